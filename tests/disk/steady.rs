@@ -55,7 +55,7 @@ fn phases_samples_and_files_agree() {
     let changes = kept(&here.join("results"))["runs"][0]["finding"]["changes"].as_array().unwrap().len();
     let rows = ["  drop", "  rise"].map(|change| run.stdout.matches(change).count());
     assert_eq!(rows.iter().sum::<usize>(), changes, "{run:#?}");
-    assert_eq!(run.stdout.contains("No change of level."), changes == 0, "{run:#?}");
+    assert_eq!(run.stdout.contains("No changes of level."), changes == 0, "{run:#?}");
     let wrong = keepup(here, &["disk", "steady", "--block", "1000 B"]);
     assert_eq!(wrong.code(), 2, "{wrong:#?}");
     let dry = keepup(here, &["disk", "steady", "--bytes", "1 GB", "--span", "1 TiB", "--dry-run"]);

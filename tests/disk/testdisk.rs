@@ -54,7 +54,7 @@ fn testdisk_prints_the_figures_of_the_original_program() {
     for more in [&[][..], &["--direct"]] {
         let run = keepup(here, &[&["disk", "testdisk", "--quick"][..], more].concat());
         assert_eq!(run.code(), 0, "{run:#?}");
-        let (_, listing) = run.stdout.split_once("as the listing prints it").unwrap();
+        let (_, listing) = run.stdout.split_once("in the units of the listing").unwrap();
         let series = |line: &&str| line.contains("create ") || line.contains("overwrite ");
         let lines: Vec<&str> = listing.lines().filter(series).collect();
         assert_eq!(lines.len(), 6, "{run:#?}");

@@ -147,7 +147,7 @@ fn invalid_predictions_are_refused_with_hints() {
         (
             "upside",
             OWN.replace("value = \"50 MB/s\",", "value = \"50 MB/s\", range = [\"60 MB/s\", \"40 MB/s\"],"),
-            "upside down",
+            "reversed",
         ),
         ("units", OWN.replace("50 MB/s", "50 us"), "rate"),
         (

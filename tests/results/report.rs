@@ -76,7 +76,7 @@ fn every_report_of_a_result_has_the_same_verdict() {
         serde_json::from_str(&fs::read_to_string(directory.join("result.json")).unwrap()).unwrap();
     let verdict = summary["verdict"].as_str().unwrap();
     assert!(html.contains(&format!(">{verdict}<")), "{verdict}");
-    assert!(html.contains("Through time: rates"), "the samples are plotted");
+    assert!(html.contains("Over time: rates"), "the samples are plotted");
     for flag in [&[][..], &["--full"], &["--markdown"], &["--badge"]] {
         let run = keepup(here, &[&["report", directory.to_str().unwrap()][..], flag].concat());
         assert!(run.stdout.contains(verdict), "{flag:?}: {run:#?}");
@@ -94,17 +94,17 @@ fn a_missing_or_damaged_event_log_is_reported_and_used_up_to_the_damage() {
     let here = place.path();
     let directory = result(here, "qualify-v2.json", &log(50));
     let events = directory.join("events.jsonl");
-    assert!(page(here, &directory).contains("the event log has no end"));
+    assert!(page(here, &directory).contains("the event log is truncated"));
     let torn = log(50);
     fs::write(&events, &torn[..torn.len() - 9]).unwrap();
     let html = page(here, &directory);
-    assert!(html.contains("the event log has no end") && html.contains("Through time: rates"));
+    assert!(html.contains("the event log is truncated") && html.contains("Over time: rates"));
     fs::write(&events, log(50) + "{nonsense}\n" + &log(9)).unwrap();
     let html = page(here, &directory);
     assert!(html.contains("the event log is damaged") && html.contains("line 51"));
     fs::remove_file(&events).unwrap();
     let html = page(here, &directory);
-    assert!(html.contains("there is no event log") && !html.contains("Through time: rates"));
+    assert!(html.contains("the event log is missing") && !html.contains("Over time: rates"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! All checks in order of cost: the cheapest comes first, and the first that fails ends the run.
+//! All checks, cheapest first. Stops at the first failure.
 
 use std::process::Command;
 use std::time::Instant;
@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 
 use crate::tidy;
 
-/// A step and the arguments that cargo gets for it.
+/// Name and cargo arguments of a step.
 const CARGO_STEPS_AFTER_TIDY: [(&str, &[&str]); 2] = [
     ("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
     ("test", &["test", "--workspace", "--quiet"]),
 ];
 
-/// Runs all checks and says how long each took. False when one failed.
+/// Runs all checks and prints their durations. False if one failed.
 pub(crate) fn run() -> Result<bool> {
     if !timed("fmt", || cargo(&["fmt", "--all", "--check"]))? || !timed("tidy", tidy::run)? {
         return Ok(false);
@@ -33,7 +33,7 @@ fn timed(name: &str, step: impl FnOnce() -> Result<bool>) -> Result<bool> {
     Ok(passed)
 }
 
-/// Runs cargo; whether it succeeded.
+/// Runs cargo and returns whether it succeeded.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<bool> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo).args(arguments).status();

@@ -1,8 +1,7 @@
-//! `cargo xtask dist`: keepup as one archive that runs on any Linux of its processor, without a library or a
-//! file of the system.
+//! `cargo xtask dist`: builds an archive that runs on any Linux of its architecture without system libraries.
 //!
-//! Invariants: the program in it is static and stripped, or nothing is packed; the same commit gives the same
-//! archive but for the compiler; nothing is written outside `target/dist/`.
+//! Invariants: the program is static and stripped; the archive of a commit is reproducible with the same
+//! compiler; nothing is written outside `target/dist/`.
 
 mod elf;
 mod licences;
@@ -27,7 +26,7 @@ const SHELLS: [(&str, &str); 3] = [
     ("zsh", "share/zsh/site-functions/_keepup"),
     ("fish", "share/fish/vendor_completions.d/keepup.fish"),
 ];
-/// Files of the repository, and where they lie in the archive.
+/// Files of the repository and their paths in the archive.
 const COPIED: [(&str, &str); 9] = [
     ("README.md", "share/doc/keepup/README.md"),
     ("CHANGELOG.md", "share/doc/keepup/CHANGELOG.md"),
@@ -40,14 +39,14 @@ const COPIED: [(&str, &str); 9] = [
     ("packaging/prometheus/keepup.rules.yml", "share/keepup/prometheus/keepup.rules.yml"),
 ];
 
-/// Packs, and tests what was packed when asked to.
+/// Builds the archive and optionally tests it.
 pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     let (mut is_tested, mut target) = (false, default_target()?);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match *argument {
             "--test" => is_tested = true,
-            "--target" => target = (*rest.next().context("--target needs a triple")?).to_owned(),
+            "--target" => target = (*rest.next().context("--target requires a triple")?).to_owned(),
             other => bail!("unknown argument `{other}`\n{USAGE}"),
         }
     }
@@ -56,7 +55,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     if is_tested { trial::run(&archive) } else { Ok(ExitCode::SUCCESS) }
 }
 
-/// musl where its standard library is installed; else a static glibc (docs/adr/0017-static-archive.md).
+/// musl if its standard library is installed, otherwise static glibc (docs/adr/0017-static-archive.md).
 fn default_target() -> Result<String> {
     let libraries = output(Command::new("rustc").args(["--print", "target-libdir", "--target", MUSL]))?;
     let is_installed = Path::new(libraries.trim()).is_dir();
@@ -89,7 +88,7 @@ fn pack(target: &str) -> Result<PathBuf> {
     archive(&name)
 }
 
-/// Packs the tree with the time of the commit and no user's name, so that it can be made again to the byte.
+/// Packs the tree reproducibly, with the time of the commit and without user names.
 fn archive(name: &str) -> Result<PathBuf> {
     let time = output(Command::new("git").args(["log", "-1", "--format=%ct"]))?;
     let file = format!("{name}.tar.gz");
@@ -109,7 +108,7 @@ fn archive(name: &str) -> Result<PathBuf> {
     Ok(Path::new(FOLDER).join(file))
 }
 
-/// The program for a target, linked statically and stripped.
+/// Builds the static, stripped program for a target.
 fn build(target: &str) -> Result<PathBuf> {
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -121,7 +120,7 @@ fn build(target: &str) -> Result<PathBuf> {
     let built = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut programs = built.filter(|message| message["target"]["name"] == "keepup");
     let found = programs.find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    found.context("cargo did not say where the program is")
+    found.context("no path of the program in the output of cargo")
 }
 
 fn metadata(target: &str) -> Result<Value> {
@@ -148,7 +147,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What a command prints; its own messages go where ours go.
+/// Standard output of a command. Standard error is inherited.
 fn output(command: &mut Command) -> Result<String> {
     let done = command.stderr(Stdio::inherit()).output();
     let done = done.with_context(|| format!("cannot run {:?}", command.get_program()))?;

@@ -18,7 +18,7 @@ fn a_program_with_an_interpreter_is_refused() {
     assert!(why.contains("needs shared libraries"), "{why}");
     let text = place.path().join("text");
     fs::write(&text, "#!/bin/sh\n").unwrap();
-    assert!(elf::refuse_dynamic(&text).unwrap_err().to_string().contains("no 64-bit ELF"));
+    assert!(elf::refuse_dynamic(&text).unwrap_err().to_string().contains("not a 64-bit ELF"));
     // The same program with its interpreter's entry made another.
     let mut bytes = fs::read(&own).unwrap();
     let table = usize::try_from(u64::from_le_bytes(bytes[32..40].try_into().unwrap())).unwrap();

@@ -1,4 +1,4 @@
-//! `cargo xtask guest`: prepares what guests of the tests are made of, and runs commands in one by hand.
+//! `cargo xtask guest`: prepares the test guests, and runs commands in one.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ pub(crate) const USAGE: &str = "  guest prepare
   guest run [--icount] [--limit SECONDS] <SCRIPT | COMMAND...>
         run a script, or a command of the shell, in a guest with all devices and drivers, keepup in its path";
 
-/// Runs the part that the arguments name; the guest's own exit status is handed on.
+/// Runs a subcommand and returns the exit status of the guest.
 pub(crate) fn run(arguments: &[&str]) -> ExitCode {
     chosen(arguments).unwrap_or_else(|why| {
         eprintln!("error: {why}");
@@ -31,7 +31,7 @@ fn chosen(arguments: &[&str]) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         ["run", rest @ ..] => inside(rest),
-        _ => bail!("guest needs `prepare` or `run`\n{USAGE}"),
+        _ => bail!("guest requires `prepare` or `run`\n{USAGE}"),
     }
 }
 
@@ -41,7 +41,7 @@ fn kernel(store: &Store) -> String {
 
 fn inside(mut arguments: &[&str]) -> Result<ExitCode> {
     let store = Store::open().map_err(|why| anyhow!(why))?;
-    // The guest takes what lies beside this program.
+    // The guest uses the binary beside this program.
     ensure!(cargo(&["build", "--quiet", "--package", "keepup-cli"])?, "keepup does not compile");
     let mut guest = Guest::new(&store, Machine::Q35).devices(&Device::ALL).drivers(&Drivers::ALL);
     loop {
@@ -54,7 +54,7 @@ fn inside(mut arguments: &[&str]) -> Result<ExitCode> {
                 guest = guest.limit(Duration::from_secs(seconds.parse()?));
                 arguments = rest;
             }
-            [] => bail!("guest run needs a script or a command\n{USAGE}"),
+            [] => bail!("guest run requires a script or a command\n{USAGE}"),
             _ => break,
         }
     }

@@ -1,5 +1,5 @@
-//! Instructions of the decode and seal paths, counted by callgrind and compared with those in the journal: a
-//! count repeats where a time does not, so that a change which costs 5 % is seen on any machine.
+//! Instruction counts of the decode and seal paths, measured by callgrind and compared with those in the
+//! journal. Unlike times, counts are reproducible, so a change of 5 % is detected on any machine.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,24 +8,24 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value, json};
 
-/// Where the counts of the last accepted state lie.
+/// File with the accepted counts.
 const KEPT: &str = "docs/journal/instructions.json";
-/// A count may rise by this part without being called a rise.
+/// Relative increase that is tolerated.
 const TOLERANCE: f64 = 0.05;
-/// Stage of the driver, and what one time of it is.
+/// Stage of the driver, and its unit.
 const STAGES: [(&str, &str); 4] = [
     ("decode", "one event header, 508 streams in turn"),
     ("seal-1KiB", "one block of 1024 events of 1 KiB"),
     ("seal-256KiB", "one block of 4 events of 256 KiB"),
     ("checksum-64KiB", "64 KiB; callgrind's processor has no wide multiplication, others take another way"),
 ];
-/// Two lengths: what is spent once falls out of their difference.
+/// Two lengths. Their difference excludes one-time costs.
 const TIMES: [u64; 2] = [200, 1200];
 
-/// Counts, prints, and compares; with `bless` it keeps the counts instead.
+/// Counts, prints and compares; with `bless`, stores the counts instead.
 pub(crate) fn run(bless: bool) -> Result<ExitCode> {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        bail!("no valgrind\nhint: apt-get install valgrind");
+        bail!("cannot find valgrind\nhint: apt-get install valgrind");
     }
     let (compiler, driver) = (compiler()?, driver()?);
     let mut counts = BTreeMap::new();
@@ -43,13 +43,13 @@ pub(crate) fn run(bless: bool) -> Result<ExitCode> {
     let (text, has_risen) = compare(&before, &counts);
     println!("{text}");
     if kept["rustc"] != compiler.as_str() {
-        println!("SKIPPED: instructions: kept counts are of {}, these of {compiler}", kept["rustc"]);
+        println!("SKIPPED: instructions: the stored counts are of {}, these of {compiler}", kept["rustc"]);
         return Ok(ExitCode::SUCCESS);
     }
     Ok(if has_risen { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// A table of counts with their change, and whether one rose by more than the tolerance.
+/// Table of counts with their changes, and whether one rose by more than the tolerance.
 fn compare(before: &Map<String, Value>, now: &BTreeMap<String, u64>) -> (String, bool) {
     let mut lines = vec![format!("{:<16} {:>12} {:>8}  once is", "stage", "instructions", "change")];
     let mut has_risen = false;
@@ -68,7 +68,7 @@ fn compiler() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Builds the driver and finds it.
+/// Builds the driver and returns its path.
 fn driver() -> Result<PathBuf> {
     let arguments = ["bench", "-p", "keepup-recorder", "--bench", "counts", "--no-run"];
     let output = Command::new("cargo")
@@ -82,10 +82,10 @@ fn driver() -> Result<PathBuf> {
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut built = messages.filter(|message| message["target"]["name"] == "counts");
     let found = built.find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    found.context("cargo did not say where the driver is")
+    found.context("no path of the driver in the output of cargo")
 }
 
-/// Instructions of one time of a stage.
+/// Instructions of one unit of a stage.
 fn per_time(driver: &Path, stage: &str) -> Result<u64> {
     let [short, long] = TIMES;
     let (less, more) = (count(driver, stage, short)?, count(driver, stage, long)?);
@@ -106,7 +106,7 @@ fn count(driver: &Path, stage: &str, times: u64) -> Result<u64> {
     }
 }
 
-/// The number in callgrind's line "Collected : N".
+/// Number in the callgrind line "Collected : N".
 fn collected(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.contains("Collected"))?;
     line.rsplit(':').next()?.trim().parse().ok()

@@ -1,9 +1,8 @@
-//! Takes comments and literals out of Rust source, so that rules see code alone.
+//! Removes comments and literals from Rust source, so that rules see only code.
 //!
-//! Invariant: every line feed stays where it was and everything else keeps its width in characters, so that a
-//! line number in the stripped text is one in the file.
+//! Invariant: line feeds and the width of lines are preserved, so that positions remain valid.
 
-/// The source with comments and the insides of string and character literals replaced by spaces.
+/// Replaces comments and the contents of string and character literals by spaces.
 pub(crate) fn strip(source: &str) -> String {
     let mut lexer = Lexer { rest: source, out: String::with_capacity(source.len()) };
     while lexer.step() {}
@@ -74,7 +73,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Bytes of a block comment; they nest. An open one reaches to the end.
+/// Length of a block comment in bytes. Comments nest; an unclosed one extends to the end.
 fn block_comment(text: &str) -> usize {
     let mut depth = 0usize;
     let mut at = 0;
@@ -95,7 +94,7 @@ fn block_comment(text: &str) -> usize {
     at
 }
 
-/// Bytes up to and with the closing quote of a string whose opening quote is past.
+/// Length of a string literal after its opening quote, closing quote included, bytes.
 fn string_end(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -107,7 +106,7 @@ fn string_end(text: &str) -> usize {
     text.len()
 }
 
-/// Bytes of a character literal at the start of the text; none for a lifetime or anything else.
+/// Length of a character literal at the start of the text, bytes; none for a lifetime or other token.
 fn char_literal(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('\'')?;
     let mut chars = inner.char_indices();

@@ -1,13 +1,12 @@
-//! Checks and chores of the project: `cargo xtask tidy`, `cargo xtask ci`, `cargo xtask peers`,
+//! Project tasks: `cargo xtask tidy`, `cargo xtask ci`, `cargo xtask peers`,
 //! `cargo xtask instructions`, `cargo xtask guest`, `cargo xtask validate-model`, `cargo xtask readme`,
 //! `cargo xtask dist`.
 //!
-//! `tidy` checks what no compiler does: the order of crates, where `unsafe`, tokio and the wall clock may
-//! stand, how long files and functions may be, and that links in documents lead somewhere.
-//! `peers` measures the recorder side by side with iperf3, mbuffer and fio, the disk tests with fio and
-//! bonnie++, and other verbs with theirs; `instructions` counts those of the decode and seal paths; `guest`
-//! runs keepup in a virtual machine with devices for tests; `readme` draws the sample in README.md; `dist`
-//! packs a static program with all that belongs to it.
+//! `tidy` checks the project rules: order of crates, location of `unsafe`, tokio and clocks, length of files
+//! and functions, and links in documents. `peers` compares the recorder with iperf3, mbuffer and fio, the
+//! disk tests with fio and bonnie++, and other tests with similar programs. `instructions` counts
+//! instructions of the decode and seal paths, `guest` runs keepup in a virtual machine with test devices,
+//! `readme` generates the sample in README.md, and `dist` builds the static archive.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who ran it")]
 

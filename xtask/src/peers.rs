@@ -1,11 +1,12 @@
-//! keepup side by side with its peers: campaigns that run all of them alternately and print a table.
+//! Comparison of keepup with its peers: campaigns that run all programs alternately and print tables.
 //!
-//! Invariants: what is measured is what somebody else's program did, by its own exit and the kernel's account
-//! of it; no figure is ever an assertion; what a run wrote is gone before the next one begins.
+//! Invariants: figures come from the exit and the resource usage of the programs; no figure is asserted; the
+//! data of a run is removed before the next one starts.
 //!
 //! A campaign is a list of [`group::Group`]s of [`contestant::Contestant`]s: one file for each program,
-//! [`runner`] lets them take turns, [`summary`] and [`claims`] judge, [`render`] writes it down. There are
-//! five: [`record`] with its [`groups`], [`disk`], [`net`], [`register`] and [`replay`] with their own.
+//! [`runner`] runs them alternately, [`summary`] and [`claims`] evaluate, [`render`] writes the document.
+//! There are five: [`record`] with its [`groups`], [`disk`], [`net`], [`register`] and [`replay`] with their
+//! own.
 
 mod campaign;
 mod children;
@@ -38,7 +39,7 @@ use anyhow::{Result, bail};
 
 pub(crate) use options::USAGE;
 
-/// Runs the part of `cargo xtask peers` that the arguments name; false when they name none.
+/// Runs a subcommand of `cargo xtask peers`; false if there is none.
 pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
     let done = match arguments {
         ["record", flags @ ..] => {

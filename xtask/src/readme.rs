@@ -1,7 +1,7 @@
-//! `cargo xtask readme`: the sample in README.md, drawn from a stored result of a real run.
+//! `cargo xtask readme`: generates the sample in README.md from a stored result.
 //!
-//! Invariant: the page in README.md is the one that the stored result gives, and the result does not
-//! contradict itself. `cargo xtask tidy` checks both.
+//! Invariant: the page in README.md matches the stored result, and the result is consistent. `cargo xtask
+//! tidy` checks both.
 
 mod sample;
 
@@ -24,10 +24,10 @@ const README: &str = "README.md";
 const SAMPLE: &str = "docs/sample/qualify-csl.json";
 const START: &str = "<!-- sample: drawn by `cargo xtask readme` from docs/sample/qualify-csl.json -->\n";
 const END: &str = "<!-- end of sample -->";
-/// Columns that a code block on a web page shows without scrolling.
+/// Columns of a code block on a web page that fit without scrolling.
 const WIDTH: usize = 96;
 
-/// Draws, compares or stores, as the arguments say.
+/// Generates, compares or stores the sample.
 pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     let root = Path::new(".");
     match arguments {
@@ -41,12 +41,12 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
             found.iter().for_each(|found| println!("{}:{}: {}", found.file, found.line, found.advice));
             return Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        _ => bail!("cannot read the arguments of readme\n{USAGE}"),
+        _ => bail!("cannot parse the arguments of readme\n{USAGE}"),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is wrong with the sample, or with the page of it in README.md.
+/// Violations of the sample and of its page in README.md.
 pub(crate) fn check(root: &Path) -> Vec<Violation> {
     let violation = |file: &str, line, advice| Violation { file: file.into(), line, rule: "sample", advice };
     let (summary, readme) = match (open(&root.join(SAMPLE)), fs::read_to_string(root.join(README))) {
@@ -60,7 +60,7 @@ pub(crate) fn check(root: &Path) -> Vec<Violation> {
         Some(wanted) if wanted == readme => {}
         Some(_) => {
             let line = 1 + readme.split(START).next().unwrap_or_default().matches('\n').count();
-            let advice = format!("the sample is not what {SAMPLE} gives; run `cargo xtask readme`");
+            let advice = format!("the sample does not match {SAMPLE}; run `cargo xtask readme`");
             found.push(violation(README, line, advice));
         }
         None => found.push(violation(README, 1, "the markers of the sample are missing".into())),
@@ -76,12 +76,12 @@ fn draw(root: &Path) -> Result<()> {
     fs::write(root.join(README), drawn).context("cannot write README.md")
 }
 
-/// Stores a result without what a reader of the sample does not need: plan, and record of the machine.
+/// Stores a result without plan and environment.
 fn take(root: &Path, result: &Path) -> Result<()> {
     let mut summary = open(result)?;
     refuse_contradictions(&summary)?;
     if let Some(noise) = sample::noise(&summary) {
-        bail!("{noise}\nhint: run `keepup qualify csl` while nothing else runs");
+        bail!("{noise}\nhint: run `keepup qualify csl` on an idle machine");
     }
     (summary.plan, summary.environment) = (json!({}), json!({}));
     let path = root.join(SAMPLE);
@@ -98,11 +98,11 @@ fn refuse_contradictions(summary: &ResultSummary) -> Result<()> {
 fn open(path: &Path) -> Result<ResultSummary> {
     match StoredResult::open(path).with_context(|| format!("cannot open {}", path.display()))?.summary {
         Stored::Qualify(summary) => Ok(*summary),
-        _ => bail!("{} is no result of `keepup qualify`", path.display()),
+        _ => bail!("{} is not a result of `keepup qualify`", path.display()),
     }
 }
 
-/// The text with the page of the result between its markers; `None` without markers.
+/// Replaces the page between the markers; `None` without markers.
 fn with_sample(readme: &str, summary: &ResultSummary) -> Option<String> {
     let (before, rest) = readme.split_once(START)?;
     let (_, after) = rest.split_once(END)?;

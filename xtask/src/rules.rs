@@ -1,4 +1,4 @@
-//! The rules of the house, one file per kind of thing that is looked at.
+//! Project rules, one file per subject.
 
 pub(crate) mod code;
 pub(crate) mod crates;

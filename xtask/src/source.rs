@@ -1,4 +1,4 @@
-//! The text files of the workspace.
+//! Text files of the workspace.
 
 use std::fs;
 use std::path::Path;
@@ -7,19 +7,19 @@ use anyhow::{Context, Result};
 
 use crate::lexer::strip;
 
-/// Endings of files that are read; anything else is no text of ours.
+/// Extensions of the files that are read.
 const ENDINGS: [&str; 7] = ["rs", "md", "toml", "yml", "yaml", "json", "sh"];
-/// Directories that hold no source.
+/// Directories without sources.
 const SKIPPED: [&str; 3] = ["target", "corpus", "artifacts"];
 
-/// One file.
+/// Text file.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
-    /// Path within the workspace, with `/`.
+    /// Path in the workspace, with `/`.
     pub(crate) path: String,
-    /// The text as it is.
+    /// Text.
     pub(crate) text: String,
-    /// Rust only, else empty: the text with comments and the insides of literals blanked out, line for line.
+    /// Rust only, otherwise empty: text with comments and literals blanked out.
     pub(crate) code: String,
 }
 
@@ -42,7 +42,7 @@ impl SourceFile {
     }
 }
 
-/// All text files below the root, in the order of their paths.
+/// All text files below the root, sorted by path.
 pub(crate) fn read_all(root: &Path) -> Result<Vec<SourceFile>> {
     let mut files = Vec::new();
     walk(root, "", &mut files)?;
@@ -57,7 +57,7 @@ fn walk(root: &Path, folder: &str, files: &mut Vec<SourceFile>) -> Result<()> {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-        // Links are not followed: the type is the entry's own.
+        // Does not follow links.
         let kind = entry.file_type()?;
         if kind.is_dir() && !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
             walk(root, &path, files)?;

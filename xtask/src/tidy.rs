@@ -1,4 +1,4 @@
-//! Gathers the workspace and applies every rule to it.
+//! Applies all rules to the workspace.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,20 +10,20 @@ use crate::readme;
 use crate::rules::{code, crates, links, text, tiers};
 use crate::source::{self, SourceFile};
 
-/// One breach of a rule, with what to do about it.
+/// Violation of a rule, with advice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Violation {
-    /// Path within the workspace.
+    /// Path in the workspace.
     pub(crate) file: String,
     /// Line, from 1.
     pub(crate) line: usize,
     /// Name of the rule.
     pub(crate) rule: &'static str,
-    /// What to do.
+    /// Advice.
     pub(crate) advice: String,
 }
 
-/// Prints every violation as `file:line: rule: what to do`. True when there is none.
+/// Prints every violation as `file:line: rule: advice`. True if there are none.
 pub(crate) fn run() -> Result<bool> {
     let metadata = cargo_metadata()?;
     let root = metadata["workspace_root"].as_str().context("cargo metadata names no workspace root")?;

@@ -1,12 +1,12 @@
-//! `cargo xtask validate-model`: the capacity model against this machine.
+//! `cargo xtask validate-model`: compares the capacity model with this machine.
 //!
-//! Ceilings are measured first, each part by itself. From these the model, as `keepup predict` has it, says
-//! what each configuration does. Only then what each does is measured by `keepup trial`, as fast as it goes:
-//! a source over TCP is held back, so what becomes durable is what the path keeps up with. (The trials of a
-//! quick qualification are shorter than the credit of a throttle.) All predictions are printed first.
+//! Measures the ceiling of each part, predicts each configuration with `keepup predict`, prints all
+//! predictions, and then measures each configuration with `keepup trial` at full speed. A TCP source is
+//! throttled by back-pressure, so the durable rate is the capacity of the path. Trials of a quick
+//! qualification would be shorter than the burst credit of a throttle.
 //!
-//! Volumes are file systems on loop devices of one disk, each throttled by a control group; links are
-//! loopbacks of namespaces, shaped by a token bucket; loads are `keepup load`'s.
+//! Volumes are file systems on loop devices of one disk, throttled by control groups; links are loopback
+//! interfaces of namespaces with a token bucket; loads are those of `keepup load`.
 
 mod setting;
 
@@ -22,33 +22,33 @@ use serde_json::Value;
 use crate::ci::cargo;
 use setting::{SETTINGS, Setting};
 
-/// Volumes that are made.
+/// Number of volumes.
 const VOLUMES: usize = 4;
-/// Room of each.
+/// Size of a volume.
 const VOLUME_BYTES: u64 = 3 << 30;
-/// How long each run of the whole path is: the credit of throttles and the pool must be small beside it.
+/// Duration of a run of the whole path, long compared with the credit of throttles and the pool.
 const TIME: &str = "15s";
 /// Runs of each ceiling and of each configuration.
 const REPEATS: usize = 3;
-/// What a prediction may be off in the median, and at worst.
+/// Largest median and maximum error of predictions.
 const MEDIAN_ERROR: f64 = 0.10;
 const WORST_ERROR: f64 = 0.20;
 
-/// What was measured of the parts alone, bytes per second and core-seconds per GB.
+/// Ceilings of the parts, bytes per second and core-seconds per GB.
 struct Ceilings {
     /// The recorder without disks, source and recorder on this machine.
     pipeline: f64,
     /// Loopback, one connection.
     loopback: f64,
-    /// One volume that is not throttled.
+    /// One unthrottled volume.
     disk: f64,
-    /// All of them at once: they share a disk.
+    /// All volumes at once, which share a disk.
     disks: f64,
-    /// Recorder and source, writing.
+    /// CPU of recorder and source while writing.
     seconds_per_gb: f64,
-    /// One volume at each throttle that a setting has.
+    /// One volume at each throttle rate.
     throttled: Vec<(u32, f64)>,
-    /// A link at each shaping that a setting has.
+    /// A link at each shaping rate.
     links: Vec<(u32, f64)>,
 }
 
@@ -62,17 +62,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     let directory = match arguments {
         [] => PathBuf::from("target/validate"),
         [directory] => PathBuf::from(directory),
-        _ => bail!("validate-model takes one directory"),
+        _ => bail!("validate-model accepts one directory"),
     };
     ensure!(cargo(&["build", "--release", "--quiet", "--package", "keepup-cli"])?, "keepup does not compile");
-    std::fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    std::fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
     let bench = Bench::new(std::fs::canonicalize("target/release/keepup")?, directory.canonicalize()?)?;
     let ceilings = bench.ceilings()?;
     ceilings.print();
     let mut predicted = Vec::new();
-    println!(
-        "\n| configuration | predicted, MB/s | interval | bottleneck | runner-up |\n|---|---|---|---|---|"
-    );
+    println!("\n| configuration | predicted, MB/s | interval | bottleneck | second |\n|---|---|---|---|---|");
     for setting in SETTINGS {
         let found = bench.predict(setting, &ceilings)?;
         println!("| {} | {} |", setting.name, found.row());
@@ -117,7 +115,7 @@ fn judged(errors: &[f64]) -> ExitCode {
     if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What the model says.
+/// Prediction of the model.
 struct Predicted {
     rate: f64,
     interval: Option<(f64, f64)>,
@@ -134,10 +132,10 @@ impl Predicted {
     }
 }
 
-/// What was found.
+/// Measured rate.
 struct Knee {
     rate: f64,
-    /// The lowest and the highest run.
+    /// Minimum and maximum of the runs.
     ends: (f64, f64),
 }
 
@@ -229,7 +227,7 @@ impl Bench {
         })
     }
 
-    /// Rate of writing to so many volumes at once, by the test of disks alone.
+    /// Write rate of `volumes` at once, measured by a disk test.
     fn written(&self, setting: &Setting, volumes: usize) -> Result<f64> {
         let mut command = vec![
             "disk".to_owned(),
@@ -261,7 +259,7 @@ impl Bench {
         })
     }
 
-    /// The median of what a figure of several runs of a command is.
+    /// Median of a figure over several runs of a command.
     fn middle(
         &self,
         setting: &Setting,
@@ -277,7 +275,7 @@ impl Bench {
         median(&values).ok_or_else(|| anyhow!("no run of {command:?}"))
     }
 
-    /// One run of keepup where the setting wants it: throttled, and behind a shaped link.
+    /// Runs keepup with the throttles and the shaped link of a setting.
     fn run(&self, setting: &Setting, command: &[&str]) -> Result<Value> {
         let name = format!("keepup-validate-{}", std::process::id());
         let paths = self.paths(setting.volumes);
@@ -299,7 +297,7 @@ impl Bench {
         })
     }
 
-    /// The detector of a setting, as a file.
+    /// Writes the detector profile of a setting.
     fn profile(&self, setting: &Setting) -> Result<String> {
         let path = self.directory.join("validation.toml");
         std::fs::write(&path, setting.profile())
@@ -326,7 +324,7 @@ impl Bench {
         })
     }
 
-    /// What the whole path keeps up with: all that a source gives as fast as it is taken, on disk at the end.
+    /// Capacity of the whole path: durable rate of a source at full speed.
     fn knee(&self, setting: &Setting) -> Result<Knee> {
         let profile = self.profile(setting)?;
         let repeats = REPEATS.to_string();

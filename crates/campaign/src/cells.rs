@@ -1,37 +1,37 @@
-//! The cells of a campaign: every combination of values with its command, and what it is compared with.
+//! Cells of a campaign: combinations of values with their commands and baselines.
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::{AxisValue, Campaign, Settings};
 
-/// One combination of values.
+/// Combination of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// Its number, from 1.
+    /// Number, from 1.
     pub number: u32,
-    /// Which value it has on each axis.
+    /// Index of its value on each axis.
     pub values: Vec<usize>,
-    /// The command's words, without the program.
+    /// Arguments of the command.
     pub arguments: Vec<String>,
-    /// Why it is left out, where it is.
+    /// Reason why it is skipped, if it is.
     pub skipped: Option<String>,
-    /// Number of the cell that it is compared with, where there is another.
+    /// Number of its baseline cell, if another one.
     pub baseline: Option<u32>,
-    /// Axes in which it differs from that.
+    /// Axes that differ from the baseline.
     pub changed: Vec<String>,
-    /// Settings in which it differs from that.
+    /// Settings that differ from the baseline.
     pub settings: Vec<String>,
-    /// Numbers of the cells that change one of several axes alone.
+    /// Cells that change only one of the differing axes.
     pub alone: Vec<u32>,
 }
 
 impl Cell {
-    /// Whether no ratio tells which of its changes did it.
+    /// Whether several changes contribute to its ratio.
     #[must_use]
     pub(crate) fn is_confounded(&self) -> bool {
         self.changed.len() > 1 || self.settings.len() > 1
     }
 
-    /// The command as one would type it.
+    /// Command line.
     #[must_use]
     pub fn command(&self) -> String {
         let words = self.arguments.iter().map(|argument| quoted(argument));
@@ -40,7 +40,7 @@ impl Cell {
 }
 
 impl Campaign {
-    /// All cells, the first axis the slowest.
+    /// All cells, first axis slowest.
     #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
         let count: usize = self.axes.iter().map(|axis| axis.values.len()).product();
@@ -54,14 +54,14 @@ impl Campaign {
         self.axes.iter().map(|axis| axis.name.clone()).zip(labels).collect()
     }
 
-    /// What a cell is called: its labels, the slowest axis first.
+    /// Name of a cell: its labels, slowest axis first.
     #[must_use]
     pub fn name_of(&self, cell: &Cell) -> String {
         let labels = self.chosen(&cell.values).map(|value| value.label.as_str());
         labels.collect::<Vec<_>>().join(", ")
     }
 
-    /// The values of the cell with the index `n`.
+    /// Values of the cell with index `n`.
     fn values_at(&self, n: usize) -> Vec<usize> {
         let mut rest = n;
         let mut values: Vec<usize> = Vec::with_capacity(self.axes.len());
@@ -73,7 +73,7 @@ impl Campaign {
         values
     }
 
-    /// The number of the cell that has these values; the reverse of [`Self::values_at`].
+    /// Number of the cell with these values; inverse of [`Self::values_at`].
     fn number(&self, values: &[usize]) -> u32 {
         let steps = self.axes.iter().zip(values);
         let index = steps.fold(0, |index, (axis, value)| index * axis.values.len() + value);
@@ -99,7 +99,7 @@ impl Campaign {
         cell
     }
 
-    /// Everything that is set with these values.
+    /// All settings of a cell with these values.
     fn settings(&self, values: &[usize]) -> Settings {
         let mut settings = self.run.clone();
         self.chosen(values).for_each(|value| settings.extend(value.settings.clone()));
@@ -115,7 +115,7 @@ impl Campaign {
         skip.map(|skip| skip.why.clone())
     }
 
-    /// Finds what the cell is compared with, and in what they differ.
+    /// Finds the baseline of a cell and the differences.
     fn compare(&self, cell: &mut Cell) {
         let mut base = cell.values.clone();
         let mut changed = Vec::new();
@@ -147,7 +147,7 @@ impl Campaign {
     }
 }
 
-/// A word of a command, quoted where a shell would need it.
+/// Quotes a command argument if a shell requires it.
 #[must_use]
 pub fn quoted(argument: &str) -> String {
     let is_plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c));
@@ -157,7 +157,7 @@ pub fn quoted(argument: &str) -> String {
     }
 }
 
-/// The words of a command: its verb, what it is told without flags, then its flags.
+/// Arguments of a command: verb, positional arguments, flags.
 fn arguments(settings: &Settings) -> Vec<String> {
     let words = |key: &str| settings.get(key).into_iter().flatten().cloned();
     let mut arguments: Vec<String> = words("verb").chain(words("args")).collect();
@@ -167,7 +167,7 @@ fn arguments(settings: &Settings) -> Vec<String> {
             arguments.push(flag.clone());
         }
         for value in values {
-            // A value that looks like a flag is tied to its own.
+            // A value that looks like a flag must be part of the same argument.
             match value.starts_with('-') {
                 true => arguments.push(format!("{flag}={value}")),
                 false => arguments.extend([flag.clone(), value.clone()]),

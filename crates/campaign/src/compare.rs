@@ -1,7 +1,7 @@
-//! Results beside each other: first what differs between the systems, then every figure that they share.
+//! Comparison of results: differences between the systems, then ratios of their common figures.
 //!
-//! Invariants: pure; systems that differ in more than was declared are not ranked unless the user insists; a
-//! change is told only where chance does not explain it; what was published has no interval and says so.
+//! Invariants: pure; systems with undeclared differences are not ranked unless forced; changes are reported
+//! only if significant; published figures have no intervals.
 mod differences;
 mod error;
 mod index;
@@ -16,47 +16,47 @@ use keepup_results::{
 pub use self::error::CompareError;
 use self::systems::System;
 
-/// What is to be compared: results under one name are of one system, and their values are put together.
+/// System to compare. The values of its results are pooled.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// Its results, in the order in which they were measured.
+    /// Results in order of measurement.
     pub results: Vec<StoredResult>,
 }
 
-/// A system whose figures were published: one value each.
+/// Published system, with one value for each figure.
 #[derive(Debug, Clone)]
 pub struct Published {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// Where it was published.
+    /// Publication.
     pub source: String,
-    /// When, where that is known.
+    /// Year, if known.
     pub year: Option<u16>,
-    /// Its figures, called as the test calls them.
+    /// Figures, with the names of the test.
     pub figures: Vec<keepup_results::Figure>,
 }
 
-/// How to compare.
+/// Options of a comparison.
 #[derive(Debug, Clone, Default)]
 pub struct CompareOptions {
-    /// Name of the system that is 1; the first one unless given.
+    /// Baseline system. Default: the first one.
     pub baseline: Option<String>,
-    /// In what the systems may differ.
+    /// Declared differences.
     pub axes: Vec<String>,
-    /// Rank them whatever differs.
+    /// Rank despite undeclared differences.
     pub anyway: bool,
-    /// No ratio may be below this.
+    /// Fail if a ratio is below this.
     pub fail_below: Option<f64>,
-    /// Only figures whose names hold this text.
+    /// Compare only figures whose names contain this text.
     pub only: Option<String>,
 }
 
-/// Compares. The summary's command, version and time are the caller's to fill in.
+/// Compares systems. The caller sets command, version and time of the summary.
 ///
 /// # Errors
-/// There is nothing to compare, or not the same test was run.
+/// Nothing to compare, or different tests.
 pub fn compare(
     candidates: &[Candidate],
     published: &[Published],
@@ -100,7 +100,7 @@ pub fn compare(
         plan: first.plan.clone(),
         environment: first.environment.clone(),
         limit: options.fail_below.map(|below| limit(&systems, &rows, below)),
-        systems: systems.iter().map(System::told).collect(),
+        systems: systems.iter().map(System::summary).collect(),
         declared: options.axes.clone(),
         differences,
         not_ranked,
@@ -110,7 +110,7 @@ pub fn compare(
     })
 }
 
-/// Quantities that a system is judged by as a whole: how much it does, or how long it takes for each.
+/// Whether a quantity counts for the index: rates and times per operation.
 fn is_headline(quantity: Quantity) -> bool {
     matches!(
         quantity,
@@ -133,11 +133,11 @@ fn limit(systems: &[System], rows: &[ComparedRow], below: f64) -> ComparedLimit 
             let Some(beside) = cell.beside.filter(|b| is_headline(row.quantity) && b.ratio < below) else {
                 continue;
             };
-            let told = format!("{} at {:.3} of the baseline", name(), beside.ratio);
+            let text = format!("{} at {:.3} of the baseline", name(), beside.ratio);
             match beside.change {
-                Change::Worse => limit.failed.push(told),
+                Change::Worse => limit.failed.push(text),
                 Change::Better | Change::NotJudged => {}
-                Change::NotShown | Change::TooFew => limit.open.push(told),
+                Change::NotShown | Change::TooFew => limit.open.push(text),
             }
         }
     }
@@ -145,7 +145,7 @@ fn limit(systems: &[System], rows: &[ComparedRow], below: f64) -> ComparedLimit 
 }
 
 impl System {
-    fn told(&self) -> ComparedSystem {
+    fn summary(&self) -> ComparedSystem {
         ComparedSystem {
             name: self.name.clone(),
             results: self.results.clone(),
@@ -157,7 +157,7 @@ impl System {
     }
 }
 
-/// The workload of a result in words: its kind and its test.
+/// Kind and test of a result.
 #[must_use]
 pub fn workload_of(result: &StoredResult) -> String {
     let head = result.summary.head();

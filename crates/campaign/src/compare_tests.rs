@@ -66,7 +66,11 @@ fn a_faster_disk_is_shown_and_its_place_is_the_axis() {
     // Costs go the other way round: the same CPU for the same bytes is neither.
     let cpu = row(&summary, Quantity::CpuSecondsPerGb).cells[1].clone().unwrap().beside.unwrap();
     assert_eq!(cpu.change, Change::NotShown);
-    assert!(summary.notes.iter().any(|note| note.contains("not measured in turns")), "{:?}", summary.notes);
+    assert!(
+        summary.notes.iter().any(|note| note.contains("not measured alternately")),
+        "{:?}",
+        summary.notes
+    );
 }
 
 #[test]
@@ -80,7 +84,7 @@ fn the_baseline_can_be_named_and_turns_the_ratios() {
     assert!((beside.ratio - 0.8).abs() < 0.01 && beside.change == Change::Worse, "{beside:?}");
     let unknown = CompareOptions { baseline: Some("medium".into()), ..options() };
     let error = compare(&both, &[], &unknown).unwrap_err();
-    assert_eq!(error.hint().as_deref(), Some("one of slow, fast"), "{error}");
+    assert_eq!(error.hint().as_deref(), Some("use one of slow, fast"), "{error}");
 }
 
 #[test]
@@ -95,7 +99,7 @@ fn more_differences_than_declared_are_not_ranked() {
     assert!(refused.indices.is_empty() && !refused.rows.is_empty(), "figures are shown all the same");
     let declared = CompareOptions { axes: vec!["place".into()], ..options() };
     let why = compare(&both, &[], &declared).unwrap().not_ranked.unwrap();
-    assert!(why.contains("differ in files besides what was declared"), "{why}");
+    assert!(why.contains("differ in files, in addition to the declared axes"), "{why}");
     let both_declared = CompareOptions { axes: vec!["place".into(), "files".into()], ..options() };
     assert_eq!(compare(&both, &[], &both_declared).unwrap().not_ranked, None);
     let anyway = CompareOptions { anyway: true, ..options() };

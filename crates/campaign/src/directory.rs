@@ -1,7 +1,7 @@
-//! A campaign's directory: its file, its events, the results of its cells, and who runs it.
+//! Campaign directory: campaign file, event log, results of the cells, and lock.
 //!
-//! Invariants: one process at a time runs a campaign; what a run that was cut off left is kept aside; the
-//! kernel gives the lock back when its owner dies, however that happens.
+//! Invariants: one process at a time runs a campaign; the directory of an interrupted run is renamed; the
+//! kernel releases the lock when its owner dies.
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ use crate::error::CampaignError;
 use crate::plan::{Campaign, RUNS_MAX, count_runs};
 use crate::state::RunDone;
 
-/// The campaign's file as it was when it began.
+/// Campaign file.
 const PLAN: &str = "campaign.toml";
-/// Whoever holds its lock runs the campaign; its text is the number of that process.
+/// Lock file of the running process, contains its process id.
 const LOCK: &str = ".lock";
 const CELLS: &str = "cells";
-/// Between two tries for the lock.
+/// Time between two attempts to lock.
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A campaign's directory, held by this process.
+/// Campaign directory locked by this process.
 #[derive(Debug)]
 pub struct CampaignDirectory {
     directory: ResultDirectory,
@@ -33,24 +33,24 @@ pub struct CampaignDirectory {
     _lock: File,
 }
 
-/// What a directory tells of its campaign.
+/// Campaign read from its directory.
 #[derive(Debug, Clone)]
-pub struct Found {
-    /// The campaign as it began.
+pub struct StoredCampaign {
+    /// Campaign at its start.
     pub campaign: Campaign,
-    /// What was known before the first run.
+    /// Metadata of the result.
     pub begun: Begun,
-    /// Runs that ended, without their figures.
+    /// Finished runs, without figures.
     pub runs: Vec<RunDone>,
     /// Whether another process runs it now.
     pub is_running: bool,
 }
 
 impl CampaignDirectory {
-    /// Makes a directory for `campaign` below `out`, with `text`, its file.
+    /// Creates a campaign directory below `out`. `text` is the campaign file.
     ///
     /// # Errors
-    /// The system refuses.
+    /// I/O error.
     pub fn create(out: &Path, text: &str, begun: &Begun) -> Result<Self, CampaignError> {
         let (directory, log) =
             ResultDirectory::begin(out, Kind::Campaign, CampaignSummary::SCHEMA_VERSION, begun)?;
@@ -60,10 +60,10 @@ impl CampaignDirectory {
         Ok(Self { directory, log, _lock: lock })
     }
 
-    /// Goes on with the campaign in `path`.
+    /// Opens the campaign in `path` to resume it.
     ///
     /// # Errors
-    /// It holds none, or another process runs it.
+    /// No campaign, or another process is running it.
     pub fn resume(path: &Path) -> Result<Self, CampaignError> {
         let directory = ResultDirectory::open(path)?;
         let lock = locked(path)?;
@@ -71,23 +71,23 @@ impl CampaignDirectory {
         Ok(Self { directory, log, _lock: lock })
     }
 
-    /// Where it is.
+    /// Path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The campaign's file in it, which may be changed between two sittings.
+    /// Path of the campaign file, which may be changed while the campaign is not running.
     #[must_use]
     pub fn plan_of(path: &Path) -> PathBuf {
         path.join(PLAN)
     }
 
-    /// Reads what a directory tells, also while another process runs it.
+    /// Reads a campaign directory, even while another process runs the campaign.
     ///
     /// # Errors
-    /// It holds no campaign, or is damaged.
-    pub fn read(path: &Path) -> Result<Found, CampaignError> {
+    /// No campaign, or damaged.
+    pub fn read(path: &Path) -> Result<StoredCampaign, CampaignError> {
         let directory = ResultDirectory::open(path)?;
         let not = |why: String| CampaignError::NotACampaign { path: path.to_owned(), why };
         let mut events = directory.events()?;
@@ -103,13 +103,13 @@ impl CampaignDirectory {
             ..
         }) = events.next().transpose()?
         else {
-            return Err(not("its events do not begin with its start".to_owned()));
+            return Err(not("the event log does not start with a start event".to_owned()));
         };
         if kind != Kind::Campaign {
-            return Err(not("it is the result of another kind of measurement".to_owned()));
+            return Err(not("the result is of another kind of measurement".to_owned()));
         }
         let campaign: Campaign = serde_json::from_value(plan.clone())
-            .map_err(|why| not(format!("its plan cannot be read: {why}")))?;
+            .map_err(|why| not(format!("cannot parse its plan: {why}")))?;
         if count_runs(&campaign.axes, campaign.repetitions).is_none_or(|runs| runs > RUNS_MAX) {
             return Err(not(format!("its plan has more than {RUNS_MAX} runs")));
         }
@@ -117,7 +117,7 @@ impl CampaignDirectory {
         for event in events {
             if let Event::CellRun { cell, repetition, exit_code, directory, seconds, why, .. } = event? {
                 let figures = Vec::new();
-                // One that failed may have been run again: the last counts.
+                // A failed run may have been repeated; the last one counts.
                 runs.retain(|run: &RunDone| (run.cell, run.repetition) != (cell, repetition));
                 runs.push(RunDone { cell, repetition, exit_code, directory, seconds, why, figures });
             }
@@ -125,14 +125,14 @@ impl CampaignDirectory {
         let created_unix_ns = t_unix_ns;
         let workload = profile;
         let begun = Begun { id, tool_version, created_unix_ns, command, workload, plan, environment };
-        Ok(Found { campaign, begun, runs, is_running: is_locked(path) })
+        Ok(StoredCampaign { campaign, begun, runs, is_running: is_locked(path) })
     }
 
-    /// The directory of a run, free for it; what an earlier try left is kept aside.
+    /// Creates the directory of a run. Renames the directory of an earlier attempt.
     ///
     /// # Errors
-    /// The system refuses.
-    pub(crate) fn room_for(&self, cell: u32, repetition: u32) -> Result<PathBuf, CampaignError> {
+    /// I/O error.
+    pub(crate) fn create_run_directory(&self, cell: u32, repetition: u32) -> Result<PathBuf, CampaignError> {
         let cells = self.path().join(CELLS);
         let name = format!("{cell}-r{repetition}");
         let path = cells.join(&name);
@@ -141,26 +141,26 @@ impl CampaignDirectory {
                 .map(|n| cells.join(if n == 1 { format!("{name}-cut") } else { format!("{name}-cut{n}") }))
                 .find(|aside| !aside.exists());
             if let Some(aside) = aside {
-                fs::rename(&path, aside).map_err(CampaignError::io("set aside", &path))?;
+                fs::rename(&path, aside).map_err(CampaignError::io("rename", &path))?;
             }
         }
-        fs::create_dir_all(&path).map_err(CampaignError::io("make", &path))?;
+        fs::create_dir_all(&path).map_err(CampaignError::io("create", &path))?;
         Ok(path)
     }
 
-    /// The result that a run left in its directory, relative to the campaign's.
+    /// Result in the directory of a run, relative to the campaign directory.
     #[must_use]
-    pub(crate) fn result_in(&self, room: &Path) -> Option<String> {
-        let entries = fs::read_dir(room).ok()?.filter_map(Result::ok);
+    pub(crate) fn result_in(&self, run_directory: &Path) -> Option<String> {
+        let entries = fs::read_dir(run_directory).ok()?.filter_map(Result::ok);
         let result = entries.map(|entry| entry.path()).find(|path| ResultDirectory::open(path).is_ok())?;
         let relative = result.strip_prefix(self.path()).ok()?;
         Some(relative.to_string_lossy().into_owned())
     }
 
-    /// Writes an event down.
+    /// Logs an event.
     ///
     /// # Errors
-    /// The system refuses.
+    /// I/O error.
     pub fn append(&mut self, event: &Event) -> Result<(), CampaignError> {
         Ok(self.log.append(event)?)
     }
@@ -168,19 +168,19 @@ impl CampaignDirectory {
     /// Writes the summary.
     ///
     /// # Errors
-    /// The system refuses.
+    /// I/O error.
     pub fn finish(&self, summary: &CampaignSummary) -> Result<(), CampaignError> {
         Ok(self.directory.write_summary(summary)?)
     }
 }
 
-impl Found {
-    /// Takes runs that failed for runs that were not made.
-    pub fn forget_failed(&mut self) {
+impl StoredCampaign {
+    /// Discards failed runs, so that they are repeated.
+    pub fn discard_failed(&mut self) {
         self.runs.retain(|run| run.why.is_none());
     }
 
-    /// Reads what the runs measured, of those that left a result.
+    /// Reads the figures of all runs with a result.
     pub fn read_figures(&mut self, path: &Path) {
         for run in &mut self.runs {
             if let Some(directory) = run.directory.as_ref().filter(|_| has_figures(run.exit_code)) {
@@ -189,13 +189,12 @@ impl Found {
         }
     }
 
-    /// Whether the campaign may be gone on with as `now`, by the keepup of this version. More or fewer
-    /// repetitions, another title and other rules to stop are no matter.
+    /// Checks whether the campaign can be resumed as `now` by keepup `version`. Repetitions, title and stop
+    /// conditions may differ.
     ///
     /// # Errors
-    /// It is another campaign by now; or, unless `anyway` is set, its runs could not be compared with those
-    /// that were made.
-    pub fn may_resume(
+    /// A finished cell has another command; or, unless `anyway` is set, new runs would not be comparable.
+    pub fn check_resume(
         &self,
         path: &Path,
         now: &Campaign,
@@ -211,8 +210,8 @@ impl Found {
                 _ => false,
             };
             if !is_same {
-                let why = format!("in {PLAN} cell {} is another command than the one that was run", run.cell);
-                return changed(why, "start a new campaign, or undo the change");
+                let why = format!("the command of cell {} in {PLAN} was changed since its run", run.cell);
+                return changed(why, "start a new campaign or revert the change");
             }
         }
         let may_differ = Campaign {
@@ -224,32 +223,31 @@ impl Found {
         if anyway {
             return Ok(());
         }
-        let hint = "--anyway resumes all the same";
+        let hint = "use --anyway to resume nevertheless";
         if may_differ != self.campaign {
-            return changed(format!("{PLAN} was changed since it began"), hint);
+            return changed(format!("{PLAN} was changed since the start"), hint);
         }
         let began = &self.begun.tool_version;
         if began != version {
-            return changed(format!("it began with keepup {began}, and this is {version}"), hint);
+            return changed(format!("it was started with keepup {began}, this is {version}"), hint);
         }
         Ok(())
     }
 }
 
-/// Whether a run that ended so measured what it was to measure: a machine that is not fit, or a question
-/// that stays open, has figures too.
+/// Whether a run with this exit code has figures. Unfit machines and inconclusive tests have them too.
 pub(crate) fn has_figures(exit_code: i32) -> bool {
     matches!(exit_code, 0 | 1 | 5)
 }
 
-/// What a result measured; nothing where it cannot be read.
+/// Figures of a result, empty if unreadable.
 #[must_use]
 pub(crate) fn figures_of(directory: &Path) -> Vec<Figure> {
     let found = ResultDirectory::open(directory).and_then(|found| StoredResult::open(found.path()));
     found.map_or_else(|_| Vec::new(), |stored| stored.summary.figures())
 }
 
-/// Takes the lock, and writes this process's number into it.
+/// Takes the lock and writes the process id into its file.
 fn locked(path: &Path) -> Result<File, CampaignError> {
     let lock = path.join(LOCK);
     let fail = || CampaignError::io("lock", &lock);
@@ -261,7 +259,7 @@ fn locked(path: &Path) -> Result<File, CampaignError> {
     for last in [false, true] {
         match file.try_lock() {
             Ok(()) => break,
-            // Somebody may only be looking whether it is held.
+            // `is_locked` of another process may hold it for a moment.
             Err(TryLockError::WouldBlock) if !last => std::thread::sleep(LOCK_AGAIN),
             Err(TryLockError::WouldBlock) => {
                 let mut pid = String::new();
@@ -276,7 +274,7 @@ fn locked(path: &Path) -> Result<File, CampaignError> {
     Ok(file)
 }
 
-/// Whether another process holds the lock. One that can be had is given back at once.
+/// Whether another process holds the lock. Releases it at once if not.
 fn is_locked(path: &Path) -> bool {
     let file = regular::open(&path.join(LOCK));
     file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))

@@ -58,9 +58,9 @@ fn what_was_cut_off_is_kept_aside() {
     let place = tempfile::tempdir().unwrap();
     let directory = made(place.path());
     for n in ["first", "second", "third"] {
-        let room = directory.room_for(2, 1).unwrap();
-        assert!(room.ends_with("cells/2-r1"));
-        fs::write(room.join("what"), n).unwrap();
+        let run_directory = directory.create_run_directory(2, 1).unwrap();
+        assert!(run_directory.ends_with("cells/2-r1"));
+        fs::write(run_directory.join("what"), n).unwrap();
     }
     let what =
         |name: &str| fs::read_to_string(directory.path().join("cells").join(name).join("what")).unwrap();
@@ -105,14 +105,14 @@ fn directories_that_are_no_campaigns_are_refused() {
 #[test]
 fn a_campaign_that_was_changed_is_not_gone_on_with() {
     let path = Path::new("results/c");
-    let found = Found {
+    let found = StoredCampaign {
         campaign: campaign(3, 2, ""),
         begun: begun(&campaign(3, 2, "")),
         runs: vec![RunDone { cell: 2, repetition: 1, ..RunDone::default() }],
         is_running: false,
     };
     let may = |now: &Campaign, version: &str, anyway| {
-        found.may_resume(path, now, version, anyway).map_err(|why| Cause::of(&why).to_text())
+        found.check_resume(path, now, version, anyway).map_err(|why| Cause::of(&why).to_text())
     };
     let with = |change: &dyn Fn(&mut Campaign)| {
         let mut changed = campaign(3, 2, "");
@@ -123,15 +123,15 @@ fn a_campaign_that_was_changed_is_not_gone_on_with() {
     may(&with(&|c| c.repetitions = 7), "0.1.0", false).unwrap();
     may(&with(&|c| c.stop.failures = Some(1)), "0.1.0", false).unwrap();
     let version = may(&campaign(3, 2, ""), "0.2.0", false).unwrap_err();
-    assert!(version.contains("began with keepup 0.1.0, and this is 0.2.0\nhint: --anyway"), "{version}");
+    assert!(version.contains("started with keepup 0.1.0, this is 0.2.0\nhint: use --anyway"), "{version}");
     may(&campaign(3, 2, ""), "0.2.0", true).unwrap();
     let baseline = with(&|c| drop(c.baseline.insert("n".into(), "1".into())));
     assert!(may(&baseline, "0.1.0", false).unwrap_err().contains("campaign.toml was changed"));
     may(&baseline, "0.1.0", true).unwrap();
     // What was run is not what would be run: nothing helps.
     let other = with(&|c| drop(c.run.insert("quick".into(), vec![])));
-    assert!(may(&other, "0.1.0", true).unwrap_err().contains("cell 2 is another command"));
-    assert!(may(&campaign(1, 2, ""), "0.1.0", true).unwrap_err().contains("cell 2 is another command"));
+    assert!(may(&other, "0.1.0", true).unwrap_err().contains("the command of cell 2"));
+    assert!(may(&campaign(1, 2, ""), "0.1.0", true).unwrap_err().contains("the command of cell 2"));
     // A further value at the end of the only axis leaves those before alone.
     assert!(may(&campaign(4, 2, ""), "0.1.0", false).is_err());
     may(&campaign(4, 2, ""), "0.1.0", true).unwrap();

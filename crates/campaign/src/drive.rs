@@ -1,4 +1,4 @@
-//! The loop of a campaign: ask what comes next, have it run, write it down.
+//! Main loop of a campaign: select the next run, run it, log it.
 use std::path::Path;
 
 use keepup_measure::clock::Clock;
@@ -9,102 +9,107 @@ use crate::directory::{CampaignDirectory, figures_of, has_figures};
 use crate::error::CampaignError;
 use crate::state::{Action, Progress, RunDone, State};
 
-/// How a command ended.
+/// Outcome of a command.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunReport {
-    /// Its exit code; 128 and the signal's number where one ended it.
+    /// Exit code, or 128 plus the signal number.
     pub exit_code: i32,
-    /// What went wrong, where it said so.
+    /// Error message, if any.
     pub why: Option<String>,
-    /// Whether the user wants an end: the run does not count then.
+    /// Whether the user interrupted it. Such a run does not count.
     pub is_interrupted: bool,
 }
 
-/// What runs commands.
+/// Runner of commands.
 pub trait Runner {
-    /// Runs a cell's command, which is to keep its result below `room`.
+    /// Runs the command of a cell. Its result goes below `run_directory`.
     ///
     /// # Errors
-    /// It cannot be started at all.
-    fn run(&mut self, cell: &Cell, room: &Path) -> Result<RunReport, CampaignError>;
+    /// The command cannot be started.
+    fn run(&mut self, cell: &Cell, run_directory: &Path) -> Result<RunReport, CampaignError>;
 
-    /// Whether the user wants an end.
+    /// Whether the user requested a stop.
     fn is_stopped(&self) -> bool;
 
-    /// Is told what goes on.
-    fn tell(&mut self, news: &News<'_>);
+    /// Receives progress.
+    fn report(&mut self, event: &CampaignEvent<'_>);
 }
 
-/// What goes on.
+/// Progress of a campaign.
 #[derive(Debug)]
-pub enum News<'a> {
-    /// A run begins.
-    Begins {
-        /// Its cell.
+pub enum CampaignEvent<'a> {
+    /// A run starts.
+    RunStarted {
+        /// Cell.
         cell: &'a Cell,
-        /// What that is called.
+        /// Name of the cell.
         name: &'a str,
-        /// Which repetition.
+        /// Repetition.
         repetition: u32,
-        /// How far the campaign is.
+        /// Progress of the campaign.
         progress: Progress,
     },
     /// A run ended.
-    Ended {
-        /// Its cell.
+    RunEnded {
+        /// Cell.
         cell: &'a Cell,
-        /// What that is called.
+        /// Name of the cell.
         name: &'a str,
-        /// How.
+        /// The run.
         run: &'a RunDone,
-        /// How far the campaign is.
+        /// Progress of the campaign.
         progress: Progress,
     },
 }
 
-/// Why a sitting ended.
+/// Reason why [`drive`] returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ending {
-    /// A rule of the campaign.
+pub struct DriveOutcome {
+    /// Stop condition that was reached.
     pub stopped: Option<String>,
-    /// The user.
+    /// Whether the user interrupted it.
     pub is_interrupted: bool,
 }
 
-/// Runs what is left, until the end, a rule of the campaign, or the user.
+/// Runs the remaining cells until all are done, a stop condition is reached, or the user interrupts.
 ///
 /// # Errors
-/// A run cannot be started, or what was found cannot be written down.
+/// A run cannot be started or logged.
 pub fn drive(
     state: &mut State,
     directory: &mut CampaignDirectory,
     runner: &mut dyn Runner,
     clock: &dyn Clock,
-) -> Result<Ending, CampaignError> {
+) -> Result<DriveOutcome, CampaignError> {
     loop {
         if runner.is_stopped() {
-            return Ok(Ending { stopped: None, is_interrupted: true });
+            return Ok(DriveOutcome { stopped: None, is_interrupted: true });
         }
         let (number, repetition) = match state.next() {
-            Action::End => return Ok(Ending::default()),
-            Action::Stop { why } => return Ok(Ending { stopped: Some(why), is_interrupted: false }),
+            Action::End => return Ok(DriveOutcome::default()),
+            Action::Stop { why } => return Ok(DriveOutcome { stopped: Some(why), is_interrupted: false }),
             Action::Run { cell, repetition } => (cell, repetition),
         };
-        let Some(cell) = state.cell(number).cloned() else { return Ok(Ending::default()) };
+        let Some(cell) = state.cell(number).cloned() else { return Ok(DriveOutcome::default()) };
         let name = state.campaign().name_of(&cell);
-        runner.tell(&News::Begins { cell: &cell, name: &name, repetition, progress: state.progress() });
-        let room = directory.room_for(number, repetition)?;
-        let begin_ns = clock.now_ns();
-        let report = runner.run(&cell, &room)?;
+        runner.report(&CampaignEvent::RunStarted {
+            cell: &cell,
+            name: &name,
+            repetition,
+            progress: state.progress(),
+        });
+        let run_directory = directory.create_run_directory(number, repetition)?;
+        let start_ns = clock.now_ns();
+        let report = runner.run(&cell, &run_directory)?;
         if report.is_interrupted {
-            return Ok(Ending { stopped: None, is_interrupted: true });
+            return Ok(DriveOutcome { stopped: None, is_interrupted: true });
         }
-        let seconds = clock.now_ns().saturating_sub(begin_ns) as f64 / 1e9;
+        let seconds = clock.now_ns().saturating_sub(start_ns) as f64 / 1e9;
         let mut run = RunDone {
             cell: number,
             repetition,
             exit_code: report.exit_code,
-            directory: directory.result_in(&room),
+            directory: directory.result_in(&run_directory),
             seconds,
             why: report.why,
             figures: Vec::new(),
@@ -114,7 +119,12 @@ pub fn drive(
             run.figures = figures_of(&directory.path().join(result));
         }
         state.take(run.clone());
-        runner.tell(&News::Ended { cell: &cell, name: &name, run: &run, progress: state.progress() });
+        runner.report(&CampaignEvent::RunEnded {
+            cell: &cell,
+            name: &name,
+            run: &run,
+            progress: state.progress(),
+        });
     }
 }
 

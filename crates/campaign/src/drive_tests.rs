@@ -15,24 +15,28 @@ struct Made<'a> {
 }
 
 impl Runner for Made<'_> {
-    fn run(&mut self, cell: &Cell, room: &Path) -> Result<RunReport, CampaignError> {
-        ResultDirectory::create(&room.join("sweep-1"), "ab").unwrap();
+    fn run(&mut self, cell: &Cell, run_directory: &Path) -> Result<RunReport, CampaignError> {
+        ResultDirectory::create(&run_directory.join("sweep-1"), "ab").unwrap();
         if self.interrupt_at == Some(self.ran.len()) {
             return Ok(RunReport { exit_code: 130, why: None, is_interrupted: true });
         }
         self.ran.push(cell.number);
         let exit_code = (self.code)(cell.number);
-        Ok(RunReport { exit_code, why: (exit_code != 0).then(|| "no room".into()), is_interrupted: false })
+        Ok(RunReport {
+            exit_code,
+            why: (exit_code != 0).then(|| "no run_directory".into()),
+            is_interrupted: false,
+        })
     }
 
     fn is_stopped(&self) -> bool {
         false
     }
 
-    fn tell(&mut self, news: &News<'_>) {
-        self.told.push(match news {
-            News::Begins { name, repetition, .. } => format!("begins {name} r{repetition}"),
-            News::Ended { name, progress, .. } => format!("ended {name}, {} left", progress.left),
+    fn report(&mut self, event: &CampaignEvent<'_>) {
+        self.told.push(match event {
+            CampaignEvent::RunStarted { name, repetition, .. } => format!("begins {name} r{repetition}"),
+            CampaignEvent::RunEnded { name, progress, .. } => format!("ended {name}, {} left", progress.left),
         });
     }
 }
@@ -63,12 +67,12 @@ fn every_run_is_written_down_with_its_result() {
     let code = |cell| if cell == 2 { 4 } else { 0 };
     let mut runner = made(&code);
     let ending = drive(&mut state, &mut directory, &mut runner, &SystemClock).unwrap();
-    assert_eq!(ending, Ending::default());
+    assert_eq!(ending, DriveOutcome::default());
     assert_eq!(runner.ran, [1, 2, 3, 1, 2, 3]);
     assert_eq!(runner.told[..3], ["begins 0 r1", "ended 0, 5 left", "begins 1 r1"]);
     let found = CampaignDirectory::read(directory.path()).unwrap();
     let told: Vec<_> = found.runs.iter().map(|run| (run.cell, run.exit_code, run.why.as_deref())).collect();
-    assert_eq!(told[..3], [(1, 0, None), (2, 4, Some("no room")), (3, 0, None)]);
+    assert_eq!(told[..3], [(1, 0, None), (2, 4, Some("no run_directory")), (3, 0, None)]);
     assert_eq!(found.runs[5].directory.as_deref(), Some("cells/3-r2/sweep-1"));
 }
 

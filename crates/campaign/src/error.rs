@@ -1,4 +1,4 @@
-//! What can go wrong with campaigns.
+//! Errors of campaigns.
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
@@ -7,66 +7,66 @@ use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_plan::SourceLocation;
 use keepup_results::ResultsError;
 
-/// Why there is no such campaign, or why it cannot go on.
+/// Error of a campaign.
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignError {
     /// A file cannot be read or written.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Failed operation.
         what: &'static str,
-        /// On which file.
+        /// File.
         path: PathBuf,
-        /// Why it failed.
+        /// Cause.
         source: io::Error,
     },
-    /// The file says something that cannot be.
+    /// The campaign file is invalid.
     #[error("{place}: {}{reason}", prefix(.key))]
     Invalid {
         /// File and line.
         place: SourceLocation,
-        /// Dotted key; empty where the text as a whole is no TOML.
+        /// Dotted key, empty if the file is not TOML.
         key: String,
-        /// What is wrong.
+        /// Cause.
         reason: Cause,
     },
-    /// A directory that is no campaign's.
+    /// The directory contains no campaign.
     #[error("cannot open the campaign {}: {why}", path.display())]
     NotACampaign {
-        /// The directory.
+        /// Directory.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         why: String,
     },
     /// Another process runs the campaign.
-    #[error("cannot run the campaign in {}: another keepup runs it (process {pid})", path.display())]
+    #[error("cannot run the campaign in {}: process {pid} is running it", path.display())]
     Running {
-        /// The directory.
+        /// Directory.
         path: PathBuf,
-        /// Its number, as it wrote it down.
+        /// Process id in the lock file.
         pid: String,
     },
-    /// The campaign to resume differs from the one that was started.
+    /// The campaign was changed since it started.
     #[error("cannot resume {}: {why}", path.display())]
     Changed {
-        /// The directory.
+        /// Directory.
         path: PathBuf,
-        /// What is different.
+        /// Difference.
         why: String,
-        /// What helps.
+        /// Remedy.
         hint: &'static str,
     },
-    /// The campaign's own result.
+    /// Error of the result directory.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// A cell cannot be run at all.
+    /// The command of a cell cannot be started.
     #[error("cannot run cell {cell} ({name}): {why}")]
     Run {
-        /// Its number.
+        /// Cell number.
         cell: u32,
-        /// What it is.
+        /// Name of the cell.
         name: String,
-        /// Why not.
+        /// Cause.
         why: String,
     },
 }
@@ -85,8 +85,8 @@ impl Diagnostic for CampaignError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Invalid { reason, .. } => reason.hint(),
-            Self::NotACampaign { .. } => Some("name the directory that `keepup campaign run` printed".into()),
-            Self::Running { .. } => Some("`keepup campaign status` shows how far it is".into()),
+            Self::NotACampaign { .. } => Some("use the directory printed by `keepup campaign run`".into()),
+            Self::Running { .. } => Some("`keepup campaign status` shows its progress".into()),
             Self::Changed { hint, .. } => Some((*hint).into()),
             Self::Results(error) => error.hint(),
             Self::Io { .. } | Self::Run { .. } => None,
@@ -94,7 +94,7 @@ impl Diagnostic for CampaignError {
     }
 }
 
-/// A campaign's directory is named in the command, so a result that does not fit is a mistake there.
+/// The command names the directory, so an unsuitable result is a usage error.
 fn of_results(error: &ResultsError) -> ErrorClass {
     match error {
         ResultsError::Io { .. } => ErrorClass::Environment,
@@ -113,7 +113,7 @@ fn of_results(error: &ResultsError) -> ErrorClass {
 }
 
 impl CampaignError {
-    /// For `map_err`: what was tried, on which path.
+    /// Adds the operation and the path to an I/O error.
     pub(crate) fn io(what: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { what, path, source }

@@ -1,4 +1,4 @@
-//! From the text of a campaign's file to a checked [`Campaign`].
+//! Parser of campaign files.
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,12 +19,12 @@ use crate::plan::{
 
 /// Largest file in bytes; 10,000 values are 200 kB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Most axes; with two values each these are more cells than may be run.
+/// Most axes. With two values each they already exceed `RUNS_MAX`.
 const AXES_MAX: usize = 16;
-/// Longest name, which is part of a directory's.
+/// Longest name, because it is part of a directory name.
 const NAME_LENGTH_MAX: usize = 100;
 
-/// The file as it is written.
+/// Campaign file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -68,31 +68,31 @@ struct StopTable {
     half_width: Option<f64>,
 }
 
-/// Something in the file that cannot be.
+/// Invalid entry.
 struct Wrong {
     key: String,
     reason: Cause,
 }
 
-/// For `map_err` and `?`: what is wrong with a key.
+/// Creates an error for a key.
 fn wrong(key: impl Into<String>, reason: impl Into<Cause>) -> Wrong {
     Wrong { key: key.into(), reason: reason.into() }
 }
 
-/// Reads a campaign's file; also its text, to be kept. `papers` are the names that `[paper]` may have.
+/// Reads a campaign file. Also returns its text. `papers` are the valid names of `[paper]`.
 ///
 /// # Errors
-/// It cannot be read, or says something that cannot be.
+/// The file cannot be read or is invalid.
 pub fn load(path: &Path, papers: &[&str]) -> Result<(Campaign, String), CampaignError> {
     let fail = CampaignError::io("read the campaign", path);
     let mut text = String::new();
-    // One byte more than allowed tells a file that is too long, and ends one that has no end.
+    // Reads one byte more than allowed, to detect long and endless files.
     let read = std::fs::File::open(path).and_then(|file| {
         file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
         match text.len() as u64 > FILE_BYTES_MAX {
             true => Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                format!("more than {FILE_BYTES_MAX} bytes are no campaign"),
+                format!("the file has more than {FILE_BYTES_MAX} bytes"),
             )),
             false => Ok(()),
         }
@@ -102,11 +102,10 @@ pub fn load(path: &Path, papers: &[&str]) -> Result<(Campaign, String), Campaign
     Ok((campaign, text))
 }
 
-/// Makes a campaign of a file's text; `origin` is the file's name for messages, `papers` are the names that
-/// `[paper]` may have.
+/// Parses a campaign file. `origin` is its name in messages, `papers` are the valid names of `[paper]`.
 ///
 /// # Errors
-/// It is no TOML, has unknown keys, or says something that cannot be.
+/// Not TOML, unknown keys, or invalid values.
 pub fn parse(text: &str, origin: &str, papers: &[&str]) -> Result<Campaign, CampaignError> {
     let at = |line| SourceLocation { origin: origin.to_owned(), line };
     let file: File = toml::from_str(text).map_err(|error| {
@@ -128,10 +127,10 @@ fn checked(file: File, text: &str, papers: &[&str]) -> Result<Campaign, Wrong> {
         (OrderName::Alternating, None) => CampaignOrder::Alternating,
         (OrderName::Random, Some(seed)) => CampaignOrder::Random { seed },
         (OrderName::Alternating, Some(_)) => {
-            return Err(wrong("seed", "it belongs to order = \"random\""));
+            return Err(wrong("seed", "requires order = \"random\""));
         }
         (OrderName::Random, None) => {
-            return Err(wrong("seed", "it is missing: a random order needs one, so that it can be repeated"));
+            return Err(wrong("seed", "missing: order = \"random\" requires a seed, to be reproducible"));
         }
     };
     let repetitions = file.repetitions.unwrap_or(1);
@@ -139,7 +138,10 @@ fn checked(file: File, text: &str, papers: &[&str]) -> Result<Campaign, Wrong> {
     let axes = axes(file.axes, text, &run)?;
     check_size(&axes, repetitions)?;
     if !run.contains_key("verb") && !axes.iter().any(|axis| sets(axis).contains("verb")) {
-        return Err(wrong("run", "verb is missing: the words of the command, as in \"disk testdisk\""));
+        return Err(wrong(
+            "run",
+            "verb is missing; set it to the words of the command, such as \"disk testdisk\"",
+        ));
     }
     let baseline = labels_of(file.baseline, &axes, "baseline")?;
     let skip = file.skip.into_iter().map(|skip| skipped(skip, &axes)).collect::<Result<_, _>>()?;
@@ -156,23 +158,23 @@ fn check_name(name: &str) -> Result<(), Wrong> {
         true => Ok(()),
         false => Err(wrong(
             "name",
-            Cause::new(format!("{name:?} cannot be part of a directory's name")).with_hint(format!(
-                "letters, digits, '-', '_' and '.', no '.' in front, at most {NAME_LENGTH_MAX}"
+            Cause::new(format!("{name:?} is not valid in a directory name")).with_hint(format!(
+                "use at most {NAME_LENGTH_MAX} letters, digits, '-', '_' and '.', not starting with '.'"
             )),
         )),
     }
 }
 
-/// The axes in the order in which the file has them.
+/// Axes in the order of the file.
 fn axes(tables: BTreeMap<String, Vec<Value>>, text: &str, run: &Settings) -> Result<Vec<Axis>, Wrong> {
     if tables.is_empty() {
         return Err(wrong(
             "axes",
-            Cause::new("no axis, so nothing varies").with_hint("volume = [\"/data/a\", \"/data/b\"]"),
+            Cause::new("no axes").with_hint("add one, such as volume = [\"/data/a\", \"/data/b\"]"),
         ));
     }
     if tables.len() > AXES_MAX {
-        return Err(wrong("axes", format!("{} of them; {AXES_MAX} are the most", tables.len())));
+        return Err(wrong("axes", format!("{} axes; the maximum is {AXES_MAX}", tables.len())));
     }
     let offsets = offsets_of_axes(text);
     let mut tables: Vec<(String, Vec<Value>)> = tables.into_iter().collect();
@@ -183,13 +185,10 @@ fn axes(tables: BTreeMap<String, Vec<Value>>, text: &str, run: &Settings) -> Res
         let key = format!("axes.{}", axis.name);
         for setting in sets(&axis) {
             if run.contains_key(setting) {
-                return Err(wrong(key, format!("it sets {setting}, and [run] does so too")));
+                return Err(wrong(key, format!("sets {setting}, which [run] also sets")));
             }
             if let Some(other) = axes.iter().find(|other| sets(other).contains(setting)) {
-                return Err(wrong(
-                    key,
-                    format!("it sets {setting}, and the axis {} does so too", other.name),
-                ));
+                return Err(wrong(key, format!("sets {setting}, which axis {} also sets", other.name)));
             }
         }
         axes.push(axis);
@@ -197,7 +196,7 @@ fn axes(tables: BTreeMap<String, Vec<Value>>, text: &str, run: &Settings) -> Res
     Ok(axes)
 }
 
-/// Where in the text each axis begins: a table of TOML has no order of its own.
+/// Offset of each axis in the text, because TOML tables are unordered.
 fn offsets_of_axes(text: &str) -> BTreeMap<String, usize> {
     let Ok(document) = toml::de::DeTable::parse(text) else { return BTreeMap::new() };
     let tables = document.get_ref().iter().filter(|(key, _)| key.get_ref() == "axes");
@@ -208,13 +207,13 @@ fn offsets_of_axes(text: &str) -> BTreeMap<String, usize> {
 fn axis(name: String, values: &[Value]) -> Result<Axis, Wrong> {
     let key = format!("axes.{name}");
     if values.is_empty() {
-        return Err(wrong(key, "it has no values, so the campaign has no cells"));
+        return Err(wrong(key, "no values"));
     }
     let mut found: Vec<AxisValue> = Vec::new();
     for value in values {
         let value = axis_value(&name, value).map_err(|reason| wrong(&key, reason))?;
         if found.iter().any(|other| other.label == value.label) {
-            return Err(wrong(key, format!("{:?} is in it twice", value.label)));
+            return Err(wrong(key, format!("duplicate value {:?}", value.label)));
         }
         found.push(value);
     }
@@ -237,7 +236,9 @@ fn axis_value(axis: &str, value: &Value) -> Result<AxisValue, Cause> {
         });
     };
     let Some(Value::String(label)) = table.get("label") else {
-        return Err(Cause::new("a value that is a table needs a label").with_hint("{ label = \"quiet\" }"));
+        return Err(
+            Cause::new("a table value requires a label").with_hint("add one, such as { label = \"quiet\" }")
+        );
     };
     let mut settings = table.clone();
     settings.remove("label");
@@ -245,14 +246,14 @@ fn axis_value(axis: &str, value: &Value) -> Result<AxisValue, Cause> {
     Ok(AxisValue { label: label.clone(), settings })
 }
 
-/// What an axis sets with any of its values.
+/// All settings of an axis.
 fn sets(axis: &Axis) -> BTreeSet<&str> {
     axis.values.iter().flat_map(|value| value.settings.keys().map(String::as_str)).collect()
 }
 
 fn check_size(axes: &[Axis], repetitions: u32) -> Result<(), Wrong> {
     if repetitions == 0 {
-        return Err(wrong("repetitions", "none at all would measure nothing"));
+        return Err(wrong("repetitions", "must be at least 1"));
     }
     let runs = count_runs(axes, repetitions);
     if runs.is_some_and(|runs| runs <= RUNS_MAX) {
@@ -263,14 +264,14 @@ fn check_size(axes: &[Axis], repetitions: u32) -> Result<(), Wrong> {
     Err(wrong(
         "axes",
         Cause::new(format!(
-            "{} cells x {repetitions} repetitions are {runs} runs, and {RUNS_MAX} are the most",
+            "{} cells x {repetitions} repetitions = {runs} runs; the maximum is {RUNS_MAX}",
             sizes.join(" x ")
         ))
-        .with_hint("several campaigns, each with fewer values"),
+        .with_hint("split it into several campaigns"),
     ))
 }
 
-/// Axes and labels that must exist.
+/// Resolves axes and labels.
 fn labels_of(
     table: BTreeMap<String, Value>,
     axes: &[Axis],
@@ -281,7 +282,7 @@ fn labels_of(
         let key = format!("{place}.{name}");
         let Some(axis) = axes.iter().find(|axis| axis.name == name) else {
             let names = axes.iter().map(|axis| axis.name.as_str());
-            return Err(wrong(key, Cause::new("there is no such axis").with_hint(nearest(&name, names))));
+            return Err(wrong(key, Cause::new("unknown axis").with_hint(nearest(&name, names))));
         };
         let label = match &value {
             Value::Array(parts) => {
@@ -300,21 +301,21 @@ fn labels_of(
     Ok(found)
 }
 
-/// A hint at what may have been meant, or at all there is.
+/// Hint with the closest name, or with all names.
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let close = close_names(name, known.clone());
     match close.first() {
-        Some(close) => format!("perhaps {close:?}"),
+        Some(close) => format!("did you mean {close:?}?"),
         None => {
             let all: Vec<String> = known.take(10).map(|name| format!("{name:?}")).collect();
-            format!("one of {}", all.join(", "))
+            format!("use one of {}", all.join(", "))
         }
     }
 }
 
 fn skipped(skip: SkipTable, axes: &[Axis]) -> Result<Skip, Wrong> {
     if skip.when.is_empty() {
-        return Err(wrong("skip", "when is empty, so every cell would be left out"));
+        return Err(wrong("skip", "when is empty: it would skip every cell"));
     }
     Ok(Skip { when: labels_of(skip.when, axes, "skip.when")?, why: skip.why })
 }
@@ -322,23 +323,23 @@ fn skipped(skip: SkipTable, axes: &[Axis]) -> Result<Skip, Wrong> {
 fn paper(settings: PaperSettings, papers: &[&str]) -> Result<PaperSettings, Wrong> {
     if !papers.contains(&settings.name.as_str()) {
         let known = nearest(&settings.name, papers.iter().copied());
-        return Err(wrong("paper.name", Cause::new("there is no such paper").with_hint(known)));
+        return Err(wrong("paper.name", Cause::new("unknown paper").with_hint(known)));
     }
     match settings.scale.is_finite() && settings.scale > 0.0 && settings.scale <= 1.0 {
         true => Ok(settings),
-        false => Err(wrong("paper.scale", "a part of what the paper moved, above 0 and at most 1")),
+        false => Err(wrong("paper.scale", "must be above 0 and at most 1")),
     }
 }
 
 fn stop(table: &StopTable) -> Result<Stop, Wrong> {
     if table.failures == Some(0) {
-        return Err(wrong("stop.failures", "none at all would end it before the first run"));
+        return Err(wrong("stop.failures", "must be at least 1"));
     }
     if table.time.is_some_and(|time| time.0.is_zero()) {
-        return Err(wrong("stop.time", "no time at all"));
+        return Err(wrong("stop.time", "must be above 0"));
     }
     if table.half_width.is_some_and(|width| !(width > 0.0 && width < 1.0)) {
-        return Err(wrong("stop.half_width", "a share between 0 and 1, as in 0.02 for 2 %"));
+        return Err(wrong("stop.half_width", "must be a share between 0 and 1, such as 0.02 for 2 %"));
     }
     Ok(Stop {
         failures: table.failures,

@@ -1,17 +1,17 @@
-//! Campaigns: configurations against tests, run in turns, resumed after a crash, compared with a baseline.
+//! Campaigns: alternating runs of tests with several configurations, resumed after a crash and compared with
+//! a baseline.
 //!
-//! A cell of a campaign is a command of keepup that leaves a result of its own, so that every setting of
-//! every test can be an axis without anything here knowing the tests. [`parse`] makes a [`Campaign`] of a
-//! file, [`Campaign::cells`] its commands, [`State`] says which run comes next, and [`drive`] has them run by
-//! a [`Runner`]. [`compare`] puts results beside each other. Names of papers and published figures are handed
-//! in.
+//! A cell of a campaign is a command of keepup with its own result, so that any setting of any test can be an
+//! axis. [`parse`] reads a [`Campaign`], [`Campaign::cells`] expands it to commands, [`State`] selects the
+//! next run, and [`drive`] runs them with a [`Runner`]. [`compare`] compares results. The caller passes the
+//! names of papers and the published figures.
 //!
-//! `file.rs` reads a campaign's file, `cells.rs` expands it, `state.rs` orders and counts runs,
-//! `directory.rs` keeps the directory and its lock, `drive.rs` has the loop, `summary.rs` the result,
-//! `forecast.rs` what a command would write, and `compare/` the comparison.
+//! `file.rs` parses campaign files, `cells.rs` expands them, `state.rs` orders and counts runs,
+//! `directory.rs` has the directory and its lock, `drive.rs` the loop, `summary.rs` the result, `forecast.rs`
+//! the expected writes of a command, and `compare/` the comparison.
 //!
-//! Invariants: the file, the cells, their order and the state are pure; a run is counted when its event is
-//! written down, and not before; a directory of a run that was cut off is kept aside, never overwritten.
+//! Invariants: file, cells, order and state are pure; a run counts once its event is logged; the directory of
+//! an interrupted run is renamed, never overwritten.
 
 mod cells;
 mod compare;
@@ -26,8 +26,8 @@ mod summary;
 
 pub use cells::{Cell, quoted};
 pub use compare::{Candidate, CompareError, CompareOptions, Published, compare, workload_of};
-pub use directory::{CampaignDirectory, Found};
-pub use drive::{Ending, News, RunReport, Runner, drive};
+pub use directory::{CampaignDirectory, StoredCampaign};
+pub use drive::{CampaignEvent, DriveOutcome, RunReport, Runner, drive};
 pub use error::CampaignError;
 pub use file::{load, parse};
 pub use forecast::{Forecast, Forecasts};

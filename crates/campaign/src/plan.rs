@@ -1,4 +1,4 @@
-//! A campaign as it is run: what its file says, checked, with nothing left open.
+//! Validated campaign.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -7,109 +7,109 @@ use serde::{Deserialize, Serialize};
 /// Most runs of one campaign: cells times repetitions.
 pub const RUNS_MAX: u64 = 10_000;
 
-/// Settings of a command by name: `verb` and `args` are its words, any other is a flag. No value stands for a
-/// flag that has none, several for one that is repeated.
+/// Settings of a command by name: `verb` and `args` are its words, others are flags. Flags without a value
+/// have no values, repeated flags have several.
 pub type Settings = BTreeMap<String, Vec<String>>;
 
-/// What varies, what does not, and how it is run.
+/// Campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Campaign {
-    /// Its name: letters, digits, `-`, `_` and `.`.
+    /// Name: letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// What it is about, for people.
+    /// Title.
     pub title: String,
-    /// Runs of each cell.
+    /// Runs per cell.
     pub repetitions: u32,
-    /// How runs follow each other.
+    /// Order of the runs.
     pub order: CampaignOrder,
-    /// Settings that all cells share.
+    /// Settings of all cells.
     pub run: Settings,
-    /// What varies, the slowest first.
+    /// Axes, slowest first.
     pub axes: Vec<Axis>,
-    /// Axes that are compared: the label of each that others are compared with.
+    /// Baseline label of each compared axis.
     pub baseline: BTreeMap<String, String>,
-    /// Combinations that are left out.
+    /// Skipped combinations.
     pub skip: Vec<Skip>,
-    /// When it ends early.
+    /// Conditions for an early end.
     pub stop: Stop,
-    /// The paper that it repeats, where it repeats one.
+    /// Reproduced paper, if any.
     #[serde(default)]
     pub paper: Option<PaperSettings>,
 }
 
-/// Table `[paper]` of a campaign's file: the paper that it repeats; its page is made from it.
+/// Table `[paper]` of a campaign file: the reproduced paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperSettings {
     /// Name of the paper.
     pub name: String,
-    /// Part of the paper's amounts of data that is moved.
+    /// Fraction of the paper's amounts of data.
     pub scale: f64,
-    /// Results that were measured elsewhere and belong into the same tables.
+    /// Results from other machines for the same tables.
     #[serde(default)]
     pub with: Vec<PathBuf>,
 }
 
-/// How runs follow each other.
+/// Order of the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum CampaignOrder {
-    /// All cells in turn, then all again: A B A B.
+    /// All cells, then all cells again: A B A B.
     Alternating,
-    /// All cells, in another order in each repetition.
+    /// All cells in a new random order in each repetition.
     Random {
-        /// Where the orders come from.
+        /// Random seed.
         seed: u64,
     },
 }
 
-/// Something that varies.
+/// Axis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is set to.
+    /// Values.
     pub values: Vec<AxisValue>,
 }
 
-/// One value of an axis.
+/// Value of an axis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AxisValue {
-    /// What it is called.
+    /// Label.
     pub label: String,
-    /// What it sets.
+    /// Settings.
     pub settings: Settings,
 }
 
-/// Combinations that are left out.
+/// Skipped combinations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Skip {
-    /// Labels that they have.
+    /// Labels of the cells to skip.
     pub when: BTreeMap<String, String>,
-    /// Why.
+    /// Reason.
     pub why: String,
 }
 
-/// When a campaign ends before all runs are made; without a limit it goes on.
+/// Conditions for an early end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// After so many runs that failed.
+    /// Failed runs.
     pub failures: Option<u32>,
-    /// After so long, the time of all runs together, seconds.
+    /// Total duration of all runs, seconds.
     pub seconds: Option<f64>,
-    /// Before a run that could write more than this in all, bytes.
+    /// Total bytes written. A run that could exceed it is not started.
     pub bytes: Option<u64>,
-    /// A cell is not repeated once the 95 % interval of the median of its first figure reaches no farther
-    /// than this share to either side.
+    /// Relative half width of the 95 % interval of the median of the first figure. More precise cells are not
+    /// repeated.
     pub half_width: Option<f64>,
 }
 
-/// Cells times repetitions; none beyond 2^64.
+/// Cells times repetitions, none on overflow.
 pub(crate) fn count_runs(axes: &[Axis], repetitions: u32) -> Option<u64> {
     let cells = axes.iter().try_fold(1u64, |cells, axis| cells.checked_mul(axis.values.len() as u64));
     cells.and_then(|cells| cells.checked_mul(repetitions.into()))

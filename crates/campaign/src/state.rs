@@ -1,7 +1,7 @@
-//! What has been run, and what comes next: ended runs in, actions out.
+//! State of a campaign: selects the next run from the finished ones.
 //!
-//! Invariants: pure; the same campaign with the same ended runs gives the same next action, whoever ran them
-//! and in how many sittings.
+//! Invariants: pure; the same campaign with the same finished runs gives the same next action, however often
+//! it was interrupted.
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
@@ -12,84 +12,84 @@ use crate::cells::Cell;
 use crate::forecast::{Forecast, Forecasts};
 use crate::plan::{Campaign, CampaignOrder};
 
-/// Repetitions of a cell before it can be exact enough.
+/// Fewest repetitions for an early end of a cell.
 const REPETITIONS_MIN: usize = 3;
-/// Drawings for an interval, as is customary.
+/// Bootstrap resamples.
 pub(crate) const RESAMPLES: u32 = 2000;
-/// Where they come from: intervals are the same each time they are computed.
+/// Fixed seed, so that intervals are reproducible.
 pub(crate) const SEED: u64 = 1979;
 
-/// A run that ended.
+/// Finished run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunDone {
-    /// Number of its cell.
+    /// Cell number.
     pub cell: u32,
-    /// Which repetition, from 1.
+    /// Repetition, from 1.
     pub repetition: u32,
-    /// How it ended.
+    /// Exit code.
     pub exit_code: i32,
-    /// Where its result is, relative to the campaign's directory.
+    /// Result, relative to the campaign directory.
     pub directory: Option<String>,
-    /// How long it took, seconds.
+    /// Duration, seconds.
     pub seconds: f64,
-    /// What went wrong.
+    /// Error, if any.
     pub why: Option<String>,
-    /// What it measured.
+    /// Figures.
     pub figures: Vec<Figure>,
 }
 
-/// What is to be done.
+/// Next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Run this.
+    /// Run a cell.
     Run {
-        /// Number of the cell.
+        /// Cell number.
         cell: u32,
-        /// Which repetition, from 1.
+        /// Repetition, from 1.
         repetition: u32,
     },
-    /// Nothing is left.
+    /// All runs are done.
     End,
-    /// A rule of the campaign ends it.
+    /// A stop condition was reached.
     Stop {
-        /// Which.
+        /// Condition.
         why: String,
     },
 }
 
-/// How far a campaign is.
+/// Progress of a campaign.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Progress {
-    /// Runs that were planned, without cells that are left out.
+    /// Planned runs, without skipped cells.
     pub planned: u32,
-    /// Runs that ended.
+    /// Finished runs.
     pub done: u32,
-    /// Of those, with another code than 0.
+    /// Finished runs with an exit code other than 0.
     pub failed: u32,
-    /// Runs that are not needed, for their cell is exact enough.
+    /// Runs that are not needed because their cell is precise enough.
     pub spared: u32,
-    /// Runs that are left.
+    /// Remaining runs.
     pub left: u32,
-    /// Time of all that ended, seconds.
+    /// Total duration of finished runs, seconds.
     pub seconds: f64,
-    /// What is left takes about this, seconds; `None` while nothing is known of it.
+    /// Estimated remaining time, seconds.
     pub seconds_left: Option<f64>,
-    /// What the runs that ended wrote at most, bytes.
+    /// Most bytes that the finished runs wrote.
     pub bytes_written: u64,
 }
 
-/// A campaign under way.
+/// State of a campaign.
 #[derive(Debug, Clone)]
 pub struct State {
     campaign: Campaign,
     cells: Vec<Cell>,
     forecasts: Forecasts,
-    /// All runs in the order in which they are made.
+    /// All runs in order.
     order: Vec<(u32, u32)>,
-    /// Before this one nothing is left in the order.
+    /// Index in `order` of the first run that may remain.
     from: usize,
     runs: BTreeMap<(u32, u32), RunDone>,
-    /// Cells that need no more repetitions.
+    /// Cells that are precise enough.
     exact: BTreeSet<u32>,
     failed: u32,
     seconds: f64,
@@ -97,7 +97,7 @@ pub struct State {
 }
 
 impl State {
-    /// Nothing was run yet. Commands without a forecast are taken to write nothing.
+    /// Creates the state before the first run. Commands without a forecast count as writing nothing.
     #[must_use]
     pub fn new(campaign: Campaign, forecasts: Forecasts) -> Self {
         let cells = campaign.cells();
@@ -116,30 +116,30 @@ impl State {
         }
     }
 
-    /// The campaign.
+    /// Campaign.
     #[must_use]
     pub fn campaign(&self) -> &Campaign {
         &self.campaign
     }
 
-    /// All its cells.
+    /// All cells.
     #[must_use]
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
-    /// The cell of this number, where there is one.
+    /// Cell with this number.
     #[must_use]
     pub fn cell(&self, number: u32) -> Option<&Cell> {
         self.cells.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
-    /// The runs of a cell that ended, in the order of repetitions.
+    /// Finished runs of a cell, by repetition.
     pub fn runs_of(&self, cell: u32) -> impl Iterator<Item = &RunDone> {
         self.runs.range((cell, 0)..=(cell, u32::MAX)).map(|(_, run)| run)
     }
 
-    /// Takes in a run that ended. One that is none of the campaign's, or came before, is left out.
+    /// Adds a finished run. Ignores unknown and repeated ones.
     pub fn take(&mut self, run: RunDone) {
         let at = (run.cell, run.repetition);
         let Some(cell) = self.cell(run.cell) else { return };
@@ -162,7 +162,7 @@ impl State {
         }
     }
 
-    /// What is to be done.
+    /// Next action.
     #[must_use]
     pub fn next(&self) -> Action {
         let left = self.order.get(self.from..).unwrap_or_default();
@@ -174,7 +174,7 @@ impl State {
             return Action::Stop { why: format!("{} runs failed", self.failed) };
         }
         if stop.seconds.is_some_and(|most| self.seconds >= most) {
-            return Action::Stop { why: format!("its runs took {:.0} s", self.seconds) };
+            return Action::Stop { why: format!("the runs took {:.0} s", self.seconds) };
         }
         let bytes = self.forecast(cell).map_or(0, |forecast| forecast.bytes_written);
         let after = self.bytes_written.saturating_add(bytes);
@@ -182,7 +182,7 @@ impl State {
             let gb = |bytes: u64| bytes as f64 / 1e9;
             return Action::Stop {
                 why: format!(
-                    "{:.3} GB may have been written, and the next run could write {:.3} GB",
+                    "up to {:.3} GB written; the next run could write {:.3} GB",
                     gb(self.bytes_written),
                     gb(bytes)
                 ),
@@ -191,7 +191,7 @@ impl State {
         Action::Run { cell, repetition }
     }
 
-    /// How far it is.
+    /// Progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let left: Vec<(u32, u32)> = self.order.iter().copied().filter(|at| self.is_left(*at)).collect();
@@ -210,7 +210,7 @@ impl State {
         }
     }
 
-    /// The forecast of all runs that are left.
+    /// Forecast of all remaining runs.
     #[must_use]
     pub fn forecast_left(&self) -> Forecast {
         let mut times: BTreeMap<u32, u32> = BTreeMap::new();
@@ -235,7 +235,7 @@ impl State {
         !self.runs.contains_key(&at) && !self.exact.contains(&at.0)
     }
 
-    /// Whether the median of the cell's first figure is known to within a share of `width`.
+    /// Whether the median of the first figure of a cell is known to within a share of `width`.
     fn is_exact(&self, cell: u32, width: f64) -> bool {
         let runs: Vec<&RunDone> = self.runs_of(cell).filter(|run| !run.figures.is_empty()).collect();
         let values: Vec<f64> = runs.iter().flat_map(|run| run.figures[0].values.iter().copied()).collect();
@@ -248,8 +248,8 @@ impl State {
         })
     }
 
-    /// What runs take: as long as the cell's own did; else what the plan says, by as much as plans were off
-    /// so far; else as long as a run took in the mean.
+    /// Estimated duration: mean of the finished runs of the same cell, else the forecast scaled by the error
+    /// of forecasts so far, else the mean of all runs.
     fn seconds_left(&self, left: &[(u32, u32)]) -> Option<f64> {
         let mut measured: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
         let (mut real, mut planned) = (0.0, 0.0);
@@ -260,18 +260,18 @@ impl State {
                 (real, planned) = (real + run.seconds, planned + seconds);
             }
         }
-        let off = if planned > 0.0 { real / planned } else { 1.0 };
+        let scale = if planned > 0.0 { real / planned } else { 1.0 };
         let mean = (!self.runs.is_empty()).then(|| self.seconds / self.runs.len() as f64);
         let each = |cell: u32| {
             let own = measured.get(&cell).map(|(seconds, runs)| seconds / runs);
-            let told = || self.forecast(cell)?.seconds.map(|seconds| seconds * off);
-            own.or_else(told).or(mean)
+            let forecast = || self.forecast(cell)?.seconds.map(|seconds| seconds * scale);
+            own.or_else(forecast).or(mean)
         };
         left.iter().try_fold(0.0, |sum, (cell, _)| Some(sum + each(*cell)?))
     }
 }
 
-/// All runs in their order: repetition by repetition all cells that are not left out.
+/// Order of all runs: in each repetition, all cells that are not skipped.
 fn order(campaign: &Campaign, cells: &[Cell]) -> Vec<(u32, u32)> {
     let mut block: Vec<u32> =
         cells.iter().filter(|cell| cell.skipped.is_none()).map(|cell| cell.number).collect();

@@ -96,7 +96,7 @@ fn rules_end_it() {
         }
     };
     assert_eq!(stopped("failures = 2", 4), (2, "2 runs failed".into()));
-    assert_eq!(stopped("time = \"3 s\"", 0), (3, "its runs took 3 s".into()));
+    assert_eq!(stopped("time = \"3 s\"", 0), (3, "the runs took 3 s".into()));
     // Of 100 bytes each, the fifth would go beyond.
     assert_eq!(stopped("bytes = \"499 B\"", 0).0, 4);
     assert_eq!(stopped("bytes = \"400 B\"", 0).0, 4);

@@ -1,4 +1,4 @@
-//! What a campaign comes to: figures pooled over repetitions, and every cell beside its baseline.
+//! Summary of a campaign: figures pooled over repetitions, and ratios to the baseline.
 use keepup_measure::stats::{Pairing, VALUES_MIN, compare as compare_values};
 use keepup_results::{
     Begun, Better, CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals,
@@ -9,7 +9,7 @@ use crate::cells::Cell;
 use crate::plan::CampaignOrder;
 use crate::state::{RESAMPLES, RunDone, SEED, State};
 
-/// The summary of all that was run so far.
+/// Summary of all finished runs.
 #[must_use]
 pub fn summarise(state: &State, begun: &Begun, stopped: Option<String>, ended: Ended) -> CampaignSummary {
     let campaign = state.campaign();
@@ -69,13 +69,13 @@ fn summary_of(state: &State, cell: &Cell) -> CampaignCell {
         confounded: cell.is_confounded(),
         alone: cell.alone.clone(),
         skipped: cell.skipped.clone(),
-        runs: runs.iter().map(|run| told(run)).collect(),
+        runs: runs.iter().map(|run| campaign_run(run)).collect(),
         figures: pooled(&runs),
         ratios,
     }
 }
 
-fn told(run: &RunDone) -> CampaignRun {
+fn campaign_run(run: &RunDone) -> CampaignRun {
     CampaignRun {
         repetition: run.repetition,
         directory: run.directory.clone(),
@@ -85,18 +85,18 @@ fn told(run: &RunDone) -> CampaignRun {
     }
 }
 
-/// Figures of all runs, values of one behind those of the other.
+/// Figures of all runs with their values concatenated.
 fn pooled(runs: &[&RunDone]) -> Vec<Figure> {
     Figure::pooled(runs.iter().flat_map(|run| run.figures.iter().cloned()))
 }
 
-/// Every figure of a cell beside that of its baseline, repetition beside repetition.
+/// Ratios of all figures of a cell to its baseline, paired by repetition.
 fn ratios(runs: &[&RunDone], base: &[&RunDone]) -> Vec<CampaignRatio> {
     let (own, other) = (pooled(runs), pooled(base));
     let (own_places, other_places) = (places(&own), places(&other));
     let mut found = Vec::new();
     for figure in &own {
-        // Where the place is what was changed, the first of one stands beside the first of the other.
+        // If the place itself varies, places are matched by their order.
         let place = match other_places.contains(&figure.place.as_str()) {
             true => Some(figure.place.as_str()),
             false => own_places
@@ -121,7 +121,7 @@ fn ratios(runs: &[&RunDone], base: &[&RunDone]) -> Vec<CampaignRatio> {
     found
 }
 
-/// Places of figures, each once, in the order in which they came.
+/// Distinct places in order of appearance.
 fn places(figures: &[Figure]) -> Vec<&str> {
     let mut places = Vec::new();
     for figure in figures {

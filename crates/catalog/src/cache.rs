@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use keepup_live::{Entries, RecordingEntry, RecordingState, ResultEntry, Unreadable};
 
-/// An entry that grows is read again after so long: reading it may take long.
+/// Time after which a growing entry is read again.
 const GROWING_NS_MAX: u64 = 5_000_000_000;
 /// Most entries that are listed.
 const ENTRIES_MAX: usize = 10_000;
@@ -19,7 +19,7 @@ pub(crate) trait Cacheable: Clone {
     fn created(&self) -> &str;
     /// Its id.
     fn id(&mut self) -> &mut String;
-    /// Whether it changes without a change of its files' times.
+    /// Whether it changes without a change of file times.
     fn grows(&self) -> bool;
 }
 
@@ -46,7 +46,7 @@ impl Cacheable for RecordingEntry {
         &mut self.id
     }
 
-    /// One whose recorder died changes without a trace.
+    /// The state also changes when the recorder dies, without a change of its files.
     fn grows(&self) -> bool {
         self.state == RecordingState::BeingWritten
     }
@@ -104,7 +104,7 @@ impl<T: Cacheable> EntryCache<T> {
         }
         entries.sort_by(|(place, a), (other, b)| (b.created(), place).cmp(&(a.created(), other)));
         if entries.len() > ENTRIES_MAX {
-            list.left_out = Some(format!("{} older ones are left out", entries.len() - ENTRIES_MAX));
+            list.left_out = Some(format!("{} older entries are not listed", entries.len() - ENTRIES_MAX));
             entries.truncate(ENTRIES_MAX);
         }
         let mut by_id = DirectoriesById::new();

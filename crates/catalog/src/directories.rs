@@ -1,5 +1,5 @@
-//! Catalog of what lies below some directories: scanned at most once a second, each result and recording read
-//! again only when it changed.
+//! Catalog of results and recordings below directories: scanned at most once per second, entries read again
+//! only if changed.
 //!
 //! Invariant: no lock that other requests wait for is held while a disk is read.
 use std::collections::BTreeMap;
@@ -27,20 +27,19 @@ use crate::scan::{ScanLimits, scan};
 
 /// Shortest time between two scans.
 const SCAN_INTERVAL_NS: u64 = 1_000_000_000;
-/// Scans take at most one part in so many of the time: a recording may run at the same time on the same
-/// disks.
+/// Scans take at most 1/`SCAN_SHARE` of the time, because a recording may use the same disks.
 const SCAN_SHARE: u64 = 10;
 /// Largest summary that is read here, bytes. Many are read, also while a recording runs.
 const SUMMARY_BYTES_MAX: u64 = 16 << 20;
 
-/// Catalog of the results and recordings below some directories. A request that comes during a scan gets the
-/// last list, so that a disk that does not answer holds up nobody who asks for something else.
+/// Catalog of the results and recordings below some directories. Requests during a scan get the previous
+/// list, so that a hanging disk does not block them.
 pub struct DirectoryCatalog {
     roots: Vec<PathBuf>,
     clock: Arc<dyn Clock>,
     /// Held while files are read.
     scanner: Mutex<Scanner>,
-    /// Held for a moment.
+    /// Held only briefly.
     snapshot: Mutex<Option<Arc<Snapshot>>>,
 }
 
@@ -60,7 +59,7 @@ struct Snapshot {
 }
 
 impl DirectoryCatalog {
-    /// Catalog of what lies below `roots`. Nothing is read before the first request.
+    /// Creates a catalog of `roots`. Nothing is read before the first request.
     #[must_use]
     pub fn new(roots: Vec<PathBuf>, clock: Arc<dyn Clock>) -> Self {
         Self { roots, clock, scanner: Mutex::default(), snapshot: Mutex::default() }
@@ -71,7 +70,7 @@ impl DirectoryCatalog {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A current snapshot: scans where the last scan is too long ago and no other request scans.
+    /// Current snapshot. Scans if the last scan is too old and no other request is scanning.
     fn current(&self) -> Arc<Snapshot> {
         let mut scanner = match (self.scanner.try_lock(), self.last()) {
             (Ok(scanner), _) => scanner,
@@ -127,7 +126,7 @@ impl Scanner {
     }
 }
 
-/// Opens the result of a directory that was found, in which others may have put what they like.
+/// Opens a result in a directory with untrusted content.
 pub(crate) fn open_stored(directory: &Path) -> Result<StoredResult, ResultsError> {
     StoredResult::open_directory(directory, SUMMARY_BYTES_MAX)
 }
@@ -148,11 +147,11 @@ impl Catalog for DirectoryCatalog {
             return Ok(None);
         };
         if first == second {
-            let why = Cause::new("cannot compare a result with itself: this is one and the same result");
-            return Err(why.with_hint("choose two"));
+            let why = Cause::new("cannot compare a result with itself");
+            return Err(why.with_hint("choose two different results"));
         }
         let mut names = [name(&first), name(&second)];
-        // Results of one name would be taken as of one system.
+        // Results with equal names would be pooled as one system.
         if names[0] == names[1] {
             names = [baseline, other].map(str::to_owned);
         }
@@ -182,8 +181,8 @@ impl Catalog for DirectoryCatalog {
         let Some(recording) = self.opened(id)? else { return Ok(None) };
         let reader = StreamReader::open(&recording, stream).map_err(|e| Cause::of(&e))?;
         let none = || {
-            Cause::new(format!("cannot find event {from} of stream {stream}: it has none from there on"))
-                .with_hint("keepup ctl info lists the events that it has")
+            Cause::new(format!("cannot find event {from} of stream {stream}: no such event"))
+                .with_hint("keepup ctl info lists its events")
         };
         let mut reader = reader.ok_or_else(none)?;
         let (info, mut found) = (reader.info().clone(), None);
@@ -194,8 +193,8 @@ impl Catalog for DirectoryCatalog {
                 bytes if bytes > EVENT_BYTES_MAX => Err(Cause::new(format!(
                     "cannot copy the event: it is larger than {EVENT_BYTES_MAX} bytes"
                 ))
-                .with_hint("keepup cat on its machine")),
-                bytes if !admit(bytes) => Err("there is no memory for the event now".into()),
+                .with_hint("use keepup cat on its machine")),
+                bytes if !admit(bytes) => Err("cannot copy the event: no memory available".into()),
                 _ => Ok(EventCopy::new(card, event.payload.to_vec())),
             });
             ControlFlow::Break(())
@@ -205,7 +204,7 @@ impl Catalog for DirectoryCatalog {
     }
 }
 
-/// The last part of a path.
+/// Last component of a path.
 fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
@@ -215,7 +214,7 @@ fn name(path: &Path) -> String {
 fn groups(found: Vec<PathBuf>) -> (Vec<Vec<PathBuf>>, Vec<Unreadable>) {
     let mut groups: Vec<Vec<PathBuf>> = Vec::new();
     let mut refused = Vec::new();
-    // How often each volume was met, and where the copies of its recording are among the groups.
+    // Number of copies of each volume, and groups of the copies of its recording.
     let mut copies: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     let mut met: BTreeMap<_, usize> = BTreeMap::new();
     for path in found {

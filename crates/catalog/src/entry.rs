@@ -54,7 +54,7 @@ fn unfinished(directory: &Path) -> Result<ResultEntry, ResultsError> {
     else {
         return Err(ResultsError::CutOff {
             path: directory.to_path_buf(),
-            reason: "its event log does not say what was begun".into(),
+            reason: "its event log has no start event".into(),
         });
     };
     let created = rfc3339(t_unix_ns);
@@ -70,7 +70,7 @@ fn unfinished(directory: &Path) -> Result<ResultEntry, ResultsError> {
         failure: None,
         interrupted: false,
     };
-    let answer = "not ended: it is being measured, or was cut off".to_owned();
+    let answer = "not finished: running or interrupted".to_owned();
     Ok(ResultEntry { answer, tone: Tone::Doubtful, ..entry(directory, &head) })
 }
 
@@ -88,7 +88,7 @@ fn toned(tone: keepup_report::Tone) -> Tone {
     }
 }
 
-/// The machine in a few words, from an environment record of any version; nothing when it says nothing.
+/// Short description of the machine, from an environment record of any version.
 fn machine(environment: &Value) -> Option<String> {
     let read = |path: &str| environment.pointer(path).filter(|value| !value.is_null());
     let product = read("/machine/product/value").and_then(Value::as_str).map(str::to_owned);
@@ -109,7 +109,7 @@ pub(crate) fn recording(directories: &[PathBuf]) -> Result<RecordingEntry, Recor
         State::CutOff => (RecordingState::NeedsRecovery, None),
     };
     let volumes = recording.volumes();
-    // Every volume's end tells of all of them.
+    // The end record of each volume covers all volumes.
     let counts = volumes.iter().find_map(|volume| volume.end()).map(|end| &end.streams);
     let durable = |streams: &Vec<StreamEnd>| {
         streams.iter().fold(0u64, |sum, stream| sum.saturating_add(stream.durable.events))

@@ -1,7 +1,7 @@
 //! Finds results and recordings below directories by their marker files, never by their names.
 //!
-//! Invariants: links are not followed; the number of directories read and the depth are bounded, and what was
-//! left out is reported.
+//! Invariants: links are not followed; the number of directories read and the depth are bounded; skipped
+//! directories are reported.
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use keepup_results::ResultDirectory;
 
 /// Most directories that are read.
 const DIRECTORIES_MAX: usize = 50_000;
-/// How deep below a directory that was given: a campaign of volumes and years has three.
+/// Deepest level below a given directory. A campaign by volumes and years has three.
 const DEPTH_MAX: usize = 4;
 
 /// What a scan found, by depth, then by name.
@@ -20,7 +20,7 @@ pub(crate) struct Scan {
     pub(crate) results: Vec<PathBuf>,
     /// Directories of recordings, one for each volume.
     pub(crate) recordings: Vec<PathBuf>,
-    /// What was not read, in words.
+    /// Message about skipped directories.
     pub(crate) left_out: Option<String>,
 }
 
@@ -45,13 +45,12 @@ pub(crate) fn scan(roots: &[PathBuf], limits: ScanLimits) -> Scan {
     let mut seen = BTreeSet::new();
     let mut too_deep = 0u64;
     while let Some((directory, depth)) = waiting.pop_front() {
-        // One of them may lie below another.
+        // Roots may be nested.
         if !seen.insert(directory.clone()) {
             continue;
         }
         if seen.len() > limits.directories {
-            found.left_out =
-                Some(format!("only the first {} directories were looked at", limits.directories));
+            found.left_out = Some(format!("only the first {} directories were scanned", limits.directories));
             return found;
         }
         let is_result = ResultDirectory::open(&directory).is_ok();
@@ -73,7 +72,7 @@ pub(crate) fn scan(roots: &[PathBuf], limits: ScanLimits) -> Scan {
     }
     if too_deep > 0 {
         let depth = limits.depth;
-        found.left_out = Some(format!("{too_deep} directories more than {depth} deep were not looked at"));
+        found.left_out = Some(format!("{too_deep} directories deeper than {depth} levels were not scanned"));
     }
     found
 }

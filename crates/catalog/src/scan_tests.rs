@@ -79,8 +79,8 @@ fn depth_and_number_are_bounded_and_what_is_left_out_is_told() {
     result(&place.path().join("1/b"));
     let two = found(place.path(), ScanLimits { directories: 100, depth: 2 });
     assert_eq!(two.results, paths(&["1/b"]));
-    assert_eq!(two.left_out.unwrap(), "1 directories more than 2 deep were not looked at");
+    assert_eq!(two.left_out.unwrap(), "1 directories deeper than 2 levels were not scanned");
     let few = found(place.path(), ScanLimits { directories: 2, depth: 9 });
     assert_eq!(few.results, paths(&[]));
-    assert_eq!(few.left_out.unwrap(), "only the first 2 directories were looked at");
+    assert_eq!(few.left_out.unwrap(), "only the first 2 directories were scanned");
 }

@@ -1,13 +1,13 @@
-//! A cause in words with its hint, for errors whose causes have no type of their own.
+//! Textual cause of an error with its hint.
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::Diagnostic;
 
-/// Separates the hint where a channel carries one text only. No other file of keepup may spell it.
+/// Separator of the hint in channels that carry a single text. Must not be used elsewhere.
 const HINT_LINE: &str = "\nhint: ";
 
-/// Why something failed, in words, and the hint that goes with it. It displays without the hint.
+/// Cause of an error with an optional hint. Displays without the hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     what: String,
@@ -15,35 +15,35 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// A cause without a hint.
+    /// Creates a cause without a hint.
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), hint: None }
     }
 
-    /// The text and the hint of an error.
+    /// Text and hint of an error.
     pub fn of(error: &dyn Diagnostic) -> Self {
         Self { what: error.to_string(), hint: error.hint().map(Cow::into_owned) }
     }
 
-    /// The same cause with this hint; an empty one is none.
+    /// Sets the hint. An empty hint is ignored.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()).filter(|hint| !hint.is_empty()), ..self }
     }
 
-    /// The same hint for the text `describe` makes of this one.
+    /// Replaces the text by `describe(text)`, keeps the hint.
     #[must_use]
     pub fn map(self, describe: impl FnOnce(&str) -> String) -> Self {
         Self { what: describe(&self.what), hint: self.hint }
     }
 
-    /// The hint.
+    /// Hint.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         self.hint.as_deref().map(Cow::Borrowed)
     }
 
-    /// Text and hint as one text, for a channel that carries only text, such as an error of serde or a string
-    /// of a result. [`Cause::from_text`] takes it apart.
+    /// Text and hint as a single text, for channels such as a serde error or a string in a result. Inverse of
+    /// [`Cause::from_text`].
     pub fn to_text(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}{HINT_LINE}{hint}", self.what),
@@ -51,7 +51,7 @@ impl Cause {
         }
     }
 
-    /// Takes apart what [`Cause::to_text`] made.
+    /// Parses the output of [`Cause::to_text`].
     pub fn from_text(text: &str) -> Self {
         let (what, hint) = text.split_once(HINT_LINE).unwrap_or((text, ""));
         Self::new(what).with_hint(hint)

@@ -1,4 +1,4 @@
-//! What an error says beside its text: the class that decides the exit code, and the hint that helps.
+//! Class of an error, which determines the exit code, and its hint.
 //!
 //! Invariants: the text of an error never contains its hint; each error type classifies every variant, so a
 //! new variant does not compile until it has a class. No dependencies.

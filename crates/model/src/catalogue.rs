@@ -85,7 +85,7 @@ fn with_lanes(parts: &[Part], name: &str) -> Option<Part> {
     let mut part =
         Part { name: name.to_owned(), title: format!("{}, x{lanes}", found.title), ..found.clone() };
     let value = f64::from(lanes);
-    let from = "the width in the part's name".to_owned();
+    let from = "the width in the name of the part".to_owned();
     let figure =
         Ranged { value, low: value, high: value, unit: Unit::named("")?, source: Source::Standard, from };
     part.figures.insert("lanes".to_owned(), figure);
@@ -122,11 +122,12 @@ fn resolve(family: &Family, name: &str) -> Result<Part, Fault> {
     let mut seen = 1;
     while let Some(base) = &entry.like {
         entry = family.part.get(base).ok_or_else(|| {
-            Fault::new(format!("{key}.like"), format!("no part of this file is called {base:?}"))
+            Fault::new(format!("{key}.like"), format!("no part named {base:?} in this file"))
         })?;
         seen += 1;
         if seen > CHAIN_MAX {
-            let reason = format!("{base:?} is like itself, or more than {CHAIN_MAX} parts are in a chain");
+            let reason =
+                format!("`like` chain through {base:?} is circular or longer than {CHAIN_MAX} parts");
             return Err(Fault::new(format!("{key}.like"), reason));
         }
         for (name, figure) in &entry.figures {
@@ -135,7 +136,7 @@ fn resolve(family: &Family, name: &str) -> Result<Part, Fault> {
         formula = formula.or(entry.formula);
     }
     let formula =
-        formula.ok_or_else(|| Fault::new(&*key, "it has no formula, and is like none that has one"))?;
+        formula.ok_or_else(|| Fault::new(&*key, "no formula, neither its own nor through `like`"))?;
     let (name, title, family) = (name.to_owned(), own.title.clone(), family.family.clone());
     Ok(Part { name, title, family, formula, figures })
 }

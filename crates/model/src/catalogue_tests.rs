@@ -92,7 +92,7 @@ fn a_width_in_the_name_sets_the_lanes() {
         assert!(part(name).is_err(), "{name}");
     }
     let error = part("pcie33").unwrap_err().to_string();
-    assert!(error.contains("close to it: pcie3"), "{error}");
+    assert!(error.contains("similar: pcie3"), "{error}");
 }
 
 #[test]
@@ -102,15 +102,15 @@ fn a_bad_file_says_where_it_is_bad() {
     for (text, why) in [
         (
             format!("{head}rate = {{ value = \"5 us\", source = \"paper\", from = \"x\" }}\n"),
-            "f.toml:6: part.a.figures.rate: rate of part a wants B/s, got us",
+            "f.toml:6: part.a.figures.rate: rate of part a requires B/s, got us",
         ),
         (head.to_owned(), "f.toml:2: part.a: part a lacks the figure rate"),
-        (format!("{head}{rate}[part.b]\ntitle = \"b\"\n"), "part.b: it has no formula"),
+        (format!("{head}{rate}[part.b]\ntitle = \"b\"\n"), "part.b: no formula"),
         (
             format!("{head}{rate}[part.b]\ntitle = \"b\"\nlike = \"c\"\n"),
-            "f.toml:9: part.b.like: no part of this file is called \"c\"",
+            "f.toml:9: part.b.like: no part named \"c\" in this file",
         ),
-        (format!("{head}{rate}[part.b]\ntitle = \"b\"\nlike = \"b\"\n"), "is like itself"),
+        (format!("{head}{rate}[part.b]\ntitle = \"b\"\nlike = \"b\"\n"), "is circular"),
         (format!("{head}{rate}colour = 3\n"), "f.toml:7: part.a.figures.colour"),
         (format!("{head}{rate}[part.b]\ntitle = \"b\"\nformula = \"magic\"\n"), "unknown variant `magic`"),
         ("family = ".to_owned(), "f.toml:1"),

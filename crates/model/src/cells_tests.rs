@@ -58,7 +58,7 @@ fn what_is_fitted_fits_and_what_is_missed_is_known() {
 fn the_network_beside_the_disks_is_told_better_than_by_nothing_changes() {
     let found = all();
     let skill = |of: &str| found.skill.iter().find(|skill| skill.of.contains(of)).unwrap();
-    assert!(skill("beside network traffic").over_unchanged.unwrap() > 0.0, "{:#?}", found.skill);
+    assert!(skill("with network traffic").over_unchanged.unwrap() > 0.0, "{:#?}", found.skill);
     let loaded = |id: &str| {
         let cells = found.cells.iter().filter(|cell| cell.id == id && cell.condition.contains("incoming"));
         cells.map(|cell| (cell.predicted, cell.unchanged.unwrap())).collect::<Vec<_>>()

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum EngineError {
     /// Invalid figure: negative, NaN, or missing.
-    #[error("cannot work out {what} of {name:?}: {value} is no {wanted}")]
+    #[error("cannot compute {what} of {name:?}: {value} is not a {wanted}")]
     BadFigure {
         /// Computation.
         what: &'static str,
@@ -21,7 +21,7 @@ pub enum EngineError {
         wanted: &'static str,
     },
     /// Too expensive.
-    #[error("cannot work out {what}: {number} {of} are more than {most}")]
+    #[error("cannot compute {what}: {number} {of} exceed the limit of {most}")]
     TooMany {
         /// Computation.
         what: &'static str,
@@ -35,14 +35,14 @@ pub enum EngineError {
         hint: &'static str,
     },
     /// All service times are zero.
-    #[error("cannot work out {what}: nothing in it takes any time")]
+    #[error("cannot compute {what}: all service times are 0")]
     Nothing {
         /// Computation.
         what: &'static str,
     },
     /// The result violates bounds that hold for any network: an arithmetic error.
     #[error(
-        "cannot work out a network of {stations} stations with {population} operations: {found} operations/s \
+        "cannot compute a network of {stations} stations with {population} operations: {found} operations/s \
          are outside of {lower} to {upper}"
     )]
     OutsideBounds {
@@ -59,8 +59,8 @@ pub enum EngineError {
     },
     /// A source faster than the stages in the long run.
     #[error(
-        "cannot work out a buffer: the source sends {:.3} MB/s and the slowest stage takes {:.3} MB/s in the \
-         long run, stalls counted, so no buffer suffices",
+        "cannot compute a buffer: the source sends {:.3} MB/s, more than the {:.3} MB/s that the slowest \
+         stage sustains including stalls",
         rate_in / 1e6, rate_out / 1e6
     )]
     NoBufferSuffices {
@@ -86,9 +86,9 @@ impl Diagnostic for EngineError {
         let hint = match self {
             Self::TooMany { hint, .. } => *hint,
             Self::OutsideBounds { .. } => {
-                "the arithmetic lost its precision there; try another number of operations, and report it"
+                "the result is a numerical error: try another number of operations, and report it"
             }
-            Self::NoBufferSuffices { .. } => "a slower source or a faster stage",
+            Self::NoBufferSuffices { .. } => "use a slower source or a faster stage",
             Self::BadFigure { .. } | Self::Nothing { .. } => return None,
         };
         Some(hint.into())

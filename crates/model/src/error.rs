@@ -1,4 +1,4 @@
-//! What can be wrong with parts, machines and settings.
+//! Errors of parts, machines and settings.
 
 use std::borrow::Cow;
 
@@ -6,54 +6,54 @@ use crate::engine_error::EngineError;
 use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_plan::{SourceLocation, close_names, line_of_key};
 
-/// Why there is no answer.
+/// Error of the model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// Nothing of that kind has this name.
-    #[error("cannot find {what} {name:?}: no {what} is called that{}", suggestion(.close))]
+    /// Unknown name.
+    #[error("cannot find {what} {name:?}: no such {what}{}", suggestion(.close))]
     Unknown {
         /// Part, machine, path and so on.
         what: &'static str,
-        /// The name that was asked for.
+        /// Requested name.
         name: String,
-        /// Names that differ in a few letters.
+        /// Similar names.
         close: Vec<String>,
     },
-    /// A file says something that cannot be.
+    /// A file is invalid.
     #[error("{place}: {}{reason}", prefix(.key))]
     Invalid {
         /// File and line.
         place: SourceLocation,
-        /// Dotted key; empty where the text as a whole is no TOML.
+        /// Dotted key, empty if the file is not TOML.
         key: String,
-        /// What is wrong.
+        /// Cause.
         reason: Cause,
     },
-    /// A setting that a machine cannot have.
+    /// The machine does not support the setting.
     #[error("cannot set {setting:?} of {machine}: {reason}")]
     Setting {
-        /// As it was written.
+        /// Setting as given.
         setting: String,
-        /// The machine's name.
+        /// Name of the machine.
         machine: String,
-        /// What is wrong.
+        /// Cause.
         reason: Cause,
     },
-    /// A machine that cannot be put into numbers.
+    /// The machine cannot be evaluated.
     #[error("cannot evaluate {machine}: {reason}")]
     Unsolvable {
-        /// The machine's name.
+        /// Name of the machine.
         machine: String,
-        /// What is wrong.
+        /// Cause.
         reason: Cause,
     },
-    /// Numbers that the engine refuses.
+    /// Error of the engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
 
 fn suggestion(close: &[String]) -> String {
-    if close.is_empty() { String::new() } else { format!("; close to it: {}", close.join(", ")) }
+    if close.is_empty() { String::new() } else { format!("; similar: {}", close.join(", ")) }
 }
 
 fn prefix(key: &str) -> String {
@@ -74,10 +74,12 @@ impl Diagnostic for ModelError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Unknown { what, .. } => match *what {
-                "paper" => Some("cdf-csl, cern-vme, esrf-2007, romanis or tweakers-pci".into()),
-                "part" => Some("keepup predict parts".into()),
+                "paper" => Some("use cdf-csl, cern-vme, esrf-2007, romanis or tweakers-pci".into()),
+                "part" => Some("list the parts with keepup predict parts".into()),
                 "machine" => Some(
-                    "keepup predict machines, or a path with '/' and '.toml' for a file of your own".into(),
+                    "list the machines with keepup predict machines, or give the path of a file, with '/' \
+                     and '.toml'"
+                        .into(),
                 ),
                 _ => None,
             },
@@ -90,13 +92,13 @@ impl Diagnostic for ModelError {
 }
 
 impl ModelError {
-    /// The error for a name that none of the known ones is.
+    /// Creates the error for an unknown name.
     pub(crate) fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> Self {
         Self::Unknown { what, name: name.to_owned(), close: close_names(name, known) }
     }
 }
 
-/// Something that cannot be, at a dotted key.
+/// Invalid entry at a dotted key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fault {
     pub(crate) key: String,
@@ -108,13 +110,13 @@ impl Fault {
         Self { key: key.into(), reason: reason.into() }
     }
 
-    /// Key and reason in one text.
-    pub(crate) fn in_words(self) -> Cause {
+    /// Combines key and reason.
+    pub(crate) fn into_cause(self) -> Cause {
         let Self { key, reason } = self;
         reason.map(|reason| format!("{key}: {reason}"))
     }
 
-    /// With its line: that of its key, or of the closest table around it.
+    /// Adds the line of its key, or of the closest enclosing table.
     pub(crate) fn placed(self, text: &str, file: &str) -> ModelError {
         let Self { key, reason } = self;
         let mut around = key.as_str();
@@ -127,7 +129,7 @@ impl Fault {
     }
 }
 
-/// Reads TOML; an error has its line and key.
+/// Parses TOML. Errors contain line and key.
 pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str, file: &str) -> Result<T, ModelError> {
     toml::from_str(text).map_err(|error| {
         let span = error.span().unwrap_or_default();

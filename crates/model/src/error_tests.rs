@@ -16,7 +16,7 @@ fn an_unknown_name_comes_with_close_ones() {
     let error = ModelError::unknown("part", "pci-33", ["pci-32-33", "fc-1g"].into_iter());
     assert_eq!(
         Cause::of(&error).to_text(),
-        "cannot find part \"pci-33\": no part is called that; close to it: pci-32-33\n\
-         hint: keepup predict parts"
+        "cannot find part \"pci-33\": no such part; similar: pci-32-33\n\
+         hint: list the parts with keepup predict parts"
     );
 }

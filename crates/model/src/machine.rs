@@ -1,4 +1,4 @@
-//! A machine: resources made of parts, and data paths through them.
+//! Machines: resources with their parts, and data paths through them.
 //!
 //! Invariants: a machine from [`Machine::parse`], [`machine`] or [`Machine::with`] is checked:
 //! parts exist, units are compatible, and no path includes itself. Machines made otherwise need
@@ -211,17 +211,17 @@ impl ResourceSpec {
             }
             (None, Some(formula)) => Part {
                 name: name.to_owned(),
-                title: "a part of its own".to_owned(),
+                title: "custom part".to_owned(),
                 family: String::new(),
                 formula,
                 figures: BTreeMap::new(),
             },
             (Some(_), Some(_)) => {
-                return Err(Fault::new("formula", "it has a part already: name one of the two"));
+                return Err(Fault::new("formula", "part and formula exclude each other"));
             }
             (None, None) => {
-                let reason = Cause::new("it has neither part nor formula");
-                return Err(Fault::new("", reason.with_hint("part = \"pci-32-33\"")));
+                let reason = Cause::new("part or formula is missing");
+                return Err(Fault::new("", reason.with_hint("add one, such as part = \"pci-32-33\"")));
             }
         };
         for (figure, value) in &self.set {
@@ -257,7 +257,7 @@ impl Machine {
     /// # Errors
     /// It is inconsistent.
     pub fn check(&self) -> Result<(), ModelError> {
-        self.fault().map_err(|fault| self.unsolvable(fault.in_words()))
+        self.fault().map_err(|fault| self.unsolvable(fault.into_cause()))
     }
 
     /// Resources with their parts and the machine's own figures.

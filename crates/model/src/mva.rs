@@ -153,7 +153,7 @@ fn check(stations: &[Station], population: u32) -> Result<(), EngineError> {
         return Err(EngineError::TooMany { what: WHAT, number, of: "stations", most, hint });
     }
     if population == 0 {
-        return Err(bad("operations under way", 0.0, "number of at least 1"));
+        return Err(bad("operations in flight", 0.0, "number of at least 1"));
     }
     check_population(population, POPULATION_MAX, "the rate hardly changes beyond it")?;
     for station in stations {
@@ -175,7 +175,7 @@ fn check_population(population: u32, most: u32, hint: &'static str) -> Result<()
         return Ok(());
     }
     let (number, most) = (u64::from(population), u64::from(most));
-    Err(EngineError::TooMany { what: WHAT, number, of: "operations under way", most, hint })
+    Err(EngineError::TooMany { what: WHAT, number, of: "operations in flight", most, hint })
 }
 
 /// Result from the station times, if it is within the bounds.

@@ -131,7 +131,7 @@ fn more_servers_than_operations_are_a_delay() {
 #[test]
 fn what_cannot_be_is_refused_in_words() {
     let refused = |stations: &[Station], population| network(stations, population).unwrap_err().to_string();
-    assert!(refused(&[queue(-1.0, 1)], 1).contains("-1 is no service time"));
+    assert!(refused(&[queue(-1.0, 1)], 1).contains("-1 is not a service time"));
     assert!(refused(&[queue(f64::NAN, 1)], 1).contains("NaN"));
     assert!(refused(&[queue(1.0, 0)], 1).contains("number of servers"));
     assert!(refused(&[queue(1.0, 1)], 0).contains("operations under way"));

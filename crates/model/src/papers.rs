@@ -1,8 +1,6 @@
-//! The published figures of five papers, one TOML file each in the folder `papers/` of the repository: what
-//! was measured there, in which unit it really was, and which claims follow from it.
+//! Published figures and claims of five papers, one TOML file each in `papers/` of the repository.
 //!
-//! Invariants: a paper that comes out of [`parse`] is valid; what follows from a paper's numbers is computed
-//! from them, never written down.
+//! Invariants: a paper returned by [`parse`] is valid; derived values are computed, not stored.
 
 mod claim;
 mod figure;
@@ -15,34 +13,34 @@ use serde::{Deserialize, Serialize};
 
 pub use self::claim::{CONTRADICTION, Claim};
 pub use self::figure::{Published, PublishedFigure};
-pub use self::formula::{Formula, Worked};
+pub use self::formula::{Evaluated, Formula};
 pub use self::unit::PaperUnit;
 use crate::error::{Fault, ModelError, read};
 
 keepup_plan::embedded!("../../../papers/": "cdf-csl", "cern-vme", "esrf-2007", "romanis", "tweakers-pci");
 
-/// A paper and what it published.
+/// Paper with its published figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// Name that `keepup reproduce` takes; also the stem of its file.
+    /// Name, as in `keepup reproduce`; also the file stem.
     pub name: String,
-    /// Its title, or what it is about where it is known without one.
+    /// Title or subject.
     pub title: String,
-    /// Who wrote it; empty where that is not known.
+    /// Authors, empty if unknown.
     #[serde(default)]
     pub authors: Vec<String>,
-    /// Where it was published, in words.
+    /// Publication.
     pub published: String,
-    /// Year, where the paper says it.
+    /// Year, if stated.
     pub year: Option<u16>,
-    /// What a reader of its figures should know: of units, of the order of tests.
+    /// Remarks on the figures, such as units and order of tests.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What was measured.
+    /// Figures.
     #[serde(rename = "figure", default)]
     pub figures: Vec<PublishedFigure>,
-    /// What was concluded, with what follows from the paper's own numbers.
+    /// Claims.
     #[serde(rename = "claim", default)]
     pub claims: Vec<Claim>,
 }
@@ -52,7 +50,7 @@ pub(crate) fn paper_names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
 }
 
-/// The built-in paper of that name.
+/// Loads a built-in paper.
 ///
 /// # Errors
 /// Unknown name; the error suggests similar names.
@@ -65,7 +63,7 @@ pub fn paper(name: &str) -> Result<Paper, ModelError> {
 /// Parses a paper. `file` is used in errors.
 ///
 /// # Errors
-/// What is no TOML, has unknown keys, or contradicts itself; with its place.
+/// Not TOML, unknown keys, or contradictions, with the location.
 pub fn parse(text: &str, file: &str) -> Result<Paper, ModelError> {
     let paper: Paper = read(text, file)?;
     match paper.fault() {
@@ -75,16 +73,16 @@ pub fn parse(text: &str, file: &str) -> Result<Paper, ModelError> {
 }
 
 impl Paper {
-    /// The claim of that id.
+    /// Claim with this id.
     #[must_use]
     pub fn claim(&self, id: &str) -> Option<&Claim> {
         self.claims.iter().find(|claim| claim.id == id)
     }
 
-    /// The first thing in it that cannot be.
+    /// First error, if any.
     fn fault(&self) -> Option<String> {
         if self.figures.is_empty() {
-            return Some(format!("{}: a paper without figures", self.name));
+            return Some(format!("{}: no figures", self.name));
         }
         let mut rows = BTreeSet::new();
         for figure in &self.figures {
@@ -93,7 +91,7 @@ impl Paper {
             }
             let row = (&figure.id, &figure.system, &figure.condition, &figure.quantity);
             if !rows.insert(row) {
-                return Some(format!("figure {} ({}) is there twice", figure.id, figure.quantity));
+                return Some(format!("duplicate figure {} ({})", figure.id, figure.quantity));
             }
         }
         let mut ids = BTreeSet::new();
@@ -102,7 +100,7 @@ impl Paper {
                 return Some(format!("claim {}: {why}", claim.id));
             }
             if !ids.insert(&claim.id) {
-                return Some(format!("claim {} is there twice", claim.id));
+                return Some(format!("duplicate claim {}", claim.id));
             }
         }
         None

@@ -106,7 +106,7 @@ impl Part {
             let close = close_names(name, known.clone());
             let known: Vec<&str> = known.collect();
             let hint = if close.is_empty() { known.join(", ") } else { close.join(", ") };
-            let hint = if hint.is_empty() { hint } else { format!("it has {hint}") };
+            let hint = if hint.is_empty() { hint } else { format!("use one of {hint}") };
             return Err(Cause::new(format!("{} has no figure {name:?}", self.name)).with_hint(hint));
         };
         if figure.unit.dimension() != want.dimension {
@@ -115,17 +115,17 @@ impl Part {
                 name => name,
             };
             return Err(format!(
-                "{name} of part {} wants {}, got {got}",
+                "{name} of part {} requires {}, got {got}",
                 self.name,
                 want.dimension.example()
             )
             .into());
         }
         if figure.low == 0.0 && !want.zero {
-            return Err(format!("{name} of part {} cannot be zero", self.name).into());
+            return Err(format!("{name} of part {} must be above 0", self.name).into());
         }
         if want.dimension == Dimension::Share && figure.high > 1.0 {
-            let why = format!("{name} of part {} cannot be more than the whole, 100 %", self.name);
+            let why = format!("{name} of part {} must be at most 100 %", self.name);
             return Err(why.into());
         }
         Ok(())
@@ -151,7 +151,7 @@ impl Part {
             let wants = self.formula.wants().iter().filter(|want| group.contains(&want.name));
             for want in wants {
                 if !has(want.name) {
-                    return Err(missing(want.name, want.dimension, &format!(": {present} needs it")));
+                    return Err(missing(want.name, want.dimension, &format!(", required by {present}")));
                 }
             }
         }

@@ -21,14 +21,14 @@ fn can(part: &Part) -> Capability {
 #[test]
 fn what_a_part_lacks_or_has_too_much_is_named() {
     for (formula, figures, why) in [
-        (Formula::Rate, vec![("rate", "5 us")], "rate of part x wants B/s, got us"),
-        (Formula::Rate, vec![("rate", "5")], "rate of part x wants B/s, got a plain number"),
+        (Formula::Rate, vec![("rate", "5 us")], "rate of part x requires B/s, got us"),
+        (Formula::Rate, vec![("rate", "5")], "rate of part x requires B/s, got a plain number"),
         (Formula::Rate, vec![], "part x lacks the figure rate, in B/s"),
-        (Formula::Rate, vec![("rate", "0 B/s")], "rate of part x cannot be zero"),
+        (Formula::Rate, vec![("rate", "0 B/s")], "rate of part x must be above 0"),
         (
             Formula::Rate,
             vec![("rate", "1 B/s"), ("rates", "1 B/s")],
-            "x has no figure \"rates\"\nhint: it has rate",
+            "x has no figure \"rates\"\nhint: use one of rate",
         ),
         (Formula::Thread, vec![("clock", "1 Hz")], "x has no figure \"clock\""),
         (
@@ -45,10 +45,10 @@ fn what_a_part_lacks_or_has_too_much_is_named() {
                 ("overhead", "60 B"),
                 ("nodes", "9"),
             ],
-            "lacks the figure words_each, in words: nodes needs it",
+            "lacks the figure words_each, in words, required by nodes",
         ),
         (Formula::Rate, vec![("rate", "1 B/s"), ("efficiency", "0 %")], "they leave it no capacity"),
-        (Formula::Rate, vec![("rate", "1 B/s"), ("efficiency", "101 %")], "cannot be more than the whole"),
+        (Formula::Rate, vec![("rate", "1 B/s"), ("efficiency", "101 %")], "must be at most 100 %"),
     ] {
         let fault = own(formula, &figures).check().unwrap_err();
         assert!(fault.reason.to_text().contains(why), "{:?}", fault.reason);

@@ -82,16 +82,16 @@ impl Ranged {
         let [low, high] = range.unwrap_or([value, value]);
         let dimension = value.unit.dimension();
         if low.unit.dimension() != dimension || high.unit.dimension() != dimension {
-            return Err(format!("the range {low} to {high} is not in the unit of its value {value}").into());
+            return Err(format!("the range {low} to {high} has another unit than its value {value}").into());
         }
         if low.value > high.value {
-            return Err(format!("the range {low} to {high} is upside down").into());
+            return Err(format!("the range {low} to {high} is reversed").into());
         }
         if value.value < low.value || value.value > high.value {
-            return Err(format!("the range {low} to {high} is not around its value {value}").into());
+            return Err(format!("the range {low} to {high} does not contain its value {value}").into());
         }
         if source != Source::Given && from.is_empty() {
-            return Err(Cause::new("it does not say where it is from").with_hint("from = \"...\""));
+            return Err(Cause::new("the source is missing").with_hint("add from = \"...\""));
         }
         let from = from.to_owned();
         Ok(Self { value: value.value, low: low.value, high: high.value, unit: value.unit, source, from })

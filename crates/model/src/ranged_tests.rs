@@ -27,13 +27,13 @@ fn a_figure_has_value_range_and_source() {
 #[test]
 fn ranges_that_cannot_be_are_refused() {
     for (text, why) in [
-        (r#"{ value = "5 B", range = ["6 B", "4 B"], source = "guessed", from = "x" }"#, "upside down"),
+        (r#"{ value = "5 B", range = ["6 B", "4 B"], source = "guessed", from = "x" }"#, "reversed"),
         (
             r#"{ value = "5 B", range = ["6 B", "7 B"], source = "guessed", from = "x" }"#,
-            "not around its value",
+            "does not contain its value",
         ),
-        (r#"{ value = "5 B", range = ["4 B", "7 s"], source = "guessed", from = "x" }"#, "not in the unit"),
-        (r#"{ value = "5 B", source = "guessed" }"#, "where it is from"),
+        (r#"{ value = "5 B", range = ["4 B", "7 s"], source = "guessed", from = "x" }"#, "another unit"),
+        (r#"{ value = "5 B", source = "guessed" }"#, "the source is missing"),
         (r#"{ value = "5 B", from = "x" }"#, "missing field `source`"),
         (r#"{ value = "5 B", source = "oracle", from = "x" }"#, "unknown variant `oracle`"),
         (r#"{ value = "5 B", source = "paper", from = "x", note = "y" }"#, "unknown field `note`"),

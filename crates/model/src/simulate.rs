@@ -229,7 +229,7 @@ fn check_stage(stage: &Stage, event_bytes: f64) -> Result<(), EngineError> {
         name,
         stage.buffer_bytes,
         stage.slots(event_bytes) >= 1.0,
-        "buffer with room for an event, in bytes",
+        "buffer of at least one event, in bytes",
     )?;
     figure(name, stage.bytes_per_second, stage.bytes_per_second > 0.0, "rate in bytes per second")?;
     seconds(name, stage.event_seconds)?;

@@ -177,18 +177,18 @@ impl FromStr for Quantity {
     fn from_str(written: &str) -> Result<Self, Cause> {
         let text = written.trim();
         let short: String = written.chars().take(WRITTEN_MAX).collect();
-        let refuse = |why: &str| Cause::new(format!("cannot read {short:?} as a figure: {why}"));
+        let refuse = |why: &str| Cause::new(format!("cannot parse the figure {short:?}: {why}"));
         if text.starts_with('-') {
-            return Err(refuse("it is negative"));
+            return Err(refuse("negative"));
         }
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, name) = (&text[..end], text[end..].trim());
-        let number: f64 = number.parse().map_err(|_| refuse("it does not begin with a number"))?;
+        let number: f64 = number.parse().map_err(|_| refuse("does not start with a number"))?;
         let Some(unit) = Unit::named(name) else {
-            return Err(refuse("there is no such unit").with_hint(unit_hint(name)));
+            return Err(refuse("unknown unit").with_hint(unit_hint(name)));
         };
         let value = number * unit.scale;
-        if value.is_finite() { Ok(Self { value, unit }) } else { Err(refuse("the number is too large")) }
+        if value.is_finite() { Ok(Self { value, unit }) } else { Err(refuse("too large")) }
     }
 }
 
@@ -196,8 +196,10 @@ impl FromStr for Quantity {
 fn unit_hint(name: &str) -> String {
     let meant = name.replace("ps", "/s");
     match UNITS.iter().find(|unit| unit.name.eq_ignore_ascii_case(&meant)) {
-        Some(unit) => format!("write {:?}", unit.name),
-        None => "such as 8 MiB, 136 MB/s, 1 Gbit/s, 33 MHz, 5.5 ms, 2.1 cycles/B, 0.2 s/GB, 32 %".into(),
+        Some(unit) => format!("did you mean {:?}?", unit.name),
+        None => {
+            "use a unit as in 8 MiB, 136 MB/s, 1 Gbit/s, 33 MHz, 5.5 ms, 2.1 cycles/B, 0.2 s/GB, 32 %".into()
+        }
     }
 }
 

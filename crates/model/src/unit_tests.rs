@@ -32,13 +32,13 @@ fn figures_are_kept_in_base_units() {
 #[test]
 fn what_is_no_figure_is_refused_with_what_to_write() {
     for (text, why) in [
-        ("", "does not begin with a number"),
-        ("MB/s", "does not begin with a number"),
+        ("", "does not start with a number"),
+        ("MB/s", "does not start with a number"),
         ("-1 B", "negative"),
-        ("1.2.3 B", "does not begin with a number"),
-        ("5 mb/s", "write \"MB/s\""),
-        ("5 MBps", "write \"MB/s\""),
-        ("5 furlongs", "no such unit"),
+        ("1.2.3 B", "does not start with a number"),
+        ("5 mb/s", "did you mean \"MB/s\"?"),
+        ("5 MBps", "did you mean \"MB/s\"?"),
+        ("5 furlongs", "unknown unit"),
         (&format!("{} TB", "9".repeat(400)), "too large"),
     ] {
         let error = text.parse::<Quantity>().unwrap_err().to_text();

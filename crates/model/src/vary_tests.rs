@@ -68,14 +68,17 @@ fn what_cannot_be_is_refused_in_words() {
     };
     assert_eq!(
         refused(3.0, 2.0, 1.0),
-        "cannot work out a range of \"figure 2\": 2 is no value between the lowest and the highest of its \
+        "cannot compute a range of \"figure 2\": 2 is not a value between the lowest and the highest of its \
          range"
     );
-    assert!(refused(1.0, 4.0, 3.0).contains("4 is no value"));
+    assert!(refused(1.0, 4.0, 3.0).contains("4 is not a value"));
     assert!(refused(1.0, f64::NAN, 3.0).contains("NaN"));
     assert!(refused(1.0, 2.0, f64::INFINITY).contains("figure 2"));
     assert!(
-        interval(39, 1, |_: &mut Figures| 1.0).unwrap_err().to_string().contains("39 is no number from 40")
+        interval(39, 1, |_: &mut Figures| 1.0)
+            .unwrap_err()
+            .to_string()
+            .contains("39 is not a number from 40")
     );
     assert!(interval(40, 1, |_: &mut Figures| f64::NAN).unwrap_err().to_string().contains("the result"));
     assert!(sensitivity(|figure: &mut Figures| figure(2.0, 1.0, 3.0)).is_err());

@@ -1,7 +1,7 @@
-//! A badge: the answer in one small picture, as SVG.
+//! SVG badge with the answer of a result.
 //!
-//! Invariants: text of a result is escaped; the picture needs nothing from elsewhere; its colour says nothing
-//! that its words do not.
+//! Invariants: texts from the result are escaped; the SVG loads nothing; its colour repeats what its words
+//! say.
 
 use keepup_measure::stats::median;
 use keepup_results::printable::is_printable;
@@ -14,10 +14,10 @@ use crate::page::Tone;
 const LABEL: &str = "keepup";
 const HEIGHT: u32 = 20;
 const PADDING: f64 = 6.0;
-/// More than this is no badge.
+/// Longest text on a badge.
 const CHARACTERS_MAX: usize = 60;
 
-/// The picture.
+/// Renders the badge.
 pub(crate) fn render(result: &Stored) -> String {
     let (text, tone) = answer(result);
     let text = shorten(&text, CHARACTERS_MAX);
@@ -49,7 +49,7 @@ pub(crate) fn render(result: &Stored) -> String {
     )
 }
 
-/// What the badge says: the verdict and its rate, or the test and its best figure.
+/// Text and tone of the badge: the verdict and its rate, or the test and its best figure.
 pub(crate) fn answer(result: &Stored) -> (String, Tone) {
     if let Stored::Qualify(summary) = result {
         let tone = match summary.verdict {
@@ -71,7 +71,7 @@ pub(crate) fn answer(result: &Stored) -> (String, Tone) {
     (format!("{name}{best}"), Tone::Plain)
 }
 
-/// The best of what stands first among the figures.
+/// Best median of the quantity of the first figure.
 fn best(figures: &[Figure]) -> Option<String> {
     let quantity = figures.first()?.quantity;
     let all = figures.iter().filter(|figure| figure.quantity == quantity);
@@ -80,10 +80,10 @@ fn best(figures: &[Figure]) -> Option<String> {
         Better::Less => medians.reduce(f64::min),
         Better::More | Better::Neither => medians.reduce(f64::max),
     };
-    best.map(|value| kinds::told(quantity, value))
+    best.map(|value| kinds::format_quantity(quantity, value))
 }
 
-/// Width in pixels of a text of 11 pixels, by classes of letters; the picture sets it exactly.
+/// Approximate width in pixels at 11 px. `textLength` makes the viewer fit the text exactly.
 fn width(text: &str) -> f64 {
     let letter = |c: char| match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 3.6,
@@ -105,7 +105,7 @@ fn escape(text: &str) -> String {
             '&' => escaped.push_str("&amp;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // XML has no way to say them.
+            // XML cannot represent these.
             c if !is_printable(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }

@@ -1,6 +1,5 @@
-//! The blocks of a qualification's page: what is proven, what limits it, what was tried, where events went,
-//! what it costs, how far each part is from the requirement, what was not tested. A document begins with the
-//! verdict, a terminal's page ends with it.
+//! Blocks of a qualification report: proof, bottleneck, trials, event ledger, cost, comparison with the
+//! requirement, and what was not tested. Documents start with the verdict, terminal pages end with it.
 
 mod cost;
 mod ledger;
@@ -19,10 +18,10 @@ pub(crate) use self::verdict::{brief, full};
 use crate::format::{digits, or_not_measured, rate, seconds, shorten};
 use crate::page::{Block, Fact, Headline, Item, Page, Table, Tone, left, right};
 
-/// Longest path in a table; the full one stands in the summary.
+/// Longest path in a table. The summary has the full path.
 const PATH_CHARACTERS_MAX: usize = 40;
 
-/// The page of a summary, with at most so many trials in its staircase.
+/// Report page with at most `trials_max` trials.
 pub(crate) fn page(summary: &ResultSummary, trials_max: usize) -> Page {
     Page {
         headline: headline(summary),
@@ -38,7 +37,7 @@ pub(crate) fn page(summary: &ResultSummary, trials_max: usize) -> Page {
     }
 }
 
-/// Every trial.
+/// Table of all trials.
 pub(crate) fn staircase(trials: &[TrialResult]) -> Block {
     staircase::block(trials, usize::MAX)
 }
@@ -48,7 +47,7 @@ pub(crate) fn headline(summary: &ResultSummary) -> Headline {
     let required = rate(summary.required_bytes_per_second);
     let sentence = match (summary.qualified_bytes_per_second, summary.headroom) {
         (Some(qualified), Some(headroom)) => format!(
-            "{} held{} without loss: {} times the {required} that {profile} requires, {} wanted.",
+            "{} sustained{} without loss: {}x the {required} that {profile} requires ({}x wanted).",
             rate(qualified),
             summary
                 .soak
@@ -57,13 +56,13 @@ pub(crate) fn headline(summary: &ResultSummary) -> Headline {
             digits(headroom),
             digits(summary.headroom_wanted),
         ),
-        _ => format!("No rate was held for a whole soak; {profile} requires {required}."),
+        _ => format!("No rate passed a whole soak; {profile} requires {required}."),
     };
     let mut items = vec![Item::Text(sentence)];
     if !summary.loads.is_empty() {
         let spec = |load: &SessionLoad| shorten(&load.shown.spec, PATH_CHARACTERS_MAX);
         let specs: Vec<String> = summary.loads.iter().map(spec).collect();
-        items.push(Item::Text(format!("Beside it ran: {}.", specs.join("; "))));
+        items.push(Item::Text(format!("Background load: {}.", specs.join("; "))));
     }
     let reasons = reasons(summary);
     if !reasons.is_empty() {
@@ -84,34 +83,34 @@ pub(crate) fn headline(summary: &ResultSummary) -> Headline {
 fn reasons(summary: &ResultSummary) -> Vec<String> {
     let mut reasons = summary.verdict_reasons.clone();
     if summary.interrupted {
-        reasons.push("the measurement was interrupted: figures are those of its first part".to_owned());
+        reasons.push("the measurement was interrupted: the figures cover only its first part".to_owned());
     }
     reasons
 }
 
 pub(crate) fn bottleneck(found: Option<&Bottleneck>) -> Block {
     let text = match found {
-        None => "What limits the rate was not determined.".to_owned(),
+        None => "The bottleneck was not determined.".to_owned(),
         Some(found) => {
             let next = found.next.as_ref().map_or_else(
-                || "What would limit after it was not determined.".to_owned(),
+                || "The next limit was not determined.".to_owned(),
                 |next| {
                     let at = next.bytes_per_second.map(|r| format!(" at {}", rate(r))).unwrap_or_default();
                     format!("The next limit is {}{at}: {}.", next.stage, next.evidence)
                 },
             );
-            format!("The limit is {}: {}. {next}", found.stage, found.evidence)
+            format!("The bottleneck is {}: {}. {next}", found.stage, found.evidence)
         }
     };
-    Block::new("What limits the rate", vec![Item::Text(text)])
+    Block::new("Bottleneck", vec![Item::Text(text)])
 }
 
 pub(crate) fn comparison(summary: &ResultSummary) -> Block {
     let ceilings = &summary.ceilings;
     let mut rows = vec![
         ("required by the profile".to_owned(), Some(summary.required_bytes_per_second)),
-        ("held for the whole soak".to_owned(), summary.qualified_bytes_per_second),
-        ("held in trials (the knee)".to_owned(), summary.knee_bytes_per_second),
+        ("sustained for the whole soak".to_owned(), summary.qualified_bytes_per_second),
+        ("sustained in trials (the knee)".to_owned(), summary.knee_bytes_per_second),
     ];
     rows.extend(volumes(&ceilings.volumes));
     rows.extend([
@@ -125,10 +124,10 @@ pub(crate) fn comparison(summary: &ResultSummary) -> Block {
         vec![name.into(), or_not_measured(figure, rate).into(), index.into()]
     });
     let columns = vec![left(""), right("rate"), right("required = 1.00")];
-    Block::new("Against the requirement", vec![Item::Table(Table { columns, rows: rows.collect() })])
+    Block::new("Compared with the requirement", vec![Item::Table(Table { columns, rows: rows.collect() })])
 }
 
-/// The slowest volume, and what all together would do if they did not disturb one another.
+/// Rate of the slowest volume, and the sum of all volumes if they do not affect each other.
 pub(crate) fn volumes(ceilings: &[VolumeCeiling]) -> Vec<(String, Option<f64>)> {
     let measured = |volume: &&VolumeCeiling| volume.bytes_per_second.is_some();
     let slowest = ceilings.iter().filter(measured).min_by(|a, b| {
@@ -150,14 +149,14 @@ pub(crate) fn volumes(ceilings: &[VolumeCeiling]) -> Vec<(String, Option<f64>)> 
 pub(crate) fn limits(summary: &ResultSummary) -> Block {
     let mut items = Vec::new();
     if summary.limits.is_empty() {
-        items.push(Item::Text("No limit of this test was recorded.".to_owned()));
+        items.push(Item::Text("No limits of this test were recorded.".to_owned()));
     } else {
         items.push(Item::List(summary.limits.clone()));
     }
     items.push(Item::Facts(vec![
         Fact::new("environment", format!("{}, keepup {}", summary.environment_hash, summary.tool_version)),
         Fact::command("repeat with", summary.command.clone()),
-        Fact::path("result in", summary.result_directory.clone()),
+        Fact::path("result", summary.result_directory.clone()),
     ]));
-    Block::new("What was not tested, and how to repeat", items)
+    Block::new("What was not tested, and how to repeat the test", items)
 }

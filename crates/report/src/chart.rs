@@ -1,8 +1,7 @@
-//! Drawings as declarations: what a chart shows, in the options of the library that draws it, with the
-//! numbers behind it.
+//! Charts as options of the chart library, with a table of their numbers.
 //!
-//! Invariants: options are data, never code; colours are names that the page's theme fills in, and none of
-//! them carries a meaning alone: a symbol, a dash or a word does so too.
+//! Invariants: options are data, never code; colours are names that the theme of the page resolves; a symbol,
+//! a dash or a word repeats what a colour says.
 
 mod axis;
 mod heat;
@@ -12,56 +11,56 @@ mod series;
 use serde_json::{Value, json};
 
 pub(crate) use self::axis::{Axis, Scale, rate_scale, round_end, short, size_name, time_scale};
-pub(crate) use self::heat::{Heat, heat};
+pub(crate) use self::heat::{HeatMap, heat_map};
 pub(crate) use self::panels::{Panel, panels};
-pub(crate) use self::series::{Dash, Mark, Series, Shape, Side, Symbol, pair};
+pub(crate) use self::series::{Dash, LabelPosition, Mark, Series, Shape, Symbol, pair};
 use crate::page::Table;
 
-/// A drawing, and what a reader needs beside it.
+/// Chart with its title, legend and table.
 pub(crate) struct Chart {
-    /// What is seen, with units.
+    /// Title with units.
     pub(crate) title: String,
-    /// How it is to be read, where that does not go without saying.
+    /// How to read it, if that is not obvious.
     pub(crate) note: String,
-    /// What symbols, dashes and colours stand for.
-    pub(crate) keys: Vec<Key>,
-    /// The drawing, as the options of the library.
+    /// Legend.
+    pub(crate) legend: Vec<LegendEntry>,
+    /// Options of the chart library.
     pub(crate) option: Value,
-    /// The numbers.
+    /// Table of the numbers.
     pub(crate) table: Table,
-    /// Whether a table of the page has the same numbers, so that text pages do without these.
-    pub(crate) is_told: bool,
-    /// Pixels.
+    /// Whether another table of the page has the same numbers. Text output then omits this one.
+    pub(crate) is_in_table: bool,
+    /// Height, pixels.
     pub(crate) height: u32,
 }
 
-/// One entry of the legend.
+/// Legend entry.
 #[derive(Clone)]
-pub(crate) struct Key {
-    /// What it and those behind it are about, where there are several groups.
+pub(crate) struct LegendEntry {
+    /// Title of the group that starts with this entry, if there are several groups.
     pub(crate) group: String,
-    /// What it stands for.
+    /// Name of the series.
     pub(crate) name: String,
-    /// How it looks.
+    /// Sample line or symbol.
     pub(crate) shape: Shape,
-    /// Name of its colour.
+    /// Name of the colour.
     pub(crate) colour: &'static str,
 }
 
-/// Colours of series, in the order in which they are to be used.
+/// Colours of series, in order of use.
 pub(crate) const COLOURS: [&str; 6] = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
-/// What holds, what does not, and what is only there to compare with.
+/// Colours of passed and failed points, and of references.
 pub(crate) const GOOD: &str = "--good";
 pub(crate) const BAD: &str = "--bad";
 pub(crate) const FAINT: &str = "--faint";
 pub(crate) const TEXT: &str = "--text";
 
-/// The colour of the series with this number; there are six, then they come again with another dash.
+/// Colour of the series with this number. Colours repeat after six, with another dash.
 pub(crate) fn colour(number: usize) -> &'static str {
     COLOURS[number % COLOURS.len()]
 }
 
-/// A number for a chart: four significant digits, which is more than a pixel shows; null where there is none.
+/// JSON number with four significant digits, more than a pixel shows; null if not finite.
 pub(crate) fn figure(value: f64) -> Value {
     if !value.is_finite() {
         return Value::Null;
@@ -77,37 +76,42 @@ pub(crate) fn figure(value: f64) -> Value {
         let factor = 10f64.powi(-digits);
         (value / factor).round() * factor
     };
-    // Whole numbers are shorter without their point.
+    // Integers are shorter without a decimal point.
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 { json!(rounded as i64) } else { json!(rounded) }
 }
 
-/// A chart of lines, bars and dots between two axes; `height` is that of the part between them, in pixels.
-/// Title, note and numbers are the caller's to add.
+/// Chart of lines, bars and dots. `height` is that of the plot area, in pixels. The caller adds title, note
+/// and table.
 pub(crate) fn plot(across: &Axis, up: &Axis, series: &[Series], height: u32) -> Chart {
     let panel = Panel { up: up.clone(), series, height: f64::from(height) };
     let (option, height) = panels(across, &[panel], false);
     Chart {
         title: String::new(),
         note: String::new(),
-        keys: keys(series),
+        legend: legend(series),
         option,
         table: Table::default(),
-        is_told: false,
+        is_in_table: false,
         height,
     }
 }
 
-/// The legend of a chart, one entry for each series with a name.
-pub(crate) fn keys(series: &[Series]) -> Vec<Key> {
+/// Legend with one entry for each named series.
+pub(crate) fn legend(series: &[Series]) -> Vec<LegendEntry> {
     let named = series.iter().filter(|series| !series.name.is_empty());
     named
-        .map(|s| Key { group: String::new(), name: s.name.clone(), shape: s.shape(), colour: s.colour })
+        .map(|s| LegendEntry {
+            group: String::new(),
+            name: s.name.clone(),
+            shape: s.shape(),
+            colour: s.colour,
+        })
         .collect()
 }
 
 impl Chart {
-    /// The same with so many pixels at its right, for what stands beside the longest bar.
-    pub(crate) fn with_room_at_right(mut self, pixels: u32) -> Self {
+    /// Sets the right margin in pixels, for the label of the longest bar.
+    pub(crate) fn with_right_margin(mut self, pixels: u32) -> Self {
         if let Some(grids) = self.option["grid"].as_array_mut() {
             grids.iter_mut().for_each(|grid| grid["right"] = json!(pixels));
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Axis, Heat, Series, figure, heat, plot, rate_scale, short, size_name, time_scale};
+use super::{Axis, HeatMap, Series, figure, heat_map, plot, rate_scale, short, size_name, time_scale};
 
 #[test]
 fn figures_have_four_digits_and_no_needless_point() {
@@ -58,13 +58,13 @@ fn series_of_the_same_chart_differ_without_colour() {
 
 #[test]
 fn a_map_has_a_field_for_each_figure_and_a_range_even_when_all_are_equal() {
-    let map = Heat {
+    let map = HeatMap {
         across: ("a".into(), vec!["1".into(), "2".into()]),
         up: ("b".into(), vec!["x".into()]),
-        fields: vec![(0, 0, 5.0), (1, 0, 5.0)],
+        cells: vec![(0, 0, 5.0), (1, 0, 5.0)],
         unit: "MB/s",
     };
-    let option = heat(&map).option;
+    let option = heat_map(&map).option;
     assert_eq!(option["series"][0]["data"].as_array().map(Vec::len), Some(2));
     let ends = (option["visualMap"]["min"].as_f64(), option["visualMap"]["max"].as_f64());
     assert_eq!(ends, (Some(5.0), Some(6.0)));

@@ -1,30 +1,30 @@
-//! Figures in words: decimal units, three significant digits, "not measured" for what is missing.
+//! Formatting of figures: decimal units, three significant digits, "not measured" for missing ones.
 
 use keepup_results::Count;
 
-/// What stands in place of a figure that is null.
+/// Text for a missing figure.
 pub(crate) const NOT_MEASURED: &str = "not measured";
 
 const BYTE_UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-/// Eighths of a bar's height.
+/// Bars of rising height.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A figure in words, or "not measured".
+/// Formats a figure, or returns "not measured".
 pub(crate) fn or_not_measured<T>(figure: Option<T>, words: impl FnOnce(T) -> String) -> String {
     figure.map_or_else(|| NOT_MEASURED.to_owned(), words)
 }
 
-/// A figure of a column, whose title has the unit: so many digits behind the point, "-" where there is none.
+/// Formats a figure with a fixed number of decimals, or "-". The column title has the unit.
 pub(crate) fn fixed(figure: Option<f64>, digits: usize) -> String {
     figure.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-/// Bytes in decimal units, as "7.20 GB".
+/// Formats bytes in decimal units: "7.20 GB".
 pub(crate) fn bytes(bytes: u64) -> String {
     if bytes < 1000 { format!("{bytes} B") } else { scaled(bytes as f64) }
 }
 
-/// Bytes per second in decimal units, as "80.0 MB/s".
+/// Formats bytes per second in decimal units: "80.0 MB/s".
 pub(crate) fn rate(bytes_per_second: f64) -> String {
     format!("{}/s", scaled(bytes_per_second))
 }
@@ -32,7 +32,7 @@ pub(crate) fn rate(bytes_per_second: f64) -> String {
 fn scaled(bytes: f64) -> String {
     let mut value = bytes;
     let mut unit = 0;
-    // 999.5 would be shown as 1000, which belongs to the next unit.
+    // 999.5 would be rounded to 1000.
     while value >= 999.5 && unit + 1 < BYTE_UNITS.len() {
         value /= 1000.0;
         unit += 1;
@@ -40,7 +40,7 @@ fn scaled(bytes: f64) -> String {
     format!("{} {}", digits(value), BYTE_UNITS.get(unit).copied().unwrap_or_default())
 }
 
-/// Three significant digits, as far as they lie behind the point.
+/// Rounds to three significant digits, but never before the decimal point.
 pub(crate) fn digits(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),
@@ -51,7 +51,7 @@ pub(crate) fn digits(value: f64) -> String {
     }
 }
 
-/// A whole number with its thousands set apart, as "27,466".
+/// Formats an integer with thousands separators: "27,466".
 pub(crate) fn number(value: u64) -> String {
     let plain = value.to_string();
     let mut text = String::new();
@@ -64,12 +64,12 @@ pub(crate) fn number(value: u64) -> String {
     text
 }
 
-/// Events and bytes, as "3 events (786 kB)".
+/// Formats events and bytes: "3 events (786 kB)".
 pub(crate) fn count(count: Count) -> String {
     format!("{} ({})", plural(count.events, "event"), bytes(count.bytes))
 }
 
-/// A number of things, as "1 pass" or "3 events"; words on -s and -ch get -es.
+/// Formats a count with its noun: "1 pass", "3 events". Adds -es after -s and -ch.
 pub(crate) fn plural(value: u64, one: &str) -> String {
     let ending = match value {
         1 => "",
@@ -79,7 +79,7 @@ pub(crate) fn plural(value: u64, one: &str) -> String {
     format!("{} {one}{ending}", number(value))
 }
 
-/// A length of time in the unit that suits it, as "60 s" or "8 h".
+/// Formats a duration: "60 s", "8 h".
 pub(crate) fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s < 1.0 => (s * 1e3, "ms"),
@@ -93,7 +93,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
     format!("{short} {unit}")
 }
 
-/// A length of time that may be very short, as "1.20 us".
+/// Formats a duration that may be short: "1.20 us".
 pub(crate) fn time(value: f64) -> String {
     let units = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")];
     match units.iter().rev().find(|(unit, _)| value.abs() >= *unit).or(units.first()) {
@@ -102,25 +102,25 @@ pub(crate) fn time(value: f64) -> String {
     }
 }
 
-/// A share, as "12.0 %".
+/// Formats per cent: "12.0 %".
 pub(crate) fn percent(value: f64) -> String {
     format!("{value:.1} %")
 }
 
-/// A horizontal bar of at most `width` characters; anything above nothing shows.
+/// Draws a horizontal bar of at most `width` characters, at least one if the value is not 0.
 pub(crate) fn bar(value: f64, full: f64, width: usize) -> String {
     let share = if full > 0.0 { (value / full).clamp(0.0, 1.0) } else { 0.0 };
     let length = (share * width as f64).round() as usize;
     "█".repeat(length.max(usize::from(share > 0.0)))
 }
 
-/// One character whose height says a share of 100 %.
+/// Draws a share of 100 % as the height of one character.
 pub(crate) fn height(percent: f64) -> char {
     let index = (percent.clamp(0.0, 100.0) / 100.0 * 7.0).round() as usize;
     HEIGHTS.get(index).copied().unwrap_or(' ')
 }
 
-/// A text of at most `width` characters; a longer one loses its middle, as both ends of a path tell most.
+/// Shortens a text to `width` characters by cutting its middle: both ends of a path matter most.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {

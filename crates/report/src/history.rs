@@ -1,7 +1,7 @@
-//! What went on while it was measured: the samples of an event log as lines through time.
+//! Time series of a measurement, from the samples of its event log.
 //!
-//! Invariants: a log of any length needs the same memory; the lowest and the highest value of every stretch
-//! are kept, so that a dip of one sample is still seen; a log that is damaged or torn is used up to there.
+//! Invariants: memory use does not depend on the length of the log; downsampling keeps the minimum and the
+//! maximum, so a dip of one sample stays visible; a damaged or truncated log is used up to the damage.
 
 mod thin;
 
@@ -11,8 +11,8 @@ use keepup_results::{Event, ResultsError, TrialResult};
 
 pub(crate) use self::thin::Thin;
 
-/// Counters that only rise while a trial runs, and over how long, in ms, their growth is told as a rate at
-/// least: requests are large and end in bursts, and data becomes durable from flush to flush.
+/// Counters that are converted to rates, with the minimum interval in ms. Shorter intervals show only the
+/// bursts of large requests and of flushes.
 const COUNTERS: [(&str, u64); 5] = [
     ("due_bytes", 100),
     ("received_bytes", 100),
@@ -20,30 +20,30 @@ const COUNTERS: [(&str, u64); 5] = [
     ("durable_bytes", 500),
     ("drained_bytes", 500),
 ];
-/// Notes that are kept.
+/// Most notes kept.
 const NOTES_MAX: usize = 100;
-/// Trials whose place in time is kept.
+/// Most trials kept.
 const TRIALS_MAX: usize = 2000;
-/// Lines that are kept, each for a name of its own: keepup writes a few dozen, and one for each core.
+/// Most lines kept. keepup writes a few dozen, plus one for each core.
 const LINES_MAX: usize = 2048;
 
-/// What an event log says.
+/// Time series, trials and notes of an event log.
 #[derive(Default)]
 pub struct History {
-    /// Lines by name, seconds since the measurement began against the unit in the name.
+    /// Values by name, over seconds since the start. The name contains the unit.
     pub(crate) lines: BTreeMap<String, Thin>,
     /// Trials that have samples, in order.
     pub(crate) trials: Vec<TrialSpan>,
-    /// Notes that were made.
+    /// Notes in the log.
     pub(crate) notes: Vec<String>,
-    /// Why it is not whole, if it is not.
-    pub(crate) trouble: Option<String>,
+    /// Why the log is incomplete.
+    pub(crate) incomplete: Option<String>,
     is_finished: bool,
     earlier: BTreeMap<&'static str, (u64, f64)>,
     span_ms: Option<(u64, u64)>,
 }
 
-/// When a trial ran, in seconds since the measurement began.
+/// Start and end of a trial, seconds since the start of the measurement.
 pub(crate) struct TrialSpan {
     pub(crate) from_s: f64,
     pub(crate) to_s: f64,
@@ -51,7 +51,7 @@ pub(crate) struct TrialSpan {
 }
 
 impl History {
-    /// Reads a log to its end, or to where it is damaged.
+    /// Reads a log up to its end or the first damage.
     pub fn read(events: impl IntoIterator<Item = Result<Event, ResultsError>>) -> Self {
         let mut history = Self::default();
         for event in events {
@@ -60,24 +60,25 @@ impl History {
                 Err(why) => {
                     let why = why.to_string();
                     let why = why.lines().next().unwrap_or_default();
-                    history.trouble =
-                        Some(format!("the event log is damaged, what follows is missing: {why}"));
+                    history.incomplete =
+                        Some(format!("the event log is damaged; later samples are missing: {why}"));
                     break;
                 }
             }
         }
-        if !history.is_finished && history.trouble.is_none() {
-            history.trouble = Some("the event log has no end: the measurement was cut off there".to_owned());
+        if !history.is_finished && history.incomplete.is_none() {
+            history.incomplete =
+                Some("the event log is truncated: the measurement did not finish".to_owned());
         }
         history
     }
 
-    /// A measurement whose log cannot be read at all.
+    /// Creates an empty history for a log that cannot be read.
     #[must_use]
     pub fn missing(why: &str) -> Self {
         let why = why.lines().next().unwrap_or_default();
         Self {
-            trouble: Some(format!("there is no event log, so nothing through time: {why}")),
+            incomplete: Some(format!("no charts over time: the event log is missing: {why}")),
             ..Self::default()
         }
     }
@@ -94,7 +95,7 @@ impl History {
 
     fn sample(&mut self, t_ms: u64, values: BTreeMap<String, f64>) {
         self.span_ms = Some(self.span_ms.map_or((t_ms, t_ms), |(from, to)| (from.min(t_ms), to.max(t_ms))));
-        if self.began_anew(t_ms, &values) {
+        if self.is_new_run(t_ms, &values) {
             self.cut();
         }
         let backlog = backlog(&values);
@@ -106,7 +107,7 @@ impl History {
         }
     }
 
-    /// A counter becomes the rate since its last value.
+    /// Converts a counter to the rate since its last value.
     fn count(&mut self, counter: &'static str, ms_min: u64, t_ms: u64, value: f64) {
         let Some((earlier_ms, earlier)) = self.earlier.get(counter).copied() else {
             self.earlier.insert(counter, (t_ms, value));
@@ -121,14 +122,14 @@ impl History {
         }
     }
 
-    /// Adds to a line. A log with more names than lines are kept for is none of keepup's.
+    /// Adds a point to a line. A log with more than `LINES_MAX` names was not written by keepup.
     fn point(&mut self, line: String, t_ms: u64, value: f64) {
         if self.lines.len() < LINES_MAX || self.lines.contains_key(&line) {
             self.lines.entry(line).or_default().push(t_ms as f64 / 1e3, value);
         }
     }
 
-    /// A trial ended: its samples are those since the one before. The counters of the next begin at nothing.
+    /// Ends a trial, which owns all samples since the previous one. Counters restart at 0.
     fn trial(&mut self, trial: &TrialResult) {
         if let Some((from, to)) = self.span_ms.take().filter(|_| self.trials.len() < TRIALS_MAX) {
             self.trials.push(TrialSpan {
@@ -140,32 +141,32 @@ impl History {
         self.cut();
     }
 
-    /// Whether another run began: a counter fell, or time did.
-    fn began_anew(&self, t_ms: u64, values: &BTreeMap<String, f64>) -> bool {
+    /// Whether a new run started: a counter or the time went back.
+    fn is_new_run(&self, t_ms: u64, values: &BTreeMap<String, f64>) -> bool {
         self.earlier.iter().any(|(counter, (earlier_ms, earlier))| {
             t_ms < *earlier_ms || values.get(*counter).is_some_and(|value| value < earlier)
         })
     }
 
-    /// Breaks all lines: what follows belongs to another run.
+    /// Breaks all lines, because the next sample belongs to another run.
     fn cut(&mut self) {
         self.earlier.clear();
         self.lines.values_mut().for_each(Thin::cut);
     }
 
-    /// A line, if there is anything on it.
+    /// A line, if it has points.
     pub(crate) fn line(&self, name: &str) -> Option<&Thin> {
         self.lines.get(name).filter(|line| !line.is_empty())
     }
 
-    /// The lines of cores, by number.
+    /// Load of each core, by core number.
     pub(crate) fn cores(&self) -> BTreeMap<u32, &Thin> {
         let number = |name: &str| name.strip_prefix("core_")?.strip_suffix("_busy_percent")?.parse().ok();
         self.lines.iter().filter_map(|(name, line)| Some((number(name)?, line))).collect()
     }
 }
 
-/// What is due and neither lost nor written: in the source, the network or the pool.
+/// Bytes that are due but neither lost nor written yet: in the source, the network or the pool.
 fn backlog(values: &BTreeMap<String, f64>) -> Option<(String, f64)> {
     let of = |name: &str| values.get(name).copied();
     let backlog = of("due_bytes")? - of("lost_bytes")? - of("written_bytes")?;

@@ -77,15 +77,15 @@ fn a_damaged_log_is_used_up_to_there_and_says_so() {
     let damage = Err(ResultsError::NotAResult { path: "x".into() });
     let history = History::read([sample(0, &[("stall_ms", 1.0)]), damage, sample(1, &[("stall_ms", 2.0)])]);
     assert_eq!(points(&history, "stall_ms"), [(0.0, Some(1.0))]);
-    assert!(history.trouble.is_some_and(|why| why.contains("damaged") && !why.contains('\n')));
+    assert!(history.incomplete.is_some_and(|why| why.contains("damaged") && !why.contains('\n')));
 }
 
 #[test]
 fn a_log_without_its_end_says_so() {
     let whole = History::read([Ok(Event::Finished { t_unix_ns: 0, verdict: Some(Verdict::Fit) })]);
-    assert_eq!(whole.trouble, None);
+    assert_eq!(whole.incomplete, None);
     let cut = History::read([sample(0, &[("stall_ms", 1.0)])]);
-    assert!(cut.trouble.is_some_and(|why| why.contains("no end")));
+    assert!(cut.incomplete.is_some_and(|why| why.contains("truncated")));
 }
 
 #[test]

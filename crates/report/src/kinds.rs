@@ -1,4 +1,4 @@
-//! The pages of the kinds of results: one file for each says what is shown of it.
+//! Report pages, one file for each kind of result.
 
 mod campaign;
 mod common;
@@ -20,17 +20,17 @@ mod timeline;
 
 use keepup_results::Stored;
 
-pub(crate) use self::common::{name, told};
+pub(crate) use self::common::{format_quantity, name};
 
 use crate::history::History;
 use crate::page::{Block, Document, Item, Page};
 
-/// Most rows of a chart's numbers where it cannot be drawn.
+/// Largest table printed in place of a chart.
 const CHART_ROWS_MAX: usize = 40;
-/// Trials that fit on the terminal's one page; every other page has all.
+/// Most trials on the terminal page.
 const TERMINAL_TRIALS_MAX: usize = 10;
 
-/// All that is shown of a result where there is room and where it can be drawn.
+/// Complete report of a result, with charts.
 pub(crate) fn document(stored: &Stored, history: &History) -> Document {
     if let Stored::Campaign(summary) = stored
         && let Some(page) = &summary.paper
@@ -51,7 +51,7 @@ pub(crate) fn document(stored: &Stored, history: &History) -> Document {
     }
 }
 
-/// The same as text, in the order in which it is read.
+/// Text report of a result, in reading order.
 pub(crate) fn page(stored: &Stored, is_terminal: bool) -> Page {
     if let Stored::Qualify(summary) = stored {
         let trials_max = if is_terminal { TERMINAL_TRIALS_MAX } else { usize::MAX };
@@ -64,11 +64,10 @@ pub(crate) fn page(stored: &Stored, is_terminal: bool) -> Page {
     page
 }
 
-/// Where nothing can be drawn, the numbers behind a figure stand in its place, unless they are too many; what
-/// is empty then goes.
+/// Replaces each chart by its table, unless the table is too long or printed elsewhere. Drops empty blocks.
 fn without_charts(blocks: Vec<Block>) -> Vec<Block> {
-    let undrawn = |item: Item| match item {
-        Item::Chart(chart) if !chart.is_told && chart.table.rows.len() <= CHART_ROWS_MAX => {
+    let replace_chart = |item: Item| match item {
+        Item::Chart(chart) if !chart.is_in_table && chart.table.rows.len() <= CHART_ROWS_MAX => {
             Some(Item::Table(chart.table))
         }
         Item::Chart(_) => None,
@@ -76,7 +75,7 @@ fn without_charts(blocks: Vec<Block>) -> Vec<Block> {
     };
     let blocks = blocks
         .into_iter()
-        .map(|block| Block { items: block.items.into_iter().filter_map(undrawn).collect(), ..block });
+        .map(|block| Block { items: block.items.into_iter().filter_map(replace_chart).collect(), ..block });
     blocks.filter(|block| !block.items.is_empty()).collect()
 }
 

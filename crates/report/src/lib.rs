@@ -1,10 +1,8 @@
-//! Reports drawn from a result alone: a page for people, on a terminal, in Markdown and as one HTML file, and
-//! a badge.
+//! Reports of a stored result: a terminal page, a Markdown document, a single HTML file and a badge.
 //!
-//! `kinds` says what is shown and in which words, as a `page` with charts; `terminal`, `markdown` and `html`
-//! say how it looks.
-//! Invariants: the same summary gives the same text; colour never carries meaning that the words do not; what
-//! was not measured is called so.
+//! `kinds` converts each kind of result to a `page` with charts; `terminal`, `markdown` and `html` render it.
+//! Invariants: the same summary gives the same text; colour repeats what the words say; missing figures are
+//! printed as "not measured".
 
 mod badge;
 mod blocks;
@@ -28,53 +26,51 @@ use keepup_results::Stored;
 /// How a terminal shows text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Whether ANSI colours may be used; the caller heeds NO_COLOR and whether this is a terminal at all.
+    /// Whether to use ANSI colours. The caller checks NO_COLOR and whether the output is a terminal.
     pub colour: bool,
-    /// Columns of the terminal; taken as 60 when it has fewer.
+    /// Columns of the terminal, at least 60.
     pub width: usize,
 }
 
-/// The page for a terminal, one page where that is possible: the answer, its tables, and what a reader must
-/// know of them; of a qualification the verdict and what was not tested. Only commands and the path of the
-/// result may be wider than the terminal: broken in two they could not be copied.
+/// Terminal page: the answer, its tables and the cautions. For a qualification, only the verdict and what was
+/// not tested. Commands and the path of the result are never wrapped, so that they can be copyable.
 #[must_use]
 pub fn terminal(result: &Stored, style: Style) -> String {
     match result {
-        Stored::Qualify(summary) => terminal::render_closed(&blocks::brief(summary), style),
+        Stored::Qualify(summary) => terminal::render_verdict_last(&blocks::brief(summary), style),
         other => terminal::render(&kinds::page(other, true), style),
     }
 }
 
-/// The page for a terminal with all blocks of a qualification; other results have no shorter one.
+/// Terminal page with all blocks of a qualification. Same as [`terminal`] for other results.
 #[must_use]
 pub fn terminal_full(result: &Stored, style: Style) -> String {
     let page = kinds::page(result, true);
     match result {
-        Stored::Qualify(summary) => terminal::render_closed(&blocks::full(summary, page.blocks), style),
+        Stored::Qualify(summary) => terminal::render_verdict_last(&blocks::full(summary, page.blocks), style),
         _ => terminal::render(&page, style),
     }
 }
 
-/// One HTML file that needs nothing else, with what the event log says of the time.
+/// Self-contained HTML file, with charts over time from the event log.
 #[must_use]
 pub fn html(result: &Stored, history: &History) -> String {
     html::render(&kinds::document(result, history))
 }
 
-/// The answer in some words, and how it is to be taken: the verdict and its rate, or the test and its best
-/// figure.
+/// The result in a few words with its tone: the verdict and its rate, or the test and its best figure.
 #[must_use]
 pub fn answer(result: &Stored) -> (String, Tone) {
     badge::answer(result)
 }
 
-/// A small picture of the answer, as SVG.
+/// SVG badge with the text of [`answer`].
 #[must_use]
 pub fn badge(result: &Stored) -> String {
     badge::render(result)
 }
 
-/// The page as a Markdown document, with every trial and every figure.
+/// Markdown document with every trial and every figure.
 #[must_use]
 pub fn markdown(result: &Stored) -> String {
     markdown::render(&kinds::page(result, false))

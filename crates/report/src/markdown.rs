@@ -1,6 +1,6 @@
-//! A page drawn as Markdown (GitHub's dialect, for its tables).
+//! Markdown output (GitHub dialect, for tables).
 //!
-//! Invariant: text of the summary is shown, never interpreted as markup.
+//! Invariant: texts from the result are never interpreted as markup.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use keepup_results::printable::is_printable;
 
 use crate::page::{Cell, Fact, Item, Page, Table};
 
-/// The page as a document; ends with a line feed.
+/// Renders a page. Ends with a line feed.
 pub(crate) fn render(page: &Page) -> String {
     let headline = &page.headline;
     let mut text = format!("# {}: {}\n", escape(&headline.verdict), escape(&headline.title));
@@ -36,7 +36,7 @@ fn items(text: &mut String, items: &[Item]) {
 }
 
 fn fact_line(fact: &Fact) -> String {
-    let words = if fact.copied.is_some() { code(&fact.text) } else { escape(&fact.text) };
+    let words = if fact.copyable.is_some() { code(&fact.text) } else { escape(&fact.text) };
     format!("- {}: {words}\n", escape(&fact.label))
 }
 
@@ -50,7 +50,7 @@ fn table(text: &mut String, table: &Table) {
     }
 }
 
-/// A code span whose fence is longer than any run of back-quotes in the text.
+/// Code span whose fence is longer than any run of backticks in the text.
 fn code(text: &str) -> String {
     let text = one_line(text);
     let mut fence = "`".to_owned();

@@ -1,34 +1,34 @@
-//! What a report says, independent of how it is drawn.
+//! Content of a report, independent of the output format.
 
 use serde_json::Value;
 
 use crate::chart::Chart;
 
-/// A report: one headline and blocks below it.
+/// Report with a headline and blocks below it.
 pub(crate) struct Page {
     pub(crate) headline: Headline,
     pub(crate) blocks: Vec<Block>,
 }
 
-/// A report that ends with its headline, where a terminal's reader looks.
-pub(crate) struct Closed {
+/// Terminal report of a qualification. Its verdict comes last, next to the shell prompt.
+pub(crate) struct VerdictLast {
     pub(crate) title: String,
     pub(crate) blocks: Vec<Block>,
     pub(crate) verdict: Headline,
 }
 
-/// A report with what is shown only where there is room for it.
+/// Complete report, with parts that only HTML shows.
 pub(crate) struct Document {
-    /// What was measured, in two or three words.
+    /// Kind of the test, two or three words.
     pub(crate) kind: String,
     pub(crate) page: Page,
-    /// What a reader sees beside the headline, before anything else.
+    /// Blocks next to the headline.
     pub(crate) glance: Vec<Block>,
-    /// Records that are shown when asked for: a title and the record.
+    /// Collapsed records, with their titles.
     pub(crate) records: Vec<(&'static str, Value)>,
 }
 
-/// The line that a reader in a hurry reads.
+/// Verdict and summary of a report.
 pub(crate) struct Headline {
     pub(crate) verdict: String,
     pub(crate) tone: Tone,
@@ -36,75 +36,75 @@ pub(crate) struct Headline {
     pub(crate) items: Vec<Item>,
 }
 
-/// One titled part of the page.
+/// Titled section of a report.
 pub(crate) struct Block {
     pub(crate) title: String,
     pub(crate) items: Vec<Item>,
-    /// Whether its items may stand side by side where there is room.
-    pub(crate) is_beside: bool,
-    /// Rows of each of its tables that a terminal shows; as many as of any without it.
+    /// Whether wide pages may place its items side by side.
+    pub(crate) is_side_by_side: bool,
+    /// Most table rows on a terminal, if fewer than the default.
     pub(crate) terminal_rows: Option<usize>,
-    /// Whether a terminal leaves it to the forms that have room.
+    /// Whether the terminal page omits it.
     pub(crate) is_detail: bool,
 }
 
 impl Block {
     pub(crate) fn new(title: impl Into<String>, items: Vec<Item>) -> Self {
-        Self { title: title.into(), items, is_beside: false, terminal_rows: None, is_detail: false }
+        Self { title: title.into(), items, is_side_by_side: false, terminal_rows: None, is_detail: false }
     }
 
-    /// The same, left out on a terminal.
+    /// Marks the block as omitted on a terminal.
     pub(crate) fn detail(self) -> Self {
         Self { is_detail: true, ..self }
     }
 }
 
-/// A piece of a block.
+/// Part of a block.
 pub(crate) enum Item {
-    /// A sentence or more.
+    /// Paragraph.
     Text(String),
-    /// Sentences, each on its own.
+    /// Bulleted list.
     List(Vec<String>),
-    /// Labels with what there is to say about them.
+    /// Labelled values.
     Facts(Vec<Fact>),
-    /// Rows and columns.
+    /// Table.
     Table(Table),
-    /// A drawing, where there can be one; elsewhere what the rest of the page says has to do.
+    /// Chart, drawn in HTML only.
     Chart(Box<Chart>),
 }
 
-/// A label and its text.
+/// Labelled value.
 pub(crate) struct Fact {
     pub(crate) label: String,
     pub(crate) text: String,
-    /// Whether it is to be copied by the reader as it stands.
-    pub(crate) copied: Option<Copied>,
+    /// Set if the reader copies the text verbatim.
+    pub(crate) copyable: Option<Copyable>,
 }
 
-/// What is to be copied.
+/// Text that is never changed by line wrapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Copied {
-    /// A command of a shell, which may go on in the next line.
+pub(crate) enum Copyable {
+    /// Shell command, may continue on the next line.
     Command,
-    /// The path of a file, never broken.
+    /// File path, never wrapped.
     Path,
 }
 
 impl Fact {
     pub(crate) fn new(label: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { label: label.into(), text: text.into(), copied: None }
+        Self { label: label.into(), text: text.into(), copyable: None }
     }
 
     pub(crate) fn command(label: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { label: label.into(), text: text.into(), copied: Some(Copied::Command) }
+        Self { label: label.into(), text: text.into(), copyable: Some(Copyable::Command) }
     }
 
     pub(crate) fn path(label: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { label: label.into(), text: text.into(), copied: Some(Copied::Path) }
+        Self { label: label.into(), text: text.into(), copyable: Some(Copyable::Path) }
     }
 }
 
-/// Rows and columns; every row has as many cells as there are columns.
+/// Table. Every row has one cell for each column.
 #[derive(Default)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
@@ -117,17 +117,17 @@ pub(crate) struct Column {
     pub(crate) right: bool,
 }
 
-/// A column of words.
+/// Creates a left-aligned column, for words.
 pub(crate) fn left(title: impl Into<String>) -> Column {
     Column { title: title.into(), right: false }
 }
 
-/// A column of figures.
+/// Creates a right-aligned column, for figures.
 pub(crate) fn right(title: impl Into<String>) -> Column {
     Column { title: title.into(), right: true }
 }
 
-/// One cell.
+/// Table cell.
 pub(crate) struct Cell {
     pub(crate) text: String,
     pub(crate) tone: Tone,
@@ -145,15 +145,15 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// What the words mean for the reader; drawn as colour where there is colour.
+/// Rating of a text, shown as its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// They neither praise nor warn.
+    /// Neutral.
     Plain,
-    /// As it should be.
+    /// Good.
     Good,
-    /// With reserve.
+    /// Needs attention.
     Doubtful,
-    /// Not as it should be.
+    /// Bad.
     Bad,
 }

@@ -1,8 +1,8 @@
-//! Results for tests: one of every kind and version, and those of this crate's own tests.
+//! Sample results for tests: every kind and version.
 
 use keepup_results::{Stored, StoredResult};
 
-/// All of them, with their files.
+/// All samples with their paths.
 pub(crate) fn samples() -> Vec<(String, Stored)> {
     let folders = ["../results/samples", "tests"];
     let files = folders.iter().flat_map(|folder| {

@@ -1,7 +1,7 @@
-//! A page drawn for a terminal.
+//! Terminal output.
 //!
-//! Invariants: no control character of the summary reaches the terminal, since a path may hold anything; no
-//! line is wider than the terminal, but for a path or a quoted word that is to be copied.
+//! Invariants: no control character of the summary reaches the terminal, because a path may contain any; no
+//! line is wider than the terminal, except paths and quoted words, which must stay copyable.
 
 mod layout;
 
@@ -10,40 +10,40 @@ use unicode_width::UnicodeWidthStr as _;
 
 use self::layout::{columns, pieces, shell_lines, wrap};
 use crate::Style;
-use crate::page::{Block, Cell, Closed, Copied, Fact, Headline, Item, Page, Table, Tone};
+use crate::page::{Block, Cell, Copyable, Fact, Headline, Item, Page, Table, Tone, VerdictLast};
 
-/// Narrower terminals are drawn for as if they had this many columns.
+/// Fewest columns assumed.
 const WIDTH_MIN: usize = 60;
-/// Rows of a table that are shown; the other forms of a report have more.
+/// Most rows of a table. The other output formats show more.
 const ROWS_MAX: usize = 100;
 const INDENT: usize = 2;
 const GAP: &str = "  ";
 
-/// The page as text; ends with a line feed.
+/// Renders a page. Ends with a line feed.
 pub(crate) fn render(page: &Page, style: Style) -> String {
-    let mut pen = Pen::new(style);
-    pen.headline(&page.headline);
-    page.blocks.iter().for_each(|block| pen.block(block));
-    pen.text
+    let mut out = Renderer::new(style);
+    out.headline(&page.headline);
+    page.blocks.iter().for_each(|block| out.block(block));
+    out.text
 }
 
-/// The page as text, with the verdict as its last lines.
-pub(crate) fn render_closed(page: &Closed, style: Style) -> String {
-    let mut pen = Pen::new(style);
-    pen.title(&page.title);
-    page.blocks.iter().for_each(|block| pen.block(block));
-    pen.line(0, "");
-    pen.headline(&page.verdict);
-    pen.text
+/// Renders a page with the verdict last.
+pub(crate) fn render_verdict_last(page: &VerdictLast, style: Style) -> String {
+    let mut out = Renderer::new(style);
+    out.title(&page.title);
+    page.blocks.iter().for_each(|block| out.block(block));
+    out.line(0, "");
+    out.headline(&page.verdict);
+    out.text
 }
 
-struct Pen {
+struct Renderer {
     text: String,
     style: Style,
     rows_max: usize,
 }
 
-impl Pen {
+impl Renderer {
     fn new(style: Style) -> Self {
         let width = style.width.max(WIDTH_MIN);
         Self { text: String::new(), style: Style { width, ..style }, rows_max: ROWS_MAX }
@@ -77,7 +77,7 @@ impl Pen {
         headline.items.iter().for_each(|item| self.item(item));
     }
 
-    /// The title of a block, which may have a path in it.
+    /// Writes a title. It may contain a path, so it wraps.
     fn title(&mut self, title: &str) {
         for line in wrap(&clean(title), self.style.width) {
             let line = self.strong(&line);
@@ -95,15 +95,15 @@ impl Pen {
         }
     }
 
-    /// A text broken at spaces; further lines stand below the first one's text.
+    /// Writes a text with a hanging indent after `lead`.
     fn wrapped(&mut self, lead: &str, text: &str) {
         self.wrapped_at(INDENT, lead, text);
     }
 
     fn wrapped_at(&mut self, indent: usize, lead: &str, text: &str) {
         let lead_width = lead.width();
-        let room = self.style.width.saturating_sub(indent + lead_width).max(1);
-        for (index, line) in wrap(&clean(text), room).iter().enumerate() {
+        let width = self.style.width.saturating_sub(indent + lead_width).max(1);
+        for (index, line) in wrap(&clean(text), width).iter().enumerate() {
             if index == 0 {
                 self.line(indent, &format!("{lead}{line}"));
             } else {
@@ -115,21 +115,21 @@ impl Pen {
     fn facts(&mut self, facts: &[Fact]) {
         let width = facts.iter().map(|fact| clean(&fact.label).width()).max().unwrap_or(0);
         for fact in facts {
-            let lead = format!("{}{GAP}", filled(&clean(&fact.label), width));
+            let lead = format!("{}{GAP}", pad(&clean(&fact.label), width));
             let text = clean(&fact.text);
-            match fact.copied {
+            match fact.copyable {
                 None => self.wrapped(&lead, &fact.text),
-                Some(Copied::Path) => self.line(INDENT, &format!("{lead}{text}")),
-                Some(Copied::Command) => self.command(&lead, &text),
+                Some(Copyable::Path) => self.line(INDENT, &format!("{lead}{text}")),
+                Some(Copyable::Command) => self.command(&lead, &text),
             }
         }
     }
 
-    /// A command in as many lines as it takes, which a shell puts together again.
+    /// Writes a command, continued with backslashes.
     fn command(&mut self, lead: &str, command: &str) {
         let lead_width = lead.width();
-        let room = self.style.width.saturating_sub(INDENT + lead_width);
-        for (index, line) in shell_lines(command, room).iter().enumerate() {
+        let width = self.style.width.saturating_sub(INDENT + lead_width);
+        for (index, line) in shell_lines(command, width).iter().enumerate() {
             match index {
                 0 => self.line(INDENT, &format!("{lead}{line}")),
                 _ => self.line(INDENT + lead_width, line),
@@ -155,7 +155,7 @@ impl Pen {
         }
     }
 
-    /// The titles of a table's columns, the last line of each directly above its column.
+    /// Writes the column titles, aligned at the bottom.
     fn heads(&mut self, table: &Table, widths: &[usize], titles: &[Cell]) {
         if titles.iter().all(|title| title.text.is_empty()) {
             return;
@@ -169,7 +169,7 @@ impl Pen {
         self.lines_of_row(table, widths, titles, &parts);
     }
 
-    /// A row, over several lines where a cell has more text than its column is wide.
+    /// Writes a row, over several lines if a cell is wider than its column.
     fn row(&mut self, table: &Table, widths: &[usize], cells: &[Cell]) {
         let parts: Vec<Vec<String>> = cells
             .iter()
@@ -192,7 +192,7 @@ impl Pen {
         }
     }
 
-    /// A row of a table that is too wide: its words first, then each figure with its title before it.
+    /// Writes a row of a table that is too wide: the words first, then each figure after its title.
     fn record(&mut self, table: &Table, titles: &[Cell], row: &[Cell]) {
         let heads = table.columns.iter().take_while(|column| !column.right).count().clamp(1, 3);
         let named = row.iter().zip(titles).take(heads).filter(|(cell, _)| !cell.text.is_empty());
@@ -207,12 +207,12 @@ impl Pen {
             row.iter().zip(titles).skip(heads).filter(|(cell, _)| !cell.text.is_empty()).collect();
         let width = rest.iter().map(|(_, title)| title.text.width()).max().unwrap_or(0);
         for (cell, title) in rest {
-            let lead = format!("{}{GAP}", filled(&title.text, width));
+            let lead = format!("{}{GAP}", pad(&title.text, width));
             self.wrapped_at(2 * INDENT, &lead, &cell.text);
         }
     }
 
-    /// A cell with its padding outside of the colour, so that trailing space can be cut.
+    /// Pads a cell outside of its colour codes, so that trailing spaces can be trimmed.
     fn padded(&self, cell: &Cell, right: bool, width: usize) -> String {
         let padding = " ".repeat(width.saturating_sub(cell.text.width()));
         let text = self.toned(&cell.text, cell.tone);
@@ -250,8 +250,8 @@ fn cleaned(cell: &Cell) -> Cell {
     Cell::toned(clean(&cell.text), cell.tone)
 }
 
-/// A text with spaces behind it.
-fn filled(text: &str, width: usize) -> String {
+/// Pads a text with spaces.
+fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 

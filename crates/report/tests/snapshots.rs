@@ -88,7 +88,7 @@ fn a_load_that_fell_short_is_said_beside_a_fit_too() {
 fn a_rate_that_failed_is_never_called_none() {
     let mut found = summary("limited");
     let page = |found: &ResultSummary| terminal_full(&Stored::Qualify(Box::new(found.clone())), PAGE);
-    assert!(page(&found).contains("and no rate failed"));
+    assert!(page(&found).contains("; no rate failed"));
     let mut trial = found.trials[0].clone();
     trial.passed = false;
     trial.failed_condition = Some("the source did not keep its schedule".into());

@@ -1,4 +1,4 @@
-//! CDF, the consumer server logger's upgrade: how many computers buffer 80 MB/s of events before tape.
+//! CDF consumer server logger upgrade: how many computers can buffer 80 MB/s of events before tape.
 //!
 //! Section 2: the page cache, one to four files at once, throttled writers beside a reader, two controllers;
 //! section 3: the network by flows and buffers; section 4: bit errors; section 5: the logger itself.
@@ -9,8 +9,8 @@ use keepup_results::PaperPage;
 use toml::{Table, Value};
 
 use crate::error::ReproduceError;
-use crate::found::Reproduced;
-use crate::published::Edition;
+use crate::measured::Reproduced;
+use crate::published::PublishedPaper;
 use crate::{PaperRequest, Reproduction, file, labelled, scaled, volumes};
 
 const CACHE: &str = "page cache";
@@ -24,15 +24,15 @@ const BUFFERS: &str = "network by buffers";
 const ERRORS: &str = "bit errors";
 const LOGGER: &str = "logger";
 const TO_NULL: &str = "logger without disk";
-/// Most files at once.
+/// Most concurrent files.
 const FILES_MAX: i64 = 4;
-/// A file there: 1 GB of 4096 events.
+/// Size of a file in the paper: 4096 events.
 const FILE_BYTES: u64 = 1 << 30;
-/// Events there.
+/// Events in the paper.
 const EVENTS: f64 = 20_000.0;
-/// Of those, the first ones that are told apart.
+/// First events, reported separately.
 const FIRST: f64 = 1000.0;
-/// Copies of a file on each volume.
+/// Copies of a file per volume.
 const COPIES: i64 = 8;
 
 /// The paper.
@@ -53,15 +53,16 @@ impl Reproduction for Cdf {
     }
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {
-        let edition = Edition::of(self.name());
-        let mut page = found.begun(&edition);
+        let edition = PublishedPaper::of(self.name());
+        let mut page = found.new_page(&edition);
         page.tables = tables::all(found, &edition);
         page.curves = tables::curves(found);
         page.findings = findings::findings(found, &edition);
         page.answers = findings::answers(found, &edition);
         page.limits.extend(limits());
-        if found.of_kind(TWO_WRITE).is_empty() {
-            page.limits.push("volumes at once were not measured: that takes two, --volume twice".into());
+        if found.cells_of_kind(TWO_WRITE).is_empty() {
+            page.limits
+                .push("concurrent volumes were not measured: this requires two --volume options".into());
         }
         page
     }
@@ -69,22 +70,22 @@ impl Reproduction for Cdf {
 
 fn limits() -> impl Iterator<Item = String> {
     let limits = [
-        "the network is this machine's loopback, and the logger's source runs on the same processors as the \
-         logger: no card, no switch and no second machine took part",
-        "the page cache was looked for up to twice the memory of the paper's machine, at full scale: this \
-         machine's may be larger than what the table shows",
-        "files at once are written through the page cache and read cold from the disk; a file counts as \
-         written when it is durable, where the paper stopped at the program's end",
-        "the throttled writers and their reader went past the page cache, with up to four events under way \
-         for the reader: this machine's memory would hold all that the paper wrote",
-        "the bit-error test copied each file few times: it says how it is done and where its bound lies, and \
-         proves no disk; `keepup soak --state` goes on for weeks",
-        "neither ext3 nor a RAID 10 was made: the file systems are those of the volumes",
+        "the network test uses loopback, and the source of the logger shares its processors: no network \
+         card, switch or second machine was tested",
+        "the page cache test writes at most twice the memory of the paper's machine (at full scale): the \
+         cache of this machine may be larger",
+        "concurrent files are written through the page cache and read uncached; a file counts as written \
+         when it is durable, in the paper when the program ended",
+        "the throttled writers and their reader bypass the page cache, with up to four events in flight for \
+         the reader, because the memory of this machine could hold all data of the paper's test",
+        "the bit-error test copied each file only a few times and gives a weak bound; run \
+         `keepup soak --state` for weeks to qualify a disk",
+        "the file systems are those of the volumes, not ext3, and there is no RAID 10",
     ];
     limits.into_iter().map(str::to_owned)
 }
 
-/// A time for a flag: a part of `seconds`, at least `least`.
+/// Scales a duration, to at least `least` seconds.
 fn time(seconds: f64, scale: f64, least: f64) -> Value {
     format!("{:.0} ms", 1e3 * (seconds * scale).max(least)).into()
 }
@@ -93,7 +94,7 @@ fn list(values: &[Value]) -> Value {
     Value::Array(values.to_vec())
 }
 
-/// What is measured of disks.
+/// Disk tests.
 fn of_volumes(volumes: &[Value], scale: f64) -> Vec<Value> {
     let file = || scaled(FILE_BYTES, scale, 1 << 20);
     let first = &volumes[..1];
@@ -103,7 +104,7 @@ fn of_volumes(volumes: &[Value], scale: f64) -> Vec<Value> {
             ("verb", "disk cache".into()),
             ("volume", list(first)),
             ("file", scaled(128 << 20, scale, 1 << 20)),
-            // Twice the memory there.
+            // Twice the memory of the paper's machine.
             ("max", scaled(4 << 30, scale, 1 << 20)),
         ],
     )];
@@ -149,7 +150,7 @@ fn of_volumes(volumes: &[Value], scale: f64) -> Vec<Value> {
     tests
 }
 
-/// What is measured of the network.
+/// Network tests.
 fn of_network(scale: f64) -> Vec<Value> {
     let shared = [
         ("verb", Value::from("net tcp")),
@@ -163,7 +164,7 @@ fn of_network(scale: f64) -> Vec<Value> {
     vec![labelled(NETWORK, &shared), labelled(BUFFERS, &[&shared[..], &buffers].concat())]
 }
 
-/// What is measured of the logger, and of what it leaves on its disks.
+/// Logger and bit-error tests.
 fn of_logger(volumes: &[Value], scale: f64) -> Vec<Value> {
     let mut tests = vec![labelled(
         ERRORS,

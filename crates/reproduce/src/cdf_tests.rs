@@ -65,12 +65,14 @@ fn a_page_without_results_claims_nothing() {
     });
     let campaign: CampaignSummary = serde_json::from_value(nothing).unwrap();
     let found = Reproduced::read(&table, &campaign, Path::new("nowhere"));
-    assert!(answers(&found, &Edition::of("cdf-csl")).iter().all(|answer| answer.here == "not measured"));
+    assert!(
+        answers(&found, &PublishedPaper::of("cdf-csl")).iter().all(|answer| answer.here == "not measured")
+    );
     let published: Vec<String> =
-        answers(&found, &Edition::of("cdf-csl")).into_iter().map(|answer| answer.published).collect();
-    assert_eq!(published[0], "4, of 30 MB/s each.");
+        answers(&found, &PublishedPaper::of("cdf-csl")).into_iter().map(|answer| answer.published).collect();
+    assert_eq!(published[0], "4, at 30 MB/s each.");
     let page = Cdf.page(&found);
-    assert_eq!(page.answers[0].question, "How many such machines buffer 80 MB/s?");
+    assert_eq!(page.answers[0].question, "How many such machines are needed to buffer 80 MB/s?");
     assert!(page.findings.is_empty() && page.curves.is_empty(), "{page:#?}");
     assert!(page.tables.iter().flat_map(|table| &table.rows).any(|row| !row.is_here));
 }

@@ -1,7 +1,7 @@
-//! CERN's note on VME: what reading registers costs by each way, and from how many on which way pays.
+//! CERN note on VME: cost of register reads by access method, and break-evens between methods.
 //!
-//! Sections 3.1 to 3.4: one register, 0x100, 0x10000 and 0x80000 of them, by single accesses, by block
-//! transfer and by DMA; the ways of each target here stand beside them at the same depths.
+//! Sections 3.1 to 3.4: 1, 0x100, 0x10000 and 0x80000 registers by single accesses, block transfer and DMA,
+//! compared with the methods of each target of this machine at the same depths.
 use keepup_measure::stats::median;
 use keepup_model::papers::{PaperUnit, PublishedFigure};
 use keepup_results::{
@@ -11,30 +11,30 @@ use keepup_results::{
 use toml::{Table, Value};
 
 use crate::error::ReproduceError;
-use crate::found::{Reproduced, name_of};
-use crate::published::{Edition, MIB, cell};
+use crate::measured::{Reproduced, display_name};
+use crate::published::{MIB, PublishedPaper, cell};
 use crate::{PaperRequest, Reproduction, file, labelled};
 
-/// Measured where no target is given: memory, and keepup's own target of IPbus.
+/// Default targets: memory, and keepup's simulated IPbus target.
 const DEFAULTS: [&str; 2] = ["ram", "ipbus:self"];
-/// Time of each target at full scale, and at least, seconds.
+/// Time per target at full scale and minimum, seconds.
 const SECONDS: f64 = 30.0;
 const SECONDS_MIN: f64 = 2.0;
-/// Tables: where each stands, what it is of, registers read at a time.
+/// Tables: sections, description, registers per transfer.
 const TABLES: [(&[&str], &str, u64); 4] = [
     (&["section 3.1"], "one register", 1),
-    (&["section 3.2", "section 3.3"], "0x100 registers at a time", 0x100),
-    (&["section 3.4.2"], "0x80000 registers at a time, by block transfer", 0x80000),
-    (&["section 3.4.4"], "0x10000 registers at a time, by DMA", 0x10000),
+    (&["section 3.2", "section 3.3"], "0x100 registers per transfer", 0x100),
+    (&["section 3.4.2"], "0x80000 registers per block transfer", 0x80000),
+    (&["section 3.4.4"], "0x10000 registers per DMA transfer", 0x10000),
 ];
 const TIME: &str = "time per word";
 
 /// The paper.
 pub(crate) struct Cern;
 
-/// A target that was measured, here or elsewhere.
+/// Measured target of this or another machine.
 struct Measured<'f> {
-    /// What it is called in tables.
+    /// Name in tables.
     name: String,
     summary: &'f RegisterSummary,
 }
@@ -53,15 +53,15 @@ impl Reproduction for Cern {
         let time = format!("{:.0} ms", 1e3 * (SECONDS * request.scale).max(SECONDS_MIN));
         let run = [("verb", Value::from("register compare")), ("time", time.into())];
         let run = Table::from_iter(run.map(|(name, value)| (name.to_owned(), value)));
-        // Each result has thirty trials of its own.
+        // Each result has thirty trials.
         let title = "Registers: single accesses against transfers";
         Ok(file(title, 1, run, [("target", targets.collect())]))
     }
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {
-        let edition = Edition::of(self.name());
+        let edition = PublishedPaper::of(self.name());
         let measured = measured(found);
-        let mut page = found.begun(&edition);
+        let mut page = found.new_page(&edition);
         page.tables =
             TABLES.iter().map(|(places, of, n)| depth(&edition, &measured, places, of, *n)).collect();
         page.tables.push(set_up(&edition, &measured));
@@ -74,7 +74,7 @@ impl Reproduction for Cern {
     }
 }
 
-/// All targets: those of this machine, then those of results measured elsewhere.
+/// All targets: those of this machine, then those of other machines.
 fn measured<'f>(found: &'f Reproduced<'_>) -> Vec<Measured<'f>> {
     let register = |result: &'f StoredResult| match &result.summary {
         Stored::Register(summary) => Some(&**summary),
@@ -87,13 +87,13 @@ fn measured<'f>(found: &'f Reproduced<'_>) -> Vec<Measured<'f>> {
     });
     let elsewhere = found.with().iter().filter_map(|result| {
         let summary = register(result)?;
-        let name = format!("{}, {}{}", name_of(result), target(summary)?, label(summary));
+        let name = format!("{}, {}{}", display_name(result), target(summary)?, label(summary));
         Some(Measured { name, summary })
     });
     here.chain(elsewhere).collect()
 }
 
-/// What the device record says against taking a target's times for those of hardware.
+/// Mark of a target that is not real hardware.
 fn label(summary: &RegisterSummary) -> &'static str {
     let device = summary.run.as_ref().map(|run| &run.device);
     match device.map(|device| (device.is_simulated, device.is_virtual)) {
@@ -109,7 +109,7 @@ impl Measured<'_> {
         self.summary.run.iter().flat_map(|run| &run.methods).filter(reads)
     }
 
-    /// Microseconds for each register of every trial at a depth.
+    /// Microseconds per register of every trial at a depth.
     fn us(method: &RegisterMethod, depth: u64) -> Vec<f64> {
         let points = method.points.iter().filter(|point| point.depth == depth);
         points.flat_map(|point| point.seconds.iter().map(move |s| s / depth as f64 * 1e6)).collect()
@@ -120,25 +120,31 @@ impl Measured<'_> {
         self.summary.run.as_ref().map_or(0.0, |run| f64::from(run.width_bits) / 8.0)
     }
 
-    /// The way that takes least at a depth, and its time for each register in us.
+    /// Fastest method at a depth, and its time per register in us.
     fn best(&self, depth: u64) -> Option<(&str, f64)> {
-        let ways = self
+        let times = self
             .methods()
             .filter_map(|method| Some((method.name.as_str(), median(&Self::us(method, depth))?)));
-        ways.min_by(|a, b| a.1.total_cmp(&b.1))
+        times.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
 
 fn cell_of(method: &RegisterMethod, depth: u64, values: &[f64]) -> PaperCell {
     match values.is_empty() {
-        true if method.left_out.contains(&depth) => PaperCell::words("takes too long"),
+        true if method.left_out.contains(&depth) => PaperCell::words("skipped: too slow"),
         true => PaperCell::words("not measured"),
         false => PaperCell::measured(values),
     }
 }
 
-/// The ways at one depth, beside what the note has of it.
-fn depth(edition: &Edition, measured: &[Measured<'_>], places: &[&str], of: &str, depth: u64) -> PaperTable {
+/// Table of the methods at one depth, with the published figures.
+fn depth(
+    edition: &PublishedPaper,
+    measured: &[Measured<'_>],
+    places: &[&str],
+    of: &str,
+    depth: u64,
+) -> PaperTable {
     let published = || edition.figures().iter().filter(|figure| places.contains(&figure.place.as_str()));
     let rate_of = |time: &PublishedFigure| {
         let same = |f: &&PublishedFigure| f.condition == time.condition && f.system == time.system;
@@ -169,14 +175,14 @@ fn depth(edition: &Edition, measured: &[Measured<'_>], places: &[&str], of: &str
     PaperTable {
         title: format!("Reading {of}"),
         stands: places.join(" and "),
-        head: "by".into(),
-        columns: vec![PaperColumn::new("each", "us"), PaperColumn::new("rate", "MiB/s")],
+        head: "method".into(),
+        columns: vec![PaperColumn::new("per register", "us"), PaperColumn::new("rate", "MiB/s")],
         rows: rows.chain(here).collect(),
     }
 }
 
-/// What a transfer costs before its first register, and each register.
-fn set_up(edition: &Edition, measured: &[Measured<'_>]) -> PaperTable {
+/// Table of set-up time and time per register.
+fn set_up(edition: &PublishedPaper, measured: &[Measured<'_>]) -> PaperTable {
     let published = edition.figures().iter().filter(|figure| figure.quantity == "set-up");
     let rows = published.map(|figure| PaperRow {
         name: format!("{}, {}", figure.system, figure.condition),
@@ -193,26 +199,26 @@ fn set_up(edition: &Edition, measured: &[Measured<'_>]) -> PaperTable {
             cells: [cost.set_up_seconds, cost.each_seconds]
                 .map(|seconds| PaperCell::measured(&[seconds * 1e6]))
                 .into(),
-            note: fit.knee.map(|_| "a straight line does not hold at every depth".into()),
+            note: fit.knee.map(|_| "the linear model does not hold at every depth".into()),
         })
     });
     PaperTable {
-        title: "What a transfer costs before its first register, and each register".into(),
+        title: "Set-up time of a transfer, and time per register".into(),
         stands: "section 3.4.4".into(),
-        head: "by".into(),
-        columns: vec![PaperColumn::new("set-up", "us"), PaperColumn::new("each", "us")],
+        head: "method".into(),
+        columns: vec![PaperColumn::new("set-up", "us"), PaperColumn::new("per register", "us")],
         rows: rows.chain(here).collect(),
     }
 }
 
-/// From how many registers on which way takes less time.
-fn break_even(edition: &Edition, measured: &[Measured<'_>]) -> PaperTable {
+/// Table of break-evens.
+fn break_even(edition: &PublishedPaper, measured: &[Measured<'_>]) -> PaperTable {
     let published = edition.figures().iter().filter(|figure| figure.quantity == "break-even");
     let rows = published.map(|figure| PaperRow {
         name: format!("{}, {}", figure.system, figure.condition),
         is_here: false,
         cells: vec![cell(figure, PaperUnit::Words), PaperCell::default()],
-        note: Some("its own set-up and times give another number: see the claims".into()),
+        note: Some("its set-up time and times per register give another value: see the claims".into()),
     });
     let here = measured.iter().flat_map(|target| {
         target.summary.break_evens.iter().map(|pair| PaperRow {
@@ -223,9 +229,9 @@ fn break_even(edition: &Edition, measured: &[Measured<'_>]) -> PaperTable {
         })
     });
     PaperTable {
-        title: "From where on a way pays, with the interval of 95 %".into(),
+        title: "Break-evens with 95 % intervals".into(),
         stands: "section 3.4.4".into(),
-        head: "way".into(),
+        head: "method".into(),
         columns: vec![PaperColumn::new("less time", "registers"), PaperColumn::new("less CPU", "registers")],
         rows: rows.chain(here).collect(),
     }
@@ -248,16 +254,16 @@ fn verdict(verdict: &RegisterVerdict) -> PaperCell {
     }
 }
 
-/// The chart that sums the note up: microseconds for each register against the depth.
-fn curve(edition: &Edition, measured: &[Measured<'_>]) -> PaperCurve {
+/// Summary chart: time per register by depth.
+fn curve(edition: &PublishedPaper, measured: &[Measured<'_>]) -> PaperCurve {
     let mut series: Vec<PaperSeries> = Vec::new();
     for figure in edition.figures().iter().filter(|figure| figure.quantity == TIME) {
         let (Some(depth), Some(us)) = (depth_of(figure), cell(figure, PaperUnit::Microseconds).value) else {
             continue;
         };
-        let name = format!("{}, {}", figure.system, way_of(figure));
+        let name = format!("{}, {}", figure.system, method_of(figure));
         match series.iter_mut().find(|known| known.name == name) {
-            // Of two functions at the same depth the first stands for both.
+            // The first of two functions at the same depth is used.
             Some(known) if known.points.iter().any(|(x, _)| *x == depth) => {}
             Some(known) => known.points.push((depth, us)),
             None => series.push(PaperSeries { name, is_here: false, points: vec![(depth, us)] }),
@@ -274,17 +280,17 @@ fn curve(edition: &Edition, measured: &[Measured<'_>]) -> PaperCurve {
         }
     }
     PaperCurve {
-        title: "Time for each register against how many are read at a time".into(),
+        title: "Time per register by registers per transfer".into(),
         stands: "section 4".into(),
-        x: PaperColumn::new("registers", "at a time"),
-        y: PaperColumn::new("each", "us"),
+        x: PaperColumn::new("registers", "per transfer"),
+        y: PaperColumn::new("per register", "us"),
         is_log_x: true,
         series,
-        note: Some("the note's own chart is not in its text; these are the figures of its tables".into()),
+        note: Some("published points are from the tables of the note".into()),
     }
 }
 
-/// How many registers a published figure read at a time.
+/// Registers per transfer of a published figure.
 fn depth_of(figure: &PublishedFigure) -> Option<f64> {
     let first = figure.condition.split(' ').next()?;
     match first.strip_prefix("0x") {
@@ -293,7 +299,7 @@ fn depth_of(figure: &PublishedFigure) -> Option<f64> {
     }
 }
 
-fn way_of(figure: &PublishedFigure) -> &'static str {
+fn method_of(figure: &PublishedFigure) -> &'static str {
     match figure.condition.rsplit(", ").next() {
         Some("block transfer") => "block transfer",
         Some("DMA") => "DMA",
@@ -302,24 +308,24 @@ fn way_of(figure: &PublishedFigure) -> &'static str {
 }
 
 fn findings(measured: &[Measured<'_>]) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     for target in measured {
-        let at = |depth: u64| target.best(depth).map(|(way, us)| (way, us, depth));
+        let at = |depth: u64| target.best(depth).map(|(method, us)| (method, us, depth));
         let depths = [at(1), at(0x100), at(0x80000)].into_iter().flatten();
         let words: Vec<String> =
-            depths.map(|(way, us, depth)| format!("{us:.4} us by {way} at {depth:#x}")).collect();
+            depths.map(|(method, us, depth)| format!("{us:.4} us by {method} at depth {depth:#x}")).collect();
         if !words.is_empty() {
-            told.push(format!("{}: a register takes at best {}.", target.name, words.join(", ")));
+            findings.push(format!("{}: lowest time per register: {}.", target.name, words.join(", ")));
         }
     }
-    told
+    findings
 }
 
-/// A pair whose break-even was found, in words.
-fn pays(target: &Measured<'_>, pair: &RegisterBreakEven) -> Option<String> {
+/// Sentence about a break-even, if found.
+fn break_even_sentence(target: &Measured<'_>, pair: &RegisterBreakEven) -> Option<String> {
     let RegisterVerdict::From { registers, lower, upper } = pair.elapsed else { return None };
     Some(format!(
-        "{}: {} instead of {} from {:.0} registers on ({:.0} to {:.0}).",
+        "{}: {} is faster than {} from {:.0} registers ({:.0} to {:.0}).",
         target.name,
         pair.way,
         pair.simple,
@@ -329,10 +335,10 @@ fn pays(target: &Measured<'_>, pair: &RegisterBreakEven) -> Option<String> {
     ))
 }
 
-fn answers(measured: &[Measured<'_>], edition: &Edition) -> Vec<PaperAnswer> {
+fn answers(measured: &[Measured<'_>], edition: &PublishedPaper) -> Vec<PaperAnswer> {
     let one_of = |system| edition.text("C1", [system, "specific", TIME], PaperUnit::Microseconds);
     let gain_of = |system| edition.text("C6", [system, "arrays over one register", "gain"], PaperUnit::Times);
-    let pays_from = edition.text("C7", ["", "DMA", "break-even"], PaperUnit::Words);
+    let break_even_words = edition.text("C7", ["", "DMA", "break-even"], PaperUnit::Words);
     let joined = |words: Vec<String>| if words.is_empty() { "not measured".into() } else { words.join(" ") };
     let one = |target: &Measured<'_>| {
         let method = target.methods().next()?;
@@ -342,30 +348,32 @@ fn answers(measured: &[Measured<'_>], edition: &Edition) -> Vec<PaperAnswer> {
     let larger = |target: &Measured<'_>| {
         let method = target.methods().next()?;
         let [one, many] = [1, 0x100].map(|depth| median(&Measured::us(method, depth)));
-        Some(format!("{}, {}: by {:.2}.", target.name, method.name, one? / many?))
+        Some(format!("{}, {}: {:.2}x.", target.name, method.name, one? / many?))
     };
-    let pairs = measured.iter().flat_map(|t| t.summary.break_evens.iter().filter_map(|pair| pays(t, pair)));
+    let pairs = measured
+        .iter()
+        .flat_map(|t| t.summary.break_evens.iter().filter_map(|pair| break_even_sentence(t, pair)));
     let pairs: Vec<String> = pairs.collect();
     vec![
         PaperAnswer {
-            question: "What does reading one register cost?".into(),
+            question: "How long does it take to read one register?".into(),
             published: format!(
-                "{} us on the L865, {} us on the PPC4, by their own functions.",
+                "{} us on the L865, {} us on the PPC4, with their own functions.",
                 one_of("L865"),
                 one_of("PPC4")
             ),
             here: joined(measured.iter().filter_map(one).collect()),
         },
         PaperAnswer {
-            question: "By how much is a register cheaper among 0x100 of them?".into(),
-            published: format!("By {} on the L865, by {} on the PPC4.", gain_of("L865"), gain_of("PPC4")),
+            question: "How much faster is a register as one of 0x100?".into(),
+            published: format!("{}x on the L865, {}x on the PPC4.", gain_of("L865"), gain_of("PPC4")),
             here: joined(measured.iter().filter_map(larger).collect()),
         },
         PaperAnswer {
-            question: "From how many registers on does a transfer pay?".into(),
-            published: format!("DMA above {pays_from} words, which its own numbers do not give."),
+            question: "From how many registers is a block transfer faster?".into(),
+            published: format!("DMA above {break_even_words} words; its own numbers give another value."),
             here: match pairs.is_empty() && !measured.is_empty() {
-                true => "No pair of ways here crosses: see the table.".into(),
+                true => "No break-even found: see the table.".into(),
                 false => joined(pairs),
             },
         },
@@ -376,15 +384,15 @@ fn limits(measured: &[Measured<'_>]) -> Vec<String> {
     let mut limits = Vec::new();
     if measured.iter().any(|target| !label(target.summary).is_empty()) {
         limits.push(
-            "targets called simulated or virtual are no hardware: their times prove that the ways work and \
-             in which order they come, never how fast a bus or a board is"
+            "simulated and virtual targets are no hardware: their times show that the methods work and how \
+             they rank, not the speed of a bus or a board"
                 .to_owned(),
         );
     }
     if measured.iter().any(|target| target.name.starts_with("ram")) {
-        limits.push("ram is memory of this process: it shows what the measuring itself costs".to_owned());
+        limits.push("ram is memory of this process: it shows the overhead of the measurement".to_owned());
     }
-    limits.push("no crate and no VME bridge of the paper was there; its LynxOS was not run".to_owned());
+    limits.push("the VME crates and bridges of the paper and LynxOS were not available".to_owned());
     limits
 }
 

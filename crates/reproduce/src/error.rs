@@ -1,25 +1,25 @@
-//! What can go wrong with repeating a paper, or with comparing with one.
+//! Errors of reproductions and of comparisons with papers.
 use std::borrow::Cow;
 
 use keepup_error::{Cause, Diagnostic, ErrorClass};
 
-/// Why a paper cannot be repeated, or has nothing to compare with.
+/// Error of a reproduction or of a comparison with a paper.
 #[derive(Debug, thiserror::Error)]
 pub enum ReproduceError {
-    /// A paper cannot be repeated with what was given.
-    #[error("cannot repeat {name}: {why}")]
+    /// The request does not suffice for the paper.
+    #[error("cannot reproduce {name}: {why}")]
     Paper {
-        /// Its name.
+        /// Name of the paper.
         name: String,
-        /// Why not.
+        /// Cause.
         why: Cause,
     },
-    /// A paper that has nothing of the test.
-    #[error("cannot compare with what {paper} published: {why}")]
+    /// The paper has no figures for the test.
+    #[error("cannot compare with the figures of {paper}: {why}")]
     NotPublished {
-        /// Its name.
+        /// Name of the paper.
         paper: String,
-        /// Why not.
+        /// Cause.
         why: Cause,
     },
 }

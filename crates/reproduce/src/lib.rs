@@ -1,20 +1,20 @@
-//! Five papers repeated: a campaign for each one's measurements, and the paper's own tables with this machine
-//! beside the published systems.
+//! Reproductions of five papers: a campaign with the paper's measurements, and the paper's tables with this
+//! machine added to the published systems.
 //!
-//! A reproduction is a campaign with a `[paper]` table, which names the paper whose page is made of its
-//! results. [`reproduction`] finds a paper by name, [`campaign_text`] writes its campaign, [`page`] makes its
-//! page from the campaign's result, and [`published_systems`] gives its figures to `keepup compare`.
+//! A reproduction is a campaign with a `[paper]` table that names the paper. [`reproduction`] finds a paper
+//! by name, [`campaign_text`] writes its campaign, [`page`] builds its page from the results, and
+//! [`published_systems`] returns its figures for `keepup compare`.
 //!
 //! One file per paper: `esrf.rs`, `cdf.rs` (tables and findings in `cdf/`), `cern.rs`, `tweakers.rs`,
-//! `romanis.rs`. `found.rs` reads what was measured, `published.rs` and `systems.rs` what was printed.
+//! `romanis.rs`. `measured.rs` reads the results, `published.rs` and `systems.rs` the published figures.
 //!
-//! Invariants: every published figure comes from `papers/*.toml`; a figure of this machine comes from a
-//! result; arithmetic is computed, not typed.
+//! Invariants: every published figure comes from `papers/*.toml`; every figure of this machine comes from a
+//! result; derived values are computed, not typed.
 mod cdf;
 mod cern;
 mod error;
 mod esrf;
-mod found;
+mod measured;
 mod published;
 mod romanis;
 mod systems;
@@ -28,60 +28,60 @@ use keepup_results::{CampaignSummary, PaperPage};
 use toml::{Table, Value};
 
 pub use self::error::ReproduceError;
-pub use self::found::Reproduced;
+pub use self::measured::Reproduced;
 pub use self::systems::published_systems;
 
-/// Papers that can be repeated.
+/// Papers that can be reproduced.
 const ALL: [&dyn Reproduction; 5] =
     [&esrf::Esrf, &cdf::Cdf, &cern::Cern, &tweakers::Tweakers, &romanis::Romanis];
 
-/// What is known when a reproduction begins.
+/// Settings of a reproduction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaperRequest {
-    /// Directories on the disks that are measured.
+    /// Directories on the disks to measure.
     pub volumes: Vec<PathBuf>,
-    /// Part of the paper's amounts of data that is moved.
+    /// Fraction of the paper's amounts of data.
     pub scale: f64,
-    /// Runs of each cell; the paper's own number unless given.
+    /// Runs per cell. Default: as in the paper.
     pub repetitions: Option<u32>,
-    /// A directory on a RAID 0 of the same disks, where one was made.
+    /// Directory on a RAID 0 of the same disks, if any.
     pub raid: Option<PathBuf>,
     /// Register targets, as `keepup register read` takes them.
     pub targets: Vec<String>,
-    /// Results that were measured elsewhere.
+    /// Results from other machines.
     pub with: Vec<PathBuf>,
     /// Directory with the traces that [`Reproduction::traces`] asks for.
     pub traces: PathBuf,
 }
 
-/// A trace to be made up.
+/// Synthetic trace that a reproduction needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceWanted {
-    /// Folder below [`PaperRequest::traces`]: what is replayed together.
+pub struct RequiredTrace {
+    /// Folder below [`PaperRequest::traces`]. Traces of a folder are replayed together.
     pub folder: &'static str,
-    /// Whose it is, as `keepup trace make` takes it.
+    /// Personality, as in `keepup trace make`.
     pub personality: &'static str,
-    /// How long it lasts, as in "60 s".
+    /// Duration, such as "60 s".
     pub time: String,
 }
 
-/// A paper that can be repeated.
+/// Paper that can be reproduced.
 pub trait Reproduction: Sync {
-    /// Its name, as `keepup reproduce` takes it.
+    /// Name, as in `keepup reproduce`.
     fn name(&self) -> &'static str;
 
-    /// Traces that it replays. They are made up before it begins.
-    fn traces(&self, _scale: f64) -> Vec<TraceWanted> {
+    /// Traces to generate before the campaign.
+    fn traces(&self, _scale: f64) -> Vec<RequiredTrace> {
         Vec::new()
     }
 
-    /// What it measures: tables `run`, `axes` and `baseline` of a campaign's file.
+    /// Tables `run`, `axes` and `baseline` of the campaign file.
     ///
     /// # Errors
-    /// The request lacks something that it needs.
+    /// The request lacks a required setting.
     fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError>;
 
-    /// Its tables, figures and findings.
+    /// Builds its tables, figures and findings.
     fn page(&self, found: &Reproduced<'_>) -> PaperPage;
 }
 
@@ -91,16 +91,22 @@ pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|paper| paper.name()).collect()
 }
 
-/// A paper by its name.
+/// Relative standard deviation of the ESRF paper's repeated figures.
+#[must_use]
+pub fn esrf_repeatability() -> f64 {
+    esrf::repeatability(&published::PublishedPaper::of(esrf::NAME))
+}
+
+/// Finds a paper by name.
 #[must_use]
 pub fn reproduction(name: &str) -> Option<&'static dyn Reproduction> {
     ALL.iter().copied().find(|paper| paper.name() == name)
 }
 
-/// The text of the campaign that repeats a paper.
+/// Text of the campaign file that reproduces a paper.
 ///
 /// # Errors
-/// The request lacks something that it needs.
+/// The request lacks a required setting.
 pub fn campaign_text(paper: &dyn Reproduction, request: &PaperRequest) -> Result<String, ReproduceError> {
     let mut file = paper.campaign(request)?;
     file.insert("name".into(), paper.name().into());
@@ -115,11 +121,11 @@ pub fn campaign_text(paper: &dyn Reproduction, request: &PaperRequest) -> Result
     file.insert("paper".into(), Value::Table(table));
     toml::to_string(&file).map_err(|why| ReproduceError::Paper {
         name: paper.name().to_owned(),
-        why: format!("its campaign cannot be written: {why}").into(),
+        why: format!("cannot encode its campaign: {why}").into(),
     })
 }
 
-/// The page of the paper that a campaign repeats; `None` when it repeats none.
+/// Page of the paper that a campaign reproduces, `None` for other campaigns.
 #[must_use]
 pub fn page(
     paper: Option<&PaperSettings>,
@@ -131,7 +137,7 @@ pub fn page(
     reproduction(&paper.name).map(|paper| paper.page(&found))
 }
 
-/// The file of a paper's campaign: what all cells share, and what varies.
+/// Campaign file with common settings and axes.
 fn file<const N: usize>(title: &str, repetitions: i64, run: Table, axes: [(&str, Vec<Value>); N]) -> Table {
     let axes = axes.map(|(name, values)| (name.to_owned(), Value::Array(values)));
     Table::from_iter([
@@ -142,7 +148,7 @@ fn file<const N: usize>(title: &str, repetitions: i64, run: Table, axes: [(&str,
     ])
 }
 
-/// One value of an axis: its label and what it sets.
+/// Axis value with its label and settings.
 fn labelled(label: &str, settings: &[(&str, Value)]) -> Value {
     let mut table = Table::new();
     table.insert("label".into(), label.into());
@@ -150,18 +156,18 @@ fn labelled(label: &str, settings: &[(&str, Value)]) -> Value {
     Value::Table(table)
 }
 
-/// A size in bytes for a flag, a part of what the paper moved: a multiple of `step`, and at least one.
+/// Scales an amount of data to a multiple of `step`, at least one.
 fn scaled(bytes: u64, scale: f64, step: u64) -> Value {
     let steps = (bytes as f64 * scale / step as f64).round().max(1.0) as u64;
     format!("{} B", steps * step).into()
 }
 
-/// Volumes as values of an axis.
+/// Axis values of the volumes.
 fn volumes(request: &PaperRequest) -> Result<Vec<Value>, ReproduceError> {
     if request.volumes.is_empty() {
         return Err(ReproduceError::Paper {
             name: "reproduce".into(),
-            why: Cause::new("no volume was given").with_hint("--volume DIR, once for each disk"),
+            why: Cause::new("no volume given").with_hint("use --volume DIR once for each disk"),
         });
     }
     Ok(request.volumes.iter().map(|volume| volume.display().to_string().into()).collect())

@@ -1,25 +1,25 @@
-//! A paper's published figures as parts of a page.
+//! Published figures of a paper as rows and cells of a page.
 use keepup_model::papers::{Paper, PaperUnit, Published, PublishedFigure, paper};
 use keepup_results::{PaperCell, PaperClaim, PaperRow};
 
 /// 2^20 bytes.
 pub(crate) const MIB: f64 = 1_048_576.0;
 
-/// A paper as it was published.
-pub(crate) struct Edition(Option<Paper>);
+/// Paper with its published figures.
+pub(crate) struct PublishedPaper(Option<Paper>);
 
-impl Edition {
-    /// The built-in paper of that name.
+impl PublishedPaper {
+    /// Loads a built-in paper.
     pub(crate) fn of(name: &str) -> Self {
         Self(paper(name).ok())
     }
 
-    /// Its title.
+    /// Title.
     pub(crate) fn title(&self) -> String {
         self.0.as_ref().map_or_else(String::new, |paper| paper.title.clone())
     }
 
-    /// Who published it, where and when.
+    /// Authors, publication and year.
     pub(crate) fn source(&self) -> String {
         let Some(paper) = &self.0 else { return String::new() };
         let year = paper.year.map(|year| year.to_string());
@@ -27,24 +27,24 @@ impl Edition {
         parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
     }
 
-    /// Its figures.
+    /// Published figures.
     pub(crate) fn figures(&self) -> &[PublishedFigure] {
         self.0.as_ref().map_or(&[], |paper| &paper.figures)
     }
 
-    /// What it claims, with what follows from its own numbers.
+    /// Claims with what follows from the paper's own numbers.
     pub(crate) fn claims(&self) -> Vec<PaperClaim> {
         let claims = self.0.as_ref().map_or(&[][..], |paper| &paper.claims);
-        let told = claims.iter().map(|claim| PaperClaim {
+        let claims = claims.iter().map(|claim| PaperClaim {
             says: claim.says.clone(),
             stands: claim.place.clone(),
             follows: claim.arithmetic(),
             is_contradicted: claim.is_contradicted(),
         });
-        told.collect()
+        claims.collect()
     }
 
-    /// One figure of an id, in `unit`; of that condition where one is given. Empty where there is none.
+    /// Cell of a figure in `unit`, empty if not published. `condition` is optional.
     pub(crate) fn cell(&self, id: &str, system: &str, condition: Option<&str>, unit: PaperUnit) -> PaperCell {
         let is_it = |figure: &&PublishedFigure| {
             figure.id == id && figure.system == system && condition.is_none_or(|c| figure.condition == c)
@@ -52,8 +52,7 @@ impl Edition {
         self.figures().iter().find(is_it).map_or_else(PaperCell::default, |figure| cell(figure, unit))
     }
 
-    /// The number of the first figure of an id whose system, condition and quantity contain these texts, in
-    /// `unit`.
+    /// Value in `unit` of the first figure of an id whose system, condition and quantity contain these texts.
     pub(crate) fn number(
         &self,
         id: &str,
@@ -69,18 +68,18 @@ impl Edition {
         self.figures().iter().find(is_it).and_then(|figure| cell(figure, unit).value)
     }
 
-    /// Such a number as text, "?" where there is none.
+    /// Like [`Self::number`], as text; "?" if missing.
     pub(crate) fn text(&self, id: &str, which: [&str; 3], unit: PaperUnit) -> String {
         self.number(id, which, unit).map_or_else(|| "?".to_owned(), |number| number.to_string())
     }
 
-    /// What follows from the numbers of a claim, in `unit`.
+    /// Value in `unit` that follows from the numbers of a claim.
     pub(crate) fn follows(&self, claim: &str, unit: PaperUnit) -> Option<f64> {
         let claim = self.0.as_ref()?.claim(claim)?;
         claim.unit.convert(claim.follows()?, unit)
     }
 
-    /// One of several quantities of an id.
+    /// Cell of a figure with several quantities.
     pub(crate) fn cell_of(
         &self,
         id: &str,
@@ -96,7 +95,18 @@ impl Edition {
         self.figures().iter().find(is_it).map_or_else(PaperCell::default, |figure| cell(figure, unit))
     }
 
-    /// The rows of a table: one for each system and condition, with a cell for each of `quantities`, in
+    /// System of the first figure of an id, empty if there is none.
+    pub(crate) fn system(&self, id: &str) -> &str {
+        self.figures().iter().find(|figure| figure.id == id).map_or("", |figure| figure.system.as_str())
+    }
+
+    /// First condition of an id that starts with `start`, empty if there is none.
+    pub(crate) fn condition(&self, id: &str, start: &str) -> &str {
+        let is_it = |figure: &&PublishedFigure| figure.id == id && figure.condition.starts_with(start);
+        self.figures().iter().find(is_it).map_or("", |figure| figure.condition.as_str())
+    }
+
+    /// Rows of a published table: one for each system and condition, with a cell for each quantity, in
     /// `unit`.
     pub(crate) fn rows(&self, place: &str, quantities: &[&str], unit: PaperUnit) -> Vec<PaperRow> {
         let figures = || self.figures().iter().filter(|figure| figure.place == place);
@@ -123,7 +133,7 @@ impl Edition {
     }
 }
 
-/// A published figure as a cell, in `unit`.
+/// Cell of a published figure, in `unit`.
 pub(crate) fn cell(figure: &PublishedFigure, unit: PaperUnit) -> PaperCell {
     let convert = |value: f64| figure.unit.convert(value, unit);
     match figure.published() {

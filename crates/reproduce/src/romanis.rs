@@ -1,8 +1,7 @@
-//! ROMANIS: an acoustic camera of 508 sensors, each on a disk of its own, 1.6 Gbit/s in all.
+//! ROMANIS: acoustic camera with 508 sensors, each stored on one disk, 1.6 Gbit/s in total.
 //!
-//! Figure 3: rate and CPU against the number of disks, with Iometer's settings of then. The design itself:
-//! 508 streams recorded to 1 to N volumes without multiplexing, and read back sensor by sensor, against one
-//! RAID 0.
+//! Figure 3: rate and CPU by number of disks, with the Iometer settings of the paper. Recording: 508 streams
+//! to 1 to N volumes without multiplexing, and read back by sensor, compared with one RAID 0.
 use std::sync::LazyLock;
 
 use keepup_measure::stats::median;
@@ -15,44 +14,44 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use crate::error::ReproduceError;
-use crate::found::Reproduced;
-use crate::published::{Edition, cell};
+use crate::measured::Reproduced;
+use crate::published::{PublishedPaper, cell};
 use crate::{PaperRequest, Reproduction, file, labelled, scaled, volumes};
 
 const MB: f64 = 1e6;
-/// What a sensor sends at a time, as the tests there wrote it.
+/// Event size of a sensor, as in the tests of the paper.
 const EVENT_BYTES: u64 = 2_000_000;
-/// Events of each sensor at full scale: 15 s of the whole camera.
+/// Events per sensor at full scale: 15 s of the camera.
 const EVENTS_EACH: f64 = 3.0;
-/// Each volume's file for figure 3 at full scale.
+/// File per volume for figure 3 at full scale.
 const FILE_BYTES: u64 = 1 << 30;
-/// Seconds of ramp-up and measurement at full scale, a fifth and a sixth of the paper's.
+/// Warm-up and measurement at full scale, seconds: a fifth and a sixth of the paper's.
 const RAMP_SECONDS: f64 = 2.0;
 const RUN_SECONDS: f64 = 10.0;
-/// Shortest window in which a rate is told.
+/// Shortest measurement, seconds.
 const RUN_SECONDS_MIN: f64 = 0.5;
-/// Part of the required rate that counts as kept: the source's last burst may end early or late.
+/// Share of the required rate that counts as reached. The last burst of the source may end early or late.
 const KEPT: f64 = 0.98;
-/// Part of n times one volume's rate that still counts as linear.
+/// Share of n times the rate of one volume that counts as linear.
 const LINEAR: f64 = 0.9;
 const NAME: &str = "romanis";
 const FIGURE_3: &str = "figure 3";
 const RAID: &str = "RAID 0";
-/// A trial's rate as a label has it, and its flag.
-const FULL: (&str, &str) = ("as fast as it goes", "max");
+/// Label and flag of the highest rate.
+const FULL: (&str, &str) = ("at full speed", "max");
 
-/// The camera as published: its sensors, and the rate of all of them together.
+/// Published sensors and total rate of the camera.
 struct Camera {
     sensors: u64,
     mb_per_s: f64,
-    /// The rate as a label has it.
+    /// Rate in labels.
     label: String,
-    /// The rate as a flag.
+    /// Rate as a flag.
     flag: String,
 }
 
 static CAMERA: LazyLock<Camera> = LazyLock::new(|| {
-    let edition = Edition::of(NAME);
+    let edition = PublishedPaper::of(NAME);
     let of = |condition, quantity, unit| edition.number("F6", ["ROMANIS", condition, quantity], unit);
     let mb_per_s = of("all of it", "rate", PaperUnit::MegabytesPerSecond).unwrap_or_default();
     let sensors = of("", "sensors", PaperUnit::Items).unwrap_or_default() as u64;
@@ -61,7 +60,7 @@ static CAMERA: LazyLock<Camera> = LazyLock::new(|| {
 });
 
 impl Camera {
-    /// Its rate as a label has it, and its flag.
+    /// Label and flag of its rate.
     fn rate(&self) -> (&str, &str) {
         (&self.label, &self.flag)
     }
@@ -86,12 +85,12 @@ impl Reproduction for Romanis {
                 tests.push(labelled(&label(&place, rate), &settings));
             }
         }
-        Ok(file("The acoustic camera: disks beside each other", 3, Table::new(), [("test", tests)]))
+        Ok(file("The acoustic camera: parallel disks", 3, Table::new(), [("test", tests)]))
     }
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {
-        let edition = Edition::of(self.name());
-        let mut page = found.begun(&edition);
+        let edition = PublishedPaper::of(self.name());
+        let mut page = found.new_page(&edition);
         page.tables = vec![scaling_table(found, &edition), recording_table(found, &edition)];
         page.curves = curves(found);
         page.findings = findings(found);
@@ -101,7 +100,7 @@ impl Reproduction for Romanis {
     }
 }
 
-/// Figure 3's settings: sequential writes of 2 MB, one at a time.
+/// Settings of figure 3: sequential writes of 2 MB, one at a time.
 fn disks(volumes: &[Value], scale: f64) -> Vec<(&'static str, Value)> {
     let time = |seconds: f64| Value::from(format!("{:.0} ms", seconds * 1e3));
     vec![
@@ -127,13 +126,14 @@ fn sensors(volumes: Vec<Value>, rate: &str, scale: f64) -> Vec<(&'static str, Va
         ("event", event),
         ("rate", rate.into()),
         ("read_back", true.into()),
-        // Reading back compares every checksum as well.
+        // The read-back verifies every checksum.
         ("no_verify", true.into()),
         ("volume", Value::Array(volumes)),
     ]
 }
 
-/// Events, and what each has: fewer events first, then smaller ones, for every sensor sends.
+/// Number and size of events. Scaling reduces their number first, then their size, so that every sensor
+/// sends.
 fn amount(scale: f64) -> (u64, Value) {
     let each = EVENTS_EACH * scale;
     (CAMERA.sensors * each.round().max(1.0) as u64, scaled(EVENT_BYTES, each.min(1.0), 1000))
@@ -147,7 +147,7 @@ fn label(place: &str, rate: (&str, &str)) -> String {
     format!("{place}, {}", rate.0)
 }
 
-/// How many volumes there were.
+/// Number of volumes.
 fn count(found: &Reproduced<'_>) -> usize {
     let has = |count: &usize| found.labels("test").contains(&label(&plural(*count), CAMERA.rate()));
     (1..).take_while(has).count()
@@ -157,7 +157,7 @@ fn has_raid(found: &Reproduced<'_>) -> bool {
     found.labels("test").contains(&label(RAID, CAMERA.rate()))
 }
 
-/// Places that were recorded to: 1 to N volumes, and the RAID.
+/// Recorded places: 1 to N volumes, and the RAID.
 fn places(found: &Reproduced<'_>) -> Vec<String> {
     let raid = has_raid(found).then(|| RAID.to_owned());
     (1..=count(found)).map(plural).chain(raid).collect()
@@ -168,19 +168,19 @@ fn scaling(found: &Reproduced<'_>, count: usize, quantity: Quantity) -> Vec<f64>
     found.values(&[("test", FIGURE_3)], &plural(count), quantity)
 }
 
-/// CPU of the whole machine in per cent, as that system's own monitor tells it.
+/// CPU of the whole machine in per cent of all cores.
 fn cpu_percent(found: &Reproduced<'_>, busy: &[f64]) -> Vec<f64> {
     let cores = found.cores().unwrap_or(0) as f64;
     busy.iter().filter(|_| cores > 0.0).map(|busy| 100.0 * busy / cores).collect()
 }
 
-fn told(values: &[f64], unit: f64) -> PaperCell {
+fn measured_cell(values: &[f64], unit: f64) -> PaperCell {
     let values: Vec<f64> = values.iter().map(|value| value / unit).collect();
     if values.is_empty() { PaperCell::words("not measured") } else { PaperCell::measured(&values) }
 }
 
-/// Figure 3 as a table: what the text says of the lost curves, then each number of volumes here.
-fn scaling_table(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
+/// Figure 3 as a table: published statements about the lost curves, then each number of volumes.
+fn scaling_table(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let units = [("rate", PaperUnit::MegabytesPerSecond), ("CPU", PaperUnit::Percent)];
     let stands = ["figure 3a", "section III.B"];
     let of_figure = edition.figures().iter().filter(|figure| stands.contains(&figure.place.as_str()));
@@ -204,10 +204,10 @@ fn scaling_table(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
         let rate = scaling(found, count, Quantity::BytesPerSecond);
         let each: Vec<f64> = rate.iter().map(|rate| rate / count as f64).collect();
         let cells = vec![
-            told(&rate, MB),
-            told(&cpu_percent(found, &busy), 1.0),
-            told(&each, MB),
-            told(&scaling(found, count, Quantity::CpuSecondsPerGb), 1.0),
+            measured_cell(&rate, MB),
+            measured_cell(&cpu_percent(found, &busy), 1.0),
+            measured_cell(&each, MB),
+            measured_cell(&scaling(found, count, Quantity::CpuSecondsPerGb), 1.0),
         ];
         rows.push(PaperRow {
             name: format!("this machine, {}", plural(count)),
@@ -223,7 +223,7 @@ fn scaling_table(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
         columns: vec![
             PaperColumn::new("rate", "MB/s"),
             PaperColumn::new("CPU", "%"),
-            PaperColumn::new("each disk", "MB/s"),
+            PaperColumn::new("per disk", "MB/s"),
             PaperColumn::new("CPU of the writer", "s/GB"),
         ],
         rows,
@@ -233,14 +233,14 @@ fn scaling_table(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
 /// A published ratio in a column of rates.
 fn times(quantity: &str, cell: PaperCell) -> PaperCell {
     match cell.value {
-        Some(value) if quantity == "gain" => PaperCell::words(format!("{value} times the other")),
-        Some(_) => PaperCell::words("alike"),
+        Some(value) if quantity == "gain" => PaperCell::words(format!("{value}x the other")),
+        Some(_) => PaperCell::words("equal"),
         None => cell,
     }
 }
 
-/// The camera: what it needs, and each number of volumes.
-fn recording_table(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
+/// Table of the required rate and of each number of volumes.
+fn recording_table(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let required = edition.figures().iter().filter(|f| f.system == "ROMANIS" && f.quantity == "rate");
     let mut rows: Vec<PaperRow> = required
         .map(|figure| {
@@ -258,19 +258,16 @@ fn recording_table(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
             let busy = found.values(&labels, "record", Quantity::CoresBusy);
             let cells = vec![
                 found.figure(&labels, "record", Quantity::BytesPerSecond, MB),
-                told(&found.values(&labels, "record", Quantity::Lost), 1.0),
-                told(&found.values(&labels, "record", Quantity::CpuSecondsPerGb), 1.0),
-                told(&cpu_percent(found, &busy), 1.0),
-                told(&found.values(&labels, "read back", Quantity::BytesPerSecond), MB),
+                measured_cell(&found.values(&labels, "record", Quantity::Lost), 1.0),
+                measured_cell(&found.values(&labels, "record", Quantity::CpuSecondsPerGb), 1.0),
+                measured_cell(&cpu_percent(found, &busy), 1.0),
+                measured_cell(&found.values(&labels, "read back", Quantity::BytesPerSecond), MB),
             ];
             rows.push(PaperRow { name: format!("this machine, {label}"), is_here: true, cells, note: None });
         }
     }
     PaperTable {
-        title: format!(
-            "{} sensors, each written to one volume, and read back sensor by sensor",
-            CAMERA.sensors
-        ),
+        title: format!("{} sensors, each written to one volume, and read back by sensor", CAMERA.sensors),
         stands: "section II.C".into(),
         head: "recorded to".into(),
         columns: vec![
@@ -284,20 +281,14 @@ fn recording_table(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     }
 }
 
-/// Figure 3 (a) and (b), and CPU for the same amount of data, which the paper does not draw.
+/// Figure 3 (a) and (b), and CPU per amount of data, which the paper does not show.
 fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
-    let lost = "the paper's curves are lost; its text says that the rate rises almost linearly up to at \
-                least 5 disks, whatever the chip, on the faster processor";
+    let lost = "the curves of the paper are lost; according to its text, the rate rises almost linearly up \
+                to at least 5 disks for all chips on the faster processor";
     let kinds = [
-        (
-            "Rate against the number of disks",
-            "figure 3 (a)",
-            ("rate", "MB/s"),
-            Quantity::BytesPerSecond,
-            Some(lost),
-        ),
-        ("CPU against the number of disks", "figure 3 (b)", ("CPU", "%"), Quantity::CoresBusy, Some(lost)),
-        ("CPU for the same amount", "beside figure 3", ("CPU", "s/GB"), Quantity::CpuSecondsPerGb, None),
+        ("Rate by number of disks", "figure 3 (a)", ("rate", "MB/s"), Quantity::BytesPerSecond, Some(lost)),
+        ("CPU by number of disks", "figure 3 (b)", ("CPU", "%"), Quantity::CoresBusy, Some(lost)),
+        ("CPU per amount of data", "not in the paper", ("CPU", "s/GB"), Quantity::CpuSecondsPerGb, None),
     ];
     let drawn = kinds.map(|(title, stands, (y, unit), quantity, note)| {
         let point = |count: usize| {
@@ -313,18 +304,18 @@ fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
         PaperCurve {
             title: title.into(),
             stands: stands.into(),
-            x: PaperColumn::new("disks", "at once"),
+            x: PaperColumn::new("disks", ""),
             y: PaperColumn::new(y, unit),
             is_log_x: false,
             series: vec![PaperSeries { name: "this machine".into(), is_here: true, points }],
             note: note.map(str::to_owned),
         }
     });
-    // One number of disks is no curve.
+    // A single point is no curve.
     drawn.into_iter().filter(|curve| curve.series.iter().any(|series| series.points.len() > 1)).collect()
 }
 
-/// Up to how many volumes the rate rises with them: the knee. `None` without a rate of one volume.
+/// Knee: largest number of volumes with linear scaling. `None` without a rate of one volume.
 fn linear_up_to(found: &Reproduced<'_>) -> Option<usize> {
     let one = scaling(found, 1, Quantity::BytesPerSecond).into_iter().reduce(f64::min)?;
     let falls_short = |count: &usize| {
@@ -346,7 +337,7 @@ fn runs<'f>(found: &'f Reproduced<'_>, place: &str, rate: (&str, &str)) -> Vec<&
     records.flatten().collect()
 }
 
-/// Whether the camera's rate came through whole in every run; `None` when there was none.
+/// Whether the rate of the camera was recorded without loss in every run; `None` without runs.
 fn keeps(found: &Reproduced<'_>, place: &str) -> Option<bool> {
     let runs = runs(found, place, CAMERA.rate());
     let is_kept =
@@ -354,32 +345,32 @@ fn keeps(found: &Reproduced<'_>, place: &str) -> Option<bool> {
     (!runs.is_empty()).then(|| runs.iter().all(is_kept))
 }
 
-/// The median of a figure of a place as fast as it goes, and its ends.
+/// Median, minimum and maximum of a figure of a place at full speed.
 fn fastest(found: &Reproduced<'_>, place: &str, what: &str, quantity: Quantity) -> Option<(f64, f64, f64)> {
     let label = label(place, FULL);
     let cell = PaperCell::measured(&found.values(&[("test", label.as_str())], what, quantity));
     Some((cell.value?, cell.lowest?, cell.highest?))
 }
 
-/// How a place's figure relates to another's, where the runs' ranges do not overlap.
-fn against(ours: (f64, f64, f64), other: (f64, f64, f64)) -> String {
+/// Ratio of two figures, if their ranges do not overlap.
+fn ratio_text(ours: (f64, f64, f64), other: (f64, f64, f64)) -> String {
     match ours.2 < other.1 || ours.1 > other.2 {
-        true => format!("{:.2} times", ours.0 / other.0),
-        false => "the same within the scatter of the runs".to_owned(),
+        true => format!("{:.2}x", ours.0 / other.0),
+        false => "1x (no significant difference)".to_owned(),
     }
 }
 
 fn findings(found: &Reproduced<'_>) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     let count = count(found);
     if let Some(one) = median(&scaling(found, 1, Quantity::BytesPerSecond)) {
-        told.push(format!("One volume takes {:.0} MB/s in writes of 2 MB, one at a time.", one / MB));
+        findings.push(format!("One volume: {:.0} MB/s with writes of 2 MB, one at a time.", one / MB));
     }
     if let (Some(knee), true, None) = (linear_up_to(found), count > 1, shared(found)) {
-        told.push(match knee == count {
-            true => format!("The rate rises with the volumes up to all {count}; the knee was not reached."),
+        findings.push(match knee == count {
+            true => format!("The rate scales linearly up to all {count} volumes; the knee was not reached."),
             false => format!(
-                "The rate rises with the volumes up to {knee}: {} give less than {:.0} % of {} times one.",
+                "The rate scales linearly up to {knee}: {} reach less than {:.0} % of {}x one.",
                 plural(knee + 1),
                 100.0 * LINEAR,
                 knee + 1
@@ -391,71 +382,72 @@ fn findings(found: &Reproduced<'_>) -> Vec<String> {
             continue;
         };
         let back = fastest(found, &place, "read back", Quantity::BytesPerSecond);
-        let back = back.map_or_else(String::new, |back| {
-            format!(" Sensor by sensor it is read back at {:.0} MB/s.", back.0 / MB)
-        });
-        told.push(format!(
-            "{} sensors to {place}: {:.0} MB/s, at least {:.1} times the camera's {}.{back}",
+        let back =
+            back.map_or_else(String::new, |back| format!(" Read back by sensor: {:.0} MB/s.", back.0 / MB));
+        findings.push(format!(
+            "{} sensors to {place}: {:.0} MB/s, at least {:.1}x the camera's {}.{back}",
             CAMERA.sensors,
             rate / MB,
             lowest / MB / CAMERA.mb_per_s,
             CAMERA.flag
         ));
     }
-    told.extend(raid_found(found));
-    told
+    findings.extend(raid_finding(found));
+    findings
 }
 
-/// What the RAID changes, each figure beyond the scatter or not.
-fn raid_found(found: &Reproduced<'_>) -> Option<String> {
+/// Comparison of the RAID with single volumes.
+fn raid_finding(found: &Reproduced<'_>) -> Option<String> {
     let all = plural(count(found));
     let figures = [
-        ("records at", "record", Quantity::BytesPerSecond),
-        ("costs the recorder, in CPU for each GB,", "record", Quantity::CpuSecondsPerGb),
-        ("is read back at", "read back", Quantity::BytesPerSecond),
+        ("recording rate", "record", Quantity::BytesPerSecond),
+        ("recorder CPU per GB", "record", Quantity::CpuSecondsPerGb),
+        ("read-back rate", "read back", Quantity::BytesPerSecond),
     ];
-    let told: Option<Vec<String>> = figures
+    let ratios: Option<Vec<String>> = figures
         .into_iter()
         .map(|(words, what, quantity)| {
             let raid = fastest(found, RAID, what, quantity)?;
-            Some(format!("{words} {}", against(raid, fastest(found, &all, what, quantity)?)))
+            Some(format!("{words} {}", ratio_text(raid, fastest(found, &all, what, quantity)?)))
         })
         .collect();
-    Some(format!("RAID 0 beside {all}, as fast as it goes: it {}.", told?.join(", ")))
+    Some(format!("RAID 0 compared with {all} at full speed: {}.", ratios?.join(", ")))
 }
 
-fn answers(found: &Reproduced<'_>, edition: &Edition) -> Vec<PaperAnswer> {
+fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperAnswer> {
     let of = |condition, quantity, unit| edition.text("F6", ["ROMANIS", condition, quantity], unit);
     vec![
         PaperAnswer {
-            question: "Does each disk more give its rate more?".into(),
-            published: "Almost, up to at least 5 disks; then the loop limits, or a slow processor.".into(),
+            question: "Does the rate scale with the number of disks?".into(),
+            published: "Almost linearly up to at least 5 disks; then the loop or a slow processor limits it."
+                .into(),
             here: more_disks(found),
         },
         PaperAnswer {
             question: format!(
-                "Do {} sensors, each stored on one disk without multiplexing or RAID, keep {} Gbit/s?",
+                "Can {} sensors, each stored on one disk without multiplexing or RAID, sustain {} Gbit/s?",
                 CAMERA.sensors,
                 of("all of it", "rate", PaperUnit::GigabitsPerSecond)
             ),
             published: format!(
-                "Designed for it, on {} loops of {} Mbit/s; the rate of the whole is not told.",
+                "Designed for it, with {} loops of {} Mbit/s; the total rate is not stated.",
                 of("as built", "loops", PaperUnit::Items),
                 of("each loop", "rate", PaperUnit::MegabitsPerSecond)
             ),
             here: camera(found),
         },
         PaperAnswer {
-            question: "What does one RAID 0 over the same disks change?".into(),
-            published: "Avoided for its cost in re-assembly; not measured.".into(),
+            question: "How does one RAID 0 over the same disks compare?".into(),
+            published: "Avoided because of the cost of re-assembly; not measured.".into(),
             here: match has_raid(found) {
-                true => raid_found(found).unwrap_or_else(|| "not measured".into()),
-                false => "Cannot be told: no directory on one was given (--raid DIR).".into(),
+                true => raid_finding(found).unwrap_or_else(|| "not measured".into()),
+                false => "Unknown: no directory on a RAID 0 was given (--raid DIR).".into(),
             },
         },
         PaperAnswer {
-            question: "Which CPU does the recording leave for the FFT?".into(),
-            published: "None with the TL chip and the slow processor above 4 disks; with ISP some.".into(),
+            question: "How much CPU is left for the FFT?".into(),
+            published: "None with the TL chip and the slow processor above 4 disks; some with the ISP chip."
+                .into(),
             here: processors(found),
         },
     ]
@@ -465,13 +457,13 @@ fn more_disks(found: &Reproduced<'_>) -> String {
     let (count, shared) = (count(found), shared(found));
     match linear_up_to(found) {
         None => "not measured".into(),
-        Some(_) if count < 2 => "Cannot be told with one volume (--volume DIR, once for each disk).".into(),
+        Some(_) if count < 2 => "Unknown with one volume (use --volume DIR once for each disk).".into(),
         Some(_) if shared.is_some() => {
             let rates =
                 [1, count].map(|n| median(&scaling(found, n, Quantity::BytesPerSecond)).unwrap_or(0.0) / MB);
             format!(
-                "Cannot be told: volumes lie on one disk. It gives {:.0} MB/s to one volume, \
-                 {:.0} MB/s to {count}.",
+                "Unknown: volumes share a disk. It reaches {:.0} MB/s with one volume, {:.0} MB/s with \
+                 {count}.",
                 rates[0], rates[1]
             )
         }
@@ -487,14 +479,14 @@ fn camera(found: &Reproduced<'_>) -> String {
         return if kept.is_empty() {
             "not measured".into()
         } else {
-            "No, with no number of volumes given.".into()
+            "No, with none of the numbers of volumes.".into()
         };
     };
     let most = fastest(found, &plural(fewest), "record", Quantity::BytesPerSecond);
     let most = most.map_or_else(String::new, |most| {
-        format!(" As fast as it goes it takes {:.1} times that.", most.0 / MB / CAMERA.mb_per_s)
+        format!(" At full speed: {:.1}x that rate.", most.0 / MB / CAMERA.mb_per_s)
     });
-    format!("Yes, on {} already: {} came through whole in every run.{most}", plural(fewest), CAMERA.flag)
+    format!("Yes, with {}: {} recorded without loss in every run.{most}", plural(fewest), CAMERA.flag)
 }
 
 /// CPU at the camera's rate on all volumes.
@@ -506,8 +498,8 @@ fn processors(found: &Reproduced<'_>) -> String {
     let busy = median(&found.values(&labels, "record", Quantity::CoresBusy));
     match (each, busy, found.cores()) {
         (Some(each), Some(busy), Some(cores)) => format!(
-            "At {} on {place} the recorder takes {:.2} of {cores} cores; with the simulated sensors, \
-             which run here too, {busy:.2} are busy and {:.2} are left.",
+            "At {} on {place} the recorder uses {:.2} of {cores} cores; with the simulated sensors, \
+             {busy:.2} are busy and {:.2} are left.",
             CAMERA.flag,
             each * CAMERA.mb_per_s / 1e3,
             (cores as f64 - busy).max(0.0)
@@ -516,7 +508,7 @@ fn processors(found: &Reproduced<'_>) -> String {
     }
 }
 
-/// Disks that more than one volume lies on, by the environment record of the writes.
+/// Disk with more than one volume, from the environment record of the writes.
 fn shared(found: &Reproduced<'_>) -> Option<String> {
     let cell = found.cells(&[("test", FIGURE_3)]).next()?;
     let environment = cell.results.first()?.summary.head().environment;
@@ -532,13 +524,13 @@ fn shared(found: &Reproduced<'_>) -> Option<String> {
 fn limits(found: &Reproduced<'_>) -> Vec<String> {
     let mut limits = vec![
         format!(
-            "figure 3 was measured for {:.1} s after {:.1} s of ramp-up, where the paper took 60 s and 10 s: \
-             a cache of the disk may not have been full yet",
+            "figure 3 was measured for {:.1} s after {:.1} s of warm-up (paper: 60 s and 10 s): a disk \
+             cache may not have been full",
             (RUN_SECONDS * found.scale()).max(RUN_SECONDS_MIN),
             RAMP_SECONDS * found.scale()
         ),
-        "the sensors came over loopback from this machine itself, which pays for them too; there were no \
-         loops of Fibre Channel, and 54 computers of the paper are one here"
+        "the simulated sensors ran on this machine over loopback and used its CPU; there were no Fibre \
+         Channel loops, and one machine replaces the 54 computers of the paper"
             .to_owned(),
     ];
     if EVENTS_EACH * found.scale() < 1.0 {
@@ -546,16 +538,13 @@ fn limits(found: &Reproduced<'_>) -> Vec<String> {
     }
     if let Some(disk) = shared(found) {
         limits.push(format!(
-            "volumes lie on one disk ({disk}) and share its rate: what more disks give was not measured"
+            "volumes are on one disk ({disk}) and share its rate: scaling over disks was not measured"
         ));
     }
     match has_raid(found) {
-        true => limits.push(
-            "that the RAID's directory lies on a RAID 0 of the same disks is as its giver says; it was not \
-             looked at"
-                .to_owned(),
-        ),
-        false => limits.push("no RAID 0 was recorded to".to_owned()),
+        true => limits
+            .push("--raid was assumed to be on a RAID 0 of the same disks; this was not checked".to_owned()),
+        false => limits.push("no RAID 0 was tested".to_owned()),
     }
     limits
 }

@@ -6,7 +6,7 @@ use keepup_model::papers::paper;
 fn every_figure_that_is_named_is_published() {
     for same in &ALL {
         let paper = paper(same.paper).unwrap();
-        let found = paper.figures.iter().filter(|figure| same.is_of(figure));
+        let found = paper.figures.iter().filter(|figure| same.matches(figure));
         assert!(
             found.filter(|figure| figure.in_base().is_some()).count() > 0,
             "{} {}",

@@ -1,7 +1,7 @@
-//! Tweakers.net, RAID adapters under PCI buses: what a bus costs that disks share with other traffic.
+//! Tweakers.net, RAID adapters on PCI buses: loss by a bus that disks share with other traffic.
 //!
-//! A transfer-size sweep as ATTO draws it, then traces of desktops and of servers as fast as they go, alone
-//! and beside a reader that takes 25 MB/s of the same way. The loss is what the index of the traces says.
+//! A transfer-size sweep as in ATTO, then desktop and server traces at full speed, alone and with a
+//! background reader of 25 MB/s. The loss follows from the index of the traces.
 use keepup_measure::stats::median;
 use keepup_model::papers::PaperUnit;
 use keepup_results::{
@@ -11,9 +11,9 @@ use keepup_results::{
 use toml::Table;
 
 use crate::error::ReproduceError;
-use crate::found::Reproduced;
-use crate::published::Edition;
-use crate::{PaperRequest, Reproduction, TraceWanted, file, labelled, scaled, volumes};
+use crate::measured::Reproduced;
+use crate::published::PublishedPaper;
+use crate::{PaperRequest, Reproduction, RequiredTrace, file, labelled, scaled, volumes};
 
 const SWEEP: &str = "transfer sizes";
 const DESKTOP: &str = "desktop traces";
@@ -24,7 +24,7 @@ const TRACES: [(&str, &str, &[&str]); 2] = [
     (SERVER, "server", &["web-server", "file-server", "mail-server", "database"]),
 ];
 const SIZES: &str = "512 B,1 KiB,2 KiB,4 KiB,8 KiB,16 KiB,32 KiB,64 KiB,128 KiB,256 KiB,512 KiB,1 MiB";
-/// Length of each trace, seconds, and the least of it.
+/// Duration of each trace and its minimum, seconds.
 const TRACE_SECONDS: (f64, f64) = (15.0, 1.0);
 const MB: f64 = 1e6;
 
@@ -39,11 +39,11 @@ impl Reproduction for Tweakers {
         NAME
     }
 
-    fn traces(&self, scale: f64) -> Vec<TraceWanted> {
+    fn traces(&self, scale: f64) -> Vec<RequiredTrace> {
         let seconds = (TRACE_SECONDS.0 * scale).max(TRACE_SECONDS.1);
         let of = |(_, folder, names): &(&str, &'static str, &'static [&'static str])| {
             let folder = *folder;
-            let wanted = move |name: &&'static str| TraceWanted {
+            let wanted = move |name: &&'static str| RequiredTrace {
                 folder,
                 personality: name,
                 time: format!("{seconds} s"),
@@ -55,7 +55,7 @@ impl Reproduction for Tweakers {
 
     fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError> {
         let volumes = volumes(request)?;
-        let beside = load(&Edition::of(NAME));
+        let beside = load(&PublishedPaper::of(NAME));
         let mut tests = Vec::new();
         for (n, volume) in volumes.iter().enumerate() {
             let named = |kind: &str| format!("{kind}, {}", volume.as_str().unwrap_or_default());
@@ -68,7 +68,7 @@ impl Reproduction for Tweakers {
                 ("time", format!("{:.0} ms", (500.0 * request.scale).max(50.0)).into()),
             ];
             tests.push(labelled(&named(SWEEP), &sweep));
-            // The next volume, and the same one where there is no other.
+            // The next volume, or the same one if there is only one.
             let other = volumes[(n + 1) % volumes.len()].as_str().unwrap_or_default();
             for (kind, folder, _) in TRACES {
                 let replay = [
@@ -83,12 +83,12 @@ impl Reproduction for Tweakers {
                 tests.push(labelled(&named(kind), &replay));
             }
         }
-        Ok(file("Disks beside other traffic on their bus", 1, Table::new(), [("test", tests)]))
+        Ok(file("Disks with other traffic on their bus", 1, Table::new(), [("test", tests)]))
     }
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {
-        let edition = Edition::of(self.name());
-        let mut page = found.begun(&edition);
+        let edition = PublishedPaper::of(self.name());
+        let mut page = found.new_page(&edition);
         let beside = load(&edition);
         page.tables = vec![losses(found, &edition), traces(found)];
         page.curves.extend(sizes(found, &edition));
@@ -96,14 +96,14 @@ impl Reproduction for Tweakers {
         page.answers = answers(found, &edition);
         let limits = [
             format!(
-                "the bus was not changed: this machine has one, and its disks may not be on a bus at all; \
-                 the loss here is that by {beside} MB/s of reads beside the traces, not that of a slower bus"
+                "the bus was not varied; the loss shown is caused by {beside} MB/s of background reads, not \
+                 by a slower bus"
             ),
-            "the paper changed RAID level and workload together: desktop traces on RAID 0, server traces on \
-             RAID 5, so that neither alone explains the difference; here all traces ran on the same volumes"
+            "the paper varied RAID level and workload together (desktop traces on RAID 0, server traces on \
+             RAID 5); here all traces ran on the same volumes"
                 .to_owned(),
-            "the paper's traces are not public: these are made up from documented distributions, and go as \
-             fast as they can with 32 requests under way"
+            "the traces of the paper are not public: these are generated from documented distributions and \
+             replayed at full speed with 32 requests in flight"
                 .to_owned(),
         ];
         page.limits.extend(limits);
@@ -111,20 +111,20 @@ impl Reproduction for Tweakers {
     }
 }
 
-/// The published load beside the traces, MB/s.
-fn load(edition: &Edition) -> String {
+/// Published background load, MB/s.
+fn load(edition: &PublishedPaper) -> String {
     edition.text("T4", ["", "", "load"], PaperUnit::MegabytesPerSecond)
 }
 
-/// How the traces of a kind went on a volume beside the load, over all runs.
-struct Beside<'f> {
+/// Results of a kind of traces on a volume with background load, over all runs.
+struct LoadedReplay<'f> {
     volume: &'f str,
     kind: &'static str,
     places: Vec<&'f ReplayPlace>,
 }
 
-impl Beside<'_> {
-    /// Loss, per cent: the median of the runs, with the ends of the intervals.
+impl LoadedReplay<'_> {
+    /// Loss in per cent: median of the runs with the interval.
     fn loss(&self) -> PaperCell {
         let of = |of: &dyn Fn(&ReplayPlace) -> Option<f64>| {
             let values = self.places.iter().filter_map(|place| Some(100.0 * (1.0 - of(place)?)));
@@ -140,27 +140,27 @@ impl Beside<'_> {
         }
     }
 
-    /// The loss, where the whole interval is one.
-    fn certain(&self) -> Option<f64> {
+    /// Loss, if significant.
+    fn significant(&self) -> Option<f64> {
         let loss = self.loss();
         loss.value.filter(|_| loss.lowest.is_some_and(|lowest| lowest > 0.0))
     }
 }
 
-fn beside<'f>(found: &'f Reproduced<'_>) -> Vec<Beside<'f>> {
+fn loaded_replays<'f>(found: &'f Reproduced<'_>) -> Vec<LoadedReplay<'f>> {
     let mut all = Vec::new();
     for (kind, _, _) in TRACES {
-        for (volume, cell) in found.of_kind(kind) {
+        for (volume, cell) in found.cells_of_kind(kind) {
             let indices = cell.replays().filter_map(|summary| summary.index.as_ref());
             let places =
                 indices.flat_map(|index| index.places.iter().filter(|place| place.place != index.baseline));
-            all.push(Beside { volume, kind, places: places.collect() });
+            all.push(LoadedReplay { volume, kind, places: places.collect() });
         }
     }
     all
 }
 
-fn losses(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
+fn losses(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let published = edition.figures().iter().filter(|figure| figure.quantity == "loss");
     let row = |figure: &keepup_model::papers::PublishedFigure| PaperRow {
         name: format!("{}: {}", figure.system, figure.condition),
@@ -170,14 +170,14 @@ fn losses(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     };
     let mut rows: Vec<PaperRow> = published.map(row).collect();
     let load = load(edition);
-    rows.extend(beside(found).iter().map(|beside| PaperRow {
-        name: format!("{}: {}, beside {load} MB/s of reads", beside.volume, beside.kind),
+    rows.extend(loaded_replays(found).iter().map(|beside| PaperRow {
+        name: format!("{}: {}, with {load} MB/s of background reads", beside.volume, beside.kind),
         is_here: true,
         cells: vec![beside.loss()],
-        note: Some("with its 95 % interval over the passes; below 0 is a gain".into()),
+        note: Some("95 % interval over the passes; negative values are gains".into()),
     }));
     PaperTable {
-        title: "What is lost by a slower bus there, by other traffic here".into(),
+        title: "Loss by a slower bus (paper) or by other traffic (this machine)".into(),
         stands: "conclusion".into(),
         head: "system".into(),
         columns: vec![PaperColumn::new("loss", "%")],
@@ -185,8 +185,8 @@ fn losses(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     }
 }
 
-/// Traces of a kind with their ratios on each volume.
-fn ratios<'f>(beside: &[Beside<'f>]) -> Vec<(&'f str, &'static str, &'f str, Vec<f64>)> {
+/// Ratios of each trace on each volume.
+fn ratios<'f>(beside: &[LoadedReplay<'f>]) -> Vec<(&'f str, &'static str, &'f str, Vec<f64>)> {
     let mut all: Vec<(&str, &'static str, &str, Vec<f64>)> = Vec::new();
     for set in beside {
         for ratio in set.places.iter().flat_map(|place| &place.ratios) {
@@ -207,7 +207,7 @@ fn name_of_trace(trace: &str) -> &str {
 }
 
 fn traces(found: &Reproduced<'_>) -> PaperTable {
-    let beside = beside(found);
+    let beside = loaded_replays(found);
     let ratios = ratios(&beside);
     let mut volumes: Vec<&str> = Vec::new();
     let mut names: Vec<(&str, &str)> = Vec::new();
@@ -232,7 +232,7 @@ fn traces(found: &Reproduced<'_>) -> PaperTable {
         }
     };
     PaperTable {
-        title: "Relative index of each trace beside the load; alone is 1. The paper's own are lost".into(),
+        title: "Index of each trace with load, 1 = without load. The figures of the paper are lost".into(),
         stands: "desktop and server performance".into(),
         head: "trace".into(),
         columns: volumes.iter().map(|volume| PaperColumn::new(*volume, "")).collect(),
@@ -240,16 +240,16 @@ fn traces(found: &Reproduced<'_>) -> PaperTable {
     }
 }
 
-/// "write 512 B depth 4" as write and 512.
+/// Parses "write 512 B depth 4" as write and 512.
 fn transfer(name: &str) -> Option<(&str, f64)> {
     let mut words = name.split(' ');
     Some((words.next()?, words.next()?.parse().ok()?))
 }
 
-/// The sweep of each volume: its name with the direction, and bytes of a transfer by MB/s.
+/// Sweep of each volume and direction: MB/s by transfer size in bytes.
 fn swept(found: &Reproduced<'_>) -> Vec<PaperSeries> {
     let mut all: Vec<PaperSeries> = Vec::new();
-    for (volume, cell) in found.of_kind(SWEEP) {
+    for (volume, cell) in found.cells_of_kind(SWEEP) {
         let rates = cell.cell.figures.iter().filter(|figure| figure.quantity == Quantity::BytesPerSecond);
         for figure in rates {
             let Some((verb, bytes)) = transfer(&figure.what) else { continue };
@@ -265,8 +265,8 @@ fn swept(found: &Reproduced<'_>) -> Vec<PaperSeries> {
     all
 }
 
-/// What the paper says that bus, adapter and disk do at most, MB/s.
-fn ceilings(edition: &Edition) -> Vec<(String, f64)> {
+/// Published maximum rates of bus, adapter and disk, MB/s.
+fn ceilings(edition: &PublishedPaper) -> Vec<(String, f64)> {
     let is_ceiling = |quantity: &str, system: &str| match quantity {
         "peak rate" => system.starts_with("PCI"),
         "most it does" => true,
@@ -277,7 +277,7 @@ fn ceilings(edition: &Edition) -> Vec<(String, f64)> {
     figures.filter_map(|figure| Some((figure.system.clone(), figure.in_base()? / MB))).collect()
 }
 
-fn sizes(found: &Reproduced<'_>, edition: &Edition) -> Option<PaperCurve> {
+fn sizes(found: &Reproduced<'_>, edition: &PublishedPaper) -> Option<PaperCurve> {
     let mut series = swept(found);
     let all = || series.iter().flat_map(|series| series.points.iter().map(|point| point.0));
     let (least, most) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
@@ -288,26 +288,29 @@ fn sizes(found: &Reproduced<'_>, edition: &Edition) -> Option<PaperCurve> {
     });
     series.extend(flat.collect::<Vec<_>>());
     Some(PaperCurve {
-        title: "Rate by transfer size, 4 transfers under way".into(),
+        title: "Rate by transfer size, 4 transfers in flight".into(),
         stands: "ATTO".into(),
         x: PaperColumn::new("transfer", "B"),
         y: PaperColumn::new("rate", "MB/s"),
         is_log_x: true,
         series,
-        note: Some("the paper's charts are lost; the flat lines are the ceilings that it tells".into()),
+        note: Some("the charts of the paper are lost; flat lines are its published maximum rates".into()),
     })
 }
 
-fn findings(found: &Reproduced<'_>, edition: &Edition) -> Vec<String> {
-    let mut told = Vec::new();
-    let (beside, load) = (beside(found), load(edition));
+fn findings(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<String> {
+    let mut findings = Vec::new();
+    let (beside, load) = (loaded_replays(found), load(edition));
     for set in &beside {
-        told.push(match (set.certain(), set.loss().value) {
+        findings.push(match (set.significant(), set.loss().value) {
             (Some(loss), _) => {
-                format!("{}: beside {load} MB/s of reads the {} lose {loss:.0} %.", set.volume, set.kind)
+                format!(
+                    "{}: with {load} MB/s of background reads the {} lose {loss:.0} %.",
+                    set.volume, set.kind
+                )
             }
             (None, Some(_)) => format!(
-                "{}: what {load} MB/s of reads cost the {} cannot be told from the scatter of the passes.",
+                "{}: {load} MB/s of background reads cause no significant loss of the {}.",
                 set.volume, set.kind
             ),
             (None, None) => format!("{}: the {} were not measured.", set.volume, set.kind),
@@ -315,14 +318,14 @@ fn findings(found: &Reproduced<'_>, edition: &Edition) -> Vec<String> {
     }
     let ratios = ratios(&beside);
     let medians = || {
-        let told = ratios.iter();
-        told.filter_map(|(trace, _, volume, values)| Some((name_of_trace(trace), *volume, median(values)?)))
+        let ratios = ratios.iter();
+        ratios.filter_map(|(trace, _, volume, values)| Some((name_of_trace(trace), *volume, median(values)?)))
     };
     let worst = medians().min_by(|a, b| a.2.total_cmp(&b.2));
     let best = medians().max_by(|a, b| a.2.total_cmp(&b.2));
     if let (Some(worst), Some(best)) = (worst, best) {
-        told.push(format!(
-            "Of all traces {} on {} keeps least, {:.2} of its speed, and {} on {} most, {:.2}.",
+        findings.push(format!(
+            "Slowest trace with load: {} on {}, {:.2} of its speed; fastest: {} on {}, {:.2}.",
             worst.0, worst.1, worst.2, best.0, best.1, best.2
         ));
     }
@@ -331,44 +334,44 @@ fn findings(found: &Reproduced<'_>, edition: &Edition) -> Vec<String> {
     let bus = ceilings(edition).into_iter().find(|(system, _)| system.starts_with("PCI"));
     let peak = points.max_by(|a, b| a.1.1.total_cmp(&b.1.1));
     if let (Some((name, (bytes, rate))), Some((_, bus))) = (peak, bus) {
-        told.push(format!(
-            "The highest rate of the sweep is {rate:.0} MB/s ({name}, transfers of {:.0} KiB): {:.1} times \
-             what PCI of 32 bit and 33 MHz carries at its peak.",
+        findings.push(format!(
+            "Highest rate of the sweep: {rate:.0} MB/s ({name}, transfers of {:.0} KiB), {:.1}x the peak \
+             rate of 32-bit 33 MHz PCI.",
             bytes / 1024.0,
             rate / bus
         ));
     }
-    told
+    findings
 }
 
-fn answers(found: &Reproduced<'_>, edition: &Edition) -> Vec<PaperAnswer> {
-    let (all, load) = (beside(found), load(edition));
+fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperAnswer> {
+    let (all, load) = (loaded_replays(found), load(edition));
     let lost = |id| edition.text(id, ["RAID 0", "", "loss"], PaperUnit::Percent);
     let bus = edition.text("T1", ["PCI bus", "", "peak rate"], PaperUnit::MegabytesPerSecond);
     let answer = |kind: &str| {
-        let sets: Vec<&Beside<'_>> =
+        let sets: Vec<&LoadedReplay<'_>> =
             all.iter().filter(|set| set.kind == kind && set.loss().value.is_some()).collect();
-        let worst = sets.iter().filter_map(|set| Some((set.volume, set.certain()?)));
+        let worst = sets.iter().filter_map(|set| Some((set.volume, set.significant()?)));
         match worst.max_by(|a, b| a.1.total_cmp(&b.1)) {
             _ if sets.is_empty() => "not measured".to_owned(),
             Some((volume, loss)) => {
-                format!("Up to {loss:.0} % by {load} MB/s of reads beside them, on {volume}.")
+                format!("Up to {loss:.0} % with {load} MB/s of background reads, on {volume}.")
             }
-            None => format!("Nothing beyond the scatter of the passes, by {load} MB/s of reads beside them."),
+            None => format!("No significant loss with {load} MB/s of background reads."),
         }
     };
     vec![
         PaperAnswer {
-            question: "What does a desktop lose when disks have to share a bus?".into(),
+            question: "How much does a desktop lose if disks share a bus?".into(),
             published: format!(
-                "{} % on a bus of {bus} MB/s; towards {} % with other devices on it.",
+                "{} % on a bus of {bus} MB/s; up to {} % with other devices on it.",
                 lost("T3"),
                 lost("T4")
             ),
             here: answer(DESKTOP),
         },
         PaperAnswer {
-            question: "And a server?".into(),
+            question: "How much does a server lose?".into(),
             published: "Less; the charts are lost.".into(),
             here: answer(SERVER),
         },

@@ -47,14 +47,15 @@ fn transfers_are_read_from_the_names_of_phases() {
 
 #[test]
 fn the_ceilings_are_those_that_the_article_tells() {
-    let mut rates: Vec<f64> = ceilings(&Edition::of("tweakers-pci")).into_iter().map(|(_, r)| r).collect();
+    let mut rates: Vec<f64> =
+        ceilings(&PublishedPaper::of("tweakers-pci")).into_iter().map(|(_, r)| r).collect();
     rates.sort_by(f64::total_cmp);
     assert_eq!(rates, [75.0, 133.0, 136.0]);
 }
 
 #[test]
 fn the_load_and_the_losses_are_those_that_were_published() {
-    let edition = Edition::of(NAME);
+    let edition = PublishedPaper::of(NAME);
     assert_eq!(load(&edition), "25");
     let table = PaperSettings { name: NAME.into(), scale: 1.0, with: Vec::new() };
     let begun = Begun {
@@ -68,5 +69,5 @@ fn the_load_and_the_losses_are_those_that_were_published() {
     };
     let campaign = CampaignSummary::begun(&begun);
     let answers = answers(&Reproduced::read(&table, &campaign, Path::new("/nowhere")), &edition);
-    assert_eq!(answers[0].published, "32 % on a bus of 133 MB/s; towards 45 % with other devices on it.");
+    assert_eq!(answers[0].published, "32 % on a bus of 133 MB/s; up to 45 % with other devices on it.");
 }

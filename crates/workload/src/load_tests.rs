@@ -84,7 +84,7 @@ fn a_load_that_cannot_be_had_says_why() {
     let token = keepup_peer::Token::new("a-token-for-tests").unwrap();
     let credentials = Some(crate::net::Credentials { token, random: || Ok("0".repeat(32)) });
     let failed = run_child(&remote, credentials, "load-test", &mut context(), &mut Vec::new());
-    assert!(failed.unwrap_err().hint().unwrap().starts_with("nobody listens there"));
+    assert!(failed.unwrap_err().hint().unwrap().starts_with("start a server on the other machine"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Whether a program is static: it names no interpreter (elf(5), PT_INTERP), so the kernel starts it alone.
+//! Check for static programs, which have no interpreter (elf(5), PT_INTERP).
 
 use std::fs;
 use std::path::Path;
@@ -8,17 +8,17 @@ use anyhow::{Context, Result, ensure};
 const MAGIC: &[u8] = b"\x7fELF\x02\x01";
 const PT_INTERP: u64 = 3;
 
-/// Fails when the program needs an interpreter, which loads shared libraries.
+/// Fails if the program has an interpreter, which loads shared libraries.
 pub(super) fn refuse_dynamic(program: &Path) -> Result<()> {
     let bytes = fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
     let types = segment_types(&bytes);
-    let types = types.with_context(|| format!("{} is no 64-bit ELF file", program.display()))?;
+    let types = types.with_context(|| format!("{} is not a 64-bit ELF file", program.display()))?;
     let is_static = !types.contains(&PT_INTERP);
-    ensure!(is_static, "{} needs shared libraries; it must be linked statically", program.display());
+    ensure!(is_static, "{} requires shared libraries; link it statically", program.display());
     Ok(())
 }
 
-/// Types of all segments of a 64-bit little-endian file; `None` when it is none.
+/// Types of all segments of a 64-bit little-endian ELF file, otherwise `None`.
 fn segment_types(bytes: &[u8]) -> Option<Vec<u64>> {
     let at = |offset: usize, length: usize| {
         let field = bytes.get(offset..offset.checked_add(length)?)?;

@@ -1,4 +1,4 @@
-//! The licences of everything that is linked into the program: which crate has which, and each text once.
+//! Licences of all linked crates: licence of each crate, and each text once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,14 +8,14 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// The package that is the program.
+/// Package of the program.
 pub(super) const PROGRAM: &str = "keepup-cli";
-/// How files with licences begin, in lower case.
+/// Prefixes of licence files, in lower case.
 const NAMES: [&str; 6] = ["license", "licence", "copying", "unlicense", "notice", "copyright"];
-/// What else is in the program: the drawing library of reports.
+/// Other code in the program: the chart library of reports.
 const VENDORED: &str = "crates/report/vendor";
 
-/// A list of crates with their licences, then every text with the crates it belongs to.
+/// List of crates with their licences, then every licence text with its crates.
 pub(super) fn text(metadata: &Value) -> Result<String> {
     let mut list = String::new();
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -37,7 +37,7 @@ pub(super) fn text(metadata: &Value) -> Result<String> {
     Ok(format!("keepup contains these crates.\n\n{list}\n{}", texts.collect::<String>()))
 }
 
-/// Packages below the program that are linked into it; macros only run while it is compiled.
+/// Linked dependencies of the program, without procedural macros.
 fn shipped(metadata: &Value) -> Result<Vec<&Value>> {
     let by_id = |list: &'static str| {
         let of = if list == "nodes" { &metadata["resolve"] } else { metadata };
@@ -75,7 +75,7 @@ fn standard_library() -> Result<std::path::PathBuf> {
     Ok(Path::new(String::from_utf8_lossy(&sysroot.stdout).trim()).join("share/doc/rust"))
 }
 
-/// Adds the files with licences in a folder; one that is not there has none.
+/// Adds the licence files in a folder, if it exists.
 fn add(texts: &mut BTreeMap<String, BTreeSet<String>>, folder: &Path, name: &str) -> Result<()> {
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let entry = entry?;

@@ -1,5 +1,5 @@
-//! The archive in an empty root directory: no library, no `/etc` but a table of hosts, no `/proc`. A
-//! recorder, a source that calls it by its host name over loopback, and the check of what was recorded.
+//! Test of the archive in an empty root directory without libraries and `/proc`, with only `/etc/hosts`:
+//! records from a source that uses a host name over loopback, and verifies the recording.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-/// A name that only the root directory's own table of hosts has.
+/// Host name that exists only in the hosts file of the root directory.
 const HOST: &str = "recorder.keepup.test";
-/// A recording of two seconds takes a few; a machine may be busy.
+/// Timeout of a recording of two seconds.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Ways into another root directory; the last one is for root where there are no user namespaces.
+/// Methods to change the root directory. The last one is for root without user namespaces.
 const WAYS: [&[&str]; 2] = [&["unshare", "--user", "--map-root-user", "--wd", "/", "--root"], &["chroot"]];
 
-/// Runs the main job there; skipped visibly where no root directory can be changed.
+/// Runs the test. Prints SKIPPED if the root directory cannot be changed.
 pub(super) fn run(archive: &Path) -> Result<ExitCode> {
     let mut root = Root::unpack(archive)?;
     if let Err(why) = root.find_way() {
@@ -44,7 +44,7 @@ pub(super) fn run(archive: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A root directory of its own, removed when dropped.
+/// Temporary root directory, removed when dropped.
 struct Root {
     path: PathBuf,
     way: &'static [&'static str],
@@ -73,7 +73,7 @@ impl Root {
         Ok(root)
     }
 
-    /// Finds out how to change the root directory here, with a program that does nothing.
+    /// Finds a working method to change the root directory.
     fn find_way(&mut self) -> Result<()> {
         let mut refusals = Vec::new();
         for way in WAYS {
@@ -90,7 +90,7 @@ impl Root {
         bail!(refusals.join("; "))
     }
 
-    /// keepup with nothing around it: no variables, and this directory as all there is.
+    /// keepup in this root directory, without environment variables.
     fn enter(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.way[0]);
         command.args(&self.way[1..]).arg(&self.path).arg("/bin/keepup").args(arguments);
@@ -109,12 +109,12 @@ impl Root {
 
 impl Drop for Root {
     fn drop(&mut self) {
-        // What is left lies below `target/`, and the next run clears it.
+        // Leftovers are below `target/`; the next run removes them.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// A recorder under way, ended when dropped.
+/// Running recorder, stopped when dropped.
 struct Recorder(Child);
 
 impl Recorder {
@@ -124,7 +124,7 @@ impl Recorder {
         Ok(Self(command.spawn().context("cannot start the recorder")?))
     }
 
-    /// The port it says that it listens on. What it says afterwards is passed on.
+    /// Port in its messages. Later messages are forwarded.
     fn port(&mut self) -> Result<u16> {
         let mut lines = BufReader::new(self.0.stderr.take().context("no messages of the recorder")?).lines();
         let mut said = String::new();

@@ -1,5 +1,5 @@
-//! What all campaigns share: builds keepup, lets every group run, writes the tables. A campaign succeeds when
-//! it ran, whatever the figures are.
+//! Common part of all campaigns: builds keepup, runs the groups, writes the tables. A campaign succeeds if it
+//! ran, whatever the figures are.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,17 +17,17 @@ use super::runner::{Turns, alternate};
 use super::scratch::Scratch;
 use super::tools::Tool;
 
-/// Everything that a campaign needs before its first group.
+/// Prepared campaign.
 pub(super) struct Campaign {
-    /// Where it writes.
+    /// Scratch directory.
     pub(super) scratch: Scratch,
-    /// keepup as users build it.
+    /// Release build of keepup.
     pub(super) program: PathBuf,
     machine: Vec<Row>,
 }
 
 impl Campaign {
-    /// Makes ready; `tools` are those whose versions matter.
+    /// Prepares a campaign. `tools` are listed with their versions.
     pub(super) fn prepare(options: &Options, tools: &[&Tool]) -> Result<Self> {
         let scratch = Scratch::below(&options.volume)?;
         let mut machine = machine::machine(scratch.path());
@@ -37,7 +37,7 @@ impl Campaign {
         Ok(Self { scratch, program, machine })
     }
 
-    /// Lets all groups run and writes the tables.
+    /// Runs all groups and writes the tables.
     pub(super) fn run(&self, groups: Vec<Group>, options: &Options, head: &Head) -> Result<()> {
         let mut sections = Vec::new();
         for group in groups {
@@ -65,7 +65,7 @@ impl Campaign {
     }
 }
 
-/// Builds keepup as users do; where the program lies is cargo's to say.
+/// Builds keepup in release mode and returns its path.
 fn build() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -74,10 +74,10 @@ fn build() -> Result<PathBuf> {
         .output()
         .context("run cargo build")?;
     ensure!(output.status.success(), "cargo build failed");
-    executable(&String::from_utf8_lossy(&output.stdout)).context("cargo did not say where it put keepup")
+    executable(&String::from_utf8_lossy(&output.stdout)).context("no path of keepup in the output of cargo")
 }
 
-/// The program among cargo's messages, one JSON object a line.
+/// Finds the program in the messages of cargo.
 fn executable(messages: &str) -> Option<PathBuf> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut programs = messages.filter(|message| message["target"]["name"] == "keepup");

@@ -1,4 +1,4 @@
-//! One program under way: what it prints, what it has used so far, how it ends.
+//! Running program: output, CPU use and exit.
 
 use std::fs;
 use std::io::Read;
@@ -11,14 +11,14 @@ use keepup_sys::process::{Ended, Process};
 
 use super::loopback;
 
-/// How long a receiver may take until it listens and has finished its preparations.
+/// Longest start-up time of a receiver.
 const PREPARATION_LIMIT: Duration = Duration::from_secs(30);
-/// Preparations have finished when CPU time stands still for this long.
+/// A program is ready when its CPU time has not risen for this long.
 const QUIET: Duration = Duration::from_millis(300);
-/// What may be used in that time without counting as work, in ns.
+/// CPU time in that interval that does not count as work, ns.
 const QUIET_CPU_NS: u64 = 2_000_000;
 
-/// A program under way.
+/// Running program.
 pub(super) struct Running {
     name: String,
     process: Process,
@@ -27,7 +27,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts a program; its output is collected.
+    /// Starts a program and collects its output.
     pub(super) fn start(mut command: Command) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -36,12 +36,12 @@ impl Running {
         Ok(Self { name, process, stdout, stderr })
     }
 
-    /// Its process id.
+    /// Process id.
     pub(super) fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Waits until it listens on the port, in the network that it is in, and has nothing left to prepare.
+    /// Waits until it listens on the port in its network namespace and is idle.
     pub(super) fn await_ready(&mut self, port: u16) -> Result<()> {
         let deadline = Instant::now() + PREPARATION_LIMIT;
         while !loopback::is_listening(self.process.id(), port) {
@@ -63,9 +63,8 @@ impl Running {
         bail!("{} was not ready within {} s", self.name, PREPARATION_LIMIT.as_secs())
     }
 
-    /// CPU that its threads have used up to now, in ns, by the scheduler's exact account (the first number of
-    /// Documentation/scheduler/sched-stats.rst); `None` where the kernel keeps none. Threads that have ended
-    /// are missing.
+    /// CPU time of its threads, ns, from the scheduler statistics (first number, see
+    /// Documentation/scheduler/sched-stats.rst), if available. Excludes threads that have ended.
     pub(super) fn cpu_ns(&self) -> Option<u64> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.process.id())).ok()?;
         let run_ns = |text: String| text.split_ascii_whitespace().next()?.parse::<u64>().ok();
@@ -73,18 +72,17 @@ impl Running {
         texts.map(run_ns).sum()
     }
 
-    /// Waits for its end, at most for `limit`.
+    /// Waits for its exit, at most for `limit`.
     pub(super) fn wait(&mut self, limit: Duration) -> Result<Option<Ended>> {
         self.process.wait(limit).with_context(|| format!("wait for {}", self.name))
     }
 
-    /// Waits for its end, at most for `limit`; what it used and printed. Fails when it failed or has to be
-    /// killed.
+    /// Waits for a successful exit, at most for `limit`. Returns resource usage and output.
     pub(super) fn finish(self, limit: Duration) -> Result<(Ended, String)> {
         self.finish_with(limit, &[0])
     }
 
-    /// The same where it may also end with other `codes`.
+    /// Like [`Self::finish`], with other accepted exit `codes`.
     pub(super) fn finish_with(mut self, limit: Duration, codes: &[i32]) -> Result<(Ended, String)> {
         let Some(ended) = self.wait(limit)? else {
             bail!("{} did not end within {} s", self.name, limit.as_secs());
@@ -98,8 +96,7 @@ impl Running {
     }
 }
 
-/// The last lines that a program printed for people, on standard error or else on standard output, there
-/// before its JSON if anything is.
+/// Last lines of standard error, or of standard output before any JSON.
 fn last_words(stderr: &str, stdout: &str) -> String {
     let before_json = stdout.split("\n{").next().filter(|before| !before.starts_with('{'));
     let text = if stderr.trim().is_empty() { before_json.unwrap_or(stdout) } else { stderr };
@@ -110,7 +107,7 @@ fn last_words(stderr: &str, stdout: &str) -> String {
 fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read until a failure is as good as the rest will be.
+        // Keeps what was read before an error.
         drop(pipe.map(|mut pipe| pipe.read_to_end(&mut bytes)));
         String::from_utf8_lossy(&bytes).into_owned()
     })

@@ -1,40 +1,40 @@
-//! What is claimed about keepup beside its peers, and what the runs say to it.
+//! Claims about keepup and its peers, and their verdicts.
 
 use super::contestant::Figure;
 use super::runner::Outcome;
 use super::summary::{Spread, spread, spread_of_ratios};
 
-/// Something that the runs show, with or without a goal.
+/// Claim about a figure or ratio, with an optional goal.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
-    /// What it is, for people.
+    /// Description.
     pub(super) what: &'static str,
-    /// The phase that is looked at.
+    /// Phase.
     pub(super) phase: String,
-    /// The figure that is looked at.
+    /// Figure.
     pub(super) figure: Figure,
-    /// Whose it is.
+    /// Contestant.
     pub(super) of: &'static str,
-    /// To whose it is compared, round by round; none for the figure itself.
+    /// Contestant for comparison, round by round; none for a plain figure.
     pub(super) to: Option<&'static str>,
-    /// What it should be.
+    /// Goal.
     pub(super) goal: Option<Goal>,
 }
 
-/// What a figure or a ratio should be.
+/// Goal of a figure or ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Goal {
-    /// Not less.
+    /// At least.
     AtLeast(f64),
-    /// Not more.
+    /// At most.
     AtMost(f64),
-    /// Less.
+    /// Below.
     Below(f64),
-    /// No further from 1.
+    /// Distance from 1 at most.
     Within(f64),
 }
 
-/// One's figure to another's, in runs of one phase.
+/// Claim about the ratio of two contestants, for runs with one phase.
 pub(super) fn ratio(
     what: &'static str,
     figure: Figure,
@@ -45,13 +45,13 @@ pub(super) fn ratio(
     Claim { what, phase: String::new(), figure, of, to: Some(to), goal }
 }
 
-/// A figure itself, in runs of one phase.
+/// Claim about a figure, for runs with one phase.
 pub(super) fn figure(what: &'static str, figure: Figure, of: &'static str, goal: Option<Goal>) -> Claim {
     Claim { what, phase: String::new(), figure, of, to: None, goal }
 }
 
 impl Claim {
-    /// The same about one phase.
+    /// Limits the claim to a phase.
     pub(super) fn in_phase(self, phase: &str) -> Self {
         Self { phase: phase.to_owned(), ..self }
     }
@@ -68,18 +68,18 @@ impl Goal {
     }
 }
 
-/// What the runs say to a claim.
+/// Verdict on a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
-    /// The figure or ratio; none when the runs do not give one.
+    /// Figure or ratio, if measured.
     pub(super) spread: Option<Spread>,
-    /// Why the runs do not give one.
+    /// Why it was not measured.
     pub(super) why: Option<String>,
-    /// Whether the median meets the goal; none without a goal or a figure.
+    /// Whether the median meets the goal; none without goal or figure.
     pub(super) met: Option<bool>,
 }
 
-/// Judges a claim; `None` when one of those whom it is about did not take part.
+/// Judges a claim. `None` if a contestant did not take part.
 pub(super) fn judge(claim: &Claim, outcomes: &[Outcome]) -> Option<Verdict> {
     let find = |name: &str| outcomes.iter().find(|outcome| outcome.name == name);
     let own = find(claim.of)?;
@@ -96,7 +96,7 @@ pub(super) fn judge(claim: &Claim, outcomes: &[Outcome]) -> Option<Verdict> {
         }
     };
     let missing = || [Some(own), other].into_iter().flatten().find_map(|one| one.missing.clone());
-    let why = spread.is_none().then(|| missing().unwrap_or_else(|| "no run gave it".to_owned()));
+    let why = spread.is_none().then(|| missing().unwrap_or_else(|| "not measured".to_owned()));
     let met = spread.zip(claim.goal).map(|(spread, goal)| goal.is_met(spread.median));
     Some(Verdict { spread, why, met })
 }

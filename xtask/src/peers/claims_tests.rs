@@ -24,7 +24,7 @@ fn ratios_come_from_rounds_in_which_both_succeeded() {
     let none = [outcome("keepup", &[1.0, 0.0]), outcome("peer", &[0.0, 1.0])];
     let verdict = judge(&claim(Some("peer"), Some(Goal::AtLeast(2.0))), &none).unwrap();
     assert_eq!((verdict.spread, verdict.met), (None, None));
-    assert_eq!(verdict.why.as_deref(), Some("no run gave it"));
+    assert_eq!(verdict.why.as_deref(), Some("not measured"));
 }
 
 #[test]

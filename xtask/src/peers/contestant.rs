@@ -1,4 +1,4 @@
-//! What takes part in a campaign, and what one run of it gave.
+//! Contestants of a campaign and the figures of their runs.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,81 +7,78 @@ use anyhow::Result;
 
 use super::tools::Tool;
 
-/// The largest write of any contestant, in bytes. All of them write whole numbers of it, so that all write
-/// the same.
+/// Largest write of any contestant, bytes. Amounts are multiples of it, so that all write the same.
 pub(super) const UNIT_BYTES: u64 = 4 << 20;
 
-/// A program under one setting. Its file knows how to start it, and nothing else does.
+/// Program with one setting.
 pub(super) trait Contestant {
-    /// Its name in tables and flags.
+    /// Name in tables and flags.
     fn name(&self) -> &str;
-    /// What is run, for people.
+    /// Command line for display.
     fn command(&self) -> String;
-    /// The program that somebody else has to install.
+    /// External program that must be installed.
     fn tool(&self) -> Option<&'static Tool>;
-    /// Runs once in an empty directory. One for each phase of what it did, at least one.
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>>;
+    /// Runs once in an empty directory. Returns at least one phase.
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>>;
 }
 
-/// Where and how much a contestant writes.
+/// Directory, amount and time limit of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
-    /// An empty directory, removed afterwards.
+pub(super) struct RunLimits<'a> {
+    /// Empty directory, removed after the run.
     pub(super) directory: &'a Path,
     /// Bytes of payload.
     pub(super) bytes: u64,
-    /// No program may run longer.
-    pub(super) limit: Duration,
+    /// Time limit of each program.
+    pub(super) time: Duration,
 }
 
-/// What one run gave, or one phase of it. What was not measured is none.
+/// Figures of one run or phase. Unmeasured ones are none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Run {
-    /// Which phase; empty where there is but one.
+    /// Phase, empty if there is only one.
     pub(super) phase: String,
-    /// Bytes that arrived where they should; 0 where not bytes are counted.
+    /// Bytes delivered; 0 if bytes are not counted.
     pub(super) bytes: u64,
-    /// Events, or operations, that these were.
+    /// Events or operations.
     pub(super) events: Option<u64>,
-    /// How long it took, in seconds; with a sender, from its start until all was durable and the receiver had
-    /// ended.
+    /// Duration, seconds. With a sender: from its start until all data is durable and the receiver has ended.
     pub(super) seconds: f64,
-    /// Bytes per second by the sender's own clock, which does not wait for the disk.
+    /// Bytes per second by the clock of the sender, which does not wait for the disk.
     pub(super) accepted: Option<f64>,
-    /// CPU of the process that is measured, by the kernel's account when it has ended, in ns.
+    /// CPU of the measured process, as accounted by the kernel, ns.
     pub(super) cpu_ns: Option<u64>,
-    /// The part of it that it had used before the sender started, in ns; unknown where the kernel does not
-    /// tell.
+    /// Part of it used before the sender started, ns, if known.
     pub(super) cpu_before_ns: Option<u64>,
-    /// CPU as the program itself counts it, in ns.
+    /// CPU as reported by the program itself, ns.
     pub(super) billed_ns: Option<u64>,
-    /// CPU of the sender, in ns.
+    /// CPU of the sender, ns.
     pub(super) sender_cpu_ns: Option<u64>,
-    /// Most memory that the process held, in bytes.
+    /// Peak memory of the process, bytes.
     pub(super) resident_bytes_max: Option<u64>,
-    /// How far what it took is from what it was to take, as a share.
+    /// Relative error of the duration.
     pub(super) span_error: Option<f64>,
-    /// How late requests were made.
+    /// Lateness of requests.
     pub(super) lateness: Option<Lateness>,
 }
 
-/// How much later than their times requests were made.
+/// Lateness of requests relative to their due times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lateness {
-    /// Half of them at most so much, in ns.
+    /// Median, ns.
     pub(super) p50_ns: u64,
-    /// 99 of 100 of them at most so much, in ns.
+    /// 99th percentile, ns.
     pub(super) p99_ns: u64,
-    /// All of them, in ns.
+    /// Maximum, ns.
     pub(super) max_ns: u64,
 }
 
-/// One column of the tables.
+/// Column of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Figure {
-    /// MB/s until all is durable.
+    /// MB/s until all data is durable.
     Rate,
-    /// MB/s by the sender's own clock.
+    /// MB/s by the clock of the sender.
     Accepted,
     /// Millions of events per second until all is durable.
     Events,
@@ -89,32 +86,32 @@ pub(super) enum Figure {
     Operations,
     /// CPU seconds per GB of the whole process.
     Cpu,
-    /// The same without what came before the sender.
+    /// CPU seconds per GB after the start of the sender.
     CpuRunning,
-    /// CPU of the process in milliseconds per GB, where there is little of it.
+    /// CPU milliseconds per GB of the process.
     CpuMs,
-    /// CPU in milliseconds per GB, as the program itself counts it.
+    /// CPU milliseconds per GB, as reported by the program.
     BilledMs,
-    /// What the program counts of the CPU that the kernel counts.
+    /// CPU reported by the program relative to that accounted by the kernel.
     BilledShare,
     /// CPU seconds per GB of the sender.
     SenderCpu,
-    /// Most memory held, in MB.
+    /// Peak memory, MB.
     Memory,
-    /// CPU in microseconds per operation, as the program itself counts it.
+    /// CPU microseconds per operation, as reported by the program.
     RequestCpu,
-    /// What it took to what it was to take, per cent away.
+    /// Error of the duration, per cent.
     SpanError,
-    /// Lateness of the middle request, in microseconds.
+    /// Median lateness, microseconds.
     LateP50,
-    /// Lateness that 99 of 100 requests do not exceed, in microseconds.
+    /// 99th percentile of the lateness, microseconds.
     LateP99,
-    /// The largest lateness, in microseconds.
+    /// Maximum lateness, microseconds.
     LateMax,
 }
 
 impl Figure {
-    /// The figure of one run; `None` where it was not or cannot be measured.
+    /// Figure of one run, `None` if not measured.
     pub(super) fn of(self, run: &Run) -> Option<f64> {
         let bytes = Some(run.bytes as f64).filter(|bytes| *bytes > 0.0);
         let seconds_per_gb = |cpu_ns: Option<u64>| Some(cpu_ns? as f64 / bytes?);
@@ -147,7 +144,7 @@ impl Figure {
         figure.filter(|value| value.is_finite())
     }
 
-    /// What its column is called; `rate` is what the group calls [`Figure::Rate`].
+    /// Column title. `rate` is the title of [`Figure::Rate`] in the group.
     pub(super) fn heading(self, rate: &str) -> &str {
         match self {
             Self::Rate => rate,
@@ -157,19 +154,19 @@ impl Figure {
             Self::Cpu => "CPU s/GB",
             Self::CpuRunning => "CPU s/GB, running",
             Self::CpuMs => "CPU ms/GB",
-            Self::BilledMs => "own account ms/GB",
-            Self::BilledShare => "own account to CPU",
-            Self::SenderCpu => "sender's CPU s/GB",
+            Self::BilledMs => "reported CPU ms/GB",
+            Self::BilledShare => "reported CPU / CPU",
+            Self::SenderCpu => "sender CPU s/GB",
             Self::Memory => "peak memory MB",
             Self::RequestCpu => "CPU us/request",
             Self::SpanError => "span error %",
-            Self::LateP50 => "late by us, p50",
+            Self::LateP50 => "lateness us, p50",
             Self::LateP99 => "p99",
             Self::LateMax => "max",
         }
     }
 
-    /// How many digits stand behind its point.
+    /// Decimals.
     pub(super) fn decimals(self) -> usize {
         match self {
             Self::Rate | Self::Accepted | Self::Operations | Self::Memory | Self::LateMax => 0,

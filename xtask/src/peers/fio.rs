@@ -1,4 +1,4 @@
-//! fio: how fast the disk takes the same bytes from a program that does nothing else.
+//! fio: reference for the write rate of the disk.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,19 +8,19 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::children::Running;
-use super::contestant::{Contestant, Place, Run};
+use super::contestant::{Contestant, Run, RunLimits};
 use super::tools::Tool;
 use super::transfer::cpu_ns;
 
-/// The program.
+/// Program.
 pub(super) const TOOL: Tool = Tool { program: "fio", package: "fio" };
 
-/// Block sizes among which the best setting is looked for, in MiB.
+/// Block sizes to try for the fastest setting, MiB.
 const BLOCKS_MIB: [u32; 2] = [1, 4];
-/// Depths likewise.
+/// Depths to try.
 const DEPTHS: [u32; 4] = [4, 8, 16, 32];
 
-/// io_uring, direct, registered files and buffers, one job, at one setting.
+/// fio with io_uring, direct I/O, registered files and buffers, one job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fio {
     block_mib: u32,
@@ -28,16 +28,16 @@ pub(super) struct Fio {
 }
 
 impl Fio {
-    /// What it is set to before the best is known.
+    /// Setting before the calibration.
     pub(super) const FIRST: Self = Self { block_mib: BLOCKS_MIB[0], depth: DEPTHS[0] };
 
-    /// The settings that are tried, in the order of their cost in memory.
+    /// Settings to try, in order of memory use.
     pub(super) fn settings() -> Vec<Self> {
         let all = BLOCKS_MIB.into_iter().flat_map(|block_mib| DEPTHS.map(|depth| Self { block_mib, depth }));
         all.collect()
     }
 
-    /// What is set, in a few words.
+    /// Setting as text.
     pub(super) fn setting(&self) -> String {
         format!("{} MiB x {}", self.block_mib, self.depth)
     }
@@ -56,7 +56,7 @@ impl Fio {
         name.push(file);
         command.args(self.flags()).arg(name).arg(format!("--size={bytes}"));
         let (ended, said) = Running::start(command)?.finish(limit)?;
-        let job = jobs(&said)?.pop().context("fio told of no job")?;
+        let job = jobs(&said)?.pop().context("no job in the output of fio")?;
         ensure!(job.bytes == bytes, "fio wrote {} of {bytes} bytes", job.bytes);
         Ok(Run {
             phase: String::new(),
@@ -84,19 +84,19 @@ impl Contestant for Fio {
         Some(&TOOL)
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
-        Ok(vec![self.write(&place.directory.join("fio"), place.bytes, place.limit)?])
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
+        Ok(vec![self.write(&limits.directory.join("fio"), limits.bytes, limits.time)?])
     }
 }
 
-/// What each job gave, by its name, from fio's JSON. The runtime of a job reaches from its first request to
-/// the end of the last fsync (watched with strace, fio 3.33); without starting and reaping the process, and
-/// without preallocation. Its own account of CPU is that of the job's thread.
+/// Parses the jobs in the JSON output of fio. The runtime of a job is from its first request to the end of
+/// the last fsync (according to strace, fio 3.33), without process start, exit and preallocation. Its CPU is
+/// that of the thread of the job.
 pub(super) fn jobs(said: &str) -> Result<Vec<Run>> {
     // Warnings may stand in front.
     let json = said.find('{').map_or(said, |at| &said[at..]);
     let report: Value = serde_json::from_str(json).context("read what fio printed")?;
-    report["jobs"].as_array().context("fio told of no jobs")?.iter().map(job).collect()
+    report["jobs"].as_array().context("no jobs in the output of fio")?.iter().map(job).collect()
 }
 
 fn job(job: &Value) -> Result<Run> {

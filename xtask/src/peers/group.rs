@@ -1,36 +1,36 @@
-//! Contestants that take turns, and what is claimed about them.
+//! Groups of contestants with their claims.
 
 use std::time::Duration;
 
 use super::claims::Claim;
 use super::contestant::{Contestant, Figure};
 
-/// Contestants that take turns.
+/// Group of contestants that run alternately.
 pub(super) struct Group {
-    /// Its name in flags.
+    /// Name in flags.
     pub(super) name: &'static str,
-    /// What it is about.
+    /// Title.
     pub(super) title: &'static str,
-    /// What the column of [`Figure::Rate`] is called.
+    /// Title of the column [`Figure::Rate`].
     pub(super) rate: &'static str,
-    /// Phases of each run, in the order of the table; one without a name where a run is not divided.
+    /// Phases of each run in table order; a single unnamed one if undivided.
     pub(super) phases: Vec<String>,
-    /// Columns of its table.
+    /// Columns of the table.
     pub(super) figures: Vec<Figure>,
-    /// Who takes part.
+    /// Contestants.
     pub(super) contestants: Vec<Box<dyn Contestant>>,
-    /// What is claimed.
+    /// Claims.
     pub(super) claims: Vec<Claim>,
-    /// What each of them has to do.
+    /// Work of each run.
     pub(super) work: Work,
-    /// Why nobody of it runs, if so.
+    /// Reason for skipping the group, if any.
     pub(super) skipped: Option<String>,
-    /// What else there is to say.
+    /// Notes.
     pub(super) notes: Vec<String>,
 }
 
 impl Group {
-    /// A group of runs that are not divided, without claims, and no work but its time.
+    /// Creates a group of undivided runs without claims or data.
     pub(super) fn plain(
         name: &'static str,
         title: &'static str,
@@ -52,16 +52,16 @@ impl Group {
     }
 }
 
-/// What one run has to do.
+/// Work of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Work {
-    /// Bytes that it needs on the disk.
+    /// Bytes on the disk.
     pub(super) bytes: u64,
-    /// How long it takes however fast the disk is.
+    /// Minimum duration, independent of the disk.
     pub(super) time: Duration,
 }
 
-/// What is left of the groups when only these names take part; otherwise says which name is unknown.
+/// Selects the groups and contestants named in `only`. Fails for unknown names.
 pub(super) fn select(groups: Vec<Group>, only: &[String]) -> Result<Vec<Group>, String> {
     if only.is_empty() {
         return Ok(groups);
@@ -74,7 +74,7 @@ pub(super) fn select(groups: Vec<Group>, only: &[String]) -> Result<Vec<Group>, 
         })
         .collect();
     if let Some(unknown) = only.iter().find(|name| !names.contains(name)) {
-        return Err(format!("--only {unknown}: there are {}", names.join(", ")));
+        return Err(format!("--only {unknown}: unknown; use {}", names.join(", ")));
     }
     let is_chosen = |name: &str| only.iter().any(|chosen| chosen == name);
     let selected = groups.into_iter().map(|mut group| {

@@ -1,5 +1,4 @@
-//! Who is measured beside whom in `peers record`, and what is claimed about it. The goals are the project's
-//! budgets for the recorder.
+//! Groups of `peers record` with their claims. The goals are the project's budgets for the recorder.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,26 +12,26 @@ use super::keepup::{Events, Keepup, Target};
 use super::mbuffer::Mbuffer;
 use super::options::Options;
 
-/// Streams of the acoustic camera that the design takes its largest number from.
+/// Streams of the acoustic camera, the largest number in the design.
 const MANY_STREAMS: u32 = 508;
 
-/// Connections that they are dealt over, besides one: so many threads of the sender take part.
+/// Number of connections, and of sender threads, in the multi-connection runs.
 const MANY_CONNECTIONS: u32 = 8;
 
-/// All groups, with this keepup and fio at this setting, for runs of so many bytes.
+/// All groups, for runs of `bytes`.
 pub(super) fn all(keepup: &Path, fio: Fio, bytes: u64) -> Vec<Group> {
     let mut groups = vec![volume(keepup, fio), path(keepup), streams(keepup), small(keepup)];
     groups.iter_mut().for_each(|group| group.work.bytes = bytes);
     groups
 }
 
-/// The options as they are when every name in them is known; otherwise says which is not.
+/// Checks the names in `--only`.
 pub(super) fn check((options, bytes): (Options, u64)) -> Result<(Options, u64), String> {
-    // Names hang neither on the program nor on the setting.
+    // Names do not depend on the program or the setting.
     select(all(Path::new("keepup"), Fio::FIRST, bytes), &options.only).map(|_| (options, bytes))
 }
 
-/// A group whose runs are of one phase each; bytes to be set.
+/// Group with single-phase runs. The caller sets the bytes.
 fn group(name: &'static str, title: &'static str, contestants: Vec<Box<dyn Contestant>>) -> Group {
     Group {
         name,
@@ -121,7 +120,11 @@ fn streams(program: &Path) -> Group {
             ratio("rate", Figure::Rate, "volume-508", "volume-1", None),
             ratio("peak memory", Figure::Memory, "volume-508", "volume-1", None),
         ],
-        ..group("streams", "508 streams, on one connection and on eight, beside one", contestants)
+        ..group(
+            "streams",
+            "508 streams on one and on eight connections, compared with one stream",
+            contestants,
+        )
     }
 }
 

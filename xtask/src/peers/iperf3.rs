@@ -1,31 +1,31 @@
-//! iperf3: a server that serves once, with and without a file, and its own client.
+//! iperf3: single-use server, with or without a file, and its client.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::contestant::{Contestant, Place, Run};
+use super::contestant::{Contestant, Run, RunLimits};
 use super::loopback::free_address;
 use super::tools::Tool;
 use super::transfer::{Pair, transfer};
 
-/// The program.
+/// Program.
 pub(super) const TOOL: Tool = Tool { program: "iperf3", package: "iperf3" };
 
-/// A server that receives; with or without writing what it receives into a file.
+/// Receiving server, with or without an output file.
 pub(super) struct Iperf3 {
     name: &'static str,
     to_file: bool,
 }
 
 impl Iperf3 {
-    /// Writes what it receives into a file.
+    /// Writes the data to a file.
     pub(super) fn to_file() -> Self {
         Self { name: "iperf3", to_file: true }
     }
 
-    /// Receives and drops.
+    /// Discards the data.
     pub(super) fn dropping() -> Self {
         Self { name: "iperf3-drop", to_file: false }
     }
@@ -45,20 +45,20 @@ impl Contestant for Iperf3 {
         Some(&TOOL)
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
         let address = free_address()?;
         let (host, port) = (address.ip().to_string(), address.port().to_string());
-        let file = self.to_file.then(|| place.directory.join("iperf3"));
+        let file = self.to_file.then(|| limits.directory.join("iperf3"));
         let mut receiver = Command::new(TOOL.program);
         receiver.args(["-s", "-1", "-B", &host, "-p", &port]);
         if let Some(file) = &file {
             receiver.arg("-F").arg(file);
         }
         let mut sender = Command::new(TOOL.program);
-        let bytes = place.bytes.to_string();
+        let bytes = limits.bytes.to_string();
         sender.args(["-c", &host, "-p", &port, "-l", "256K", "-n", &bytes, "-J"]);
         let port = address.port();
-        let pair = Pair { receiver, port, sender, file: file.clone(), limit: place.limit };
+        let pair = Pair { receiver, port, sender, file: file.clone(), limit: limits.time };
         let transfer = transfer(pair)?;
         let (mut bytes, accepted) = received(&transfer.sender_said)?;
         if let Some(file) = &file {
@@ -68,8 +68,8 @@ impl Contestant for Iperf3 {
     }
 }
 
-/// Bytes that the server received and bytes per second, from the client's JSON. The server stops reading when
-/// the client says that it is done: what is still on its way then is dropped, and counts for nobody.
+/// Bytes received by the server and bytes per second, from the JSON of the client. The server stops reading
+/// when the client finishes and drops data in flight, which does not count.
 fn received(json: &str) -> Result<(u64, f64)> {
     let report: Value = serde_json::from_str(json).context("read what iperf3 printed")?;
     if let Some(why) = report["error"].as_str() {

@@ -1,4 +1,4 @@
-//! keepup itself: the recorder as it ships, with its defaults, fed by the simulated source at full rate.
+//! keepup: release build of the recorder with defaults, fed by the simulated source at full rate.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,34 +11,34 @@ use keepup_measure::memory::Memory;
 use keepup_measure::space::Space;
 use serde_json::Value;
 
-use super::contestant::{Contestant, Place, Run, UNIT_BYTES};
+use super::contestant::{Contestant, Run, RunLimits, UNIT_BYTES};
 use super::loopback::free_address;
 use super::scratch::Scratch;
 use super::tools::Tool;
 use super::transfer::{Pair, transfer};
 
-/// A file system in memory that every Linux has.
+/// File system in memory.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// A recording in memory has at most these bytes: what matters there is the path, not how long it is.
+/// Most bytes of a recording in memory.
 const MEMORY_BYTES_MAX: u64 = 4_000_000_000;
-/// Left to everybody else, and to segments that are preallocated.
+/// Memory left for other programs and preallocated segments.
 const MEMORY_SPARE_BYTES: u64 = 4 << 30;
-/// The profile of events of 1 KiB; its rate does not matter to a source that sends all it can.
+/// Profile with events of 1 KiB. The source ignores its rate and sends at full speed.
 const SMALL_PROFILE: &str = "name = \"small\"\ntitle = \"Events of 1 KiB\"\n\n[event]\nsize = \"1 KiB\"\n\n\
                              [source]\nrate = \"1000000 /s\"\n";
 
-/// Where the recording goes.
+/// Destination of the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Sealed, checksummed and dropped.
+    /// Sealed, checksummed and discarded.
     Null,
-    /// The contestant's directory.
+    /// Volume in the directory of the run.
     Volume,
-    /// A volume in memory.
+    /// Volume in memory.
     Memory,
 }
 
-/// What the source sends.
+/// Events of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Events {
     /// 256 KiB each, the built-in profile `csl`.
@@ -56,7 +56,7 @@ impl Events {
     }
 }
 
-/// The recorder with one target and one kind of source.
+/// Recorder with a target and a source.
 pub(super) struct Keepup {
     pub(super) name: &'static str,
     pub(super) program: PathBuf,
@@ -128,20 +128,20 @@ impl Contestant for Keepup {
         None
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
         let address = free_address()?;
-        let volume = place.directory.join("volume");
+        let volume = limits.directory.join("volume");
         fs::create_dir(&volume).with_context(|| format!("make {}", volume.display()))?;
         let in_memory = self.target == Target::Memory;
         let memory = in_memory.then(|| Scratch::below(Path::new(SHARED_MEMORY))).transpose()?;
-        let bytes = if in_memory { memory_bytes(place.bytes)? } else { place.bytes };
+        let bytes = if in_memory { memory_bytes(limits.bytes)? } else { limits.bytes };
         let transfer = transfer(Pair {
             receiver: self.receiver(address, &volume, memory.as_ref()),
             port: address.port(),
-            sender: self.sender(address, place.directory, bytes)?,
+            sender: self.sender(address, limits.directory, bytes)?,
             // The recorder ends when everything is durable, and not before.
             file: None,
-            limit: place.limit,
+            limit: limits.time,
         })?;
         let durable = bytes_of(&transfer.receiver_said, "durable")?;
         ensure!(durable == bytes, "keepup recorded {durable} of {bytes} bytes");
@@ -151,12 +151,12 @@ impl Contestant for Keepup {
     }
 }
 
-/// The beginning of a command that runs a program with `source` mounted on `target`, seen by that program
-/// alone. keepup takes `/dev` for the system's own and records to no directory below it. The shell and its
-/// helper replace themselves by the program, so that what they use is part of what came before the sender.
+/// Command prefix that runs a program with `source` mounted on `target` in a private mount namespace, because
+/// keepup refuses directories below `/dev`. The shell and the helper exec the program, so their CPU counts as
+/// used before the sender.
 fn mounted(source: &Path, target: &Path) -> Command {
     let mut command = Command::new("unshare");
-    // Without root a user of one's own may mount, but not lock memory for the ring.
+    // A user namespace allows mounts without root, but not locked memory for the ring.
     if fs::metadata("/proc/self").is_ok_and(|process| process.uid() != 0) {
         command.arg("--map-root-user");
     }
@@ -165,26 +165,28 @@ fn mounted(source: &Path, target: &Path) -> Command {
     command
 }
 
-/// How many of the bytes fit into memory now.
+/// Bytes that fit into memory now, at most `bytes`.
 fn memory_bytes(bytes: u64) -> Result<u64> {
     let available_bytes = Memory::read(Path::new("/"))?.available_bytes;
     let free_bytes = Space::of(Path::new(SHARED_MEMORY))?.free_bytes;
     let fitting_bytes = fitting(bytes, available_bytes.min(free_bytes));
-    ensure!(fitting_bytes > 0, "{SHARED_MEMORY} has too little room: {available_bytes} bytes available");
+    ensure!(fitting_bytes > 0, "{SHARED_MEMORY} is too small: {available_bytes} bytes available");
     Ok(fitting_bytes)
 }
 
-fn fitting(bytes: u64, room_bytes: u64) -> u64 {
-    bytes.min(MEMORY_BYTES_MAX).min(room_bytes.saturating_sub(MEMORY_SPARE_BYTES)) / UNIT_BYTES * UNIT_BYTES
+fn fitting(bytes: u64, free_bytes: u64) -> u64 {
+    bytes.min(MEMORY_BYTES_MAX).min(free_bytes.saturating_sub(MEMORY_SPARE_BYTES)) / UNIT_BYTES * UNIT_BYTES
 }
 
 fn parse(said: &str) -> Result<Value> {
-    serde_json::from_str(said).context("read what keepup printed")
+    serde_json::from_str(said).context("parse the output of keepup")
 }
 
-/// Bytes of one column of the recorder's account.
+/// Bytes in a column of the ledger of the recorder.
 fn bytes_of(said: &str, column: &str) -> Result<u64> {
-    parse(said)?[column]["bytes"].as_u64().with_context(|| format!("keepup did not say how much is {column}"))
+    parse(said)?[column]["bytes"]
+        .as_u64()
+        .with_context(|| format!("no {column} bytes in the output of keepup"))
 }
 
 #[cfg(test)]

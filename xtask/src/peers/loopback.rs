@@ -1,24 +1,23 @@
-//! Ports of the loopback interface: a free one, and whether somebody listens.
+//! Ports of the loopback interface.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use anyhow::{Context, Result};
 
-/// An address that nobody listens on, chosen by the kernel. Somebody could take it before it is used; the run
-/// fails then and says so.
+/// Free address chosen by the kernel. Another program could take it before it is used; then the run fails.
 pub(super) fn free_address() -> Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("bind a port of the loopback")?;
     listener.local_addr().context("ask for the port that was bound")
 }
 
-/// Whether somebody listens on the port in the network of the process `id`. Connecting to find out would
-/// use up a server that serves once.
+/// Whether a program listens on the port in the network namespace of process `id`. Does not connect, because
+/// some servers serve only one client.
 pub(super) fn is_listening(id: u32, port: u16) -> bool {
     fs::read_to_string(format!("/proc/{id}/net/tcp")).is_ok_and(|table| lists(&table, port))
 }
 
-/// Whether the text of /proc/net/tcp (proc_net(5)) has a listener on the port.
+/// Whether /proc/net/tcp (proc_net(5)) lists a listener on the port.
 fn lists(table: &str, port: u16) -> bool {
     const LISTEN: &str = "0A";
     table.lines().skip(1).any(|line| {

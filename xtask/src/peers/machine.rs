@@ -1,4 +1,4 @@
-//! The machine on which a campaign ran, in the few lines that its figures hang on.
+//! Description of the machine of a campaign.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use keepup_measure::environment::{Environment, Reading, Volume};
 
 use super::tools::{Tool, first_line};
 
-/// One line: what it is, and what was read.
+/// Name and value.
 pub(super) type Row = (String, String);
 
-/// The machine and the file system at this moment.
+/// Machine and file system.
 pub(super) fn machine(volume: &Path) -> Vec<Row> {
     describe(&Environment::collect(&[PathBuf::from(volume)], Path::new("/")))
 }
 
-/// Versions of everything that takes part.
+/// Versions of all programs.
 pub(super) fn versions(keepup: &Path, tools: &[&Tool]) -> Vec<Row> {
-    let unknown = || "not known".to_owned();
+    let unknown = || "unknown".to_owned();
     let version = first_line(&keepup.to_string_lossy(), &["--version"]).unwrap_or_else(unknown);
     let revision = first_line("git", &["describe", "--always", "--dirty"]).unwrap_or_else(unknown);
     let mut rows = vec![row("keepup", format!("{version}, revision {revision}, release build"))];
@@ -53,7 +53,7 @@ fn describe(environment: &Environment) -> Vec<Row> {
         row(
             "huge pages",
             format!(
-                "transparent: {}; set aside: {}",
+                "transparent: {}; reserved: {}",
                 shown(&memory.transparent_huge_pages),
                 shown(&memory.huge_pages)
             ),

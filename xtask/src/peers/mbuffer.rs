@@ -1,22 +1,22 @@
-//! mbuffer: a ring of memory between a socket and a file, fed by the bare sender.
+//! mbuffer: memory ring between a socket and a file, fed by the plain TCP sender.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::contestant::{Contestant, Place, Run};
+use super::contestant::{Contestant, Run, RunLimits};
 use super::loopback::free_address;
 use super::sender;
 use super::tools::Tool;
 use super::transfer::{Pair, transfer};
 
-/// The program.
+/// Program.
 pub(super) const TOOL: Tool = Tool { program: "mbuffer", package: "mbuffer" };
 
-/// As much memory as the recorder's pool has, in blocks of the size that is sent.
+/// Memory of the size of the recorder pool, in blocks of the size sent.
 const BUFFER: [&str; 4] = ["-m", "512M", "-s", "256k"];
 
-/// A receiver that writes through the page cache or past it.
+/// Receiver that writes with or without the page cache.
 pub(super) struct Mbuffer {
     name: &'static str,
     direct: bool,
@@ -28,8 +28,8 @@ impl Mbuffer {
         Self { name: "mbuffer", direct: false }
     }
 
-    /// Writes with O_DIRECT, which is what mbuffer does unless told otherwise; its `--direct` is about
-    /// something else, the file that can take the place of its memory.
+    /// Writes with O_DIRECT, the default of mbuffer. Its `--direct` is unrelated: it concerns the file that
+    /// can replace its memory.
     pub(super) fn direct() -> Self {
         Self { name: "mbuffer-direct", direct: true }
     }
@@ -53,17 +53,17 @@ impl Contestant for Mbuffer {
         Some(&TOOL)
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
         let address = free_address()?;
-        let file = place.directory.join("mbuffer");
+        let file = limits.directory.join("mbuffer");
         let mut receiver = Command::new(TOOL.program);
         receiver.args(self.flags()).args(["-I", &address.to_string(), "-o"]).arg(&file);
-        let sender = sender::command(address, place.bytes)?;
+        let sender = sender::command(address, limits.bytes)?;
         let port = address.port();
-        let pair = Pair { receiver, port, sender, file: Some(file.clone()), limit: place.limit };
+        let pair = Pair { receiver, port, sender, file: Some(file.clone()), limit: limits.time };
         let transfer = transfer(pair)?;
         let bytes = file.metadata().with_context(|| format!("look at {}", file.display()))?.len();
-        ensure!(bytes == place.bytes, "mbuffer wrote {bytes} of {} bytes", place.bytes);
+        ensure!(bytes == limits.bytes, "mbuffer wrote {bytes} of {} bytes", limits.bytes);
         Ok(vec![transfer.run(bytes, sender::accepted(&transfer.sender_said, bytes))])
     }
 }

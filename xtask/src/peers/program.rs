@@ -1,4 +1,4 @@
-//! One program that does all phases in one run and tells of each itself.
+//! Program that runs all phases at once and reports each of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,34 +8,34 @@ use anyhow::Result;
 use keepup_sys::process::Ended;
 
 use super::children::Running;
-use super::contestant::{Contestant, Place, Run};
+use super::contestant::{Contestant, Run, RunLimits};
 use super::tools::{Tool, file_name, typed};
 use super::transfer::cpu_ns;
 
-/// The phase that stands for all of them: CPU of the process.
+/// Phase that sums up the whole process, for its CPU.
 pub(super) const WHOLE: &str = "whole run";
 
-/// Reads the phases out of what a program printed.
+/// Parser of the phases in the output of a program.
 pub(super) type Reader = Box<dyn Fn(&str) -> Result<Vec<Run>>>;
 
-/// A program, its arguments, and how it tells of its phases.
+/// Program with its arguments and output parser.
 pub(super) struct Program {
-    /// Its name in tables and flags.
+    /// Name in tables and flags.
     pub(super) name: &'static str,
-    /// What is started, in the directory where it is to write.
+    /// Path of the program. It is started in its data directory.
     pub(super) program: PathBuf,
-    /// With these arguments; paths are relative.
+    /// Arguments with relative paths.
     pub(super) arguments: Vec<String>,
-    /// The arguments for people, where they are too many.
+    /// Shortened arguments for display.
     pub(super) shown: Option<String>,
-    /// What somebody else has to install.
+    /// External program that must be installed.
     pub(super) tool: Option<&'static Tool>,
-    /// How it tells of its phases.
+    /// Output parser.
     pub(super) read: Reader,
 }
 
 impl Program {
-    /// Runs in `directory`; how it ended, and its phases.
+    /// Runs in `directory`. Returns resource usage and phases.
     pub(super) fn once(&self, directory: &Path, limit: Duration) -> Result<(Ended, Vec<Run>)> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(directory);
@@ -44,7 +44,7 @@ impl Program {
         Ok((ended, phases))
     }
 
-    /// The command line for people.
+    /// Command line for display.
     pub(super) fn shown(&self) -> String {
         match &self.shown {
             Some(arguments) => format!("`{} {arguments}`", file_name(&self.program)),
@@ -66,8 +66,8 @@ impl Contestant for Program {
         self.tool
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
-        let (ended, mut phases) = self.once(place.directory, place.limit)?;
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
+        let (ended, mut phases) = self.once(limits.directory, limits.time)?;
         let whole = Run {
             phase: WHOLE.to_owned(),
             bytes: phases.iter().map(|phase| phase.bytes).sum(),

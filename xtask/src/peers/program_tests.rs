@@ -33,8 +33,8 @@ fn it_runs_in_its_directory_and_the_whole_is_added() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("a"), "").unwrap();
     std::fs::write(directory.path().join("b"), "").unwrap();
-    let place = Place { directory: directory.path(), bytes: 0, limit: Duration::from_secs(60) };
-    let runs = shell("ls", each_line()).run(&place).unwrap();
+    let limits = RunLimits { directory: directory.path(), bytes: 0, time: Duration::from_secs(60) };
+    let runs = shell("ls", each_line()).run(&limits).unwrap();
     let names: Vec<&str> = runs.iter().map(|run| run.phase.as_str()).collect();
     assert_eq!(names, ["a", "b", WHOLE]);
     assert_eq!((runs[2].bytes, runs[2].seconds, runs[2].billed_ns), (4, 2.0, Some(6)));

@@ -1,4 +1,4 @@
-//! The campaign `cargo xtask peers register`: keepup's loop of loads beside the same in plain C.
+//! `cargo xtask peers register`: compares the register read loop with plain C.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,22 +17,22 @@ use super::program::Program;
 use super::render::Head;
 use super::tools::Tool;
 
-/// How the figures came about; what a reader must know to judge them.
+/// Method.
 const METHOD: &str = "\
-- Both programs map 2 MiB of memory of their own and read registers of 32 bits from its beginning on, each by
-  one volatile load. A trial reads at least 1000 registers; 201 trials of each depth, of which the median
-  counts. Memory answers in less than a nanosecond, so what the loop costs shows more than it ever would
-  beside a register of a device, which takes 100 to 1000 times as long.";
-/// Registers read at a time.
+- Both programs map 2 MiB of private memory and read 32-bit registers from its start, each with one volatile
+  load. A trial reads at least 1000 registers; the figure is the median of 201 trials per depth. A load from
+  memory takes less than a nanosecond, so the overhead of the loop is more visible than with device registers,
+  which take 100 to 1000 times as long.";
+/// Registers per transfer.
 const DEPTHS: [u64; 5] = [1, 0x40, 0x400, 0x4000, 0x80000];
 const TRIALS: &str = "201";
 const REGISTER_BYTES: u64 = 4;
-/// The loop may cost so much more than the plain one.
+/// Smallest speed relative to the plain loop.
 const GOAL: Goal = Goal::AtLeast(0.98);
 const LOADS: &str = include_str!("register/loads.c");
 const COMPILER: Tool = Tool { program: "cc", package: "gcc" };
 
-/// What the campaign was told, when every name in it is known; otherwise says which is not.
+/// Checks the names in `--only`.
 pub(super) fn check(options: Options) -> Result<Options, String> {
     select(groups(Path::new("keepup"), Path::new("loads")), &options.only)?;
     Ok(options)
@@ -45,8 +45,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let loads = compile(campaign.scratch.path())?;
     let groups = select(groups(&campaign.program, &loads), &options.only).map_err(|why| anyhow!(why))?;
     let head = Head {
-        title: "Loads of registers beside a plain loop",
-        what: format!("{}; memory of this machine", options.rounds_told()),
+        title: "Register loads compared with a plain loop",
+        what: format!("{}; memory of this machine", options.rounds_text()),
         method: METHOD,
     };
     campaign.run(groups, options, &head)
@@ -71,7 +71,7 @@ fn groups(keepup: &Path, loads: &Path) -> Vec<Group> {
             arguments: read.map(str::to_owned).into_iter().chain([depths.join(",")]).collect(),
             shown: None,
             tool: None,
-            read: Box::new(told_by_keepup),
+            read: Box::new(read_keepup),
         }),
         Box::new(Program {
             name: "plain-c",
@@ -100,17 +100,18 @@ fn transfer(depth: u64, seconds: f64) -> Run {
     Run { phase: phase(depth), bytes: depth * REGISTER_BYTES, events: Some(depth), seconds, ..Run::default() }
 }
 
-fn told_by_keepup(said: &str) -> Result<Vec<Run>> {
-    let summary: Value = serde_json::from_str(said).context("read what keepup printed")?;
+fn read_keepup(said: &str) -> Result<Vec<Run>> {
+    let summary: Value = serde_json::from_str(said).context("parse the output of keepup")?;
     if let Some(failure) = summary["failure"].as_str() {
-        bail!("keepup was cut short: {failure}");
+        bail!("keepup failed: {failure}");
     }
-    let points = summary["run"]["methods"][0]["points"].as_array().context("keepup told of no depth")?;
+    let points =
+        summary["run"]["methods"][0]["points"].as_array().context("no depth in the output of keepup")?;
     let point = |point: &Value| {
         let seconds = point["seconds"].as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>()?;
         Some(transfer(point["depth"].as_u64()?, keepup_measure::stats::median(&seconds)?))
     };
-    points.iter().map(point).collect::<Option<_>>().context("keepup told of a depth without its trials")
+    points.iter().map(point).collect::<Option<_>>().context("a depth without trials in the output of keepup")
 }
 
 fn told_by_loads(said: &str) -> Result<Vec<Run>> {

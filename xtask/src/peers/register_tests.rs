@@ -9,14 +9,14 @@ use crate::peers::group::tests::assert_whole;
 fn both_tell_of_the_same_depths() {
     assert_whole(&groups(Path::new("keepup"), Path::new("loads")));
     let of_loads = told_by_loads("1 0.5\n1024 0.25\n").unwrap();
-    let of_keepup = told_by_keepup(
+    let of_keepup = read_keepup(
         r#"{"failure":null,"run":{"methods":[{"points":[{"depth":1,"seconds":[1e-9,5e-10,4e-10]},
         {"depth":1024,"seconds":[2.56e-7]}]}]}}"#,
     );
     assert_eq!(of_loads, of_keepup.unwrap());
     assert!((Figure::Rate.of(&of_loads[1]).unwrap() - 16_000.0).abs() < 1e-6);
-    assert!(told_by_loads("nothing").is_err() && told_by_keepup("{}").is_err());
-    assert!(told_by_keepup(r#"{"failure":"it broke"}"#).unwrap_err().to_string().contains("it broke"));
+    assert!(told_by_loads("nothing").is_err() && read_keepup("{}").is_err());
+    assert!(read_keepup(r#"{"failure":"it broke"}"#).unwrap_err().to_string().contains("it broke"));
 }
 
 #[test]

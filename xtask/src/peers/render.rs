@@ -1,4 +1,4 @@
-//! A campaign as Markdown: the machine, a table for each group, and the claims beside their goals.
+//! Markdown document of a campaign: machine, tables of the groups, and claims with their goals.
 
 use super::claims::{Claim, Goal, Verdict};
 use super::contestant::Figure;
@@ -7,32 +7,32 @@ use super::machine::Row;
 use super::runner::Outcome;
 use super::summary::{Spread, spread};
 
-/// How all figures came about; what a reader must know to judge them.
+/// Method of all campaigns.
 const METHOD: &str = "\
-- Contestants of a group run in turns, each in an empty directory that is removed afterwards. Figures are
+- Contestants of a group run alternately, each in an empty directory that is removed afterwards. Figures are
   medians with 95 % bootstrap intervals over the runs; ratios are taken round by round.";
 
-/// What a campaign is.
+/// Header of the document.
 pub(super) struct Head {
-    /// Its title.
+    /// Title.
     pub(super) title: &'static str,
-    /// How much ran.
+    /// Extent of the campaign.
     pub(super) what: String,
-    /// How its figures came about, as a list.
+    /// Method, as a list.
     pub(super) method: &'static str,
 }
 
-/// A group that has run.
+/// Results of a group.
 pub(super) struct Section {
-    /// Which group it was.
+    /// Group.
     pub(super) group: Group,
-    /// What its contestants gave.
+    /// Outcomes of its contestants.
     pub(super) outcomes: Vec<Outcome>,
-    /// What the claims came to; none about those who did not take part.
+    /// Verdicts on the claims about contestants that took part.
     pub(super) verdicts: Vec<(Claim, Verdict)>,
 }
 
-/// The whole document.
+/// Renders the document.
 pub(super) fn document(head: &Head, machine: &[Row], sections: &[Section]) -> String {
     let mut text = format!("# {}\n\n{}.\n", head.title, head.what);
     text += "\n## Machine\n\n";

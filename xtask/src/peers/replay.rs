@@ -1,4 +1,4 @@
-//! The campaign `cargo xtask peers replay`: keepup's replay of a trace beside fio's of the same file.
+//! `cargo xtask peers replay`: compares the replay of traces with that of fio.
 
 mod groups;
 mod programs;
@@ -13,25 +13,24 @@ use super::group::select;
 use super::options::Options;
 use super::render::Head;
 
-/// How the figures came about; what a reader must know to judge them.
+/// Method.
 const METHOD: &str = "\
-- Both programs read the same file, fio's log of version 3; requests of 4 KiB at places drawn at random from
-  512 MiB. keepup makes three passes and the first is not counted: of the others, requests and times are
-  summed, and of span error and lateness the worse is taken. fio makes one pass.
-- Timed: requests at a constant distance for 5 s. Span error: how much longer or shorter it took from the
-  first request to the last than the trace says; of keepup by its own result, of fio by the run time of its
-  job, which has 1 ms (0.02 %). A span that is right is also one in which lateness did not grow: its error
-  is the last request's lateness less the first's. keepup's lateness: how much later than its time a request
-  was made. fio tells none.
-- As fast as possible: fio with replay_no_stall. Nowhere: fio's null engine, keepup's null target. On a
-  file: both by io_uring past the page cache, fio with fixed buffers (registered files it refuses beside a
-  log); batch is fio told to submit 8 at once and to take up to 64 that have ended. Either program's file
-  is new in each run and filled with data that does not compress: keepup's by itself, fio's by a job before.
-- CPU per request: as the program counts it; keepup its process, fio the thread of its job.
-- By dependency: four readers by turns, each request 25 us after the one before it has ended; nowhere. The
-  span error is what all ends, seen and answered, add to the sum of these pauses. fio has no such mode.";
+- Both programs read the same file, an fio log of version 3 with requests of 4 KiB at random offsets within
+  512 MiB. keepup runs three passes, and the first does not count: requests and times of the others are
+  summed, and the worse span error and lateness are used. fio runs one pass.
+- Timed: requests at constant intervals for 5 s. Span error: relative error of the time from the first to the
+  last request, for keepup from its result, for fio from the runtime of its job, which has a resolution of
+  1 ms (0.02 %). It is the lateness of the last request minus that of the first. Lateness of keepup:
+  submission time minus due time. fio does not report it.
+- Full speed: fio with replay_no_stall. Null target: the null engine of fio, the null target of keepup. File:
+  both with io_uring and O_DIRECT, fio with fixed buffers (it does not support registered files with a log);
+  batch is fio with submission batches of 8 and completion batches of up to 64. The file is new in each run
+  and filled with incompressible data, by keepup itself or by a preceding fio job.
+- CPU per request: as reported by the program: of the process for keepup, of the thread of the job for fio.
+- By dependency: four alternating readers, each request 25 us after the end of the previous one, null target.
+  The span error is the time added by the handling of all completions. fio has no such mode.";
 
-/// What the campaign was told, when every name in it is known; otherwise says which is not.
+/// Checks the names in `--only`.
 pub(super) fn check(options: Options) -> Result<Options, String> {
     select(groups::all(Path::new("keepup"), Path::new(".")), &options.only)?;
     Ok(options)
@@ -44,6 +43,6 @@ pub(super) fn run(options: &Options) -> Result<()> {
     traces::write_all(traces.path())?;
     let groups = select(groups::all(&campaign.program, traces.path()), &options.only);
     let head =
-        Head { title: "The replay of traces beside fio's", what: options.rounds_told(), method: METHOD };
+        Head { title: "The replay of traces compared with fio", what: options.rounds_text(), method: METHOD };
     campaign.run(groups.map_err(|why| anyhow!(why))?, options, &head)
 }

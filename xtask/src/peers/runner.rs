@@ -1,28 +1,28 @@
-//! Lets contestants take turns, A B C A B C: what slows the machine down for a while hits all of them.
+//! Runs contestants alternately, A B C A B C, so that a slow phase of the machine affects all of them.
 
 use std::time::Duration;
 
 use anyhow::Result;
 
-use super::contestant::{Contestant, Figure, Place, Run};
+use super::contestant::{Contestant, Figure, Run, RunLimits};
 use super::group::Work;
 use super::scratch::Scratch;
 
-/// Between two runs: what the one before left to the disk (discards, a journal) comes to its end.
+/// Pause between two runs, for deferred work of the disk such as discards and journal writes.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What all runs of one contestant gave.
+/// All runs of one contestant.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// Its name.
+    /// Name.
     pub(super) name: String,
-    /// What was run.
+    /// Command line.
     pub(super) command: String,
-    /// How to get its program, when it is missing.
+    /// How to install its program, if missing.
     pub(super) missing: Option<String>,
-    /// The phases of each round; empty where it failed.
+    /// Phases of each round, empty if it failed.
     pub(super) runs: Vec<Vec<Run>>,
-    /// Why runs failed.
+    /// Failures.
     pub(super) failures: Vec<String>,
 }
 
@@ -33,12 +33,12 @@ impl Outcome {
         Self { name, command, missing, ..Self::default() }
     }
 
-    /// One phase of each round; none where there is none.
+    /// A phase of each round.
     pub(super) fn phase(&self, phase: &str) -> impl Iterator<Item = Option<&Run>> {
         self.runs.iter().map(move |runs| runs.iter().find(|run| run.phase == phase))
     }
 
-    /// One figure of each round; none where there is none.
+    /// A figure of each round.
     pub(super) fn figures(&self, phase: &str, figure: Figure) -> Vec<Option<f64>> {
         self.phase(phase).map(|run| figure.of(run?)).collect()
     }
@@ -51,26 +51,25 @@ impl Outcome {
     }
 }
 
-/// How often and how much.
+/// Rounds and work of each run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turns {
-    /// Runs of each contestant.
+    /// Runs per contestant.
     pub(super) rounds: usize,
-    /// What each run has to do.
+    /// Work of each run.
     pub(super) work: Work,
 }
 
 impl Turns {
-    /// Time for one program: what it takes at least, the bytes a hundred times slower than a disk should do
-    /// them, and a while to start.
+    /// Time limit for one program: its minimum, plus its bytes at a very low rate, plus start-up time.
     fn limit(self) -> Duration {
         const SLOWEST_BYTES_PER_S: u64 = 20_000_000;
         self.work.time + Duration::from_secs(60 + self.work.bytes / SLOWEST_BYTES_PER_S)
     }
 }
 
-/// Runs all of them in turns, each in an empty directory. A run that fails is noted, and the others go on;
-/// only a directory that cannot be made ends it.
+/// Runs all contestants alternately, each in an empty directory. Failed runs are recorded. Fails only if a
+/// directory cannot be created.
 pub(super) fn alternate(
     contestants: &[Box<dyn Contestant>],
     turns: Turns,
@@ -83,26 +82,26 @@ pub(super) fn alternate(
                 continue;
             }
             let run = once(contestant.as_ref(), turns, scratch)?;
-            eprintln!("round {round} of {}: {}: {}", turns.rounds, contestant.name(), told(&run));
+            eprintln!("round {round} of {}: {}: {}", turns.rounds, contestant.name(), run_text(&run));
             outcome.add(run);
         }
     }
     Ok(outcomes)
 }
 
-/// One run in an empty directory, which is removed.
+/// Runs once in an empty directory, which is then removed.
 pub(super) fn once(contestant: &dyn Contestant, turns: Turns, scratch: &Scratch) -> Result<Result<Vec<Run>>> {
-    scratch.check_room(turns.work.bytes)?;
+    scratch.check_free_space(turns.work.bytes)?;
     let directory = scratch.within("run")?;
     let bytes = turns.work.bytes;
-    let runs = contestant.run(&Place { directory: directory.path(), bytes, limit: turns.limit() });
+    let runs = contestant.run(&RunLimits { directory: directory.path(), bytes, time: turns.limit() });
     directory.remove();
     std::thread::sleep(PAUSE);
     Ok(runs)
 }
 
-/// A run in a few words, for those who wait.
-fn told(runs: &Result<Vec<Run>>) -> String {
+/// Short result of a run for the progress output.
+fn run_text(runs: &Result<Vec<Run>>) -> String {
     match runs {
         Ok(runs) => {
             let bytes: u64 = runs.iter().map(|run| run.bytes).sum();

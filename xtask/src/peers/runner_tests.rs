@@ -29,14 +29,14 @@ impl Contestant for Player {
         self.tool
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
-        assert!(std::fs::read_dir(place.directory)?.next().is_none(), "the directory is empty");
-        std::fs::write(place.directory.join("file"), "x")?;
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
+        assert!(std::fs::read_dir(limits.directory)?.next().is_none(), "the directory is empty");
+        std::fs::write(limits.directory.join("file"), "x")?;
         self.book.borrow_mut().push(self.name);
         if self.fails && self.book.borrow().len() > 2 {
             bail!("no more");
         }
-        Ok(vec![Run { bytes: place.bytes, seconds: 1.0, ..Run::default() }])
+        Ok(vec![Run { bytes: limits.bytes, seconds: 1.0, ..Run::default() }])
     }
 }
 

@@ -1,6 +1,6 @@
-//! Directories of a campaign's own, and the room for them.
+//! Scratch directories of a campaign, and checks of their free space.
 //!
-//! Invariant: nothing is removed but what was made here, and that is removed also after an error.
+//! Invariant: only directories created here are removed, even after an error.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,56 +8,56 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use keepup_measure::space::Space;
 
-/// Beginning of the name of a campaign's directory; its process number follows.
+/// Prefix of the directory name, followed by the process id.
 const PREFIX: &str = "keepup-peers-";
-/// What a run takes beyond its bytes: segments are preallocated one ahead, and volumes keep a reserve.
+/// Space needed in addition to the data: preallocated segments and the reserve of volumes.
 const SPARE_BYTES: u64 = 4 << 30;
 
-/// A directory that is removed with everything in it when dropped.
+/// Directory that is removed recursively when dropped.
 #[derive(Debug)]
 pub(super) struct Scratch {
     path: PathBuf,
-    /// The directory above, when it did not exist before.
-    made_above: Option<PathBuf>,
+    /// Parent directory, if created here.
+    created_parent: Option<PathBuf>,
 }
 
 impl Scratch {
-    /// Makes the campaign's directory below `volume`, and `volume` itself if need be.
+    /// Creates the campaign directory below `volume`, and `volume` if missing.
     pub(super) fn below(volume: &Path) -> Result<Self> {
         let is_new = !volume.exists();
         fs::create_dir_all(volume).with_context(|| format!("make {}", volume.display()))?;
         let volume = volume.canonicalize().with_context(|| format!("find {}", volume.display()))?;
-        left_behind(&volume).iter().for_each(|directory| {
-            eprintln!("note: {} was left by a campaign that was cut off; remove it", directory.display());
+        abandoned(&volume).iter().for_each(|directory| {
+            eprintln!("note: {} is left from an interrupted campaign; remove it", directory.display());
         });
         let mut scratch = Self::make(volume.join(format!("{PREFIX}{}", std::process::id())))?;
-        scratch.made_above = is_new.then_some(volume);
+        scratch.created_parent = is_new.then_some(volume);
         Ok(scratch)
     }
 
-    /// Makes an empty directory within this one.
+    /// Creates an empty subdirectory.
     pub(super) fn within(&self, name: &str) -> Result<Self> {
         Self::make(self.path.join(name))
     }
 
     fn make(path: PathBuf) -> Result<Self> {
         fs::create_dir(&path).with_context(|| format!("make {}", path.display()))?;
-        Ok(Self { path, made_above: None })
+        Ok(Self { path, created_parent: None })
     }
 
-    /// Where it is.
+    /// Path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Fails when there is no room for a run of so many bytes.
-    pub(super) fn check_room(&self, bytes: u64) -> Result<()> {
+    /// Fails if there is not enough free space for a run of `bytes`.
+    pub(super) fn check_free_space(&self, bytes: u64) -> Result<()> {
         let free_bytes = Space::of(&self.path)?.free_bytes;
-        // File systems become slow, and volumes are refused, when they are nearly full.
+        // Nearly full file systems are slow, and the recorder refuses them.
         let needed_bytes = bytes + bytes / 10 + SPARE_BYTES;
         if free_bytes < needed_bytes {
             bail!(
-                "{} has {:.1} GB free and a run needs {:.1} GB\nhint: a smaller run, or another --volume",
+                "{} has {:.1} GB free, a run needs {:.1} GB\nhint: use a smaller run or another --volume",
                 self.path.display(),
                 free_bytes as f64 / 1e9,
                 needed_bytes as f64 / 1e9
@@ -66,11 +66,11 @@ impl Scratch {
         Ok(())
     }
 
-    /// Removes it now, and waits until the file system has noted that, so that the next run is not disturbed.
+    /// Removes the directory and waits for the file system, so that the next run is not affected.
     pub(super) fn remove(self) {
         let above = self.path.parent().map(Path::to_path_buf);
         drop(self);
-        // Not every file system can synchronise a directory; then there is nothing to wait for.
+        // Not every file system supports fsync on directories.
         drop(above.and_then(|above| File::open(above).ok()).map(|above| above.sync_all()));
     }
 }
@@ -80,15 +80,15 @@ impl Drop for Scratch {
         if let Err(why) = fs::remove_dir_all(&self.path) {
             eprintln!("warning: cannot remove {}: {why}", self.path.display());
         }
-        if let Some(above) = &self.made_above {
-            // It stays when somebody else has put something there meanwhile.
+        if let Some(above) = &self.created_parent {
+            // Fails if another program uses it meanwhile.
             drop(fs::remove_dir(above));
         }
     }
 }
 
-/// Directories of campaigns whose process is no more.
-fn left_behind(volume: &Path) -> Vec<PathBuf> {
+/// Directories of campaigns whose process has ended.
+fn abandoned(volume: &Path) -> Vec<PathBuf> {
     let is_left = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let process = name.strip_prefix(PREFIX).and_then(|number| number.parse::<u32>().ok());

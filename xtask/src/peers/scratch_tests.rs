@@ -28,7 +28,7 @@ fn what_was_there_before_stays() {
 fn room_is_looked_for_before_anything_is_written() {
     let volume = tempfile::tempdir().unwrap();
     let scratch = Scratch::below(volume.path()).unwrap();
-    let error = scratch.check_room(1 << 60).unwrap_err().to_string();
+    let error = scratch.check_free_space(1 << 60).unwrap_err().to_string();
     assert!(error.contains("GB free") && error.contains("--volume"), "{error}");
 }
 
@@ -38,5 +38,5 @@ fn leftovers_are_those_of_processes_that_are_no_more() {
     for name in ["keepup-peers-1", "keepup-peers-4294967295", "keepup-peers-x", "other"] {
         fs::create_dir(volume.path().join(name)).unwrap();
     }
-    assert_eq!(left_behind(volume.path()), [volume.path().join("keepup-peers-4294967295")]);
+    assert_eq!(abandoned(volume.path()), [volume.path().join("keepup-peers-4294967295")]);
 }

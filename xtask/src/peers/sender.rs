@@ -1,4 +1,4 @@
-//! A bare TCP sender for receivers that bring none: as little work as a sender can have.
+//! Plain TCP sender with minimal CPU use, for receivers without a sender of their own.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -8,21 +8,21 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-/// What is written at once, in bytes.
+/// Bytes per write.
 const PIECE_BYTES: usize = 256 << 10;
-/// Random data out of which the pieces are cut.
+/// Size of the random data.
 const BUFFER_BYTES: usize = 2 * PIECE_BYTES;
-/// The next piece begins this much further on: a page, so that pieces differ.
+/// Offset of the next piece in the random data: a page, so that pieces differ.
 const STRIDE_BYTES: usize = 4096;
 
-/// The command that makes another process of this program send.
+/// Command that runs this program as sender.
 pub(super) fn command(to: SocketAddr, bytes: u64) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("find this program")?);
     command.args(["peers", "send", &to.to_string(), &bytes.to_string()]);
     Ok(command)
 }
 
-/// Sends that many bytes and prints how many seconds that took.
+/// Sends `bytes` and prints the duration in seconds.
 pub(super) fn send(to: SocketAddr, bytes: u64) -> Result<()> {
     let mut buffer = vec![0; BUFFER_BYTES];
     File::open("/dev/urandom")
@@ -43,7 +43,7 @@ pub(super) fn send(to: SocketAddr, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// How fast it was by its own clock, in bytes per second, from what it printed.
+/// Rate by the clock of the sender, bytes per second, from its output.
 pub(super) fn accepted(said: &str, bytes: u64) -> Option<f64> {
     let seconds: f64 = said.trim().parse().ok()?;
     Some(bytes as f64 / seconds).filter(|rate| rate.is_finite())

@@ -1,4 +1,5 @@
-//! One receiver and one sender over the loopback, timed from the sender's start until all is durable.
+//! Transfer from a sender to a receiver over loopback, timed from the start of the sender until all data is
+//! durable.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -11,39 +12,39 @@ use keepup_sys::process::Ended;
 use super::children::Running;
 use super::contestant::Run;
 
-/// How often a receiver that is waited for is left in order to look after the sender.
-const GLANCE: Duration = Duration::from_millis(500);
-/// A sender has nothing left to do when its receiver has ended.
+/// Interval between checks of the sender while waiting for the receiver.
+const SENDER_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// Timeout for the exit of the sender after the receiver has ended.
 const SENDER_END_LIMIT: Duration = Duration::from_secs(10);
 
-/// Who receives and who sends.
+/// Receiver and sender.
 pub(super) struct Pair {
-    /// The receiver; it is measured.
+    /// Measured receiver.
     pub(super) receiver: Command,
-    /// The port that it listens on.
+    /// Port of the receiver.
     pub(super) port: u16,
-    /// The sender.
+    /// Sender.
     pub(super) sender: Command,
-    /// The file that the receiver leaves in the page cache: until that is on the disk the clock runs.
+    /// File that the receiver leaves in the page cache. Its fsync is part of the measured time.
     pub(super) file: Option<PathBuf>,
-    /// No longer than this.
+    /// Time limit.
     pub(super) limit: Duration,
 }
 
-/// What came of it.
+/// Finished transfer.
 pub(super) struct Transfer {
     seconds: f64,
     receiver: Ended,
     cpu_before_ns: Option<u64>,
     sender: Ended,
-    /// What the receiver printed.
+    /// Output of the receiver.
     pub(super) receiver_said: String,
-    /// What the sender printed.
+    /// Output of the sender.
     pub(super) sender_said: String,
 }
 
 impl Transfer {
-    /// The run that it was, given what arrived, and how fast by the sender's clock in bytes per second.
+    /// Converts to a run, from the bytes received and the rate by the clock of the sender.
     pub(super) fn run(&self, bytes: u64, accepted: Option<f64>) -> Run {
         Run {
             bytes,
@@ -58,21 +59,21 @@ impl Transfer {
     }
 }
 
-/// CPU inside and outside of the kernel, in ns.
+/// User and system CPU time, ns.
 pub(super) fn cpu_ns(ended: &Ended) -> u64 {
     ended.user_ns.saturating_add(ended.system_ns)
 }
 
-/// Lets one send to the other. Fails when one of them fails or the limit is passed; neither is left running.
+/// Runs a transfer. Fails if a program fails or the limit is exceeded. Both programs are stopped in any case.
 pub(super) fn transfer(pair: Pair) -> Result<Transfer> {
     let mut receiver = Running::start(pair.receiver)?;
     receiver.await_ready(pair.port)?;
     let cpu_before_ns = receiver.cpu_ns();
     let start = Instant::now();
     let mut sender = Running::start(pair.sender)?;
-    while receiver.wait(GLANCE)?.is_none() {
+    while receiver.wait(SENDER_CHECK_INTERVAL)?.is_none() {
         if sender.wait(Duration::ZERO)?.is_some_and(|ended| !ended.status.success()) {
-            // Says why.
+            // Returns its error message.
             sender.finish(Duration::ZERO)?;
             bail!("the sender failed");
         }

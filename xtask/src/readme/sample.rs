@@ -1,18 +1,19 @@
-//! What a result must fulfil before it is printed as the sample. Stricter than [`ResultSummary::check`]: a
-//! search may meet a trial that fails by chance and go on, but a sample with one is not understood.
+//! Requirements for the README sample. Stricter than [`ResultSummary::check`]: a search tolerates a trial
+//! that fails by chance, but a sample with one is confusing.
 
 use keepup_results::{ResultSummary, TrialResult, Verdict};
 
-/// Relative difference between two ways to one figure; sources and clocks start a little apart.
+/// Tolerated relative difference of a figure derived in two ways: sources and clocks start at slightly
+/// different times.
 const TOLERANCE: f64 = 0.03;
-/// A trial that held made at least this share of the asked rate durable within its time; the rest waited for
-/// the last flush.
+/// Smallest share of the requested rate that is durable within a passed trial. The rest waits for the last
+/// flush.
 const DURABLE_SHARE_MIN: f64 = 0.8;
-/// Other processes and the hypervisor may take this share of all cores in a run that is called quiet.
+/// Largest share of all cores used by other processes and the hypervisor on an idle machine.
 const FOREIGN_SHARE_MAX: f64 = 0.1;
 const YEAR_S: f64 = 365.25 * 86_400.0;
 
-/// Every contradiction, one sentence each; empty when the result may be shown.
+/// All contradictions, one sentence each.
 pub(super) fn contradictions(summary: &ResultSummary) -> Vec<String> {
     let mut found = summary.check();
     found.extend(held_rate(summary));
@@ -31,7 +32,7 @@ fn mb(rate: f64) -> String {
     format!("{:.1} MB/s", rate / 1e6)
 }
 
-/// The rate in the headline lies below every rate that failed, and the knee is a rate that some trial held.
+/// Checks that the qualified rate is below all failed rates, and that the knee passed in a trial.
 fn held_rate(summary: &ResultSummary) -> Vec<String> {
     let mut found = Vec::new();
     let asked = |passed: bool| {
@@ -53,7 +54,7 @@ fn held_rate(summary: &ResultSummary) -> Vec<String> {
     found
 }
 
-/// The rate of the soak is its bytes over its time, and one shorter than the detector's run is called that.
+/// Checks the rate of the soak, and that a limit mentions a soak shorter than the run of the detector.
 fn soak(summary: &ResultSummary) -> Vec<String> {
     let mut found = Vec::new();
     let (Some(soak), Some(held)) = (&summary.soak, summary.qualified_bytes_per_second) else { return found };
@@ -75,7 +76,7 @@ fn soak(summary: &ResultSummary) -> Vec<String> {
     found
 }
 
-/// A trial that passed made durable what it was asked for, and nothing became durable that was not received.
+/// Checks the durable rate of passed trials, and that durable data was received.
 fn unlike_asked(number: usize, trial: &TrialResult) -> Option<String> {
     let (asked, durable) = (trial.asked_bytes_per_second, trial.durable_bytes_per_second);
     if durable > trial.achieved_bytes_per_second * (1.0 + TOLERANCE) {
@@ -91,7 +92,7 @@ fn wear(summary: &ResultSummary) -> Option<String> {
     Some(format!("{year} bytes a year are not the required rate times a year"))
 }
 
-/// A sample shows a plain run that names its limit.
+/// Checks that the run is plain and names its bottleneck.
 fn plainness(summary: &ResultSummary) -> Vec<String> {
     let mut found = Vec::new();
     if !summary.loads.is_empty() || summary.interrupted {
@@ -103,8 +104,7 @@ fn plainness(summary: &ResultSummary) -> Vec<String> {
     found
 }
 
-/// What was not keepup's in a run that should have been quiet: cores that were busy beyond the CPU of
-/// recorder, drain and source.
+/// Checks that other processes were idle: cores busy beyond recorder, drain and source.
 pub(super) fn noise(summary: &ResultSummary) -> Option<String> {
     let cpu = &summary.cpu;
     let cores = cpu.per_core_percent.len() as f64;

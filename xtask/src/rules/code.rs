@@ -1,11 +1,11 @@
-//! Rules on code: where `unsafe`, the clock and I/O may stand, how long a function may be, where tests live.
+//! Rules on code: location of `unsafe`, clocks, I/O and tests, and length of functions.
 
 use crate::source::SourceFile;
 use crate::tidy::Violation;
 
-/// A function outside of tests stays below this many lines.
+/// Longest function outside of tests, lines.
 const FUNCTION_LINES_MAX: usize = 70;
-/// Files that may read the clock, each with its reason; everything else is given the time.
+/// Files that may read the clock, with reasons. Other code gets the time as an argument.
 const CLOCK_ALLOWED: [(&str, &str); 5] = [
     ("crates/measure/src/clock.rs", "the clock that others are given"),
     ("crates/cli/", "where the real clock is passed in"),
@@ -16,9 +16,9 @@ const CLOCK_ALLOWED: [(&str, &str); 5] = [
     ("crates/stream/src/client.rs", "time limits of a blocking socket"),
     ("xtask/", "how long checks and measured programs took"),
 ];
-/// Where text and hint become one text, for channels that carry one text only.
+/// Files that may combine text and hint, for channels that carry a single text.
 const HINT_ALLOWED: &str = "crates/error/src/cause.rs";
-/// Pure code, and what it must not name.
+/// Pure code, and the names it must not use.
 const PURE: [&str; 2] = ["crates/qualify/src/search", "crates/model/"];
 const IMPURE_MODULES: [&str; 5] = ["fs", "net", "thread", "process", "env"];
 
@@ -42,12 +42,12 @@ fn violation(file: &SourceFile, at: usize, rule: &'static str, advice: impl Into
     Violation { file: file.path.clone(), line, rule, advice: advice.into() }
 }
 
-/// Hints within the text of a message: shipping code keeps the two apart.
+/// Hints within message texts. Shipping code separates them.
 fn hints(file: &SourceFile) -> Vec<Violation> {
     if !file.path.starts_with("crates/") || file.path == HINT_ALLOWED {
         return Vec::new();
     }
-    let advice = "keep the hint apart from the text: `Cause::with_hint`, or `hint` of `Diagnostic`";
+    let advice = "move the hint out of the text: use `Cause::with_hint` or `hint` of `Diagnostic`";
     let found = file.text.match_indices("hint:").map(|(at, _)| at).filter(|at| {
         let before = &file.text[..*at];
         let is_comment = before.rsplit('\n').next().unwrap_or_default().trim_start().starts_with("//");
@@ -66,7 +66,7 @@ fn hints(file: &SourceFile) -> Vec<Violation> {
         .collect()
 }
 
-/// Where a word stands, not as a part of another.
+/// Positions of a whole word.
 fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(word)
@@ -78,7 +78,7 @@ fn unsafe_outside_sys(file: &SourceFile) -> Vec<Violation> {
     if file.path.starts_with("crates/sys/") {
         return Vec::new();
     }
-    let advice = "unsafe code belongs into `crates/sys`, behind a safe function";
+    let advice = "move unsafe code to `crates/sys`, behind a safe function";
     let found = words(&file.code, "unsafe").chain(words(&file.code, "unsafe_code"));
     found.map(|at| violation(file, at, "unsafe-only-in-sys", advice)).collect()
 }
@@ -99,7 +99,7 @@ fn clock(file: &SourceFile) -> Vec<Violation> {
     if CLOCK_ALLOWED.iter().any(|(path, _)| file.path.starts_with(path)) {
         return Vec::new();
     }
-    let advice = "take the time as an argument or a `Clock`; reading it is for `measure` and `cli`";
+    let advice = "pass the time or a `Clock` as an argument; only `measure` and `cli` read it";
     let found = ["Instant::now", "SystemTime::now"].into_iter().flat_map(|call| words(&file.code, call));
     found.map(|at| violation(file, at, "clock-is-injected", advice)).collect()
 }
@@ -110,11 +110,11 @@ fn pure(file: &SourceFile) -> Vec<Violation> {
     }
     let modules = IMPURE_MODULES.into_iter().flat_map(|module| std_uses(&file.code, module));
     let clocks = ["Instant", "SystemTime"].into_iter().flat_map(|name| words(&file.code, name));
-    let advice = "this code is pure: take what it needs as an argument";
+    let advice = "this code is pure: pass what it needs as an argument";
     modules.chain(clocks).map(|at| violation(file, at, "pure", advice)).collect()
 }
 
-/// Where `std::module` is named, also within `std::{...}`.
+/// Positions of `std::module`, also within `std::{...}`.
 fn std_uses<'a>(code: &'a str, module: &'a str) -> impl Iterator<Item = usize> + 'a {
     words(code, "std").filter(move |at| {
         let Some(rest) = code[at + 3..].trim_start().strip_prefix("::") else { return false };
@@ -138,7 +138,7 @@ fn functions(file: &SourceFile) -> Vec<Violation> {
     .collect()
 }
 
-/// Where the body of the function at `start` closes; none without a body, or for a function's type.
+/// End of the body of the function at `start`; none without a body.
 fn function_end(code: &str, start: usize) -> Option<usize> {
     let signature = code[start + 2..].trim_start();
     if !signature.starts_with(|c: char| c.is_alphabetic() || c == '_') {

@@ -1,6 +1,6 @@
-//! Rules on the graph of crates, read from cargo's metadata.
+//! Rules on crate dependencies, from the cargo metadata.
 //!
-//! The order is the design's table: data flows down, a crate may use those above it, never those below.
+//! The order is that of the design table: a crate may use those above it, never those below.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::tidy::Violation;
 
-/// The crates in the order of the design's table.
+/// Crates in the order of the design table.
 const ORDER: [&str; 20] = [
     "error",
     "plan",
@@ -31,12 +31,12 @@ const ORDER: [&str; 20] = [
     "catalog",
     "cli",
 ];
-/// Tests only: any crate's tests may use it, and it may use any crate but `cli`.
+/// Crate for tests only: tests of any crate may use it, and it may use any crate except `cli`.
 const TESTKIT: &str = "testkit";
-/// Crates that only look at results.
+/// Crates that only read results.
 const READERS: [&str; 2] = ["report", "live"];
 const READERS_SEE: [&str; 4] = ["error", "results", "measure", "peer"];
-/// The only crate that may use the asynchronous runtime.
+/// Only crate that may use the asynchronous runtime.
 const ASYNCHRONOUS: &str = "live";
 const PREFIX: &str = "keepup-";
 
@@ -63,7 +63,7 @@ pub(crate) fn check(metadata: &Value) -> Vec<Violation> {
     found
 }
 
-/// What is wrong with one crate using another, if anything.
+/// Violation by one crate using another, if any.
 fn edge(folder: &str, used: &str, dev: bool) -> Option<(&'static str, String)> {
     if used == "cli" {
         return Some(("cli-is-the-top", "nothing depends on `cli`; move what is needed below it".to_owned()));
@@ -88,7 +88,7 @@ fn edge(folder: &str, used: &str, dev: bool) -> Option<(&'static str, String)> {
     })
 }
 
-/// Crates that depend on tokio by a path that avoids the crate meant for it.
+/// Crates that depend on tokio other than through the crate for it.
 fn asynchronous(metadata: &Value, members: &BTreeSet<&str>) -> Vec<Violation> {
     let names: BTreeMap<&str, &str> =
         array(&metadata["packages"]).map(|package| (text(&package["id"]), text(&package["name"]))).collect();
@@ -117,7 +117,7 @@ fn asynchronous(metadata: &Value, members: &BTreeSet<&str>) -> Vec<Violation> {
     found
 }
 
-/// Packages that a node ships with: not those of its tests.
+/// Dependencies of a package without those of its tests.
 fn shipped(node: &Value) -> impl Iterator<Item = &str> {
     array(&node["deps"])
         .filter(|dependency| array(&dependency["dep_kinds"]).any(|kind| text(&kind["kind"]) != "dev"))

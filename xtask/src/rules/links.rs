@@ -1,12 +1,11 @@
-//! Links in documents, and paths named on the pages that serve as maps: each leads to a file of the
-//! workspace. Links to the web are not followed.
+//! Links in documents, and paths on the map pages, must exist in the workspace. Web links are not checked.
 
 use std::path::Path;
 
 use crate::source::SourceFile;
 use crate::tidy::Violation;
 
-/// Pages whose paths in back-quotes are checked too.
+/// Pages whose paths in backticks are checked too.
 const MAPS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
 
 pub(crate) fn check(root: &Path, files: &[SourceFile]) -> Vec<Violation> {
@@ -17,7 +16,7 @@ pub(crate) fn check(root: &Path, files: &[SourceFile]) -> Vec<Violation> {
             let path = target.split(['#', '?']).next().unwrap_or_default();
             let base = if path.starts_with('/') { root.to_path_buf() } else { root.join(folder) };
             if !base.join(path.trim_start_matches('/')).exists() {
-                let advice = format!("`{target}` leads nowhere; correct or remove the link");
+                let advice = format!("`{target}` does not exist; correct or remove the link");
                 found.push(Violation { file: file.path.clone(), line, rule: "link", advice });
             }
         }
@@ -28,7 +27,7 @@ pub(crate) fn check(root: &Path, files: &[SourceFile]) -> Vec<Violation> {
     found
 }
 
-/// Paths in back-quotes that are neither below the root nor the end of any file's path.
+/// Paths in backticks that neither exist below the root nor end any file path.
 fn missing_paths(root: &Path, page: &SourceFile, files: &[SourceFile]) -> Vec<Violation> {
     let exists = |path: &str| {
         let suffix = format!("/{path}");
@@ -46,8 +45,8 @@ fn missing_paths(root: &Path, page: &SourceFile, files: &[SourceFile]) -> Vec<Vi
         .collect()
 }
 
-/// Paths in back-quotes with their lines. Only what ends like a file of the workspace or in a slash, and has
-/// a folder, is one; capitals stand for a name of the reader's choice, and `target/` for what is built.
+/// Paths in backticks with their lines: texts with a folder that end in a known extension or a slash.
+/// Excludes placeholders in capitals and build outputs in `target/`.
 fn paths(text: &str) -> Vec<(usize, &str)> {
     let paths = |(number, line)| {
         let quoted = str::split(line, '`').skip(1).step_by(2);
@@ -56,7 +55,7 @@ fn paths(text: &str) -> Vec<(usize, &str)> {
     prose(text).flat_map(paths).collect()
 }
 
-/// Lines outside of fenced code, with their numbers from 1.
+/// Lines outside of fenced code, numbered from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
@@ -77,7 +76,7 @@ fn is_path(quoted: &str) -> bool {
         && !quoted.starts_with("target/")
 }
 
-/// Targets of links within the workspace, with their lines; code is not looked at.
+/// Targets of links within the workspace with their lines, outside of code.
 fn targets(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
@@ -91,7 +90,7 @@ fn targets(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// Whether an odd number of back-quotes stands before this place.
+/// Whether an odd number of backticks precedes this position.
 fn in_code(line: &str, at: usize) -> bool {
     line[..at].matches('`').count() % 2 == 1
 }

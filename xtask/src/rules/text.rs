@@ -1,14 +1,14 @@
-//! Rules on the text of a file: its length, its opening, its name, and words that do not belong into it.
+//! Rules on the text of a file: length, first line, name, and forbidden words.
 
 use crate::source::SourceFile;
 use crate::tidy::Violation;
 
-/// A shipping file stays below this many lines.
+/// Longest shipping file, lines.
 const FILE_LINES_MAX: usize = 600;
-/// A test file stays below this many.
+/// Longest test file, lines.
 const TEST_FILE_LINES_MAX: usize = 900;
 const LINE_CHARACTERS_MAX: usize = 110;
-/// Directories of one developer's machine. Written in two parts: this file is checked too.
+/// Directories of a developer machine, split because this file is checked too.
 const MACHINE_PATHS: [&str; 2] = [concat!("/ro", "ot/"), concat!("/wo", "rk/")];
 
 pub(crate) fn check(file: &SourceFile) -> Vec<Violation> {
@@ -63,7 +63,7 @@ fn machine_paths(file: &SourceFile) -> Vec<Violation> {
     for (number, line) in (1..).zip(file.text.lines()) {
         for path in MACHINE_PATHS {
             if line.match_indices(path).any(|(at, _)| starts_a_path(&line[..at])) {
-                let advice = format!("do not speak of `{path}`: no other machine has it");
+                let advice = format!("remove `{path}`: it does not exist on other machines");
                 found.push(violation(file, number, "machine-path", advice));
             }
         }
@@ -71,7 +71,7 @@ fn machine_paths(file: &SourceFile) -> Vec<Violation> {
     found
 }
 
-/// Whether a path could begin after this text; after "/proc/1" the match is an inner part of one.
+/// Whether a path can start after this text. After "/proc/1" the match is inside a path.
 fn starts_a_path(before: &str) -> bool {
     !before.ends_with(|c: char| c.is_alphanumeric() || "_-.*}>".contains(c))
 }

@@ -1,9 +1,9 @@
-//! Tiers of the end-to-end tests: what decides when a test runs is also seen in its name.
+//! Tiers of the end-to-end tests must match their names.
 
 use crate::source::SourceFile;
 use crate::tidy::Violation;
 
-/// Not a test: other tests start it as a process of its own.
+/// Not a test: a helper process of other tests.
 const SERVER: &str = "the file server of the other tests";
 
 pub(crate) fn check(file: &SourceFile) -> Vec<Violation> {

@@ -1,4 +1,4 @@
-//! What is made for a validation, and what the model is told of it.
+//! Configurations of a validation, and their machine files for the model.
 
 use std::path::Path;
 
@@ -6,20 +6,20 @@ use anyhow::{Result, anyhow};
 
 use super::Ceilings;
 
-/// One configuration.
+/// Configuration.
 pub(super) struct Setting {
     pub(super) name: &'static str,
     pub(super) volumes: usize,
-    /// To how much each volume is throttled, MB/s.
+    /// Throttle rate of each volume, MB/s.
     pub(super) throttle: Option<u32>,
-    /// To how much the link is shaped, Mbit/s.
+    /// Rate of the link, Mbit/s.
     pub(super) shaping: Option<u32>,
     pub(super) streams: u32,
     pub(super) event: &'static str,
     pub(super) load: Option<Load>,
 }
 
-/// What runs beside it.
+/// Background load.
 #[derive(Clone, Copy)]
 pub(super) enum Load {
     /// Writes to the first volume, MB/s.
@@ -29,7 +29,7 @@ pub(super) enum Load {
 }
 
 impl Load {
-    /// As `--load` takes it.
+    /// Argument of `--load`.
     pub(super) fn spec(self, volumes: &[&Path]) -> String {
         match self {
             Self::Disk(mb) => {
@@ -44,7 +44,7 @@ impl Load {
 const PLAIN: Setting =
     Setting { name: "", volumes: 1, throttle: None, shaping: None, streams: 1, event: "1 MiB", load: None };
 
-/// All of them.
+/// All configurations.
 pub(super) const SETTINGS: &[Setting] = &[
     Setting { name: "1 volume of 60 MB/s", throttle: Some(60), ..PLAIN },
     Setting { name: "2 volumes of 60 MB/s", volumes: 2, throttle: Some(60), ..PLAIN },
@@ -79,13 +79,13 @@ pub(super) const SETTINGS: &[Setting] = &[
         ..PLAIN
     },
     Setting {
-        name: "1 volume of 60 MB/s beside 20 MB/s of writes",
+        name: "1 volume of 60 MB/s with 20 MB/s of other writes",
         throttle: Some(60),
         load: Some(Load::Disk(20)),
         ..PLAIN
     },
     Setting {
-        name: "2 volumes of 200 MB/s beside a busy core",
+        name: "2 volumes of 200 MB/s with a busy core",
         volumes: 2,
         throttle: Some(200),
         load: Some(Load::Cores(1)),
@@ -94,7 +94,7 @@ pub(super) const SETTINGS: &[Setting] = &[
 ];
 
 impl Setting {
-    /// The detector: as fast as need be found by the search from a low rate on.
+    /// Detector profile, with a low rate.
     pub(super) fn profile(&self) -> String {
         format!(
             "name = \"validation\"\nextends = \"csl-old\"\n[event]\nsize = \"{}\"\n[source]\n\
@@ -104,7 +104,7 @@ impl Setting {
         )
     }
 
-    /// The machine as the model is told of it: nothing but what was measured of its parts.
+    /// Machine file for the model, with measured ceilings only.
     pub(super) fn machine(&self, ceilings: &Ceilings) -> Result<String> {
         let at = |known: &[(u32, f64)], wanted: Option<u32>, otherwise: f64| match wanted {
             None => Ok(otherwise),
@@ -130,8 +130,7 @@ impl Setting {
             )
         };
         let mut text =
-            "name = \"validation\"\ntitle = \"a machine made for a validation\"\nmain = \"record\"\n\n"
-                .to_owned();
+            "name = \"validation\"\ntitle = \"validation machine\"\nmain = \"record\"\n\n".to_owned();
         text += &rated("link", 1, link);
         text += &rated("pipeline", 1, ceilings.pipeline);
         text += &rated("volumes", self.volumes, volume);
@@ -150,18 +149,18 @@ impl Setting {
     fn beside(&self) -> String {
         let (stage, rate) = match self.load {
             None => return String::new(),
-            // Streams are spread evenly: what one volume has less, all have less.
+            // Streams are distributed evenly, so a slower volume slows down all.
             Some(Load::Disk(mb)) => {
                 (format!("on = \"volumes\"\ntimes = {}\n", self.volumes), f64::from(mb) * 1e6)
             }
-            // A core that is busy all the time is 1 s for a GB at 1 GB/s.
+            // A fully loaded core corresponds to 1 s/GB at 1 GB/s.
             Some(Load::Cores(cores)) => {
                 let cost = "{ value = \"1 s/GB\", source = \"given\" }";
                 (format!("on = \"cores\"\nper_byte = {cost}\n"), f64::from(cores) * 1e9)
             }
         };
         format!(
-            "[path.load]\nabout = \"what runs beside it\"\ndirection = \"write\"\noperation = \"1 MiB\"\n\n\
+            "[path.load]\nabout = \"background load\"\ndirection = \"write\"\noperation = \"1 MiB\"\n\n\
              [[path.load.stage]]\n{stage}\n[beside.load]\npath = \"load\"\nrate = \"{rate} B/s\"\n"
         )
     }

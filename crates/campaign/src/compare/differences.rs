@@ -1,4 +1,4 @@
-//! In what systems differ, by axes that a user can declare.
+//! Differences between systems, by axes that a user can declare.
 use keepup_error::Cause;
 use keepup_measure::environment::differences;
 use keepup_results::ComparedDifference;
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use super::systems::System;
 
-/// Axis of everything that the environment record tells of a machine.
+/// Axis of the machine in the environment record.
 const MACHINE: &str = "machine";
-/// Axis of what was measured: volumes, a server, a register target.
+/// Axis of the measured object: volumes, a server, a register target.
 const PLACE: &str = "place";
 const LOAD: &str = "load";
 const KEEPUP: &str = "keepup";
-/// Parts of the environment record that come with another machine.
+/// Axes that a different machine implies.
 const OF_A_MACHINE: [&str; 4] = [MACHINE, "kernel", "network", PLACE];
 
-/// What differs between each system and the first one. Places that differ are given the baseline's names, in
-/// their order, so that their figures stand beside each other.
+/// Differences of each system from the first one. Renames different places to those of the baseline, in
+/// order, so that their figures are compared.
 pub(super) fn of(
     systems: &mut [System],
     declared: &[String],
@@ -44,20 +44,19 @@ pub(super) fn of(
             add(axis, difference.item, difference.first, difference.second);
         }
         if first.loads != system.loads {
-            let told = |loads: &[String]| if loads.is_empty() { "none".into() } else { loads.join(", ") };
-            add(LOAD.to_owned(), LOAD.to_owned(), told(&first.loads), told(&system.loads));
+            let text = |loads: &[String]| if loads.is_empty() { "none".into() } else { loads.join(", ") };
+            add(LOAD.to_owned(), LOAD.to_owned(), text(&first.loads), text(&system.loads));
         }
         rename(first, system, notes);
     }
-    // A place that was taken for a system says nothing any more in its figures.
+    // Systems that are places of one result have no other place.
     if first.place.is_some() {
         first.figures.iter_mut().for_each(|figure| figure.place.clear());
     }
     found
 }
 
-/// Why there is no ranking, if more differs than was declared. Without a declaration one axis may differ: it
-/// is what is compared.
+/// Reason for not ranking if there are undeclared differences. Without a declaration, one axis may differ.
 pub(super) fn refusal(differences: &[ComparedDifference], declared: &[String]) -> Option<String> {
     let mut axes: Vec<&str> =
         differences.iter().filter(|d| !d.is_declared).map(|d| d.axis.as_str()).collect();
@@ -69,12 +68,13 @@ pub(super) fn refusal(differences: &[ComparedDifference], declared: &[String]) -
     }
     let flags: Vec<String> = axes.iter().map(|axis| format!("--axis {axis}")).collect();
     let what = format!(
-        "the systems differ in {}{}, so no ratio shows which of these makes the difference",
+        "the systems differ in {}{}, so a ratio cannot be attributed to one of them",
         axes.join(" and in "),
-        if declared.is_empty() { "" } else { " besides what was declared" },
+        if declared.is_empty() { "" } else { ", in addition to the declared axes" },
     );
-    let hint = format!("{} says that this is what is compared; --anyway ranks all the same", flags.join(" "));
-    // A result keeps one text.
+    let hint =
+        format!("declare what is compared with {}, or rank nevertheless with --anyway", flags.join(" "));
+    // A result stores a single text.
     Some(Cause::new(what).with_hint(hint).to_text())
 }
 
@@ -83,7 +83,7 @@ fn declares(declared: &[String], axis: &str) -> bool {
     is_named(axis) || (is_named(MACHINE) && OF_A_MACHINE.contains(&axis))
 }
 
-/// The axis of an item of the environment record.
+/// Axis of an item of the environment record.
 fn axis_of(item: &str) -> String {
     let part = item.split(['.', '[']).next().unwrap_or(item);
     match part {
@@ -95,13 +95,13 @@ fn axis_of(item: &str) -> String {
     .to_owned()
 }
 
-/// The axis of a setting: its own name, whatever list it stands in.
+/// Axis of a setting: its name.
 fn setting_of(item: &str) -> String {
     let mut parts = item.split('.').map(|part| part.split('[').next().unwrap_or(part));
     parts.find(|part| !part.is_empty()).unwrap_or(item).to_owned()
 }
 
-/// Where two systems were measured, and what their volumes have that differs.
+/// Differences of the places of two systems and of their volumes.
 fn places(first: &System, system: &System) -> Vec<(String, String, String)> {
     let (there, here) = match (&first.place, &system.place) {
         (Some(there), Some(here)) => (vec![there.clone()], vec![here.clone()]),
@@ -111,7 +111,7 @@ fn places(first: &System, system: &System) -> Vec<(String, String, String)> {
         return Vec::new();
     }
     let mut found = vec![(PLACE.to_owned(), there.join(", "), here.join(", "))];
-    // Of two places of one result the record has the volumes side by side.
+    // For two places of one result, the environment record has both volumes.
     if let (Some(there), Some(here)) = (volume(first, &there), volume(system, &here)) {
         let items = differences(there, here).into_iter().filter(|d| !matches!(&d.item[..], "path"));
         let items = items.filter(|d| !d.item.starts_with("free"));
@@ -120,7 +120,7 @@ fn places(first: &System, system: &System) -> Vec<(String, String, String)> {
     found
 }
 
-/// The record of the volume that a system is, where it is one place of a result.
+/// Environment record of the volume, if the system is a place of a result.
 fn volume<'a>(system: &'a System, places: &[String]) -> Option<&'a Value> {
     system.place.as_ref()?;
     let volumes = system.environment.get("volumes")?.as_array()?;
@@ -129,7 +129,7 @@ fn volume<'a>(system: &'a System, places: &[String]) -> Option<&'a Value> {
         .find(|volume| volume.get("path").and_then(Value::as_str) == places.first().map(String::as_str))
 }
 
-/// Calls a system's places by the baseline's names.
+/// Renames the places of a system to those of the baseline.
 fn rename(first: &System, system: &mut System, notes: &mut Vec<String>) {
     if system.place.is_some() {
         system.figures.iter_mut().for_each(|figure| figure.place.clear());
@@ -141,7 +141,7 @@ fn rename(first: &System, system: &mut System, notes: &mut Vec<String>) {
     }
     if there.len() != here.len() {
         notes.push(format!(
-            "{} was measured in {} places, the baseline in {}: only those of the same name are compared",
+            "{} was measured in {} places, the baseline in {}: only places with equal names are compared",
             system.name,
             here.len(),
             there.len()
@@ -149,8 +149,8 @@ fn rename(first: &System, system: &mut System, notes: &mut Vec<String>) {
         return;
     }
     if there.len() > 1 {
-        let pairs: Vec<String> = here.iter().zip(&there).map(|(h, t)| format!("{h} beside {t}")).collect();
-        notes.push(format!("{}: places are compared in their order: {}", system.name, pairs.join(", ")));
+        let pairs: Vec<String> = here.iter().zip(&there).map(|(h, t)| format!("{h} with {t}")).collect();
+        notes.push(format!("{}: places are compared in order: {}", system.name, pairs.join(", ")));
     }
     for figure in &mut system.figures {
         if let Some(n) = here.iter().position(|place| *place == figure.place) {

@@ -1,13 +1,13 @@
-//! What can go wrong with a comparison.
+//! Errors of comparisons.
 use std::borrow::Cow;
 
 use keepup_error::{Diagnostic, ErrorClass};
 
-/// Why nothing was compared.
+/// Error of a comparison.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// No result at all.
-    #[error("cannot compare results: none was given")]
+    #[error("cannot compare results: none given")]
     Nothing,
     /// Only one system.
     #[error("cannot compare results: {name} is the only system")]
@@ -17,35 +17,35 @@ pub enum CompareError {
     },
     /// Different tests.
     #[error(
-        "cannot compare {first} with {second}: one is of `{first_workload}`, the other of \
-         `{second_workload}`; their figures do not mean the same"
+        "cannot compare {first} with {second}: different tests, `{first_workload}` and \
+         `{second_workload}`"
     )]
     DifferentWorkloads {
-        /// One system.
+        /// First system.
         first: String,
-        /// What it was put to.
+        /// Its test.
         first_workload: String,
-        /// Another.
+        /// Second system.
         second: String,
-        /// What that was put to.
+        /// Its test.
         second_workload: String,
     },
     /// No system of that name.
-    #[error("cannot compare with the baseline {name}: no system has this name")]
+    #[error("cannot compare with baseline {name}: no such system")]
     NoSuchBaseline {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// Existing systems.
         known: Vec<String>,
     },
     /// Two systems of one name.
-    #[error("cannot compare results: two systems are called {name}")]
+    #[error("cannot compare results: two systems are named {name}")]
     SameName {
         /// The name.
         name: String,
     },
     /// No figure in common.
-    #[error("cannot compare results: no figure is in two of them")]
+    #[error("cannot compare results: they have no figure in common")]
     NothingShared,
 }
 
@@ -63,14 +63,14 @@ impl Diagnostic for CompareError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         let hint = match self {
-            Self::Nothing => "keepup compare RESULT RESULT",
-            Self::OneSystem { .. } => "name a second result, or one that measured several places",
+            Self::Nothing => "use keepup compare RESULT RESULT",
+            Self::OneSystem { .. } => "add a second result, or use one with several places",
             Self::DifferentWorkloads { .. } => "compare results of the same test",
             Self::NoSuchBaseline { known, .. } => {
-                return Some(format!("one of {}", known.join(", ")).into());
+                return Some(format!("use one of {}", known.join(", ")).into());
             }
-            Self::SameName { name } => return Some(format!("name them, as in fast={name}").into()),
-            Self::NothingShared => "compare results of the same settings, or leave --only out",
+            Self::SameName { name } => return Some(format!("rename one, such as fast={name}").into()),
+            Self::NothingShared => "compare results with the same settings, or omit --only",
         };
         Some(hint.into())
     }

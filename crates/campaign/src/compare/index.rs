@@ -1,5 +1,4 @@
-//! One index for each system: the geometric mean of its ratios, which ranks the same whatever the baseline
-//! is.
+//! Index of each system: geometric mean of its ratios. The ranking does not depend on the baseline.
 use fastrand::Rng;
 use keepup_measure::stats::{median, quantile};
 use keepup_results::{Better, Change, ComparedIndex, ComparedRow, Quantity};
@@ -10,7 +9,7 @@ use super::systems::System;
 const RESAMPLES: u32 = 1000;
 const SEED: u64 = 1;
 
-/// The index of every system, the baseline's too, which is 1.
+/// Indices of all systems. That of the baseline is 1.
 pub(super) fn of(systems: &[System], rows: &[ComparedRow]) -> Vec<ComparedIndex> {
     let rows = chosen(rows);
     let index_of = |(number, system): (usize, &System)| {
@@ -37,16 +36,16 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// One row for each thing that was done: its rate, or else how many, or else how long.
+/// One row for each operation: byte rate if any, otherwise operation rate, otherwise time.
 fn chosen(rows: &[ComparedRow]) -> Vec<&ComparedRow> {
-    let is_better_told = |row: &ComparedRow| {
+    let has_preferred_row = |row: &ComparedRow| {
         let same = rows.iter().filter(|other| other.place == row.place && other.what == row.what);
         same.filter(|other| is_headline(other.quantity)).any(|other| other.quantity < row.quantity)
     };
-    rows.iter().filter(|row| is_headline(row.quantity) && !is_better_told(row)).collect()
+    rows.iter().filter(|row| is_headline(row.quantity) && !has_preferred_row(row)).collect()
 }
 
-/// The values of the baseline and of a system in one row.
+/// Values of the baseline and of a system in a row.
 struct Sides<'a> {
     base: &'a [f64],
     own: &'a [f64],
@@ -68,14 +67,14 @@ impl Sides<'_> {
     }
 }
 
-/// Geometric mean; `None` without any, or when one is missing.
+/// Geometric mean, `None` if empty or if a value is missing.
 fn mean_ratio(ratios: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let logarithms = ratios.map(|ratio| ratio.map(f64::ln)).collect::<Option<Vec<f64>>>()?;
     let count = logarithms.len();
     (count > 0).then(|| (logarithms.iter().sum::<f64>() / count as f64).exp())
 }
 
-/// The 95 % percentile bootstrap interval of the index: in each row both sides are drawn from again.
+/// 95 % percentile bootstrap interval of the index. Resamples both sides of each row.
 fn interval(rows: &[Sides<'_>]) -> Option<(f64, f64)> {
     if rows.is_empty() || rows.iter().any(|row| row.base.len() < 2 || row.own.len() < 2) {
         return None;

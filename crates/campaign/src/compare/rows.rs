@@ -1,14 +1,14 @@
-//! Every figure of every system beside the baseline's.
+//! Ratios of all figures to the baseline.
 use keepup_measure::stats::{CHANCE_MAX, Pairing, VALUES_MIN, compare, median};
 use keepup_results::{Better, Change, ComparedCell, ComparedRatio, ComparedRow, Figure, Quantity};
 
 use super::systems::System;
 
-/// Resamples of a bootstrap; its seed is fixed, so that the same results give the same text.
+/// Bootstrap resamples. The seed is fixed, so that the output is reproducible.
 const RESAMPLES: u32 = 2000;
 const SEED: u64 = 1;
 
-/// Every figure that at least two systems have and whose name holds `only`, in the baseline's order.
+/// Figures that at least two systems have and whose names contain `only`, in the order of the baseline.
 pub(super) fn of(systems: &[System], only: Option<&str>, notes: &mut Vec<String>) -> Vec<ComparedRow> {
     let mut keys: Vec<&Figure> = Vec::new();
     for figure in systems.iter().flat_map(|system| &system.figures) {
@@ -26,12 +26,12 @@ pub(super) fn of(systems: &[System], only: Option<&str>, notes: &mut Vec<String>
         }
     }
     if alone > 0 {
-        notes.push(format!("{alone} figures are in one system only, and left out"));
+        notes.push(format!("{alone} figures were skipped: only one system has them"));
     }
     rows
 }
 
-/// What a row is of, in words.
+/// Name of a row.
 pub(super) fn name(row: &ComparedRow) -> String {
     let words = [row.place.as_str(), row.what.as_str(), row.quantity.name()];
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
@@ -93,13 +93,13 @@ fn variation(values: &[f64]) -> Option<f64> {
     Some((squares / (count - 1) as f64).sqrt() / mean)
 }
 
-/// Whether a system lost something where the baseline lost nothing: no ratio can say that.
+/// Whether a system lost events and the baseline none. A ratio cannot express this.
 pub(super) fn loses_more(row: &ComparedRow, cell: &ComparedCell) -> bool {
     let lost = |cell: &ComparedCell| cell.values.iter().sum::<f64>();
     row.cells.first().and_then(Option::as_ref).is_some_and(|base| lost(base) == 0.0 && lost(cell) > 0.0)
 }
 
-/// How many changes chance alone would show in so many rows.
+/// Note about the number of false positives to expect.
 pub(super) fn by_chance(rows: &[ComparedRow]) -> Option<String> {
     let judged = rows
         .iter()
@@ -110,18 +110,18 @@ pub(super) fn by_chance(rows: &[ComparedRow]) -> Option<String> {
         .count();
     let expected = judged as f64 * CHANCE_MAX;
     (expected >= 0.5).then(|| {
-        format!("{judged} ratios were judged: chance alone would show up to {expected:.0} of them as changes")
+        format!("{judged} ratios were tested: up to {expected:.0} of them may be significant by chance")
     })
 }
 
-/// Says so when systems were measured one after the other: what drifts meanwhile is in the ratio.
+/// Note if systems were measured one after the other: the ratios then include drift.
 pub(super) fn not_alternated(systems: &[System], rows: &[ComparedRow]) -> Option<String> {
     let beside = || rows.iter().flat_map(|row| &row.cells).flatten().filter_map(|cell| cell.beside);
-    let is_told = systems.iter().filter(|system| system.published.is_none()).count() > 1
+    let is_sequential = systems.iter().filter(|system| system.published.is_none()).count() > 1
         && beside().any(|beside| !beside.is_paired);
-    is_told.then(|| {
-        "these were not measured in turns: if the machine was slower at one time than at another, that is in \
-         the ratios (a campaign alternates)"
+    is_sequential.then(|| {
+        "the systems were not measured alternately: the ratios include any drift of the machine (a campaign \
+         alternates)"
             .to_owned()
     })
 }

@@ -1,15 +1,15 @@
-//! What stands beside each other: results, the places of one result, or the cells of a campaign.
+//! Systems of a comparison: results, places of one result, or cells of a campaign.
 use keepup_results::{CampaignSummary, Figure, Figures, Headed, Stored, StoredResult};
 use serde_json::Value;
 
 use super::{Candidate, CompareError, Published, workload_of};
 
-/// One column of a comparison.
+/// Column of a comparison.
 #[derive(Debug, Clone)]
 pub(super) struct System {
     pub(super) name: String,
     pub(super) results: Vec<String>,
-    /// The only place that was taken of the results.
+    /// Place, if the system is one place of a result.
     pub(super) place: Option<String>,
     pub(super) created: String,
     pub(super) tool_version: Option<String>,
@@ -17,10 +17,10 @@ pub(super) struct System {
     pub(super) workload: String,
     pub(super) plan: Value,
     pub(super) environment: Value,
-    /// Background loads, as the user writes them.
+    /// Background loads, as on the command line.
     pub(super) loads: Vec<String>,
     pub(super) figures: Vec<Figure>,
-    /// Systems of the same set were measured in turns, repeat beside repeat.
+    /// Set of systems that were measured alternately.
     pub(super) turns: Option<usize>,
 }
 
@@ -43,8 +43,7 @@ impl System {
         }
     }
 
-    /// A system that only its publication tells of.
-    /// Its figures stand beside those of the baseline's only place, if it has one.
+    /// Creates a published system. Its figures get the place of the baseline, if it has only one.
     pub(super) fn published(published: &Published, place: &str) -> Self {
         let placed = |figure: &Figure| match figure.place.is_empty() {
             true => Figure { place: place.to_owned(), ..figure.clone() },
@@ -66,7 +65,7 @@ impl System {
         }
     }
 
-    /// Where it was measured, each place once.
+    /// Distinct places.
     pub(super) fn places(&self) -> Vec<String> {
         let mut places: Vec<String> = Vec::new();
         for figure in &self.figures {
@@ -78,18 +77,18 @@ impl System {
     }
 }
 
-/// The systems that candidates come to.
+/// Systems of the candidates.
 pub(super) fn of(candidates: &[Candidate], notes: &mut Vec<String>) -> Result<Vec<System>, CompareError> {
     let mut systems = Vec::new();
     for (number, candidate) in candidates.iter().enumerate() {
         let Some((first, others)) = candidate.results.split_first() else { continue };
         let mut system = System::new(&candidate.name, first);
         for result in others {
-            put_together(&mut system, &candidate.name, result)?;
+            pool(&mut system, &candidate.name, result)?;
         }
         for result in candidate.results.iter().filter(|result| result.is_rebuilt) {
             let path = result.path.display();
-            notes.push(format!("{path} was cut off: its figures are those of the runs that came to an end"));
+            notes.push(format!("{path} was interrupted: only finished runs are compared"));
         }
         let parts = match &first.summary {
             Stored::Campaign(campaign) if others.is_empty() => cells_of(&system, campaign, number),
@@ -106,8 +105,8 @@ pub(super) fn of(candidates: &[Candidate], notes: &mut Vec<String>) -> Result<Ve
     if systems.is_empty() { Err(CompareError::Nothing) } else { Ok(systems) }
 }
 
-/// Adds the values of a further result.
-fn put_together(system: &mut System, name: &str, result: &StoredResult) -> Result<(), CompareError> {
+/// Adds the values of another result.
+fn pool(system: &mut System, name: &str, result: &StoredResult) -> Result<(), CompareError> {
     let more = System::new(name, result);
     if more.workload != system.workload {
         return Err(CompareError::DifferentWorkloads {
@@ -122,7 +121,7 @@ fn put_together(system: &mut System, name: &str, result: &StoredResult) -> Resul
     Ok(())
 }
 
-/// The places of one result, which took turns; one place stays as it is.
+/// Places of a result as systems, which were measured alternately.
 fn places_of(system: &System, set: usize) -> Vec<System> {
     let places = system.places();
     if places.len() < 2 {
@@ -141,14 +140,14 @@ fn places_of(system: &System, set: usize) -> Vec<System> {
     places.iter().map(of_place).collect()
 }
 
-/// The cells of a campaign, which took turns.
+/// Cells of a campaign as systems, which were measured alternately.
 fn cells_of(system: &System, campaign: &CampaignSummary, set: usize) -> Vec<System> {
     let measured = campaign.cells.iter().filter(|cell| !cell.figures.is_empty());
     let of_cell = |cell: &keepup_results::CampaignCell| {
         System {
             name: cell.name(&campaign.axes),
             plan: serde_json::to_value(&cell.coordinates).unwrap_or_default(),
-            // A test of its own for each value of an axis that sets one.
+            // An axis may vary the test.
             workload: words_of(&cell.command),
             figures: cell.figures.clone(),
             turns: Some(set),
@@ -158,13 +157,13 @@ fn cells_of(system: &System, campaign: &CampaignSummary, set: usize) -> Vec<Syst
     measured.map(of_cell).collect()
 }
 
-/// The verb of a command, without its flags.
+/// Verb of a command, without flags.
 fn words_of(command: &str) -> String {
     let words = command.split(' ').skip(1).take_while(|word| !word.starts_with('-'));
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// What ran beside a measurement, each load once.
+/// Distinct background loads of a result.
 fn loads_of(summary: &Stored) -> Vec<String> {
     let mut loads: Vec<String> = match summary {
         Stored::Qualify(summary) => summary.loads.iter().map(|load| load.session.spec.clone()).collect(),
@@ -178,7 +177,7 @@ fn loads_of(summary: &Stored) -> Vec<String> {
             summary.runs.iter().flat_map(|run| &run.loads).map(|load| load.spec.clone()).collect()
         }
         Stored::Soak(summary) => summary.loads.iter().map(|load| load.spec.clone()).collect(),
-        // A replay's places tell of their loads themselves; registers have none.
+        // Places of a replay name their loads; registers have none.
         Stored::Replay(_)
         | Stored::Register(_)
         | Stored::Campaign(_)
@@ -190,7 +189,7 @@ fn loads_of(summary: &Stored) -> Vec<String> {
     loads
 }
 
-/// What all systems were put to.
+/// Common test of all systems.
 pub(super) fn one_workload(systems: &[System]) -> Result<String, CompareError> {
     let first = &systems[0];
     match systems.iter().find(|system| system.workload != first.workload) {
@@ -204,7 +203,7 @@ pub(super) fn one_workload(systems: &[System]) -> Result<String, CompareError> {
     }
 }
 
-/// Brings the baseline to the front.
+/// Moves the baseline to the front.
 pub(super) fn put_first(systems: &mut Vec<System>, baseline: Option<&str>) -> Result<(), CompareError> {
     let Some(name) = baseline else { return Ok(()) };
     let Some(at) = systems.iter().position(|system| system.name == name) else {

@@ -1,11 +1,11 @@
-//! From keys and values of TOML to words of a command.
+//! Conversion of TOML settings to command arguments.
 use keepup_error::Cause;
 use toml::{Table, Value};
 
 use super::{Wrong, wrong};
 use crate::plan::Settings;
 
-/// Flags that the campaign gives to every command itself, or that would not measure.
+/// Flags that the campaign sets itself, or that would prevent a measurement.
 const RESERVED: [&str; 5] = ["out", "json", "dry-run", "help", "version"];
 
 /// All settings of a table.
@@ -22,36 +22,36 @@ pub(super) fn settings_of(table: &Table, place: &str) -> Result<Settings, Wrong>
     Ok(settings)
 }
 
-/// The name of a flag, with `-` for `_`.
+/// Flag name, with `-` for `_`.
 pub(super) fn checked_key(written: &str) -> Result<String, Cause> {
     let key = written.replace('_', "-");
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if key.is_empty() || key.starts_with('-') || !key.chars().all(fits) {
-        return Err(Cause::new(format!("--{written} cannot be a flag"))
-            .with_hint("give the values labels, as in { label = \"...\", flag = \"...\" }"));
+        return Err(Cause::new(format!("--{written} is not a valid flag"))
+            .with_hint("label the values: { label = \"...\", flag = \"...\" }"));
     }
     if key == "token" {
-        return Err(Cause::new("a token is a secret, and campaigns are kept")
-            .with_hint("token-file = \"FILE\", or the variable KEEPUP_NET_TOKEN"));
+        return Err(Cause::new("a token must not be stored in a campaign file")
+            .with_hint("use token-file = \"FILE\" or the environment variable KEEPUP_NET_TOKEN"));
     }
     match RESERVED.contains(&key.as_str()) {
-        true => Err(format!("--{key} cannot be set: the campaign gives it where it belongs").into()),
+        true => Err(format!("--{key} cannot be set: the campaign sets it").into()),
         false => Ok(key),
     }
 }
 
-/// What a key is set to; none where it is left out.
+/// Values of a key, none if the flag is omitted.
 pub(super) fn values_of(key: &str, value: &Value) -> Result<Option<Vec<String>>, String> {
     match (key, value) {
         ("verb", Value::String(words)) => {
             let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
             match words.iter().any(|word| word.starts_with('-')) || words.is_empty() {
-                true => Err("the words of a command, as in \"disk testdisk\"".to_owned()),
+                true => Err("must be the words of a command, such as \"disk testdisk\"".to_owned()),
                 false => Ok(Some(words)),
             }
         }
-        ("verb", _) => Err("the words of a command, as in \"disk testdisk\"".to_owned()),
-        (_, Value::Array(parts)) if parts.is_empty() => Err("an empty list sets nothing".to_owned()),
+        ("verb", _) => Err("must be the words of a command, such as \"disk testdisk\"".to_owned()),
+        (_, Value::Array(parts)) if parts.is_empty() => Err("must not be empty".to_owned()),
         (_, Value::Array(parts)) => parts.iter().map(text_of).collect::<Result<_, _>>().map(Some),
         ("args", scalar) => text_of(scalar).map(|text| Some(vec![text])),
         (_, Value::Boolean(true)) => Ok(Some(Vec::new())),
@@ -63,12 +63,11 @@ pub(super) fn values_of(key: &str, value: &Value) -> Result<Option<Vec<String>>,
 /// A single value as text.
 pub(super) fn text_of(value: &Value) -> Result<String, String> {
     match value {
-        // A command's word ends there.
-        Value::String(text) if text.contains('\0') => Err("a zero byte cannot be in a command".to_owned()),
+        Value::String(text) if text.contains('\0') => Err("must not contain a zero byte".to_owned()),
         Value::String(text) => Ok(text.clone()),
         Value::Integer(number) => Ok(number.to_string()),
         Value::Float(number) => Ok(number.to_string()),
         Value::Boolean(flag) => Ok(flag.to_string()),
-        other => Err(format!("a {} can be no value here", other.type_str())),
+        other => Err(format!("must not be a {}", other.type_str())),
     }
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use keepup_campaign::{
-    Campaign, CampaignDirectory, Ending, Forecasts, Found, RunDone, State, drive, load, summarise,
+    Campaign, CampaignDirectory, DriveOutcome, Forecasts, RunDone, State, StoredCampaign, drive, load,
+    summarise,
 };
 use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
@@ -148,9 +149,9 @@ fn resume(args: &ResumeArgs) -> anyhow::Result<Exit> {
     let directory = CampaignDirectory::resume(path)?;
     let mut found = CampaignDirectory::read(path)?;
     let (campaign, _) = load(&CampaignDirectory::plan_of(path), &keepup_reproduce::names())?;
-    found.may_resume(path, &campaign, env!("CARGO_PKG_VERSION"), args.anyway)?;
+    found.check_resume(path, &campaign, env!("CARGO_PKG_VERSION"), args.anyway)?;
     if args.failed {
-        found.forget_failed();
+        found.discard_failed();
     }
     found.read_figures(path);
     let stop = stop_flag()?;
@@ -161,7 +162,7 @@ fn resume(args: &ResumeArgs) -> anyhow::Result<Exit> {
 }
 
 fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
-    let mut found: Found = CampaignDirectory::read(&args.directory)?;
+    let mut found: StoredCampaign = CampaignDirectory::read(&args.directory)?;
     // Only then do figures decide what is left.
     if found.campaign.stop.half_width.is_some() {
         found.read_figures(&args.directory);
@@ -205,7 +206,7 @@ impl Sitting {
         drop(child);
         let (ending, failure) = match ended {
             Ok(ending) => (ending, None),
-            Err(why) => (Ending::default(), Some(why)),
+            Err(why) => (DriveOutcome::default(), Some(why)),
         };
         let why = failure.as_ref().map(ToString::to_string);
         let ended = Ended { failure: why, interrupted: ending.is_interrupted };

@@ -100,7 +100,7 @@ pub(super) fn figure<'a>(paper: &'a Paper, which: &Which) -> Result<&'a Publishe
     let mut found = paper.figures.iter().filter(|figure| which.is_it(figure));
     match (found.next(), found.next()) {
         (Some(figure), None) => Ok(figure),
-        (None, _) => Err(misfit(paper, &format!("{which:?}"), "there is no such figure")),
+        (None, _) => Err(misfit(paper, &format!("{which:?}"), "no such figure")),
         (Some(_), Some(_)) => Err(misfit(paper, &format!("{which:?}"), "there are several of it")),
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn of(cells: &[PredictedCell]) -> Vec<Skill> {
     let kinds = [
         skill("from protocols and counts", all().filter(derived)),
         skill("with constants fitted to other figures", all().filter(predicted)),
-        skill("disks beside network traffic (E1 to E7)", all().filter(beside)),
+        skill("disks with network traffic (E1 to E7)", all().filter(beside)),
         skill("all", all().filter(|cell| derived(cell) || predicted(cell))),
     ];
     kinds.into_iter().flatten().collect()

@@ -67,7 +67,7 @@ impl Machine {
     fn path_fault(&self, name: &str, path: &PathSpec, parts: &Parts) -> Result<(), Fault> {
         let key = format!("path.{name}");
         if path.stages.is_empty() && path.includes.is_empty() {
-            return Err(Fault::new(key, "it goes nowhere: it has no stage and includes no path"));
+            return Err(Fault::new(key, "empty path: no stage and no included path"));
         }
         if let Some(operation) = &path.operation {
             figure(&format!("{key}.operation"), "operation", operation, &[Dimension::Bytes])?;
@@ -109,14 +109,14 @@ impl Machine {
             return refuse(format!("a path cannot include itself: {} -> {name}", seen[start..].join(" -> ")));
         }
         if seen.len() == DEPTH_MAX {
-            return refuse(format!("more than {DEPTH_MAX} paths within each other"));
+            return refuse(format!("paths nested deeper than {DEPTH_MAX}"));
         }
         seen.push(name);
         let mut paths = 1;
         for included in self.path.get(name).iter().flat_map(|path| &path.includes) {
             paths += self.nested(included, seen, known)?;
             if paths > PATHS_MAX {
-                let reason = format!("it includes more than {PATHS_MAX} paths");
+                let reason = format!("includes more than {PATHS_MAX} paths");
                 return Err(Fault::new(format!("path.{name}.includes"), reason));
             }
         }
@@ -129,13 +129,13 @@ impl Machine {
         let key = format!("beside.{name}");
         plain_name(&key, name)?;
         if self.resource.contains_key(name) {
-            return Err(Fault::new(key, "a resource has this name already"));
+            return Err(Fault::new(key, "duplicate name: a resource has it"));
         }
         let Some(path) = self.path.get(&beside.path) else {
             return Err(unknown(&format!("{key}.path"), "path", &beside.path, self.path.keys()));
         };
         if path.operation.is_none() {
-            return Err(Fault::new(format!("{key}.path"), format!("path {} says no operation", beside.path)));
+            return Err(Fault::new(format!("{key}.path"), format!("path {} has no operation", beside.path)));
         }
         figure(&format!("{key}.rate"), "rate", &beside.rate, &[Dimension::BytesPerSecond])
     }
@@ -143,10 +143,7 @@ impl Machine {
 
 fn stage_fault(key: &str, stage: &StageSpec, part: &Part, currency: Currency) -> Result<(), Fault> {
     if !(stage.times > 0.0 && stage.times <= TIMES_MAX) {
-        return Err(Fault::new(
-            format!("{key}.times"),
-            format!("it must be above 0 and at most {TIMES_MAX}"),
-        ));
+        return Err(Fault::new(format!("{key}.times"), format!("must be above 0 and at most {TIMES_MAX}")));
     }
     let per_byte: &[Dimension] = match currency {
         Currency::Cycles => &[Dimension::CyclesPerByte, Dimension::SecondsPerByte],
@@ -165,13 +162,13 @@ fn stage_fault(key: &str, stage: &StageSpec, part: &Part, currency: Currency) ->
     for (name, cost, accepted) in costs {
         let Some(cost) = cost else { continue };
         if accepted.is_empty() {
-            return Err(Fault::new(at(name), format!("part {} has no use for it: try factor", part.name)));
+            return Err(Fault::new(at(name), format!("part {} does not use it: try factor", part.name)));
         }
         figure(&at(name), &format!("{name} on {}", stage.on), cost, accepted)?;
     }
     if let Some(rate) = &stage.rate {
         if stage.per_byte.is_some() || currency != Currency::Seconds {
-            let reason = "only what is busy for seconds takes a rate, and not beside per_byte";
+            let reason = "rate requires busy seconds, and excludes per_byte";
             return Err(Fault::new(at("rate"), reason));
         }
         figure(&at("rate"), "rate", rate, &[Dimension::BytesPerSecond])?;
@@ -184,15 +181,15 @@ fn stage_fault(key: &str, stage: &StageSpec, part: &Part, currency: Currency) ->
     let capability = part.capability(&mut |figure| figure.value).map_err(|why| Fault::new(key, why))?;
     let says = [&stage.per_byte, &stage.per_operation, &stage.rate].iter().any(|cost| cost.is_some());
     if !says && capability.per_byte_read == 0.0 && capability.per_operation == 0.0 {
-        let reason = Cause::new(format!("what a byte costs on {} is missing", stage.on));
+        let reason = Cause::new(format!("the cost per byte on {} is missing", stage.on));
         return Err(Fault::new(key, reason.with_hint("per_byte")));
     }
     if stage.random && capability.access_seconds == 0.0 && stage.crosses.is_none() {
-        return Err(Fault::new(at("random"), format!("part {} has no time of access", part.name)));
+        return Err(Fault::new(at("random"), format!("part {} has no access time", part.name)));
     }
     match &stage.window {
         Some(_) if currency != Currency::Bytes => {
-            Err(Fault::new(at("window"), format!("part {} is no bus", part.name)))
+            Err(Fault::new(at("window"), format!("part {} is not a bus", part.name)))
         }
         Some(window) => window_fault(&at("window"), window),
         None => Ok(()),
@@ -217,17 +214,17 @@ fn figure(key: &str, what: &str, figure: &Ranged, accepted: &[Dimension]) -> Res
         return Ok(());
     }
     let wanted: Vec<&str> = accepted.iter().map(|dimension| dimension.example()).collect();
-    Err(Fault::new(key, format!("{what} wants {}, got {}", wanted.join(" or "), figure.quantity())))
+    Err(Fault::new(key, format!("{what} requires {}, got {}", wanted.join(" or "), figure.quantity())))
 }
 
 fn above_zero(key: &str, figure: &Ranged) -> Result<(), Fault> {
-    if figure.low > 0.0 { Ok(()) } else { Err(Fault::new(key, "it must be above zero")) }
+    if figure.low > 0.0 { Ok(()) } else { Err(Fault::new(key, "must be above 0")) }
 }
 
 pub(super) fn count(key: &str, count: u32) -> Result<(), Fault> {
     match count {
         1..=COUNT_MAX => Ok(()),
-        _ => Err(Fault::new(key, format!("{count} is not from 1 to {COUNT_MAX}"))),
+        _ => Err(Fault::new(key, format!("{count} is not between 1 and {COUNT_MAX}"))),
     }
 }
 
@@ -235,18 +232,18 @@ pub(super) fn count(key: &str, count: u32) -> Result<(), Fault> {
 fn plain_name(key: &str, name: &str) -> Result<(), Fault> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name == HOSTS {
-        return Err(Fault::new(key, "this name means how many machines there are"));
+        return Err(Fault::new(key, "this name is reserved for the number of machines"));
     }
     if !name.is_empty() && name.chars().all(is_plain) {
         return Ok(());
     }
-    Err(Fault::new(key, "a name has letters, digits, '-' and '_'"))
+    Err(Fault::new(key, "names consist of letters, digits, '-' and '_'"))
 }
 
 fn unknown<'a>(key: &str, what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> Fault {
     let known: Vec<&str> = known.map(String::as_str).collect();
     let close = close_names(name, known.iter().copied());
     let list = if close.is_empty() { known.join(", ") } else { close.join(", ") };
-    let reason = Cause::new(format!("no {what} is called {name:?}"));
-    Fault::new(key, reason.with_hint(format!("it has {list}")))
+    let reason = Cause::new(format!("no {what} named {name:?}"));
+    Fault::new(key, reason.with_hint(format!("use one of {list}")))
 }

@@ -29,15 +29,15 @@ impl Machine {
             reason,
         };
         changed.apply(setting).map_err(refused)?;
-        changed.fault().map_err(|fault| refused(fault.in_words()))?;
+        changed.fault().map_err(|fault| refused(fault.into_cause()))?;
         *self = changed;
         Ok(())
     }
 
     fn apply(&mut self, setting: &str) -> Result<(), Cause> {
         let Some((key, value)) = setting.split_once('=') else {
-            let hint = "such as disks=4, bus=pcie3x8 or disks.rate=20MB/s";
-            return Err(Cause::new("it has no '='").with_hint(hint));
+            let hint = "use NAME=VALUE, such as disks=4, bus=pcie3x8 or disks.rate=20MB/s";
+            return Err(Cause::new("missing '='").with_hint(hint));
         };
         let (key, value) = (key.trim(), value.trim());
         let (name, figure) = match key.split_once('.') {
@@ -57,7 +57,7 @@ impl Machine {
                     beside.on = true;
                 }
                 _ => {
-                    let why = format!("traffic beside takes {name}=on, {name}=off or {name}.rate=...");
+                    let why = format!("background traffic accepts {name}=on, {name}=off or {name}.rate=...");
                     return Err(why.into());
                 }
             }
@@ -68,8 +68,8 @@ impl Machine {
             let known: Vec<&str> = known.chain([HOSTS]).collect();
             let close = close_names(name, known.iter().copied());
             let list = if close.is_empty() { known.join(", ") } else { close.join(", ") };
-            let why = format!("it has nothing that is called {name:?}");
-            return Err(Cause::new(why).with_hint(format!("it has {list}")));
+            let why = format!("no resource or path named {name:?}");
+            return Err(Cause::new(why).with_hint(format!("use one of {list}")));
         }
         match figure {
             None if value.chars().all(|c| c.is_ascii_digit()) => self.set_count(name, count(value)?),
@@ -110,7 +110,7 @@ impl Machine {
 
 fn count(value: &str) -> Result<u32, Cause> {
     value.parse().map_err(|_| {
-        Cause::new(format!("{value:?} is no number of things")).with_hint("a figure is set as NAME.FIGURE=")
+        Cause::new(format!("{value:?} is not a count")).with_hint("set a figure with NAME.FIGURE=VALUE")
     })
 }
 
@@ -130,7 +130,6 @@ fn layout(value: &str) -> Result<Layout, Cause> {
     let found = known.iter().find(|(name, _)| *name == value).map(|(_, layout)| *layout);
     found.ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        Cause::new(format!("no layout is called {value:?}"))
-            .with_hint(format!("it is one of {}", names.join(", ")))
+        Cause::new(format!("unknown layout {value:?}")).with_hint(format!("use one of {}", names.join(", ")))
     })
 }

@@ -1,94 +1,93 @@
-//! A conclusion of a paper, and what follows from the paper's own numbers.
+//! Claims of papers, and the values that follow from their own numbers.
 use serde::{Deserialize, Serialize};
 
-use super::{Formula, PaperUnit, Worked};
+use super::{Evaluated, Formula, PaperUnit};
 
-/// A claim that differs by more than this share from what follows is contradicted: less is rounding.
+/// Relative difference from which a claim is contradicted. Smaller ones are rounding.
 pub const CONTRADICTION: f64 = 0.05;
 
-/// What a paper concludes.
+/// Claim of a paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Its id: that of the figures that it is about, where there are any.
+    /// Id, that of the related figures if any.
     pub id: String,
     /// Table, figure or section of the paper.
     pub place: String,
-    /// What the paper says, in other words.
+    /// Claim in our own words.
     pub says: String,
-    /// Its number; none where it says it in words only.
+    /// Claimed value, if any.
     pub value: Option<f64>,
-    /// Unit of the number, and of what follows.
+    /// Unit of the claimed and the computed value.
     pub unit: PaperUnit,
-    /// How it follows from the paper's numbers.
+    /// Formula with inputs from the paper.
     pub formula: Formula,
-    /// What the formula takes for granted beyond the paper's own numbers: such a difference contradicts
-    /// nothing.
+    /// Assumptions beyond the numbers of the paper. A claim with assumptions cannot be contradicted.
     pub assumes: Option<String>,
-    /// What else a reader should know.
+    /// Remark.
     pub note: Option<String>,
 }
 
 impl Claim {
-    /// What follows, in the claim's unit. A claim that was checked has one.
+    /// Computed value in the unit of the claim. Always present in a checked claim.
     #[must_use]
     pub fn follows(&self) -> Option<f64> {
-        let Worked { value, unit, .. } = self.formula.work();
+        let Evaluated { value, unit, .. } = self.formula.evaluate();
         unit.convert(value, self.unit)
     }
 
-    /// By how much what follows differs from what is claimed, as a share of the claim.
+    /// Relative difference of the computed from the claimed value.
     #[must_use]
     pub fn difference(&self) -> Option<f64> {
         let claimed = self.value?;
         self.follows().map(|follows| follows / claimed - 1.0)
     }
 
-    /// Whether the paper's own numbers say something else.
+    /// Whether the numbers of the paper contradict the claim.
     #[must_use]
     pub fn is_contradicted(&self) -> bool {
         let difference = self.difference().unwrap_or(0.0);
         self.assumes.is_none() && difference.abs() > CONTRADICTION
     }
 
-    /// The arithmetic as text: "2 ms / (2.42 us - 0.35 us) = 966 words, not 1800".
+    /// Computation as text: "2 ms / (2.42 us - 0.35 us) = 966 words, not 1800".
     #[must_use]
     pub fn arithmetic(&self) -> String {
-        let steps = self.formula.work().steps;
+        let steps = self.formula.evaluate().steps;
         let Some(follows) = self.follows() else { return steps };
         let unit = if self.unit.text().is_empty() { "" } else { " " };
         let mut text = format!("{steps} = {}{unit}{}", number(follows), self.unit.text());
         match (self.value, self.difference()) {
             (Some(claimed), _) if self.is_contradicted() => text.push_str(&format!(", not {claimed}")),
             (Some(claimed), Some(difference)) if difference.abs() > CONTRADICTION => {
-                text.push_str(&format!(", beside {claimed}"));
+                text.push_str(&format!(", claimed {claimed}"));
             }
-            (Some(claimed), _) => text.push_str(&format!(", as the paper's {claimed}")),
+            (Some(claimed), _) => text.push_str(&format!(", claimed {claimed}")),
             (None, _) => {}
         }
         if let Some(assumes) = &self.assumes {
-            text.push_str(&format!(" (taking for granted {assumes})"));
+            text.push_str(&format!(" (assuming {assumes})"));
         }
         text
     }
 
-    /// What is wrong with it.
+    /// First error, if any.
     pub(super) fn fault(&self) -> Option<String> {
         if self.value.is_some_and(|value| !value.is_finite() || value <= 0.0) {
-            return Some("its value is no positive number".to_owned());
+            return Some("its value is not positive".to_owned());
         }
-        let worked = self.formula.work();
-        if !worked.value.is_finite() || worked.value <= 0.0 {
-            return Some(format!("nothing follows: {} = {}", worked.steps, worked.value));
+        let evaluated = self.formula.evaluate();
+        if !evaluated.value.is_finite() || evaluated.value <= 0.0 {
+            return Some(format!("invalid result: {} = {}", evaluated.steps, evaluated.value));
         }
-        let unit = worked.unit.text();
+        let unit = evaluated.unit.text();
         self.follows()
             .is_none()
-            .then(|| format!("what follows is in {unit}, the claim in {}", self.unit.text()))
+            .then(|| format!("the result is in {unit}, the claim in {}", self.unit.text()))
     }
 }
 
-/// A number with three digits that count, or all before the point.
+/// Formats with three significant digits, but never rounds before the decimal point.
 pub(super) fn number(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 99.95 => 0,

@@ -1,9 +1,9 @@
-//! One published figure.
+//! Published figures.
 use serde::{Deserialize, Serialize};
 
 use super::PaperUnit;
 
-/// What a paper says of one quantity. Exactly one of `value`, `range`, `at_least` and `shape` is there.
+/// Published figure. Exactly one of `value`, `range`, `at_least` and `shape` is set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedFigure {
@@ -11,31 +11,31 @@ pub struct PublishedFigure {
     pub id: String,
     /// Table, figure or section of the paper.
     pub place: String,
-    /// What was measured: machine, disks, method.
+    /// Measured system: machine, disks, method.
     pub system: String,
-    /// Under which condition: depth, number of processes, what ran beside it.
+    /// Condition: depth, number of processes, background load.
     pub condition: String,
-    /// What of it.
+    /// Quantity.
     pub quantity: String,
-    /// The number.
+    /// Value.
     pub value: Option<f64>,
-    /// Lowest and highest.
+    /// Minimum and maximum.
     pub range: Option<[f64; 2]>,
-    /// The number that it was not below.
+    /// Lower bound.
     pub at_least: Option<f64>,
-    /// What is known where no number is: in words.
+    /// Description, if there is no number.
     pub shape: Option<String>,
-    /// The unit as the paper prints it.
+    /// Unit as printed.
     pub printed: String,
-    /// The unit as it really is.
+    /// Actual unit.
     pub unit: PaperUnit,
-    /// False where it was read from a chart that is lost, or what it means is not certain.
+    /// False if it is from a lost chart or its meaning is uncertain.
     #[serde(default = "yes")]
     pub reliable: bool,
-    /// Whether the number was read from a chart.
+    /// Whether the value was read from a chart.
     #[serde(default)]
     pub digitised: bool,
-    /// What is not known of it, and why the unit is another than the printed one.
+    /// Uncertainties, and the reason for a unit other than the printed one.
     pub note: Option<String>,
 }
 
@@ -43,21 +43,21 @@ fn yes() -> bool {
     true
 }
 
-/// What a figure has.
+/// Content of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Published<'a> {
-    /// A number.
+    /// Value.
     Value(f64),
-    /// Lowest and highest.
+    /// Minimum and maximum.
     Range(f64, f64),
-    /// It was not below this.
+    /// Lower bound.
     AtLeast(f64),
-    /// Words.
+    /// Description.
     Shape(&'a str),
 }
 
 impl PublishedFigure {
-    /// What it has; `None` only before it was checked.
+    /// Content. `None` only if unchecked.
     #[must_use]
     pub fn published(&self) -> Option<Published<'_>> {
         let value = self.value.map(Published::Value);
@@ -68,7 +68,7 @@ impl PublishedFigure {
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// The number in B/s, B or s, where there is one: that of the middle of a range.
+    /// Value in B/s, B or s; the middle of a range.
     #[must_use]
     pub fn in_base(&self) -> Option<f64> {
         let number = match self.published()? {
@@ -79,16 +79,16 @@ impl PublishedFigure {
         Some(self.unit.in_base(number))
     }
 
-    /// What is wrong with it.
+    /// First error, if any.
     pub(super) fn fault(&self) -> Option<String> {
         let numbers = self.value.into_iter().chain(self.range.into_iter().flatten()).chain(self.at_least);
         let mut bad = numbers.filter(|number| !number.is_finite() || *number <= 0.0);
         match self.published() {
             None => Some("needs exactly one of value, range, at_least and shape".to_owned()),
             Some(Published::Range(low, high)) if low >= high => {
-                Some(format!("the range from {low} to {high} is none"))
+                Some(format!("the range {low} to {high} is empty"))
             }
-            Some(_) => bad.next().map(|number| format!("{number} is no positive number")),
+            Some(_) => bad.next().map(|number| format!("{number} is not positive")),
         }
     }
 }

@@ -10,188 +10,188 @@ use super::PaperUnit;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Formula {
-    /// Words from which on a transfer that must be set up takes less time than single accesses.
+    /// Number of words from which a block transfer with set-up time is faster than single accesses.
     BreakEven {
-        /// Setting up, once, us.
+        /// Set-up time, us.
         set_up_us: f64,
-        /// One word by single accesses, us.
+        /// Time per word, single accesses, us.
         single_us: f64,
-        /// One word by the transfer, us.
+        /// Time per word, transfer, us.
         transfer_us: f64,
-        /// The paper's words in each of these: 2 where it counts halves.
+        /// The paper's words per word here: 2 if it counts half words.
         words_each: f64,
     },
-    /// Rate of words that take so long each.
+    /// Rate from the time per word.
     WordRate {
-        /// A word, bytes.
+        /// Word size, bytes.
         word_bytes: f64,
-        /// Time of a word, us.
+        /// Time per word, us.
         word_us: f64,
     },
-    /// Mean of some numbers over the mean of others, of the same unit.
+    /// Ratio of two means in the same unit.
     Ratio {
-        /// Those above the line.
+        /// Numerator.
         over: Vec<f64>,
-        /// Those below it.
+        /// Denominator.
         under: Vec<f64>,
     },
-    /// Highest rate of a parallel bus: its width each clock.
+    /// Peak rate of a parallel bus: its width per clock.
     BusPeak {
         /// Width, bits.
         bits: f64,
-        /// Clock, MHz: 33 and 66 are 33.33 and 66.67.
+        /// Clock, MHz. 33 and 66 mean 33.33 and 66.67.
         mhz: f64,
     },
-    /// Share of that rate which some rate is.
+    /// Share of the peak rate of a parallel bus.
     BusShare {
-        /// The rate, MiB/s.
+        /// Rate, MiB/s.
         rate_mib_per_s: f64,
         /// Width, bits.
         bits: f64,
         /// Clock, MHz.
         mhz: f64,
     },
-    /// Rate of lanes of PCI Express in one direction, 8b/10b, before packets.
+    /// Rate of PCI Express lanes in one direction with 8b/10b coding, without packet overhead.
     PcieRate {
         /// Lanes.
         lanes: f64,
-        /// Transfers of each lane, GT/s.
+        /// Transfer rate per lane, GT/s.
         lane_gt_per_s: f64,
     },
-    /// Lanes of PCI Express, 8b/10b, that take the payload of Ethernet: the next width that is made.
+    /// PCI Express lanes (8b/10b) for the payload of Ethernet, rounded up to an existing width.
     PcieLanes {
         /// Ethernet, Gbit/s.
         ethernet_gbit_per_s: f64,
-        /// Its largest packet, bytes.
+        /// MTU, bytes.
         mtu_bytes: f64,
-        /// Transfers of each lane, GT/s.
+        /// Transfer rate per lane, GT/s.
         lane_gt_per_s: f64,
     },
-    /// Rate of Ethernet's line.
+    /// Line rate of Ethernet.
     EthernetLine {
         /// Ethernet, Gbit/s.
         ethernet_gbit_per_s: f64,
     },
-    /// Payload of TCP over Ethernet, with timestamps: (MTU - 52) / (MTU + 38) of the line.
+    /// Payload rate of TCP over Ethernet with timestamps: (MTU - 52) / (MTU + 38) of the line rate.
     EthernetPayload {
         /// Ethernet, Gbit/s.
         ethernet_gbit_per_s: f64,
-        /// Its largest packet, bytes.
+        /// MTU, bytes.
         mtu_bytes: f64,
     },
-    /// Payload of a Fibre Channel loop: frames have 60 bytes beside it.
+    /// Payload rate of a Fibre Channel loop: frames have 60 bytes of overhead.
     FramePayload {
-        /// The loop's rate after decoding, MB/s.
+        /// Decoded rate of the loop, MB/s.
         loop_mb_per_s: f64,
         /// Payload of a frame, bytes.
         frame_bytes: f64,
     },
-    /// Share of that payload which a stream takes.
+    /// Share of that payload rate used by a stream.
     FrameShare {
-        /// The stream, Mbit/s.
+        /// Rate of the stream, Mbit/s.
         stream_mbit_per_s: f64,
-        /// The loop's rate after decoding, MB/s.
+        /// Decoded rate of the loop, MB/s.
         loop_mb_per_s: f64,
         /// Payload of a frame, bytes.
         frame_bytes: f64,
     },
-    /// Time of one turn of a Fibre Channel loop: each node holds some words of 40 bits on the line.
+    /// Round-trip time of a Fibre Channel loop, where each node holds some 40-bit words.
     LoopTurn {
         /// Nodes.
         nodes: f64,
-        /// Words that each holds.
+        /// Words held by each node.
         words_each: f64,
-        /// The line's rate, Gbit/s.
+        /// Line rate, Gbit/s.
         line_gbit_per_s: f64,
     },
-    /// Machines that reach a rate together.
+    /// Number of machines for a rate.
     Machines {
-        /// The rate, MB/s.
+        /// Required rate, MB/s.
         target_mb_per_s: f64,
-        /// What one machine does, MB/s.
+        /// Rate of one machine, MB/s.
         each_mb_per_s: f64,
     },
-    /// Room of mirrored disks as a share of that with one disk's parity.
+    /// Capacity of mirrored disks relative to single parity.
     MirrorRoom {
         /// Disks.
         disks: f64,
     },
-    /// Rate when each byte goes through one stage and only then through the other.
+    /// Rate of two stages in sequence.
     OneAfterAnother {
         /// Rate of one stage, MB/s.
         first_mb_per_s: f64,
         /// Rate of the other, MB/s.
         second_mb_per_s: f64,
     },
-    /// Rate of the second stage that makes the whole so slow, when one follows the other.
+    /// Rate of the second of two stages in sequence, from the total rate.
     SecondStage {
         /// Rate of the first stage, MB/s.
         first_mb_per_s: f64,
-        /// Rate of both together, MB/s.
+        /// Total rate, MB/s.
         both_mb_per_s: f64,
     },
-    /// Rate of requests each of which begins with a movement of the heads.
+    /// Rate of random requests on a disk.
     RandomRate {
-        /// The movement, ms.
+        /// Access time, ms.
         access_ms: f64,
-        /// A request, KiB.
+        /// Request size, KiB.
         request_kib: f64,
-        /// Rate while it is transferred, MB/s.
+        /// Transfer rate, MB/s.
         stream_mb_per_s: f64,
     },
-    /// Loss when a bus that costs some share already has to carry something else beside it.
+    /// Loss by a bus that also carries other traffic.
     LossBeside {
-        /// Rate without the bus in the way, MB/s.
+        /// Rate without the bus, MB/s.
         free_mb_per_s: f64,
-        /// What the bus alone costs, per cent.
+        /// Loss by the bus alone, per cent.
         loss_percent: f64,
-        /// What it carries beside it, MB/s.
+        /// Other traffic, MB/s.
         beside_mb_per_s: f64,
     },
-    /// Commands that a transfer takes, each of so many segments.
+    /// Commands for a transfer, from the segments per command.
     Commands {
-        /// The transfer, bytes.
+        /// Transfer size, bytes.
         transfer_bytes: f64,
-        /// Segments of a command.
+        /// Segments per command.
         segments: f64,
-        /// A segment, bytes.
+        /// Segment size, bytes.
         segment_bytes: f64,
     },
-    /// Cycles of a processor that is busy all the time, for each byte.
+    /// CPU cycles per byte of a fully loaded processor.
     CyclesPerByte {
-        /// The processor, MHz.
+        /// Clock of the processor, MHz.
         mhz: f64,
         /// The rate, MB/s.
         rate_mb_per_s: f64,
     },
-    /// So many groups of so many.
+    /// Total of equal groups.
     Total {
         /// Groups.
         groups: f64,
-        /// In each of them.
+        /// Items per group.
         each: f64,
     },
 }
 
-/// What a formula comes to.
+/// Result of a formula.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Worked {
-    /// The number.
+pub struct Evaluated {
+    /// Value.
     pub value: f64,
-    /// Its unit.
+    /// Unit.
     pub unit: PaperUnit,
-    /// The left side of the arithmetic, with the inputs: "2 ms / (2.42 us - 0.35 us)".
+    /// Computation with its inputs: "2 ms / (2.42 us - 0.35 us)".
     pub steps: String,
 }
 
-fn worked(value: f64, unit: PaperUnit, steps: String) -> Worked {
-    Worked { value, unit, steps }
+fn evaluated(value: f64, unit: PaperUnit, steps: String) -> Evaluated {
+    Evaluated { value, unit, steps }
 }
 
 impl Formula {
-    /// Works it out.
+    /// Evaluates the formula.
     #[must_use]
-    pub fn work(&self) -> Worked {
+    pub fn evaluate(&self) -> Evaluated {
         match *self {
             Self::BreakEven { set_up_us, single_us, transfer_us, words_each } => {
                 machine::break_even(set_up_us, single_us, transfer_us, words_each)

@@ -1,7 +1,7 @@
-//! Units of published figures, with what they come to in those that keepup measures in.
+//! Units of published figures and their conversion to base units.
 use serde::{Deserialize, Serialize};
 
-/// A unit. MB is 10^6 bytes and MiB is 2^20, whatever the paper prints.
+/// Unit. MB is 10^6 bytes and MiB is 2^20, whatever the paper prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PaperUnit {
     /// 10^6 bytes per second.
@@ -34,25 +34,25 @@ pub enum PaperUnit {
     /// Per cent.
     #[serde(rename = "%")]
     Percent,
-    /// One quantity over another.
+    /// Ratio.
     #[serde(rename = "times")]
     Times,
-    /// Words that are transferred.
+    /// Transferred words.
     #[serde(rename = "words")]
     Words,
     /// Lanes of PCI Express.
     #[serde(rename = "lanes")]
     Lanes,
-    /// Cycles of a processor for each byte.
+    /// CPU cycles per byte.
     #[serde(rename = "cycles/B")]
     CyclesPerByte,
-    /// A number of things, which the quantity names.
+    /// Count of what the quantity names.
     #[serde(rename = "items")]
     Items,
 }
 
 impl PaperUnit {
-    /// As it is written behind a figure.
+    /// Unit text.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl PaperUnit {
         }
     }
 
-    /// What can be compared: rates are in B/s, sizes in B, times in s; everything else only with itself.
+    /// Base unit: B/s for rates, B for sizes, s for times; otherwise the unit itself.
     #[must_use]
     pub fn base(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl PaperUnit {
         }
     }
 
-    /// `value` of this unit in its [`base`](Self::base).
+    /// Converts `value` to the [`base`](Self::base) unit.
     #[must_use]
     pub fn in_base(self, value: f64) -> f64 {
         value
@@ -105,7 +105,7 @@ impl PaperUnit {
             }
     }
 
-    /// `value` of this unit in `other`; `None` where the two cannot be compared.
+    /// Converts `value` to `other`, `None` if incompatible.
     #[must_use]
     pub fn convert(self, value: f64, other: Self) -> Option<f64> {
         if self == other {

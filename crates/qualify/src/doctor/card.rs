@@ -50,8 +50,8 @@ pub(super) fn speed(case: &Case<'_>) -> Vec<DoctorFinding> {
             let mbit = *read(&port.interface.basics.speed_mbit, &subject)?;
             let mtu = *read(&port.interface.basics.mtu, &subject)? as f64;
             let payload = case.needs.payload_of_packet(mtu);
-            let around = case.needs.headers() + FRAME_BYTES;
-            let wanted = case.rate_of_port() * (payload + around) / payload;
+            let overhead = case.needs.headers() + FRAME_BYTES;
+            let wanted = case.rate_of_port() * (payload + overhead) / payload;
             let carried = mbit as f64 * 1e6 / 8.0;
             let value = format!("{mbit} Mbit/s");
             if carried >= wanted {
@@ -60,8 +60,8 @@ pub(super) fn speed(case: &Case<'_>) -> Vec<DoctorFinding> {
             }
             let needed = format!("{:.0} Mbit/s or more", wanted * 8.0 / 1e6);
             Ok(subject.harmful(value, needed).because(format!(
-                "{} of payload and what goes around it do not fit; another card, or several links with \
-                 --interface for each",
+                "the link is too slow for {} of payload with headers; use a faster card or several links \
+                 (--interface once for each)",
                 rate(case.rate_of_port())
             )))
         };
@@ -82,7 +82,7 @@ pub(super) fn narrow(name: &str, link: &Link, wanted: f64) -> Option<DoctorFindi
     // 8b/10b encoding up to generation 2, 128b/130b from generation 3.
     let coding = if speed < 8.0 { 0.8 } else { 128.0 / 130.0 };
     let carried = speed * 1e9 / 8.0 * coding * lanes as f64 * SLOT_SHARE;
-    let subject = Subject::new(format!("{name}: PCI Express link"), "lspci(8): LnkSta beside LnkCap");
+    let subject = Subject::new(format!("{name}: PCI Express link"), "lspci(8): LnkSta and LnkCap");
     let describe = |speed: f64, lanes: u64| format!("{lanes} lanes of {speed} GT/s");
     let value = describe(speed, lanes);
     let wants = describe(speed_max, lanes_max);
@@ -93,7 +93,7 @@ pub(super) fn narrow(name: &str, link: &Link, wanted: f64) -> Option<DoctorFindi
             rate(wanted)
         )));
     }
-    let carries = format!("it carries about {}", rate(carried));
+    let carries = format!("carries about {}", rate(carried));
     // Idle links may be slowed down to save power, so only the width indicates a wrong slot.
     Some(match lanes < lanes_max && carried < 2.0 * wanted {
         true => subject.look(value, wants).because(format!(
@@ -113,11 +113,11 @@ pub(super) fn mtu(case: &Case<'_>) -> Vec<DoctorFinding> {
         let judged = |subject: Subject| {
             let found = *read(&port.interface.basics.mtu, &subject)?;
             // The sender's packets are limited by the path MTU.
-            let on_the_way = case.readings.route.as_ref().and_then(|route| {
+            let path_mtu = case.readings.route.as_ref().and_then(|route| {
                 let same = route.interface.value() == Some(name);
                 route.mtu.value().filter(|_| same)
             });
-            let mtu = on_the_way.map_or(found, |route| (*route).min(found));
+            let mtu = path_mtu.map_or(found, |route| (*route).min(found));
             let flows = f64::from(case.needs.connections);
             let packets = |mtu: u64| case.rate_of_port() / case.needs.payload_of_packet(mtu as f64) / flows;
             let (now, jumbo) = (packets(mtu), packets(JUMBO_MTU));
@@ -139,8 +139,8 @@ pub(super) fn mtu(case: &Case<'_>) -> Vec<DoctorFinding> {
             }
             Ok(severity(subject, found, JUMBO_MTU)
                 .because(format!(
-                    "{why}; with {JUMBO_MTU} it would be {jumbo:.0}. Every switch and the detector must have \
-                     it too"
+                    "{why}; an MTU of {JUMBO_MTU} reduces it to {jumbo:.0}. All switches and the detector \
+                     must support it"
                 ))
                 .command(format!("ip link set dev {name} mtu {JUMBO_MTU}")))
         };
@@ -169,7 +169,7 @@ pub(super) fn ring(case: &Case<'_>) -> Vec<DoctorFinding> {
             let flows = u64::from(case.needs.connections).min(queues);
             let seconds = f64::from(found) / (packets / flows as f64);
             let value = format!("{found} packets");
-            let lasts = format!("it holds {:.2} ms of packets", seconds * 1e3);
+            let lasts = format!("holds {:.2} ms of packets", seconds * 1e3);
             let is_short = case.needs.is_udp() && seconds < RING_S_MIN;
             if found >= most && is_short {
                 return Ok(subject
@@ -185,8 +185,8 @@ pub(super) fn ring(case: &Case<'_>) -> Vec<DoctorFinding> {
             let lost = if case.needs.is_udp() { "lost" } else { "retransmitted" };
             Ok(severity(subject, value, format!("{wanted} packets"))
                 .because(format!(
-                    "{lasts} at {:.0} packets a second; what finds it full is {lost}, and counted by the \
-                     card only",
+                    "{lasts} at {:.0} packets/s; packets that find it full are {lost}, and only the card \
+                     counts them",
                     packets / flows as f64
                 ))
                 .command(format!("ethtool -G {name} rx {wanted}")))
@@ -284,8 +284,8 @@ pub(super) fn flow_control(case: &Case<'_>) -> Vec<DoctorFinding> {
                 false => subject
                     .look(value, "rx on, tx on")
                     .because(
-                        "a card whose ring is full drops, where it could hold back the switch or detector; \
-                         leave it off where others on the same switch must not be held back too",
+                        "a card with a full ring drops packets instead of pausing the switch or detector; \
+                         leave it off if other traffic on the switch must not be paused",
                     )
                     .command(format!("ethtool -A {name} rx on tx on")),
             })
@@ -327,14 +327,14 @@ pub(super) fn interrupt_node(case: &Case<'_>) -> Vec<DoctorFinding> {
                 .map(|(interrupt, _)| interrupt.number)
                 .collect();
             if away.is_empty() {
-                return Ok(subject.fine(format!("within {local}"), "the cores of the card's own node"));
+                return Ok(subject.fine(format!("within {local}"), "cores of the card's node"));
             }
             let severity =
                 if case.needs.is_udp() && case.is_fast() { Subject::harmful } else { Subject::look };
             Ok(severity(subject, format!("{} outside of {local}", away.len()), format!("within {local}"))
                 .because(
-                    "every packet that they bring goes from one node's memory to the other; irqbalance moves \
-                     them again, so stop it first",
+                    "every packet crosses NUMA nodes; stop irqbalance first, because it would move the \
+                     interrupts again",
                 )
                 .command(affinity(&away, &local.to_string())))
         };
@@ -370,8 +370,8 @@ pub(super) fn interrupt_spread(case: &Case<'_>) -> Vec<DoctorFinding> {
         }
         Some(
             subject
-                .look(format!("core {} alone", first.1), "one core for each queue")
-                .because(format!("the interrupts of {} queues all go to one core", interrupts.len()))
+                .look(format!("only core {}", first.1), "one core per queue")
+                .because(format!("one core serves the interrupts of {} queues", interrupts.len()))
                 .command(commands.join("; ")),
         )
     };
@@ -403,8 +403,8 @@ pub(super) fn disk_node(case: &Case<'_>) -> Vec<DoctorFinding> {
                     let distance = distance.map(|d| format!(" (distance {d}, own 10)")).unwrap_or_default();
                     let cores = nodes.get(node).and_then(|own| own.cores.value());
                     let finding = subject.look(value, "one node").because(format!(
-                        "data crosses between nodes on its way{distance}; another slot helps, or else \
-                         let the recorder run beside the card"
+                        "data crosses NUMA nodes{distance}; use another slot, or run the recorder on the \
+                         node of the card"
                     ));
                     match cores {
                         Some(cores) => finding.command(format!("keepup record --cpus {cores} …")),

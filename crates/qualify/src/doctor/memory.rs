@@ -72,8 +72,8 @@ pub(super) fn huge_pages(case: &Case<'_>) -> Vec<DoctorFinding> {
             return Ok(subject.fine(value, "the recorder's memory uses huge pages"));
         }
         let finding = subject.look(value, "transparent madvise, or enough reserved").because(
-            "the recorder's memory lies in pages of 4 KiB, of which each is looked up for every write; with \
-             large ones direct writes cost a fraction of the CPU",
+            "the recorder's memory uses 4 KiB pages, and the kernel looks up each page for every write; huge \
+             pages reduce the CPU cost of direct writes to a fraction",
         );
         Ok(match page {
             0 => finding.command("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
@@ -106,8 +106,8 @@ pub(super) fn locked(case: &Case<'_>) -> Vec<DoctorFinding> {
             Limit::At(bytes) => Ok(subject
                 .look(size(bytes), format!("{} or more", size(pool)))
                 .because(
-                    "the recorder's memory cannot be registered with its ring, and every write looks up its \
-                     pages again; for a service it is LimitMEMLOCK=infinity in its unit",
+                    "the recorder cannot register its memory with io_uring, so the kernel looks up its pages \
+                     for every write; for a systemd service set LimitMEMLOCK=infinity",
                 )
                 .command(format!("ulimit -l {}", pool.div_ceil(1024)))),
         }
@@ -127,8 +127,8 @@ pub(super) fn descriptors(case: &Case<'_>) -> Vec<DoctorFinding> {
             Limit::At(found) => Ok(subject
                 .harmful(found, format!("{wanted} or more"))
                 .because(format!(
-                    "{} connections and the files of the recording do not fit; for a service it is \
-                     LimitNOFILE={wanted} in its unit",
+                    "the limit is too low for {} connections and the files of the recording; for a systemd \
+                     service set LimitNOFILE={wanted}",
                     case.needs.connections
                 ))
                 .command(format!("ulimit -Hn {wanted}"))),
@@ -183,8 +183,8 @@ pub(super) fn write_back(case: &Case<'_>) -> Vec<DoctorFinding> {
         Ok(subject
             .look(value, format!("at most {}", Bytes(WAVE_BYTES).binary()))
             .because(format!(
-                "the recorder writes past the page cache where it can, but what others leave \
-                 there is written from {threshold} on, and then in one wave that its writes wait behind"
+                "the recorder bypasses the page cache where possible, but dirty data of other programs is \
+                 written back from {threshold} on, in a burst that delays its writes"
             ))
             .command("sysctl -w vm.dirty_background_bytes=1073741824 vm.dirty_bytes=4294967296"))
     };
@@ -207,7 +207,7 @@ pub(super) fn swap(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![
         subject
             .look(swappiness, "10 or less")
-            .because(format!("{} are swapped out now; a swapped-out buffer stalls the stream", Bytes(*used)))
+            .because(format!("{} are swapped out; a swapped-out buffer stalls the stream", Bytes(*used)))
             .command("sysctl -w vm.swappiness=10"),
     ]
 }

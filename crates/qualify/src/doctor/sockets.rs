@@ -12,11 +12,11 @@ const ROUND_TRIP_S: f64 = 1e-3;
 const CORE_BUSY_S: f64 = 10e-3;
 /// Largest IP packet, bytes.
 const IP_PACKET_MAX: u64 = 65_535;
-/// Share of receive turns cut short above which it is reported (our choice).
+/// Share of receive polls cut short above which it is reported (our choice).
 const SQUEEZED_SHARE: f64 = 1e-3;
 
-/// Bytes that a socket must be asked to hold for a stall. The kernel doubles the requested size for its own
-/// metadata (socket(7)); small packets need more than that.
+/// Buffer size to request from a socket for a stall. The kernel doubles it for its metadata (socket(7)),
+/// which is not enough for small packets.
 fn stall_bytes(case: &Case<'_>, peak: f64) -> f64 {
     let mtu = case.ports().filter_map(|(_, port)| port.interface.basics.mtu.value()).min();
     let payload = case.needs.payload_of_packet(mtu.map_or(1500.0, |mtu| *mtu as f64));
@@ -40,14 +40,14 @@ pub(super) fn udp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
         let wanted = whole_mib(needed);
         let (stall, milliseconds) = (rate(peak), case.needs.stall.as_millis());
         if found as f64 >= needed {
-            return Ok(subject.fine(size(found), format!("a stall of {milliseconds} ms at {stall} fits")));
+            return Ok(subject.fine(size(found), format!("holds a stall of {milliseconds} ms at {stall}")));
         }
         let held = case.needs.stall.as_secs_f64() * 1e3 * found as f64 / needed;
         Ok(subject
             .harmful(size(found), format!("{} or more", size(wanted)))
             .because(format!(
-                "datagrams that find the socket's buffer full are thrown away. {stall} for each socket: \
-                 what may be asked for bridges {held:.1} ms, a stall may take {milliseconds} ms"
+                "datagrams that arrive at a full socket buffer are dropped; at {stall} per socket the \
+                 largest buffer allowed bridges {held:.1} ms, and a stall may take {milliseconds} ms"
             ))
             .command(format!("sysctl -w net.core.rmem_max={wanted}")))
     };
@@ -66,13 +66,13 @@ pub(super) fn udp_memory(case: &Case<'_>) -> Vec<DoctorFinding> {
         let wanted = (2 * whole_mib(stall_bytes(case, case.needs.peak))).div_ceil(page);
         let value = format!("{low} {pressure} {most}");
         if most >= wanted {
-            return Ok(subject.fine(value, "in pages: enough for a stall of all sockets"));
+            return Ok(subject.fine(value, "in pages; enough for a stall of all sockets"));
         }
         Ok(subject
-            .harmful(value, format!("most at {wanted} pages or more"))
+            .harmful(value, format!("maximum {wanted} pages or more"))
             .because(format!(
-                "all UDP sockets together may hold {most} pages of {page} bytes; a stall of {} ms at {} \
-                 takes {wanted}",
+                "all UDP sockets together may use {most} pages of {page} bytes; a stall of {} ms at {} \
+                 requires {wanted}",
                 case.needs.stall.as_millis(),
                 rate(case.needs.peak)
             ))
@@ -96,18 +96,18 @@ pub(super) fn tcp_buffer(case: &Case<'_>) -> Vec<DoctorFinding> {
     );
     let judged = |subject: Subject| {
         let [least, first, most] = *read(&case.settings().sockets.tcp_rmem, &subject)?;
-        let on_the_way = case.needs.peak_of_connection() * ROUND_TRIP_S;
+        let in_flight = case.needs.peak_of_connection() * ROUND_TRIP_S;
         // Half of the buffer is used for kernel metadata.
-        let wanted = whole_mib(2.0 * on_the_way);
+        let wanted = whole_mib(2.0 * in_flight);
         let value = format!("{least} {first} {most}");
-        if most as f64 >= 2.0 * on_the_way {
+        if most as f64 >= 2.0 * in_flight {
             return Ok(subject.fine(value, "the window covers a round trip of 1 ms"));
         }
-        let severity = if (most as f64) < on_the_way { Subject::harmful } else { Subject::look };
-        Ok(severity(subject, value, format!("most at {} or more", size(wanted)))
+        let severity = if (most as f64) < in_flight { Subject::harmful } else { Subject::look };
+        Ok(severity(subject, value, format!("maximum {} or more", size(wanted)))
             .because(format!(
-                "a connection of {} has {on_the_way:.0} bytes on their way in a round trip of 1 ms, and half \
-                 of the buffer is for bookkeeping; a smaller window holds the source back",
+                "a connection of {} has {in_flight:.0} bytes in flight during a round trip of 1 ms, and \
+                 half of the buffer is kernel overhead; a smaller window throttles the source",
                 rate(case.needs.peak_of_connection())
             ))
             .command(format!("sysctl -w net.ipv4.tcp_rmem='{least} {first} {wanted}'")))
@@ -132,13 +132,13 @@ pub(super) fn backlog(case: &Case<'_>) -> Vec<DoctorFinding> {
         let found = *read(&case.settings().sockets.netdev_max_backlog, &subject)?;
         let wanted = ((packets * CORE_BUSY_S / 1000.0).ceil() * 1000.0) as u64;
         if found >= wanted {
-            return Ok(subject.fine(found, format!("{packets:.0} packets/s fit for 10 ms")));
+            return Ok(subject.fine(found, format!("holds 10 ms of packets at {packets:.0} packets/s")));
         }
         Ok(subject
             .look(found, format!("{wanted} or more"))
             .because(format!(
-                "packets that are handed to a core by software wait in this queue and are dropped when it \
-                 is full: {packets:.0} packets a second, and a core may be busy for 10 ms"
+                "packets steered to another core by software wait in this queue and are dropped when it is \
+                 full; at {packets:.0} packets/s it must hold 10 ms"
             ))
             .command(format!("sysctl -w net.core.netdev_max_backlog={wanted}")))
     };
@@ -163,13 +163,13 @@ pub(super) fn budget(case: &Case<'_>) -> Vec<DoctorFinding> {
         if share < SQUEEZED_SHARE {
             return Ok(subject.fine(
                 format!("{found} packets, {time} µs"),
-                format!("{} turns were cut short since boot", done.squeezed),
+                format!("{} receive polls cut short since boot", done.squeezed),
             ));
         }
         Ok(subject
             .look(format!("{found} packets, {time} µs"), format!("{} packets, {} µs", 2 * found, 2 * time))
             .because(format!(
-                "{} receive turns were cut short since boot with packets left, one in {:.0} packets",
+                "{} receive polls ended with packets left since boot, one per {:.0} packets",
                 done.squeezed,
                 1.0 / share
             ))
@@ -197,13 +197,13 @@ pub(super) fn route(case: &Case<'_>) -> Vec<DoctorFinding> {
         let mtu = mtu.map(|mtu| (*mtu).min(IP_PACKET_MAX));
         match mtu {
             Some(mtu) if found < mtu => {
-                Ok(subject.look(found, format!("{mtu}, as {name} has")).because(format!(
-                    "the route, or a router that was asked before, takes less than the interface: larger \
-                     datagrams are cut to pieces or dropped. `ip route get {}` shows which",
+                Ok(subject.look(found, format!("{mtu}, the MTU of {name}")).because(format!(
+                    "the path MTU is smaller than that of the interface: larger datagrams are fragmented or \
+                     dropped; check with `ip route get {}`",
                     route.peer
                 )))
             }
-            _ => Ok(subject.fine(found, format!("as {name} has; the sender's limit was not probed"))),
+            _ => Ok(subject.fine(found, format!("the MTU of {name}; the path to the sender was not probed"))),
         }
     };
     let mut findings = vec![either(judged(subject))];
@@ -211,7 +211,7 @@ pub(super) fn route(case: &Case<'_>) -> Vec<DoctorFinding> {
     findings.extend(other.map(|name| {
         Subject::new(format!("interface on the route to {}", route.peer), "ip-route(8)")
             .look(name, "one of those named with --interface")
-            .because("replies to the sender leave through an interface that is not judged")
+            .because("replies to the sender use an interface that was not checked")
             .command(format!("ip route get {}", route.peer))
     }));
     findings

@@ -50,7 +50,7 @@ pub(super) fn space(case: &Case<'_>) -> Vec<DoctorFinding> {
         let judged = |subject: Subject| {
             let free = read(&volume.basics.free, &subject)?.bytes;
             if free >= share {
-                return Ok(subject.fine(Bytes(free), format!("a run needs {} of it", Bytes(share))));
+                return Ok(subject.fine(Bytes(free), format!("a run needs {}", Bytes(share))));
             }
             let seconds = free as f64 / rate_of_volume(case);
             Ok(subject
@@ -89,8 +89,8 @@ pub(super) fn file_system(case: &Case<'_>) -> Vec<DoctorFinding> {
         }
         if found == "btrfs" {
             return Some(subject("portworx/px-fuse #119").look(found, "xfs or ext4").because(
-                "direct writes block while they are handed in, so that few are under way, and each goes \
-                 to a new place",
+                "direct writes block during submission, so few are in flight, and each is allocated at a new \
+                 location",
             ));
         }
         Some(subject("mount(8)").fine(found, "on a disk of this machine"))
@@ -144,23 +144,21 @@ fn judge_option(
             .command(format!("umount {point} && mount -o data=ordered {point}")),
         "nobarrier" | "barrier=0" => subject(EXT4)
             .harmful(option, "barrier")
-            .because(
-                "flushes do not empty the disk's cache: data reported as durable is lost at a power failure",
-            )
+            .because("flushes do not write out the disk's cache: durable data is lost at a power failure")
             .command(remount("barrier=1")),
         "strictatime" => subject("mount(8)")
             .look(option, "relatime")
             .because("every read, including a drain's, writes an access time")
             .command(remount("relatime")),
-        "discard" if rate_of_volume(case) >= SLOW => {
-            subject("fstrim(8); mount options of ext4(5) and xfs(5)")
-                .look(option, "nodiscard, and periodic fstrim")
-                .because(
-                    "segments that are removed while others are written (--keep) are reported to the disk at \
-             once, and some disks stall meanwhile",
-                )
-                .command(format!("{} && systemctl enable --now fstrim.timer", remount("nodiscard")))
-        }
+        "discard" if rate_of_volume(case) >= SLOW => subject(
+            "fstrim(8); mount options of ext4(5) and xfs(5)",
+        )
+        .look(option, "nodiscard, and periodic fstrim")
+        .because(
+            "segments removed during recording (--keep) are discarded immediately, and some disks stall \
+                     meanwhile",
+        )
+        .command(format!("{} && systemctl enable --now fstrim.timer", remount("nodiscard"))),
         _ => return None,
     })
 }
@@ -187,7 +185,9 @@ pub(super) fn scheduler(case: &Case<'_>) -> Vec<DoctorFinding> {
             }
             Ok(subject
                 .look(found, wanted)
-                .because("it reorders requests that are already large and sequential, at a CPU cost")
+                .because(
+                    "the scheduler spends CPU on reordering requests that are already large and sequential",
+                )
                 .command(format!("echo {wanted} > /sys/block/{name}/queue/scheduler")))
         };
         either(judged(subject))
@@ -256,11 +256,11 @@ pub(super) fn disk_cache_and_slot(case: &Case<'_>) -> Vec<DoctorFinding> {
                 "write through" if rate_of_volume(case) >= SLOW / 4.0 => subject
                     .look(found, "write back")
                     .because(
-                        "without its cache a SATA disk writes piece by piece; flushes keep what is durable \
-                         safe with it too",
+                        "a SATA disk without write cache completes one request at a time; flushes keep \
+                         durable data safe with the cache on",
                     )
                     .command(format!("hdparm -W1 /dev/{name}")),
-                _ => subject.fine(found, "flushes empty it if present"),
+                _ => subject.fine(found, "flushes write it out"),
             }
         }));
         // SATA disks share the slot of their controller, so one disk's rate does not apply.
@@ -282,7 +282,7 @@ pub(super) fn raid(case: &Case<'_>) -> Vec<DoctorFinding> {
                 "idle" | "frozen" => subject.fine(action, "no background activity"),
                 _ => subject
                     .look(action, "idle")
-                    .because("its background activity competes with the recording for all its disks")
+                    .because("the background operation competes with the recording for all its disks")
                     .command(match action.as_str() {
                         "check" | "repair" => format!("echo idle > /sys/block/{name}/md/sync_action"),
                         _ => format!("mdadm --wait /dev/{name}"),
@@ -298,7 +298,7 @@ pub(super) fn raid(case: &Case<'_>) -> Vec<DoctorFinding> {
                 false => subject.fine(pages, "enough for whole stripes"),
                 true => subject
                     .look(pages, STRIPE_PAGES)
-                    .because("partially filled stripes that are evicted must be read again for their parity")
+                    .because("evicted partial stripes must be read again to compute their parity")
                     .command(format!("echo {STRIPE_PAGES} > /sys/block/{name}/md/stripe_cache_size")),
             });
         }

@@ -1,11 +1,11 @@
-//! What recording costs: CPU, cores, threads, space and wear.
+//! Cost of recording: CPU, cores, threads, space and wear.
 
 use keepup_results::{CpuCost, ResultSummary, ThreadCpu};
 
 use crate::format::{NOT_MEASURED, bytes, digits, height, or_not_measured, percent, seconds};
 use crate::page::{Block, Fact, Item};
 
-/// Cores that are named one by one; more are drawn as bars only.
+/// Most cores printed with a number. Of more, only bars are drawn.
 const CORES_NAMED_MAX: usize = 8;
 const THREADS_NAMED_MAX: usize = 3;
 
@@ -16,13 +16,13 @@ pub(crate) fn block(summary: &ResultSummary) -> Block {
     let facts = vec![
         Fact::new("CPU per GB", cpu_per_gb(cpu)),
         Fact::new("cores busy", cores(&cpu.per_core_percent)),
-        Fact::new("of all cores", shares(cpu)),
+        Fact::new("share of all cores", shares(cpu)),
         Fact::new("threads", threads(&cpu.recorder_threads)),
         Fact::new("written with", format!("{}, buffers: {}", engine.io, engine.buffers)),
         Fact::new(
             "space",
             format!(
-                "this test wrote {}; at the required rate the volumes are full after: {}",
+                "this test wrote {}; time until the volumes are full at the required rate: {}",
                 bytes(storage.bytes_written),
                 or_not_measured(storage.hours_of_storage_left_at_required, |hours| seconds(hours * 3600.0)),
             ),
@@ -30,11 +30,11 @@ pub(crate) fn block(summary: &ResultSummary) -> Block {
         Fact::new(
             "wear",
             or_not_measured(storage.bytes_per_year, |b| {
-                format!("{} written in a year of recording at the required rate without a break", bytes(b))
+                format!("{} per year of continuous recording at the required rate", bytes(b))
             }),
         ),
     ];
-    Block::new("What it costs", vec![Item::Facts(facts)])
+    Block::new("Cost", vec![Item::Facts(facts)])
 }
 
 fn cpu_per_gb(cpu: &CpuCost) -> String {
@@ -43,7 +43,7 @@ fn cpu_per_gb(cpu: &CpuCost) -> String {
         .drain_seconds_per_gb
         .map_or(String::new(), |_| format!("drain {}; ", of(cpu.drain_seconds_per_gb)));
     format!(
-        "recorder {}; {drain}source {} (a real detector brings its own)",
+        "recorder {}; {drain}source {} (not needed with a real detector)",
         of(cpu.seconds_per_gb),
         of(cpu.source_seconds_per_gb)
     )
@@ -64,7 +64,7 @@ fn cores(per_core_percent: &[f64]) -> String {
 
 fn shares(cpu: &CpuCost) -> String {
     format!(
-        "soft interrupts {}, taken by a hypervisor {}",
+        "softirq {}, steal {}",
         or_not_measured(cpu.softirq_percent, percent),
         or_not_measured(cpu.steal_percent, percent)
     )

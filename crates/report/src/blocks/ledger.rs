@@ -1,11 +1,11 @@
-//! Where events went: one row per stage, and the losses by cause.
+//! Event ledger: one row per stage, and the losses by cause.
 
 use keepup_results::{Count, LedgerSummary};
 
 use crate::format::{NOT_MEASURED, bytes, count, number};
 use crate::page::{Block, Cell, Item, Table, Tone, left, right};
 
-const TITLE: &str = "Where events went";
+const TITLE: &str = "Event ledger";
 
 pub(crate) fn block(ledger: &LedgerSummary) -> Block {
     let due = Count {
@@ -13,11 +13,11 @@ pub(crate) fn block(ledger: &LedgerSummary) -> Block {
         bytes: ledger.sent.bytes.saturating_add(ledger.lost_at_source.bytes),
     };
     if due.events == 0 {
-        let nothing = "No event was sent, so there is nothing to account for.".to_owned();
+        let nothing = "No event was sent.".to_owned();
         return Block::new(TITLE, vec![Item::Text(nothing)]);
     }
-    // What is reduced on the way is fewer bytes, or more events where both forms are kept.
-    let lies = ledger.stored.unwrap_or(due);
+    // Reduction changes the number of bytes, and of events if both forms are kept.
+    let stored = ledger.stored.unwrap_or(due);
     let mut rows = vec![
         row("due at the source", Some(due), due),
         row("sent by the source", Some(ledger.sent), due),
@@ -25,8 +25,8 @@ pub(crate) fn block(ledger: &LedgerSummary) -> Block {
         row("written (kernel confirmed)", Some(ledger.written), due),
         row("durable (flushed)", Some(ledger.durable), due),
     ];
-    rows.extend(ledger.stored.map(|stored| row("on the volumes, reduced", Some(stored), lies)));
-    rows.extend([row("read back and intact", ledger.verified, lies), drained(ledger.drained, lies)]);
+    rows.extend(ledger.stored.map(|reduced| row("on the volumes, reduced", Some(reduced), stored)));
+    rows.extend([row("read back and intact", ledger.verified, stored), drained(ledger.drained, stored)]);
     let columns = vec![left("stage"), right("events"), right("bytes"), right("missing")];
     let items = vec![Item::Table(Table { columns, rows }), Item::Text(losses(ledger))];
     Block::new(TITLE, items)
@@ -41,15 +41,15 @@ fn losses(ledger: &LedgerSummary) -> String {
         .iter()
         .map(|(cause, lost)| format!("{} {}", cause.replace('_', " "), count(*lost)))
         .collect();
-    format!("Lost in all: {}. By cause: {}.", count(ledger.lost), causes.join("; "))
+    format!("Lost in total: {}. By cause: {}.", count(ledger.lost), causes.join("; "))
 }
 
-/// A drain moves at its own pace: what it has not moved yet is on disk, not missing.
+/// Row of the drain. Events that it has not copyable yet are on disk, not missing.
 fn drained(drained: Option<Count>, due: Count) -> Vec<Cell> {
     let mut cells = row("drained", drained, due);
     let waiting = drained.map_or(0, |here| due.events.saturating_sub(here.events));
     if let (Some(missing), true) = (cells.last_mut(), waiting > 0) {
-        *missing = "at its own pace".into();
+        *missing = "not drained yet".into();
     }
     cells
 }

@@ -1,11 +1,11 @@
-//! Required against proven: rate, headroom, duration, loss, and how sure the figures are.
+//! Required and proven: rate, headroom, duration, loss and confidence.
 
 use keepup_results::{LoadUnit, ResultSummary, SessionLoad, Soak};
 
 use crate::format::{NOT_MEASURED, bytes, count, digits, or_not_measured, plural, rate, seconds};
 use crate::page::{Block, Cell, Item, Table, Tone, left};
 
-/// Length of all passes of a soak together.
+/// Total duration of all passes of a soak.
 pub(super) fn soak_seconds(soak: &Soak) -> f64 {
     soak.seconds * f64::from(soak.passes)
 }
@@ -19,26 +19,26 @@ pub(crate) fn block(summary: &ResultSummary) -> Block {
         loss_row(summary),
     ];
     rows.extend(summary.loads.iter().map(load_row));
-    // What can be long stands last, where it may wrap.
+    // The longest column is last, where it can wrap.
     let columns = vec![left(""), left("required"), left(""), left("proven")];
     Block::new("Required and proven", vec![Item::Table(Table { columns, rows })])
 }
 
-fn holds(yes: bool) -> Cell {
-    if yes { Cell::toned("holds", Tone::Good) } else { Cell::toned("does not hold", Tone::Bad) }
+fn met_cell(yes: bool) -> Cell {
+    if yes { Cell::toned("met", Tone::Good) } else { Cell::toned("not met", Tone::Bad) }
 }
 
 fn rate_row(summary: &ResultSummary) -> Vec<Cell> {
     let required = summary.required_bytes_per_second;
     let qualified = summary.qualified_bytes_per_second;
-    let mark = qualified.map_or_else(|| "".into(), |proven| holds(proven >= required));
+    let mark = qualified.map_or_else(|| "".into(), |proven| met_cell(proven >= required));
     vec!["rate".into(), rate(required).into(), mark, or_not_measured(qualified, rate).into()]
 }
 
 fn headroom_row(summary: &ResultSummary) -> Vec<Cell> {
     let wanted = summary.headroom_wanted;
-    let times = |value: f64| format!("{} times the rate", digits(value));
-    let mark = summary.headroom.map_or_else(|| "".into(), |proven| holds(proven >= wanted));
+    let times = |value: f64| format!("{}x the rate", digits(value));
+    let mark = summary.headroom.map_or_else(|| "".into(), |proven| met_cell(proven >= wanted));
     vec!["headroom".into(), times(wanted).into(), mark, or_not_measured(summary.headroom, times).into()]
 }
 
@@ -46,9 +46,9 @@ fn knee_row(summary: &ResultSummary) -> Vec<Cell> {
     let knee = or_not_measured(summary.knee_bytes_per_second, rate);
     let all_passed = summary.trials.iter().all(|trial| trial.passed);
     let bounds = summary.knee_interval.map(|interval| match interval.upper_bytes_per_second {
-        Some(upper) => format!(", {} failed", rate(upper)),
-        None if all_passed => ", and no rate failed".to_owned(),
-        None => ", the limit of this machine was not found".to_owned(),
+        Some(upper) => format!("; {} failed", rate(upper)),
+        None if all_passed => "; no rate failed".to_owned(),
+        None => "; the limit of this machine was not found".to_owned(),
     });
     let text = format!("{knee}{}", bounds.unwrap_or_default());
     vec!["highest rate in trials".into(), "".into(), "".into(), text.into()]
@@ -57,11 +57,11 @@ fn knee_row(summary: &ResultSummary) -> Vec<Cell> {
 fn run_row(summary: &ResultSummary) -> Vec<Cell> {
     let required = summary.required_run_seconds.map_or_else(|| "not stated".to_owned(), seconds);
     let Some(soak) = &summary.soak else {
-        return vec!["without a break".into(), required.into(), "".into(), NOT_MEASURED.into()];
+        return vec!["continuous run".into(), required.into(), "".into(), NOT_MEASURED.into()];
     };
     let memory = soak.memory_bytes.filter(|memory| *memory > 0).map(|memory| {
         let times = soak.bytes as f64 / memory as f64;
-        format!(" ({} times the memory)", digits(times))
+        format!(" ({}x the memory)", digits(times))
     });
     let proven = format!(
         "{} of {}, {}{}",
@@ -71,14 +71,14 @@ fn run_row(summary: &ResultSummary) -> Vec<Cell> {
         memory.unwrap_or_default()
     );
     let shorter = summary.required_run_seconds.is_some_and(|required| soak.seconds < required);
-    let mark = if shorter { Cell::toned("a sample", Tone::Doubtful) } else { "".into() };
-    vec!["without a break".into(), required.into(), mark, proven.into()]
+    let mark = if shorter { Cell::toned("sample only", Tone::Doubtful) } else { "".into() };
+    vec!["continuous run".into(), required.into(), mark, proven.into()]
 }
 
 fn loss_row(summary: &ResultSummary) -> Vec<Cell> {
     let lost = summary.ledger.lost;
     let (proven, mark) = if lost.events > 0 {
-        (count(lost), holds(false))
+        (count(lost), met_cell(false))
     } else if summary.ledger.sent.events == 0 {
         (NOT_MEASURED.to_owned(), "".into())
     } else {
@@ -86,15 +86,15 @@ fn loss_row(summary: &ResultSummary) -> Vec<Cell> {
             let limit = digits(soak.upper_bound_loss_per_second);
             format!(", below {limit} per second at 95 %")
         });
-        (format!("none{}", bound.unwrap_or_default()), holds(true))
+        (format!("none{}", bound.unwrap_or_default()), met_cell(true))
     };
     vec!["loss".into(), "none".into(), mark, proven.into()]
 }
 
-/// What ran beside it, during the run that is shown.
+/// Row of a background load during the run shown.
 fn load_row(load: &SessionLoad) -> Vec<Cell> {
     let load = &load.shown;
-    let told = |value: f64| match load.unit {
+    let amount = |value: f64| match load.unit {
         LoadUnit::BytesPerSecond => rate(value),
         LoadUnit::Cores => format!("{} cores", digits(value)),
     };
@@ -102,8 +102,8 @@ fn load_row(load: &SessionLoad) -> Vec<Cell> {
     let mark = match (load.achieved, load.fell_short) {
         (None, _) => "".into(),
         (Some(_), true) => Cell::toned("fell short", Tone::Doubtful),
-        (Some(_), false) => Cell::toned("holds", Tone::Good),
+        (Some(_), false) => Cell::toned("met", Tone::Good),
     };
-    let proven = format!("{}{cores}", or_not_measured(load.achieved, told));
-    vec![format!("beside it: {}", load.kind).into(), told(load.asked).into(), mark, proven.into()]
+    let proven = format!("{}{cores}", or_not_measured(load.achieved, amount));
+    vec![format!("background load: {}", load.kind).into(), amount(load.asked).into(), mark, proven.into()]
 }

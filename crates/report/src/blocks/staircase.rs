@@ -1,4 +1,4 @@
-//! The rate staircase: one row per trial, with a bar for its rate and the first condition that failed.
+//! Trials: one row each, with a bar for the rate and the first condition that failed.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,16 @@ use crate::format::{bar, plural, rate, seconds};
 use crate::page::{Block, Cell, Item, Table, Tone, left, right};
 
 const BAR_CHARACTERS: usize = 16;
-/// Passed trials that stay whatever else is left out: without them nobody could see where the knee lies.
+/// Passed trials that are always shown, because they bound the knee.
 const PASSED_KEPT: usize = 3;
 
 pub(super) fn block(trials: &[TrialResult], trials_max: usize) -> Block {
-    let title = "Trials, in the order they were run";
+    let title = "Trials, in order";
     if trials.is_empty() {
         return Block::new(title, vec![Item::Text("No trial was run.".to_owned())]);
     }
     let full = trials.iter().map(|trial| trial.asked_bytes_per_second).fold(0.0, f64::max);
-    let hidden = left_out(trials, trials_max);
+    let hidden = omitted(trials, trials_max);
     let rows =
         (0..).zip(trials).filter(|(index, _)| !hidden.contains(index)).map(|(_, trial)| row(trial, full));
     let columns =
@@ -27,7 +27,8 @@ pub(super) fn block(trials: &[TrialResult], trials_max: usize) -> Block {
         let failed = (0..).zip(trials).filter(|(index, t)| hidden.contains(index) && !t.passed).count();
         let passed = hidden.len() - failed;
         items.push(Item::Text(format!(
-            "Left out here: {passed} slower that passed, {failed} faster that failed; result.json has all."
+            "Not shown: {passed} slower trials that passed, {failed} faster ones that failed (see \
+             result.json)."
         )));
     }
     Block::new(title, items)
@@ -37,7 +38,7 @@ fn row(trial: &TrialResult, full: f64) -> Vec<Cell> {
     let (outcome, tone) = if trial.passed {
         ("ok".to_owned(), Tone::Good)
     } else {
-        let condition = trial.failed_condition.as_deref().unwrap_or("no condition named");
+        let condition = trial.failed_condition.as_deref().unwrap_or("no condition recorded");
         let lost = match trial.lost_events {
             0 => String::new(),
             lost => format!(" ({} lost)", plural(lost, "event")),
@@ -54,9 +55,9 @@ fn row(trial: &TrialResult, full: f64) -> Vec<Cell> {
     ]
 }
 
-/// Indices of the trials that tell least about the knee, when there are more than `trials_max`: the passed
-/// ones of the lowest rates first, then the failed ones of the highest.
-fn left_out(trials: &[TrialResult], trials_max: usize) -> BTreeSet<usize> {
+/// Indices of the trials to omit when there are more than `trials_max`: those farthest from the knee, passed
+/// ones at the lowest rates first, then failed ones at the highest.
+fn omitted(trials: &[TrialResult], trials_max: usize) -> BTreeSet<usize> {
     let by_rate = |a: &usize, b: &usize| {
         trials[*a].asked_bytes_per_second.total_cmp(&trials[*b].asked_bytes_per_second).then(a.cmp(b))
     };

@@ -1,20 +1,20 @@
-//! The end of the terminal's page: the verdict in three lines, what was asked, what held and what limits it.
+//! Verdict at the end of a terminal page: three lines for the requirement, the result and the bottleneck.
 //!
-//! Invariant: the brief page says what was not tested and why a verdict is not FIT; it omits figures only.
+//! Invariant: the brief page omits only figures, never what was not tested or why a verdict is not FIT.
 
 use keepup_results::{ResultSummary, Verdict};
 
 use super::{headline, proof};
 use crate::format::{digits, plural, rate, seconds, shorten};
-use crate::page::{Block, Closed, Fact, Headline, Item};
+use crate::page::{Block, Fact, Headline, Item, VerdictLast};
 
 /// Two stages and a rate fit on a line of 80 columns.
 const STAGE_CHARACTERS_MAX: usize = 25;
 
-/// Reasons, what was not tested, and the verdict.
-pub(crate) fn brief(summary: &ResultSummary) -> Closed {
+/// Short terminal page: reasons, what was not tested, verdict.
+pub(crate) fn brief(summary: &ResultSummary) -> VerdictLast {
     let mut blocks = Vec::new();
-    // Those of FIT repeat the lines of the verdict, but for a load that did less than was asked.
+    // The reasons of FIT repeat the verdict, except for a load that missed its rate.
     if summary.verdict != Verdict::Fit || summary.loads.iter().any(|load| load.shown.fell_short) {
         blocks.extend(reasons(summary));
     }
@@ -26,13 +26,13 @@ pub(crate) fn brief(summary: &ResultSummary) -> Closed {
     ]));
     let title = if summary.limits.is_empty() { "Result" } else { "Not tested" };
     blocks.push(Block::new(title, untested));
-    Closed { title: headline(summary).title, blocks, verdict: verdict(summary) }
+    VerdictLast { title: headline(summary).title, blocks, verdict: verdict(summary) }
 }
 
-/// All blocks of a page, and the verdict below them.
-pub(crate) fn full(summary: &ResultSummary, blocks: Vec<Block>) -> Closed {
+/// Full terminal page: all blocks, then the verdict.
+pub(crate) fn full(summary: &ResultSummary, blocks: Vec<Block>) -> VerdictLast {
     let blocks = reasons(summary).into_iter().chain(blocks).collect();
-    Closed { title: headline(summary).title, blocks, verdict: verdict(summary) }
+    VerdictLast { title: headline(summary).title, blocks, verdict: verdict(summary) }
 }
 
 fn reasons(summary: &ResultSummary) -> Option<Block> {
@@ -54,7 +54,7 @@ fn asked(summary: &ResultSummary) -> String {
     let specs: Vec<&str> = summary.loads.iter().map(|load| load.shown.spec.as_str()).collect();
     let loads = match specs.is_empty() {
         true => String::new(),
-        false => format!(", beside {}", shorten(&specs.join(" and "), STAGE_CHARACTERS_MAX)),
+        false => format!(", with {}", shorten(&specs.join(" and "), STAGE_CHARACTERS_MAX)),
     };
     format!(
         "{}{} without loss, with {}x headroom{loads}",
@@ -76,7 +76,7 @@ fn held(summary: &ResultSummary) -> String {
         }
         _ => summary.knee_bytes_per_second.map_or_else(
             || "no rate".to_owned(),
-            |knee| format!("no rate for a whole soak; {} in short trials", rate(knee)),
+            |knee| format!("no rate passed a whole soak; {} in short trials", rate(knee)),
         ),
     }
 }

@@ -1,8 +1,8 @@
-//! Axes, and the units that figures on them have.
+//! Axes and their units.
 
 use serde_json::{Value, json};
 
-/// What stands along one side of a chart.
+/// Axis of a chart.
 #[derive(Clone)]
 pub(crate) struct Axis {
     name: String,
@@ -21,7 +21,7 @@ enum Kind {
 }
 
 impl Axis {
-    /// Figures at equal distances, from 0 unless all are far from it.
+    /// Linear axis. Includes 0 unless all values are far from it.
     pub(crate) fn linear(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -33,33 +33,33 @@ impl Axis {
         }
     }
 
-    /// Figures by their ratios; none may be 0 or less.
+    /// Logarithmic axis. All values must be positive.
     pub(crate) fn log(name: impl Into<String>) -> Self {
         Self { kind: Kind::Log, ..Self::linear(name) }
     }
 
-    /// One place for each name.
+    /// Category axis.
     pub(crate) fn category(name: impl Into<String>, names: Vec<String>) -> Self {
         Self { kind: Kind::Category(names), ..Self::linear(name) }
     }
 
-    /// From and to where it goes.
+    /// Sets the range.
     pub(crate) fn range(self, min: f64, max: f64) -> Self {
         Self { min: Some(min), max: Some(max), ..self }
     }
 
-    /// From 0, also when all figures are far from it.
+    /// Starts the axis at 0.
     pub(crate) fn with_zero(self) -> Self {
         Self { min: Some(0.0), ..self }
     }
 
-    /// A figure at each of these distances.
+    /// Sets the interval of the labels.
     pub(crate) fn every(self, interval: f64) -> Self {
         Self { interval: Some(interval), ..self }
     }
 
-    /// The first at the top.
-    pub(crate) fn downwards(self) -> Self {
+    /// Puts the first category at the top.
+    pub(crate) fn reversed(self) -> Self {
         Self { is_inverse: true, ..self }
     }
 
@@ -67,7 +67,7 @@ impl Axis {
         !self.name.is_empty()
     }
 
-    /// The axis at the bottom.
+    /// Options as the x axis.
     pub(super) fn across(&self) -> Value {
         let mut axis = self.common();
         axis["nameLocation"] = json!("middle");
@@ -75,7 +75,7 @@ impl Axis {
         axis
     }
 
-    /// The axis at the left; its name stands above it, where there is room for it.
+    /// Options as the y axis, with its name above it.
     pub(super) fn up(&self) -> Value {
         let mut axis = self.common();
         axis["nameLocation"] = json!(if self.is_inverse { "start" } else { "end" });
@@ -96,12 +96,12 @@ impl Axis {
         }
         if let Some(min) = self.min {
             axis["min"] = json!(min);
-            // From where bars rise: on an axis of ratios there is no 0.
+            // Base of the bars: a logarithmic axis has no 0.
             axis["startValue"] = json!(min);
         }
         if let Some(max) = self.max {
             axis["max"] = json!(max);
-            // It is where the figures end, not a round one.
+            // The end of the data is not a round number.
             axis["axisLabel"] = json!({ "showMaxLabel": self.interval.is_some() });
         }
         if let Some(interval) = self.interval {
@@ -111,7 +111,7 @@ impl Axis {
     }
 }
 
-/// A unit, and what a figure in base units is divided by to be in it.
+/// Unit with the divisor that converts base units to it.
 #[derive(Clone, Copy)]
 pub(crate) struct Scale {
     pub(crate) divisor: f64,
@@ -119,7 +119,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// A figure in base units in this unit.
+    /// Converts a value from base units.
     pub(crate) fn of(self, value: f64) -> f64 {
         value / self.divisor
     }
@@ -139,7 +139,7 @@ const TIMES: [Scale; 6] = [
     Scale { divisor: 1e-6, unit: "us" },
     Scale { divisor: 1e-9, unit: "ns" },
 ];
-/// A unit is used from this many of it on: 3,000 MB/s reads better than 3 GB/s beside 80 MB/s.
+/// Smallest maximum for which a unit is used: 3,000 MB/s reads better than 3 GB/s next to 80 MB/s.
 const RATES_FROM: f64 = 10.0;
 const TIMES_FROM: f64 = 3.0;
 
@@ -148,17 +148,17 @@ fn fitting(scales: &[Scale], most: f64, from: f64) -> Scale {
     found.or(scales.last()).copied().unwrap_or(Scale { divisor: 1.0, unit: "" })
 }
 
-/// The unit of rates of which `most`, bytes per second, is the highest.
+/// Unit for rates up to `most` bytes per second.
 pub(crate) fn rate_scale(most: f64) -> Scale {
     fitting(&RATES, most, RATES_FROM)
 }
 
-/// The unit of times of which `most`, seconds, is the longest.
+/// Unit for times up to `most` seconds.
 pub(crate) fn time_scale(most: f64) -> Scale {
     fitting(&TIMES, most, TIMES_FROM)
 }
 
-/// The next figure of 1, 2, 5, 10 ... below or above a figure: where an axis of ratios ends well.
+/// Next number of 1, 2, 5, 10 ... above or below a value, as the end of a logarithmic axis.
 pub(crate) fn round_end(value: f64, is_upper: bool) -> f64 {
     let decade = 10f64.powf(value.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0];
@@ -169,7 +169,7 @@ pub(crate) fn round_end(value: f64, is_upper: bool) -> f64 {
     decade * found.copied().unwrap_or(1.0)
 }
 
-/// A figure in as few characters as tell it.
+/// Formats a value with three significant digits, without trailing zeros.
 pub(crate) fn short(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 99.95 || size == 0.0 => 0,
@@ -180,7 +180,7 @@ pub(crate) fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// A size of requests in powers of two, as people say it: "64 KiB".
+/// Formats a size in binary units: "64 KiB".
 pub(crate) fn size_name(bytes: u64) -> String {
     let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let fits = units.into_iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));

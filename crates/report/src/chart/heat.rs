@@ -1,4 +1,4 @@
-//! Maps: a field for each pair of two settings, the darker the higher its figure, which stands in it.
+//! HeatMap maps: one cell for each pair of settings, darker for higher values, with the value in it.
 
 use serde_json::{Value, json};
 
@@ -6,34 +6,34 @@ use super::axis::{Axis, short};
 use super::{Chart, figure};
 use crate::page::Table;
 
-/// From this share of the highest figure on, a field is so dark that its text must be light.
+/// Share of the range above which cells are dark and need light text.
 const DARK_FROM: f64 = 0.55;
-/// More fields than this leave no room for figures.
+/// Most cells that show their values.
 const FIGURES_MAX: usize = 220;
 
-/// What a map shows.
-pub(crate) struct Heat {
-    /// Name of the settings at the bottom, and they themselves.
+/// Content of a heat map.
+pub(crate) struct HeatMap {
+    /// Name and labels of the x axis.
     pub(crate) across: (String, Vec<String>),
-    /// The same at the left, the first at the bottom.
+    /// Name and labels of the y axis, the first at the bottom.
     pub(crate) up: (String, Vec<String>),
-    /// Place across, place up, figure.
-    pub(crate) fields: Vec<(usize, usize, f64)>,
-    /// Unit of the figures.
+    /// Column, row, value.
+    pub(crate) cells: Vec<(usize, usize, f64)>,
+    /// Unit of the values.
     pub(crate) unit: &'static str,
 }
 
-/// A map. Title, note and numbers are the caller's to add.
-pub(crate) fn heat(map: &Heat) -> Chart {
-    let most = map.fields.iter().map(|field| field.2).fold(0.0, f64::max);
-    let least = map.fields.iter().map(|field| field.2).fold(most, f64::min);
-    let labelled = map.fields.len() <= FIGURES_MAX;
-    let field = |(x, y, value): &(usize, usize, f64)| {
+/// HeatMap map. The caller adds title, note and table.
+pub(crate) fn heat_map(map: &HeatMap) -> Chart {
+    let most = map.cells.iter().map(|cell| cell.2).fold(0.0, f64::max);
+    let least = map.cells.iter().map(|cell| cell.2).fold(most, f64::min);
+    let labelled = map.cells.len() <= FIGURES_MAX;
+    let cell = |(x, y, value): &(usize, usize, f64)| {
         let share = if most > least { (value - least) / (most - least) } else { 0.0 };
         let colour = if share >= DARK_FROM { "--on-high" } else { "--text" };
         json!({ "value": [x, y, figure(*value)], "label": { "color": colour, "formatter": short(*value) } })
     };
-    let data: Vec<Value> = map.fields.iter().map(field).collect();
+    let data: Vec<Value> = map.cells.iter().map(cell).collect();
     let mut across = Axis::category(map.across.0.clone(), map.across.1.clone()).across();
     across["splitArea"] = json!({ "show": false });
     let height = (34 * map.up.1.len() as u32).clamp(100, 420);
@@ -60,10 +60,10 @@ pub(crate) fn heat(map: &Heat) -> Chart {
     Chart {
         title: String::new(),
         note: String::new(),
-        keys: Vec::new(),
+        legend: Vec::new(),
         option,
         table: Table::default(),
-        is_told: false,
+        is_in_table: false,
         height: height + 26 + 78,
     }
 }

@@ -1,27 +1,26 @@
-//! Several charts one below the other, over one and the same axis.
+//! Stacked charts with a common x axis.
 
 use serde_json::{Value, json};
 
 use super::axis::Axis;
 use super::series::Series;
 
-/// Pixels above a panel, for the name of its axis; below the last, for the figures and the name of the axis
-/// across; and for the control that chooses a part of it.
+/// Pixels above a panel, for the name of its y axis; below the last one, for the labels and the name of the x
+/// axis; and for the zoom control.
 const ABOVE: f64 = 26.0;
 const BELOW: f64 = 40.0;
 const BELOW_UNNAMED: f64 = 22.0;
 const CONTROL: f64 = 28.0;
 
-/// One of them.
+/// One chart of a stack.
 pub(crate) struct Panel<'a> {
     pub(crate) up: Axis,
     pub(crate) series: &'a [Series],
-    /// Pixels.
+    /// Height, pixels.
     pub(crate) height: f64,
 }
 
-/// The option of all panels, and how many pixels they take together. `is_zoomed` gives them a common control
-/// for a part of the axis.
+/// Options of all panels and their total height in pixels. `is_zoomed` adds a common zoom control.
 pub(crate) fn panels(across: &Axis, panels: &[Panel<'_>], is_zoomed: bool) -> (Value, u32) {
     let single = panels.len() == 1;
     let (mut grids, mut xs, mut ys, mut series) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -29,13 +28,12 @@ pub(crate) fn panels(across: &Axis, panels: &[Panel<'_>], is_zoomed: bool) -> (V
     for (number, panel) in panels.iter().enumerate() {
         top += ABOVE;
         let mut grid = json!({ "left": 52, "right": 14, "top": top, "height": panel.height });
-        // Only one alone may leave as much room at its left as its figures need: several stand exactly below
-        // each other.
+        // A single panel sizes its left margin to its labels; several panels must align.
         grid["outerBoundsMode"] = json!(if single { "same" } else { "none" });
         if single {
             grid["left"] = json!(4);
             grid["outerBoundsContain"] = json!("axisLabel");
-            // At the top and the bottom there is room for names and figures already.
+            // Top and bottom already have space for names and labels.
             grid["outerBounds"] = json!({ "left": 4, "right": 4, "top": 0, "bottom": 0 });
         }
         grids.push(grid);

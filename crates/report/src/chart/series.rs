@@ -1,60 +1,59 @@
-//! What is drawn between the axes: lines, bars, dots, and lines that mark a value.
+//! Series of a chart: lines, bars, dots and reference lines.
 
 use serde_json::{Value, json};
 
 use super::figure;
 
-/// One thing that is drawn, with all its points.
+/// Series of points.
 pub(crate) struct Series {
-    /// Its name; empty for what needs none in the legend.
+    /// Name in the legend, empty for none.
     pub(crate) name: String,
     pub(crate) colour: &'static str,
     pub(crate) mark: Mark,
-    /// As the library takes them: a figure, a pair, or an object with its own style.
+    /// Points as the chart library takes them: a number, a pair, or an object with its own style.
     pub(crate) points: Vec<Value>,
-    /// Values along or up that a line marks, with what it is called.
+    /// Reference lines with their labels.
     pub(crate) lines: Vec<Value>,
-    /// Stretches across, with what they are called.
+    /// Shaded intervals of the x axis with their labels.
     pub(crate) areas: Vec<Value>,
 }
 
 /// How a series is drawn.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Mark {
-    /// A line, with symbols where the points are few.
+    /// Line, with symbols if there are few points.
     Line(Dash, Option<Symbol>),
     /// Bars from the axis.
     Bars,
-    /// Thin lines from the axis, for a symbol to stand at their ends.
+    /// Thin lines from the axis to a symbol.
     Stems,
-    /// Symbols alone.
+    /// Symbols only.
     Dots(Symbol),
 }
 
-/// What a legend shows of a series.
+/// Sample of a series in the legend.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Shape {
     Line(Dash, Option<Symbol>),
     Dot(Symbol),
-    /// A bar; hollow when its outline alone is drawn.
+    /// Bar, or its outline if hollow.
     Box {
         is_hollow: bool,
     },
 }
 
-/// Which end of a line across a chart its name stands at: the top is the end, unless the axis at the left
-/// goes downwards.
+/// Position of the label of a vertical line. The end is at the top, unless the y axis is reversed.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Side {
+pub(crate) enum LabelPosition {
     Start,
     End,
-    /// At the end, and to the right of the line.
+    /// At the end, right of the line.
     EndRight,
-    /// At the end, and to its left.
+    /// At the end, left of the line.
     EndLeft,
 }
 
-/// How a line is broken.
+/// Dash pattern.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Dash {
     Solid,
@@ -62,7 +61,7 @@ pub(crate) enum Dash {
     Dotted,
 }
 
-/// What stands at a point.
+/// Symbol of a point.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Symbol {
     Circle,
@@ -74,11 +73,11 @@ pub(crate) enum Symbol {
 
 const SYMBOLS: [Symbol; 4] = [Symbol::Circle, Symbol::Square, Symbol::Triangle, Symbol::Diamond];
 const DASHES: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
-/// The library has no cross of its own; this is one, as a path.
+/// Cross as a path, because the library has none.
 const CROSS: &str = "path://M1,0L5,4L9,0L10,1L6,5L10,9L9,10L5,6L1,10L0,9L4,5L0,1Z";
 
 impl Dash {
-    /// The dash of the series with this number, so that no two of few look the same without colour.
+    /// Dash of the series with this number, to tell series apart without colour.
     pub(crate) fn of(number: usize) -> Self {
         DASHES[number % DASHES.len()]
     }
@@ -93,7 +92,7 @@ impl Dash {
 }
 
 impl Symbol {
-    /// The symbol of the series with this number.
+    /// Symbol of the series with this number.
     pub(crate) fn of(number: usize) -> Self {
         SYMBOLS[number % SYMBOLS.len()]
     }
@@ -114,7 +113,7 @@ impl Series {
         Self { name: name.into(), colour, mark, points, lines: Vec::new(), areas: Vec::new() }
     }
 
-    /// A line through points; `None` breaks it.
+    /// Line through points. `None` breaks it.
     pub(crate) fn line(
         name: impl Into<String>,
         number: usize,
@@ -125,35 +124,35 @@ impl Series {
         Self::new(name, super::colour(number), Mark::Line(Dash::of(number), symbol), points)
     }
 
-    /// With a line at this height.
-    pub(crate) fn with_level(mut self, at: f64, name: &str) -> Self {
+    /// Adds a labelled horizontal line.
+    pub(crate) fn with_horizontal_line(mut self, at: f64, name: &str) -> Self {
         self.lines.push(json!({ "yAxis": figure(at), "name": name }));
         self
     }
 
-    /// With a line at this place along.
-    pub(crate) fn with_place(mut self, at: f64, name: &str, side: Side) -> Self {
+    /// Adds a labelled vertical line.
+    pub(crate) fn with_vertical_line(mut self, at: f64, name: &str, side: LabelPosition) -> Self {
         let (position, align) = match side {
-            Side::Start => ("start", "center"),
-            Side::End => ("end", "center"),
-            Side::EndRight => ("end", "left"),
-            Side::EndLeft => ("end", "right"),
+            LabelPosition::Start => ("start", "center"),
+            LabelPosition::End => ("end", "center"),
+            LabelPosition::EndRight => ("end", "left"),
+            LabelPosition::EndLeft => ("end", "right"),
         };
         let label = json!({ "position": position, "align": align });
         self.lines.push(json!({ "xAxis": figure(at), "name": name, "label": label }));
         self
     }
 
-    /// With a line at this place along, of which the legend tells what it is.
-    pub(crate) fn with_marked_place(mut self, at: f64, dash: Dash) -> Self {
+    /// Adds a vertical line without a label, explained in the legend.
+    pub(crate) fn with_unlabelled_line(mut self, at: f64, dash: Dash) -> Self {
         self.lines.push(
             json!({ "xAxis": figure(at), "name": "", "lineStyle": { "type": dash.name(), "width": 2 } }),
         );
         self
     }
 
-    /// With a stretch that is set apart.
-    pub(crate) fn with_area(mut self, from: f64, to: f64, name: &str) -> Self {
+    /// Shades an interval of the x axis.
+    pub(crate) fn with_shaded_area(mut self, from: f64, to: f64, name: &str) -> Self {
         self.areas.push(json!([{ "xAxis": figure(from), "name": name }, { "xAxis": figure(to) }]));
         self
     }
@@ -166,7 +165,7 @@ impl Series {
         }
     }
 
-    /// The series in the panel with this number.
+    /// Options of the series in the panel with this number.
     pub(super) fn option(&self, panel: usize) -> Value {
         let mut option = json!({
             "name": self.name, "data": self.points, "xAxisIndex": panel, "yAxisIndex": panel,
@@ -221,7 +220,7 @@ fn line(option: &mut Value, colour: &str, dash: Dash) {
     option["lineStyle"] = json!({ "color": colour, "type": dash.name(), "width": 1.6 });
 }
 
-/// A point; without a value the line has a gap there.
+/// Point, or a gap in the line without a value.
 pub(crate) fn pair(x: f64, y: Option<f64>) -> Value {
     json!([figure(x), y.map_or(Value::Null, figure)])
 }

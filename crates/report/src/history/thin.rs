@@ -1,27 +1,27 @@
-//! A line of any number of points in bounded memory: neighbours are joined, their extremes kept.
+//! Downsampled line: merges neighbouring points and keeps their minimum and maximum.
 
-/// Stretches kept at most. Two points are drawn of each, so a line has at most 2000.
+/// Most buckets. Each is drawn as two points.
 const BUCKETS_MAX: usize = 1000;
 
-/// Points that follow each other, joined.
+/// Merged consecutive points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bucket {
-    /// When its lowest and highest value were, in seconds.
+    /// Time in seconds and value of the minimum.
     pub(crate) low: (f64, f64),
-    /// The highest, after the time it was at.
+    /// Time in seconds and value of the maximum.
     pub(crate) high: (f64, f64),
-    /// Sum of its values, and how many.
+    /// Sum and number of the values, for the mean.
     pub(crate) sum: f64,
     pub(crate) points: u64,
-    /// Whether the line is broken behind it.
+    /// Whether the line breaks after this bucket.
     pub(crate) is_cut: bool,
 }
 
-/// A line.
+/// Line with a bounded number of points.
 #[derive(Clone, Debug)]
 pub(crate) struct Thin {
     buckets: Vec<Bucket>,
-    /// Points that make one bucket; doubles whenever there are too many buckets.
+    /// Points per bucket. Doubles when there are too many buckets.
     width: u64,
 }
 
@@ -50,7 +50,7 @@ impl Bucket {
 }
 
 impl Thin {
-    /// A further point; one that is not a number is left out.
+    /// Adds a point. Ignores values that are not finite.
     pub(crate) fn push(&mut self, at: f64, value: f64) {
         if !value.is_finite() {
             return;
@@ -65,14 +65,14 @@ impl Thin {
         }
     }
 
-    /// Breaks the line behind its last point.
+    /// Breaks the line after its last point.
     pub(crate) fn cut(&mut self) {
         if let Some(last) = self.buckets.last_mut() {
             last.is_cut = true;
         }
     }
 
-    /// Joins every two neighbours. A break between them is not kept: it would be drawn narrower than a pixel.
+    /// Merges pairs of buckets. A break within a pair is dropped: it would be narrower than a pixel.
     fn halve(&mut self) {
         self.width *= 2;
         let joined = self.buckets.chunks(2).filter_map(|pair| {
@@ -93,12 +93,12 @@ impl Thin {
         &self.buckets
     }
 
-    /// The highest value; 0 without any.
+    /// Maximum, 0 if empty.
     pub(crate) fn most(&self) -> f64 {
         self.buckets.iter().map(|bucket| bucket.high.1).fold(0.0, f64::max)
     }
 
-    /// The line as points in order of time, each value divided; `None` where it is broken.
+    /// Points in order of time, divided by `divisor`; `None` where the line breaks.
     pub(crate) fn points(&self, divisor: f64) -> Vec<(f64, Option<f64>)> {
         let mut points = Vec::with_capacity(2 * self.buckets.len());
         for bucket in &self.buckets {

@@ -1,38 +1,38 @@
-//! A chart with its legend, its note and its numbers.
+//! Chart with its legend, note and table.
 
 use maud::{Markup, PreEscaped, html};
 
 use super::{Charts, table};
-use crate::chart::{Chart, Dash, Key, Shape, Symbol};
+use crate::chart::{Chart, Dash, LegendEntry, Shape, Symbol};
 
 pub(super) fn figure(chart: &Chart, charts: &mut Charts) -> Markup {
     let number = charts.add(&chart.option);
     html! {
         figure {
             figcaption { (chart.title) }
-            @if !chart.keys.is_empty() { ul.keys { @for key in &chart.keys { (legend(key)) } } }
+            @if !chart.legend.is_empty() { ul.keys { @for key in &chart.legend { (legend(key)) } } }
             div.plot role="img" aria-label=(chart.title) data-chart=(number)
                 style=(format!("height:{}px", chart.height)) {}
             @if !chart.note.is_empty() { p.note { (chart.note) } }
             @if !chart.table.rows.is_empty() {
-                details { summary { "the numbers" } (table(&chart.table)) }
+                details { summary { "table" } (table(&chart.table)) }
             }
         }
     }
 }
 
-fn legend(key: &Key) -> Markup {
+fn legend(key: &LegendEntry) -> Markup {
     let colour = format!("color:var({})", key.colour);
     html! {
         @if !key.group.is_empty() { li.group { (key.group) } }
         li { svg style=(colour) viewBox="0 0 26 12" width="26" height="12" aria-hidden="true" {
-        (PreEscaped(drawn(key.shape)))
+        (PreEscaped(sample(key.shape)))
         } (key.name) }
     }
 }
 
-/// The sample of a legend, in the current colour.
-fn drawn(shape: Shape) -> String {
+/// Sample line or symbol of a legend entry, in the current colour.
+fn sample(shape: Shape) -> String {
     let line = |dash: Dash| {
         let dashes = match dash {
             Dash::Solid => "",

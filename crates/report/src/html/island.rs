@@ -1,9 +1,8 @@
-//! Data within a page: JSON that no text in it can break out of.
+//! JSON in a script element.
 
 use serde_json::Value;
 
-/// The value as JSON for a script element: what could end the element, begin a comment or a line is written
-/// as its number, which is the same to a reader of JSON.
+/// JSON text for a script element. Characters that could end the element or start a comment are escaped.
 pub(super) fn text(value: &Value) -> String {
     let json = value.to_string();
     let mut safe = String::with_capacity(json.len());

@@ -1,12 +1,12 @@
-//! Records of any form, folded: one row for each value, under the path of its names.
+//! Collapsed records of any structure: one row for each value, named by its path.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
-/// Rows shown at most; a record has some hundred.
+/// Most rows shown. A typical record has some hundred.
 const ROWS_MAX: usize = 2000;
 
-/// A record that opens on request.
+/// Renders a collapsed record.
 pub(super) fn folded(title: &str, record: &Value) -> Markup {
     let mut rows = Vec::new();
     collect("", record, &mut rows);
@@ -44,7 +44,7 @@ fn collect(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
     }
 }
 
-/// A reading of the environment: its value, or why there is none.
+/// Value of an environment reading, or why it could not be read.
 fn reading(fields: &serde_json::Map<String, Value>) -> Option<Result<&Value, &str>> {
     if fields.len() != 1 {
         return None;
@@ -59,7 +59,7 @@ fn words(name: &str) -> String {
 
 fn plain(value: &Value) -> String {
     match value {
-        Value::Null => "not known".to_owned(),
+        Value::Null => "unknown".to_owned(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
         Value::String(text) => text.clone(),

@@ -21,7 +21,7 @@ fn a_record_becomes_a_row_for_each_value() {
         ("cpu / cores", "1, 2"),
         ("cpu / model", "X <5>"),
         ("cpu / smt", "yes"),
-        ("speed", "not known"),
+        ("speed", "unknown"),
         ("volumes / 1 / path", "/data"),
         ("volumes / 2 / device", "not readable: no such file"),
     ];

@@ -1,4 +1,4 @@
-//! The page of a campaign: its cells, what each measured, and how they compare with their baseline.
+//! Page of a campaign: cells, their figures, and their ratios to the baseline.
 
 use std::collections::BTreeSet;
 
@@ -6,37 +6,38 @@ use keepup_measure::stats::median;
 use keepup_results::{CampaignCell, CampaignSummary, Figure, Quantity, Stored};
 use serde_json::json;
 
-use super::common::{self, Found, charts, told};
-use super::forest::{self, Ratio, Shown};
+use super::common::{self, PageContent, charts, format_quantity};
+use super::forest::{self, Effect, Ratio};
 use crate::chart::{
-    Axis, Chart, Heat, Mark, Scale, Series, TEXT, colour, figure, heat, plot, rate_scale, short, time_scale,
+    Axis, Chart, HeatMap, Mark, Scale, Series, TEXT, colour, figure, heat_map, plot, rate_scale, short,
+    time_scale,
 };
 use crate::format::{NOT_MEASURED, plural, seconds, shorten};
 use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
 
-/// Cells that are drawn as bars; a campaign with more has its map, or its table alone.
+/// Most cells drawn as bars. More are drawn as a heat map or listed only.
 const BARS_MAX: usize = 60;
-/// Things that are drawn, each in a chart of its own.
+/// Most metrics drawn.
 const CHARTS_MAX: usize = 6;
-/// Things that have a column in the table of cells.
+/// Metrics with a column in the table of cells.
 const COLUMNS: usize = 3;
-/// Things that are looked through for them.
-const THINGS_MAX: usize = 200;
+/// Most metrics considered.
+const METRICS_MAX: usize = 200;
 const ROWS_MAX: usize = 600;
 const NAME_CHARACTERS_MAX: usize = 40;
 
-/// Something that several cells measured: what has the same name but for its figures, which an axis may have
-/// set, in the same place, or wherever each cell measured it when that is one place.
+/// Metric that several cells measured. Cells match if their names differ only in numbers, which an axis may
+/// vary, and their places are the same or each cell has a single place.
 #[derive(PartialEq)]
-struct Thing<'a> {
+struct Metric<'a> {
     place: Option<&'a str>,
     what: String,
     quantity: Quantity,
-    /// Whether `what` is a name without its figures.
+    /// Whether `what` is a name without its numbers.
     is_family: bool,
 }
 
-impl Thing<'_> {
+impl Metric<'_> {
     fn of<'f>(&self, cell: &'f CampaignCell) -> Option<&'f Figure> {
         cell.figures.iter().find(|figure| {
             figure.quantity == self.quantity
@@ -56,7 +57,7 @@ impl Thing<'_> {
     }
 }
 
-/// A name without its figures: "write 65536 B depth 4" and "write 4096 B depth 4" are "write # B depth #".
+/// Replaces the numbers in a name: "write 65536 B depth 4" becomes "write # B depth #".
 fn family(what: &str) -> String {
     let mut family = String::new();
     for c in what.chars() {
@@ -71,12 +72,12 @@ fn family(what: &str) -> String {
 
 pub(super) fn document(stored: &Stored, summary: &CampaignSummary) -> Document {
     let totals = &summary.totals;
-    let mut found = Found {
+    let mut content = PageContent {
         answer: Some((summary.name.clone(), Tone::Plain)),
         sentences: vec![
             summary.title.clone(),
             format!(
-                "{} of {} runs over {} in {}; {} failed, {} not needed, {} left.",
+                "{} of {} runs over {} in {}; {} failed, {} not needed, {} remaining.",
                 totals.runs,
                 totals.planned,
                 plural(u64::from(totals.cells), "cell"),
@@ -87,21 +88,21 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary) -> Document {
             ),
         ],
         cautions: cautions(summary),
-        instead: Some(axes(summary)),
-        ..Found::default()
+        at_a_glance: Some(axes(summary)),
+        ..PageContent::default()
     };
-    let things = things(summary);
-    let drawn = (0..CHARTS_MAX)
-        .zip(&things)
-        .filter_map(|(number, thing)| Some(Chart { is_told: number < COLUMNS, ..one(summary, thing)? }));
-    let measured = charts("What the cells measured", drawn.collect::<Vec<_>>());
-    found.blocks.extend(measured.map(|block| Block { is_beside: true, ..block }));
-    found.blocks.extend(charts("Beside the baseline", ratios(summary)));
-    found.blocks.push(cells(summary, &things));
-    common::document(stored, found)
+    let metrics = metrics(summary);
+    let drawn = (0..CHARTS_MAX).zip(&metrics).filter_map(|(number, metric)| {
+        Some(Chart { is_in_table: number < COLUMNS, ..metric_chart(summary, metric)? })
+    });
+    let measured = charts("Measured values", drawn.collect::<Vec<_>>());
+    content.blocks.extend(measured.map(|block| Block { is_side_by_side: true, ..block }));
+    content.blocks.extend(charts("Ratio to the baseline", ratios(summary)));
+    content.blocks.push(cells(summary, &metrics));
+    common::document(stored, content)
 }
 
-/// What varied, and how.
+/// Axes, baseline and order.
 fn axes(summary: &CampaignSummary) -> Block {
     let mut facts: Vec<Fact> = summary
         .axes
@@ -114,11 +115,11 @@ fn axes(summary: &CampaignSummary) -> Block {
         facts.push(Fact::new("baseline", baseline.join(", ")));
     }
     facts.push(Fact::new("order", summary.order.clone()));
-    facts.push(Fact::new("runs of each", summary.repetitions.to_string()));
-    Block::new("What varied", vec![Item::Facts(facts)])
+    facts.push(Fact::new("runs per cell", summary.repetitions.to_string()));
+    Block::new("Axes", vec![Item::Facts(facts)])
 }
 
-/// A cell by those of its labels that vary, in few characters.
+/// Short name of a cell: its labels on axes with several values.
 fn short_name(summary: &CampaignSummary, cell: &CampaignCell) -> String {
     let varying = summary.axes.iter().filter(|axis| axis.labels.len() > 1);
     let labels: Vec<String> =
@@ -128,7 +129,7 @@ fn short_name(summary: &CampaignSummary, cell: &CampaignCell) -> String {
 
 fn cautions(summary: &CampaignSummary) -> Vec<String> {
     let mut cautions: Vec<String> =
-        summary.totals.stopped.iter().map(|why| format!("Stopped by its own rule: {why}.")).collect();
+        summary.totals.stopped.iter().map(|why| format!("Stopped early: {why}.")).collect();
     let confounded: Vec<String> = summary
         .cells
         .iter()
@@ -137,60 +138,62 @@ fn cautions(summary: &CampaignSummary) -> Vec<String> {
         .map(|cell| format!("cell {}: {}", cell.number, confounded(cell)))
         .collect();
     if !confounded.is_empty() {
-        cautions.push(format!("No ratio of these tells what did it. {}.", confounded.join("; ")));
-    }
-    if summary.totals.skipped > 0 {
         cautions.push(format!(
-            "{} left out; the table says why.",
-            plural(u64::from(summary.totals.skipped), "cell")
+            "Ratios of these cells cannot be attributed to one setting: {}.",
+            confounded.join("; ")
         ));
     }
-    if summary.totals.failed > 0 {
+    if summary.totals.skipped > 0 {
         cautions
-            .push(format!("{} failed; the table says why.", plural(u64::from(summary.totals.failed), "run")));
+            .push(format!("{} skipped; see the table.", plural(u64::from(summary.totals.skipped), "cell")));
+    }
+    if summary.totals.failed > 0 {
+        cautions.push(format!("{} failed; see the table.", plural(u64::from(summary.totals.failed), "run")));
     }
     if summary.repetitions < 5 && !summary.baseline.is_empty() {
-        cautions.push("With fewer than five runs of each cell no difference is taken as shown.".to_owned());
+        cautions.push(
+            "With fewer than five runs per cell, differences are not tested for significance.".to_owned(),
+        );
     }
     cautions
 }
 
-/// What changed at once, and which cells change one of it alone.
+/// Settings that changed together, and the cells that change only one of them.
 fn confounded(cell: &CampaignCell) -> String {
     let numbers = |cells: &[u32]| cells.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     match (cell.changed.len(), cell.alone.is_empty()) {
-        (0 | 1, _) => format!("{} change at once", cell.settings.join(" and ")),
-        (_, true) => format!("{} change at once", cell.changed.join(" and ")),
+        (0 | 1, _) => format!("{} change together", cell.settings.join(" and ")),
+        (_, true) => format!("{} change together", cell.changed.join(" and ")),
         (_, false) => {
             let alone = numbers(&cell.alone);
-            format!("{} change at once; each alone: cells {alone}", cell.changed.join(" and "))
+            format!("{} change together; one at a time in cells {alone}", cell.changed.join(" and "))
         }
     }
 }
 
-/// What most cells have, rates before anything else, in the order of the first cell that has it.
-fn things(summary: &CampaignSummary) -> Vec<Thing<'_>> {
+/// Metrics of the cells, rates first, then those that most cells have.
+fn metrics(summary: &CampaignSummary) -> Vec<Metric<'_>> {
     let one_place =
         |cell: &CampaignCell| cell.figures.iter().all(|figure| figure.place == cell.figures[0].place);
     let is_one_place = summary.cells.iter().all(one_place);
-    // A cell with several of a family would show the first of them alone.
+    // A cell with several figures of a family would show only the first.
     let is_family = summary.cells.iter().all(|cell| {
         let mut seen = BTreeSet::new();
         cell.figures.iter().all(|f| seen.insert((family(&f.what), f.quantity, f.place.as_str())))
     });
-    let mut things: Vec<(Thing<'_>, usize)> = Vec::new();
+    let mut metrics: Vec<(Metric<'_>, usize)> = Vec::new();
     for figure in summary.cells.iter().flat_map(|cell| &cell.figures) {
         let place = Some(figure.place.as_str()).filter(|_| !is_one_place);
         let what = if is_family { family(&figure.what) } else { figure.what.clone() };
-        let thing = Thing { place, what, quantity: figure.quantity, is_family };
-        match things.iter().position(|known| known.0 == thing) {
-            Some(place) => things[place].1 += 1,
-            None if things.len() < THINGS_MAX => things.push((thing, 1)),
+        let metric = Metric { place, what, quantity: figure.quantity, is_family };
+        match metrics.iter().position(|known| known.0 == metric) {
+            Some(place) => metrics[place].1 += 1,
+            None if metrics.len() < METRICS_MAX => metrics.push((metric, 1)),
             None => {}
         }
     }
-    things.sort_by_key(|(thing, cells)| (thing.quantity, std::cmp::Reverse(*cells)));
-    things.into_iter().map(|(thing, _)| thing).collect()
+    metrics.sort_by_key(|(metric, cells)| (metric.quantity, std::cmp::Reverse(*cells)));
+    metrics.into_iter().map(|(metric, _)| metric).collect()
 }
 
 fn scale(quantity: Quantity, most: f64) -> Scale {
@@ -201,29 +204,29 @@ fn scale(quantity: Quantity, most: f64) -> Scale {
     }
 }
 
-/// A map where two axes vary, else a bar for each cell.
-fn one(summary: &CampaignSummary, thing: &Thing<'_>) -> Option<Chart> {
+/// Heat map if two axes vary, otherwise a bar for each cell.
+fn metric_chart(summary: &CampaignSummary, metric: &Metric<'_>) -> Option<Chart> {
     let values: Vec<(&CampaignCell, f64)> =
-        summary.cells.iter().filter_map(|cell| Some((cell, thing.value(cell)?))).collect();
-    let unit = scale(thing.quantity, values.iter().map(|value| value.1).fold(0.0, f64::max));
+        summary.cells.iter().filter_map(|cell| Some((cell, metric.value(cell)?))).collect();
+    let unit = scale(metric.quantity, values.iter().map(|value| value.1).fold(0.0, f64::max));
     let varying: Vec<_> = summary.axes.iter().filter(|axis| axis.labels.len() > 1).collect();
-    let title = format!("{}, {}", thing.name(), unit.unit);
+    let title = format!("{}, {}", metric.name(), unit.unit);
     let chart = match varying[..] {
         [up, across] if up.labels.len() > 2 || across.labels.len() > 2 => {
             let place = |labels: &[String], axis: &str, cell: &CampaignCell| {
                 labels.iter().position(|label| Some(label) == cell.coordinates.get(axis))
             };
-            let field = |(cell, value): &(&CampaignCell, f64)| {
+            let map_cell = |(cell, value): &(&CampaignCell, f64)| {
                 let x = place(&across.labels, &across.name, cell)?;
                 Some((x, place(&up.labels, &up.name, cell)?, unit.of(*value)))
             };
-            let map = Heat {
+            let map = HeatMap {
                 across: (across.name.clone(), across.labels.clone()),
                 up: (up.name.clone(), up.labels.clone()),
-                fields: values.iter().filter_map(field).collect(),
+                cells: values.iter().filter_map(map_cell).collect(),
                 unit: unit.unit,
             };
-            heat(&map)
+            heat_map(&map)
         }
         _ if values.len() <= BARS_MAX => bars(summary, &values, unit),
         _ => return None,
@@ -245,14 +248,14 @@ fn bars(summary: &CampaignSummary, values: &[(&CampaignCell, f64)], unit: Scale)
     let names: Vec<String> = values.iter().map(|(cell, _)| short_name(summary, cell)).collect();
     plot(
         &Axis::linear(unit.unit).with_zero(),
-        &Axis::category("", names.clone()).downwards(),
+        &Axis::category("", names.clone()).reversed(),
         &series,
         24 * names.len() as u32,
     )
-    .with_room_at_right(56)
+    .with_right_margin(56)
 }
 
-/// Ratios of rates, or of whatever there is.
+/// Ratios of the first quantity, rates if any.
 fn ratios(summary: &CampaignSummary) -> Option<Chart> {
     let all = || summary.cells.iter().flat_map(|cell| cell.ratios.iter().map(move |ratio| (cell, ratio)));
     let quantity = all().map(|(_, ratio)| ratio.quantity).min()?;
@@ -260,43 +263,41 @@ fn ratios(summary: &CampaignSummary) -> Option<Chart> {
         name: format!("{}: {}", short_name(summary, cell), ratio.what),
         ratio: ratio.ratio,
         interval: ratio.lower.zip(ratio.upper),
-        shown: match (ratio.flagged, ratio.ratio > 1.0) {
-            (false, _) => Shown::Nothing,
-            (true, true) => Shown::Better,
-            (true, false) => Shown::Worse,
+        effect: match (ratio.flagged, ratio.ratio > 1.0) {
+            (false, _) => Effect::Nothing,
+            (true, true) => Effect::Better,
+            (true, false) => Effect::Worse,
         },
         words: format!(
             "{} pairs{}{}",
             ratio.pairs,
-            if ratio.flagged { ", differs" } else { "" },
+            if ratio.flagged { ", significant" } else { "" },
             if cell.confounded { ", confounded" } else { "" }
         ),
     });
     let ratios: Vec<Ratio> = of.collect();
-    forest::chart(
-        &format!("Ratio of the {} to the baseline's, cell by cell", quantity.name()),
-        "baseline",
-        &ratios,
-    )
+    forest::chart(&format!("{}: ratio to the baseline, by cell", quantity.name()), "baseline", &ratios)
 }
 
-/// Every cell with what it measured first.
-fn cells(summary: &CampaignSummary, things: &[Thing<'_>]) -> Block {
-    let shown = things.get(..things.len().min(COLUMNS)).unwrap_or_default();
+/// Table of all cells with their first metrics.
+fn cells(summary: &CampaignSummary, metrics: &[Metric<'_>]) -> Block {
+    let shown = metrics.get(..metrics.len().min(COLUMNS)).unwrap_or_default();
     let mut columns = vec![right("cell")];
     columns.extend(summary.axes.iter().map(|axis| left(axis.name.clone())));
     columns.push(right("runs"));
-    columns.extend(shown.iter().map(|thing| right(thing.name())));
+    columns.extend(shown.iter().map(|metric| right(metric.name())));
     columns.push(left(""));
     let row = |cell: &CampaignCell| -> Vec<Cell> {
         let mut row: Vec<Cell> = vec![cell.number.to_string().into()];
         let label = |name: &str| cell.coordinates.get(name).cloned().unwrap_or_default();
         row.extend(summary.axes.iter().map(|axis| Cell::from(label(&axis.name))));
         row.push(cell.runs.len().to_string().into());
-        let value = |thing: &Thing<'_>| {
-            thing.value(cell).map_or_else(|| NOT_MEASURED.to_owned(), |value| told(thing.quantity, value))
+        let value = |metric: &Metric<'_>| {
+            metric
+                .value(cell)
+                .map_or_else(|| NOT_MEASURED.to_owned(), |value| format_quantity(metric.quantity, value))
         };
-        row.extend(shown.iter().map(|thing| Cell::from(value(thing))));
+        row.extend(shown.iter().map(|metric| Cell::from(value(metric))));
         row.push(state(cell));
         row
     };
@@ -310,7 +311,7 @@ fn cells(summary: &CampaignSummary, things: &[Thing<'_>]) -> Block {
 
 fn state(cell: &CampaignCell) -> Cell {
     if let Some(why) = &cell.skipped {
-        return Cell::toned(format!("left out: {why}"), Tone::Doubtful);
+        return Cell::toned(format!("skipped: {why}"), Tone::Doubtful);
     }
     if let Some(run) = cell.runs.iter().find(|run| run.why.is_some()) {
         return Cell::toned(format!("failed: {}", run.why.as_deref().unwrap_or_default()), Tone::Bad);
@@ -318,5 +319,5 @@ fn state(cell: &CampaignCell) -> Cell {
     if cell.confounded {
         return Cell::toned(format!("confounded: {}", confounded(cell)), Tone::Doubtful);
     }
-    cell.baseline.map_or_else(String::new, |number| format!("beside cell {number}")).into()
+    cell.baseline.map_or_else(String::new, |number| format!("compared with cell {number}")).into()
 }

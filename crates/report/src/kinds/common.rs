@@ -1,4 +1,4 @@
-//! What the pages of all tests have in common: how it was done, how it ended, all figures, loads.
+//! Common parts of all pages: method, outcome, figures and background loads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,61 +10,61 @@ use crate::chart::{Chart, size_name};
 use crate::format::{NOT_MEASURED, bytes, digits, fixed, number, rate, shorten, time};
 use crate::page::{Block, Cell, Document, Fact, Headline, Item, Page, Table, Tone, left, right};
 
-/// Rows of the table of figures at most; the result has all.
+/// Most rows in the table of figures.
 const ROWS_MAX: usize = 600;
 /// Longest name in a table.
 const NAME_CHARACTERS_MAX: usize = 60;
 
-/// What a kind adds to its page.
+/// Content that a kind of result adds to the common page.
 #[derive(Default)]
-pub(super) struct Found {
-    /// The answer in two or three words; the test's name without one.
+pub(super) struct PageContent {
+    /// Answer in two or three words. Default: the name of the test.
     pub(super) answer: Option<(String, Tone)>,
-    /// What was found, one sentence each, the most important first.
+    /// Findings, one sentence each, most important first.
     pub(super) sentences: Vec<String>,
-    /// What a reader must know of how it was measured.
+    /// Conditions of the measurement that affect its interpretation.
     pub(super) cautions: Vec<String>,
-    /// What is said at once instead of how it was done.
-    pub(super) instead: Option<Block>,
+    /// Block next to the headline, in place of the method.
+    pub(super) at_a_glance: Option<Block>,
     /// Charts and tables.
     pub(super) blocks: Vec<Block>,
-    /// What ran beside it on purpose, run by run.
+    /// Background loads of all runs.
     pub(super) loads: Vec<LoadResult>,
-    /// Whether the table of all figures is left to the results that they are from.
-    pub(super) is_summed_up: bool,
+    /// Omits the table of all figures.
+    pub(super) omits_figures: bool,
 }
 
-/// The page of a test.
-pub(super) fn document(stored: &Stored, found: Found) -> Document {
+/// Builds the page of a test.
+pub(super) fn document(stored: &Stored, content: PageContent) -> Document {
     let head = stored.head();
-    let mut cautions = found.cautions;
+    let mut cautions = content.cautions;
     let mut cut = Vec::new();
-    cut.extend(head.failure.map(|why| format!("It did not come to its end: {}.", first_line(why))));
+    cut.extend(head.failure.map(|why| format!("The test failed: {}.", first_line(why))));
     if head.interrupted {
-        cut.push("It was interrupted: figures are those of its first part.".to_owned());
+        cut.push("The test was interrupted: the figures cover only its first part.".to_owned());
     }
-    // The verdict of a test that judges nothing is its name.
-    let what = found.answer.as_ref().map_or_else(String::new, |_| format!("{} ", head.workload));
-    let (verdict, tone) = found.answer.unwrap_or_else(|| (name(stored), Tone::Plain));
+    // Without an answer, the name of the test is the headline.
+    let what = content.answer.as_ref().map_or_else(String::new, |_| format!("{} ", head.workload));
+    let (verdict, tone) = content.answer.unwrap_or_else(|| (name(stored), Tone::Plain));
     let tone = if cut.is_empty() || tone == Tone::Bad { tone } else { Tone::Doubtful };
-    let mut items: Vec<Item> = found.sentences.into_iter().map(Item::Text).collect();
+    let mut items: Vec<Item> = content.sentences.into_iter().map(Item::Text).collect();
     items.extend(cut.into_iter().map(Item::Text));
     let id = if head.id.is_empty() { String::new() } else { format!(", result {}", shorten(head.id, 16)) };
     let title = match head.kind {
         Kind::Compare => format!("{}, {}", name(stored), head.created),
         _ => format!("{what}on this machine, {}{id}", head.created),
     };
-    let how = || Block::new("How it was done", vec![Item::Facts(how(stored))]).detail();
-    let mut glance = vec![found.instead.unwrap_or_else(how)];
+    let method = || Block::new("Method", vec![Item::Facts(method_facts(stored))]).detail();
+    let mut glance = vec![content.at_a_glance.unwrap_or_else(method)];
     if cautions.is_empty() {
-        cautions.push("Nothing was noted that speaks against these figures.".to_owned());
-        glance.push(Block::new("What to bear in mind", vec![Item::Text(cautions.remove(0))]).detail());
+        cautions.push("None.".to_owned());
+        glance.push(Block::new("Cautions", vec![Item::Text(cautions.remove(0))]).detail());
     } else {
-        glance.push(Block::new("What to bear in mind", vec![Item::List(cautions)]));
+        glance.push(Block::new("Cautions", vec![Item::List(cautions)]));
     }
-    let mut blocks = found.blocks;
-    blocks.extend(loads::block(&found.loads));
-    if !found.is_summed_up {
+    let mut blocks = content.blocks;
+    blocks.extend(loads::block(&content.loads));
+    if !content.omits_figures {
         blocks.extend(figures(&stored.figures()));
     }
     let repeat = vec![Fact::command("repeat with", head.command), Fact::new("keepup", head.tool_version)];
@@ -81,7 +81,7 @@ pub(super) fn document(stored: &Stored, found: Found) -> Document {
     }
 }
 
-/// A block without what there is nothing in; none if that is all of it.
+/// Removes empty items. Returns none if nothing is left.
 fn without_empty(mut block: Block) -> Option<Block> {
     block.items.retain(|item| match item {
         Item::List(texts) => !texts.is_empty(),
@@ -92,7 +92,7 @@ fn without_empty(mut block: Block) -> Option<Block> {
     (!block.items.is_empty()).then_some(block)
 }
 
-/// What was done, as people say it.
+/// Name of the test.
 pub(crate) fn name(stored: &Stored) -> String {
     let head = stored.head();
     let workload = head.workload.replace('-', " ");
@@ -108,8 +108,8 @@ pub(super) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// The settings that say most, as far as the plan has them.
-fn how(stored: &Stored) -> Vec<Fact> {
+/// Main settings in the plan.
+fn method_facts(stored: &Stored) -> Vec<Fact> {
     let plan = stored.head().plan;
     let mode = plan.get("mode").unwrap_or(plan);
     let text = |value: &serde_json::Value| match value {
@@ -138,13 +138,13 @@ fn how(stored: &Stored) -> Vec<Fact> {
     ] {
         add(label, plan.get(key).and_then(size));
     }
-    add("places", Some(places(stored)).filter(|places| !places.is_empty()));
+    add("places", Some(place_list(stored)).filter(|places| !places.is_empty()));
     let repeats = stored.figures().iter().map(|figure| figure.values.len()).max().unwrap_or(0);
     add("repeats", (repeats > 0).then(|| repeats.to_string()));
     facts
 }
 
-fn places(stored: &Stored) -> String {
+fn place_list(stored: &Stored) -> String {
     let mut places: Vec<String> = Vec::new();
     for figure in stored.figures() {
         if !figure.place.is_empty() && !places.contains(&figure.place) {
@@ -154,8 +154,8 @@ fn places(stored: &Stored) -> String {
     shorten(&places.join(", "), 200)
 }
 
-/// A value in its quantity's unit, in words.
-pub(crate) fn told(quantity: Quantity, value: f64) -> String {
+/// Formats a value in the unit of its quantity.
+pub(crate) fn format_quantity(quantity: Quantity, value: f64) -> String {
     match quantity {
         Quantity::BytesPerSecond => rate(value),
         Quantity::Bytes => bytes(value as u64),
@@ -170,13 +170,13 @@ pub(crate) fn told(quantity: Quantity, value: f64) -> String {
     }
 }
 
-/// The middle value with the lowest and the highest, where there are several.
+/// Median with minimum and maximum, if there are several values.
 fn spread(figure: &Figure) -> String {
-    let at = |q: f64| quantile(&figure.values, q).map(|value| told(figure.quantity, value));
+    let at = |q: f64| quantile(&figure.values, q).map(|value| format_quantity(figure.quantity, value));
     let Some(middle) = at(0.5) else { return NOT_MEASURED.to_owned() };
     match (at(0.0), at(1.0)) {
         (Some(least), Some(most)) if least != most => {
-            // A unit that is the same is said once.
+            // A common unit is printed once.
             let without = |text: &str| match (text.rsplit_once(' '), middle.rsplit_once(' ')) {
                 (Some((figure, unit)), Some((_, same))) if unit == same => figure.to_owned(),
                 _ => text.to_owned(),
@@ -187,7 +187,7 @@ fn spread(figure: &Figure) -> String {
     }
 }
 
-/// All figures: a row for each thing in each place, a column for each quantity.
+/// Table of all figures: a row for each item and place, a column for each quantity.
 fn figures(figures: &[Figure]) -> Option<Block> {
     let mut quantities: Vec<Quantity> = figures.iter().map(|figure| figure.quantity).collect();
     quantities.sort_unstable();
@@ -205,12 +205,12 @@ fn figures(figures: &[Figure]) -> Option<Block> {
     if rows.is_empty() {
         return None;
     }
-    let with_place = rows.iter().any(|row| row.0 != rows[0].0);
-    let mut columns = if with_place { vec![left("place"), left("what")] } else { vec![left("what")] };
+    let with_vertical_line = rows.iter().any(|row| row.0 != rows[0].0);
+    let mut columns = if with_vertical_line { vec![left("place"), left("what")] } else { vec![left("what")] };
     columns.extend(quantities.iter().map(|quantity| right(quantity.name())));
     let row = |(place, what): &(&str, &str)| -> Vec<Cell> {
         let mut row: Vec<Cell> = Vec::new();
-        if with_place {
+        if with_vertical_line {
             row.push(shorten(place, NAME_CHARACTERS_MAX).into());
         }
         row.push(shorten(what, NAME_CHARACTERS_MAX).into());
@@ -223,10 +223,10 @@ fn figures(figures: &[Figure]) -> Option<Block> {
     if rows.len() > ROWS_MAX {
         items.push(Item::Text(format!("{} more rows are in result.json.", rows.len() - ROWS_MAX)));
     }
-    Some(Block::new("All figures: medians, and from the lowest to the highest", items).detail())
+    Some(Block::new("All figures: median (minimum to maximum)", items).detail())
 }
 
-/// Figures one below the other: each over all its repeats, in the unit that its row names.
+/// Table with one row for each figure, over all its repeats, with its unit.
 pub(super) fn figure_rows(figures: &[Figure]) -> Table {
     let row = |figure: &Figure| -> Vec<Cell> {
         let (scale, unit, digits) = match figure.quantity {
@@ -257,12 +257,12 @@ pub(super) fn figure_rows(figures: &[Figure]) -> Table {
     Table { columns, rows: figures.iter().map(row).collect() }
 }
 
-/// A chart as a piece of a block.
+/// Wraps a chart as an item.
 pub(super) fn item(chart: Chart) -> Item {
     Item::Chart(Box::new(chart))
 }
 
-/// A block of charts; `None` without any.
+/// Block of charts, `None` if empty.
 pub(super) fn charts(title: &str, charts: impl IntoIterator<Item = Chart>) -> Option<Block> {
     let items: Vec<Item> = charts.into_iter().map(item).collect();
     (!items.is_empty()).then(|| Block::new(title, items))

@@ -1,4 +1,4 @@
-//! The page of a comparison: what differs between the systems first, then how their figures compare.
+//! Page of a comparison: differences between the systems, then ratios of their figures.
 
 use keepup_error::Cause;
 use keepup_results::{
@@ -6,38 +6,38 @@ use keepup_results::{
     Stored,
 };
 
-use super::common::{self, Found, charts, told};
-use super::forest::{self, Ratio, Shown};
+use super::common::{self, PageContent, charts, format_quantity};
+use super::forest::{self, Effect, Ratio};
 use crate::chart::{Chart, short};
 use crate::format::{plural, shorten};
 use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
 
 const ROWS_MAX: usize = 600;
 const NAME_CHARACTERS_MAX: usize = 40;
-/// Differences and figures beyond the limit that are named; the result has all.
+/// Most differences and violations listed.
 const NAMED_MAX: usize = 8;
-/// Above this share of the mean, the scatter of a system's values is told.
+/// Relative standard deviation above which it is printed.
 const SCATTER: f64 = 0.05;
 
 pub(super) fn document(stored: &Stored, summary: &CompareSummary) -> Document {
-    let mut found = Found {
+    let mut content = PageContent {
         answer: Some(answer(summary)),
         sentences: sentences(summary),
         cautions: summary.notes.clone(),
-        instead: Some(differences(summary)),
-        // The table of medians says it all.
-        is_summed_up: true,
-        ..Found::default()
+        at_a_glance: Some(differences(summary)),
+        // The table of medians has all figures.
+        omits_figures: true,
+        ..PageContent::default()
     };
-    found.blocks.extend(charts("One index for each system", indices(summary)));
+    content.blocks.extend(charts("Index of each system", indices(summary)));
     let others = summary.systems.iter().enumerate().skip(1);
-    // The table of medians tells them too.
+    // The table of medians has the ratios.
     let drawn = others.filter_map(|(number, system)| ratios(summary, number, &system.name));
-    let drawn: Vec<Chart> = drawn.map(|chart| Chart { is_told: true, ..chart }).collect();
-    found.blocks.extend(charts("Every figure beside the baseline's", drawn));
-    found.blocks.push(systems(summary));
-    found.blocks.push(rows(summary));
-    common::document(stored, found)
+    let drawn: Vec<Chart> = drawn.map(|chart| Chart { is_in_table: true, ..chart }).collect();
+    content.blocks.extend(charts("Ratio of each figure to the baseline", drawn));
+    content.blocks.push(systems(summary));
+    content.blocks.push(rows(summary));
+    common::document(stored, content)
 }
 
 fn answer(summary: &CompareSummary) -> (String, Tone) {
@@ -58,7 +58,7 @@ fn sentences(summary: &CompareSummary) -> Vec<String> {
         let bounds = index.lower.zip(index.upper);
         let bounds = bounds.map(|(lower, upper)| format!(" ({} to {} at 95 %)", short(lower), short(upper)));
         sentences.push(format!(
-            "{}: {} times {baseline}{}; of {} {} better and {} worse.",
+            "{}: {}x {baseline}{}; {}: {} better, {} worse.",
             index.system,
             short(value),
             bounds.unwrap_or_default(),
@@ -71,14 +71,14 @@ fn sentences(summary: &CompareSummary) -> Vec<String> {
     sentences
 }
 
-/// Why, and what helps.
+/// Reason for not ranking, with its hint.
 fn not_ranked(why: &str) -> Vec<String> {
     let why = Cause::from_text(why);
     let hint = why.hint().map(|hint| format!("Hint: {hint}."));
     std::iter::once(format!("Not ranked: {why}.")).chain(hint).collect()
 }
 
-/// What is below the limit.
+/// Figures below the limit.
 fn limit(limit: &ComparedLimit) -> Vec<String> {
     let below = short(limit.below);
     let named = |lead: String, names: &[String]| {
@@ -88,35 +88,34 @@ fn limit(limit: &ComparedLimit) -> Vec<String> {
         (!names.is_empty()).then(|| format!("{lead}: {shown}{more}."))
     };
     let failed = named(format!("Below {below} of the baseline"), &limit.failed);
-    let open = named(format!("May be below {below}, which chance may explain"), &limit.open);
+    let open = named(format!("Possibly below {below}, not significant"), &limit.open);
     let sentences: Vec<String> = failed.into_iter().chain(open).collect();
     match sentences.is_empty() {
-        true => vec![format!("Nothing is below {below} of the baseline.")],
+        true => vec![format!("No figure is below {below} of the baseline.")],
         false => sentences,
     }
 }
 
-/// In what the systems differ, what was not declared first.
+/// Differences of the systems, undeclared ones first.
 fn differences(summary: &CompareSummary) -> Block {
-    let title = "In what they differ";
+    let title = "Differences";
     let mut sorted: Vec<&ComparedDifference> = summary.differences.iter().collect();
     sorted.sort_by_key(|difference| difference.is_declared);
-    let told = |one: &&ComparedDifference| {
+    let text = |one: &&ComparedDifference| {
         let declared = if one.is_declared { "declared" } else { "not declared" };
         let (value, baseline) =
             (shorten(&one.value, NAME_CHARACTERS_MAX), shorten(&one.baseline, NAME_CHARACTERS_MAX));
         format!("{}, {} ({declared}): {value} instead of {baseline}", one.system, one.item)
     };
     let more = sorted.len().saturating_sub(NAMED_MAX);
-    let mut list: Vec<String> = sorted.iter().take(NAMED_MAX).map(told).collect();
+    let mut list: Vec<String> = sorted.iter().take(NAMED_MAX).map(text).collect();
     if more > 0 {
         list.push(format!("and {more} more"));
     }
     match list.is_empty() {
-        true => Block::new(
-            title,
-            vec![Item::Text("In nothing that was recorded of their environments.".to_owned())],
-        ),
+        true => {
+            Block::new(title, vec![Item::Text("No differences in the recorded environments.".to_owned())])
+        }
         false => Block::new(title, vec![Item::List(list)]),
     }
 }
@@ -126,9 +125,9 @@ fn indices(summary: &CompareSummary) -> Option<Chart> {
     let of = |index: &ComparedIndex| {
         let interval = index.lower.zip(index.upper);
         let shown = match interval {
-            Some((lower, _)) if lower > 1.0 => Shown::Better,
-            Some((_, upper)) if upper < 1.0 => Shown::Worse,
-            _ => Shown::Nothing,
+            Some((lower, _)) if lower > 1.0 => Effect::Better,
+            Some((_, upper)) if upper < 1.0 => Effect::Worse,
+            _ => Effect::Nothing,
         };
         let words = format!(
             "{}, {} better, {} worse",
@@ -136,20 +135,20 @@ fn indices(summary: &CompareSummary) -> Option<Chart> {
             index.better,
             index.worse
         );
-        Some(Ratio { name: index.system.clone(), ratio: index.index?, interval, shown, words })
+        Some(Ratio { name: index.system.clone(), ratio: index.index?, interval, effect: shown, words })
     };
     let ratios: Vec<Ratio> =
         summary.indices.iter().filter(|index| index.system != baseline).filter_map(of).collect();
     forest::chart("Geometric mean of all ratios", &baseline, &ratios)
 }
 
-fn words(change: Change) -> (&'static str, Shown) {
+fn words(change: Change) -> (&'static str, Effect) {
     match change {
-        Change::Better => ("better", Shown::Better),
-        Change::Worse => ("worse", Shown::Worse),
-        Change::NotShown => ("no difference shown", Shown::Nothing),
-        Change::TooFew => ("too few values to tell", Shown::Nothing),
-        Change::NotJudged => ("told, not judged", Shown::Nothing),
+        Change::Better => ("better", Effect::Better),
+        Change::Worse => ("worse", Effect::Worse),
+        Change::NotShown => ("no significant difference", Effect::Nothing),
+        Change::TooFew => ("too few values", Effect::Nothing),
+        Change::NotJudged => ("not judged", Effect::Nothing),
     }
 }
 
@@ -164,12 +163,12 @@ fn ratios(summary: &CompareSummary, number: usize, system: &str) -> Option<Chart
         let beside = row.cells.get(number)?.as_ref()?.beside?;
         let (words, shown) = words(beside.change);
         let interval = beside.lower.zip(beside.upper);
-        Some(Ratio { name: name(row), ratio: beside.ratio, interval, shown, words: words.to_owned() })
+        Some(Ratio { name: name(row), ratio: beside.ratio, interval, effect: shown, words: words.to_owned() })
     };
     let ratios: Vec<Ratio> = summary.rows.iter().filter_map(of).collect();
     forest::chart(
         &format!(
-            "{} beside {}",
+            "{} compared with {}",
             shorten(system, NAME_CHARACTERS_MAX),
             shorten(&baseline, NAME_CHARACTERS_MAX)
         ),
@@ -182,7 +181,7 @@ fn systems(summary: &CompareSummary) -> Block {
     let rows = summary.systems.iter().map(|system| -> Vec<Cell> {
         let source = system.published.as_ref().map_or_else(
             || system.results.join(", "),
-            |publication| format!("published: {publication}; no repeats, so no intervals"),
+            |publication| format!("published: {publication}; no repeats, therefore no intervals"),
         );
         vec![
             system.name.as_str().into(),
@@ -192,23 +191,23 @@ fn systems(summary: &CompareSummary) -> Block {
             source.into(),
         ]
     });
-    let columns = vec![left("system"), left("measured"), left("keepup"), left("place"), left("from")];
-    Block::new("The systems", vec![Item::Table(Table { columns, rows: rows.collect() })])
+    let columns = vec![left("system"), left("measured"), left("keepup"), left("place"), left("source")];
+    Block::new("Systems", vec![Item::Table(Table { columns, rows: rows.collect() })])
 }
 
-/// A median with its scatter where that is large, its ratio with the interval, and what that shows.
+/// Median with its standard deviation if large, ratio with interval, and interpretation.
 fn cell(row: &ComparedRow, cell: Option<&ComparedCell>) -> Cell {
     let Some(cell) = cell else { return "".into() };
-    let mut value = told(row.quantity, cell.median);
+    let mut value = format_quantity(row.quantity, cell.median);
     if let Some(variation) = cell.variation.filter(|variation| *variation > SCATTER) {
         value.push_str(&format!(" ±{:.0} %", 100.0 * variation));
     }
     let Some(beside) = cell.beside else { return value.into() };
     let (words, shown) = words(beside.change);
     let tone = match shown {
-        Shown::Better => Tone::Good,
-        Shown::Worse => Tone::Bad,
-        Shown::Nothing => Tone::Plain,
+        Effect::Better => Tone::Good,
+        Effect::Worse => Tone::Bad,
+        Effect::Nothing => Tone::Plain,
     };
     let interval = beside.lower.zip(beside.upper);
     let interval = interval.map(|(lower, upper)| format!(" ({} to {})", short(lower), short(upper)));
@@ -229,10 +228,9 @@ fn rows(summary: &CompareSummary) -> Block {
         items.push(Item::Text(format!("{} more rows are in the result.", summary.rows.len() - ROWS_MAX)));
     }
     items.push(Item::Text(
-        "Each median with the standard deviation of its values where that is above 5 %, its ratio to the \
-         baseline's (more than 1 is better) with the interval of 95 %, and what that shows: a difference \
-         where chance does not explain it."
+        "Median, with the standard deviation if above 5 %; ratio to the baseline (more than 1 is better) \
+         with its 95 % interval; and whether the difference is significant."
             .to_owned(),
     ));
-    Block::new("Medians, and their ratio to the baseline's", items)
+    Block::new("Medians and ratios to the baseline", items)
 }

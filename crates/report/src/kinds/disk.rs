@@ -1,5 +1,4 @@
-//! The page of a test of disks. What is drawn is told from the test's phases, so that a new test has a page
-//! before it has a drawing of its own.
+//! Page of a disk test. Tests without a page of their own are shown by their phases.
 
 mod block;
 mod cache;
@@ -15,50 +14,50 @@ use keepup_measure::stats::median;
 use keepup_results::{DiskPhase, DiskSummary, LatencyFigures, Stored};
 use serde_json::json;
 
-use super::common::{self, Found, charts};
+use super::common::{self, PageContent, charts};
 use super::latency;
 use crate::chart::{Axis, Chart, Mark, Series, colour, figure, plot, rate_scale, short};
 use crate::format::{rate, shorten};
 use crate::page::{Block, Cell, Document, Table, left, right};
 
-/// Bars of one chart; what is more is in the table of figures.
+/// Most bars in one chart. The table of figures has all.
 const BARS_MAX: usize = 60;
-/// Longest name of a place or a phase in a chart.
+/// Longest name in a chart.
 const NAME_CHARACTERS_MAX: usize = 28;
 
 pub(super) fn document(stored: &Stored, summary: &DiskSummary) -> Document {
-    let mut found = Found {
+    let mut content = PageContent {
         sentences: best(summary).into_iter().collect(),
         cautions: cautions(summary),
         loads: summary.runs.iter().flat_map(|run| run.loads.iter().cloned()).collect(),
-        ..Found::default()
+        ..PageContent::default()
     };
-    found.blocks = match summary.workload.as_str() {
+    content.blocks = match summary.workload.as_str() {
         "sweep" => sweep::blocks(summary),
-        "scale" => scale::blocks(summary, &mut found.sentences),
-        "throttle" => throttle::blocks(summary, &mut found.sentences),
+        "scale" => scale::blocks(summary, &mut content.sentences),
+        "throttle" => throttle::blocks(summary, &mut content.sentences),
         "concurrent" => concurrent::blocks(summary),
-        "cache" => cache::blocks(summary, &mut found.sentences),
-        "steady" => steady::blocks(summary, &mut found.sentences),
+        "cache" => cache::blocks(summary, &mut content.sentences),
+        "steady" => steady::blocks(summary, &mut content.sentences),
         "block" => with_rates(summary, block::blocks(summary)),
         "testdisk" => with_rates(summary, testdisk::blocks(summary)),
         _ => with_rates(summary, phases::rates(summary)),
     };
-    // Of writers and readers at once the table tells how long they took.
+    // The throttle table has latencies already.
     if summary.workload != "throttle" {
-        let times = charts("How long requests took", latencies(summary));
-        found.blocks.extend(times.map(Block::detail));
+        let times = charts("Request latency", latencies(summary));
+        content.blocks.extend(times.map(Block::detail));
     }
-    common::document(stored, found)
+    common::document(stored, content)
 }
 
-/// Tables of all phases with their bars.
+/// Tables of all phases, with a bar chart.
 fn with_rates(summary: &DiskSummary, mut tables: Vec<Block>) -> Vec<Block> {
-    tables.extend(charts("Rates", bars(summary).map(|chart| Chart { is_told: true, ..chart })));
+    tables.extend(charts("Rates", bars(summary).map(|chart| Chart { is_in_table: true, ..chart })));
     tables
 }
 
-/// Places in the order in which they first came.
+/// Places in order of their first run.
 fn places(summary: &DiskSummary) -> Vec<String> {
     let mut places: Vec<String> = Vec::new();
     for run in &summary.runs {
@@ -69,7 +68,7 @@ fn places(summary: &DiskSummary) -> Vec<String> {
     places
 }
 
-/// The middle of a figure of one phase in one place over all repeats.
+/// Median of a figure of a phase and place over all repeats.
 fn middle(
     summary: &DiskSummary,
     place: &str,
@@ -79,9 +78,9 @@ fn middle(
     median(&summary.phases(place, phase).filter_map(of).collect::<Vec<_>>())
 }
 
-/// The fastest that was written and read.
+/// Highest write and read rate.
 fn best(summary: &DiskSummary) -> Option<String> {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     for verb in ["write", "read"] {
         let rates =
             summary.kinds().into_iter().filter(|(_, phase)| phase.starts_with(verb)).filter_map(|kind| {
@@ -90,16 +89,16 @@ fn best(summary: &DiskSummary) -> Option<String> {
             });
         if let Some((value, (place, phase))) = rates.max_by(|a, b| a.0.total_cmp(&b.0)) {
             let place = shorten(&place, NAME_CHARACTERS_MAX);
-            told.push(format!("{} at most by \"{phase}\" on {place}", rate(value)));
+            sentences.push(format!("Highest {verb} rate: {} (\"{phase}\" on {place}).", rate(value)));
         }
     }
-    (!told.is_empty()).then(|| format!("{}.", told.join("; ")))
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 fn cautions(summary: &DiskSummary) -> Vec<String> {
     let mut cautions = Vec::new();
     if summary.plan["access"] == "cached" {
-        cautions.push("The file may lie in memory: these are not figures of the disk.".to_owned());
+        cautions.push("The file may be in the page cache: these are not figures of the disk.".to_owned());
     }
     let steal = summary
         .runs
@@ -109,27 +108,27 @@ fn cautions(summary: &DiskSummary) -> Vec<String> {
     let stolen = steal.count();
     if stolen > 0 {
         cautions
-            .push(format!("In {stolen} phases a hypervisor took more than 5 % of a core from this machine."));
+            .push(format!("In {stolen} phases the hypervisor took more than 5 % of a core (steal time)."));
     }
     let mut skipped: Vec<String> = Vec::new();
-    for left_out in summary.runs.iter().flat_map(|run| &run.skipped) {
-        let told = format!("Not measured: {}, {}.", left_out.name, left_out.why);
-        if !skipped.contains(&told) {
-            skipped.push(told);
+    for skip in summary.runs.iter().flat_map(|run| &run.skipped) {
+        let note = format!("Not measured: {}, {}.", skip.name, skip.why);
+        if !skipped.contains(&note) {
+            skipped.push(note);
         }
     }
     let more = skipped.len().saturating_sub(6);
     cautions.extend(skipped.into_iter().take(6));
     if more > 0 {
-        cautions.push(format!("{more} more were not measured either."));
+        cautions.push(format!("{more} more phases were not measured."));
     }
     if summary.runs.iter().map(|run| run.repeat).max() == Some(1) {
-        cautions.push("Each was measured once: how far repeats differ is not known.".to_owned());
+        cautions.push("Each phase was measured once: the spread of repeats is unknown.".to_owned());
     }
     cautions
 }
 
-/// A bar for each phase, places beside each other.
+/// Bar chart of all phases, grouped by place.
 fn bars(summary: &DiskSummary) -> Option<Chart> {
     let mut phases: Vec<&str> = Vec::new();
     for (_, phase) in summary.kinds() {
@@ -172,16 +171,15 @@ fn bars(summary: &DiskSummary) -> Option<Chart> {
         table: Table { columns, rows: phases.iter().map(row).collect() },
         ..plot(
             &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
-            &Axis::category("", names).downwards(),
+            &Axis::category("", names).reversed(),
             &series,
             height,
         )
-        .with_room_at_right(48)
+        .with_right_margin(48)
     })
 }
 
-/// Times of requests of each phase, of repeats the last; of writing and of reading apart where there are
-/// many.
+/// Latency charts of the last repeat of each phase. Many phases are split into writes and others.
 fn latencies(summary: &DiskSummary) -> Vec<Chart> {
     let several = places(summary).len() > 1;
     let of = |(place, phase): (String, &str)| -> Option<(String, LatencyFigures)> {
@@ -191,12 +189,12 @@ fn latencies(summary: &DiskSummary) -> Vec<Chart> {
         Some((format!("{phase}{place}"), times))
     };
     let times: Vec<(String, LatencyFigures)> = summary.kinds().into_iter().filter_map(of).collect();
-    let title = "From the start of a request to its end, last repeat";
+    let title = "Latency from submission to completion, last repeat";
     if times.len() <= latency::LINES_MAX {
         return latency::chart(title, &times).into_iter().collect();
     }
     let (writes, others): (Vec<_>, Vec<_>) =
         times.into_iter().partition(|(name, _)| name.starts_with("write"));
-    let parts = [(format!("{title}, writing"), writes), (format!("{title}, the others"), others)];
+    let parts = [(format!("{title}, writes"), writes), (format!("{title}, others"), others)];
     parts.iter().filter_map(|(title, times)| latency::chart(title, times)).collect()
 }

@@ -1,14 +1,14 @@
-//! How long things took, as percentiles: one line for each thing.
+//! Latency percentiles, one line for each operation.
 
 use keepup_results::LatencyFigures;
 
 use crate::chart::{Axis, Chart, Series, figure, plot, short, time_scale};
 use crate::page::{Cell, Table, left, right};
 
-/// Lines that can still be told apart.
+/// Most lines in one chart.
 pub(super) const LINES_MAX: usize = 12;
 
-/// Percentiles of several things; `None` without any. Of many only the first are drawn, the table has all.
+/// Percentiles of several operations, `None` without any. The table has those that are not drawn.
 pub(super) fn chart(title: &str, what: &[(String, LatencyFigures)]) -> Option<Chart> {
     let longest = what.iter().map(|(_, times)| times.max_ns).max().filter(|ns| *ns > 0)? as f64 / 1e9;
     let unit = time_scale(longest / 30.0);
@@ -16,14 +16,14 @@ pub(super) fn chart(title: &str, what: &[(String, LatencyFigures)]) -> Option<Ch
         [times.p50_ns, times.p99_ns, times.p99_9_ns, times.max_ns].map(|ns| unit.of(ns as f64 / 1e9))
     };
     let series = (0..).zip(what.iter().take(LINES_MAX)).map(|(number, (name, times))| {
-        // On an axis of ratios there is no place for 0.
+        // A logarithmic axis has no 0.
         let points = values(times).map(|value| Some(value).filter(|value| *value > 0.0));
         let mut line = Series::line(name.clone(), number, []);
         line.points = points.into_iter().map(|value| figure(value.unwrap_or(f64::NAN))).collect();
         line
     });
     let series: Vec<Series> = series.collect();
-    let names = ["half", "99 %", "99.9 %", "longest"].map(str::to_owned).to_vec();
+    let names = ["p50", "p99", "p99.9", "longest"].map(str::to_owned).to_vec();
     let row = |(name, times): &(String, LatencyFigures)| -> Vec<Cell> {
         let mut row: Vec<Cell> = vec![name.as_str().into(), short(unit.of(times.mean_ns / 1e9)).into()];
         row.extend(values(times).map(|value| Cell::from(short(value))));
@@ -32,7 +32,7 @@ pub(super) fn chart(title: &str, what: &[(String, LatencyFigures)]) -> Option<Ch
     let mut columns = vec![left(""), right(format!("mean, {}", unit.unit))];
     columns.extend(names.iter().map(|name| right(format!("{name}, {}", unit.unit))));
     let note = match what.len() > LINES_MAX {
-        true => format!("The first {LINES_MAX} of {} are drawn; the numbers have all.", what.len()),
+        true => format!("The first {LINES_MAX} of {} are drawn; the table has all.", what.len()),
         false => String::new(),
     };
     Some(Chart {
@@ -40,7 +40,7 @@ pub(super) fn chart(title: &str, what: &[(String, LatencyFigures)]) -> Option<Ch
         note,
         table: Table { columns, rows: what.iter().map(row).collect() },
         ..plot(
-            &Axis::category("so many took no longer", names),
+            &Axis::category("percentile", names),
             &Axis::log(format!("time, {} (logarithmic)", unit.unit)),
             &series,
             220,

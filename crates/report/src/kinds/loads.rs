@@ -1,4 +1,4 @@
-//! What ran beside a test on purpose: what was asked of each load, and what it achieved over all runs.
+//! Background loads: requested and achieved amount of each load over all runs.
 
 use keepup_measure::stats::median;
 use keepup_results::{LoadResult, LoadUnit};
@@ -7,12 +7,12 @@ use super::common::first_line;
 use crate::format::{NOT_MEASURED, digits, or_not_measured, percent, rate, shorten};
 use crate::page::{Block, Cell, Item, Table, Tone, left, right};
 
-/// Longest text of a load in the table.
+/// Longest load text in the table.
 const NAME_CHARACTERS_MAX: usize = 60;
-/// Runs that are named in which a load did not reach its rate.
+/// Most runs listed in which a load missed its rate.
 const NAMED_MAX: usize = 8;
 
-/// Every load over all runs, those of each run behind those of the one before; none without any.
+/// Table of all loads over all runs, none without loads.
 pub(super) fn block(loads: &[LoadResult]) -> Option<Block> {
     let mut specs: Vec<&str> = Vec::new();
     for load in loads {
@@ -31,12 +31,12 @@ pub(super) fn block(loads: &[LoadResult]) -> Option<Block> {
         right("its CPU, cores"),
         left(""),
     ];
-    let troubles: Vec<String> = specs.iter().flat_map(|spec| troubles(&of(spec))).collect();
-    let more = troubles.len().saturating_sub(NAMED_MAX);
+    let problems: Vec<String> = specs.iter().flat_map(|spec| problems(&of(spec))).collect();
+    let more = problems.len().saturating_sub(NAMED_MAX);
     let mut items = vec![Item::Table(Table { columns, rows })];
-    if !troubles.is_empty() {
+    if !problems.is_empty() {
         let more = (more > 0).then(|| format!("and {more} more"));
-        items.push(Item::List(troubles.into_iter().take(NAMED_MAX).chain(more).collect()));
+        items.push(Item::List(problems.into_iter().take(NAMED_MAX).chain(more).collect()));
     }
     (!specs.is_empty()).then(|| Block::new("Background load", items))
 }
@@ -48,7 +48,7 @@ fn amount(unit: LoadUnit, value: f64) -> String {
     }
 }
 
-/// One load over its runs.
+/// Row of a load over its runs.
 fn row(runs: &[&LoadResult]) -> Option<Vec<Cell>> {
     let first = runs.first()?;
     let of = |value: fn(&LoadResult) -> Option<f64>| -> Vec<f64> {
@@ -59,23 +59,23 @@ fn row(runs: &[&LoadResult]) -> Option<Vec<Cell>> {
     let mark = match () {
         () if runs.iter().any(|load| load.failure.is_some()) => Cell::toned("ended early", Tone::Bad),
         () if runs.iter().any(|load| load.fell_short) => Cell::toned("fell short", Tone::Doubtful),
-        () => Cell::toned("holds", Tone::Good),
+        () => Cell::toned("reached", Tone::Good),
     };
-    let told = |value: Option<f64>| or_not_measured(value, |value| amount(first.unit, value));
+    let text = |value: Option<f64>| or_not_measured(value, |value| amount(first.unit, value));
     Some(vec![
         shorten(&first.spec, NAME_CHARACTERS_MAX).into(),
         runs.len().to_string().into(),
         amount(first.unit, first.asked).into(),
-        told(median(&achieved)).into(),
-        told(lowest).into(),
+        text(median(&achieved)).into(),
+        text(lowest).into(),
         median(&of(LoadResult::cores)).map_or_else(|| NOT_MEASURED.to_owned(), digits).into(),
         mark,
     ])
 }
 
-/// In which runs a load did not do what was asked, and why.
-fn troubles(runs: &[&LoadResult]) -> Vec<String> {
-    let told = |(number, load): (usize, &&LoadResult)| {
+/// Runs in which a load missed its rate, with the reason.
+fn problems(runs: &[&LoadResult]) -> Vec<String> {
+    let problem = |(number, load): (usize, &&LoadResult)| {
         let run = if runs.len() > 1 { format!(" in run {number}") } else { String::new() };
         match (&load.failure, load.share()) {
             (Some(why), _) => Some(format!("load {} ended{run}: {}", load.spec, first_line(why))),
@@ -87,7 +87,7 @@ fn troubles(runs: &[&LoadResult]) -> Vec<String> {
             _ => None,
         }
     };
-    (1..).zip(runs).filter_map(told).collect()
+    (1..).zip(runs).filter_map(problem).collect()
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ fn each_load_has_one_row_and_the_runs_in_which_it_fell_short_are_named() {
         LoadResult { failure: Some("killed\nby somebody".into()), ..load("net=9 MB/s", 9e6, 9e6) },
     ];
     let block = block(&runs).unwrap();
-    let [Item::Table(table), Item::List(troubles)] = &block.items[..] else { panic!("{}", block.title) };
+    let [Item::Table(table), Item::List(problems)] = &block.items[..] else { panic!("{}", block.title) };
     let rows: Vec<Vec<&str>> =
         table.rows.iter().map(|row| row.iter().map(|cell| cell.text.as_str()).collect()).collect();
     assert_eq!(
@@ -44,7 +44,7 @@ fn each_load_has_one_row_and_the_runs_in_which_it_fell_short_are_named() {
         ]
     );
     assert_eq!(
-        troubles[..],
+        problems[..],
         [
             "load net=5 MB/s fell short in run 2: 80.0 % of what was asked",
             "load net=9 MB/s ended in run 3: killed",

@@ -1,5 +1,4 @@
-//! The page of a test of the network: rates, the rate through time, where datagrams were lost, times there
-//! and back.
+//! Page of a network test: rates, rate over time, datagram losses and round-trip times.
 
 mod datagrams;
 mod ends;
@@ -9,46 +8,46 @@ use keepup_measure::stats::median;
 use keepup_results::{LatencyFigures, NetFlow, NetLatency, NetRateFinding, NetRun, NetSummary, Stored};
 use serde_json::json;
 
-use super::common::{self, Found, charts};
+use super::common::{self, PageContent, charts};
 use super::latency;
 use crate::chart::{Axis, BAD, Chart, Mark, Series, Symbol, colour, figure, plot, rate_scale, short};
 use crate::format::{bytes, digits, fixed, number, rate, shorten};
 use crate::page::{Block, Cell, Document, Item, Table, left, right};
 
-/// Share of the best that is as good as the best.
+/// Share of the best rate that counts as equally good.
 const GOOD_ENOUGH: f64 = 0.98;
-/// Runs whose rate through time can still be told apart in one chart.
+/// Most runs drawn over time.
 const LINES_MAX: usize = 6;
 const NAME_CHARACTERS_MAX: usize = 40;
 
 pub(super) fn document(stored: &Stored, summary: &NetSummary) -> Document {
     let names = names(summary);
-    let mut found = Found {
+    let mut content = PageContent {
         cautions: cautions(summary),
         loads: summary.runs.iter().flat_map(|run| run.loads.iter().cloned()).collect(),
-        ..Found::default()
+        ..PageContent::default()
     };
     if let Some(finding) = &summary.finding {
-        found.sentences.extend(searched(finding));
+        content.sentences.extend(searched(finding));
         let mut block = Block::new("The search for the highest rate without loss", trials(summary));
         block.items.extend(search(summary, finding).map(common::item));
-        found.blocks.push(block);
+        content.blocks.push(block);
     } else {
-        found.sentences.extend(best(summary, &names));
+        content.sentences.extend(best(summary, &names));
         if summary.runs.iter().any(|run| run.goodput(None).is_some()) {
-            found.blocks.push(settings::block(summary, &names));
+            content.blocks.push(settings::block(summary, &names));
         }
     }
-    // A search has a table of its trials.
+    // A search has its own table of trials.
     let ledger = datagrams::block(summary);
-    found.blocks.extend(ledger.map(|block| Block { is_detail: summary.finding.is_some(), ..block }));
-    found.blocks.extend(latencies(summary));
-    found.blocks.extend(charts("Rate through time", through_time(summary)).map(Block::detail));
-    found.blocks.extend(ends::blocks(summary, &names));
-    common::document(stored, found)
+    content.blocks.extend(ledger.map(|block| Block { is_detail: summary.finding.is_some(), ..block }));
+    content.blocks.extend(latencies(summary));
+    content.blocks.extend(charts("Rate over time", through_time(summary)).map(Block::detail));
+    content.blocks.extend(ends::blocks(summary, &names));
+    common::document(stored, content)
 }
 
-/// Settings in the order in which they first came.
+/// Settings in order of their first run.
 fn names(summary: &NetSummary) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for run in &summary.runs {
@@ -75,60 +74,63 @@ fn cautions(summary: &NetSummary) -> Vec<String> {
         );
     }
     if summary.runs.iter().any(|run| run.ends.iter().any(|end| end.sessions > 1)) {
-        cautions.push("The server served others meanwhile: its CPU is for all of them.".to_owned());
+        cautions
+            .push("The server served other clients at the same time: its CPU time includes them.".to_owned());
     }
     if summary.runs.iter().map(|run| run.repeat).max() == Some(1) && summary.finding.is_none() {
-        cautions.push("Each was measured once: how far repeats differ is not known.".to_owned());
+        cautions.push("Each setting was measured once: the spread of repeats is unknown.".to_owned());
     }
     let is_discarded = |spec: &serde_json::Value| spec["discard"] == true;
     if summary.plan.as_array().is_some_and(|specs| specs.iter().any(is_discarded)) {
-        cautions.push("The receiver dropped bytes in the kernel: nothing was copied to it.".to_owned());
+        cautions
+            .push("The receiver discarded bytes in the kernel: no data was copied to user space.".to_owned());
     }
     cautions
 }
 
-/// The best setting, and the smallest that is nearly as good.
+/// Best setting, and the smallest one that is nearly as good.
 fn best(summary: &NetSummary, names: &[&str]) -> Vec<String> {
     let empty = Vec::new();
     let specs = summary.plan.as_array().unwrap_or(&empty);
     let rated = names.iter().enumerate().filter_map(|(n, name)| Some((goodput(summary, name)?, n, *name)));
     let mut rated: Vec<(f64, usize, &str)> = rated.collect();
     let Some(top) = rated.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)) else { return Vec::new() };
-    let told = |of: (f64, usize, &str)| format!("{} ({})", of.2, rate(of.0));
+    let text = |of: (f64, usize, &str)| format!("{} ({})", of.2, rate(of.0));
     if rated.len() < 2 {
-        return vec![format!("{} arrived by {}.", rate(top.0), top.2)];
+        return vec![format!("{} received with {}.", rate(top.0), top.2)];
     }
-    let mut sentences = vec![format!("Best setting: {}.", told(top))];
+    let mut sentences = vec![format!("Best setting: {}.", text(top))];
     rated.retain(|(rate, ..)| *rate >= GOOD_ENOUGH * top.0);
     let cost = |number: usize| {
         let of = |key: &str| specs.get(number).and_then(|spec| spec[key].as_u64());
-        // What the kernel chooses by itself grows as needed: it counts as the largest.
+        // A buffer sized by the kernel grows on demand, so it counts as the largest.
         let buffer = |key| of(key).unwrap_or(u64::MAX);
         (of("flows"), buffer("receive_buffer_bytes"), buffer("send_buffer_bytes"), of("message_bytes"))
     };
-    // Runs are made in the order of the settings.
+    // Runs follow the order of the settings.
     if specs.len() == names.len() {
         let smallest = rated.iter().min_by_key(|(_, number, _)| cost(*number)).copied().unwrap_or(top);
         let share = GOOD_ENOUGH * 100.0;
-        sentences.push(format!("Smallest setting that reaches {share:.0} % of it: {}.", told(smallest)));
+        sentences.push(format!("Smallest setting that reaches {share:.0} % of it: {}.", text(smallest)));
     }
     sentences
 }
 
 fn searched(finding: &NetRateFinding) -> Vec<String> {
-    let told = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), rate);
+    let text = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), rate);
     let mut sentences = vec![format!(
-        "Held for the whole soak without loss: {}. Highest without loss in trials: {}; lost from {} on.",
-        told(finding.safe_bytes_per_second),
-        told(finding.knee_lower_bytes_per_second),
-        told(finding.knee_upper_bytes_per_second),
+        "Sustained for the whole soak without loss: {}. Highest rate without loss in trials: {}; lowest with \
+         loss: {}.",
+        text(finding.safe_bytes_per_second),
+        text(finding.knee_lower_bytes_per_second),
+        text(finding.knee_upper_bytes_per_second),
     )];
     sentences.extend(finding.loss_events_per_second_max.map(|most| {
-        format!("No loss in {:.0} s: less than {most:.3} losses a second at 95 % confidence.", 3.0 / most)
+        format!("No loss in {:.0} s: less than {most:.3} losses per second at 95 % confidence.", 3.0 / most)
     }));
     if let Some((pause, buffer)) = finding.longest_pause_ns.zip(finding.buffer_needed_bytes) {
         sentences.push(format!(
-            "A receiver paused for {} at most with datagrams waiting; {} of buffer bridge that.",
+            "Longest receiver pause with datagrams waiting: {}, bridged by {} of buffer.",
             crate::format::seconds(pause as f64 / 1e9),
             bytes(buffer)
         ));
@@ -161,21 +163,20 @@ fn search(summary: &NetSummary, finding: &NetRateFinding) -> Option<Chart> {
     };
     let mut held = Series::new("no loss", colour(0), Mark::Dots(Symbol::Circle), dots(false));
     if let Some(safe) = finding.safe_bytes_per_second {
-        held = held.with_level(unit.of(safe), &format!("held for the soak: {}", rate(safe)));
+        held = held.with_horizontal_line(unit.of(safe), &format!("held for the soak: {}", rate(safe)));
     }
     let series = [held, Series::new("loss", BAD, Mark::Dots(Symbol::Cross), dots(true))];
     let row = |(n, value, lost): &(usize, f64, f64)| -> Vec<Cell> {
         vec![n.to_string().into(), short(unit.of(*value)).into(), digits(*lost).into()]
     };
-    let columns = vec![right("trial"), right(format!("arrived, {}", unit.unit)), right("lost, %")];
+    let columns = vec![right("trial"), right(format!("received, {}", unit.unit)), right("lost, %")];
     (!points.is_empty()).then(|| Chart {
-        title: format!("Rate that arrived in each trial, {}", unit.unit),
-        note: "The search goes up where nothing was lost and down where something was.".into(),
-        is_told: true,
+        title: format!("Received rate of each trial, {}", unit.unit),
+        note: "The search raises the rate without loss and lowers it after a loss.".into(),
+        is_in_table: true,
         table: Table { columns, rows: points.iter().map(row).collect() },
         ..plot(
-            &Axis::linear("trial, in the order in which they were run")
-                .range(0.0, summary.runs.len() as f64 + 1.0),
+            &Axis::linear("trial, in order").range(0.0, summary.runs.len() as f64 + 1.0),
             &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             220,
@@ -183,7 +184,7 @@ fn search(summary: &NetSummary, finding: &NetRateFinding) -> Option<Chart> {
     })
 }
 
-/// What arrived and what was lost in every trial of the search.
+/// Received rate and loss of every trial of the search.
 fn trials(summary: &NetSummary) -> Vec<Item> {
     let row = |(number, run): (usize, &NetRun)| -> Vec<Cell> {
         vec![
@@ -193,12 +194,12 @@ fn trials(summary: &NetSummary) -> Vec<Item> {
             fixed(lost_share(run), 4).into(),
         ]
     };
-    let columns = vec![right("trial"), left("what"), right("arrived, MB/s"), right("lost, %")];
+    let columns = vec![right("trial"), left("settings"), right("received, MB/s"), right("lost, %")];
     let rows = (1..).zip(&summary.runs).map(row).collect();
     vec![Item::Table(Table { columns, rows }), Item::Text("MB = 10^6 bytes of payload.".to_owned())]
 }
 
-/// Times there and back of every run that asked for them.
+/// Round-trip times of every run that measured them.
 fn latencies(summary: &NetSummary) -> Option<Block> {
     let of: Vec<(String, &NetLatency)> = summary
         .runs
@@ -234,12 +235,12 @@ fn latencies(summary: &NetSummary) -> Option<Block> {
     let times: Vec<(String, LatencyFigures)> =
         of.iter().filter_map(|(name, latency)| Some((name.clone(), latency.figures?))).collect();
     let mut items = vec![Item::Table(Table { columns, rows: of.iter().map(row).collect() })];
-    let chart = latency::chart("From when a message was due to its answer", &times);
-    items.extend(chart.map(|chart| common::item(Chart { is_told: true, ..chart })));
-    (!of.is_empty()).then(|| Block::new("Time there and back", items))
+    let chart = latency::chart("Round-trip time, from the due time of a message", &times);
+    items.extend(chart.map(|chart| common::item(Chart { is_in_table: true, ..chart })));
+    (!of.is_empty()).then(|| Block::new("Round-trip time", items))
 }
 
-/// What arrived in each tenth of a second, in the last runs.
+/// Received rate in each tenth of a second, last runs.
 fn through_time(summary: &NetSummary) -> Option<Chart> {
     let runs = summary.runs.iter().skip(summary.runs.len().saturating_sub(LINES_MAX));
     let lines: Vec<(String, Vec<u64>)> = runs
@@ -270,7 +271,7 @@ fn through_time(summary: &NetSummary) -> Option<Chart> {
         note: String::new(),
         table: Table { columns, rows: lines.iter().map(row).collect() },
         ..plot(
-            &Axis::linear("time in the window, s").with_zero(),
+            &Axis::linear("time in the measured interval, s").with_zero(),
             &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             220,
@@ -278,7 +279,7 @@ fn through_time(summary: &NetSummary) -> Option<Chart> {
     })
 }
 
-/// Tenths of all flows together.
+/// Bytes of all flows in each tenth of a second.
 fn tenths(flows: &[NetFlow]) -> Vec<u64> {
     let mut sums: Vec<u64> = Vec::new();
     for moved in flows.iter().filter_map(|flow| flow.received.as_ref()) {

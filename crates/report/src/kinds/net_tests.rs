@@ -49,5 +49,5 @@ fn the_smallest_setting_that_is_good_enough_is_named() {
 #[test]
 fn one_setting_is_the_best_by_itself() {
     let summary = summary(&[("a", 970_000_000)], vec![setting(1, 1024, None)].into());
-    assert_eq!(best(&summary, &names(&summary)), ["970 MB/s arrived by a."]);
+    assert_eq!(best(&summary, &names(&summary)), ["970 MB/s received with a."]);
 }

@@ -1,16 +1,16 @@
-//! The page of a paper that was repeated: its questions and answers, its tables and figures with this machine
-//! in them, what was found, and what the paper's own numbers say of its claims.
+//! Page of a reproduced paper: its questions with answers, its tables and figures with this machine added,
+//! the findings, and its claims recomputed from its own numbers.
 
 use keepup_results::{
     CampaignSummary, PaperAnswer, PaperCell, PaperClaim, PaperCurve, PaperPage, PaperRow, PaperTable, Stored,
 };
 
-use super::common::{self, Found, charts};
+use super::common::{self, PageContent, charts};
 use crate::chart::{Axis, Chart, Dash, Mark, Series, Symbol, colour, pair, plot};
 use crate::format::{digits, plural};
 use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
 
-/// Height of a figure in pixels.
+/// Height of a chart, pixels.
 const HEIGHT: u32 = 260;
 
 pub(super) fn document(stored: &Stored, summary: &CampaignSummary, paper: &PaperPage) -> Document {
@@ -30,17 +30,18 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary, paper: &Paper
     let tone = if is_whole { Tone::Plain } else { Tone::Doubtful };
     let mut cautions = paper.limits.clone();
     if paper.scale < 1.0 {
-        cautions.insert(0, format!("{} of the paper's amounts of data were moved.", share(paper.scale)));
+        cautions
+            .insert(0, format!("The amounts of data are scaled to {} of the paper's.", share(paper.scale)));
     }
-    let found = Found {
+    let content = PageContent {
         answer: Some((paper.title.clone(), tone)),
         sentences: paper.findings.clone(),
         cautions,
         blocks,
-        is_summed_up: true,
-        ..Found::default()
+        omits_figures: true,
+        ..PageContent::default()
     };
-    let mut document = common::document(stored, found);
+    let mut document = common::document(stored, content);
     let volumes: Vec<&str> = summary
         .axes
         .iter()
@@ -49,9 +50,9 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary, paper: &Paper
         .map(String::as_str)
         .collect();
     let mut facts = vec![
-        Fact::new("repeated on", paper.machine.as_str()),
+        Fact::new("machine", paper.machine.as_str()),
         Fact::new(
-            "in turns",
+            "order",
             format!(
                 "{}, {} of {}",
                 summary.order,
@@ -63,9 +64,9 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary, paper: &Paper
     if !volumes.is_empty() {
         facts.push(Fact::new("volumes", volumes.join(", ")));
     }
-    document.glance[0] = Block::new("How it was done", vec![Item::Facts(facts)]);
+    document.glance[0] = Block::new("Method", vec![Item::Facts(facts)]);
     document.page.headline.title =
-        format!("{}. Repeated on: {}, {}", paper.source, paper.machine, summary.created);
+        format!("{}. Reproduced on {}, {}", paper.source, paper.machine, summary.created);
     document
 }
 
@@ -79,14 +80,14 @@ fn capital(text: &str) -> String {
 }
 
 fn answers(paper: &PaperPage) -> Block {
-    let told = |answer: &PaperAnswer| {
+    let items = |answer: &PaperAnswer| {
         let facts = vec![
             Fact::new("the paper", answer.published.as_str()),
             Fact::new("this machine", answer.here.as_str()),
         ];
         [Item::Text(answer.question.clone()), Item::Facts(facts)]
     };
-    Block::new("What the paper asked", paper.answers.iter().flat_map(told).collect())
+    Block::new("Questions of the paper", paper.answers.iter().flat_map(items).collect())
 }
 
 fn table(table: &PaperTable) -> Block {
@@ -109,7 +110,7 @@ fn table(table: &PaperTable) -> Block {
         let name =
             if row.is_here { format!("▶ {}{mark}", row.name) } else { format!("{}{mark}", row.name) };
         let mut cells = vec![Cell::toned(name, tone)];
-        cells.extend(row.cells.iter().map(|cell| Cell::toned(told(cell), tone)));
+        cells.extend(row.cells.iter().map(|cell| Cell::toned(cell_text(cell), tone)));
         cells
     };
     let rows = table.rows.iter().map(&mut row).collect();
@@ -121,8 +122,8 @@ fn table(table: &PaperTable) -> Block {
     Block::new(format!("{}: {}", capital(&table.stands), table.title), items)
 }
 
-/// A figure: the median, with the lowest and the highest where they differ.
-fn told(cell: &PaperCell) -> String {
+/// Median of a cell, with minimum and maximum if they differ.
+fn cell_text(cell: &PaperCell) -> String {
     let number = cell.value.map(digits);
     let spread = match (cell.lowest, cell.highest) {
         (Some(lowest), Some(highest)) if digits(lowest) != digits(highest) => {
@@ -142,7 +143,7 @@ fn drawn(curve: &PaperCurve) -> Option<Chart> {
     let series = (0..).zip(&curve.series).map(|(number, series)| {
         let points: Vec<_> = series.points.iter().map(|(x, y)| pair(*x, Some(*y))).collect();
         let is_dense = points.len() > 60;
-        // Published curves are dashed, those of this machine are not.
+        // Published curves are dashed, curves of this machine solid.
         let dash = if series.is_here { Dash::Solid } else { Dash::Dashed };
         let mark = Mark::Line(dash, (!is_dense).then(|| Symbol::of(number)));
         Series::new(series.name.clone(), colour(number), mark, points)
@@ -166,27 +167,27 @@ fn drawn(curve: &PaperCurve) -> Option<Chart> {
     })
 }
 
-/// What the paper says beside what follows from its numbers.
+/// Claims of the paper next to what follows from its numbers.
 fn claims(claims: &[PaperClaim]) -> Block {
     let row = |claim: &PaperClaim| -> Vec<Cell> {
         let mark = match claim.is_contradicted {
-            true => Cell::toned("does not add up", Tone::Bad),
-            false => Cell::toned("holds", Tone::Plain),
+            true => Cell::toned("contradicted", Tone::Bad),
+            false => Cell::toned("confirmed", Tone::Plain),
         };
         vec![claim.says.as_str().into(), claim.stands.as_str().into(), claim.follows.as_str().into(), mark]
     };
-    let columns = vec![left("the paper says"), left("where"), left("its own numbers"), left("")];
+    let columns = vec![left("the paper says"), left("where"), left("its numbers give"), left("")];
     let table = Table { columns, rows: claims.iter().map(row).collect() };
-    Block::new("Claims, worked out again", vec![Item::Table(table)])
+    Block::new("Claims, recomputed", vec![Item::Table(table)])
 }
 
-/// Every cell of the campaign with its command: each is a result of its own.
+/// Cells of the campaign with their commands.
 fn cells(summary: &CampaignSummary) -> Block {
     let rows = summary.cells.iter().map(|cell| -> Vec<Cell> {
         let failed: Vec<&str> = cell.runs.iter().filter_map(|run| run.why.as_deref()).collect();
         let state = match (failed.first(), &cell.skipped) {
             (Some(why), _) => Cell::toned(*why, Tone::Bad),
-            (None, Some(why)) => Cell::toned(format!("left out: {why}"), Tone::Doubtful),
+            (None, Some(why)) => Cell::toned(format!("skipped: {why}"), Tone::Doubtful),
             (None, None) => Cell::from(format!("{} runs", cell.runs.len())),
         };
         vec![
@@ -196,7 +197,7 @@ fn cells(summary: &CampaignSummary) -> Block {
             state,
         ]
     });
-    let columns = vec![right("cell"), left("of"), left("command"), left("")];
+    let columns = vec![right("cell"), left("settings"), left("command"), left("")];
     let table = Table { columns, rows: rows.collect() };
-    Block::new("What was run", vec![Item::Table(table)])
+    Block::new("Runs", vec![Item::Table(table)])
 }

@@ -1,10 +1,10 @@
-//! The page of a prediction: what limits a machine that may not exist, and on what the answer rests.
+//! Page of a prediction: bottleneck of a modelled machine, and the assumptions.
 
 use keepup_results::{
     Assumption, Enough, MoreOf, PredictSummary, PredictedBuffer, PredictedPart, Prediction, Stored,
 };
 
-use super::common::{self, Found, charts};
+use super::common::{self, PageContent, charts};
 use super::predict_papers;
 use crate::chart::{Axis, Chart, Dash, Mark, Series, Symbol, colour, pair, plot, rate_scale};
 use crate::format::{bytes, digits, number, or_not_measured, percent, plural, rate, seconds, shorten};
@@ -12,33 +12,33 @@ use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
 
 const HEIGHT: u32 = 260;
 const NAME_CHARACTERS_MAX: usize = 48;
-/// Resources whose limits are drawn over a sweep.
+/// Most resources drawn over a sweep.
 const PARTS_DRAWN_MAX: usize = 5;
 const POINTS_MAX: usize = 600;
-/// A stream fills its bottleneck; operations that wait for each other do not.
+/// Utilisation from which a bottleneck counts as full. Operations that wait for each other stay below.
 const FULL: f64 = 0.995;
-/// Numbers that a terminal shows: those that matter most.
+/// Assumptions that a terminal shows, most important first.
 const ASSUMPTIONS_ON_TERMINAL: usize = 8;
 
 pub(super) fn document(stored: &Stored, summary: &PredictSummary) -> Document {
-    let found = match (&summary.papers, &summary.points[..]) {
-        (Some(papers), _) => predict_papers::found(papers),
+    let content = match (&summary.papers, &summary.points[..]) {
+        (Some(papers), _) => predict_papers::content(papers),
         (None, [one]) => of_one(summary, one),
         (None, _) => of_sweep(summary),
     };
     let title = match summary.papers {
-        Some(_) => "What the model says of five papers".to_owned(),
+        Some(_) => "Predictions of the model for five papers".to_owned(),
         None => format!("{} on {}", summary.workload, summary.machine.title),
     };
-    let mut blocks = found.blocks;
+    let mut blocks = content.blocks;
     blocks.extend(assumptions(&summary.assumptions));
-    let found = Found {
+    let content = PageContent {
         blocks,
-        cautions: found.cautions.into_iter().chain(summary.limits.iter().cloned()).collect(),
-        is_summed_up: true,
-        ..found
+        cautions: content.cautions.into_iter().chain(summary.limits.iter().cloned()).collect(),
+        omits_figures: true,
+        ..content
     };
-    let mut document = common::document(stored, found);
+    let mut document = common::document(stored, content);
     document.glance[0] = match &summary.papers {
         Some(papers) => predict_papers::skill(&papers.skill),
         None => machine(summary),
@@ -58,43 +58,48 @@ fn machine(summary: &PredictSummary) -> Block {
         facts.push(Fact::new("changed", machine.with.join(", ")));
     }
     if let Some(under_way) = machine.operations_under_way {
-        facts.push(Fact::new("under way", plural(u64::from(under_way), "operation")));
+        facts.push(Fact::new("in flight", plural(u64::from(under_way), "operation")));
     }
     if machine.hosts > 1 {
         facts.push(Fact::new("machines", machine.hosts.to_string()));
     }
-    let needed = summary.required_bytes_per_second.map(|needed| {
-        format!("{}, with {} times that as head-room", rate(needed), digits(summary.headroom_wanted))
-    });
-    facts.push(Fact::new("wanted", needed.unwrap_or_else(|| "as fast as it goes".to_owned())));
-    Block::new("What was asked", vec![Item::Facts(facts)])
+    let needed = summary
+        .required_bytes_per_second
+        .map(|needed| format!("{}, head-room {}x", rate(needed), digits(summary.headroom_wanted)));
+    facts.push(Fact::new("required", needed.unwrap_or_else(|| "maximum rate".to_owned())));
+    Block::new("Prediction settings", vec![Item::Facts(facts)])
 }
 
-fn of_one(summary: &PredictSummary, point: &Prediction) -> Found {
+fn of_one(summary: &PredictSummary, point: &Prediction) -> PageContent {
     let mut blocks = vec![parts(point)];
     blocks.extend(point.enough.as_ref().map(enough));
     blocks.extend(buffers(&point.buffers));
-    Found { answer: Some(answer(summary, point)), sentences: sentences(point), blocks, ..Found::default() }
+    PageContent {
+        answer: Some(answer(summary, point)),
+        sentences: sentences(point),
+        blocks,
+        ..PageContent::default()
+    }
 }
 
 fn answer(summary: &PredictSummary, point: &Prediction) -> (String, Tone) {
     match point.headroom {
         None => ("PREDICTED".to_owned(), Tone::Plain),
-        Some(headroom) if headroom >= summary.headroom_wanted => ("ENOUGH".to_owned(), Tone::Good),
-        Some(headroom) if headroom >= 1.0 => ("ENOUGH, WITHOUT THE HEAD-ROOM".to_owned(), Tone::Doubtful),
-        Some(_) => ("NOT ENOUGH".to_owned(), Tone::Bad),
+        Some(headroom) if headroom >= summary.headroom_wanted => ("SUFFICIENT".to_owned(), Tone::Good),
+        Some(headroom) if headroom >= 1.0 => ("SUFFICIENT, WITHOUT HEAD-ROOM".to_owned(), Tone::Doubtful),
+        Some(_) => ("NOT SUFFICIENT".to_owned(), Tone::Bad),
     }
 }
 
-/// A rate with its interval.
-fn told(point: &Prediction) -> String {
+/// Formats a predicted rate with its interval.
+fn rate_with_interval(point: &Prediction) -> String {
     let interval = point.lower_bytes_per_second.zip(point.upper_bytes_per_second);
     let interval = interval.filter(|(lower, upper)| lower < upper);
     let interval = interval.map(|(lower, upper)| format!(" ({} to {} at 95 %)", rate(lower), rate(upper)));
     format!("{}{}", rate(point.bytes_per_second), interval.unwrap_or_default())
 }
 
-/// A resource with its number.
+/// Name of a resource with its count.
 fn named(part: &PredictedPart) -> String {
     match part.count {
         1 => part.name.clone(),
@@ -103,31 +108,32 @@ fn named(part: &PredictedPart) -> String {
 }
 
 fn sentences(point: &Prediction) -> Vec<String> {
-    let each = format!("{} events or operations a second", digits(point.operations_per_second));
-    let mut sentences = vec![format!("The model gives {}: {each}.", told(point))];
+    let each = format!("{} events or operations per second", digits(point.operations_per_second));
+    let mut sentences = vec![format!("Predicted: {}, {each}.", rate_with_interval(point))];
     if let Some(headroom) = point.headroom {
-        sentences.push(format!("That is {} of what is required.", times(headroom)));
+        sentences.push(format!("Head-room: {} the required rate.", times(headroom)));
     }
     let mut parts = point.parts.iter();
     if let Some(first) = parts.next() {
-        let why = if first.is_waiting { ", whose master waits for answers" } else { "" };
+        let why = if first.is_waiting { " (its master waits for responses)" } else { "" };
         let mut sentence = format!("The bottleneck is {}{why}", named(first));
         if let Some(next) = parts.find(|part| part.name != first.name) {
-            sentence += &format!("; next comes {} at {}", named(next), rate(next.bytes_per_second));
+            sentence += &format!("; next: {} at {}", named(next), rate(next.bytes_per_second));
         }
         sentences.push(sentence + ".");
         if first.utilisation < FULL {
             let in_use = percent(100.0 * first.utilisation);
-            sentences.push(format!("So few operations under way use {in_use} of it."));
+            sentences.push(format!("The operations in flight use {in_use} of it."));
         }
         let gain = first.gain_of_a_tenth.filter(|gain| *gain > 0.0);
-        let gain =
-            gain.map(|gain| format!("A tenth more of {} gives {} more.", first.name, percent(100.0 * gain)));
+        let gain = gain.map(|gain| {
+            format!("10 % more of {} increases the rate by {}.", first.name, percent(100.0 * gain))
+        });
         sentences.extend(gain);
     }
     if let Some(cores) = point.cores_busy {
         let required = point.cores_busy_at_required;
-        let required = required.map(|cores| format!(", {} at the required one", digits(cores)));
+        let required = required.map(|cores| format!(", {} at the required rate", digits(cores)));
         let required = required.unwrap_or_default();
         sentences.push(format!("Cores busy at that rate: {}{required}.", digits(cores)));
     }
@@ -135,15 +141,15 @@ fn sentences(point: &Prediction) -> Vec<String> {
 }
 
 fn times(headroom: f64) -> String {
-    if headroom < 1.0 { percent(100.0 * headroom) } else { format!("{} times", digits(headroom)) }
+    if headroom < 1.0 { percent(100.0 * headroom) } else { format!("{}x", digits(headroom)) }
 }
 
 fn parts(point: &Prediction) -> Block {
     let row = |(place, part): (usize, &PredictedPart)| -> Vec<Cell> {
-        let kind = if part.is_waiting { "waits for answers" } else { "" };
+        let kind = if part.is_waiting { "waits for responses" } else { "" };
         let gain = part.gain_of_a_tenth.map_or_else(String::new, |gain| match gain > 0.0 {
             true => format!("+{}", percent(100.0 * gain)),
-            false => "nothing".to_owned(),
+            false => "none".to_owned(),
         });
         let tone = if place == 0 { Tone::Doubtful } else { Tone::Plain };
         vec![
@@ -158,37 +164,37 @@ fn parts(point: &Prediction) -> Block {
     };
     let columns = vec![
         left("resource"),
-        right("number"),
-        right("limit if alone"),
-        right("in use"),
-        right("a tenth more gives"),
+        right("count"),
+        right("limit alone"),
+        right("utilisation"),
+        right("gain of 10 % more"),
         left(""),
         left("part"),
     ];
     let rows = point.parts.iter().enumerate().map(row).collect();
-    Block::new("What limits it, the bottleneck first", vec![Item::Table(Table { columns, rows })])
+    Block::new("Resources, bottleneck first", vec![Item::Table(Table { columns, rows })])
 }
 
 fn enough(enough: &Enough) -> Block {
     let wanted = rate(enough.bytes_per_second);
     let lead = match enough.hosts {
         Some(hosts) => {
-            format!("For {wanted} with the head-room: {} of this kind.", plural(u64::from(hosts), "machine"))
+            format!("{wanted} with head-room requires {} of this kind.", plural(u64::from(hosts), "machine"))
         }
         None => format!(
-            "For {wanted} with the head-room no number of machines does: they share what limits them."
+            "{wanted} with head-room is not reached by any number of machines: they share the bottleneck."
         ),
     };
     let more = |more: &MoreOf| match more.needed {
         Some(needed) => format!("{}: {needed} instead of {}", more.name, more.count),
-        None => format!("{}: more of it does not help, its master waits for answers", more.name),
+        None => format!("{}: more does not help, because its master waits for responses", more.name),
     };
     let mut items = vec![Item::Text(lead)];
     if !enough.more.is_empty() {
         items.push(Item::Text("Or in one machine:".to_owned()));
         items.push(Item::List(enough.more.iter().map(more).collect()));
     }
-    Block::new("What would be enough", items)
+    Block::new("Sufficient configurations", items)
 }
 
 fn buffers(buffers: &[PredictedBuffer]) -> Option<Block> {
@@ -197,7 +203,7 @@ fn buffers(buffers: &[PredictedBuffer]) -> Option<Block> {
         let repeated = match (buffer.every_seconds, buffer.repeated_bytes) {
             (None, _) => String::new(),
             (Some(_), Some(needed)) => size(needed),
-            (Some(_), None) => "no memory suffices".to_owned(),
+            (Some(_), None) => "unlimited".to_owned(),
         };
         let lost = buffer.lost_share.map_or_else(
             || "".into(),
@@ -219,34 +225,34 @@ fn buffers(buffers: &[PredictedBuffer]) -> Option<Block> {
     };
     let columns = vec![
         right("stall"),
-        right("comes in"),
-        right("memory for one"),
-        right("empty again after"),
-        right("stalls each"),
-        right("memory for all"),
-        right("there is"),
+        right("input rate"),
+        right("buffer for one"),
+        right("drained after"),
+        right("stall interval"),
+        right("buffer for all"),
+        right("buffer given"),
         right("lost"),
     ];
     let mut table = Table { columns, rows: buffers.iter().map(row).collect() };
     if buffers.iter().all(|buffer| buffer.every_seconds.is_none()) {
-        without(&mut table, "stalls each");
-        without(&mut table, "memory for all");
+        without(&mut table, "stall interval");
+        without(&mut table, "buffer for all");
     }
     if buffers.iter().all(|buffer| buffer.given_bytes.is_none()) {
-        without(&mut table, "there is");
+        without(&mut table, "buffer given");
         without(&mut table, "lost");
     }
-    (!buffers.is_empty()).then(|| Block::new("Memory for its stalls", vec![Item::Table(table)]))
+    (!buffers.is_empty()).then(|| Block::new("Buffer for stalls", vec![Item::Table(table)]))
 }
 
-fn of_sweep(summary: &PredictSummary) -> Found {
+fn of_sweep(summary: &PredictSummary) -> PageContent {
     let axis = summary.sweep.clone().unwrap_or_default();
     let ends = summary.points.first().zip(summary.points.last());
     let mut sentences: Vec<String> = ends
         .into_iter()
         .map(|(first, last)| {
             format!(
-                "From {} at {axis} {} to {} at {}.",
+                "{} at {axis} {}, {} at {}.",
                 rate(first.bytes_per_second),
                 first.label,
                 rate(last.bytes_per_second),
@@ -257,7 +263,7 @@ fn of_sweep(summary: &PredictSummary) -> Found {
     sentences.extend(changes(&summary.points).into_iter().map(|(before, point)| {
         let name = |point: &Prediction| point.parts.first().map(|part| part.name.clone()).unwrap_or_default();
         format!(
-            "The bottleneck passes from {} to {} between {axis} {} and {}.",
+            "The bottleneck changes from {} to {} between {axis} {} and {}.",
             name(before),
             name(point),
             before.label,
@@ -269,28 +275,28 @@ fn of_sweep(summary: &PredictSummary) -> Found {
             |point: &&Prediction| point.headroom.is_some_and(|headroom| headroom >= summary.headroom_wanted);
         let found = summary.points.iter().find(is_enough);
         sentences.push(match found {
-            Some(point) => format!("{} with the head-room need {axis} {}.", rate(wanted), point.label),
+            Some(point) => format!("{} with head-room requires {axis} {}.", rate(wanted), point.label),
             None => nearest(summary, wanted),
         });
     }
-    Found {
+    PageContent {
         answer: Some((format!("PREDICTED OVER {}", axis.to_uppercase()), Tone::Plain)),
         sentences,
         blocks: charts("Rate over the sweep", drawn(summary)).into_iter().chain([points(summary)]).collect(),
-        ..Found::default()
+        ..PageContent::default()
     }
 }
 
-/// What comes nearest to a rate that no point reaches, and by how much it falls short.
+/// Point that comes closest to a rate that none reaches.
 fn nearest(summary: &PredictSummary, wanted: f64) -> String {
-    let none = format!("No point of it reaches {} with the head-room", rate(wanted));
+    let none = format!("No point reaches {} with head-room", rate(wanted));
     let best = summary.points.iter().max_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second));
     let Some(best) = best else { return format!("{none}.") };
     let short = 1.0 - best.bytes_per_second / (wanted * summary.headroom_wanted);
     let hosts = best.enough.as_ref().and_then(|enough| enough.hosts);
-    let hosts = hosts.map(|hosts| format!("; {} of them would do", number(u64::from(hosts))));
+    let hosts = hosts.map(|hosts| format!("; {} such machines are sufficient", number(u64::from(hosts))));
     format!(
-        "{none}; {} {} comes nearest, {} short of it{}.",
+        "{none}; {} {} comes closest, {} short{}.",
         summary.sweep.as_deref().unwrap_or_default(),
         best.label,
         percent(100.0 * short),
@@ -298,7 +304,7 @@ fn nearest(summary: &PredictSummary, wanted: f64) -> String {
     )
 }
 
-/// Points at which another resource becomes the bottleneck, with the ones before them.
+/// Points at which the bottleneck changes, with their predecessors.
 fn changes(points: &[Prediction]) -> Vec<(&Prediction, &Prediction)> {
     let first = |point: &Prediction| point.parts.first().map(|part| part.name.clone());
     points
@@ -332,7 +338,7 @@ fn drawn(summary: &PredictSummary) -> Option<Chart> {
             names.push(&part.name);
         }
     }
-    // A limit far above everything would press the rate to the bottom.
+    // Much higher limits would compress the curve.
     let top = 1.5 * points.iter().map(|(_, point)| point.bytes_per_second).fold(0.0, f64::max);
     for (number, name) in names.iter().enumerate() {
         let of = |point: &Prediction| {
@@ -348,9 +354,9 @@ fn drawn(summary: &PredictSummary) -> Option<Chart> {
     let axis = summary.sweep.clone().unwrap_or_default();
     (points.len() > 1).then(|| Chart {
         title: format!("Predicted rate over {axis}, {}", unit.unit),
-        note: "Dots are the limits of single resources; the lowest one is the rate.".into(),
+        note: "Dots: limits of single resources. The lowest one bounds the rate.".into(),
         table: table(summary),
-        is_told: true,
+        is_in_table: true,
         ..plot(
             &Axis::linear(axis),
             &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
@@ -365,7 +371,7 @@ fn table(summary: &PredictSummary) -> Table {
         let part = |number: usize| point.parts.get(number).map(named).unwrap_or_default();
         vec![
             point.label.as_str().into(),
-            told(point).into(),
+            rate_with_interval(point).into(),
             or_not_measured(point.headroom, times).into(),
             or_not_measured(point.cores_busy, digits).into(),
             part(0).into(),
@@ -375,15 +381,15 @@ fn table(summary: &PredictSummary) -> Table {
     let columns = vec![
         right(summary.sweep.clone().unwrap_or_default()),
         right("rate"),
-        right("of what is required"),
+        right("of the required rate"),
         right("cores busy"),
         left("bottleneck"),
-        left("runner-up"),
+        left("second"),
     ];
     let mut table = Table { columns, rows: summary.points.iter().take(POINTS_MAX).map(row).collect() };
-    // Columns in which nothing is known say nothing.
+    // Empty columns are omitted.
     if summary.required_bytes_per_second.is_none() {
-        without(&mut table, "of what is required");
+        without(&mut table, "of the required rate");
     }
     if summary.points.iter().all(|point| point.cores_busy.is_none()) {
         without(&mut table, "cores busy");
@@ -406,11 +412,10 @@ fn points(summary: &PredictSummary) -> Block {
             summary.points.len() - POINTS_MAX
         )));
     }
-    Block::new("Point by point", items)
+    Block::new("Points", items)
 }
 
-/// Every number with its source, those that make most of the scatter first; those that make none of it are
-/// told where there is room.
+/// Assumptions with their sources, largest contribution to the variance first.
 fn assumptions(assumptions: &[Assumption]) -> Option<Block> {
     let mut sorted: Vec<&Assumption> = assumptions.iter().collect();
     sorted.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
@@ -427,14 +432,14 @@ fn assumptions(assumptions: &[Assumption]) -> Option<Block> {
         ]
     };
     let columns = vec![
-        left("number"),
+        left("assumption"),
         right("value"),
         right("range"),
-        right("of the scatter"),
+        right("share of variance"),
         left("source"),
         left(""),
     ];
     let rows: Vec<Vec<Cell>> = sorted.iter().map(row).collect();
-    let block = Block::new("On what it rests", vec![Item::Table(Table { columns, rows })]);
+    let block = Block::new("Assumptions", vec![Item::Table(Table { columns, rows })]);
     Some(Block { terminal_rows: Some(ASSUMPTIONS_ON_TERMINAL), ..block }).filter(|_| !assumptions.is_empty())
 }

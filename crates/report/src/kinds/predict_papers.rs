@@ -1,12 +1,12 @@
-//! The page on five papers: each published figure beside what the model says of it.
+//! Page of the predictions for five papers: published and predicted figures.
 
 use keepup_results::{ContradictedClaim, OpenCell, Origin, PredictedCell, PredictedPapers, Skill};
 
-use super::common::Found;
+use super::common::PageContent;
 use crate::format::{digits, percent, plural};
 use crate::page::{Block, Cell, Item, Table, Tone, left, right};
 
-pub(super) fn found(papers: &PredictedPapers) -> Found {
+pub(super) fn content(papers: &PredictedPapers) -> PageContent {
     let mut blocks = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for cell in &papers.cells {
@@ -21,12 +21,12 @@ pub(super) fn found(papers: &PredictedPapers) -> Found {
     if !papers.contradicted.is_empty() {
         blocks.push(contradicted(&papers.contradicted));
     }
-    Found {
+    PageContent {
         answer: Some(answer(papers)),
         sentences: sentences(papers),
         cautions: cautions(papers),
         blocks,
-        ..Found::default()
+        ..PageContent::default()
     }
 }
 
@@ -44,7 +44,7 @@ fn answer(papers: &PredictedPapers) -> (String, Tone) {
 fn sentences(papers: &PredictedPapers) -> Vec<String> {
     let of = |origin| papers.cells.iter().filter(|cell| cell.origin == origin).count() as u64;
     let mut sentences = vec![format!(
-        "{} follow from protocols and counts, {} are predicted with constants that were fitted to others.",
+        "{} follow from protocols and counts; {} are predicted with constants fitted to other figures.",
         plural(of(Origin::Derived), "figure"),
         of(Origin::Predicted),
     )];
@@ -52,7 +52,7 @@ fn sentences(papers: &PredictedPapers) -> Vec<String> {
         let Some(over) = skill.over_unchanged else { continue };
         let than = if over > 0.0 { "better" } else { "worse" };
         sentences.push(format!(
-            "Of {} it is {than} than \"nothing changes\", with {} times its squared error.",
+            "{}: {than} than \"nothing changes\", with {}x its squared error.",
             skill.of,
             digits(1.0 - over)
         ));
@@ -60,7 +60,7 @@ fn sentences(papers: &PredictedPapers) -> Vec<String> {
     let missed = papers.cells.iter().filter(|cell| cell.origin != Origin::Fitted && !is_met(cell));
     let missed: Vec<String> = missed.map(|cell| format!("{} {}", cell.id, cell.quantity)).collect();
     if !missed.is_empty() {
-        sentences.push(format!("Missed, for reasons that are given: {}.", missed.join(", ")));
+        sentences.push(format!("Missed targets (see the tables for reasons): {}.", missed.join(", ")));
     }
     sentences
 }
@@ -69,23 +69,19 @@ fn cautions(papers: &PredictedPapers) -> Vec<String> {
     let fitted = papers.cells.iter().filter(|cell| cell.origin == Origin::Fitted).count() as u64;
     vec![
         format!(
-            "{} were fitted, to {} that therefore prove nothing: these are not counted, and stand in the \
-             JSON object alone.",
+            "{} were fitted to {}. The fitted figures are not counted and appear only in the JSON output.",
             plural(u64::from(papers.fitted_constants), "constant"),
             plural(fitted, "figure")
         ),
-        "Pairs of ESRF's tables with and without load, off the shared bus, differ by 5.5 % as one standard \
-         deviation: finer differences mean nothing."
-            .to_owned(),
-        format!("Nothing can be said of {}.", plural(papers.open.len() as u64, "row")),
+        format!("{} cannot be predicted.", plural(papers.open.len() as u64, "row")),
     ]
 }
 
-/// How well it does, kind by kind.
+/// Accuracy by kind of figure.
 pub(super) fn skill(all: &[Skill]) -> Block {
     let row = |one: &Skill| -> Vec<Cell> {
         let tone = if one.met == one.cells { Tone::Good } else { Tone::Doubtful };
-        let over = one.over_unchanged.map_or_else(|| "nothing to compare with".to_owned(), digits);
+        let over = one.over_unchanged.map_or_else(|| "no baseline".to_owned(), digits);
         vec![
             one.of.as_str().into(),
             one.cells.to_string().into(),
@@ -97,23 +93,23 @@ pub(super) fn skill(all: &[Skill]) -> Block {
     };
     let columns = vec![
         left("figures"),
-        right("number"),
-        right("within their target"),
+        right("count"),
+        right("within target"),
         right("median error"),
         right("worst"),
         right("skill over \"nothing changes\""),
     ];
     let table = Item::Table(Table { columns, rows: all.iter().map(row).collect() });
-    let how = "Skill is 1 less the squared error of the model over that of \"nothing changes\": 1 is \
-               perfect, below 0 it is worse than saying that a load changes nothing.";
-    Block::new("How well it does", vec![table, Item::Text(how.to_owned())])
+    let how = "Skill = 1 - squared error of the model / squared error of \"nothing changes\". 1 is perfect; \
+               below 0 is worse than assuming that a load changes nothing.";
+    Block::new("Accuracy", vec![table, Item::Text(how.to_owned())])
 }
 
 fn cells(papers: &PredictedPapers, paper: &str) -> Block {
     let mut reasons: Vec<&str> = Vec::new();
-    let told = papers.cells.iter().filter(|cell| cell.paper == paper && cell.origin != Origin::Fitted);
+    let shown = papers.cells.iter().filter(|cell| cell.paper == paper && cell.origin != Origin::Fitted);
     let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for cell in told {
+    for cell in shown {
         let known = reasons.iter().position(|reason| *reason == cell.because);
         let number = known.unwrap_or_else(|| {
             reasons.push(&cell.because);
@@ -134,7 +130,7 @@ fn cells(papers: &PredictedPapers, paper: &str) -> Block {
     Block::new(paper, vec![Item::Table(Table { columns, rows }), Item::List(reasons.collect())])
 }
 
-/// One figure; `reason` is the number of why the model says so.
+/// Row of a figure. `reason` is the number of its explanation.
 fn row(cell: &PredictedCell, reason: usize) -> Vec<Cell> {
     let unit = if cell.unit.is_empty() { String::new() } else { format!(" {}", cell.unit) };
     let interval = cell.lower.zip(cell.upper).filter(|(lower, upper)| lower < upper);
@@ -161,11 +157,8 @@ fn open(all: &[OpenCell]) -> Block {
     let row = |one: &OpenCell| -> Vec<Cell> {
         vec![one.paper.as_str().into(), one.id.as_str().into(), format!("{}: {}", one.what, one.why).into()]
     };
-    let columns = vec![left("paper"), left("id"), left("what, and why nothing can be said of it")];
-    Block::new(
-        "What it says nothing of",
-        vec![Item::Table(Table { columns, rows: all.iter().map(row).collect() })],
-    )
+    let columns = vec![left("paper"), left("id"), left("figure, and why it cannot be predicted")];
+    Block::new("Not predicted", vec![Item::Table(Table { columns, rows: all.iter().map(row).collect() })])
 }
 
 fn contradicted(all: &[ContradictedClaim]) -> Block {
@@ -176,9 +169,9 @@ fn contradicted(all: &[ContradictedClaim]) -> Block {
             format!("{}: {}", one.says, one.arithmetic).into(),
         ]
     };
-    let columns = vec![left("paper"), left("where"), left("the claim, and what its own numbers say")];
+    let columns = vec![left("paper"), left("where"), left("claim, and what its numbers give")];
     Block::new(
-        "Claims that do not follow",
+        "Contradicted claims",
         vec![Item::Table(Table { columns, rows: all.iter().map(row).collect() })],
     )
 }

@@ -1,52 +1,51 @@
-//! The page of a qualification: the verdict's eight blocks with their drawings.
+//! Page of a qualification, with charts.
 
 use keepup_results::{Count, LedgerSummary, ResultSummary, TrialResult};
 use serde_json::json;
 
 use crate::blocks;
 use crate::chart::{
-    Axis, BAD, Chart, Dash, FAINT, GOOD, Key, Mark, Series, Shape, Side, Symbol, TEXT, colour, figure, keys,
-    plot, rate_scale, round_end,
+    Axis, BAD, Chart, Dash, FAINT, GOOD, LabelPosition, LegendEntry, Mark, Series, Shape, Symbol, TEXT,
+    colour, figure, legend, plot, rate_scale, round_end,
 };
 use crate::format::{digits, number, rate};
 use crate::history::History;
 use crate::kinds::timeline;
 use crate::page::{Block, Document, Item, Page, Table, left, right};
 
-/// All that the HTML page has of a qualification.
+/// Complete report of a qualification.
 pub(crate) fn document(summary: &ResultSummary, history: &History) -> Document {
     let untested = match summary.limits.is_empty() {
-        true => Item::Text("No limit of this test was recorded.".to_owned()),
+        true => Item::Text("No limits of this test were recorded.".to_owned()),
         false => Item::List(summary.limits.clone()),
     };
-    let mut limit = blocks::bottleneck(summary.bottleneck.as_ref());
+    let limit = blocks::bottleneck(summary.bottleneck.as_ref());
     let untested = Block::new("What was not tested", vec![untested]);
     let mut staircase = blocks::staircase(&summary.trials);
-    behind(&mut staircase, trials(summary));
+    move_table_into(&mut staircase, trials(summary));
     let mut comparison = blocks::comparison(summary);
-    behind(&mut comparison, ceilings(summary));
+    move_table_into(&mut comparison, ceilings(summary));
     let mut proof = blocks::proof(summary);
     proof.items.extend(strip(summary).map(item));
     let mut ledger = blocks::ledger(&summary.ledger);
     ledger.items.extend(losses(&summary.ledger).map(item));
     let mut through_time = Vec::new();
-    through_time.extend(history.trouble.clone().map(Item::Text));
+    through_time.extend(history.incomplete.clone().map(Item::Text));
     let pool = summary.plan.get("pool_bytes").and_then(serde_json::Value::as_f64);
     through_time.extend(timeline::charts(history, pool).into_iter().map(item));
     if !history.notes.is_empty() {
         through_time.push(Item::List(history.notes.clone()));
     }
-    proof.is_beside = true;
+    proof.is_side_by_side = true;
     let mut all = vec![proof, comparison, staircase];
     if !through_time.is_empty() {
-        all.push(Block::new("Through time", through_time));
+        all.push(Block::new("Over time", through_time));
     }
     let mut repeat = blocks::limits(summary);
-    // What was not tested stands at the top.
+    // What was not tested is at the top already.
     repeat.items.retain(|item| matches!(item, Item::Facts(_)));
     repeat.title = "How to repeat".to_owned();
     all.extend([ledger, blocks::cost(summary), repeat]);
-    limit.title = "What limits it".to_owned();
     Document {
         kind: "qualification".to_owned(),
         page: Page { headline: blocks::headline(summary), blocks: all },
@@ -62,8 +61,8 @@ fn item(chart: Chart) -> Item {
     Item::Chart(Box::new(chart))
 }
 
-/// Puts a chart in the place of a block's first table, which then stands behind it.
-fn behind(block: &mut Block, chart: Option<Chart>) {
+/// Replaces the first table of a block by a chart that contains the table.
+fn move_table_into(block: &mut Block, chart: Option<Chart>) {
     let Some(mut chart) = chart else { return };
     let place = block.items.iter().position(|item| matches!(item, Item::Table(_)));
     let Some(place) = place else { return };
@@ -73,7 +72,7 @@ fn behind(block: &mut Block, chart: Option<Chart>) {
     block.items[place] = item(chart);
 }
 
-/// Asked and durable rate of every trial; what failed is hollow and crossed.
+/// Requested and durable rate of every trial. Failed trials are hollow and crossed.
 fn trials(summary: &ResultSummary) -> Option<Chart> {
     let trials = &summary.trials;
     let most =
@@ -81,7 +80,7 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     let most = most.max(summary.required_bytes_per_second);
     let unit = rate_scale(most);
     let asked = trials.iter().map(|trial| {
-        // A trial without a schedule is asked for as much as goes.
+        // A trial without a schedule runs at full speed.
         let rate = if trial.asked_bytes_per_second > 0.0 { trial.asked_bytes_per_second } else { f64::NAN };
         match trial.passed {
             true => json!({ "value": figure(unit.of(rate)), "itemStyle": { "color": GOOD } }),
@@ -104,20 +103,20 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     let required = format!("required {}", rate(summary.required_bytes_per_second));
     let series = [
         Series::new("asked", GOOD, Mark::Bars, asked.collect())
-            .with_level(unit.of(summary.required_bytes_per_second), ""),
-        Series::new("durable, held", TEXT, Mark::Dots(Symbol::Circle), dots(true)),
+            .with_horizontal_line(unit.of(summary.required_bytes_per_second), ""),
+        Series::new("durable, passed", TEXT, Mark::Dots(Symbol::Circle), dots(true)),
         Series::new("durable, failed", BAD, Mark::Dots(Symbol::Cross), dots(false)),
     ];
-    let mut keys = keys(&series);
-    let hollow = Key {
+    let mut legend = legend(&series);
+    let hollow = LegendEntry {
         group: String::new(),
         name: "asked, failed".into(),
         shape: Shape::Box { is_hollow: true },
         colour: BAD,
     };
-    keys[0].name = "asked, held".into();
-    keys.insert(1, hollow);
-    keys.push(Key {
+    legend[0].name = "asked, passed".into();
+    legend.insert(1, hollow);
+    legend.push(LegendEntry {
         group: String::new(),
         name: required,
         shape: Shape::Line(Dash::Dashed, None),
@@ -126,17 +125,17 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     let names = (1..).zip(trials).map(|(n, trial): (usize, _)| format!("{n} {}", trial.phase)).collect();
     let up = Axis::linear(format!("rate, {}", unit.unit));
     (!trials.is_empty()).then(|| Chart {
-        title: format!("Rate asked of the source and rate made durable in each trial, {}", unit.unit),
-        note: "A trial holds when nothing is lost, no backlog grows and all is durable in time; the search \
-               goes up where it held and down where it failed. A trial without a bar went as fast as it \
-               could."
+        title: format!("Requested and durable rate of each trial, {}", unit.unit),
+        note: "A trial passes if no event is lost, no backlog grows and all data is durable in time. The \
+               search raises the rate after a pass and lowers it after a failure. A trial without a bar ran \
+               at full speed."
             .into(),
-        keys,
-        ..plot(&Axis::category("trial, in the order in which they were run", names), &up, &series, 230)
+        legend,
+        ..plot(&Axis::category("trial, in order", names), &up, &series, 230)
     })
 }
 
-/// All that was measured alone, from the fastest down to the weakest, and the whole path below.
+/// Parts measured alone, fastest first, then the whole path.
 fn ceilings(summary: &ResultSummary) -> Option<Chart> {
     let ceilings = &summary.ceilings;
     let mut alone: Vec<(String, f64)> = [
@@ -175,15 +174,15 @@ fn ceilings(summary: &ResultSummary) -> Option<Chart> {
     let required_name = format!("required {}", rate(required));
     let series = [
         Series::new("", FAINT, Mark::Stems, figures().map(|value| figure(unit.of(value))).collect())
-            .with_place(unit.of(required), &required_name, Side::Start),
+            .with_vertical_line(unit.of(required), &required_name, LabelPosition::Start),
         Series::new(
-            "one part alone",
+            "part alone",
             colour(0),
             Mark::Dots(Symbol::Circle),
             (0..).zip(&alone).map(|(place, part)| dot(place, part.1)).collect(),
         ),
         Series::new(
-            "all of it together",
+            "whole path",
             colour(1),
             Mark::Dots(Symbol::Diamond),
             (alone.len()..).zip(&whole).map(|(place, part)| dot(place, part.1)).collect(),
@@ -194,22 +193,22 @@ fn ceilings(summary: &ResultSummary) -> Option<Chart> {
     let across = Axis::log(format!("rate, {} (logarithmic)", unit.unit))
         .range(round_end(unit.of(least) / 1.6, false), round_end(unit.of(most) * 1.2, true));
     Some(Chart {
-        title: format!("From the fastest part down to the weakest, and what is required, {}", unit.unit),
-        note: "Each part alone, then all together. What lies left of the line is slower than required."
-            .into(),
-        ..plot(&across, &Axis::category("", names).downwards(), &series, height).with_room_at_right(64)
+        title: format!("Rate of each part and of the whole path, {}", unit.unit),
+        note: "Parts left of the line are slower than required.".into(),
+        ..plot(&across, &Axis::category("", names).reversed(), &series, height).with_right_margin(64)
     })
 }
 
-/// What was held against what is required and wanted, on one line.
+/// Required, wanted and sustained rate on one bar.
 fn strip(summary: &ResultSummary) -> Option<Chart> {
     let required = summary.required_bytes_per_second;
     let held = summary.qualified_bytes_per_second.or(summary.knee_bytes_per_second)? / required;
     let failed = summary.knee_interval.and_then(|i| i.upper_bytes_per_second).map(|upper| upper / required);
-    // One that failed far beyond would press the rest together.
+    // A much higher failed rate would compress the rest.
     let failed = failed.filter(|failed| *failed < 3.0 * held.max(summary.headroom_wanted));
-    let name = if summary.qualified_bytes_per_second.is_some() { "held" } else { "held in trials only" };
-    // Where the lines of what is required and wanted are not.
+    let name =
+        if summary.qualified_bytes_per_second.is_some() { "sustained" } else { "sustained in trials only" };
+    // Away from the lines for required and wanted.
     let side = if held > 3.0 * summary.headroom_wanted { "insideRight" } else { "insideLeft" };
     let bar = json!({
         "value": figure(held),
@@ -219,8 +218,8 @@ fn strip(summary: &ResultSummary) -> Option<Chart> {
     });
     let mut series = vec![
         Series::new("", GOOD, Mark::Bars, vec![bar])
-            .with_marked_place(1.0, Dash::Dashed)
-            .with_marked_place(summary.headroom_wanted, Dash::Dotted),
+            .with_unlabelled_line(1.0, Dash::Dashed)
+            .with_unlabelled_line(summary.headroom_wanted, Dash::Dotted),
     ];
     let cross = |failed| vec![json!([figure(failed), 0])];
     series.extend(failed.map(|failed| Series::new("", BAD, Mark::Dots(Symbol::Cross), cross(failed))));
@@ -230,27 +229,27 @@ fn strip(summary: &ResultSummary) -> Option<Chart> {
         ("required", Some(1.0)),
         ("wanted", Some(summary.headroom_wanted)),
         (name, Some(held)),
-        ("failed first", failed),
+        ("lowest failed", failed),
     ];
     let rows =
         rows.into_iter().filter_map(|(name, value)| Some(vec![name.into(), digits(value?).into()])).collect();
-    let key = |name: String, shape, colour| Key { group: String::new(), name, shape, colour };
-    let mut keys = vec![
+    let key = |name: String, shape, colour| LegendEntry { group: String::new(), name, shape, colour };
+    let mut legend = vec![
         key("required".into(), Shape::Line(Dash::Dashed, None), TEXT),
         key(format!("wanted {}", digits(summary.headroom_wanted)), Shape::Line(Dash::Dotted, None), TEXT),
     ];
-    keys.extend(
+    legend.extend(
         failed.map(|failed| key(format!("failed {}", digits(failed)), Shape::Dot(Symbol::Cross), BAD)),
     );
     Some(Chart {
         title: "Times the required rate".into(),
-        keys,
+        legend,
         table: Table { columns: vec![left(""), right("times")], rows },
         ..plot(&across, &Axis::category("", vec![String::new()]), &series, 56)
     })
 }
 
-/// Where events were lost, stage by stage; `None` when none was.
+/// Events lost at each stage, `None` without losses.
 fn losses(ledger: &LedgerSummary) -> Option<Chart> {
     if ledger.lost.events == 0 {
         return None;
@@ -258,12 +257,12 @@ fn losses(ledger: &LedgerSummary) -> Option<Chart> {
     let missing = |from: Count, to: Count| from.events.saturating_sub(to.events);
     let mut stages = vec![
         ("at the source".to_owned(), ledger.lost_at_source.events),
-        ("on the way in".to_owned(), missing(ledger.sent, ledger.received)),
+        ("before the recorder".to_owned(), missing(ledger.sent, ledger.received)),
         ("before the write".to_owned(), missing(ledger.received, ledger.written)),
         ("before the flush".to_owned(), missing(ledger.written, ledger.durable)),
     ];
     stages.extend(
-        ledger.verified.map(|verified| ("when read back".to_owned(), missing(ledger.on_volumes(), verified))),
+        ledger.verified.map(|verified| ("at read-back".to_owned(), missing(ledger.on_volumes(), verified))),
     );
     let bars = stages.iter().map(|(_, events)| {
         json!({ "value": events,
@@ -275,11 +274,11 @@ fn losses(ledger: &LedgerSummary) -> Option<Chart> {
         stages.iter().map(|(name, events)| vec![name.as_str().into(), number(*events).into()]).collect();
     Some(Chart {
         title: "Events lost at each stage".into(),
-        note: "Counted from what the stage before had.".into(),
+        note: "Difference to the previous stage.".into(),
         table: Table { columns: vec![left("stage"), right("events lost")], rows },
         ..plot(
             &Axis::linear("events").range(0.0, most * 1.15),
-            &Axis::category("", stages.iter().map(|stage| stage.0.clone()).collect()).downwards(),
+            &Axis::category("", stages.iter().map(|stage| stage.0.clone()).collect()).reversed(),
             &series,
             27 * stages.len() as u32,
         )

@@ -1,69 +1,66 @@
-//! The page of trials of a recording: rates of every run, where events went, what it cost.
+//! Page of record trials: rates of every run, event ledger and cost.
 
 use keepup_results::{Figures as _, RecordRun, RecordSummary, Stored};
 use serde_json::json;
 
-use super::common::{self, Found, charts};
+use super::common::{self, PageContent, charts};
 use super::timeline;
 use crate::blocks;
-use crate::chart::{Axis, BAD, Chart, GOOD, Mark, Series, Symbol, TEXT, figure, keys, plot, rate_scale};
+use crate::chart::{Axis, BAD, Chart, GOOD, Mark, Series, Symbol, TEXT, figure, legend, plot, rate_scale};
 use crate::format::{count, fixed, number, or_not_measured, plural, rate};
 use crate::history::History;
 use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
 
-/// Runs that are drawn and listed.
+/// Most runs drawn and listed.
 const RUNS_MAX: usize = 400;
 
 pub(super) fn document(stored: &Stored, summary: &RecordSummary, history: &History) -> Document {
-    let mut found = Found {
+    let mut content = PageContent {
         loads: summary.runs.iter().flat_map(|run| run.loads.iter().cloned()).collect(),
         cautions: cautions(summary),
-        // The table over all runs has them.
-        is_summed_up: true,
-        ..Found::default()
+        // The table over all runs has the figures.
+        omits_figures: true,
+        ..PageContent::default()
     };
     let lost: u64 = summary.runs.iter().map(|run| run.ledger.lost.events).sum();
     let is_whole = lost == 0 && summary.runs.iter().all(|run| run.broken_off.is_none());
-    found.answer = (!summary.runs.is_empty()).then(|| match is_whole {
+    content.answer = (!summary.runs.is_empty()).then(|| match is_whole {
         true => ("NO LOSS".to_owned(), Tone::Good),
         false => ("LOSS".to_owned(), Tone::Bad),
     });
-    found.sentences.push(match lost {
+    content.sentences.push(match lost {
         0 => format!("No event was lost in {}.", plural(summary.runs.len() as u64, "run")),
         lost => format!("{} lost in {}.", plural(lost, "event"), plural(summary.runs.len() as u64, "run")),
     });
-    found.sentences.extend(summary.runs.last().map(|run| {
+    content.sentences.extend(summary.runs.last().map(|run| {
         let durable = or_not_measured(run.durable_bytes_per_second, rate);
-        format!(
-            "In the last run {} got in and {durable} became durable.",
-            rate(run.achieved_bytes_per_second)
-        )
+        format!("Last run: {} received, {durable} durable.", rate(run.achieved_bytes_per_second))
     }));
-    found.blocks.push(runs(summary));
-    found.blocks.push(over_runs(summary));
-    let rates = rates(summary).map(|chart| Chart { is_told: true, ..chart });
-    found.blocks.extend(charts("Rates of every run", rates));
-    found.blocks.extend(charts("Through time", timeline::charts(history, None)));
+    content.blocks.push(runs(summary));
+    content.blocks.push(over_runs(summary));
+    let rates = rates(summary).map(|chart| Chart { is_in_table: true, ..chart });
+    content.blocks.extend(charts("Rates of every run", rates));
+    content.blocks.extend(charts("Over time", timeline::charts(history, None)));
     if let Some(last) = summary.runs.last() {
         let mut ledger = blocks::ledger(&last.ledger);
-        ledger.title = "Where events went, last run".to_owned();
-        found.blocks.push(ledger);
+        ledger.title = "Event ledger, last run".to_owned();
+        content.blocks.push(ledger);
     }
-    common::document(stored, found)
+    common::document(stored, content)
 }
 
 fn cautions(summary: &RecordSummary) -> Vec<String> {
     let mut cautions: Vec<String> = Vec::new();
     for run in &summary.runs {
-        for told in &run.notes {
-            if !cautions.contains(told) {
-                cautions.push(told.clone());
+        for note in &run.notes {
+            if !cautions.contains(note) {
+                cautions.push(note.clone());
             }
         }
     }
     if summary.runs.iter().any(|run| run.to_null) {
         cautions
-            .push("Without disks blocks were dropped: what is called written was dropped then.".to_owned());
+            .push("Runs without disks discard blocks; their written bytes are discarded bytes.".to_owned());
     }
     cautions.truncate(8);
     cautions
@@ -90,7 +87,7 @@ fn rates(summary: &RecordSummary) -> Option<Chart> {
         each.collect::<Vec<_>>()
     };
     let series = [
-        Series::new("got in", GOOD, Mark::Bars, drawn.iter().map(bar).collect()),
+        Series::new("received", GOOD, Mark::Bars, drawn.iter().map(bar).collect()),
         Series::new("durable", TEXT, Mark::Dots(Symbol::Circle), dots(&|run| run.durable_bytes_per_second)),
         Series::new("asked", TEXT, Mark::Dots(Symbol::Diamond), dots(&|run| run.asked_bytes_per_second)),
     ];
@@ -106,11 +103,11 @@ fn rates(summary: &RecordSummary) -> Option<Chart> {
             number(run.ledger.lost.events).into(),
         ]
     };
-    let columns = vec![right("run"), right("asked"), right("got in"), right("durable"), right("lost")];
+    let columns = vec![right("run"), right("asked"), right("received"), right("durable"), right("lost")];
     (!drawn.is_empty()).then(|| Chart {
         title: format!("Rate of each run, {}", unit.unit),
-        note: "Hollow bars lost something or broke off.".into(),
-        keys: keys(&series),
+        note: "Hollow bars: runs that lost events or were aborted.".into(),
+        legend: legend(&series),
         table: Table { columns, rows: (1..).zip(&drawn).map(row).collect() },
         ..plot(
             &Axis::category("run, in order", names.collect()),
@@ -154,31 +151,32 @@ fn runs(summary: &RecordSummary) -> Block {
         left("read back"),
     ];
     let rows = summary.runs.iter().take(RUNS_MAX).map(row).collect();
-    let troubles = summary.runs.iter().flat_map(troubles).take(RUNS_MAX).collect();
-    Block::new("Every run", vec![Item::Table(Table { columns, rows }), Item::List(troubles)])
+    let problems = summary.runs.iter().flat_map(problems).take(RUNS_MAX).collect();
+    Block::new("Every run", vec![Item::Table(Table { columns, rows }), Item::List(problems)])
 }
 
-/// What was lost in a run, and why it is not whole.
-fn troubles(run: &RecordRun) -> Vec<String> {
+/// Losses of a run, and why it is incomplete.
+fn problems(run: &RecordRun) -> Vec<String> {
     let name = format!("run {} on {}", run.repeat, run.place());
     let causes = run.ledger.lost_by_cause.iter();
-    let mut told: Vec<String> = causes
+    let mut problems: Vec<String> = causes
         .map(|(cause, lost)| format!("{name} lost {}: {}", count(*lost), cause.replace('_', " ")))
         .collect();
-    told.extend(run.broken_off.iter().map(|why| format!("{name} broke off: {}", common::first_line(why))));
+    problems
+        .extend(run.broken_off.iter().map(|why| format!("{name} was aborted: {}", common::first_line(why))));
     let on_volumes = run.ledger.on_volumes().events;
     let back = run.read_back.as_ref().filter(|back| back.events != on_volumes);
-    told.extend(back.map(|back| {
+    problems.extend(back.map(|back| {
         let (read, all) = (number(back.events), number(on_volumes));
         format!("{name}: only {read} of {all} events were read back in order")
     }));
-    told
+    problems
 }
 
-/// Rates, losses and costs over all runs.
+/// Rates, losses and cost over all runs.
 fn over_runs(summary: &RecordSummary) -> Block {
-    let note = "MB = 10^6 bytes of payload. CPU per GB is that of the recorder with its kernel workers; \
-                cores busy are those of the whole machine.";
+    let note = "MB = 10^6 bytes of payload. CPU per GB: recorder with its kernel workers; cores busy: \
+                whole machine.";
     let table = Item::Table(common::figure_rows(&summary.figures()));
-    Block::new("Figures over all runs", vec![table, Item::Text(note.to_owned())])
+    Block::new("All runs", vec![table, Item::Text(note.to_owned())])
 }

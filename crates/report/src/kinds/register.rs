@@ -1,4 +1,4 @@
-//! The page of a test of registers: what each way costs at every depth, and from where on one pays.
+//! Page of a register test: cost of each access method at every depth, and break-evens.
 
 use keepup_measure::stats::{median, quantile};
 use keepup_results::{
@@ -6,67 +6,68 @@ use keepup_results::{
     RegisterVerdict, Stored,
 };
 
-use super::common::{self, Found};
+use super::common::{self, PageContent};
 use super::latency;
-use crate::chart::{Axis, Chart, Series, Side, plot, time_scale};
+use crate::chart::{Axis, Chart, LabelPosition, Series, plot, time_scale};
 use crate::format::{digits, fixed, percent, time};
 use crate::page::{Block, Cell, Document, Fact, Item, Table, left, right};
 
-/// Break-evens that are marked in the chart.
+/// Most break-evens marked in the chart.
 const MARKS_MAX: usize = 4;
 
 pub(super) fn document(stored: &Stored, summary: &RegisterSummary) -> Document {
-    let mut found = Found::default();
-    let Some(run) = &summary.run else { return common::document(stored, found) };
+    let mut content = PageContent::default();
+    let Some(run) = &summary.run else { return common::document(stored, content) };
     let cheapest = run.methods.iter().filter(|method| !method.writes).filter_map(|method| {
         let least = method.points.iter().filter_map(each).reduce(f64::min)?;
         Some((least, method))
     });
     if let Some((least, method)) = cheapest.min_by(|a, b| a.0.total_cmp(&b.0)) {
-        found.sentences.push(format!(
-            "A register of {} takes {} at least, by {}.",
+        content.sentences.push(format!(
+            "Lowest time per register of {}: {} ({}).",
             run.target,
             time(least),
             method.name
         ));
     }
-    found.sentences.extend(
+    content.sentences.extend(
         summary
             .break_evens
             .iter()
             .take(MARKS_MAX)
-            .map(|pair| format!("{} against {}: {}.", pair.way, pair.simple, verdict(&pair.elapsed))),
+            .map(|pair| format!("{} compared with {}: {}.", pair.way, pair.simple, verdict(&pair.elapsed))),
     );
-    found.cautions = cautions(run);
-    let mut depths = Block::new("Time of a register, depth by depth", vec![Item::Table(rows(run))]);
+    content.cautions = cautions(run);
+    let mut depths = Block::new("Time per register by depth", vec![Item::Table(rows(run))]);
     depths.items.extend(chart(summary, &run.methods).map(common::item));
-    depths.items.push(Item::List(left_out(run)));
+    depths.items.push(Item::List(skipped_depths(run)));
     depths.items.push(Item::Text(
-        "MB = 10^6 bytes, MiB = 2^20. The time of a register is that of a trial over its depth: median, \
-         lowest, and 99th percentile over the trials."
+        "MB = 10^6 bytes, MiB = 2^20. Time per register = time of a trial / depth: median, minimum and 99th \
+         percentile over the trials."
             .to_owned(),
     ));
-    found.blocks.push(depths);
-    found.blocks.push(break_evens(summary));
-    found.blocks.push(fits(summary));
-    found.blocks.extend(single(run));
-    found.blocks.extend(device(run));
-    common::document(stored, found)
+    content.blocks.push(depths);
+    content.blocks.push(break_evens(summary));
+    content.blocks.push(fits(summary));
+    content.blocks.extend(single(run));
+    content.blocks.extend(device(run));
+    common::document(stored, content)
 }
 
 fn cautions(run: &RegisterRun) -> Vec<String> {
     let mut cautions: Vec<String> = Vec::new();
     if run.device.is_simulated {
-        cautions.push("A file or a program stands for the device: these are not the device's times.".into());
+        cautions.push("The device is simulated: these are not times of real hardware.".into());
     }
     if run.device.is_virtual == Some(true) {
         cautions.push(
-            "This machine is a virtual one: times prove the order of ways, not the speed of hardware.".into(),
+            "This is a virtual machine: times show the order of the methods, not the speed of hardware."
+                .into(),
         );
     }
     if run.all_ones {
         cautions.push(
-            "A way read nothing but ones, as when nobody answers on the bus: check with --identity \
+            "A method read only ones, as when no device answers on the bus. Check with --identity \
              OFFSET=VALUE."
                 .into(),
         );
@@ -74,7 +75,7 @@ fn cautions(run: &RegisterRun) -> Vec<String> {
     cautions
 }
 
-/// Every way at every depth.
+/// Table of all methods and depths.
 fn rows(run: &RegisterRun) -> Table {
     let row = |method: &RegisterMethod, point: &RegisterPoint| -> Vec<Cell> {
         let us = |seconds: Option<f64>| {
@@ -98,7 +99,7 @@ fn rows(run: &RegisterRun) -> Table {
     let rows =
         run.methods.iter().flat_map(|method| method.points.iter().map(move |point| row(method, point)));
     let columns = vec![
-        left("way"),
+        left("method"),
         right("depth"),
         right("us/register"),
         right("lowest"),
@@ -110,18 +111,17 @@ fn rows(run: &RegisterRun) -> Table {
     Table { columns, rows: rows.collect() }
 }
 
-/// Which depths are missing.
-fn left_out(run: &RegisterRun) -> Vec<String> {
-    let told = |method: &RegisterMethod| {
+/// Skipped depths.
+fn skipped_depths(run: &RegisterRun) -> Vec<String> {
+    let note = |method: &RegisterMethod| {
         let depths: Vec<String> = method.left_out.iter().map(|depth| format!("{depth:#x}")).collect();
-        let told =
-            format!("{}: {} left out, which takes too long for --time", method.name, depths.join(", "));
-        (!depths.is_empty()).then_some(told)
+        let text = format!("{}: depth {} skipped: too slow for --time", method.name, depths.join(", "));
+        (!depths.is_empty()).then_some(text)
     };
-    run.methods.iter().filter_map(told).collect()
+    run.methods.iter().filter_map(note).collect()
 }
 
-/// Single reads, each timed by itself.
+/// Latency of single reads.
 fn single(run: &RegisterRun) -> Option<Block> {
     let times: Vec<(String, LatencyFigures)> =
         run.methods.iter().filter_map(|method| Some((method.name.clone(), method.single?))).collect();
@@ -136,16 +136,16 @@ fn single(run: &RegisterRun) -> Option<Block> {
         ]
     };
     let columns =
-        vec![left("way"), right("p50, us"), right("p99, us"), right("p99.9, us"), right("longest, us")];
-    let note = format!("Each time includes {} of the clock itself.", time(run.clock_ns / 1e9));
+        vec![left("method"), right("p50, us"), right("p99, us"), right("p99.9, us"), right("longest, us")];
+    let note = format!("Each time includes {} for reading the clock.", time(run.clock_ns / 1e9));
     let mut items = vec![Item::Table(Table { columns, rows: times.iter().map(row).collect() })];
-    let chart = latency::chart("Single reads, the clock's own call is part of them", &times);
-    items.extend(chart.map(|chart| common::item(Chart { is_told: true, ..chart })));
+    let chart = latency::chart("Latency of single reads, including the clock read", &times);
+    items.extend(chart.map(|chart| common::item(Chart { is_in_table: true, ..chart })));
     items.push(Item::Text(note));
     (!times.is_empty()).then(|| Block::new("Single reads", items))
 }
 
-/// What the reader should know of the device and of how it was measured.
+/// Device and measurement conditions.
 fn device(run: &RegisterRun) -> Option<Block> {
     let device = &run.device;
     let mut facts: Vec<Fact> = Vec::new();
@@ -166,11 +166,14 @@ fn device(run: &RegisterRun) -> Option<Block> {
     let off = run.methods.iter().filter(|method| method.loop_taken_off);
     let off = off.map(|method| method.name.as_str()).collect::<Vec<_>>().join(", ");
     let own = run.loop_seconds_per_register.filter(|_| !off.is_empty());
-    add("subtracted", own.map(|own| format!("the loop's own {:.5} us per register, from {off}", own * 1e6)));
+    add(
+        "subtracted",
+        own.map(|own| format!("loop overhead of {:.5} us per register, from {off}", own * 1e6)),
+    );
     (!facts.is_empty()).then(|| Block::new("Device and method", vec![Item::Facts(facts)]))
 }
 
-/// Seconds for each register at a depth.
+/// Seconds per register at a depth.
 fn each(point: &RegisterPoint) -> Option<f64> {
     median(&point.seconds).filter(|_| point.depth > 0).map(|seconds| seconds / point.depth as f64)
 }
@@ -190,12 +193,12 @@ fn chart(summary: &RegisterSummary, methods: &[RegisterMethod]) -> Option<Chart>
         })
         .collect();
     let depths = || methods.iter().flat_map(|method| method.points.iter().map(|point| point.depth as f64));
-    // The middle of an axis of ratios, squared.
+    // Square of the middle of the logarithmic axis.
     let ends = depths().fold(f64::INFINITY, f64::min) * depths().fold(1.0, f64::max);
     if let Some(first) = series.first_mut() {
         let marks = summary.break_evens.iter().filter_map(|pair| match pair.elapsed {
             RegisterVerdict::From { registers, .. } => {
-                Some((registers, format!("from {} on {}", digits(registers), pair.way)))
+                Some((registers, format!("from {} {}", digits(registers), pair.way)))
             }
             RegisterVerdict::UpTo { registers, .. } => {
                 Some((registers, format!("up to {} {}", digits(registers), pair.way)))
@@ -204,8 +207,9 @@ fn chart(summary: &RegisterSummary, methods: &[RegisterMethod]) -> Option<Chart>
         });
         for (registers, name) in marks.take(MARKS_MAX) {
             let marked = std::mem::replace(first, Series::line("", 0, []));
-            let side = if registers * registers < ends { Side::EndRight } else { Side::EndLeft };
-            *first = marked.with_place(registers, &name, side);
+            let side =
+                if registers * registers < ends { LabelPosition::EndRight } else { LabelPosition::EndLeft };
+            *first = marked.with_vertical_line(registers, &name, side);
         }
     }
     let rows = methods.iter().flat_map(|method| {
@@ -219,18 +223,19 @@ fn chart(summary: &RegisterSummary, methods: &[RegisterMethod]) -> Option<Chart>
             ]
         })
     });
-    let columns = vec![left("way"), right("registers"), right("each"), right("all of them"), right("trials")];
+    let columns =
+        vec![left("method"), right("registers"), right("per register"), right("total"), right("trials")];
     (!methods.is_empty()).then(|| Chart {
-        title: format!("Time for each register, {}, one line for each way", unit.unit),
+        title: format!("Time per register, {}", unit.unit),
         note:
-            "Both axes are logarithmic. Vertical lines are break-evens: from there, or up to there, the way \
-               that is named takes less time."
+            "Both axes are logarithmic. Vertical lines are break-evens: the method named is faster from or \
+               up to there."
                 .into(),
         table: Table { columns, rows: rows.collect() },
-        is_told: true,
+        is_in_table: true,
         ..plot(
-            &Axis::log("registers at a time (logarithmic)"),
-            &Axis::log(format!("time for each, {} (logarithmic)", unit.unit)),
+            &Axis::log("registers per transfer (logarithmic)"),
+            &Axis::log(format!("time per register, {} (logarithmic)", unit.unit)),
             &series,
             270,
         )
@@ -238,20 +243,20 @@ fn chart(summary: &RegisterSummary, methods: &[RegisterMethod]) -> Option<Chart>
 }
 
 fn verdict(verdict: &RegisterVerdict) -> String {
-    // A number of registers is a whole one: the first at which it holds, or the last.
+    // Rounded to the first or last whole number of registers at which it holds.
     let around = |ends: [f64; 3]| {
         format!("{} registers ({} to {} at 95 %)", ends[0] as u64, ends[1] as u64, ends[2] as u64)
     };
     match *verdict {
-        RegisterVerdict::Always => "takes less at every length".to_owned(),
-        RegisterVerdict::Never => "takes less at no length".to_owned(),
+        RegisterVerdict::Always => "always faster".to_owned(),
+        RegisterVerdict::Never => "never faster".to_owned(),
         RegisterVerdict::From { registers, lower, upper } => {
-            format!("takes less from {} on", around([registers, lower, upper].map(f64::ceil)))
+            format!("faster from {}", around([registers, lower, upper].map(f64::ceil)))
         }
         RegisterVerdict::UpTo { registers, lower, upper } => {
-            format!("takes less up to {}", around([registers, lower, upper].map(f64::floor)))
+            format!("faster up to {}", around([registers, lower, upper].map(f64::floor)))
         }
-        RegisterVerdict::NotResolved => "not resolved by these measurements".to_owned(),
+        RegisterVerdict::NotResolved => "not resolved by this measurement".to_owned(),
     }
 }
 
@@ -264,13 +269,13 @@ fn break_evens(summary: &RegisterSummary) -> Block {
             verdict(&pair.cpu).into(),
         ]
     };
-    let columns = vec![left("way"), left("instead of"), left("time"), left("CPU")];
+    let columns = vec![left("method"), left("compared with"), left("time"), left("CPU")];
     let rows: Vec<Vec<Cell>> = summary.break_evens.iter().map(row).collect();
     let items = match rows.is_empty() {
-        true => vec![Item::Text("There was one way only, so nothing to compare.".to_owned())],
+        true => vec![Item::Text("Only one method was measured.".to_owned())],
         false => vec![Item::Table(Table { columns, rows })],
     };
-    Block::new("From where on a way pays", items)
+    Block::new("Break-evens", items)
 }
 
 fn fits(summary: &RegisterSummary) -> Block {
@@ -291,23 +296,23 @@ fn fits(summary: &RegisterSummary) -> Block {
             .collect::<Vec<_>>()
     };
     let columns = vec![
-        left("way"),
+        left("method"),
         left("of"),
         right("set-up, us"),
-        right("each, us"),
-        right("half the rate at, registers"),
+        right("per register, us"),
+        right("half of the highest rate at, registers"),
         right("highest rate, MB/s"),
     ];
     let knees = summary.fits.iter().filter_map(|fit| {
         let knee = fit.knee?;
-        let way = if knee.off > 0.0 { "more" } else { "less" };
+        let way = if knee.off > 0.0 { "higher" } else { "lower" };
         let off = percent(knee.off.abs() * 100.0);
         let (method, depth) = (&fit.method, knee.depth);
-        Some(format!("{method}: the line says {off} {way} than was measured at {depth:#x} registers: a knee"))
+        Some(format!("{method}: knee at {depth:#x} registers, where the model is {off} {way} than measured"))
     });
     let table = Table { columns, rows: summary.fits.iter().flat_map(rows).collect() };
     Block::new(
-        "What a transfer and a register cost: T(n) = set-up + n times each",
+        "Cost model: T(n) = set-up + n x time per register",
         vec![Item::Table(table), Item::List(knees.collect())],
     )
 }

@@ -1,4 +1,4 @@
-//! The page of a replay: how places compare, how long requests took, whether the trace's time was kept.
+//! Page of a replay: comparison of places, request latency and timing accuracy.
 
 mod index;
 mod passes;
@@ -7,7 +7,7 @@ use keepup_results::{
     LatencyFigures, ReplayIndex, ReplayMetric, ReplayPass, ReplayPlace, ReplaySummary, ReplayTrace, Stored,
 };
 
-use super::common::{self, Found, charts};
+use super::common::{self, PageContent, charts};
 use super::latency;
 use crate::chart::short;
 use crate::format::{bytes, number, percent, seconds, shorten, time};
@@ -16,24 +16,22 @@ use crate::page::{Block, Cell, Document, Item, Table, left, right};
 const NAME_CHARACTERS_MAX: usize = 32;
 
 pub(super) fn document(stored: &Stored, summary: &ReplaySummary) -> Document {
-    let mut found = Found {
+    let mut content = PageContent {
         cautions: cautions(summary),
         loads: summary.passes.iter().flat_map(|pass| pass.loads.iter().cloned()).collect(),
-        ..Found::default()
+        ..PageContent::default()
     };
     if let Some(index) = &summary.index {
-        found.sentences.extend(compared(index));
-        found.blocks.extend(index::blocks(index));
+        content.sentences.extend(compared(index));
+        content.blocks.extend(index::blocks(index));
     } else if let Some(pass) = summary.passes.iter().rev().find(|pass| pass.all.is_some()) {
         let mean = pass.all.as_ref().map(|times| time(times.service.mean_ns / 1e9)).unwrap_or_default();
-        found
-            .sentences
-            .push(format!("A request of {} on {} took {mean} on average.", pass.trace, pass.place));
+        content.sentences.push(format!("Mean service time of {} on {}: {mean}.", pass.trace, pass.place));
     }
-    found.blocks.extend(passes::blocks(summary));
-    found.blocks.extend(times(summary).map(Block::detail));
-    found.blocks.push(traces(summary));
-    common::document(stored, found)
+    content.blocks.extend(passes::blocks(summary));
+    content.blocks.extend(times(summary).map(Block::detail));
+    content.blocks.push(traces(summary));
+    common::document(stored, content)
 }
 
 fn cautions(summary: &ReplaySummary) -> Vec<String> {
@@ -44,15 +42,15 @@ fn cautions(summary: &ReplaySummary) -> Vec<String> {
             cautions.push(format!("{name}: {} requests failed.", number(pass.failed)));
         }
         if let Some(wrong) = pass.check.as_ref().map(|check| check.wrong).filter(|wrong| *wrong > 0) {
-            cautions.push(format!("{name}: {} blocks were not as written.", number(wrong)));
+            cautions.push(format!("{name}: {} blocks differ from the data written.", number(wrong)));
         }
         if let Some(kept) = pass.fidelity.as_ref().filter(|kept| !kept.is_kept) {
             let who = if kept.is_target {
                 "the target was slower than the trace"
             } else {
-                "this machine made requests late"
+                "this machine submitted requests late"
             };
-            cautions.push(format!("{name}: the trace's time was not kept, {who}."));
+            cautions.push(format!("{name}: the trace timing was not kept: {who}."));
         }
     }
     let more = cautions.len().saturating_sub(8);
@@ -70,17 +68,17 @@ fn compared(index: &ReplayIndex) -> Vec<String> {
         let bounds = bounds.map(|(lower, upper)| format!(" ({} to {} at 95 %)", short(lower), short(upper)));
         Some(format!("{} {}{}", place.place, short(value), bounds.unwrap_or_default()))
     };
-    let told: Vec<String> =
+    let others: Vec<String> =
         index.places.iter().filter(|place| place.place != index.baseline).filter_map(of).collect();
     let what = match index.metric {
         ReplayMetric::MeanService => "service",
         ReplayMetric::MeanResponse => "response",
     };
-    let all = if told.is_empty() { "none".to_owned() } else { told.join(", ") };
+    let all = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
     vec![format!("Index of mean {what} time, {} = 1, more is better: {all}.", index.baseline)]
 }
 
-/// Percentiles of service and of lateness, of the last warm pass of each trace in each place.
+/// Percentiles of service time and lateness, last pass of each trace and place.
 fn times(summary: &ReplaySummary) -> Option<Block> {
     let mut last: Vec<(String, &ReplayPass)> = Vec::new();
     for pass in &summary.passes {
@@ -99,10 +97,10 @@ fn times(summary: &ReplaySummary) -> Option<Block> {
     let late: Vec<(String, LatencyFigures)> =
         last.iter().filter_map(|(name, pass)| Some((name.clone(), pass.lateness?))).collect();
     let drawn = [
-        latency::chart("Service: from when a request was made to its end, last pass", &service),
-        latency::chart("Lateness: from when a request was due until it was made, last pass", &late),
+        latency::chart("Service time: from submission to completion, last pass", &service),
+        latency::chart("Lateness: from due time to submission, last pass", &late),
     ];
-    charts("How long requests took", drawn.into_iter().flatten())
+    charts("Request latency", drawn.into_iter().flatten())
 }
 
 fn traces(summary: &ReplaySummary) -> Block {
@@ -128,25 +126,25 @@ fn traces(summary: &ReplaySummary) -> Block {
     ];
     let table = Table { columns, rows: summary.traces.iter().map(row).collect() };
     let notes = summary.traces.iter().flat_map(notes).collect();
-    Block::new("The traces", vec![Item::Table(table), Item::List(notes)])
+    Block::new("Traces", vec![Item::Table(table), Item::List(notes)])
 }
 
-/// What became of a trace before it was replayed.
+/// Changes made to a trace before the replay.
 fn notes(trace: &ReplayTrace) -> Vec<String> {
     let mut notes = Vec::new();
     let map = &trace.map;
-    let left_out = [
-        (trace.discards_left_out, "discards: none is made"),
-        (trace.writes_left_out, "writes and flushes, as asked"),
+    let skipped = [
+        (trace.discards_left_out, "discards (not replayed)"),
+        (trace.writes_left_out, "writes and flushes (as requested)"),
         (trace.too_long_left_out, "requests longer than 64 MiB"),
-        (map.left_out, "requests that the target has no space for"),
+        (map.left_out, "requests beyond the end of the target"),
     ];
-    for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-        notes.push(format!("left out: {} {what}", number(count)));
+    for (count, what) in skipped.into_iter().filter(|(count, _)| *count > 0) {
+        notes.push(format!("skipped: {} {what}", number(count)));
     }
     if trace.orders_not_kept > 0 {
         let count = number(trace.orders_not_kept);
-        notes.push(format!("{count} writes with FUA or a barrier were made as ordinary ones"));
+        notes.push(format!("{count} writes with FUA or a barrier were replayed as plain writes"));
     }
     notes.extend(trace.corrected.iter().map(|(what, count)| format!("{} {what}", number(*count))));
     if map.moved > 0 {
@@ -162,10 +160,10 @@ fn notes(trace: &ReplayTrace) -> Vec<String> {
     }
     if map.aligned > 0 {
         let (count, block, more) = (number(map.aligned), map.block_bytes, bytes(map.aligned_bytes));
-        notes.push(format!("{count} requests were rounded to blocks of {block} bytes, {more} more in all"));
+        notes.push(format!("{count} requests were rounded to blocks of {block} bytes, {more} more in total"));
     }
     if trace.shortened_seconds > 0.0 {
-        notes.push(format!("pauses were shortened by {} in all", seconds(trace.shortened_seconds)));
+        notes.push(format!("pauses were shortened by {} in total", seconds(trace.shortened_seconds)));
     }
     notes.into_iter().map(|note| format!("{}: {note}", trace.trace)).collect()
 }

@@ -1,4 +1,4 @@
-//! The page of a bit-error test: what was read back, what was wrong in it, and what follows.
+//! Page of a bit-error test: data read back, mismatches and the error rate.
 
 use keepup_results::{
     SoakCounter, SoakDamage, SoakInterval, SoakMismatch, SoakOrigin, SoakPart, SoakRange, SoakRate,
@@ -6,12 +6,12 @@ use keepup_results::{
 };
 use serde_json::json;
 
-use super::common::{self, Found};
+use super::common::{self, PageContent};
 use crate::chart::{Axis, Chart, Mark, Series, TEXT, colour, figure, plot, rate_scale, short};
 use crate::format::{fixed, number, plural, seconds};
 use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
 
-/// Mismatches that are listed, and stretches of wrong data in them; the result has all.
+/// Most mismatches listed, and most ranges of wrong data in them.
 const MISMATCHES_MAX: usize = 200;
 const RANGES_MAX: usize = 400;
 
@@ -30,27 +30,27 @@ pub(super) fn document(stored: &Stored, summary: &SoakSummary) -> Document {
         plural(summary.sittings, "session"),
         seconds(totals.elapsed_ns as f64 / 1e9)
     )];
-    sentences.extend(summary.rate.map(|rate| told(&rate, damage)));
+    sentences.extend(summary.rate.map(|rate| error_rate(&rate, damage)));
     if damage.references > 0 {
         let times = plural(damage.references, "time");
-        sentences.push(format!("A reference was read wrongly {times}."));
+        sentences.push(format!("A reference file was read back with errors {times}."));
     }
-    let mut found = Found {
+    let mut content = PageContent {
         answer: Some(answer),
         sentences,
         cautions: summary.notes.clone(),
         loads: summary.loads.clone(),
-        ..Found::default()
+        ..PageContent::default()
     };
-    found.blocks.extend(work(summary));
-    found.blocks.extend(mismatches(&summary.mismatches));
-    found.blocks.extend(counters(&summary.counters));
-    common::document(stored, found)
+    content.blocks.extend(work(summary));
+    content.blocks.extend(mismatches(&summary.mismatches));
+    content.blocks.extend(counters(&summary.counters));
+    common::document(stored, content)
 }
 
-/// The rate of errors with its interval, or what it stays below. An error is a stretch of wrong data, so that
-/// both are told: for each byte, as the paper has it, and for each bit, as links and memory are rated.
-fn told(rate: &SoakRate, damage: &SoakDamage) -> String {
+/// Error rate with its interval, or its upper bound. Stated per byte, as in the paper, and per bit, as for
+/// links and memory.
+fn error_rate(rate: &SoakRate, damage: &SoakDamage) -> String {
     let (byte, bit) = (&rate.mismatches_per_byte, &rate.mismatches_per_bit);
     let read = number(rate.bytes);
     if damage.mismatches == 0 {
@@ -74,13 +74,13 @@ fn told(rate: &SoakRate, damage: &SoakDamage) -> String {
     )
 }
 
-/// What each part of the work moved, and what it cost.
+/// Bytes, rate and CPU cost of each part of the work.
 fn work(summary: &SoakSummary) -> Option<Block> {
     let totals = &summary.totals;
     let parts: [(&str, &SoakPart); 4] = [
-        ("made or read from the source", &totals.source),
+        ("generated or read from the source", &totals.source),
         ("written and flushed", &totals.write),
-        ("read back past the cache", &totals.read),
+        ("read back, bypassing the cache", &totals.read),
         ("compared", &totals.compare),
     ];
     if parts.iter().all(|part| part.1.bytes_per_second().is_none()) {
@@ -97,7 +97,7 @@ fn work(summary: &SoakSummary) -> Option<Block> {
     let columns = vec![left("part"), right("GB"), right("rate, MB/s"), right("CPU, s/GB")];
     let table = Table { columns, rows: parts.iter().map(row).collect() };
     let items = [Item::Table(table), common::item(rates(&parts))];
-    Some(Block::new("The work, part by part", items.into()))
+    Some(Block::new("Parts of the work", items.into()))
 }
 
 fn rates(parts: &[(&str, &SoakPart)]) -> Chart {
@@ -119,18 +119,18 @@ fn rates(parts: &[(&str, &SoakPart)]) -> Chart {
             columns: vec![left("part"), right(rate.as_str())],
             rows: parts.iter().map(row).collect(),
         },
-        is_told: true,
+        is_in_table: true,
         ..plot(
             &Axis::linear(rate).with_zero(),
-            &Axis::category("", parts.iter().map(|part| part.0.to_owned()).collect()).downwards(),
+            &Axis::category("", parts.iter().map(|part| part.0.to_owned()).collect()).reversed(),
             &series,
             110,
         )
-        .with_room_at_right(48)
+        .with_right_margin(48)
     }
 }
 
-/// Every mismatch, the stretches of wrong data in it, and what became of it.
+/// Mismatches, their ranges of wrong data, and the copies kept.
 fn mismatches(mismatches: &[SoakMismatch]) -> Option<Block> {
     if mismatches.is_empty() {
         return None;
@@ -169,7 +169,7 @@ fn mismatches(mismatches: &[SoakMismatch]) -> Option<Block> {
         left("expected"),
         left("found"),
         left("xor"),
-        left("where this data belongs"),
+        left("origin of the data"),
     ];
     let after = drawn.iter().flat_map(|mismatch| {
         let turn = mismatch.turn;
@@ -185,10 +185,10 @@ fn mismatches(mismatches: &[SoakMismatch]) -> Option<Block> {
     if more > 0 {
         items.push(Item::Text(format!("{more} more are in result.json.")));
     }
-    Some(Block::new("What was wrong", items))
+    Some(Block::new("Mismatches", items))
 }
 
-/// One stretch of wrong data.
+/// Row of a range of wrong data.
 fn of_range(mismatch: &SoakMismatch, range: &SoakRange) -> Vec<Cell> {
     let origin = |origin: SoakOrigin| {
         let other = if origin.is_ours { "" } else { "another soak's " };
@@ -209,14 +209,14 @@ fn of_range(mismatch: &SoakMismatch, range: &SoakRange) -> Vec<Cell> {
 
 fn counters(counters: &[SoakCounter]) -> Option<Block> {
     let row = |counter: &SoakCounter| -> Vec<Cell> {
-        let told = |value: Option<u64>| value.map_or_else(|| "not readable".to_owned(), number);
+        let text = |value: Option<u64>| value.map_or_else(|| "not readable".to_owned(), number);
         let has_risen = counter.before.zip(counter.after).is_some_and(|(before, after)| after > before);
         let tone = if has_risen { Tone::Bad } else { Tone::Plain };
         vec![
             counter.name.as_str().into(),
-            told(counter.first).into(),
-            told(counter.before).into(),
-            Cell::toned(told(counter.after), tone),
+            text(counter.first).into(),
+            text(counter.before).into(),
+            Cell::toned(text(counter.after), tone),
         ]
     };
     let columns = vec![

@@ -1,4 +1,4 @@
-//! Findings and answers of the logger's paper with this machine in them.
+//! Findings and answers of the CDF logger paper for this machine.
 use keepup_measure::stats::median;
 use keepup_model::papers::PaperUnit;
 use keepup_plan::builtin;
@@ -8,29 +8,29 @@ use super::tables::{
     DETECTORS, MB, best, flows, growth, logged, moved, needed, of_phases, throttled_settings, together,
 };
 use super::{DIRECT, FILES_MAX, LOGGER, TO_NULL, TWO_READ, TWO_WRITE};
-use crate::found::Reproduced;
-use crate::published::Edition;
+use crate::measured::Reproduced;
+use crate::published::PublishedPaper;
 
-/// What was found, in the manner of the paper.
-pub(super) fn findings(found: &Reproduced<'_>, edition: &Edition) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
-    told.extend(simultaneous(found));
-    told.extend(beside_writers(found, edition));
+/// Findings, as in the paper.
+pub(super) fn findings(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<String> {
+    let mut findings: Vec<String> = Vec::new();
+    findings.extend(simultaneous(found));
+    findings.extend(beside_writers(found, edition));
     for (kind, words) in [(TWO_WRITE, "writing"), (TWO_READ, "reading")] {
         let shares = together(found, kind).and_then(|figures| median(&figures[2]));
-        told.extend(shares.map(|share| {
+        findings.extend(shares.map(|share| {
             format!(
-                "Volumes at once, {words}: together they do {share:.0} % of the sum of what each does alone; \
-                 two disks with ways of their own would come near 100."
+                "Concurrent volumes, {words}: {share:.0} % of the sum of the single rates; two independent \
+                 disks would reach about 100 %."
             )
         }));
     }
-    told.extend(by_flows(found, edition));
-    told.extend(cost_of_writing(found, edition));
-    told
+    findings.extend(by_flows(found, edition));
+    findings.extend(cost_of_writing(found, edition));
+    findings
 }
 
-/// Whether no value of the one lies among those of the other.
+/// Whether the ranges of two samples do not overlap.
 fn apart(one: &[f64], other: &[f64]) -> bool {
     let ends = |values: &[f64]| {
         Some((values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?))
@@ -39,64 +39,65 @@ fn apart(one: &[f64], other: &[f64]) -> bool {
     one.1 < other.0 || other.1 < one.0
 }
 
-/// What the disks take of the logger's rate.
-fn cost_of_writing(found: &Reproduced<'_>, edition: &Edition) -> Option<String> {
-    let with: Vec<Vec<f64>> = found.of_kind(LOGGER).iter().map(|(_, cell)| logged(cell)[1].clone()).collect();
+/// Rate that the logger loses by writing to disks.
+fn cost_of_writing(found: &Reproduced<'_>, edition: &PublishedPaper) -> Option<String> {
+    let with: Vec<Vec<f64>> =
+        found.cells_of_kind(LOGGER).iter().map(|(_, cell)| logged(cell)[1].clone()).collect();
     let with =
         with.into_iter().max_by(|a, b| median(a).unwrap_or(0.0).total_cmp(&median(b).unwrap_or(0.0)))?;
-    let without = found.of_kind(TO_NULL).first().map(|(_, cell)| logged(cell)[1].clone())?;
+    let without = found.cells_of_kind(TO_NULL).first().map(|(_, cell)| logged(cell)[1].clone())?;
     let (disk, null) = (median(&with)?, median(&without)?);
     let published = |condition| edition.number("K7", ["", condition, "rate"], PaperUnit::MegabytesPerSecond);
     let lost = 100.0 * (1.0 - published("all")? / published("without writing")?);
-    let what = format!("The logger does {disk:.0} MB/s with disks and {null:.0} without");
+    let what = format!("The logger reaches {disk:.0} MB/s with disks and {null:.0} MB/s without");
     Some(match apart(&with, &without) {
         true => format!(
-            "{what}: writing costs {:.0} % of the rate; the paper's lost {lost:.0} %.",
+            "{what}: writing costs {:.0} % of the rate (paper: {lost:.0} %).",
             100.0 * (1.0 - disk / null)
         ),
         false => {
-            format!("{what}, which is within the scatter of the runs; the paper's lost {lost:.0} %.")
+            format!("{what}, no significant difference (paper: {lost:.0} % lost).")
         }
     })
 }
 
-/// How the rate changes with the number of files.
+/// Change of the rate with the number of files.
 fn simultaneous(found: &Reproduced<'_>) -> Vec<String> {
-    let mut told = Vec::new();
-    for (place, cell) in found.of_kind(DIRECT) {
+    let mut findings = Vec::new();
+    for (place, cell) in found.cells_of_kind(DIRECT) {
         for verb in ["write", "read"] {
             let of = |n| of_phases(cell, &format!("{verb} {n} at once"), &moved);
             let (of_one, of_most) = (of(1), of(FILES_MAX));
             let (Some(one), Some(most)) = (median(&of_one), median(&of_most)) else { continue };
-            told.push(match apart(&of_one, &of_most) {
+            findings.push(match apart(&of_one, &of_most) {
                 true => format!(
-                    "{place}: {FILES_MAX} simultaneous {verb}s move {:.2} times what one does, {most:.0} \
-                     against {one:.0} MB/s.",
+                    "{place}: {FILES_MAX} concurrent {verb}s reach {:.2}x the rate of one ({most:.0} and \
+                     {one:.0} MB/s).",
                     most / one
                 ),
                 false => format!(
-                    "{place}: {FILES_MAX} simultaneous {verb}s move as much as one within the scatter of the \
-                     runs, {most:.0} against {one:.0} MB/s."
+                    "{place}: {FILES_MAX} concurrent {verb}s reach the rate of one, no significant \
+                     difference ({most:.0} and {one:.0} MB/s)."
                 ),
             });
         }
     }
-    told
+    findings
 }
 
-fn beside_writers(found: &Reproduced<'_>, edition: &Edition) -> Option<String> {
+fn beside_writers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Option<String> {
     let settings = throttled_settings(found);
     let least = settings.iter().flat_map(|s| s.read.iter().copied()).reduce(f64::min)?;
     let (most, growths) = growth(&settings)?;
     let (low, high) = (growths.iter().copied().reduce(f64::min)?, growths.iter().copied().reduce(f64::max)?);
     Some(format!(
-        "Beside throttled writers the reader never fell below {least:.0} MB/s; the paper's held at least {}. \
-         {most} writers write {low:.2} to {high:.2} times what one does, where {most} would be linear.",
+        "With throttled writers the reader stayed above {least:.0} MB/s (paper: at least {}). {most} writers \
+         reach {low:.2} to {high:.2}x the rate of one; linear scaling would give {most}x.",
         edition.text("K4", ["", "", "read rate"], PaperUnit::MegabytesPerSecond)
     ))
 }
 
-fn by_flows(found: &Reproduced<'_>, edition: &Edition) -> Option<String> {
+fn by_flows(found: &Reproduced<'_>, edition: &PublishedPaper) -> Option<String> {
     let settings = flows(found);
     let of = |flows| {
         let same = settings.iter().filter(|(n, _, _)| *n == flows);
@@ -106,20 +107,20 @@ fn by_flows(found: &Reproduced<'_>, edition: &Edition) -> Option<String> {
     let irix = |processes| edition.number("K6", ["IRIX", processes, "rate"], PaperUnit::MebibytesPerSecond);
     let ((one_name, one), (two_name, two)) = (of(1)?, of(2)?);
     Some(format!(
-        "Network: one flow does at most {one:.0} MiB/s ({one_name}), two {two:.0} ({two_name}): {:.2} times; \
-         the paper's IRIX needed two processes for {:.1} times.",
+        "Network: one flow reaches {one:.0} MiB/s ({one_name}), two flows {two:.0} MiB/s ({two_name}), \
+         {:.2}x; two processes on the paper's IRIX reached {:.1}x.",
         two / one,
         irix("two processes")? / irix("one process")?
     ))
 }
 
-/// What the paper asked.
-pub(super) fn answers(found: &Reproduced<'_>, edition: &Edition) -> Vec<PaperAnswer> {
+/// Answers to the questions of the paper.
+pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperAnswer> {
     let each = best(found);
     let takes = |detector: &str| {
         let each = each?;
         let [rate, just, with] = needed(detector, each)?;
-        Some(format!("{detector} at {:.0} MB/s takes {just:.0}, with its head-room {with:.0}", rate / MB))
+        Some(format!("{detector} at {:.0} MB/s requires {just:.0}, with head-room {with:.0}", rate / MB))
     };
     let of_all = |detectors: &[&str]| {
         let all: Vec<String> = detectors.iter().filter_map(|detector| takes(detector)).collect();
@@ -129,20 +130,20 @@ pub(super) fn answers(found: &Reproduced<'_>, edition: &Edition) -> Vec<PaperAns
         let rate = builtin(detector).map_or(0.0, |profile| profile.required_bytes_per_second());
         format!("{:.0}", rate / MB)
     };
-    let rate = each.map_or_else(String::new, |each| format!("One does {:.0} MB/s. ", each / MB));
+    let rate = each.map_or_else(String::new, |each| format!("One machine reaches {:.0} MB/s. ", each / MB));
     vec![
         PaperAnswer {
-            question: format!("How many such machines buffer {} MB/s?", rate_of("csl")),
+            question: format!("How many such machines are needed to buffer {} MB/s?", rate_of("csl")),
             published: format!(
-                "{}, of {} MB/s each.",
+                "{}, at {} MB/s each.",
                 edition.text("K8", ["", "", "machines"], PaperUnit::Items),
                 edition.text("K7", ["", "all", "rate"], PaperUnit::MegabytesPerSecond)
             ),
             here: format!("{rate}{}", of_all(&DETECTORS[..1])),
         },
         PaperAnswer {
-            question: "And how many a detector of today?".into(),
-            published: "Not asked.".into(),
+            question: "How many for a current detector?".into(),
+            published: "Not covered.".into(),
             here: of_all(&DETECTORS[1..]),
         },
     ]

@@ -1,4 +1,4 @@
-//! The tables and figures of the logger's paper with this machine in them.
+//! Tables and figures of the CDF logger paper with this machine added.
 use keepup_measure::stats::{median, poisson_interval};
 use keepup_model::papers::PaperUnit;
 use keepup_plan::builtin;
@@ -10,17 +10,17 @@ use super::{
     BUFFERS, CACHE, DIRECT, ERRORS, FILE_BYTES, FILES, FILES_MAX, LOGGER, NETWORK, THROTTLE, TO_NULL,
     TWO_READ, TWO_WRITE,
 };
-use crate::found::{CellFound, Reproduced};
-use crate::published::{Edition, MIB};
+use crate::measured::{CellResults, Reproduced};
+use crate::published::{MIB, PublishedPaper};
 
 pub(super) const MB: f64 = 1e6;
-/// Bytes that errors are counted over, so that the figures can be read.
+/// Reference amount of data for error rates.
 const PETABYTE: f64 = 1e15;
-/// Detectors that the logger's rate is held against: that of the paper, and two of today.
+/// Detectors compared with the logger: that of the paper, and two current ones.
 pub(super) const DETECTORS: [&str; 3] = ["csl", "eiger2-4m", "jungfrau"];
 
 /// All tables.
-pub(super) fn all(found: &Reproduced<'_>, edition: &Edition) -> Vec<PaperTable> {
+pub(super) fn all(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperTable> {
     vec![
         cache(found, edition),
         files(found, edition, "write"),
@@ -34,28 +34,28 @@ pub(super) fn all(found: &Reproduced<'_>, edition: &Edition) -> Vec<PaperTable> 
     ]
 }
 
-fn here(name: impl Into<String>, cells: Vec<PaperCell>) -> PaperRow {
+fn measured_row(name: impl Into<String>, cells: Vec<PaperCell>) -> PaperRow {
     PaperRow { name: name.into(), is_here: true, cells, note: None }
 }
 
-fn there(name: impl Into<String>, cells: Vec<PaperCell>) -> PaperRow {
+fn published_row(name: impl Into<String>, cells: Vec<PaperCell>) -> PaperRow {
     PaperRow { name: name.into(), is_here: false, cells, note: None }
 }
 
-/// Values as a cell, or that there are none.
+/// Cell of measured values, or "not measured".
 fn measured(values: &[f64]) -> PaperCell {
     if values.is_empty() { PaperCell::words("not measured") } else { PaperCell::measured(values) }
 }
 
 /// Values of a figure over all runs of a cell, in `unit`.
-fn values(cell: &CellFound<'_>, what: &str, quantity: Quantity, unit: f64) -> Vec<f64> {
+fn values(cell: &CellResults<'_>, what: &str, quantity: Quantity, unit: f64) -> Vec<f64> {
     let figures = cell.cell.figures.iter().filter(|f| f.what == what && f.quantity == quantity);
     figures.flat_map(|figure| figure.values.iter().map(|value| value / unit)).collect()
 }
 
-/// What `of` makes of each phase of that name, over all runs.
+/// Values of all phases with that name, over all runs.
 pub(super) fn of_phases(
-    cell: &CellFound<'_>,
+    cell: &CellResults<'_>,
     name: &str,
     of: &dyn Fn(&DiskPhase) -> Option<f64>,
 ) -> Vec<f64> {
@@ -64,10 +64,10 @@ pub(super) fn of_phases(
     phases.filter_map(of).collect()
 }
 
-fn cache(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
+fn cache(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let system = "PC with 2 GB of memory";
-    let mut rows = vec![there(system, vec![edition.cell("K8", system, None, PaperUnit::Mebibytes)])];
-    for (_, cell) in found.of_kind(CACHE) {
+    let mut rows = vec![published_row(system, vec![edition.cell("K8", system, None, PaperUnit::Mebibytes)])];
+    for (_, cell) in found.cells_of_kind(CACHE) {
         let size = values(cell, "page cache", Quantity::Bytes, MIB);
         let at_least = || {
             let runs = cell.disks().flat_map(|summary| &summary.runs);
@@ -78,11 +78,11 @@ fn cache(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
             let least = least.reduce(f64::min)?;
             Some(PaperCell { note: Some("more than".into()), ..PaperCell::published((least / MIB).round()) })
         };
-        let told = if size.is_empty() { at_least() } else { None };
-        rows.push(here("this machine", vec![told.unwrap_or_else(|| measured(&size))]));
+        let bound = if size.is_empty() { at_least() } else { None };
+        rows.push(measured_row("this machine", vec![bound.unwrap_or_else(|| measured(&size))]));
     }
     PaperTable {
-        title: "Page cache: how much may be written until the first file is read from the disk".into(),
+        title: "Page cache: data written before the first file is read from the disk again".into(),
         stands: "section 2".into(),
         head: "system".into(),
         columns: vec![PaperColumn::new("page cache", "MiB")],
@@ -90,7 +90,7 @@ fn cache(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     }
 }
 
-/// The paper's rate: that of the first file, times how many there are.
+/// Rate as defined in the paper: that of the first file times the number of files.
 fn normalised(phase: &DiskPhase) -> Option<f64> {
     Some(phase.parts.first()?.bytes_per_second()? * phase.parts.len() as f64 / MB)
 }
@@ -99,7 +99,7 @@ pub(super) fn moved(phase: &DiskPhase) -> Option<f64> {
     phase.bytes_per_second().map(|rate| rate / MB)
 }
 
-fn files(found: &Reproduced<'_>, edition: &Edition, verb: &str) -> PaperTable {
+fn files(found: &Reproduced<'_>, edition: &PublishedPaper, verb: &str) -> PaperTable {
     let quantity = format!("{verb} rate");
     let mut rows = Vec::new();
     for (id, filesystem) in [("K2", "XFS"), ("K3", "ext3")] {
@@ -111,20 +111,20 @@ fn files(found: &Reproduced<'_>, edition: &Edition, verb: &str) -> PaperTable {
                 edition.cell_of(id, &system, &condition, &quantity, PaperUnit::MegabytesPerSecond)
             }
         });
-        rows.push(there(&system, cells.collect()));
+        rows.push(published_row(&system, cells.collect()));
     }
     let mut add = |kind, words: &str, of: &dyn Fn(&DiskPhase) -> Option<f64>| {
-        for (place, cell) in found.of_kind(kind) {
+        for (place, cell) in found.cells_of_kind(kind) {
             let cells =
                 (1..=FILES_MAX).map(|n| measured(&of_phases(cell, &format!("{verb} {n} at once"), of)));
-            rows.push(here(format!("{place}, {words}"), cells.collect()));
+            rows.push(measured_row(format!("{place}, {words}"), cells.collect()));
         }
     };
     add(FILES, "normalised as in the paper", &normalised);
-    add(FILES, "all that was moved", &moved);
-    add(DIRECT, "past the cache, all that was moved", &moved);
+    add(FILES, "total", &moved);
+    add(DIRECT, "uncached, total", &moved);
     PaperTable {
-        title: format!("Simultaneous {verb}s by the number of files"),
+        title: format!("Concurrent {verb}s by number of files"),
         stands: "figure 1".into(),
         head: "system".into(),
         columns: (1..=FILES_MAX)
@@ -134,8 +134,8 @@ fn files(found: &Reproduced<'_>, edition: &Edition, verb: &str) -> PaperTable {
     }
 }
 
-/// A setting of the throttled writers: how many, the pause between two events in ms, and what they and the
-/// reader moved in each run, MB/s.
+/// Setting of the throttled writers: their number, the pause between events in ms, and the rates of writers
+/// and reader in each run, MB/s.
 pub(super) struct Throttled {
     writers: u32,
     pause_ms: f64,
@@ -143,7 +143,7 @@ pub(super) struct Throttled {
     pub(super) read: Vec<f64>,
 }
 
-/// "2 writers pausing 5ms, 1 reader flat out" as 2 and 5.
+/// Parses "2 writers pausing 5ms, 1 reader flat out" as 2 and 5.
 pub(super) fn setting(name: &str) -> Option<(u32, f64)> {
     let writers = name.split(' ').next()?.parse().ok()?;
     let pause = name.split_once(" pausing ").and_then(|(_, rest)| rest.split("ms").next()?.parse().ok());
@@ -152,7 +152,7 @@ pub(super) fn setting(name: &str) -> Option<(u32, f64)> {
 
 pub(super) fn throttled_settings(found: &Reproduced<'_>) -> Vec<Throttled> {
     let mut settings: Vec<Throttled> = Vec::new();
-    let cells = found.of_kind(THROTTLE);
+    let cells = found.cells_of_kind(THROTTLE);
     let summaries = cells.iter().flat_map(|(_, cell)| cell.disks());
     for phase in summaries.flat_map(|summary| &summary.runs).flat_map(|run| &run.phases) {
         let Some((writers, pause_ms)) = setting(&phase.name) else { continue };
@@ -177,7 +177,7 @@ pub(super) fn throttled_settings(found: &Reproduced<'_>) -> Vec<Throttled> {
     settings
 }
 
-/// Pauses that were measured, shortest first, ms.
+/// Measured pauses, ms, shortest first.
 fn pauses(settings: &[Throttled]) -> Vec<f64> {
     let mut pauses: Vec<f64> = settings.iter().filter(|s| s.writers > 0).map(|s| s.pause_ms).collect();
     pauses.sort_by(f64::total_cmp);
@@ -185,7 +185,7 @@ fn pauses(settings: &[Throttled]) -> Vec<f64> {
     pauses
 }
 
-/// What the most writers wrote over what one did, for each pause, and how many they were.
+/// Largest number of writers, and their rate relative to one writer, for each pause.
 pub(super) fn growth(settings: &[Throttled]) -> Option<(u32, Vec<f64>)> {
     let most = settings.iter().map(|s| s.writers).max().filter(|most| *most > 1)?;
     let of = |writers, pause| {
@@ -196,7 +196,12 @@ pub(super) fn growth(settings: &[Throttled]) -> Option<(u32, Vec<f64>)> {
     Some((most, growths.collect()))
 }
 
-fn throttled(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
+/// Event size of the logger, as published: "events of 256 KiB".
+fn events(edition: &PublishedPaper) -> &str {
+    edition.system("K7").rsplit(", ").next().unwrap_or_default()
+}
+
+fn throttled(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let system = "one RAID controller";
     let unit = PaperUnit::MegabytesPerSecond;
     let published = vec![
@@ -206,15 +211,15 @@ fn throttled(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     let settings = throttled_settings(found);
     let read: Vec<f64> = settings.iter().flat_map(|s| s.read.iter().copied()).collect();
     let (most, growths) = growth(&settings).unwrap_or_default();
-    let title = format!("{most} writers write, times what 1 does");
+    let title = format!("rate of {most} writers / rate of 1");
     PaperTable {
-        title: "One reader beside writers that pause after each event of 256 KiB".into(),
+        title: format!("One reader and writers that pause after each event ({})", events(edition)),
         stands: "figures 2 and 3".into(),
         head: "system".into(),
         columns: vec![PaperColumn::new("read rate", "MB/s"), PaperColumn::new(title, "")],
         rows: vec![
-            there(system, published),
-            here("this machine, all settings", vec![measured(&read), measured(&growths)]),
+            published_row(system, published),
+            measured_row("this machine, all settings", vec![measured(&read), measured(&growths)]),
         ],
     }
 }
@@ -231,13 +236,13 @@ pub(super) fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
         pauses(&settings).into_iter().map(of_pause).collect::<Vec<_>>()
     };
     let curve = |stands: &str, what: &str, series: Vec<PaperSeries>| PaperCurve {
-        title: format!("{what} rate during N simultaneous throttled writes"),
+        title: format!("{what} rate with N concurrent throttled writers"),
         stands: stands.to_owned(),
         x: PaperColumn::new("writers", ""),
         y: PaperColumn::new(format!("{what} rate"), "MB/s"),
         is_log_x: false,
         series,
-        note: Some("the paper's chart is lost".into()),
+        note: Some("the chart of the paper is lost".into()),
     };
     if settings.is_empty() {
         return Vec::new();
@@ -245,9 +250,9 @@ pub(super) fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
     vec![curve("figure 2", "read", series(&|s| &s.read)), curve("figure 3", "write", series(&|s| &s.written))]
 }
 
-/// Volumes alone, all of them at once, and the share of the sum that is left: each over all runs, MB/s.
+/// Sum of the single rates and concurrent rate in MB/s, and their ratio in per cent, of all runs.
 pub(super) fn together(found: &Reproduced<'_>, kind: &str) -> Option<[Vec<f64>; 3]> {
-    let cells = found.of_kind(kind);
+    let cells = found.cells_of_kind(kind);
     let mut figures: [Vec<f64>; 3] = Default::default();
     for run in cells.iter().flat_map(|(_, cell)| cell.disks()).flat_map(|summary| &summary.runs) {
         let (all, alone) = run.phases.split_last()?;
@@ -262,39 +267,39 @@ pub(super) fn together(found: &Reproduced<'_>, kind: &str) -> Option<[Vec<f64>; 
     (!figures[0].is_empty()).then_some(figures)
 }
 
-fn at_once(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
+fn at_once(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let system = "two RAID controllers";
     let published = edition.cell("K5", system, None, PaperUnit::MegabytesPerSecond);
-    let mut rows = vec![there(system, vec![PaperCell::default(), published, PaperCell::default()])];
+    let mut rows = vec![published_row(system, vec![PaperCell::default(), published, PaperCell::default()])];
     for (kind, words) in [(TWO_WRITE, "writes"), (TWO_READ, "reads")] {
         let cells = match together(found, kind) {
             Some(figures) => figures.iter().map(|values| measured(values)).collect(),
             None => vec![PaperCell::words("not measured"); 3],
         };
-        rows.push(here(format!("this machine, {words}"), cells));
+        rows.push(measured_row(format!("this machine, {words}"), cells));
     }
     PaperTable {
-        title: "Volumes one by one and all at once".into(),
+        title: "Volumes one at a time and concurrently".into(),
         stands: "figure 4".into(),
         head: "system".into(),
         columns: vec![
-            PaperColumn::new("sum of each alone", "MB/s"),
-            PaperColumn::new("at once", "MB/s"),
-            PaperColumn::new("of the sum", "%"),
+            PaperColumn::new("sum of single rates", "MB/s"),
+            PaperColumn::new("concurrent", "MB/s"),
+            PaperColumn::new("ratio", "%"),
         ],
         rows,
     }
 }
 
-/// Settings of the network test: flows, how the buffers are set, and each run's rate in MiB/s.
+/// Network settings: flows, buffers, and the rate of each run in MiB/s.
 pub(super) fn flows(found: &Reproduced<'_>) -> Vec<(usize, String, Vec<f64>)> {
     let mut settings: Vec<(usize, String, Vec<f64>)> = Vec::new();
     for kind in [NETWORK, BUFFERS] {
-        let cells = found.of_kind(kind);
+        let cells = found.cells_of_kind(kind);
         let summaries = cells.iter().flat_map(|(_, cell)| cell.nets());
         for run in summaries.flat_map(|summary| &summary.runs) {
             let Some(rate) = run.goodput(None).map(|rate| rate / MIB) else { continue };
-            let buffers = run.name.split_once(", ").map_or("buffers by the kernel", |(_, rest)| rest);
+            let buffers = run.name.split_once(", ").map_or("buffers sized by the kernel", |(_, rest)| rest);
             let known = settings.iter_mut().find(|(n, name, _)| *n == run.flows.len() && name == buffers);
             match known {
                 Some((_, _, rates)) => rates.push(rate),
@@ -305,11 +310,11 @@ pub(super) fn flows(found: &Reproduced<'_>) -> Vec<(usize, String, Vec<f64>)> {
     settings
 }
 
-fn network(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
+fn network(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let unit = PaperUnit::MebibytesPerSecond;
     let published = |system: &str| {
         let of = |condition| edition.cell("K6", system, Some(condition), unit);
-        there(system, vec![of("one process"), of("two processes or more"), PaperCell::default()])
+        published_row(system, vec![of("one process"), of("two processes or more"), PaperCell::default()])
     };
     let mut rows = vec![published("IRIX to PC, gigabit Ethernet"), published("PC to PC, gigabit Ethernet")];
     let settings = flows(found);
@@ -322,10 +327,10 @@ fn network(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     for name in names {
         let of = |n| settings.iter().find(|(flows, buffers, _)| *flows == n && buffers == name);
         let cells = [1, 2, 4].map(|n| of(n).map_or_else(|| measured(&[]), |(_, _, rates)| measured(rates)));
-        rows.push(here(name, cells.to_vec()));
+        rows.push(measured_row(name, cells.to_vec()));
     }
     PaperTable {
-        title: "Network by the number of processes there, of flows over loopback here".into(),
+        title: "Network by number of processes (paper) or of loopback flows (this machine)".into(),
         stands: "section 3".into(),
         head: "system, buffers".into(),
         columns: ["1 flow", "2 flows", "4 flows"].map(|title| PaperColumn::new(title, "MiB/s")).to_vec(),
@@ -333,16 +338,16 @@ fn network(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     }
 }
 
-/// Corrupt files per petabyte read: what was found, or the bound at 95 % when there were none.
+/// Corrupt files per petabyte read, or the 95 % bound if there are none.
 pub(super) fn per_petabyte(corrupt: f64, bytes: f64) -> PaperCell {
     if corrupt > 0.0 {
         return PaperCell::published(corrupt / bytes * PETABYTE);
     }
     let bound = poisson_interval(0, bytes / PETABYTE).map(|interval| interval.upper);
-    PaperCell { value: bound, note: Some("none; 95 %: below".into()), ..PaperCell::default() }
+    PaperCell { value: bound, note: Some("none; below (95 %)".into()), ..PaperCell::default() }
 }
 
-fn errors(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
+fn errors(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let published = |system: &str| {
         let of = |quantity: &str| edition.cell_of("K9", system, "ext3", quantity, PaperUnit::Items);
         let copies = of("copies");
@@ -350,10 +355,10 @@ fn errors(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
         let corrupt = of("corrupt files");
         let rate = per_petabyte(corrupt.value.unwrap_or_default(), bytes);
         let terabytes = PaperCell::published(bytes / 1e12);
-        there(system, vec![copies, terabytes, of("ECC errors"), corrupt, rate])
+        published_row(system, vec![copies, terabytes, of("ECC errors"), corrupt, rate])
     };
     let mut rows = vec![published("RAID 5"), published("RAID 10")];
-    for (_, cell) in found.of_kind(ERRORS) {
+    for (_, cell) in found.cells_of_kind(ERRORS) {
         let soaks: Vec<_> = cell.soaks().collect();
         let bytes: f64 = soaks.iter().map(|soak| soak.totals.read.bytes as f64).sum();
         if bytes > 0.0 {
@@ -366,17 +371,20 @@ fn errors(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
                 PaperCell::published(corrupt),
                 per_petabyte(corrupt, bytes),
             ];
-            rows.push(here("this machine, all volumes and runs", cells));
+            rows.push(measured_row("this machine, all volumes and runs", cells));
         }
     }
     PaperTable {
-        title: "Bit errors: files of 1 GB there, copied, read back and compared by MD5".into(),
+        title: format!(
+            "Bit errors: copies of files of {}, read back and compared by MD5",
+            format_args!("{} GiB", FILE_BYTES >> 30)
+        ),
         stands: "section 4".into(),
         head: "system".into(),
         columns: vec![
             PaperColumn::new("copies", ""),
             PaperColumn::new("read back", "TB"),
-            PaperColumn::new("errors that drives or kernel told", ""),
+            PaperColumn::new("errors reported by drives or kernel", ""),
             PaperColumn::new("corrupt files", ""),
             PaperColumn::new("corrupt files per PB", ""),
         ],
@@ -384,40 +392,43 @@ fn errors(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     }
 }
 
-/// By how much the counters of errors rose that could be read.
+/// Increase of all readable error counters.
 fn counted(soaks: &[&keepup_results::SoakSummary]) -> PaperCell {
     let counters = soaks.iter().flat_map(|soak| &soak.counters);
     let rises: Vec<u64> = counters.filter_map(|c| Some(c.after?.saturating_sub(c.first?))).collect();
     match rises.is_empty() {
-        true => PaperCell::words("no counter can be read"),
+        true => PaperCell::words("no readable counter"),
         false => PaperCell::published(rises.iter().sum::<u64>() as f64),
     }
 }
 
-/// Rates of a logger's cell, MB/s: of the first events, and of all.
-pub(super) fn logged(cell: &CellFound<'_>) -> [Vec<f64>; 2] {
+/// Logger rates, MB/s: of the first events, and of all.
+pub(super) fn logged(cell: &CellResults<'_>) -> [Vec<f64>; 2] {
     let runs: Vec<_> = cell.records().flat_map(|summary| &summary.runs).collect();
     let first = runs.iter().filter_map(|run| run.first.as_ref()?.received.bytes_per_second());
     let all = runs.iter().map(|run| run.bytes_per_second());
     [first.map(|rate| rate / MB).collect(), all.map(|rate| rate / MB).collect()]
 }
 
-fn logger(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
-    let system = "logger on the PC, events of 256 KiB";
+fn logger(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
+    let system = edition.system("K7");
+    let [first, all] = ["first", "all"].map(|start| edition.condition("K7", start));
     let of = |condition| edition.cell("K7", system, Some(condition), PaperUnit::MegabytesPerSecond);
     let mut rows = vec![
-        there(system, vec![of("first 1000 events"), of("all 20000 events")]),
-        there(format!("{system}, without disk"), vec![PaperCell::default(), of("without writing to disk")]),
+        published_row(system, vec![of(first), of(all)]),
+        published_row(
+            format!("{system}, without disk"),
+            vec![PaperCell::default(), of("without writing to disk")],
+        ),
     ];
     for (kind, words) in [(LOGGER, "this machine"), (TO_NULL, "this machine, without disk")] {
-        for (place, cell) in found.of_kind(kind) {
+        for (place, cell) in found.cells_of_kind(kind) {
             let name = if place.is_empty() { words.to_owned() } else { format!("{words}, {place}") };
-            rows.push(here(name, logged(cell).iter().map(|rates| measured(rates)).collect()));
+            rows.push(measured_row(name, logged(cell).iter().map(|rates| measured(rates)).collect()));
         }
     }
     PaperTable {
-        title: "The logger: its first events as they arrive, 1000 of 20000 there, and all until durable"
-            .into(),
+        title: format!("Logger: {first} as received, {all} until durable"),
         stands: "section 5".into(),
         head: "system".into(),
         columns: vec![PaperColumn::new("first", "MB/s"), PaperColumn::new("all", "MB/s")],
@@ -425,46 +436,51 @@ fn logger(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
     }
 }
 
-/// What the logger did at its best, where it wrote: B/s, the median of the runs.
+/// Highest median rate of the logger with disks, B/s.
 pub(super) fn best(found: &Reproduced<'_>) -> Option<f64> {
-    let rates = found.of_kind(LOGGER);
+    let rates = found.cells_of_kind(LOGGER);
     rates.iter().filter_map(|(_, cell)| median(&logged(cell)[1])).reduce(f64::max).map(|rate| rate * MB)
 }
 
-/// A detector's rate, B/s, and how many machines of `each` take it: just so, and with the head-room that its
-/// profile wants.
+/// Rate of a detector in B/s, and the number of machines of `each` B/s for it: without head-room and with
+/// that of its profile.
 pub(super) fn needed(detector: &str, each: f64) -> Option<[f64; 3]> {
     let profile = builtin(detector).ok()?;
     let rate = profile.required_bytes_per_second();
     Some([rate, (rate / each).ceil(), (rate * profile.headroom / each).ceil()])
 }
 
-fn machines(found: &Reproduced<'_>, edition: &Edition) -> PaperTable {
+fn machines(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let cells = |detector: &str, each: f64| {
         let [rate, just, with] = needed(detector, each)?;
         Some([rate / MB, each / MB, just, with].map(PaperCell::published).to_vec())
     };
     let unit = PaperUnit::MegabytesPerSecond;
-    let system = "logger on the PC, events of 256 KiB";
-    let published = edition.cell("K7", system, Some("all 20000 events"), unit).value;
+    let (system, all) = (edition.system("K7"), edition.condition("K7", "all"));
+    let published = edition.cell("K7", system, Some(all), unit).value;
     let published = published.and_then(|rate| cells("csl", rate * MB)).map(|cells| PaperRow {
-        note: Some(format!("the paper says {}", edition.text("K8", ["", "", "machines"], PaperUnit::Items))),
-        ..there("csl, on the paper's PCs", cells)
+        note: Some(format!(
+            "the paper states {}",
+            edition.text("K8", ["", "", "machines"], PaperUnit::Items)
+        )),
+        ..published_row("csl, on the PCs of the paper", cells)
     });
     let mut rows: Vec<PaperRow> = published.into_iter().collect();
     if let Some(each) = best(found) {
-        let of = |name: &&str| Some(here(format!("{name}, on machines as this one"), cells(name, each)?));
+        let of = |name: &&str| {
+            Some(measured_row(format!("{name}, on machines like this one"), cells(name, each)?))
+        };
         rows.extend(DETECTORS.iter().filter_map(of));
     }
     PaperTable {
-        title: "Machines that it takes to keep a detector".into(),
+        title: "Machines required for a detector".into(),
         stands: "section 6".into(),
         head: "detector".into(),
         columns: vec![
             PaperColumn::new("detector", "MB/s"),
             PaperColumn::new("one machine", "MB/s"),
             PaperColumn::new("machines", ""),
-            PaperColumn::new("with its profile's head-room", ""),
+            PaperColumn::new("with head-room", ""),
         ],
         rows,
     }

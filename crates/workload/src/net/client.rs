@@ -9,7 +9,7 @@ use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_results::{NetEnd, NetFlow, NetLedger, NetRun};
 
-use super::control::Conversation;
+use super::control::ControlConnections;
 use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
 use super::ledger::{Pair, ledger};
@@ -61,7 +61,7 @@ pub struct NetTest {
     spec: NetSpec,
     servers: Vec<Server>,
     name: String,
-    talk: Option<Conversation>,
+    talk: Option<ControlConnections>,
     local_end: Option<LocalEnd>,
     /// Address of each connected server.
     reached: Vec<SocketAddr>,
@@ -113,17 +113,17 @@ impl NetTest {
         let connect = |address: SocketAddr, source: std::io::Error| {
             let hint = match source.kind() {
                 std::io::ErrorKind::ConnectionRefused => {
-                    "nobody listens there: keepup net serve --listen ADDR:PORT, on the other machine"
+                    "start a server on the other machine: keepup net serve --listen ADDR:PORT"
                 }
-                std::io::ErrorKind::TimedOut => "a firewall between, or the wrong address",
-                _ => "ip route get ADDR says whether there is a way",
+                std::io::ErrorKind::TimedOut => "check the address and firewalls",
+                _ => "check the route: ip route get ADDR",
             };
             NetError::Connect { server: address.to_string(), source, hint }
         };
         let mut stream = server.endpoint.try_each(|address| {
             TcpStream::connect_timeout(&address, CONNECT_MAX).map_err(|source| connect(address, source))
         })?;
-        let gone = |why| NetError::Gone { peer: name.clone(), why: Some(why) };
+        let gone = |why| NetError::Disconnected { peer: name.clone(), why: Some(why) };
         stream.set_read_timeout(Some(CONNECT_MAX)).map_err(gone)?;
         stream.set_write_timeout(Some(CONNECT_MAX)).map_err(gone)?;
         std::io::Write::write_all(&mut stream, &CONTROL_MAGIC).map_err(gone)?;
@@ -137,7 +137,7 @@ impl NetTest {
             Message::Challenge { version, .. } if version != VERSION => {
                 return Err(NetError::Version { server: name, theirs: version, ours: VERSION });
             }
-            _ => return Err(NetError::Conversation { peer: name, what: "no challenge".into() }),
+            _ => return Err(NetError::Protocol { peer: name, what: "no challenge message".into() }),
         };
         let proof = Message::Proof { proof: credentials.prove(Side::Client, &nonces) };
         match exchange(&mut stream, &proof, &name)? {
@@ -145,14 +145,14 @@ impl NetTest {
                 Ok(stream)
             }
             Message::Welcome { .. } => Err(NetError::Impostor { server: name }),
-            _ => Err(NetError::Conversation { peer: name, what: "no welcome".into() }),
+            _ => Err(NetError::Protocol { peer: name, what: "no welcome message".into() }),
         }
     }
 
     /// Opens all flows to one server.
     fn open(
         &mut self,
-        talk: &mut Conversation,
+        talk: &mut ControlConnections,
         number: usize,
         clock: &dyn Clock,
     ) -> Result<Vec<Wire>, WorkloadError> {
@@ -169,14 +169,14 @@ impl NetTest {
         for flow in 0..roles.len() as u32 {
             let opened = match is_datagrams(&self.spec) {
                 true => ports.get(flow as usize).map_or_else(
-                    || Err(std::io::Error::other("the server named no port")),
+                    || Err(std::io::Error::other("the server sent no port")),
                     |port| knock_socket(SocketAddr::new(server.ip(), *port), &self.spec).map(Wire::Datagrams),
                 ),
                 false => connect(server, &self.spec, &wire::preamble(&secret, flow)).map(Wire::Stream),
             };
             let peer = server.to_string();
             let wire =
-                opened.map_err(|source| NetError::Flow { number: flow, peer, action: "open it", source })?;
+                opened.map_err(|source| NetError::Flow { number: flow, peer, action: "open", source })?;
             knocks.push(wire::preamble(&secret, flow));
             wires.push(wire);
         }
@@ -191,7 +191,7 @@ impl NetTest {
             match talk.receive(KNOCK_EVERY)? {
                 Some((_, Message::Set)) => return Ok(wires),
                 Some((_, other)) => return Err(talk.unexpected(number, &other).into()),
-                None => talk.in_time(number, begin_ns, STEP_MAX)?,
+                None => talk.check_timeout(number, begin_ns, STEP_MAX)?,
             }
         }
     }
@@ -218,7 +218,7 @@ impl NetTest {
                 talk.receive(KNOCK_EVERY)?;
                 let server = self.flows.get(number as usize).map_or(0, |flow| flow.0);
                 let (peer, source) = (self.servers[server].endpoint.to_string(), std::io::Error::other(why));
-                return Err(NetError::Flow { number, peer, action: "go on", source }.into());
+                return Err(NetError::Flow { number, peer, action: "continue", source }.into());
             }
             if context.stop.load(Ordering::Acquire) {
                 break;
@@ -243,7 +243,7 @@ impl NetTest {
                 Some((number, other)) => return Err(talk.unexpected(number, &other).into()),
                 None => {
                     let late = self.theirs.iter().position(Option::is_none).unwrap_or(0);
-                    talk.in_time(late, begin_ns, STEP_MAX)?;
+                    talk.check_timeout(late, begin_ns, STEP_MAX)?;
                 }
             }
             if quiet.iter().all(|quiet| *quiet) && self.mine.is_none() {
@@ -334,11 +334,11 @@ impl Workload for NetTest {
     }
 
     fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        let mut talk = Conversation::new(Arc::clone(&context.clock));
+        let mut talk = ControlConnections::new(Arc::clone(&context.clock));
         for server in &self.servers {
             let stream = Self::authenticate(server)?;
-            self.reached.push(stream.peer_addr().map_err(system("look at a connection"))?);
-            talk.add(stream).map_err(system("listen to a server"))?;
+            self.reached.push(stream.peer_addr().map_err(system("read the address of a connection"))?);
+            talk.add(stream).map_err(system("set up the control connection"))?;
         }
         let roles = self.spec.roles();
         let mut flows = Vec::new();
@@ -398,7 +398,7 @@ impl Workload for NetTest {
 
 /// Sends one message to a server during the handshake and returns the answer.
 fn exchange(stream: &mut TcpStream, message: &Message, server: &str) -> Result<Message, NetError> {
-    let gone = |why| NetError::Gone { peer: server.to_owned(), why };
+    let gone = |why| NetError::Disconnected { peer: server.to_owned(), why };
     wire::write(stream, message).map_err(|why| gone(Some(why)))?;
     match wire::read(stream, STRANGER_BYTES_MAX).map_err(|why| gone(Some(why)))? {
         Some(Message::Refused { why }) => Err(NetError::Refused { server: server.to_owned(), why }),
@@ -439,7 +439,7 @@ fn knock_socket(server: SocketAddr, spec: &NetSpec) -> std::io::Result<UdpSocket
 
 /// Waits until one server sends a message that `wanted` accepts.
 fn wait<T>(
-    talk: &mut Conversation,
+    talk: &mut ControlConnections,
     clock: &dyn Clock,
     number: usize,
     wanted: impl Fn(Message) -> Result<T, Message>,
@@ -451,7 +451,7 @@ fn wait<T>(
                 return wanted(message).map_err(|other| talk.unexpected(number, &other));
             }
             Some((from, message)) => return Err(talk.unexpected(from, &message)),
-            None => talk.in_time(number, begin_ns, STEP_MAX)?,
+            None => talk.check_timeout(number, begin_ns, STEP_MAX)?,
         }
     }
 }

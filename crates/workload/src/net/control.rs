@@ -63,7 +63,7 @@ impl Control {
 
     fn send(&mut self, message: &Message, now_ns: u64) -> Result<(), NetError> {
         self.sent_ns = now_ns;
-        let gone = |why| NetError::Gone { peer: self.peer.clone(), why: Some(why) };
+        let gone = |why| NetError::Disconnected { peer: self.peer.clone(), why: Some(why) };
         wire::write(&mut self.stream, message).and_then(|()| self.stream.flush()).map_err(gone)
     }
 
@@ -87,7 +87,7 @@ impl Drop for Control {
 }
 
 /// The control connections of one session: one at a server, one per server at a client.
-pub(super) struct Conversation {
+pub(super) struct ControlConnections {
     controls: Vec<Control>,
     /// Time of the last receive call.
     listened_ns: u64,
@@ -96,7 +96,7 @@ pub(super) struct Conversation {
     outbox: Sender<(usize, Heard)>,
 }
 
-impl Conversation {
+impl ControlConnections {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         let (outbox, inbox) = channel();
         Self { controls: Vec::new(), listened_ns: clock.now_ns(), clock, inbox, outbox }
@@ -148,7 +148,7 @@ impl Conversation {
                 return Err(NetError::Refused { server: self.peer(number).to_owned(), why });
             }
             Ok((number, Heard::Ended(why))) => {
-                return Err(NetError::Gone { peer: self.peer(number).to_owned(), why });
+                return Err(NetError::Disconnected { peer: self.peer(number).to_owned(), why });
             }
             Ok((_, Heard::Message(Message::Alive))) | Err(RecvTimeoutError::Timeout) => None,
             Ok((number, Heard::Message(message))) => Some((number, message)),
@@ -178,11 +178,11 @@ impl Conversation {
     pub(super) fn unexpected(&self, number: usize, message: &Message) -> NetError {
         let text = format!("{message:?}");
         let name = text.split([' ', '{']).next().unwrap_or("").to_owned();
-        NetError::Conversation { peer: self.peer(number).into(), what: format!("{name} was not its turn") }
+        NetError::Protocol { peer: self.peer(number).into(), what: format!("unexpected {name} message") }
     }
 
     /// Fails when more than `most` has passed since `begin_ns`.
-    pub(super) fn in_time(&self, number: usize, begin_ns: u64, most: Duration) -> Result<(), NetError> {
+    pub(super) fn check_timeout(&self, number: usize, begin_ns: u64, most: Duration) -> Result<(), NetError> {
         let silence = Duration::from_nanos(self.clock.now_ns().saturating_sub(begin_ns));
         match silence > most {
             true => Err(NetError::Late { peer: self.peer(number).into(), silence }),

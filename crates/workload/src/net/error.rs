@@ -1,129 +1,133 @@
-//! Why a network test could not be done, or not to its end.
+//! Errors of network tests.
 use std::borrow::Cow;
 use std::time::Duration;
 
 use keepup_error::{Diagnostic, ErrorClass};
 
-/// An error of a network test.
+/// Error of a network test.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
-    /// Nobody answers there.
+    /// The connection failed.
     #[error("cannot connect to {server}: {source}")]
     Connect {
         /// Address of the server.
         server: String,
-        /// The system's answer.
+        /// System error.
         source: std::io::Error,
-        /// What helps.
+        /// Remedy.
         hint: &'static str,
     },
-    /// A text that names no server.
+    /// Invalid server address.
     #[error(transparent)]
     Endpoint(#[from] keepup_peer::EndpointError),
-    /// An address that a test cannot be made with.
+    /// Address that is not a single machine.
     #[error("cannot test {address}: {why}")]
     Address {
-        /// The address.
+        /// Address.
         address: String,
-        /// Why not.
+        /// Cause.
         why: &'static str,
     },
-    /// The server will not.
+    /// The server refused the client.
     #[error("{server} refused: {why}")]
     Refused {
         /// Address of the server.
         server: String,
-        /// Its words.
+        /// Cause given by the server.
         why: String,
     },
-    /// The server lets a client in, and cannot prove that it knows the token.
+    /// The server cannot prove that it knows the token.
     #[error("cannot use {server}: it does not know the token")]
     Impostor {
         /// Address of the server.
         server: String,
     },
-    /// There is no nonce.
+    /// No random bytes for a nonce.
     #[error("cannot read random bytes: {source}")]
     Random {
-        /// The system's answer.
+        /// System error.
         source: std::io::Error,
     },
-    /// The other end speaks another version.
-    #[error("cannot use {server}: it speaks version {theirs} of the protocol, this keepup version {ours}")]
+    /// The peer uses another protocol version.
+    #[error("cannot use {server}: it uses protocol version {theirs}, this keepup version {ours}")]
     Version {
         /// Address of the server.
         server: String,
-        /// Its version.
+        /// Version of the server.
         theirs: u32,
-        /// This program's.
+        /// Version of this program.
         ours: u32,
     },
-    /// The other end says nothing any more.
+    /// The peer sends no messages.
     #[error(
-        "nothing was heard of {peer} for {:.0} s: it stands still, or the network between is cut",
+        "cannot continue with {peer}: no message for {:.0} s (peer stalled or network interrupted)",
         silence.as_secs_f64()
     )]
     Silent {
-        /// Address of the other end.
+        /// Address of the peer.
         peer: String,
-        /// For how long.
+        /// Duration.
         silence: Duration,
     },
-    /// The other end does not do what is its turn.
-    #[error("cannot continue with {peer}: no progress for {:.0} s, though it answers", silence.as_secs_f64())]
+    /// The peer responds but makes no progress.
+    #[error("cannot continue with {peer}: no progress for {:.0} s, but it responds", silence.as_secs_f64())]
     Late {
-        /// Address of the other end.
+        /// Address of the peer.
         peer: String,
-        /// For how long.
+        /// Duration.
         silence: Duration,
     },
-    /// The other end has gone.
-    #[error("{peer} has gone{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
-    Gone {
-        /// Address of the other end.
+    /// The peer disconnected.
+    #[error("cannot continue with {peer}: it disconnected{}", cause(.why))]
+    Disconnected {
+        /// Address of the peer.
         peer: String,
-        /// What the system says of it.
+        /// System error, if any.
         why: Option<std::io::Error>,
     },
-    /// The server was stopped while it served.
-    #[error("{peer} was sent away: the server was stopped")]
+    /// The server was stopped during a session.
+    #[error("cannot continue with {peer}: the server was stopped")]
     Stopped {
         /// Address of the client.
         peer: String,
     },
-    /// The other end says what it should not.
-    #[error("{peer} does not speak as keepup does: {what}")]
-    Conversation {
-        /// Address of the other end.
+    /// The peer violated the protocol.
+    #[error("cannot continue with {peer}: protocol error: {what}")]
+    Protocol {
+        /// Address of the peer.
         peer: String,
-        /// What it did.
+        /// Violation.
         what: String,
     },
-    /// One of the flows could not be opened or broke.
-    #[error("flow {number} with {peer}: cannot {action}: {source}")]
+    /// A flow could not be opened or failed.
+    #[error("cannot {action} flow {number} with {peer}: {source}")]
     Flow {
-        /// Its number.
+        /// Flow number.
         number: u32,
-        /// Address of the other end.
+        /// Address of the peer.
         peer: String,
-        /// What was tried.
+        /// Failed operation.
         action: &'static str,
-        /// The system's answer.
+        /// System error.
         source: std::io::Error,
     },
-    /// Nobody can listen there.
+    /// The server cannot listen.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
+        /// Address.
         address: String,
-        /// The system's answer.
+        /// System error.
         source: std::io::Error,
-        /// What helps.
+        /// Remedy.
         hint: &'static str,
     },
-    /// A test that makes no sense.
+    /// Invalid test specification.
     #[error(transparent)]
     Spec(#[from] super::spec::SpecError),
+}
+
+fn cause(why: &Option<std::io::Error>) -> String {
+    why.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
 }
 
 impl Diagnostic for NetError {
@@ -137,9 +141,9 @@ impl Diagnostic for NetError {
             | Self::Version { .. }
             | Self::Silent { .. }
             | Self::Late { .. }
-            | Self::Gone { .. }
+            | Self::Disconnected { .. }
             | Self::Stopped { .. }
-            | Self::Conversation { .. }
+            | Self::Protocol { .. }
             | Self::Flow { .. }
             | Self::Listen { .. } => ErrorClass::Environment,
         }
@@ -149,16 +153,18 @@ impl Diagnostic for NetError {
         let hint = match self {
             Self::Connect { hint, .. } | Self::Listen { hint, .. } => *hint,
             Self::Endpoint(error) => return error.hint(),
-            Self::Address { .. } => "name one machine, as in 192.168.1.2:7613",
-            Self::Impostor { .. } => "another program listens there, or a keepup with another token",
-            Self::Version { .. } => "use the same keepup on both machines",
-            Self::Late { .. } => "a firewall between may let only one port through",
+            Self::Address { .. } => "use the address of one machine, such as 192.168.1.2:7613",
+            Self::Impostor { .. } => {
+                "the address belongs to another program, or to a keepup with another token"
+            }
+            Self::Version { .. } => "use the same version of keepup on both machines",
+            Self::Late { .. } => "a firewall may block all but one port",
             Self::Refused { .. }
             | Self::Random { .. }
             | Self::Silent { .. }
-            | Self::Gone { .. }
+            | Self::Disconnected { .. }
             | Self::Stopped { .. }
-            | Self::Conversation { .. }
+            | Self::Protocol { .. }
             | Self::Flow { .. }
             | Self::Spec(_) => return None,
         };

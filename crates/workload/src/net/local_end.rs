@@ -68,7 +68,7 @@ impl LocalEnd {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, WorkloadError> {
         for flow in &flows {
-            flow.prepare(spec).map_err(system("set what the test wants of a socket"))?;
+            flow.prepare(spec).map_err(system("set the socket options"))?;
         }
         Ok(Self {
             spec: spec.clone(),
@@ -289,7 +289,7 @@ impl Running {
 
     fn join(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        let failure = Some("its thread panicked".to_owned());
+        let failure = Some("the thread of the flow panicked".to_owned());
         let died = |_| FlowReport { number: self.number, failure, ..FlowReport::default() };
         self.report = Some(thread.join().unwrap_or_else(died));
     }

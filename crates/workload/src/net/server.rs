@@ -229,7 +229,7 @@ fn verify_client(stream: &mut TcpStream, state: &NetServerState) -> std::io::Res
         Ok(None) => return Ok(None),
         // Version 2 sent the token itself.
         Ok(Some(_)) | Err(_) => {
-            return refuse(stream, state, other_version("another version"), "no greeting");
+            return refuse(stream, state, other_version("another version"), "no hello message");
         }
     };
     let nonces = Nonces { client, server: state.credentials.draw()? };
@@ -237,25 +237,20 @@ fn verify_client(stream: &mut TcpStream, state: &NetServerState) -> std::io::Res
     let Some(Message::Proof { proof }) = wire::read(stream, STRANGER_BYTES_MAX)? else { return Ok(None) };
     // The token comes first: no version is accepted without it.
     if !state.credentials.accepts(Side::Client, &nonces, &proof) {
-        let why = "the token is wrong: take the one that the server printed".to_owned();
-        return refuse(stream, state, why, "it does not know the token");
+        let why = "the token is wrong: use the one that the server printed".to_owned();
+        return refuse(stream, state, why, "wrong token");
     }
     if version != VERSION {
         let theirs = format!("version {version}");
-        return refuse(
-            stream,
-            state,
-            other_version(&theirs),
-            &format!("it has {theirs} of the conversation"),
-        );
+        return refuse(stream, state, other_version(&theirs), &format!("it uses protocol {theirs}"));
     }
     Ok(Some(state.credentials.prove(Side::Server, &nonces)))
 }
 
 fn other_version(theirs: &str) -> String {
     format!(
-        "this server has version {VERSION} of the conversation and the client {theirs}; \
-         take the same keepup on both machines"
+        "the server uses protocol version {VERSION}, the client {theirs}; \
+         use the same version of keepup on both machines"
     )
 }
 
@@ -276,7 +271,7 @@ fn refuse(
 fn host(mut stream: TcpStream, proof: String, state: &NetServerState) {
     let Ok(peer) = stream.peer_addr() else { return };
     let Some(session) = count(&state.sessions, state.limits.sessions) else {
-        let why = format!("{} sessions are under way, more are not possible", state.limits.sessions);
+        let why = format!("the server is busy with {} sessions, its maximum", state.limits.sessions);
         drop(wire::write(&mut stream, &Message::Refused { why }));
         return;
     };

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use super::control::Conversation;
+use super::control::ControlConnections;
 use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
 use super::local_end::{LocalEnd, host};
@@ -18,14 +18,14 @@ use crate::ceiling::system;
 /// Timeout of each step before the start.
 const STEP_MAX: Duration = Duration::from_secs(5);
 /// Timeout of one poll of a channel or socket.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Time for which a server waits for the client after its window.
 const OVERTIME_MAX: Duration = Duration::from_secs(10);
 
 /// State of a session.
 struct Session<'a> {
     state: &'a NetServerState,
-    talk: Conversation,
+    talk: ControlConnections,
     /// The client's address, required of all datagrams, and the local address that it connected to.
     client: IpAddr,
     here: SocketAddr,
@@ -39,13 +39,13 @@ pub(super) fn serve(
     log: &dyn Fn(String),
 ) -> Result<(), WorkloadError> {
     let welcome = Message::Welcome { proof, host: host() };
-    wire::write(&mut stream, &welcome).map_err(system("welcome a client"))?;
-    let client = stream.peer_addr().map_err(system("look at a connection"))?.ip();
-    let here = stream.local_addr().map_err(system("look at a connection"))?;
-    let mut talk = Conversation::new(Arc::clone(&state.clock));
-    talk.add(stream).map_err(system("listen to a client"))?;
+    wire::write(&mut stream, &welcome).map_err(system("send the welcome message"))?;
+    let client = stream.peer_addr().map_err(system("read the address of a connection"))?.ip();
+    let here = stream.local_addr().map_err(system("read the address of a connection"))?;
+    let mut talk = ControlConnections::new(Arc::clone(&state.clock));
+    talk.add(stream).map_err(system("set up the control connection"))?;
     let mut session = Session { state, talk, client, here };
-    let Some(spec) = session.wanted()? else { return Ok(()) };
+    let Some(spec) = session.receive_spec()? else { return Ok(()) };
     if let Err(why) = spec.check() {
         session.talk.send(0, &Message::Refused { why: why.to_string() })?;
         return Ok(());
@@ -62,7 +62,7 @@ pub(super) fn serve(
     let over = if is_datagrams(&spec) { "UDP" } else { "TCP" };
     let plural = if flows.len() == 1 { "" } else { "s" };
     let seconds = (spec.ramp + spec.run).as_secs_f64();
-    log(format!("{} flow{plural} over {over} for {seconds} s", flows.len()));
+    log(format!("{} {over} flow{plural} for {seconds} s", flows.len()));
     session.measure(flows, &spec)
 }
 
@@ -72,47 +72,47 @@ impl Session<'_> {
     }
 
     /// Fails when the step has timed out or the server is stopping.
-    fn in_time(&mut self, since_ns: u64) -> Result<(), NetError> {
+    fn check_timeout(&mut self, since_ns: u64) -> Result<(), NetError> {
         if self.is_stopped() {
-            return self.send_away();
+            return self.end_stopped_session();
         }
-        self.talk.in_time(0, since_ns, STEP_MAX)
+        self.talk.check_timeout(0, since_ns, STEP_MAX)
     }
 
     /// Ends the session because the server is stopping.
-    fn send_away(&mut self) -> Result<(), NetError> {
+    fn end_stopped_session(&mut self) -> Result<(), NetError> {
         self.talk.send(0, &Message::Refused { why: "the server was stopped".into() })?;
         Err(NetError::Stopped { peer: self.talk.peer(0).into() })
     }
 
     /// The client's test specification; none if it disconnects without one.
-    fn wanted(&mut self) -> Result<Option<NetSpec>, NetError> {
+    fn receive_spec(&mut self) -> Result<Option<NetSpec>, NetError> {
         let begin_ns = self.state.clock.now_ns();
         loop {
-            match self.talk.receive(LOOK) {
+            match self.talk.receive(POLL_INTERVAL) {
                 Ok(Some((_, Message::Prepare { spec }))) => return Ok(Some(*spec)),
                 Ok(Some((_, other))) => return Err(self.talk.unexpected(0, &other)),
-                Err(NetError::Gone { why: None, .. }) => return Ok(None),
+                Err(NetError::Disconnected { why: None, .. }) => return Ok(None),
                 Err(why) => return Err(why),
-                Ok(None) => self.in_time(begin_ns)?,
+                Ok(None) => self.check_timeout(begin_ns)?,
             }
         }
     }
 
     /// Opens all flows and waits until the client has connected each.
     fn flows(&mut self, spec: &NetSpec) -> Result<Vec<Flow>, WorkloadError> {
-        let (secret, connections) = self.state.open().map_err(system("make a secret"))?;
+        let (secret, connections) = self.state.open().map_err(system("create a session secret"))?;
         let sockets = match is_datagrams(spec) {
-            true => self.sockets(spec).map_err(system("open a port for datagrams"))?,
+            true => self.sockets(spec).map_err(system("open a datagram port"))?,
             false => Vec::new(),
         };
         let port = |socket: &UdpSocket| socket.local_addr().map(|address| address.port());
         let ports: Result<Vec<u16>, _> = sockets.iter().map(port).collect();
-        let ports = ports.map_err(system("look at a port"))?;
+        let ports = ports.map_err(system("read a port number"))?;
         self.talk.send(0, &Message::Ready { secret: secret.text.clone(), ports })?;
         let wires = match is_datagrams(spec) {
-            true => self.visited(sockets, &secret.text)?.into_iter().map(Wire::Datagrams).collect(),
-            false => self.connected(&connections, spec)?,
+            true => self.connect_sockets(sockets, &secret.text)?.into_iter().map(Wire::Datagrams).collect(),
+            false => self.accept_connections(&connections, spec)?,
         };
         self.talk.send(0, &Message::Set)?;
         let flows = spec.roles().into_iter().zip(0..).zip(wires);
@@ -133,7 +133,11 @@ impl Session<'_> {
 
     /// Connects each datagram socket to the client's port, learned from a datagram with the session
     /// secret.
-    fn visited(&mut self, sockets: Vec<UdpSocket>, secret: &str) -> Result<Vec<UdpSocket>, WorkloadError> {
+    fn connect_sockets(
+        &mut self,
+        sockets: Vec<UdpSocket>,
+        secret: &str,
+    ) -> Result<Vec<UdpSocket>, WorkloadError> {
         let begin_ns = self.state.clock.now_ns();
         let mut buffer = [0; 128];
         for (number, socket) in sockets.iter().enumerate() {
@@ -141,14 +145,14 @@ impl Session<'_> {
             loop {
                 match socket.recv_from(&mut buffer) {
                     Ok((bytes, from)) if from.ip() == self.client && buffer[..bytes] == expected[..] => {
-                        socket.connect(from).map_err(system("connect a port to the client"))?;
-                        socket.set_nonblocking(false).map_err(system("set up a port"))?;
+                        socket.connect(from).map_err(system("connect a datagram port to the client"))?;
+                        socket.set_nonblocking(false).map_err(system("configure a datagram port"))?;
                         break;
                     }
                     Ok(_) => {}
                     Err(_) => {
                         self.idle()?;
-                        self.in_time(begin_ns)?;
+                        self.check_timeout(begin_ns)?;
                     }
                 }
             }
@@ -157,7 +161,7 @@ impl Session<'_> {
     }
 
     /// Accepts the client's connections, one per flow.
-    fn connected(
+    fn accept_connections(
         &mut self,
         connections: &Receiver<(u32, TcpStream)>,
         spec: &NetSpec,
@@ -165,17 +169,17 @@ impl Session<'_> {
         let begin_ns = self.state.clock.now_ns();
         let mut found: Vec<Option<TcpStream>> = spec.roles().iter().map(|_| None).collect();
         while found.iter().any(Option::is_none) {
-            match connections.recv_timeout(LOOK) {
+            match connections.recv_timeout(POLL_INTERVAL) {
                 Ok((number, stream)) => {
                     let is_same = stream.peer_addr().is_ok_and(|peer| peer.ip() == self.client);
                     if let Some(place) = found.get_mut(number as usize).filter(|_| is_same) {
-                        set_buffers(&stream, spec).map_err(system("set a socket's buffers"))?;
+                        set_buffers(&stream, spec).map_err(system("set the buffers of a socket"))?;
                         *place = Some(stream);
                     }
                 }
                 Err(_) => {
                     self.idle()?;
-                    self.in_time(begin_ns)?;
+                    self.check_timeout(begin_ns)?;
                 }
             }
         }
@@ -194,10 +198,10 @@ impl Session<'_> {
         let mut local_end = LocalEnd::new(flows, spec, Arc::clone(&self.state.clock))?;
         let begin_ns = self.state.clock.now_ns();
         loop {
-            match self.talk.receive(LOOK)? {
+            match self.talk.receive(POLL_INTERVAL)? {
                 Some((_, Message::Start)) => break,
                 Some((_, other)) => return Err(self.talk.unexpected(0, &other).into()),
-                None => self.in_time(begin_ns)?,
+                None => self.check_timeout(begin_ns)?,
             }
         }
         local_end.start()?;
@@ -207,18 +211,21 @@ impl Session<'_> {
             local_end.tick();
             sessions = self.state.sessions().max(sessions);
             let now_ns = self.state.clock.now_ns();
-            let until_ns = local_end.next_ns().unwrap_or(now_ns + LOOK.as_nanos() as u64);
-            match self.talk.receive(Duration::from_nanos(until_ns.saturating_sub(now_ns)).min(LOOK))? {
+            let until_ns = local_end.next_ns().unwrap_or(now_ns + POLL_INTERVAL.as_nanos() as u64);
+            match self
+                .talk
+                .receive(Duration::from_nanos(until_ns.saturating_sub(now_ns)).min(POLL_INTERVAL))?
+            {
                 Some((_, Message::Quiet { .. })) => break,
                 Some((_, other)) => return Err(self.talk.unexpected(0, &other).into()),
                 None => {}
             }
             if now_ns.saturating_sub(begin_ns) > limit_ns {
-                let what = "did not end after its time".into();
-                return Err(NetError::Conversation { peer: self.talk.peer(0).into(), what }.into());
+                let what = "the test did not end in time".into();
+                return Err(NetError::Protocol { peer: self.talk.peer(0).into(), what }.into());
             }
             if self.is_stopped() {
-                return Ok(self.send_away()?);
+                return Ok(self.end_stopped_session()?);
             }
         }
         local_end.cut_short();
@@ -227,7 +234,7 @@ impl Session<'_> {
         let report = local_end.finish(self.here.to_string(), sessions);
         self.talk.send(0, &Message::Done { report: Box::new(report) })?;
         // The client disconnects once it has the report.
-        while !matches!(self.talk.receive(LOOK), Err(_) | Ok(Some(_))) {}
+        while !matches!(self.talk.receive(POLL_INTERVAL), Err(_) | Ok(Some(_))) {}
         Ok(())
     }
 }

@@ -163,37 +163,36 @@ impl NetSpec {
         let wrong = |what: String| Err(SpecError(what));
         let roles = self.roles().len();
         if roles == 0 || roles > FLOWS_MAX as usize {
-            return wrong(format!("{roles} flows: from 1 to {FLOWS_MAX} are possible"));
+            return wrong(format!("{roles} flows: must be from 1 to {FLOWS_MAX}"));
         }
         let (least, most) = match self.protocol {
             Protocol::Tcp => (1, MESSAGE_BYTES_MAX),
             Protocol::Udp => (HEADER_BYTES, DATAGRAM_BYTES_MAX),
         };
         if !(least..=most).contains(&self.message_bytes) {
-            return wrong(format!(
-                "messages of {} bytes: {least} to {most} are possible",
-                self.message_bytes
-            ));
+            return wrong(format!("messages of {} bytes: must be {least} to {most}", self.message_bytes));
         }
         if self.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-            return wrong("a rate of nothing".into());
+            return wrong("the rate must be above 0".into());
         }
         if let Some(probe) = self.probe {
             if !(probe.per_second > 0.0 && probe.per_second <= PROBE_RATE_MAX) {
                 return wrong(format!(
-                    "a probe has more than 0 and up to {PROBE_RATE_MAX:.0} messages each second"
+                    "the probe rate must be above 0 and at most {PROBE_RATE_MAX:.0} messages per second"
                 ));
             }
             if !(HEADER_BYTES..=DATAGRAM_BYTES_MAX).contains(&probe.bytes) {
-                return wrong(format!("a probe's message has {HEADER_BYTES} to {DATAGRAM_BYTES_MAX} bytes"));
+                return wrong(format!(
+                    "probe messages must have {HEADER_BYTES} to {DATAGRAM_BYTES_MAX} bytes"
+                ));
             }
         }
         if self.run.is_zero() || self.run > TIME_MAX || self.ramp > TIME_MAX {
-            return wrong("a test counts for some time, and for 7 days at most".into());
+            return wrong("the measurement time must be above 0 and at most 7 days".into());
         }
         let named = |name: &String| name.len() <= CONGESTION_CHARS_MAX && name.is_ascii() && !name.is_empty();
         if !self.congestion.as_ref().is_none_or(named) {
-            return wrong("congestion controls have names of 1 to 15 letters".into());
+            return wrong("names of congestion controls have 1 to 15 letters".into());
         }
         Ok(())
     }

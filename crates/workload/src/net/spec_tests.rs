@@ -24,7 +24,7 @@ fn violations_are_reported_with_the_bounds() {
         (check(|s| udp(s, 65_508)), "24 to 65507"),
         (check(|s| s.rate = Some(f64::NAN)), "rate"),
         (check(|s| s.rate = Some(-1.0)), "rate"),
-        (check(|s| s.probe = probe(f64::NAN, 64)), "each second"),
+        (check(|s| s.probe = probe(f64::NAN, 64)), "per second"),
         (check(|s| s.probe = probe(10.0, 1)), "24 to 65507"),
         (check(|s| s.run = Duration::ZERO), "7 days"),
         (check(|s| s.ramp = TIME_MAX * 2), "7 days"),

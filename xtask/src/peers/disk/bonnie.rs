@@ -1,4 +1,4 @@
-//! bonnie++: its block phases and its seeks; `keepup disk block` is like it.
+//! bonnie++: block phases and seeks, equivalent to `keepup disk block`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,22 +9,22 @@ use crate::peers::contestant::Run;
 use crate::peers::program::Program;
 use crate::peers::tools::Tool;
 
-/// The program.
+/// Program.
 pub(super) const TOOL: Tool = Tool { program: "bonnie++", package: "bonnie++" };
 
-/// What it takes for the machine's memory; it refuses a file below twice that.
+/// Memory size passed to bonnie++, which requires a file of at least twice that.
 const MEMORY_MIB: u64 = 16;
 /// Fields of its line, from 0, and the phases that they are of: rate in KiB/s, or seeks per second. The CPU
 /// in per cent follows each; bon_csv2html(1).
 const FIELDS: [(usize, &str); 4] = [(11, "write"), (13, "rewrite"), (17, "read"), (19, "seeks")];
 
-/// On a file of so many bytes in pieces of `chunk` bytes.
+/// bonnie++ with a file of `file_bytes` in blocks of `chunk` bytes.
 pub(super) fn program(name: &'static str, file_bytes: u64, chunk: u64, direct: bool) -> Program {
     let size = format!("{}:{chunk}", file_bytes >> 20);
     let mut arguments: Vec<String> = "-q -f -n 0 -d . -r".split(' ').map(str::to_owned).collect();
     arguments.extend([MEMORY_MIB.to_string(), "-s".to_owned(), size]);
     arguments.extend(direct.then(|| "-D".to_owned()));
-    // It refuses root unless told so.
+    // Required as root.
     if fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0) {
         arguments.extend(["-u", "root"].map(str::to_owned));
     }
@@ -38,7 +38,7 @@ pub(super) fn program(name: &'static str, file_bytes: u64, chunk: u64, direct: b
     }
 }
 
-/// The phases in its line. It gives rates, not times, and plus signs for what was too fast to be told.
+/// Parses its line: rates, or plus signs for phases that were too short.
 fn phases(said: &str, file_bytes: u64, direct: bool) -> Result<Vec<Run>> {
     let line = said.lines().find(|line| line.starts_with("1.98,")).with_context(|| {
         format!("bonnie++ printed no line of format 1.98: {:?}", said.lines().next().unwrap_or_default())

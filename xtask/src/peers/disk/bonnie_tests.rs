@@ -10,7 +10,7 @@ const LINE: &str = "1.98,2.00a,vm,1,1795264893,2G,,8192,5,,,351244,35,274016,86,
 fn rates_become_bytes_and_seconds() {
     let phases = phases(LINE, 2 << 30, false).unwrap();
     let names: Vec<&str> = phases.iter().map(|phase| phase.phase.as_str()).collect();
-    assert_eq!(names, ["write", "rewrite", "seeks"], "reading was too fast to be told");
+    assert_eq!(names, ["write", "rewrite", "seeks"], "reading was too fast");
     assert_eq!(phases[0].bytes, 2 << 30);
     let rate = phases[0].bytes as f64 / phases[0].seconds;
     assert!((rate - 351_244.0 * 1024.0).abs() < 1.0, "{rate}");

@@ -1,4 +1,4 @@
-//! fio as the disk tests use a disk: one file, a job for each phase, one after another in one process.
+//! fio with the access pattern of the disk tests: one file, one job per phase, in one process.
 
 use std::time::Duration;
 
@@ -6,32 +6,32 @@ use crate::peers::contestant::Run;
 use crate::peers::fio::{TOOL, jobs};
 use crate::peers::program::Program;
 
-/// The job that writes what others overwrite and read; it is not counted.
+/// Name of the uncounted job that fills the file.
 const FILL: &str = "fill";
 
-/// How all jobs of a process do it.
+/// Settings of all jobs of a process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting {
-    /// Whether buffers lie in huge pages that are set aside.
+    /// Whether buffers use reserved huge pages.
     pub(super) huge: bool,
-    /// Whether what is written differs from what was written before.
+    /// Whether the data differs from previous data.
     pub(super) unique: bool,
-    /// Whether the file is filled first; it grows otherwise.
+    /// Whether the file is filled first. Otherwise it grows.
     pub(super) filled: bool,
 }
 
-/// One job.
+/// Job.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
-    /// Its name: that of the phase.
+    /// Name of the phase.
     pub(super) name: String,
     /// `write` or `read`.
     pub(super) verb: &'static str,
-    /// Size of a request.
+    /// Request size, bytes.
     pub(super) bytes: u64,
-    /// How many are under way.
+    /// Queue depth.
     pub(super) depth: u64,
-    /// How long; until the end of the file where it is none.
+    /// Duration; until the end of the file if none.
     pub(super) time: Option<Duration>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn program(name: &'static str, setting: Setting, file_bytes: u64, wan
     let common = setting.flags(file_bytes);
     let arguments =
         common.iter().cloned().chain(fills.into_iter().chain(wanted).flat_map(Job::flags)).collect();
-    // One job stands for all, which differ in what the table says.
+    // Shows one job; the others differ in size and depth.
     let first = wanted.first().map(Job::flags).unwrap_or_default();
     let many = if wanted.len() > 1 { format!(" (and {} more)", wanted.len() - 1) } else { String::new() };
     let shown =
@@ -87,7 +87,7 @@ pub(super) fn program(name: &'static str, setting: Setting, file_bytes: u64, wan
     }
 }
 
-/// The jobs without the one that fills.
+/// Jobs without the fill job.
 fn counted(jobs: Vec<Run>) -> Vec<Run> {
     jobs.into_iter().filter(|job| job.phase != FILL).collect()
 }

@@ -1,5 +1,4 @@
-//! Who is measured beside whom in `peers disk`, and what is claimed about it. The goals are the project's
-//! budgets for disk tests.
+//! Groups of `peers disk` with their claims. The goals are the project's budgets for disk tests.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,45 +12,45 @@ use crate::peers::group::{Group, Work};
 use crate::peers::options::DiskOptions;
 use crate::peers::program::WHOLE;
 
-/// Sizes of a transfer, in bytes, and how many are under way.
+/// Transfer sizes in bytes, and queue depths.
 const SIZES: [u64; 3] = [64 << 10, 1 << 20, 4 << 20];
 const DEPTHS: [u64; 3] = [1, 8, 32];
-/// What fio's buffers take at most, with those of the next job.
+/// Most memory of fio buffers, including those of the next job.
 const HUGE_BYTES: u64 = 160 << 20;
 
-/// The point at which CPU is looked at.
+/// Size and depth of the CPU measurement.
 const POINT: (u64, u64) = (1 << 20, 8);
-/// The long run of a slope goes on for so many times a point's time; the short one for once.
+/// Duration of the long run of a slope relative to the short one.
 const LONG: u32 = 8;
-/// The file of a slope: small, because filling it is no part of the figure, but noise in it.
+/// File size of a slope. Small, because filling it only adds noise.
 const SLOPE_FILE_BYTES: u64 = 128 << 20;
-/// A file that grows becomes so many times as large as the file of the sweep.
+/// Size of the growing file relative to that of the sweep.
 const GROWN: u64 = 2;
 
-/// Sizes of a block, in bytes: through the page cache, and past it.
+/// Block sizes with the page cache and without it, bytes.
 const CACHED_CHUNK_BYTES: u64 = 8 << 10;
 const DIRECT_CHUNK_BYTES: u64 = 1 << 20;
 
-/// The listing's series, as the phases are called.
+/// Series of the listing, as phase names.
 const SERIES: [&str; 3] = ["1 x 4 GiB", "512 x 8 MiB", "2048 x 8 KiB"];
-/// What lies on the disk in the end: 4 GiB + 512 of 8 MiB + 2048 of 8 KiB.
+/// Total bytes of the series: 4 GiB + 512 x 8 MiB + 2048 x 8 KiB.
 const SERIES_BYTES: u64 = (4 << 30) + (512 * (8 << 20)) + (2048 * (8 << 10));
 
-/// What the groups hang on.
+/// Properties of the machine and options that determine the groups.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
-    /// This keepup.
+pub(super) struct Inputs {
+    /// Path of keepup.
     pub(super) keepup: PathBuf,
     /// Whether it has `disk block`.
     pub(super) has_block: bool,
-    /// Huge pages that are set aside and free, in bytes.
+    /// Free reserved huge pages, bytes.
     pub(super) huge_bytes: u64,
-    /// What was asked for.
+    /// Options.
     pub(super) disk: DiskOptions,
 }
 
-impl Facts {
-    /// A machine where everybody can take part.
+impl Inputs {
+    /// Properties with which all contestants can take part.
     pub(super) fn most(disk: &DiskOptions) -> Self {
         Self { keepup: "keepup".into(), has_block: true, huge_bytes: u64::MAX, disk: disk.clone() }
     }
@@ -60,12 +59,12 @@ impl Facts {
         self.huge_bytes >= HUGE_BYTES
     }
 
-    /// What is said where fio could not be at its best.
+    /// Note if fio cannot use huge pages.
     fn huge_note(&self) -> Option<String> {
         (!self.has_huge()).then(|| {
             format!(
-                "fio has plain memory: {} MiB of huge pages are free and its best needs {} (sysctl \
-                 vm.nr_hugepages={}); keepup takes transparent ones where the kernel gives them",
+                "fio uses normal pages: {} MiB of huge pages are free, it needs {} (sysctl \
+                 vm.nr_hugepages={}); keepup uses transparent huge pages if available",
                 self.huge_bytes >> 20,
                 HUGE_BYTES >> 20,
                 HUGE_BYTES >> 21
@@ -74,20 +73,20 @@ impl Facts {
     }
 }
 
-/// A size as a few letters.
+/// Formats a size.
 pub(super) fn label(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit = units.into_iter().find(|(shift, _)| bytes >> shift > 0 && bytes.is_multiple_of(1 << shift));
     unit.map_or_else(|| format!("{bytes} B"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
 }
 
-/// A length of time as keepup's flags take it.
+/// Formats a duration for a flag of keepup.
 fn span(time: Duration) -> String {
     format!("{} ms", time.as_millis())
 }
 
 /// All groups.
-pub(super) fn all(facts: &Facts) -> Vec<Group> {
+pub(super) fn all(facts: &Inputs) -> Vec<Group> {
     vec![sweep(facts), cpu(facts), growing(facts), testdisk(facts), block(facts)]
 }
 
@@ -95,7 +94,7 @@ fn group(name: &'static str, title: &'static str, contestants: Vec<Box<dyn Conte
     Group::plain(name, title, vec![Figure::Rate, Figure::BilledMs], contestants)
 }
 
-/// fio's jobs for all points: first all writes, then all reads, as keepup does.
+/// Jobs of fio for all points: all writes, then all reads, as in keepup.
 fn points(time: Duration) -> Vec<Job> {
     let job = |verb, bytes, depth| {
         let name = format!("{verb} {} x {depth}", label(bytes));
@@ -105,7 +104,7 @@ fn points(time: Duration) -> Vec<Job> {
     all("write").chain(all("read")).collect()
 }
 
-fn sweep(facts: &Facts) -> Group {
+fn sweep(facts: &Inputs) -> Group {
     let DiskOptions { time, file_bytes, .. } = facts.disk;
     let jobs = points(time);
     let list = |numbers: Vec<String>| numbers.join(",");
@@ -128,12 +127,12 @@ fn sweep(facts: &Facts) -> Group {
         claims: jobs.iter().map(claim).collect(),
         work: Work { bytes: file_bytes, time: time * jobs.len() as u32 },
         notes: facts.huge_note().into_iter().collect(),
-        ..group("sweep", "Transfer sizes and depths, over and over in one file", contestants)
+        ..group("sweep", "Transfer sizes and depths in one file", contestants)
     }
 }
 
-/// keepup and fio, writing at the point for a short and a long time.
-fn written(facts: &Facts, names: (&'static str, &'static str), unique: bool) -> [Box<dyn Contestant>; 2] {
+/// keepup and fio writing with the size and depth of `POINT`.
+fn written(facts: &Inputs, names: (&'static str, &'static str), unique: bool) -> [Box<dyn Contestant>; 2] {
     let (bytes, depth) = POINT;
     let (request, outstanding, file) = (label(bytes), depth.to_string(), label(SLOPE_FILE_BYTES));
     let duplicate = if unique { "0" } else { "100" };
@@ -161,9 +160,9 @@ fn written(facts: &Facts, names: (&'static str, &'static str), unique: bool) -> 
     ]
 }
 
-/// That what a program counts of its CPU is what the kernel counts.
+/// Claim that the CPU reported by a program is that accounted by the kernel.
 fn account(of: &'static str) -> Claim {
-    figure("own account to CPU", Figure::BilledShare, of, Some(Goal::Within(0.05)))
+    figure("reported CPU / CPU", Figure::BilledShare, of, Some(Goal::Within(0.05)))
 }
 
 fn slopes(name: &'static str, title: &'static str, contestants: Vec<Box<dyn Contestant>>) -> Group {
@@ -171,7 +170,7 @@ fn slopes(name: &'static str, title: &'static str, contestants: Vec<Box<dyn Cont
     Group { figures, ..group(name, title, contestants) }
 }
 
-fn cpu(facts: &Facts) -> Group {
+fn cpu(facts: &Inputs) -> Group {
     let constant = written(facts, ("keepup-constant", "fio-constant"), false);
     let unique = written(facts, ("keepup-unique", "fio-unique"), true);
     let mut claims = Vec::new();
@@ -180,7 +179,7 @@ fn cpu(facts: &Facts) -> Group {
         ("keepup-unique", "fio-unique", 20.0, None),
     ] {
         claims.push(figure("CPU ms/GB", Figure::CpuMs, of, Some(Goal::AtMost(most))));
-        claims.push(figure("own account ms/GB", Figure::BilledMs, of, Some(Goal::AtMost(most))));
+        claims.push(figure("reported CPU ms/GB", Figure::BilledMs, of, Some(Goal::AtMost(most))));
         claims.push(ratio("CPU", Figure::CpuMs, of, to, most_to_peer));
         claims.push(account(of));
     }
@@ -189,18 +188,14 @@ fn cpu(facts: &Facts) -> Group {
         claims,
         work: Work { bytes: SLOPE_FILE_BYTES, time },
         notes: facts.huge_note().into_iter().collect(),
-        ..slopes(
-            "cpu",
-            "CPU of writing 1 MiB, 8 at a time, over older data",
-            constant.into_iter().chain(unique).collect(),
-        )
+        ..slopes("cpu", "CPU of overwriting, 1 MiB, depth 8", constant.into_iter().chain(unique).collect())
     }
 }
 
-fn growing(facts: &Facts) -> Group {
+fn growing(facts: &Inputs) -> Group {
     let (bytes, depth) = POINT;
     let grown_bytes = facts.disk.file_bytes * GROWN;
-    let (request, under_way) = (label(bytes), depth.to_string());
+    let (request, depth_text) = (label(bytes), depth.to_string());
     let own = |size_bytes| {
         let size = label(size_bytes);
         let flags = [
@@ -208,7 +203,7 @@ fn growing(facts: &Facts) -> Group {
             ["--kind", "write"],
             ["--space", "new"],
             ["--request", &request],
-            ["--depth", &under_way],
+            ["--depth", &depth_text],
             ["--size", &size],
         ];
         keepup::test(&facts.keepup, "keepup-growing", "concurrent", flags.as_flattened())
@@ -225,16 +220,16 @@ fn growing(facts: &Facts) -> Group {
     Group {
         claims: vec![
             account("keepup-growing"),
-            figure("own account to CPU", Figure::BilledShare, "fio-growing", None),
+            figure("reported CPU / CPU", Figure::BilledShare, "fio-growing", None),
             ratio("CPU", Figure::CpuMs, "keepup-growing", "fio-growing", None),
             ratio("rate", Figure::Rate, "keepup-growing", "fio-growing", None),
         ],
         work: Work { bytes: grown_bytes, time: Duration::ZERO },
-        ..slopes("growing", "CPU of writing 1 MiB, 8 at a time, into a file that grows", contestants)
+        ..slopes("growing", "CPU of writing a growing file, 1 MiB, depth 8", contestants)
     }
 }
 
-fn testdisk(facts: &Facts) -> Group {
+fn testdisk(facts: &Inputs) -> Group {
     let program = facts.disk.testdisk.clone().unwrap_or_else(|| "testdisk".into());
     let contestants: Vec<Box<dyn Contestant>> = vec![
         Box::new(keepup::test(&facts.keepup, "keepup-testdisk", "testdisk", &[])),
@@ -248,8 +243,7 @@ fn testdisk(facts: &Facts) -> Group {
         |phase: &String| ratio("rate", Figure::Rate, "keepup-testdisk", "listing", goal).in_phase(phase);
     let whole = ratio("CPU", Figure::Cpu, "keepup-testdisk", "listing", None).in_phase(WHOLE);
     let skipped = facts.disk.testdisk.is_none().then(|| {
-        "--testdisk PROGRAM was not given: the paper's listing, compiled, which is not part of keepup"
-            .to_owned()
+        "--testdisk PROGRAM is missing: the compiled program of the paper, not part of keepup".to_owned()
     });
     Group {
         claims: phases.iter().map(rate).chain([whole]).collect(),
@@ -262,8 +256,8 @@ fn testdisk(facts: &Facts) -> Group {
     }
 }
 
-fn block(facts: &Facts) -> Group {
-    // bonnie++ does not tell what was done in half a second, and the page cache is fast.
+fn block(facts: &Inputs) -> Group {
+    // bonnie++ prints no figure for phases below half a second, and the page cache is fast.
     let (cached_bytes, direct_bytes) = (facts.disk.file_bytes / 2 * 3, facts.disk.file_bytes);
     let own = |name, access, bytes, chunk| {
         let (size, chunk) = (label(bytes), label(chunk));
@@ -292,7 +286,7 @@ fn block(facts: &Facts) -> Group {
         figures: vec![Figure::Rate, Figure::Operations, Figure::BilledMs],
         work: Work { bytes: cached_bytes, time: Duration::ZERO },
         skipped,
-        ..group("block", "A large file block by block", contestants)
+        ..group("block", "A large file in blocks", contestants)
     }
 }
 

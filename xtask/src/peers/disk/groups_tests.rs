@@ -3,9 +3,9 @@
 use super::*;
 use crate::peers::group::tests::assert_whole;
 
-fn facts() -> Facts {
+fn facts() -> Inputs {
     let time = Duration::from_millis(500);
-    Facts::most(&DiskOptions { time, file_bytes: 2 << 30, testdisk: Some("/t".into()) })
+    Inputs::most(&DiskOptions { time, file_bytes: 2 << 30, testdisk: Some("/t".into()) })
 }
 
 fn named(groups: Vec<Group>, name: &str) -> Group {
@@ -15,13 +15,13 @@ fn named(groups: Vec<Group>, name: &str) -> Group {
 #[test]
 fn claims_are_about_contestants_and_names_are_unique() {
     assert_whole(&all(&facts()));
-    assert_whole(&all(&Facts { huge_bytes: 0, ..facts() }));
+    assert_whole(&all(&Inputs { huge_bytes: 0, ..facts() }));
     assert!(all(&facts()).iter().all(|group| group.skipped.is_none() && group.notes.is_empty()));
 }
 
 #[test]
 fn without_huge_pages_that_is_said() {
-    let sweep = named(all(&Facts { huge_bytes: 4 << 20, ..facts() }), "sweep");
+    let sweep = named(all(&Inputs { huge_bytes: 4 << 20, ..facts() }), "sweep");
     assert!(sweep.notes[0].contains("4 MiB of huge pages are free"), "{:?}", sweep.notes);
     assert!(sweep.claims.iter().all(|claim| claim.to == Some("fio")));
     let sweep = named(all(&facts()), "sweep");
@@ -57,7 +57,7 @@ fn constant_data_is_constant_for_both() {
 #[test]
 fn what_cannot_run_says_why() {
     let without = DiskOptions { testdisk: None, ..facts().disk };
-    let groups = all(&Facts { has_block: false, disk: without, ..facts() });
+    let groups = all(&Inputs { has_block: false, disk: without, ..facts() });
     let skipped: Vec<(&str, &String)> =
         groups.iter().filter_map(|group| Some((group.name, group.skipped.as_ref()?))).collect();
     assert_eq!(skipped.len(), 2);

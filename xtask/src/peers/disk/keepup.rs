@@ -1,4 +1,4 @@
-//! keepup's disk tests, and what they say of their phases.
+//! Disk tests of keepup.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use super::groups::label;
 use crate::peers::contestant::Run;
 use crate::peers::program::Program;
 
-/// A disk test of this keepup with these flags; `name` is its name in tables.
+/// Disk test with these flags; `name` is its name in tables.
 pub(super) fn test(keepup: &Path, name: &'static str, test: &str, flags: &[&str]) -> Program {
     let common = ["disk", test, "--json", "--volume", "."];
     Program {
@@ -23,27 +23,27 @@ pub(super) fn test(keepup: &Path, name: &'static str, test: &str, flags: &[&str]
     }
 }
 
-/// Whether this keepup has such a disk test.
+/// Whether keepup has this disk test.
 pub(super) fn has_test(keepup: &Path, test: &str) -> bool {
     let mut command = Command::new(keepup);
     command.args(["disk", test, "--help"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// The phases of its only run, by the names that the tables have for them.
+/// Phases of its only run, with their names in the tables.
 fn phases(said: &str) -> Result<Vec<Run>> {
-    let summary: Value = serde_json::from_str(said).context("read what keepup printed")?;
+    let summary: Value = serde_json::from_str(said).context("parse the output of keepup")?;
     if let Some(failure) = summary["failure"].as_str() {
-        bail!("keepup was cut short: {failure}");
+        bail!("keepup failed: {failure}");
     }
-    let phases = summary["runs"][0]["phases"].as_array().context("keepup told of no run")?;
+    let phases = summary["runs"][0]["phases"].as_array().context("no run in the output of keepup")?;
     phases.iter().map(phase).collect()
 }
 
 fn phase(phase: &Value) -> Result<Run> {
-    let name = phase["name"].as_str().context("keepup told of a phase without a name")?;
+    let name = phase["name"].as_str().context("a phase without a name in the output of keepup")?;
     let figures = phase["bytes"].as_u64().zip(phase["seconds"].as_f64());
-    let (bytes, seconds) = figures.with_context(|| format!("keepup did not say how fast {name} was"))?;
+    let (bytes, seconds) = figures.with_context(|| format!("no rate of {name} in the output of keepup"))?;
     let phase = Run {
         phase: plain(name),
         bytes,
@@ -56,7 +56,7 @@ fn phase(phase: &Value) -> Result<Run> {
     Ok(if phase.phase == "seeks" { Run { bytes: 0, ..phase } } else { phase })
 }
 
-/// The name that the tables have: sizes in MiB, and what the setting says is not said again.
+/// Name in the tables: sizes with units, without the access mode.
 fn plain(name: &str) -> String {
     let name = name.strip_suffix(", cached").unwrap_or(name);
     let words: Vec<&str> = name.split(' ').collect();

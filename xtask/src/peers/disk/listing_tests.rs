@@ -29,7 +29,7 @@ fn every_line_is_a_phase() {
 #[test]
 fn fewer_lines_or_other_words_are_refused() {
     let why = phases("Transferred 1 MBytes\n").unwrap_err().to_string();
-    assert!(why.contains("told of 1 series"), "{why}");
+    assert!(why.contains("printed 1 series"), "{why}");
     let strange = SAID.replacen("17.78", "fast", 1);
     assert!(phases(&strange).unwrap_err().to_string().contains("fast"));
     assert!(phases(&SAID.replacen("2048 files", "0 files", 1)).is_err());

@@ -1,30 +1,30 @@
-//! What more bytes cost: a short and a long run of a program, and their difference. What starting, preparing
-//! and ending cost is in both. A short run that does not count precedes them.
+//! Difference of a long and a short run of a program, which excludes start-up, preparation and exit. An
+//! uncounted short run comes first.
 
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::peers::contestant::{Contestant, Place, Run};
+use crate::peers::contestant::{Contestant, Run, RunLimits};
 use crate::peers::program::Program;
 use crate::peers::tools::Tool;
 use crate::peers::transfer::cpu_ns;
 
-/// The same program twice.
+/// Short and long run of a program.
 pub(super) struct Slope {
-    /// For a short time, or with next to nothing to do.
+    /// Short run, or one with little data.
     pub(super) short: Program,
-    /// For a long one.
+    /// Long run.
     pub(super) long: Program,
 }
 
-/// All phases of one run.
-fn all(program: &Program, place: &Place<'_>, name: &str) -> Result<Run> {
-    let directory: PathBuf = place.directory.join(name);
+/// Sum of all phases of one run.
+fn all(program: &Program, limits: &RunLimits<'_>, name: &str) -> Result<Run> {
+    let directory: PathBuf = limits.directory.join(name);
     fs::create_dir(&directory).with_context(|| format!("make {}", directory.display()))?;
-    let (ended, phases) = program.once(&directory, place.limit)?;
-    // The next one may need the room.
+    let (ended, phases) = program.once(&directory, limits.time)?;
+    // The next run may need the space.
     fs::remove_dir_all(&directory).with_context(|| format!("remove {}", directory.display()))?;
     Ok(Run {
         bytes: phases.iter().map(|phase| phase.bytes).sum(),
@@ -35,18 +35,18 @@ fn all(program: &Program, place: &Place<'_>, name: &str) -> Result<Run> {
     })
 }
 
-/// What the long run did more than the short one.
+/// Difference of the long and the short run.
 fn difference(long: &Run, short: &Run) -> Result<Run> {
     let more = long.bytes.saturating_sub(short.bytes);
     ensure!(
         more > long.bytes / 2,
-        "the long run moved {} bytes and the short one {}: too few more",
+        "the long run moved {} bytes, the short one {}: the difference is too small",
         long.bytes,
         short.bytes
     );
     ensure!(
         long.cpu_ns > short.cpu_ns,
-        "the long run used no more CPU than the short one: the machine was too busy to tell"
+        "the long run used no more CPU than the short one: the machine was too busy"
     );
     let less = |long: Option<u64>, short: Option<u64>| long?.checked_sub(short?);
     Ok(Run {
@@ -71,11 +71,11 @@ impl Contestant for Slope {
         self.long.tool
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
-        // The first one after others has huge pages to look for: it does not count.
-        all(&self.short, place, "first")?;
-        let short = all(&self.short, place, "short")?;
-        let long = all(&self.long, place, "long")?;
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
+        // The first run has to allocate huge pages, so it does not count.
+        all(&self.short, limits, "first")?;
+        let short = all(&self.short, limits, "short")?;
+        let long = all(&self.long, limits, "long")?;
         Ok(vec![difference(&long, &short)?])
     }
 }

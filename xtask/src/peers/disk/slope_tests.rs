@@ -19,7 +19,7 @@ fn what_is_in_both_is_in_neither() {
 #[test]
 fn runs_of_the_same_length_have_no_slope() {
     let error = difference(&run(900, 9.0, 70, None), &run(800, 8.0, 70, None)).unwrap_err().to_string();
-    assert!(error.contains("too few more"), "{error}");
+    assert!(error.contains("is too small"), "{error}");
     assert!(difference(&run(0, 0.0, 0, None), &run(0, 0.0, 0, None)).is_err());
     let error = difference(&run(900, 9.0, 30, None), &run(100, 1.0, 70, None)).unwrap_err().to_string();
     assert!(error.contains("no more CPU"), "{error}");
@@ -43,9 +43,9 @@ fn both_run_and_leave_nothing() {
         }),
     };
     let directory = tempfile::tempdir().unwrap();
-    let place = Place { directory: directory.path(), bytes: 0, limit: Duration::from_secs(60) };
+    let limits = RunLimits { directory: directory.path(), bytes: 0, time: Duration::from_secs(60) };
     let slope = Slope { short: program(1), long: program(9000) };
-    let runs = slope.run(&place).unwrap();
+    let runs = slope.run(&limits).unwrap();
     assert_eq!((runs.len(), runs[0].bytes, runs[0].seconds), (1, 8999, 8999.0));
     assert!(slope.command().contains(" less "));
     assert!(fs::read_dir(directory.path()).unwrap().next().is_none());

@@ -1,4 +1,4 @@
-//! A server and a client of the same program, each at its end of a wire; CPU of both by the kernel's account.
+//! Server and client of a program at the two ends of a wire, with the CPU use of both.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -9,51 +9,51 @@ use anyhow::{Context, Result};
 
 use super::wire::Wire;
 use crate::peers::children::Running;
-use crate::peers::contestant::{Contestant, Place, Run};
+use crate::peers::contestant::{Contestant, Run, RunLimits};
 use crate::peers::tools::{Tool, typed};
 use crate::peers::transfer::cpu_ns;
 
-/// A server that was told to end, or that serves once, does so within this time.
+/// Timeout for the exit of a server.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
-/// What a client says of a test.
+/// Result reported by a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Said {
-    /// Bytes that arrived.
+pub(super) struct ClientReport {
+    /// Bytes received.
     pub(super) bytes: u64,
-    /// Datagrams that arrived.
+    /// Datagrams received.
     pub(super) datagrams: Option<u64>,
-    /// Share of what was sent that did not arrive.
+    /// Share of lost datagrams.
     pub(super) lost: Option<f64>,
-    /// How long it took, seconds.
+    /// Duration, seconds.
     pub(super) seconds: f64,
 }
 
-/// How a program is started at both ends.
+/// Commands of a program for both ends.
 pub(super) struct Ends {
-    /// Its name in tables and flags.
+    /// Name in tables and flags.
     pub(super) name: &'static str,
-    /// The program.
+    /// Program.
     pub(super) program: PathBuf,
-    /// What somebody else has to install.
+    /// External program that must be installed.
     pub(super) tool: Option<&'static Tool>,
-    /// Between them.
+    /// Wire between the ends.
     pub(super) wire: Rc<Wire>,
     /// Arguments of the server.
     pub(super) server: Vec<String>,
-    /// The port that it listens on.
+    /// Port of the server.
     pub(super) port: u16,
-    /// Whether it serves until it is told to end.
+    /// Whether the server must be terminated.
     pub(super) stays: bool,
     /// Arguments of the client.
     pub(super) client: Vec<String>,
-    /// Reads what the client printed.
-    pub(super) read: fn(&str) -> Result<Said>,
+    /// Parses the output of the client.
+    pub(super) read: fn(&str) -> Result<ClientReport>,
 }
 
 impl Ends {
-    /// One test with more arguments for the client: what it said, and CPU of both ends in ns.
-    pub(super) fn once(&self, more: &[String], limit: Duration) -> Result<(Said, u64)> {
+    /// Runs a test with additional client arguments. Returns the report and the CPU time of both ends, ns.
+    pub(super) fn once(&self, more: &[String], limit: Duration) -> Result<(ClientReport, u64)> {
         let program = self.program.to_string_lossy();
         let mut server = Running::start(self.wire.command(1, &program, &self.server))?;
         server.await_ready(self.port)?;
@@ -70,7 +70,7 @@ impl Ends {
         Ok((said, cpu_ns(&client).saturating_add(cpu_ns(&server))))
     }
 
-    /// Both command lines for people.
+    /// Both command lines for display.
     fn shown(&self) -> String {
         format!("{} and {}", typed(&self.program, &self.server), typed(&self.program, &self.client))
     }
@@ -89,8 +89,8 @@ impl Contestant for Ends {
         self.tool
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
-        let (said, cpu_ns) = self.once(&[], place.limit)?;
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
+        let (said, cpu_ns) = self.once(&[], limits.time)?;
         Ok(vec![Run {
             bytes: said.bytes,
             events: said.datagrams,
@@ -101,29 +101,28 @@ impl Contestant for Ends {
     }
 }
 
-/// The same, at the highest rate at which nothing is lost: doubled until something is, then halved in
-/// between.
+/// Search for the highest rate without loss: doubles the rate until there is loss, then bisects.
 pub(super) struct Safe {
-    /// The program, without a rate.
+    /// Program without a rate.
     pub(super) ends: Ends,
-    /// Arguments for a rate in bytes per second.
+    /// Arguments that set the rate, bytes per second.
     pub(super) rate: fn(f64) -> Vec<String>,
 }
 
-/// The first rate tried, bytes per second, and how often the gap is halved.
+/// First rate, bytes per second, and number of bisections.
 const FIRST_RATE: f64 = 32e6;
 const HALVINGS: u32 = 4;
-/// How often a rate is tried before it counts as lost.
+/// Attempts per rate.
 const TRIES: u32 = 2;
-/// No rate above this is tried.
+/// Highest rate tried.
 const RATE_MAX: f64 = 4e9;
-/// A client that sends less than this share of the rate cannot send it.
+/// Smallest share of the rate that a client must send.
 const KEPT_SHARE: f64 = 0.97;
 
 impl Safe {
-    /// What arrived at a rate, if nothing was lost and the rate was kept; tried twice, so that one stall of
-    /// the machine does not end the search.
-    fn holds(&self, rate: f64, limit: Duration) -> Result<Option<Said>> {
+    /// Report at a rate, if there was no loss and the rate was reached. Tries twice, so that one stall of the
+    /// machine does not end the search.
+    fn holds(&self, rate: f64, limit: Duration) -> Result<Option<ClientReport>> {
         for _ in 0..TRIES {
             let (said, _) = self.ends.once(&(self.rate)(rate), limit)?;
             let is_kept = said.bytes as f64 / said.seconds >= KEPT_SHARE * rate;
@@ -148,20 +147,20 @@ impl Contestant for Safe {
         self.ends.tool
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
         let (mut best, mut low, mut high) = (None, 0.0, FIRST_RATE);
         while high < RATE_MAX {
-            let Some(said) = self.holds(high, place.limit)? else { break };
+            let Some(said) = self.holds(high, limits.time)? else { break };
             (best, low, high) = (Some(said), high, high * 2.0);
         }
         for _ in 0..HALVINGS {
             let middle = (low + high) / 2.0;
-            match self.holds(middle, place.limit)? {
+            match self.holds(middle, limits.time)? {
                 Some(said) => (best, low) = (Some(said), middle),
                 None => high = middle,
             }
         }
-        let said = best.context("something was lost at every rate")?;
+        let said = best.context("data was lost at every rate")?;
         Ok(vec![Run { bytes: said.bytes, events: said.datagrams, seconds: said.seconds, ..Run::default() }])
     }
 }

@@ -1,5 +1,4 @@
-//! Who is measured beside whom in `peers net`, and what is claimed about it. The goals are the project's
-//! budgets for network tests.
+//! Groups of `peers net` with their claims. The goals are the project's budgets for network tests.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -15,13 +14,13 @@ use crate::peers::group::{Group, Work};
 /// Seconds of a run, and of a trial at one rate.
 const RUN_SECONDS: u64 = 4;
 const TRIAL_SECONDS: u64 = 1;
-/// Receive buffer that iperf3 may have without being root: what most systems allow.
+/// Receive buffer of iperf3: the most that most systems allow without root.
 const IPERF3_BUFFER: &str = "4M";
 
-/// Names of keepup, of keepup in another way or a second peer, and of iperf3 in a group.
+/// Names of keepup, of a keepup variant or second peer, and of iperf3.
 type Names = [&'static str; 3];
 
-/// All groups; without a cable those over one are skipped, and say why.
+/// All groups. Those over a cable are skipped without one.
 pub(super) fn all(program: &Path, cable: &Result<Rc<Wire>, String>) -> Vec<Group> {
     let loopback = Rc::new(Wire::Loopback);
     let (wire, skipped) = match cable {
@@ -110,17 +109,17 @@ fn small(program: &Path, wire: &Rc<Wire>) -> Group {
             ratio("datagrams", Figure::Events, "trains-small", "iperf3-small", Some(Goal::AtLeast(2.0))),
             ratio("datagrams", Figure::Events, "batch-small", "iperf3-small", None),
         ],
-        ..group("udp-small", "Datagrams of 64 B over loopback, those that arrive", contestants)
+        ..group("udp-small", "Received datagrams of 64 B over loopback", contestants)
     }
 }
 
-/// Every way of receiving, each beside the one that is taken unless told otherwise.
+/// Receive methods, compared with the default.
 fn receiving(program: &Path, wire: &Rc<Wire>) -> Group {
-    let ways = ["batch", "plain", "joined", "ring"];
-    let of = |way: &'static str| -> Box<dyn Contestant> {
-        Box::new(keepup(program, way, wire, "udp", &["--receive", way], RUN_SECONDS))
+    let methods = ["batch", "plain", "joined", "ring"];
+    let of = |method: &'static str| -> Box<dyn Contestant> {
+        Box::new(keepup(program, method, wire, "udp", &["--receive", method], RUN_SECONDS))
     };
-    let beside = |name: &&'static str| {
+    let compared = |name: &&'static str| {
         [
             ratio("datagrams", Figure::Events, name, "batch", None),
             ratio("CPU of both ends", Figure::Cpu, name, "batch", None),
@@ -128,11 +127,11 @@ fn receiving(program: &Path, wire: &Rc<Wire>) -> Group {
     };
     Group {
         figures: vec![Figure::Events, Figure::Cpu],
-        claims: ways[1..].iter().flat_map(beside).collect(),
+        claims: methods[1..].iter().flat_map(compared).collect(),
         ..group(
             "udp-receive",
-            "Ways of receiving datagrams of 1400 B over loopback, those that arrive",
-            ways.into_iter().map(of).collect(),
+            "Receive methods, received datagrams of 1400 B over loopback",
+            methods.into_iter().map(of).collect(),
         )
     }
 }

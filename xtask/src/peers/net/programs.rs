@@ -1,4 +1,4 @@
-//! keepup, iperf3 and nuttcp at both ends of a wire, and what their clients say.
+//! keepup, iperf3 and nuttcp at both ends of a wire, and parsers of their output.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -6,12 +6,12 @@ use std::rc::Rc;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::ends::{Ends, Said};
+use super::ends::{ClientReport, Ends};
 use super::wire::Wire;
 use crate::peers::iperf3;
 use crate::peers::tools::Tool;
 
-/// The third program.
+/// nuttcp.
 pub(super) const NUTTCP: Tool = Tool { program: "nuttcp", package: "nuttcp" };
 /// Ports of the servers.
 const KEEPUP_PORT: u16 = 7613;
@@ -23,7 +23,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// keepup; `kind` is `tcp` or `udp`, `flags` what the test needs.
+/// keepup; `kind` is `tcp` or `udp`.
 pub(super) fn keepup(
     program: &Path,
     name: &'static str,
@@ -45,11 +45,11 @@ pub(super) fn keepup(
         port: KEEPUP_PORT,
         stays: true,
         client,
-        read: of_keepup,
+        read: read_keepup,
     }
 }
 
-/// iperf3 with the flags of the test.
+/// iperf3 with additional flags.
 pub(super) fn iperf3(name: &'static str, wire: &Rc<Wire>, flags: &str, seconds: u64) -> Ends {
     let address = wire.server();
     Ends {
@@ -61,11 +61,11 @@ pub(super) fn iperf3(name: &'static str, wire: &Rc<Wire>, flags: &str, seconds: 
         port: IPERF3_PORT,
         stays: false,
         client: words(&format!("-c {address} -J -t {seconds} {flags}")),
-        read: of_iperf3,
+        read: read_iperf3,
     }
 }
 
-/// nuttcp with the flags of the test.
+/// nuttcp with additional flags.
 pub(super) fn nuttcp(name: &'static str, wire: &Rc<Wire>, flags: &str, seconds: u64) -> Ends {
     Ends {
         name,
@@ -76,31 +76,31 @@ pub(super) fn nuttcp(name: &'static str, wire: &Rc<Wire>, flags: &str, seconds: 
         port: NUTTCP_PORT,
         stays: false,
         client: words(&format!("-4 -T {seconds} -fparse {flags} {}", wire.server())),
-        read: of_nuttcp,
+        read: read_nuttcp,
     }
 }
 
-/// What keepup's client says of its only run.
-fn of_keepup(said: &str) -> Result<Said> {
-    let summary: Value = serde_json::from_str(said).context("read what keepup printed")?;
+/// Parses the output of a keepup client.
+fn read_keepup(said: &str) -> Result<ClientReport> {
+    let summary: Value = serde_json::from_str(said).context("parse the output of keepup")?;
     if let Some(failure) = summary["failure"].as_str() {
-        bail!("keepup was cut short: {failure}");
+        bail!("keepup failed: {failure}");
     }
     let run = &summary["runs"][0];
-    let flows = run["flows"].as_array().context("keepup told of no flow")?;
+    let flows = run["flows"].as_array().context("no flows in the output of keepup")?;
     let sum = |key: &str| flows.iter().map(|flow| flow["received"][key].as_u64()).sum::<Option<u64>>();
     let seconds = flows.first().and_then(|flow| flow["received"]["seconds"].as_f64());
-    let (bytes, seconds) = sum("bytes").zip(seconds).context("keepup did not say what arrived")?;
+    let (bytes, seconds) = sum("bytes").zip(seconds).context("no received bytes in the output of keepup")?;
     let ledger = &run["ledger"];
     let of = |key: &str| ledger[key].as_f64();
     let lost = of("due").zip(of("received")).map(|(due, received)| (due - received).max(0.0) / due.max(1.0));
     let datagrams = lost.and(sum("messages"));
-    Ok(Said { bytes, datagrams, lost, seconds })
+    Ok(ClientReport { bytes, datagrams, lost, seconds })
 }
 
-/// What iperf3's client says: of TCP what the server received, of UDP what was sent less what was lost.
-fn of_iperf3(said: &str) -> Result<Said> {
-    let report: Value = serde_json::from_str(said).context("read what iperf3 printed")?;
+/// Parses the output of an iperf3 client: received bytes for TCP, sent minus lost bytes for UDP.
+fn read_iperf3(said: &str) -> Result<ClientReport> {
+    let report: Value = serde_json::from_str(said).context("parse the output of iperf3")?;
     if let Some(why) = report["error"].as_str() {
         bail!("iperf3 failed: {why}");
     }
@@ -109,30 +109,30 @@ fn of_iperf3(said: &str) -> Result<Said> {
     let sum = &end["sum"];
     if let Some((packets, lost)) = of(sum, "packets").zip(of(sum, "lost_packets")) {
         let figures = of(sum, "bytes").zip(of(sum, "seconds"));
-        let (bytes, seconds) = figures.context("iperf3 did not say what it sent")?;
+        let (bytes, seconds) = figures.context("no sent bytes in the output of iperf3")?;
         let arrived = (packets - lost).max(0.0);
         let share = lost / packets.max(1.0);
         let bytes = (bytes * (1.0 - share)) as u64;
-        return Ok(Said { bytes, datagrams: Some(arrived as u64), lost: Some(share), seconds });
+        return Ok(ClientReport { bytes, datagrams: Some(arrived as u64), lost: Some(share), seconds });
     }
     let sum = &end["sum_received"];
     let figures = sum["bytes"].as_u64().zip(of(sum, "seconds"));
-    let (bytes, seconds) = figures.context("iperf3 did not say what it received")?;
-    Ok(Said { bytes, datagrams: None, lost: None, seconds })
+    let (bytes, seconds) = figures.context("no received bytes in the output of iperf3")?;
+    Ok(ClientReport { bytes, datagrams: None, lost: None, seconds })
 }
 
-/// What nuttcp's client says in its lines of `name=value`.
-fn of_nuttcp(said: &str) -> Result<Said> {
+/// Parses the `name=value` output of a nuttcp client.
+fn read_nuttcp(said: &str) -> Result<ClientReport> {
     let value = |name: &str| {
         let word =
             said.split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))?;
         word.parse::<f64>().ok()
     };
     let figures = value("megabytes").zip(value("real_seconds"));
-    let (megabytes, seconds) = figures.context("nuttcp did not say what it moved")?;
+    let (megabytes, seconds) = figures.context("no bytes in the output of nuttcp")?;
     // Its megabytes are 2^20 bytes.
     let bytes = (megabytes * 1_048_576.0) as u64;
-    Ok(Said { bytes, datagrams: None, lost: None, seconds })
+    Ok(ClientReport { bytes, datagrams: None, lost: None, seconds })
 }
 
 #[cfg(test)]

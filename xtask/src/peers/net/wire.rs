@@ -1,4 +1,4 @@
-//! What lies between the two ends: loopback, or a cable between two network namespaces.
+//! Wire between the two ends: loopback, or a virtual cable between two network namespaces.
 
 use std::process::{Command, Stdio};
 use std::rc::Rc;
@@ -10,20 +10,20 @@ use super::programs::TOKEN;
 /// Addresses of the two ends of a cable.
 const ENDS: [&str; 2] = ["10.214.0.1", "10.214.0.2"];
 
-/// What lies between the two ends; a cable is removed when nobody uses it any more.
+/// Wire between the two ends. A cable is removed when dropped.
 #[derive(Debug)]
 pub(super) enum Wire {
-    /// Both ends in one network.
+    /// Both ends in the same namespace.
     Loopback,
-    /// A pair of virtual interfaces, each in a namespace of its own.
+    /// Pair of virtual interfaces in separate namespaces.
     Cable {
-        /// Their names.
+        /// Names of the namespaces.
         spaces: [String; 2],
     },
 }
 
 impl Wire {
-    /// Lays a cable. Fails without root or `ip`.
+    /// Creates a cable. Fails without root or `ip`.
     pub(super) fn cable() -> Result<Rc<Self>> {
         let spaces = ["a", "b"].map(|end| format!("keepup-peers-{}{end}", std::process::id()));
         let wire = Rc::new(Self::Cable { spaces: spaces.clone() });
@@ -40,7 +40,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Where the server, at the second end, is reached.
+    /// Address of the server at the second end.
     pub(super) fn server(&self) -> &'static str {
         match self {
             Self::Loopback => "127.0.0.1",
@@ -48,7 +48,7 @@ impl Wire {
         }
     }
 
-    /// A program at an end, 0 or 1.
+    /// Command of a program at end 0 or 1.
     pub(super) fn command(&self, end: usize, program: &str, arguments: &[String]) -> Command {
         let mut command = match self {
             Self::Loopback => Command::new(program),

@@ -1,5 +1,4 @@
-//! Who is measured beside whom in `peers replay`, and what is claimed about it. The goals are the project's
-//! budgets for replays.
+//! Groups of `peers replay` with their claims. The goals are the project's budgets for replays.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,35 +11,35 @@ use crate::peers::claims::{Goal, figure, ratio};
 use crate::peers::contestant::{Contestant, Figure};
 use crate::peers::group::{Group, Work};
 
-/// The most that a span may be wrong, per cent.
+/// Largest span error, per cent.
 const SPAN: Goal = Goal::AtMost(0.1);
-/// Requests per second to fio's.
+/// Requests per second relative to fio.
 const RATE: Goal = Goal::AtLeast(1.0);
-/// How long a run takes: a pass of a trace in its time, thrice.
+/// Duration of a run: three timed passes.
 const TIME: Duration = Duration::from_secs(15);
-/// fio on a file: registered buffers.
+/// fio flags for a file, with registered buffers.
 const RING: &str = "--ioengine=io_uring --direct=1 --fixedbufs=1 --replay_no_stall=1";
-/// The same told to do several at once.
+/// Additional flags for batches.
 const BATCH: &str = "--iodepth_batch=8 --iodepth_batch_complete_min=1 --iodepth_batch_complete_max=64";
 
-/// A trace in its time.
+/// Timed replay.
 struct Timed {
     group: &'static str,
     title: &'static str,
     trace: Trace,
     target: Target,
-    /// keepup's, and fio's.
+    /// Names of keepup and fio.
     names: [&'static str; 2],
 }
 
-/// A trace as fast as possible.
+/// Replay at full speed.
 struct Afap {
     group: &'static str,
     title: &'static str,
     trace: Trace,
     target: Target,
     depth: u32,
-    /// keepup's, fio's, and fio's with batches.
+    /// Names of keepup, fio, and fio with batches.
     names: [&'static str; 3],
 }
 
@@ -48,7 +47,7 @@ macro_rules! timed {
     ($kind:literal, $rate:literal, $trace:expr, $target:expr, $title:literal) => {
         Timed {
             group: concat!($kind, "-", $rate),
-            title: concat!($rate, " requests per second in their time, ", $title),
+            title: concat!($rate, " requests per second, timed, ", $title),
             trace: $trace,
             target: $target,
             names: [concat!("keepup-", $kind, "-", $rate), concat!("fio-", $kind, "-", $rate)],
@@ -60,7 +59,7 @@ macro_rules! afap {
     ($kind:literal, $depth:literal, $trace:expr, $target:expr, $title:literal) => {
         Afap {
             group: concat!($kind, "-", $depth),
-            title: concat!("As fast as possible, ", $title, ", ", $depth, " under way"),
+            title: concat!("Full speed, ", $title, ", ", $depth, " in flight"),
             trace: $trace,
             target: $target,
             depth: $depth,
@@ -73,20 +72,20 @@ macro_rules! afap {
     };
 }
 
-/// All groups; the traces lie in `traces`.
+/// All groups. `traces` is the directory of the traces.
 pub(super) fn all(program: &Path, traces: &Path) -> Vec<Group> {
     use Target::{File, Nowhere};
     let timed_ones = [
-        timed!("timed", 250, SLOW, Nowhere, "nowhere"),
-        timed!("timed", 2000, MIDDLE, Nowhere, "nowhere"),
-        timed!("timed", 50000, FAST, Nowhere, "nowhere"),
-        timed!("timed-file", 250, SLOW, File, "on a file"),
-        timed!("timed-file", 2000, MIDDLE, File, "on a file"),
+        timed!("timed", 250, SLOW, Nowhere, "null target"),
+        timed!("timed", 2000, MIDDLE, Nowhere, "null target"),
+        timed!("timed", 50000, FAST, Nowhere, "null target"),
+        timed!("timed-file", 250, SLOW, File, "file"),
+        timed!("timed-file", 2000, MIDDLE, File, "file"),
     ];
     let quick_ones = [
-        afap!("null", 1, NOWHERE, Nowhere, "nowhere"),
-        afap!("null", 32, NOWHERE, Nowhere, "nowhere"),
-        afap!("null", 128, NOWHERE, Nowhere, "nowhere"),
+        afap!("null", 1, NOWHERE, Nowhere, "null target"),
+        afap!("null", 32, NOWHERE, Nowhere, "null target"),
+        afap!("null", 128, NOWHERE, Nowhere, "null target"),
         afap!("reads", 1, READS, File, "reads of a file"),
         afap!("reads", 32, READS, File, "reads of a file"),
         afap!("reads", 128, READS, File, "reads of a file"),
@@ -163,7 +162,7 @@ fn dependent(program: &Path, traces: &Path) -> Group {
     let (path, seconds) = (traces.join(DEPENDENT), Some(dependent_seconds()));
     let ours = keepup(program, "keepup-dep", &path, Target::Nowhere, "dep", seconds);
     let figures = vec![Figure::Operations, Figure::SpanError, Figure::LateP50, Figure::LateP99];
-    group(("dep", "By dependency, nowhere"), Target::Nowhere, figures, vec![Box::new(ours)])
+    group(("dep", "By dependency, null target"), Target::Nowhere, figures, vec![Box::new(ours)])
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! keepup and fio, each replaying a trace, and what they say of it.
+//! Trace replay by keepup and fio, and parsers of their output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,37 +8,36 @@ use serde_json::Value;
 
 use super::traces::{FILE_BYTES, Trace};
 use crate::peers::children::Running;
-use crate::peers::contestant::{Contestant, Lateness, Place, Run};
+use crate::peers::contestant::{Contestant, Lateness, Run, RunLimits};
 use crate::peers::fio::{TOOL, jobs};
 use crate::peers::tools::{Tool, typed};
 
-/// Where requests go.
+/// Target of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Nowhere.
+    /// Null target.
     Nowhere,
-    /// A file in the directory of the run.
+    /// File in the directory of the run.
     File,
 }
 
-/// Reads a run out of what a program printed.
+/// Parser of a run in the output of a program.
 type Reader = Box<dyn Fn(&str) -> Result<Run>>;
 
-/// A program that replays a trace, perhaps after another has made a file.
+/// Program that replays a trace, optionally after a preparation.
 pub(super) struct Replayer {
     name: &'static str,
     program: PathBuf,
-    /// What makes the file; it is not counted.
+    /// Arguments of the uncounted preparation that creates the file.
     before: Option<Vec<String>>,
     arguments: Vec<String>,
     tool: Option<&'static Tool>,
-    /// Exit codes with which there is a result.
+    /// Exit codes with a result.
     codes: &'static [i32],
     read: Reader,
 }
 
-/// keepup with such flags for its mode; `seconds` is how long the trace takes, where that is not in the
-/// result.
+/// keepup in `mode`. `seconds` is the duration of the trace, if not in the result.
 pub(super) fn keepup(
     program: &Path,
     name: &'static str,
@@ -60,13 +59,13 @@ pub(super) fn keepup(
             &[where_to, "--mode", mode, "--json"],
         ),
         tool: None,
-        // 1 where the trace's time was not kept: that is what is measured.
+        // 1: the trace timing was not kept, which is what is measured.
         codes: &[0, 1],
-        read: Box::new(move |said| told_by_keepup(said, seconds)),
+        read: Box::new(move |said| read_keepup(said, seconds)),
     }
 }
 
-/// fio with such flags for its engine; `trace` lies at `path`.
+/// fio with `flags` for its engine and `trace` at `path`.
 pub(super) fn fio(name: &'static str, path: &Path, trace: Trace, target: Target, flags: &str) -> Replayer {
     let fill = format!(
         "--name=fill --filename=target --rw=write --bs=1m --size={FILE_BYTES} --direct=1 --refill_buffers \
@@ -80,7 +79,7 @@ pub(super) fn fio(name: &'static str, path: &Path, trace: Trace, target: Target,
         arguments: with_trace(["--name=peer".into(), log], &[flags, "--thread=1 --output-format=json"]),
         tool: Some(&TOOL),
         codes: &[0],
-        read: Box::new(move |said| told_by_fio(said, trace)),
+        read: Box::new(move |said| read_fio(said, trace)),
     }
 }
 
@@ -102,38 +101,38 @@ impl Contestant for Replayer {
         self.tool
     }
 
-    fn run(&self, place: &Place<'_>) -> Result<Vec<Run>> {
+    fn run(&self, limits: &RunLimits<'_>) -> Result<Vec<Run>> {
         let start = |arguments: &[String]| {
             let mut command = Command::new(&self.program);
-            command.args(arguments).current_dir(place.directory);
+            command.args(arguments).current_dir(limits.directory);
             Running::start(command)
         };
         if let Some(arguments) = &self.before {
-            start(arguments)?.finish(place.limit)?;
+            start(arguments)?.finish(limits.time)?;
         }
-        let (_, said) = start(&self.arguments)?.finish_with(place.limit, self.codes)?;
+        let (_, said) = start(&self.arguments)?.finish_with(limits.time, self.codes)?;
         Ok(vec![(self.read)(&said)?])
     }
 }
 
-/// How far `took` is from `wanted`, as a share.
+/// Relative error of `took`.
 fn error(took: f64, wanted: f64) -> f64 {
     (took / wanted - 1.0).abs()
 }
 
-/// The passes of keepup but for the first.
-fn told_by_keepup(said: &str, seconds: Option<f64>) -> Result<Run> {
-    let summary: Value = serde_json::from_str(said).context("read what keepup printed")?;
+/// Parses the passes of keepup, without the first.
+fn read_keepup(said: &str, seconds: Option<f64>) -> Result<Run> {
+    let summary: Value = serde_json::from_str(said).context("parse the output of keepup")?;
     if let Some(failure) = summary["failure"].as_str() {
-        bail!("keepup was cut short: {failure}");
+        bail!("keepup failed: {failure}");
     }
-    let passes = summary["passes"].as_array().context("keepup told of no pass")?;
+    let passes = summary["passes"].as_array().context("no pass in the output of keepup")?;
     let warm: Vec<&Value> = passes.iter().filter(|pass| pass["is_cold"] == false).collect();
-    ensure!(!warm.is_empty(), "keepup told of no pass that counts");
+    ensure!(!warm.is_empty(), "no pass that counts in the output of keepup");
     ensure!(warm.iter().all(|pass| pass["failed"] == 0), "requests of keepup failed");
     let sum = |key: &str| warm.iter().map(|pass| pass[key].as_f64()).sum::<Option<f64>>();
     let figures = sum("requests").zip(sum("seconds")).zip(sum("cpu_seconds"));
-    let ((requests, took), cpu) = figures.context("keepup did not say how fast it was")?;
+    let ((requests, took), cpu) = figures.context("no rate in the output of keepup")?;
     let worst = |what: &str, key: &str| warm.iter().filter_map(|p| p[what][key].as_f64()).reduce(f64::max);
     let late = |key: &str| worst("lateness", key);
     let lateness = late("p50_ns").zip(late("p99_ns")).zip(late("max_ns"));
@@ -152,9 +151,9 @@ fn told_by_keepup(said: &str, seconds: Option<f64>) -> Result<Run> {
     })
 }
 
-/// The only job of fio.
-fn told_by_fio(said: &str, trace: Trace) -> Result<Run> {
-    let run = jobs(said)?.pop().context("fio told of no job")?;
+/// Parses the only job of fio.
+fn read_fio(said: &str, trace: Trace) -> Result<Run> {
+    let run = jobs(said)?.pop().context("no job in the output of fio")?;
     ensure!(run.events == Some(trace.requests), "fio made {:?} of {} requests", run.events, trace.requests);
     let span_error = error(run.seconds, trace.span_seconds());
     Ok(Run { phase: String::new(), bytes: 0, span_error: Some(span_error), ..run })

@@ -1,4 +1,4 @@
-//! The traces of the campaign: the same bytes in every run.
+//! Deterministic traces of the campaign.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -6,31 +6,31 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Bytes of a request.
+/// Request size, bytes.
 const REQUEST_BYTES: u64 = 4096;
-/// Requests lie within so many bytes.
+/// Range of the request offsets, bytes.
 pub(super) const FILE_BYTES: u64 = 512 << 20;
-/// Length of a trace that is replayed in its time, us.
+/// Duration of a timed trace, us.
 const TIMED_US: u64 = 5_000_000;
-/// Of 100 requests of the mixed trace so many write.
+/// Share of writes in the mixed trace, per cent.
 const WRITES_PERCENT: u64 = 30;
-/// Requests of the trace by dependency.
+/// Requests of the dependent trace.
 const DEP_REQUESTS: u64 = 20_000;
-/// Each of them begins so long after the one before, us.
+/// Interval between their starts, us.
 const DEP_GAP_US: u64 = 125;
-/// And takes so long, us.
+/// Service time, us.
 const DEP_SERVICE_US: u64 = 100;
 
-/// A trace in fio's format.
+/// Trace in the format of fio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Trace {
-    /// Its file.
+    /// File name.
     pub(super) name: &'static str,
-    /// How many requests it has.
+    /// Number of requests.
     pub(super) requests: u64,
-    /// One begins so long after the other, us.
+    /// Interval between requests, us.
     gap_us: u64,
-    /// Of 100 requests so many write.
+    /// Share of writes, per cent.
     writes_percent: u64,
 }
 
@@ -43,7 +43,7 @@ impl Trace {
         Self { name, requests, gap_us: 1, writes_percent }
     }
 
-    /// From the first request to the last, seconds.
+    /// Time from the first to the last request, seconds.
     pub(super) fn span_seconds(self) -> f64 {
         ((self.requests - 1) * self.gap_us) as f64 / 1e6
     }
@@ -66,21 +66,21 @@ pub(super) const SLOW: Trace = Trace::timed("250.iolog", 4000);
 pub(super) const MIDDLE: Trace = Trace::timed("2000.iolog", 500);
 /// 50,000 requests per second.
 pub(super) const FAST: Trace = Trace::timed("50000.iolog", 20);
-/// Reads for what takes no time.
+/// Reads for the null target.
 pub(super) const NOWHERE: Trace = Trace::quick("nowhere.iolog", 2_000_000, 0);
 /// Reads for a disk.
 pub(super) const READS: Trace = Trace::quick("reads.iolog", 50_000, 0);
 /// Reads and writes for a disk.
 pub(super) const MIXED: Trace = Trace::quick("mixed.iolog", 50_000, WRITES_PERCENT);
-/// Requests that depend on each other, with their ends.
+/// Dependent requests with their completion times.
 pub(super) const DEPENDENT: &str = "dependent.csv";
 
-/// How long the requests of [`DEPENDENT`] take where each ends at once, seconds.
+/// Duration of [`DEPENDENT`] if each request completes at once, seconds.
 pub(super) fn dependent_seconds() -> f64 {
     ((DEP_REQUESTS - 1) * (DEP_GAP_US - DEP_SERVICE_US)) as f64 / 1e6
 }
 
-/// Writes all of them to `directory`.
+/// Writes all traces to `directory`.
 pub(super) fn write_all(directory: &Path) -> Result<()> {
     for trace in [SLOW, MIDDLE, FAST, NOWHERE, READS, MIXED] {
         write_to(&directory.join(trace.name), |to| trace.write(to))?;
@@ -94,23 +94,23 @@ fn write_to(path: &Path, write: impl Fn(&mut dyn Write) -> std::io::Result<()>) 
     write(&mut file).and_then(|()| file.flush()).with_context(what)
 }
 
-/// As MSR Cambridge's: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime, times in 100 ns.
+/// MSR Cambridge format: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime, times in 100 ns.
 fn write_dependent(to: &mut dyn Write) -> std::io::Result<()> {
-    // The first of January 2020, counted from 1601.
-    const BEGIN: u64 = 132_223_104_000_000_000;
+    // 1 January 2020, counted from 1601.
+    const START: u64 = 132_223_104_000_000_000;
     for n in 0..DEP_REQUESTS {
-        let (at, takes) = (BEGIN + n * DEP_GAP_US * 10, DEP_SERVICE_US * 10);
+        let (at, takes) = (START + n * DEP_GAP_US * 10, DEP_SERVICE_US * 10);
         writeln!(to, "{at},peers,0,Read,{},{REQUEST_BYTES},{takes}", place(draw(n)))?;
     }
     Ok(())
 }
 
-/// Where a request lies, bytes.
+/// Offset of a request, bytes.
 fn place(drawn: u64) -> u64 {
     drawn % (FILE_BYTES / REQUEST_BYTES) * REQUEST_BYTES
 }
 
-/// The same number for the same `n`: SplitMix64 (Steele, Lea, Flood 2014).
+/// Deterministic random number for `n`: SplitMix64 (Steele, Lea, Flood 2014).
 fn draw(n: u64) -> u64 {
     let mut z = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

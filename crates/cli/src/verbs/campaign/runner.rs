@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use keepup_campaign::{CampaignError, Cell, News, RunReport, Runner};
+use keepup_campaign::{CampaignError, CampaignEvent, Cell, RunReport, Runner};
 use keepup_sys::process::Process;
 
 use super::cells::program;
@@ -52,12 +52,13 @@ impl Child {
 }
 
 impl Runner for Child {
-    fn run(&mut self, cell: &Cell, room: &Path) -> Result<RunReport, CampaignError> {
+    fn run(&mut self, cell: &Cell, run_directory: &Path) -> Result<RunReport, CampaignError> {
         let fail =
             |why: String| CampaignError::Run { cell: cell.number, name: cell.arguments.join(" "), why };
-        let file = |name| File::create(room.join(name)).map_err(|why| fail(format!("{name}: {why}")));
+        let file =
+            |name| File::create(run_directory.join(name)).map_err(|why| fail(format!("{name}: {why}")));
         let mut command = Command::new(&self.program);
-        command.args(&cell.arguments).arg("--out").arg(room).env_remove(LOG_VARIABLE);
+        command.args(&cell.arguments).arg("--out").arg(run_directory).env_remove(LOG_VARIABLE);
         command.stdin(Stdio::null()).stdout(file(STDOUT)?).stderr(file(STDERR)?);
         // Ctrl-C in a terminal goes to a whole group: it comes from here, and once.
         command.process_group(0);
@@ -67,7 +68,7 @@ impl Runner for Child {
         let exit_code = status.code().or(signal).unwrap_or(INTERRUPTED);
         Ok(RunReport {
             exit_code,
-            why: (exit_code != 0).then(|| reason(room, &status)),
+            why: (exit_code != 0).then(|| reason(run_directory, &status)),
             is_interrupted: is_raised(&self.stop) && !status.success(),
         })
     }
@@ -76,20 +77,22 @@ impl Runner for Child {
         is_raised(&self.stop)
     }
 
-    fn tell(&mut self, news: &News<'_>) {
-        match news {
-            News::Begins { .. } => self.status.show(&table::news(news), Duration::ZERO),
-            News::Ended { .. } => self.status.line(&table::news(news)),
+    fn report(&mut self, event: &CampaignEvent<'_>) {
+        match event {
+            CampaignEvent::RunStarted { .. } => {
+                self.status.show(&table::progress_line(event), Duration::ZERO)
+            }
+            CampaignEvent::RunEnded { .. } => self.status.line(&table::progress_line(event)),
         }
     }
 }
 
 /// Why a command failed: the error that it told, or what its exit code stands for.
-fn reason(room: &Path, status: &ExitStatus) -> String {
+fn reason(run_directory: &Path, status: &ExitStatus) -> String {
     if let Some(signal) = status.signal() {
         return format!("signal {signal} ended it");
     }
-    let told = std::fs::read(room.join(STDERR)).unwrap_or_default();
+    let told = std::fs::read(run_directory.join(STDERR)).unwrap_or_default();
     let told = String::from_utf8_lossy(&told);
     let lines: Vec<&str> = told.lines().collect();
     let Some(at) = lines.iter().rposition(|line| line.starts_with("error: ")) else {

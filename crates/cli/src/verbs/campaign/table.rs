@@ -1,5 +1,5 @@
 //! Campaigns for people: the list of cells, a line for each run, how far it is.
-use keepup_campaign::{Forecast, Forecasts, News, Progress, State};
+use keepup_campaign::{CampaignEvent, Forecast, Forecasts, Progress, State};
 use keepup_plan::units::Bytes;
 use keepup_results::{Begun, rfc3339};
 
@@ -55,19 +55,19 @@ pub(super) fn announcement(state: &State, left: &Forecast) -> String {
     std::iter::once(head).chain(cost(left)).collect::<Vec<_>>().join("\n")
 }
 
-/// A line on a run that begins or has ended.
-pub(super) fn news(news: &News<'_>) -> String {
+/// Progress line of a run that started or ended.
+pub(super) fn progress_line(event: &CampaignEvent<'_>) -> String {
     let left = |progress: &Progress| {
         let seconds = progress.seconds_left.filter(|_| progress.left > 0);
         seconds.map_or_else(String::new, |seconds| format!(", {} left", time(seconds)))
     };
     let part = |progress: &Progress, done: u32| format!("{done}/{}", progress.planned - progress.spared);
-    match news {
-        News::Begins { cell, name, repetition, progress } => {
+    match event {
+        CampaignEvent::RunStarted { cell, name, repetition, progress } => {
             let run = part(progress, progress.done + 1);
             format!("run {run}: cell {} ({name}), repetition {repetition}{}", cell.number, left(progress))
         }
-        News::Ended { cell, name, run, progress } => {
+        CampaignEvent::RunEnded { cell, name, run, progress } => {
             let how = match &run.why {
                 None => String::new(),
                 Some(why) => format!(", FAILED with {}: {why}", run.exit_code),

@@ -1,4 +1,4 @@
-//! bonnie++'s line, a phase in each row.
+//! Block test in the format of bonnie++, one row per phase.
 
 use keepup_results::{DiskPhase, DiskSummary};
 
@@ -16,8 +16,8 @@ pub(super) fn blocks(summary: &DiskSummary) -> Vec<Block> {
         ("p99, us", &|phase| Some(phase.latency?.p99_ns as f64 / 1e3), 1),
         ("longest, ms", &|phase| Some(phase.latency?.max_ns as f64 / 1e6), 1),
     ];
-    let note = "Medians. MB = 10^6 bytes. CPU is that of keepup, machine that of everything on the machine, \
-                both in per cent of one core.";
+    let note = "Medians. MB = 10^6 bytes. CPU: keepup; machine: all programs. Both in per cent of one \
+                core.";
     of_places(summary, "phase by phase", note, |place| {
         table(summary, place, "phase", |phase| Some(phase.to_owned()), &columns)
     })

@@ -1,4 +1,4 @@
-//! How large the page cache is: how fast the first file is read back behind every total that was tried.
+//! Page cache size: read-back rate of the first file after each total written.
 
 use keepup_results::{CacheFinding, CacheStep, DiskFinding, DiskSummary};
 
@@ -15,17 +15,14 @@ pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<
         let name = format!("{}, run {}", run.place(), run.repeat);
         let mut items = vec![Item::Table(steps(found)), Item::Text(references(found))];
         items.extend(chart(&name, found).map(item));
-        blocks.push(Block::new(
-            format!("{name}: the first file, read back behind all that was written"),
-            items,
-        ));
+        blocks.push(Block::new(format!("{name}: read-back of the first file after all writes"), items));
     }
     let found = places(summary).into_iter().flat_map(|place| conclusion(summary, &place));
     sentences.splice(0..0, found.collect::<Vec<_>>());
     blocks
 }
 
-/// Between which totals the cache of a volume ends, over all runs, and what follows for other tests.
+/// Range of the cache size of a volume over all runs, and the file size that other tests need.
 fn conclusion(summary: &DiskSummary, place: &str) -> Vec<String> {
     let runs = summary.runs.iter().filter(|run| run.place() == place);
     let findings: Vec<&CacheFinding> = runs
@@ -41,21 +38,21 @@ fn conclusion(summary: &DiskSummary, place: &str) -> Vec<String> {
     let highest = ends.iter().map(|(_, evicted)| *evicted).max();
     if let Some((lowest, highest)) = lowest.zip(highest) {
         sentences.push(format!(
-            "{place}: the page cache keeps {} to {} ({}).",
+            "{place}: the page cache holds {} to {} ({}).",
             bytes(lowest),
             bytes(highest),
             plural(ends.len() as u64, "run")
         ));
         sentences.push(format!(
-            "Files of at least {} defeat this cache when they are read from the front; most random reads in \
-             a file of that size still hit it.",
+            "Sequential reads of files of at least {} miss this cache; most random reads in a file of that \
+             size still hit it.",
             bytes(highest)
         ));
     }
     sentences.extend(findings.iter().filter_map(|found| {
         let why = found.unanswered.as_ref()?;
         let kept = bytes(found.cached_bytes);
-        Some(format!("{place}: the size of the page cache is not known: {why}. It keeps {kept} or more."))
+        Some(format!("{place}: page cache size unknown: {why}. It is at least {kept}."))
     }));
     sentences.extend(findings.first().and_then(|found| found.before).map(|before| {
         format!(
@@ -68,17 +65,17 @@ fn conclusion(summary: &DiskSummary, place: &str) -> Vec<String> {
     sentences
 }
 
-/// How fast a file is read that lies in memory, and one that does not.
+/// Read rates of a cached and of an uncached file.
 fn references(found: &CacheFinding) -> String {
-    let told = |value: Option<f64>| or_not_measured(value, rate);
+    let text = |value: Option<f64>| or_not_measured(value, rate);
     format!(
-        "A file in memory is read at {}, one on the volume at {}. GB = 10^9 bytes.",
-        told(found.cached_bytes_per_second),
-        told(found.cold_bytes_per_second)
+        "Read rate of a cached file: {}, of an uncached file: {}. GB = 10^9 bytes.",
+        text(found.cached_bytes_per_second),
+        text(found.cold_bytes_per_second)
     )
 }
 
-/// Every total that was tried.
+/// Table of all totals.
 fn steps(found: &CacheFinding) -> Table {
     let row = |step: &CacheStep| -> Vec<Cell> {
         let rate = (step.seconds > 0.0).then(|| found.file_bytes as f64 / step.seconds / 1e6);
@@ -96,7 +93,7 @@ fn steps(found: &CacheFinding) -> Table {
         right("written, GB"),
         right("first file, MB/s"),
         right("from memory, %"),
-        right("resident by the kernel, %"),
+        right("resident (kernel), %"),
         right("page cache, GB"),
     ];
     Table { columns, rows: found.steps.iter().map(row).collect() }
@@ -116,18 +113,18 @@ fn chart(title: &str, found: &CacheFinding) -> Option<Chart> {
     for (value, name) in [(found.cached_bytes_per_second, "memory"), (found.cold_bytes_per_second, "volume")]
     {
         if let Some(value) = value {
-            first = first.with_level(unit.of(value), name);
+            first = first.with_horizontal_line(unit.of(value), name);
         }
     }
     let series =
         [first, Series::new("from the volume", colour(1), Mark::Dots(Symbol::Triangle), dots(false))];
     (!found.steps.is_empty()).then(|| Chart {
-        title: format!("{title}: how fast the first file is read back, {}", unit.unit),
-        is_told: true,
-        note: "The lines are how fast a file is read that lies in memory, and one that does not.".into(),
+        title: format!("{title}: read-back rate of the first file, {}", unit.unit),
+        is_in_table: true,
+        note: "Lines: read rates of a cached and of an uncached file.".into(),
         table: steps(found),
         ..plot(
-            &Axis::linear("written since, the first file included, GB").with_zero(),
+            &Axis::linear("written, including the first file, GB").with_zero(),
             &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
             &series,
             220,

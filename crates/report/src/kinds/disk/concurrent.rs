@@ -1,4 +1,4 @@
-//! 1 to N files at once: what was moved, and the first file's rate times their number.
+//! Concurrent files: total rate, and the rate of the first file times the number of files.
 
 use keepup_results::{DiskPhase, DiskSummary};
 
@@ -19,7 +19,7 @@ pub(super) fn blocks(summary: &DiskSummary) -> Vec<Block> {
             }
         }
         if let (Some(last), Some(chart)) = (blocks.last_mut(), drawn(summary, &place)) {
-            last.items.push(item(Chart { is_told: true, ..chart }));
+            last.items.push(item(Chart { is_in_table: true, ..chart }));
         }
     }
     if let Some(last) = blocks.last_mut() {
@@ -28,12 +28,12 @@ pub(super) fn blocks(summary: &DiskSummary) -> Vec<Block> {
     blocks
 }
 
-/// What is to be known of the columns.
-const NOTE: &str = "Medians. Normalised: rate of the first file times their number, as the event logger's \
-                    test tells it. All: what was moved until the first file was through (durable, if \
+/// Note below the table.
+const NOTE: &str = "Medians. Normalised: rate of the first file times the number of files, as in the event \
+                    logger's test. All: rate of all files until the first one finished (durable, if \
                     written).";
 
-/// A row for each number of files.
+/// Table with a row for each number of files.
 fn rows(summary: &DiskSummary, place: &str, verb: &str) -> Table {
     let moved = |phase: &DiskPhase| {
         let bytes: u64 = phase.parts.iter().map(|part| part.bytes).sum();
@@ -76,15 +76,15 @@ fn drawn(summary: &DiskSummary, place: &str) -> Option<Chart> {
     let most_files = points.iter().map(|point| point.1).max()?;
     let numbers: Vec<u64> = (1..=most_files).filter(|n| points.iter().any(|point| point.1 == *n)).collect();
     type Of = fn(&DiskPhase) -> Option<f64>;
-    let ways: [(&str, Of); 2] = [
-        ("moved", DiskPhase::bytes_per_second),
+    let definitions: [(&str, Of); 2] = [
+        ("total", DiskPhase::bytes_per_second),
         ("first file times N", DiskPhase::normalised_bytes_per_second),
     ];
     let mut lines: Vec<(String, Vec<Option<f64>>)> = Vec::new();
     for verb in &verbs {
-        for (way, of) in ways {
+        for (name, of) in definitions {
             let value = |n: &u64| middle(summary, place, &format!("{verb} {n} at once"), of);
-            lines.push((format!("{verb}, {way}"), numbers.iter().map(value).collect()));
+            lines.push((format!("{verb}, {name}"), numbers.iter().map(value).collect()));
         }
     }
     let unit = rate_scale(lines.iter().flat_map(|line| line.1.iter().flatten()).copied().fold(0.0, f64::max));
@@ -106,13 +106,9 @@ fn drawn(summary: &DiskSummary, place: &str) -> Option<Chart> {
     };
     let table = Table { columns, rows: (0..).zip(&numbers).map(row).collect() };
     Some(Chart {
-        title: format!(
-            "{}: rate against the number of files, {}",
-            shorten(place, NAME_CHARACTERS_MAX),
-            unit.unit
-        ),
-        note: "Moved is what all files got together; the first file times N is how the event logger's test \
-               told it."
+        title: format!("{}: rate by number of files, {}", shorten(place, NAME_CHARACTERS_MAX), unit.unit),
+        note: "Total: rate of all files together. First file times N: the definition of the event logger's \
+               test."
             .into(),
         table,
         ..plot(

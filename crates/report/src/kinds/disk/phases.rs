@@ -1,4 +1,4 @@
-//! Tables of phases: a row for each phase, medians over all repeats in its columns.
+//! Tables of phases: one row per phase, medians over all repeats.
 
 use keepup_measure::stats::median;
 use keepup_results::{DiskPhase, DiskSummary, LoadResult, LoadUnit};
@@ -7,19 +7,18 @@ use super::places;
 use crate::format::fixed;
 use crate::page::{Block, Cell, Item, Table, left, right};
 
-/// A column: its title with the unit, what it shows of a phase, how many digits behind the point.
+/// Column: title with unit, value of a phase, decimals.
 pub(super) type Column<'a> = (&'a str, &'a dyn Fn(&DiskPhase) -> Option<f64>, usize);
 
-/// What is said below tables with both kinds of CPU.
-const CPU: &str = "MB = 10^6 bytes. CPU is that of keepup with its kernel workers; machine is that of \
-                   everything on the machine.";
+/// Note below tables with CPU columns.
+const CPU: &str = "MB = 10^6 bytes. CPU: keepup with its kernel workers; machine: all programs.";
 
-/// Share of one core, per cent.
+/// CPU of keepup, per cent of one core.
 pub(super) fn cpu_percent(phase: &DiskPhase) -> Option<f64> {
     percent_of(phase, phase.cpu_seconds)
 }
 
-/// The same of the whole machine.
+/// CPU of the whole machine, per cent of one core.
 pub(super) fn machine_percent(phase: &DiskPhase) -> Option<f64> {
     percent_of(phase, phase.machine_cpu_seconds?)
 }
@@ -33,9 +32,8 @@ pub(super) fn megabytes(phase: &DiskPhase) -> Option<f64> {
     phase.bytes_per_second().map(|rate| rate / 1e6)
 }
 
-/// A row for each of the phases of a place that `is_shown` takes, in the order in which they first came;
-/// `label` says what a phase is called in the column `head`. How often each was run stands there where that
-/// was more than once.
+/// Table with a row for each phase of a place, in order of the first run. `label` is the text of a phase in
+/// column `head`; phases without a label are omitted. Repeated phases get a column with the number of runs.
 pub(super) fn table<'a>(
     summary: &'a DiskSummary,
     place: &str,
@@ -67,7 +65,7 @@ pub(super) fn table<'a>(
     Table { columns: heads, rows: named.iter().map(row).collect() }
 }
 
-/// A table for each place, with what is to be known of its columns below the last.
+/// Table for each place, with a note below the last one.
 pub(super) fn of_places(
     summary: &DiskSummary,
     title: &str,
@@ -84,7 +82,7 @@ pub(super) fn of_places(
     blocks
 }
 
-/// Median, lowest and highest rate of every phase, what it cost in CPU, and what the loads did meanwhile.
+/// Median, minimum and maximum rate, CPU cost and background load of every phase.
 pub(super) fn rates(summary: &DiskSummary) -> Vec<Block> {
     of_places(summary, "rate of each phase", CPU, |place| of_rates(summary, place))
 }
@@ -133,7 +131,7 @@ fn of_rates(summary: &DiskSummary, place: &str) -> Table {
     Table { columns, rows }
 }
 
-/// Over the column of a load.
+/// Column title of a background load.
 fn load_head(load: &LoadResult) -> String {
     let unit = if load.unit == LoadUnit::Cores { "cores" } else { "MB/s" };
     format!("load {}, {unit}", load.kind)

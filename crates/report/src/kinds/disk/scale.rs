@@ -1,4 +1,4 @@
-//! One volume, two, up to all of them: what each more gives and what it costs, in two charts over one axis.
+//! Scaling over volumes: rate and CPU by number of volumes.
 
 use keepup_results::{DiskFinding, DiskPhase, DiskSummary};
 
@@ -12,18 +12,18 @@ use crate::page::{Block, Cell, Table, left, right};
 pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<Block> {
     sentences.extend(finding(summary));
     let drawn = places(summary).into_iter().flat_map(|place| drawn(summary, &place));
-    let drawn: Vec<Chart> = drawn.map(|chart| Chart { is_told: true, ..chart }).collect();
+    let drawn: Vec<Chart> = drawn.map(|chart| Chart { is_in_table: true, ..chart }).collect();
     let mut blocks = of_places(summary, "step by step", NOTE, |place| rows(summary, place));
-    let charts = charts("Rate and CPU against the number of volumes", drawn);
-    blocks.extend(charts.map(|block| Block { is_beside: true, ..block }));
+    let charts = charts("Rate and CPU by number of volumes", drawn);
+    blocks.extend(charts.map(|block| Block { is_side_by_side: true, ..block }));
     blocks
 }
 
-/// What is to be known of the columns.
-const NOTE: &str = "Medians. MB = 10^6 bytes. CPU of keepup with its kernel workers, and of the whole \
-                    machine, in per cent of one core. Evenness: slowest over fastest volume.";
+/// Note below the table.
+const NOTE: &str = "Medians. MB = 10^6 bytes. CPU: keepup with its kernel workers; machine: all programs. \
+                    Both in per cent of one core. Evenness: slowest over fastest volume.";
 
-/// A row for each number of volumes.
+/// Table with a row for each number of volumes.
 fn rows(summary: &DiskSummary, place: &str) -> Table {
     let spread = |phase: &DiskPhase| {
         let rates = phase.parts.iter().filter_map(|part| part.bytes_per_second());
@@ -53,8 +53,10 @@ fn finding(summary: &DiskSummary) -> Option<String> {
     })?;
     let volumes = crate::format::plural(u64::from(found.knee_volumes), "volume");
     let knee = match found.knee_is_beyond {
-        true => format!("Up to {volumes} each one more paid; where that ends was not reached."),
-        false => format!("After {volumes} one more adds less than half of what the first one gave."),
+        true => format!("The rate scales up to {volumes}, the most tested."),
+        false => format!(
+            "The rate scales up to {volumes}; the next one adds less than half of the first one's rate."
+        ),
     };
     let cost =
         found.cpu_per_volume.map(|cpu| format!(" Each volume costs {} of a core.", percent(cpu * 100.0)));
@@ -109,7 +111,7 @@ fn drawn(summary: &DiskSummary, place: &str) -> Vec<Chart> {
         of(
             &format!("CPU, per cent of one core: {place}"),
             "CPU, per cent of a core",
-            &[line("keepup with its kernel workers", 0, &ours), line("the whole machine", 1, &machine)],
+            &[line("keepup", 0, &ours), line("whole machine", 1, &machine)],
             &[("keepup, per cent", &ours), ("whole machine, per cent", &machine)],
         ),
     ]

@@ -1,55 +1,59 @@
-//! Hours of writing: the rate through time with its changes of level, and what else went on.
+//! Steady-state test: rate over time, its changes of level and their causes.
 
 use keepup_results::{DiskFinding, DiskSummary, SteadyChange, SteadyFinding, SteadyLap, SteadySample};
 
 use super::phases::rates;
-use crate::chart::{Axis, Chart, Panel, Scale, Series, Side, keys, panels, rate_scale, time_scale};
+use crate::chart::{
+    Axis, Chart, LabelPosition, Panel, Scale, Series, legend, panels, rate_scale, time_scale,
+};
 use crate::format::{bar, bytes, fixed, plural, rate, seconds};
 use crate::kinds::common::item;
 use crate::page::{Block, Cell, Item, Table, left, right};
 
-/// Rows of the curve, and the length of its bars.
+/// Most rows of the rate table, and the length of its bars.
 const ROWS_MAX: usize = 20;
 const BAR_CHARACTERS: usize = 24;
 
 pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     for run in &summary.runs {
         let Some(DiskFinding::Steady(found)) = &run.finding else { continue };
         let place = format!("{}, run {}", run.place(), run.repeat);
-        told.extend(found.laps.iter().map(|lap| format!("{place}: {}.", rest(lap, found.round_seconds))));
-        told.extend(found.cut_short.iter().map(|why| format!("{place}: cut short: {why}.")));
+        findings.extend(
+            found.laps.iter().map(|lap| format!("{place}: {}.", steady_state(lap, found.round_seconds))),
+        );
+        findings.extend(found.cut_short.iter().map(|why| format!("{place}: cut short: {why}.")));
         let mut items = vec![Item::Table(curve(found))];
         items.extend(chart(found).map(item));
-        blocks.push(Block::new(format!("{place}: rate through time"), items));
+        blocks.push(Block::new(format!("{place}: rate over time"), items));
         blocks.push(Block::new(format!("{place}: changes of level"), changes(found)));
     }
-    sentences.splice(0..0, told);
+    sentences.splice(0..0, findings);
     blocks.extend(rates(summary));
     blocks
 }
 
-/// Whether writing came to rest, for the first time or over older data.
-fn rest(lap: &SteadyLap, round_seconds: f64) -> String {
+/// Whether the rate became steady, for first writes or overwrites.
+fn steady_state(lap: &SteadyLap, round_seconds: f64) -> String {
     let what = if lap.overwrites { "overwriting" } else { "first write" };
     let rounds = format!("{} rounds of {round_seconds} s", lap.rounds);
     match (&lap.reached, &lap.last) {
         (Some(reached), _) => format!(
-            "{what}: steady from {} and {} on, at {} ({rounds})",
+            "{what}: steady after {} and {}, at {} ({rounds})",
             seconds(reached.at_seconds),
             bytes(reached.at_bytes),
             rate(reached.bytes_per_second)
         ),
         (None, Some(last)) => format!(
-            "{what}: steady state not reached in {rounds}; the last five at {}: scatter {:.0} %, \
+            "{what}: steady state not reached in {rounds}; last five rounds at {}: range {:.0} %, \
              drift {:+.0} %",
             rate(last.bytes_per_second),
             last.range_share * 100.0,
             last.drift_share * 100.0
         ),
         (None, None) => {
-            format!("{what}: steady state not known: at least five rounds are needed, {rounds} were made")
+            format!("{what}: steady state unknown: {rounds} run, at least five required")
         }
     }
 }
@@ -80,35 +84,35 @@ fn chart(found: &SteadyFinding) -> Option<Chart> {
     }
     let across = Axis::linear(format!("time since the first write, {}", time.unit)).range(0.0, time.of(end));
     let (option, height) = panels(&across, &all, found.samples.len() > 120);
-    let mut keys = keys(&rates);
+    let mut legend = legend(&rates);
     if has_warmth {
-        keys.extend(crate::chart::keys(&warmth));
+        legend.extend(crate::chart::legend(&warmth));
     }
     Some(Chart {
-        title: format!("Rate of writing through time, {}", unit.unit),
-        note: "Vertical lines are changes of level; the grey stretch overwrote older data.".into(),
-        keys,
+        title: format!("Write rate over time, {}", unit.unit),
+        note: "Vertical lines are changes of level. In the grey area older data was overwritten.".into(),
+        legend,
         option,
         table: curve(found),
-        is_told: true,
+        is_in_table: true,
         height,
     })
 }
 
-/// The line with its changes of level and the stretch in which older data was overwritten.
+/// Marks the changes of level and the interval of overwriting.
 fn marked(mut line: Series, found: &SteadyFinding, time: Scale) -> Series {
     for change in &found.changes {
         let name = if change.is_drop() { "drop" } else { "rise" };
-        line = line.with_place(time.of(change.at_seconds), name, Side::End);
+        line = line.with_vertical_line(time.of(change.at_seconds), name, LabelPosition::End);
     }
     let over: Vec<f64> = found.samples.iter().filter(|s| s.overwrites).map(|s| s.at_seconds).collect();
     match (over.first(), over.last()) {
-        (Some(from), Some(to)) => line.with_area(time.of(*from), time.of(*to), "overwriting"),
+        (Some(from), Some(to)) => line.with_shaded_area(time.of(*from), time.of(*to), "overwriting"),
         _ => line,
     }
 }
 
-/// The rate against time and bytes, in a few rows of equally many samples.
+/// Rate over time and bytes, samples merged into a few rows.
 fn curve(found: &SteadyFinding) -> Table {
     let step = found.samples.len().div_ceil(ROWS_MAX).max(1);
     let rows: Vec<(&SteadySample, f64, f64)> = found
@@ -142,10 +146,10 @@ fn curve(found: &SteadyFinding) -> Table {
     Table { columns, rows: rows.iter().map(row).collect() }
 }
 
-/// Where the level changed, and what was seen then.
+/// Changes of level with observed causes.
 fn changes(found: &SteadyFinding) -> Vec<Item> {
     if found.changes.is_empty() {
-        return vec![Item::Text("No change of level.".to_owned())];
+        return vec![Item::Text("No changes of level.".to_owned())];
     }
     let row = |change: &SteadyChange| -> Vec<Cell> {
         let causes: Vec<&str> = change.causes.iter().map(|cause| cause.seen.as_str()).collect();
@@ -155,21 +159,21 @@ fn changes(found: &SteadyFinding) -> Vec<Item> {
             fixed(Some(change.before_bytes_per_second / 1e6), 0).into(),
             fixed(Some(change.after_bytes_per_second / 1e6), 0).into(),
             if change.is_drop() { "drop".into() } else { "rise".into() },
-            if causes.is_empty() { "no cause was seen".into() } else { causes.join("; ").into() },
+            if causes.is_empty() { "no cause found".into() } else { causes.join("; ").into() },
         ]
     };
     let columns = vec![
         right("at, s"),
         right("written, GB"),
         right("before, MB/s"),
-        right("since, MB/s"),
+        right("after, MB/s"),
         left("change"),
-        left("what was seen"),
+        left("observed"),
     ];
     let mut items = vec![Item::Table(Table { columns, rows: found.changes.iter().map(row).collect() })];
     if found.changes_left_out > 0 {
         let all = found.changes.len() as u64 + found.changes_left_out;
-        items.push(Item::Text(format!("{} in all; the later ones are not listed.", plural(all, "change"))));
+        items.push(Item::Text(format!("{} in total; later ones are not listed.", plural(all, "change"))));
     }
     items
 }

@@ -1,11 +1,13 @@
-//! Transfer sizes against depths: a map and lines for each place, of writing and of reading.
+//! Transfer sizes against queue depths: heat map and lines for each place, writes and reads.
 
 use std::collections::BTreeSet;
 
 use keepup_results::{DiskPhase, DiskSummary};
 
 use super::{NAME_CHARACTERS_MAX, middle, places};
-use crate::chart::{Axis, Chart, Heat, Scale, Series, figure, heat, plot, rate_scale, short, size_name};
+use crate::chart::{
+    Axis, Chart, HeatMap, Scale, Series, figure, heat_map, plot, rate_scale, short, size_name,
+};
 use crate::format::{fixed, shorten};
 use crate::kinds::common::item;
 use crate::page::{Block, Cell, Item, Table, left, right};
@@ -30,14 +32,14 @@ pub(super) fn blocks(summary: &DiskSummary) -> Vec<Block> {
     let skipped = summary.runs.iter().flat_map(|run| &run.skipped);
     let reasons: BTreeSet<&str> = skipped.map(|skipped| skipped.why.as_str()).collect();
     let mut notes: Vec<String> = reasons.iter().map(|why| format!("-: {why}")).collect();
-    notes.push("MB = 10^6 bytes; CPU of keepup with its kernel workers; medians.".to_owned());
+    notes.push("Medians. MB = 10^6 bytes. CPU: keepup with its kernel workers.".to_owned());
     if let Some(last) = blocks.last_mut() {
         last.items.push(Item::List(notes));
     }
     blocks
 }
 
-/// The rates of a surface with their drawings, then what they cost.
+/// Rates of a surface with charts, then CPU cost.
 fn of_surface(summary: &DiskSummary, surface: &Surface, unit: Scale) -> [Block; 2] {
     let megabytes = |phase: &DiskPhase| phase.bytes_per_second().map(|rate| rate / 1e6);
     let cpu = |phase: &DiskPhase| phase.cpu_seconds_per_gb().map(|seconds| seconds * 1e3);
@@ -50,14 +52,14 @@ fn of_surface(summary: &DiskSummary, surface: &Surface, unit: Scale) -> [Block; 
     [rates, costs]
 }
 
-/// Verb, size and depth from a phase's name, as in "write 4096 B depth 8".
+/// Parses a phase name such as "write 4096 B depth 8".
 fn point(phase: &str) -> Option<(&str, u64, u64)> {
     let (head, depth) = phase.split_once(" B depth ")?;
     let (verb, size) = head.split_once(' ')?;
     Some((verb, size.parse().ok()?, depth.parse().ok()?))
 }
 
-/// The name of such a phase.
+/// Phase name of a verb, size and depth.
 fn phase(verb: &str, size: u64, depth: u64) -> String {
     format!("{verb} {size} B depth {depth}")
 }
@@ -88,7 +90,7 @@ impl Surface {
         Self { place: place.to_owned(), verb, sizes, depths, values }
     }
 
-    /// The place in few characters.
+    /// Shortened place.
     fn name(&self) -> String {
         shorten(&self.place, NAME_CHARACTERS_MAX)
     }
@@ -97,7 +99,7 @@ impl Surface {
         self.sizes.iter().map(|size| size_name(*size)).collect()
     }
 
-    /// Sizes down, depths across.
+    /// Table with a row for each size and a column for each depth.
     fn table(&self, summary: &DiskSummary, of: &dyn Fn(&DiskPhase) -> Option<f64>, digits: usize) -> Table {
         let mut columns = vec![right("depth")];
         columns.extend(self.depths.iter().map(|depth| right(depth.to_string())));
@@ -111,7 +113,7 @@ impl Surface {
         Table { columns, rows: self.sizes.iter().map(row).collect() }
     }
 
-    /// The rates as the drawings have them.
+    /// Table of the charts.
     fn drawn(&self, unit: Scale) -> Table {
         let mut columns = vec![left("transfer")];
         columns.extend(self.depths.iter().map(|depth| right(format!("depth {depth}, {}", unit.unit))));
@@ -124,23 +126,23 @@ impl Surface {
     }
 
     fn map(&self, unit: Scale) -> Option<Chart> {
-        let fields: Vec<(usize, usize, f64)> = (0..)
+        let cells: Vec<(usize, usize, f64)> = (0..)
             .zip(&self.values)
             .flat_map(|(up, row)| {
                 (0..).zip(row).filter_map(move |(across, value)| Some((across, up, unit.of((*value)?))))
             })
             .collect();
-        let map = Heat {
-            across: ("requests under way (depth)".into(), self.depths.iter().map(u64::to_string).collect()),
+        let map = HeatMap {
+            across: ("queue depth".into(), self.depths.iter().map(u64::to_string).collect()),
             up: ("transfer".into(), self.size_names()),
-            fields,
+            cells,
             unit: unit.unit,
         };
-        (!map.fields.is_empty()).then(|| Chart {
-            title: format!("{}, {}: map of the rate, {}", self.name(), self.verb, unit.unit),
+        (!map.cells.is_empty()).then(|| Chart {
+            title: format!("{}, {}: rate by size and depth, {}", self.name(), self.verb, unit.unit),
             table: self.drawn(unit),
-            is_told: true,
-            ..heat(&map)
+            is_in_table: true,
+            ..heat_map(&map)
         })
     }
 
@@ -156,8 +158,8 @@ impl Surface {
             .collect();
         (self.sizes.len() > 1).then(|| Chart {
             title: format!("{}, {}: rate against transfer size, {}", self.name(), self.verb, unit.unit),
-            is_told: true,
-            note: "A line for each depth; the numbers are those of the map.".into(),
+            is_in_table: true,
+            note: "One line per depth.".into(),
             ..plot(
                 &Axis::category("transfer size", self.size_names()),
                 &Axis::linear(format!("rate, {}", unit.unit)),

@@ -1,4 +1,4 @@
-//! The camera group's program: every series of every run, in the units of its listing.
+//! Test of the camera group: every series of every run, in the units of its listing.
 
 use keepup_results::{DiskPhase, DiskRun, DiskSummary};
 
@@ -6,12 +6,12 @@ use super::phases::{of_places, rates};
 use crate::format::fixed;
 use crate::page::{Block, Cell, Table, left, right};
 
-/// What is to be known of the columns.
-const NOTE: &str = "The listing calls MiB = 2^20 bytes MB.";
+/// Note below the table.
+const NOTE: &str = "The original listing prints MiB (2^20 bytes) as MB.";
 
 pub(super) fn blocks(summary: &DiskSummary) -> Vec<Block> {
     let mut blocks = rates(summary);
-    blocks.extend(of_places(summary, "every series, as the listing prints it", NOTE, |place| {
+    blocks.extend(of_places(summary, "all series, in the units of the listing", NOTE, |place| {
         listing(summary, place)
     }));
     blocks

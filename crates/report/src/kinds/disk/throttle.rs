@@ -1,16 +1,15 @@
-//! Paced writers against readers: maps of what was written, how long a write took, and what a reader still
-//! got.
+//! Paced writers against readers: heat maps of write rate, read rate and write latency.
 
 use keepup_results::{DiskPart, DiskPhase, DiskSummary, LatencyFigures};
 
 use super::phases::{Column, of_places, table};
 use super::{NAME_CHARACTERS_MAX, middle, places};
-use crate::chart::{Chart, Heat, Scale, heat, rate_scale, short, time_scale};
+use crate::chart::{Chart, HeatMap, Scale, heat_map, rate_scale, short, time_scale};
 use crate::format::{rate, shorten};
 use crate::kinds::common::charts;
 use crate::page::{Block, Table, left, right};
 
-/// One phase, as its name says it.
+/// Settings of a phase, parsed from its name.
 struct Setting<'a> {
     phase: &'a str,
     writers: u64,
@@ -34,11 +33,11 @@ pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<
             let of: Vec<&Setting<'_>> = all.iter().filter(|setting| setting.readers == reader).collect();
             let alone = of.iter().find(|setting| setting.writers == 0);
             let alone = alone.and_then(|setting| middle(summary, &place, setting.phase, |p| moved(p, false)));
-            sentences.extend(alone.map(|alone| format!("Without any writer {reader} got {}.", rate(alone))));
+            sentences.extend(alone.map(|alone| format!("Without writers, {reader}: {}.", rate(alone))));
             let title = format!("{}: {reader}", shorten(&place, NAME_CHARACTERS_MAX));
-            let maps = maps(summary, &place, &of).into_iter().map(|map| Chart { is_told: true, ..map });
+            let maps = maps(summary, &place, &of).into_iter().map(|map| Chart { is_in_table: true, ..map });
             let block = charts(&title, maps.collect::<Vec<_>>());
-            blocks.extend(block.map(|block| Block { is_beside: true, ..block }));
+            blocks.extend(block.map(|block| Block { is_side_by_side: true, ..block }));
         }
     }
     let mut all = of_places(summary, "writers against readers", NOTE, |place| rows(summary, place));
@@ -46,11 +45,11 @@ pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<
     all
 }
 
-/// What is to be known of the columns.
-const NOTE: &str = "Medians. MB = 10^6 bytes. Latencies count from when an event was due to its end, and are \
-                    those of the slowest writer and of the slowest reader.";
+/// Note below the table.
+const NOTE: &str = "Medians. MB = 10^6 bytes. Latencies count from the due time of an event, for the slowest \
+                    writer and the slowest reader.";
 
-/// A row for each combination.
+/// Table with a row for each combination.
 fn rows(summary: &DiskSummary, place: &str) -> Table {
     let rate = |phase: &DiskPhase, writes: bool| moved(phase, writes).map(|rate| rate / 1e6);
     let asked = |phase: &DiskPhase| {
@@ -74,7 +73,7 @@ fn rows(summary: &DiskSummary, place: &str) -> Table {
     table(summary, place, "writers, readers", |phase| Some(phase.to_owned()), &columns)
 }
 
-/// Number, pace and readers from a name as in "2 writers every 5ms, 1 reader flat out".
+/// Parses a phase name such as "2 writers every 5ms, 1 reader flat out".
 fn setting(phase: &str) -> Option<Setting<'_>> {
     let (writers, readers) = phase.split_once(", ")?;
     let (number, rest) = writers.split_once(' ')?;
@@ -91,7 +90,7 @@ fn moved(phase: &DiskPhase, writes: bool) -> Option<f64> {
     of_side(phase, writes).filter_map(DiskPart::bytes_per_second).reduce(|a, b| a + b)
 }
 
-/// The time that 99 of 100 events of the slowest writer stayed below, seconds.
+/// p99 write latency of the slowest writer, seconds.
 fn slowest(phase: &DiskPhase) -> Option<f64> {
     let times = of_side(phase, true).filter_map(|part| part.latency.or(part.service));
     times.map(|times| times.p99_ns).max().map(|ns| ns as f64 / 1e9)
@@ -109,38 +108,38 @@ fn maps(summary: &DiskSummary, place: &str, settings: &[&Setting<'_>]) -> Vec<Ch
         }
     }
     numbers.sort_unstable();
-    let fields = |of: &dyn Fn(&DiskPhase) -> Option<f64>| -> Vec<(usize, usize, f64)> {
-        let field = |setting: &&Setting<'_>| {
+    let cells = |of: &dyn Fn(&DiskPhase) -> Option<f64>| -> Vec<(usize, usize, f64)> {
+        let cell = |setting: &&Setting<'_>| {
             let across = paces.iter().position(|pace| *pace == setting.pace)?;
             let up = numbers.iter().position(|number| *number == setting.writers)?;
             Some((across, up, middle(summary, place, setting.phase, of)?))
         };
-        settings.iter().filter_map(field).collect()
+        settings.iter().filter_map(cell).collect()
     };
-    let map = |title: &str, fields: Vec<(usize, usize, f64)>, scale: fn(f64) -> Scale| {
-        let unit = scale(fields.iter().map(|field| field.2).fold(0.0, f64::max));
-        let fields: Vec<_> = fields.into_iter().map(|(x, y, value)| (x, y, unit.of(value))).collect();
+    let map = |title: &str, cells: Vec<(usize, usize, f64)>, scale: fn(f64) -> Scale| {
+        let unit = scale(cells.iter().map(|cell| cell.2).fold(0.0, f64::max));
+        let cells: Vec<_> = cells.into_iter().map(|(x, y, value)| (x, y, unit.of(value))).collect();
         let row = |(x, y, value): &(usize, usize, f64)| {
             vec![numbers[*y].to_string().into(), paces[*x].into(), short(*value).into()]
         };
-        let rows = fields.iter().map(row).collect();
+        let rows = cells.iter().map(row).collect();
         let columns = vec![right("writers"), left("pace"), right(unit.unit)];
-        let map = Heat {
+        let map = HeatMap {
             across: ("pace of each writer".into(), paces.iter().map(|pace| (*pace).to_owned()).collect()),
             up: ("writers".into(), numbers.iter().map(u64::to_string).collect()),
-            fields,
+            cells,
             unit: unit.unit,
         };
-        (!map.fields.is_empty()).then(|| Chart {
+        (!map.cells.is_empty()).then(|| Chart {
             title: format!("{title}, {}", unit.unit),
             table: Table { columns, rows },
-            ..heat(&map)
+            ..heat_map(&map)
         })
     };
     [
-        map("Written by all writers", fields(&|phase| moved(phase, true)), rate_scale),
-        map("Read by all readers meanwhile", fields(&|phase| moved(phase, false)), rate_scale),
-        map("99 of 100 events of the slowest writer took at most", fields(&slowest), time_scale),
+        map("Written by all writers", cells(&|phase| moved(phase, true)), rate_scale),
+        map("Read by all readers meanwhile", cells(&|phase| moved(phase, false)), rate_scale),
+        map("p99 write latency of the slowest writer", cells(&slowest), time_scale),
     ]
     .into_iter()
     .flatten()

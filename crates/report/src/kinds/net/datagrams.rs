@@ -1,4 +1,4 @@
-//! Where datagrams went, of the runs that have a ledger.
+//! Datagram ledger: datagrams and losses of each layer.
 
 use keepup_results::{NetLayer, NetLedger, NetLoss, NetRun, NetSummary};
 use serde_json::json;
@@ -9,10 +9,10 @@ use crate::format::{bytes, fixed, number, seconds, shorten};
 use crate::kinds::common;
 use crate::page::{Block, Cell, Item, Table, Tone, left, right};
 
-/// What no layer counted.
-const UNEXPLAINED: &str = "the network between, counted by nobody";
+/// Losses that no layer counted.
+const UNEXPLAINED: &str = "network, not counted by either host";
 
-/// Datagrams lost at a layer of all runs together, and what the layer counted, others' traffic too.
+/// Datagrams lost at a layer over all runs, and the counter of the layer, which includes other traffic.
 struct Layer {
     name: &'static str,
     lost: u64,
@@ -29,12 +29,12 @@ pub(super) fn block(summary: &NetSummary) -> Option<Block> {
             let counted = layer.counted.map_or_else(|| "-".to_owned(), number);
             vec![layer.name.into(), number(layer.lost).into(), counted.into()]
         };
-        let columns = vec![left("lost in"), right("datagrams"), right("counted there")];
+        let columns = vec![left("lost in"), right("datagrams"), right("counter of the layer")];
         items.push(Item::Table(Table { columns, rows: layers.iter().map(row).collect() }));
         items.push(common::item(chart(&layers)));
     }
     items.push(Item::List(notes(&of)));
-    (!of.is_empty()).then(|| Block::new("Where datagrams went", items))
+    (!of.is_empty()).then(|| Block::new("Datagram ledger", items))
 }
 
 fn ledgers(of: &[(&NetRun, &NetLedger)]) -> Table {
@@ -84,7 +84,7 @@ fn layers(of: &[(&NetRun, &NetLedger)]) -> Vec<Layer> {
     layers
 }
 
-/// What else there is to say of datagrams, and how long a receiver was away.
+/// Duplicates, reordered and foreign datagrams, and the longest receiver pause.
 fn notes(of: &[(&NetRun, &NetLedger)]) -> Vec<String> {
     let sum = |pick: fn(&NetLedger) -> u64| of.iter().map(|(_, ledger)| pick(ledger)).sum::<u64>();
     let (twice, odd, foreign) =
@@ -92,7 +92,7 @@ fn notes(of: &[(&NetRun, &NetLedger)]) -> Vec<String> {
     let mut notes = Vec::new();
     if twice + odd + foreign > 0 {
         notes.push(format!(
-            "{} received twice, {} out of order, {} not of this test",
+            "{} duplicates, {} out of order, {} from other senders",
             number(twice),
             number(odd),
             number(foreign)
@@ -101,7 +101,7 @@ fn notes(of: &[(&NetRun, &NetLedger)]) -> Vec<String> {
     let longest = of.iter().map(|(_, ledger)| *ledger).max_by_key(|ledger| ledger.longest_pause_ns);
     notes.extend(longest.map(|ledger| {
         format!(
-            "longest pause of a receiver with datagrams waiting: {}, which {} of buffer bridge",
+            "longest receiver pause with datagrams waiting: {}, bridged by {} of buffer",
             seconds(ledger.longest_pause_ns as f64 / 1e9),
             bytes(ledger.buffer_needed_bytes)
         )
@@ -118,27 +118,27 @@ fn chart(layers: &[Layer]) -> Chart {
     let names: Vec<String> = layers.iter().map(|layer| layer.name.to_owned()).collect();
     let rows = layers.iter().map(|layer| vec![layer.name.into(), number(layer.lost).into()]).collect();
     Chart {
-        title: "Datagrams lost at each layer, all runs together".into(),
-        note: "In the order in which a datagram passes them.".into(),
+        title: "Datagrams lost at each layer, all runs".into(),
+        note: "In the order of the receive path.".into(),
         table: Table { columns: vec![left("layer"), right("datagrams")], rows },
-        is_told: true,
+        is_in_table: true,
         ..plot(
             &Axis::linear("datagrams").with_zero(),
-            &Axis::category("", names.clone()).downwards(),
+            &Axis::category("", names.clone()).reversed(),
             &series,
             27 * names.len() as u32,
         )
-        .with_room_at_right(60)
+        .with_right_margin(60)
     }
 }
 
 fn layer(layer: NetLayer) -> &'static str {
     match layer {
-        NetLayer::SenderInterface => "the sending interface",
-        NetLayer::Interface => "the receiving interface (ring full, or broken)",
-        NetLayer::Softirq => "a core's packet queue (net.core.netdev_max_backlog)",
-        NetLayer::Ip => "reassembly of fragments (datagrams larger than the MTU)",
-        NetLayer::SocketBuffer => "the socket's receive buffer (net.core.rmem_max, --receive-buffer)",
-        NetLayer::Program => "the receiver: longer than its buffer for them",
+        NetLayer::SenderInterface => "sending interface",
+        NetLayer::Interface => "receiving interface (ring full or errors)",
+        NetLayer::Softirq => "packet queue of a core (net.core.netdev_max_backlog)",
+        NetLayer::Ip => "IP reassembly (datagrams larger than the MTU)",
+        NetLayer::SocketBuffer => "socket receive buffer (net.core.rmem_max, --receive-buffer)",
+        NetLayer::Program => "receiver (datagrams longer than its buffer)",
     }
 }

@@ -1,4 +1,4 @@
-//! What both ends of a network test paid, and what was in force between them.
+//! CPU cost of both ends of a network test, and the settings of the path.
 
 use keepup_results::{NetEnd, NetInterface, NetRun, NetSummary};
 
@@ -16,7 +16,7 @@ pub(super) fn blocks(summary: &NetSummary, names: &[&str]) -> Vec<Block> {
     }
     let interfaces = run.ends.iter().flat_map(|end| end.interfaces.iter().map(move |one| (end, one)));
     facts.extend(interfaces.map(|(end, one)| Fact::new(end.name.as_str(), interface(one))));
-    [table, Block::new("Settings in force, last runs", vec![Item::Facts(facts)])].into()
+    [table, Block::new("Path settings, last runs", vec![Item::Facts(facts)])].into()
 }
 
 fn table(run: &NetRun) -> Table {
@@ -49,7 +49,7 @@ fn table(run: &NetRun) -> Table {
     Table { columns, rows: run.ends.iter().map(row).collect() }
 }
 
-/// What the path was like.
+/// Properties of the path.
 fn path(run: &NetRun) -> Option<String> {
     let flow = run.flows.first()?;
     let mut words = Vec::new();
@@ -64,7 +64,7 @@ fn path(run: &NetRun) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// Name, largest packet, speed, and which offloads are in force.
+/// Name, MTU, speed and offloads of an interface.
 fn interface(interface: &NetInterface) -> String {
     let mut words = vec![interface.name.clone()];
     words.extend(interface.mtu_bytes.map(|bytes| format!("MTU {bytes}")));

@@ -1,4 +1,4 @@
-//! Every setting of a network test: what arrived, and what it cost at both ends.
+//! Settings of a network test: received rate and CPU cost of both ends.
 
 use keepup_measure::stats::median;
 use keepup_results::{NetEnd, NetRun, NetSummary};
@@ -10,17 +10,17 @@ use crate::format::{fixed, rate, shorten};
 use crate::kinds::common::item;
 use crate::page::{Block, Cell, Item, Table, left, right};
 
-/// What is to be known of the columns.
-const NOTE: &str = "Medians. MB = 10^6 bytes of payload that arrived. CPU in seconds per GB: of keepup at \
-                    either end, of everything on the client's machine, and of that in soft interrupts.";
+/// Note below the table.
+const NOTE: &str = "Medians. MB = 10^6 bytes of received payload. CPU in seconds per GB: keepup at each \
+                    end, all programs on the client's machine, and the softirq share of that.";
 
-/// A column: its title, what it shows of a run, digits behind the point.
+/// Column: title, value of a run, decimals.
 type Column = (&'static str, fn(&NetRun) -> Option<f64>, usize);
 
 pub(super) fn block(summary: &NetSummary, names: &[&str]) -> Block {
     let mut items = vec![Item::Table(table(summary, names)), Item::Text(NOTE.to_owned())];
-    items.extend(chart(summary, names).map(|chart| item(Chart { is_told: true, ..chart })));
-    Block::new("What arrived, and what it cost", items)
+    items.extend(chart(summary, names).map(|chart| item(Chart { is_in_table: true, ..chart })));
+    Block::new("Received data and CPU cost", items)
 }
 
 fn table(summary: &NetSummary, names: &[&str]) -> Table {
@@ -29,10 +29,10 @@ fn table(summary: &NetSummary, names: &[&str]) -> Table {
     let mut columns: Vec<Column> = vec![("MB/s", |run| megabytes(run, None), 1)];
     if summary.runs.iter().any(both) {
         columns.push(("to server, MB/s", |run| megabytes(run, Some(true)), 1));
-        columns.push(("from it, MB/s", |run| megabytes(run, Some(false)), 1));
+        columns.push(("from server, MB/s", |run| megabytes(run, Some(false)), 1));
     }
     let costs: [Column; 5] = [
-        ("segments resent", resent, 0),
+        ("retransmitted segments", retransmitted, 0),
         ("client, s/GB", |run| per_gb(run, client(run, |end| Some(end.cpu_seconds))), 3),
         ("server, s/GB", |run| per_gb(run, servers(run)), 3),
         ("machine, s/GB", |run| per_gb(run, client(run, |end| end.machine_cpu_seconds)), 3),
@@ -57,8 +57,8 @@ fn megabytes(run: &NetRun, from_client: Option<bool>) -> Option<f64> {
     run.goodput(from_client).map(|rate| rate / 1e6)
 }
 
-/// Segments sent again, all flows.
-fn resent(run: &NetRun) -> Option<f64> {
+/// Retransmitted segments of all flows.
+fn retransmitted(run: &NetRun) -> Option<f64> {
     let each = run.flows.iter().filter_map(|flow| flow.sender.as_ref());
     each.map(|sender| sender.retransmits as f64).reduce(|a, b| a + b)
 }
@@ -89,15 +89,15 @@ fn chart(summary: &NetSummary, names: &[&str]) -> Option<Chart> {
     let labels: Vec<String> = values.iter().map(|value| shorten(value.0, NAME_CHARACTERS_MAX)).collect();
     let rows = values.iter().map(|(name, value)| vec![(*name).into(), rate(*value).into()]).collect();
     (!values.is_empty()).then(|| Chart {
-        title: format!("Payload that arrived, all flows together, {}", unit.unit),
+        title: format!("Received payload, all flows, {}", unit.unit),
         note: "Medians over all repeats.".into(),
         table: Table { columns: vec![left("setting"), right("rate")], rows },
         ..plot(
             &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
-            &Axis::category("", labels.clone()).downwards(),
+            &Axis::category("", labels.clone()).reversed(),
             &series,
             28 * labels.len() as u32,
         )
-        .with_room_at_right(48)
+        .with_right_margin(48)
     })
 }

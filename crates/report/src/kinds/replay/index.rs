@@ -1,24 +1,24 @@
-//! How places compare: an index over all traces, and the ratio of each trace.
+//! Comparison of places: index over all traces and ratio of each trace.
 
 use keepup_results::{ReplayIndex, ReplayPlace, ReplayRatio};
 use serde_json::json;
 
 use super::NAME_CHARACTERS_MAX;
-use crate::chart::{Axis, Chart, Mark, Series, Side, TEXT, colour, figure, plot, short};
+use crate::chart::{Axis, Chart, LabelPosition, Mark, Series, TEXT, colour, figure, plot, short};
 use crate::format::{fixed, shorten};
 use crate::kinds::common::charts;
 use crate::page::{Block, Cell, Item, Table, left, right};
 
 pub(super) fn blocks(index: &ReplayIndex) -> Vec<Block> {
-    let note = "Geometric mean over all traces of the baseline's mean time over this place's: more than 1 is \
-                faster than the baseline.";
+    let note = "Geometric mean over all traces of baseline time / time of this place. More than 1 is faster \
+                than the baseline.";
     let places_block = Block::new(
         format!("Index of each place, {} = 1, mode {}", index.baseline, index.mode),
         vec![Item::Table(of_places(index)), Item::Text(note.to_owned())],
     );
     let traces = Block::new("Ratio of each trace", vec![Item::Table(of_traces(index))]);
-    let drawn = charts("How places compare", [places(index), ratios(index)].into_iter().flatten());
-    let drawn = drawn.map(|block| Block { is_beside: true, ..block });
+    let drawn = charts("Comparison of places", [places(index), ratios(index)].into_iter().flatten());
+    let drawn = drawn.map(|block| Block { is_side_by_side: true, ..block });
     [places_block, traces].into_iter().chain(drawn).collect()
 }
 
@@ -74,7 +74,7 @@ fn of_traces(index: &ReplayIndex) -> Table {
     Table { columns, rows: rows.collect() }
 }
 
-/// The index of each place with its interval.
+/// Index of each place with its interval.
 fn places(index: &ReplayIndex) -> Option<Chart> {
     let known: Vec<(&ReplayPlace, f64)> =
         index.places.iter().filter_map(|place| Some((place, place.index?))).collect();
@@ -85,11 +85,8 @@ fn places(index: &ReplayIndex) -> Option<Chart> {
             "formatter": short(*value),
             "color": text, "fontSize": 11 } })
     };
-    let mut series = Series::new("", colour(0), Mark::Bars, known.iter().map(bar).collect()).with_place(
-        1.0,
-        &shorten(&index.baseline, 20),
-        Side::Start,
-    );
+    let mut series = Series::new("", colour(0), Mark::Bars, known.iter().map(bar).collect())
+        .with_vertical_line(1.0, &shorten(&index.baseline, 20), LabelPosition::Start);
     for (row, (place, _)) in (0..).zip(&known) {
         if let Some((lower, upper)) = place.lower.zip(place.upper) {
             let row: usize = row;
@@ -108,18 +105,18 @@ fn places(index: &ReplayIndex) -> Option<Chart> {
         title: format!("Index of each place, {} = 1", shorten(&index.baseline, NAME_CHARACTERS_MAX)),
         note: "Geometric mean over all traces; the thick line is the 95 % interval over the passes.".into(),
         table: of_places(index),
-        is_told: true,
+        is_in_table: true,
         ..plot(
             &Axis::linear("index, more is better").range(0.0, (most * 1.05 * 20.0).ceil() / 20.0),
-            &Axis::category("", names.clone()).downwards(),
+            &Axis::category("", names.clone()).reversed(),
             std::slice::from_ref(&series),
             34 * names.len() as u32,
         )
-        .with_room_at_right(48)
+        .with_right_margin(48)
     })
 }
 
-/// The ratio of each trace.
+/// Ratio of each trace.
 fn ratios(index: &ReplayIndex) -> Option<Chart> {
     let mut traces: Vec<&str> = Vec::new();
     for ratio in index.places.iter().flat_map(|place| &place.ratios) {
@@ -145,12 +142,12 @@ fn ratios(index: &ReplayIndex) -> Option<Chart> {
     let names: Vec<String> = traces.iter().map(|trace| shorten(trace, NAME_CHARACTERS_MAX)).collect();
     (!traces.is_empty()).then(|| Chart {
         title: "Ratio of each trace".into(),
-        note: "The baseline's mean time over this place's: more than 1 is faster than the baseline.".into(),
+        note: "Baseline mean time / mean time of this place. More than 1 is faster than the baseline.".into(),
         table: of_traces(index),
-        is_told: true,
+        is_in_table: true,
         ..plot(
             &Axis::linear("ratio, more is better").with_zero(),
-            &Axis::category("", names).downwards(),
+            &Axis::category("", names).reversed(),
             &series,
             (10 + 14 * index.places.len() as u32) * traces.len() as u32,
         )

@@ -1,5 +1,4 @@
-//! Every pass of a replay: rates and costs, whether the trace's time was kept, what was read back, how long
-//! requests took.
+//! Passes of a replay: rates and cost, timing accuracy, verification and request latency.
 
 use keepup_measure::stats::median;
 use keepup_results::{LatencyFigures, ReplayPass, ReplaySummary, ReplayTimes};
@@ -8,33 +7,33 @@ use super::NAME_CHARACTERS_MAX;
 use crate::format::{fixed, number, seconds, shorten};
 use crate::page::{Block, Cell, Item, Table, Tone, left, right};
 
-/// Passes that are listed; the result has all.
+/// Most passes listed.
 const ROWS_MAX: usize = 400;
 
 pub(super) fn blocks(summary: &ReplaySummary) -> Vec<Block> {
     let passes = &summary.passes[..summary.passes.len().min(ROWS_MAX)];
     let mut blocks = vec![rates(passes)];
     blocks.push(Block::new(
-        "Whether the trace's time was kept",
+        "Timing accuracy",
         vec![Item::Table(kept(passes)), Item::List(passes.iter().filter_map(not_kept).collect())],
     ));
-    let troubles: Vec<String> = passes.iter().flat_map(troubles).collect();
+    let problems: Vec<String> = passes.iter().flat_map(problems).collect();
     blocks.push(Block::new(
-        "Errors, and data read back",
-        vec![Item::Table(checked(passes)), Item::List(troubles)],
+        "Errors and verification",
+        vec![Item::Table(checked(passes)), Item::List(problems)],
     ));
     blocks.push(times(passes));
     blocks
 }
 
-/// A pass in few words.
+/// Trace and place of a pass.
 fn name(pass: &ReplayPass) -> String {
     let (trace, place) =
         (shorten(&pass.trace, NAME_CHARACTERS_MAX), shorten(&pass.place, NAME_CHARACTERS_MAX));
     format!("{trace} on {place}")
 }
 
-/// Its number, and whether caches were cold.
+/// Number of a pass, and whether caches were cold.
 fn number_of(pass: &ReplayPass) -> String {
     format!("{}{}", pass.pass, if pass.is_cold { " cold" } else { "" })
 }
@@ -68,12 +67,13 @@ fn rates(passes: &[ReplayPass]) -> Block {
     ];
     let warm = passes.iter().filter(|pass| !pass.is_cold);
     let middle = median(&warm.map(|pass| pass.seconds).collect::<Vec<_>>());
-    let text = middle.map(|middle| Item::Text(format!("Median time of warm passes: {}.", seconds(middle))));
+    let text =
+        middle.map(|middle| Item::Text(format!("Median duration of warm passes: {}.", seconds(middle))));
     let table = Item::Table(Table { columns, rows: passes.iter().map(row).collect() });
     Block::new("Every pass", [table].into_iter().chain(text).collect())
 }
 
-/// How long a trace took against what it asked for, how late requests were, how many were under way.
+/// Duration compared with the trace, lateness, and requests in flight.
 fn kept(passes: &[ReplayPass]) -> Table {
     let row = |pass: &ReplayPass| -> Vec<Cell> {
         let kept = pass.fidelity.as_ref();
@@ -102,28 +102,28 @@ fn kept(passes: &[ReplayPass]) -> Table {
         left("trace"),
         right("pass"),
         right("asked, s"),
-        right("off, %"),
+        right("error, %"),
         right("late p99, ms"),
         right("longest, ms"),
         right("in flight"),
-        right("most"),
+        right("max"),
         right("out of order"),
         left(""),
     ];
     Table { columns, rows: passes.iter().map(row).collect() }
 }
 
-/// Why the time of a trace was not kept.
+/// Why the trace timing was not kept.
 fn not_kept(pass: &ReplayPass) -> Option<String> {
     let kept = pass.fidelity.as_ref().filter(|kept| !kept.is_kept)?;
     let who = match kept.is_target {
         true => "the target was slower than the trace",
-        false => "this machine made requests late, though the target took all of them (other work on it?)",
+        false => "this machine submitted requests late although the target was not busy (other load?)",
     };
     Some(format!("{}, pass {}: {who}: {}", name(pass), pass.pass, kept.why.join("; ")))
 }
 
-/// What was compared after a pass.
+/// Blocks verified after a pass.
 fn checked(passes: &[ReplayPass]) -> Table {
     let row = |pass: &ReplayPass| -> Option<Vec<Cell>> {
         let check = pass.check.as_ref()?;
@@ -136,18 +136,13 @@ fn checked(passes: &[ReplayPass]) -> Table {
             number(check.ambiguous).into(),
         ])
     };
-    let columns = vec![
-        left("trace"),
-        right("pass"),
-        right("blocks"),
-        right("wrong"),
-        right("written by several at once"),
-    ];
+    let columns =
+        vec![left("trace"), right("pass"), right("blocks"), right("wrong"), right("written concurrently")];
     Table { columns, rows: passes.iter().filter_map(row).collect() }
 }
 
-/// What failed and what was wrong.
-fn troubles(pass: &ReplayPass) -> Vec<String> {
+/// Failed requests and wrong blocks.
+fn problems(pass: &ReplayPass) -> Vec<String> {
     let name = format!("{}, pass {}", name(pass), pass.pass);
     let failure = pass.failure.as_ref();
     let failure =
@@ -157,7 +152,7 @@ fn troubles(pass: &ReplayPass) -> Vec<String> {
     failure.into_iter().chain(wrong).collect()
 }
 
-/// Times of reads, writes and flushes of the last pass of each trace in each place.
+/// Latency of reads, writes and flushes, last pass of each trace and place.
 fn times(passes: &[ReplayPass]) -> Block {
     let mut last: Vec<(String, &ReplayPass)> = Vec::new();
     for pass in passes {
@@ -168,7 +163,7 @@ fn times(passes: &[ReplayPass]) -> Block {
         }
     }
     let row = |name: &str, pass: &ReplayPass, what: &str, times: &ReplayTimes| -> Vec<Cell> {
-        // Where requests are due at a time, what waited is not left out.
+        // Scheduled requests: the response time includes the wait before submission.
         let (of, times) = match pass.fidelity.is_some() {
             true => ("response", &times.response),
             false => ("service", &times.service),
@@ -186,7 +181,7 @@ fn times(passes: &[ReplayPass]) -> Block {
     };
     let rows = last.iter().flat_map(|(name, pass)| {
         let all = [("read", &pass.reads), ("write", &pass.writes), ("flush", &pass.flushes)];
-        // Of a trace whose time was not kept they say nothing.
+        // Latencies are not valid if the timing was not kept.
         let is_kept = pass.fidelity.as_ref().is_none_or(|kept| kept.is_kept);
         all.into_iter()
             .filter(move |_| is_kept)
@@ -202,5 +197,5 @@ fn times(passes: &[ReplayPass]) -> Block {
         right("max"),
     ];
     let table = Table { columns, rows: rows.collect() };
-    Block::new("How long requests took, last pass", vec![Item::Table(table)])
+    Block::new("Request latency, last pass", vec![Item::Table(table)])
 }

@@ -1,4 +1,4 @@
-//! What a reproduction measured, as its page asks for it.
+//! Results of a reproduction.
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use keepup_results::{
 };
 use serde_json::Value;
 
-use crate::published::Edition;
+use crate::published::PublishedPaper;
 use keepup_campaign::PaperSettings;
 
 /// All results of a reproduction.
@@ -16,24 +16,24 @@ use keepup_campaign::PaperSettings;
 pub struct Reproduced<'a> {
     table: &'a PaperSettings,
     campaign: &'a CampaignSummary,
-    cells: Vec<CellFound<'a>>,
+    cells: Vec<CellResults<'a>>,
     with: Vec<StoredResult>,
 }
 
-/// One cell with the results of its runs.
+/// Campaign cell with the results of its runs.
 #[derive(Debug)]
-pub(crate) struct CellFound<'a> {
+pub(crate) struct CellResults<'a> {
     pub(crate) cell: &'a CampaignCell,
     pub(crate) results: Vec<StoredResult>,
 }
 
 impl<'a> Reproduced<'a> {
-    /// Reads the results of all cells; what cannot be read is left out.
+    /// Reads the results of all cells. Skips unreadable ones.
     pub(crate) fn read(table: &'a PaperSettings, campaign: &'a CampaignSummary, directory: &Path) -> Self {
         let open = |path: &str| StoredResult::open(&directory.join(path)).ok();
         let of_cell = |cell: &'a CampaignCell| {
             let paths = cell.runs.iter().filter_map(|run| run.directory.as_deref());
-            CellFound { cell, results: paths.filter_map(open).collect() }
+            CellResults { cell, results: paths.filter_map(open).collect() }
         };
         Self {
             table,
@@ -43,32 +43,32 @@ impl<'a> Reproduced<'a> {
         }
     }
 
-    /// Part of the paper's amounts that was moved.
+    /// Fraction of the paper's amounts of data.
     pub(crate) fn scale(&self) -> f64 {
         self.table.scale
     }
 
-    /// Labels of an axis, in their order.
+    /// Labels of an axis, in order.
     pub(crate) fn labels(&self, axis: &str) -> &'a [String] {
         let found = self.campaign.axes.iter().find(|known| known.name == axis);
         found.map_or(&[], |axis| &axis.labels)
     }
 
-    /// Cells that have these labels.
-    pub(crate) fn cells(&self, labels: &[(&str, &str)]) -> impl Iterator<Item = &CellFound<'a>> {
+    /// Cells with these labels.
+    pub(crate) fn cells(&self, labels: &[(&str, &str)]) -> impl Iterator<Item = &CellResults<'a>> {
         let has = |cell: &CampaignCell| {
             labels.iter().all(|(axis, label)| cell.coordinates.get(*axis).is_some_and(|l| l == label))
         };
         self.cells.iter().filter(move |found| has(found.cell))
     }
 
-    /// All values of a figure in the cells that have these labels.
+    /// All values of a figure in the cells with these labels.
     pub(crate) fn values(&self, labels: &[(&str, &str)], what: &str, quantity: Quantity) -> Vec<f64> {
         let figures = self.cells(labels).flat_map(|found| &found.cell.figures);
         values_of(figures, what, quantity)
     }
 
-    /// A figure as a cell of a table, in units of `unit`.
+    /// Table cell of a figure, in `unit`.
     pub(crate) fn figure(
         &self,
         labels: &[(&str, &str)],
@@ -79,13 +79,13 @@ impl<'a> Reproduced<'a> {
         let values: Vec<f64> = self.values(labels, what, quantity).iter().map(|v| v / unit).collect();
         match values.is_empty() {
             false => PaperCell::measured(&values),
-            true => PaperCell::words(self.why_not(labels)),
+            true => PaperCell::words(self.missing_reason(labels)),
         }
     }
 
-    /// Cells of a kind of test on the axis "test", whose labels are the kind, or the kind and a place as in
-    /// "sweep, /data/a"; each with its place, which is empty where there is none.
-    pub(crate) fn of_kind(&self, kind: &str) -> Vec<(&'a str, &CellFound<'a>)> {
+    /// Cells of a kind of test with their places. Labels of the axis "test" are a kind, or a kind and a
+    /// place: "sweep, /data/a". The place may be empty.
+    pub(crate) fn cells_of_kind(&self, kind: &str) -> Vec<(&'a str, &CellResults<'a>)> {
         let place = |label: &'a String| match label.strip_prefix(kind)? {
             "" => Some((label, "")),
             rest => Some((label, rest.strip_prefix(", ")?)),
@@ -97,8 +97,8 @@ impl<'a> Reproduced<'a> {
         places.flat_map(of_place).collect()
     }
 
-    /// Why there is no figure.
-    fn why_not(&self, labels: &[(&str, &str)]) -> String {
+    /// Reason for a missing figure.
+    fn missing_reason(&self, labels: &[(&str, &str)]) -> String {
         let runs = self.cells(labels).flat_map(|found| &found.cell.runs);
         let why = runs.filter_map(|run| run.why.as_deref()).next();
         match why {
@@ -107,28 +107,28 @@ impl<'a> Reproduced<'a> {
         }
     }
 
-    /// Processors of this machine.
+    /// Logical cores of this machine.
     pub(crate) fn cores(&self) -> Option<u64> {
         self.campaign.environment.pointer("/cpu/logical_cores/value").and_then(Value::as_u64)
     }
 
-    /// Results that were measured elsewhere.
+    /// Results from other machines.
     pub(crate) fn with(&self) -> &[StoredResult] {
         &self.with
     }
 
-    /// A page with what is the same on all.
-    pub(crate) fn begun(&self, edition: &Edition) -> PaperPage {
+    /// Creates a page with the common parts.
+    pub(crate) fn new_page(&self, edition: &PublishedPaper) -> PaperPage {
         let failed = self.campaign.totals.failed;
         let mut limits = Vec::new();
         if failed > 0 {
             limits.push(format!(
-                "{failed} of {} runs failed; the table of cells says why",
+                "{failed} of {} runs failed; see the table of runs",
                 self.campaign.totals.runs
             ));
         }
         if self.campaign.totals.left > 0 {
-            limits.push(format!("{} runs were not made", self.campaign.totals.left));
+            limits.push(format!("{} runs were not done", self.campaign.totals.left));
         }
         PaperPage {
             name: self.table.name.clone(),
@@ -143,8 +143,8 @@ impl<'a> Reproduced<'a> {
     }
 }
 
-impl CellFound<'_> {
-    /// Results that are tests of disks.
+impl CellResults<'_> {
+    /// Disk results.
     pub(crate) fn disks(&self) -> impl Iterator<Item = &keepup_results::DiskSummary> {
         self.results.iter().filter_map(|result| match &result.summary {
             Stored::Disk(summary) => Some(&**summary),
@@ -152,7 +152,7 @@ impl CellFound<'_> {
         })
     }
 
-    /// Results that are tests of the network.
+    /// Network results.
     pub(crate) fn nets(&self) -> impl Iterator<Item = &keepup_results::NetSummary> {
         self.results.iter().filter_map(|result| match &result.summary {
             Stored::Net(summary) => Some(&**summary),
@@ -160,7 +160,7 @@ impl CellFound<'_> {
         })
     }
 
-    /// Results that are trials of a recording.
+    /// Record results.
     pub(crate) fn records(&self) -> impl Iterator<Item = &keepup_results::RecordSummary> {
         self.results.iter().filter_map(|result| match &result.summary {
             Stored::Record(summary) => Some(&**summary),
@@ -168,7 +168,7 @@ impl CellFound<'_> {
         })
     }
 
-    /// Results that are replays.
+    /// Replay results.
     pub(crate) fn replays(&self) -> impl Iterator<Item = &keepup_results::ReplaySummary> {
         self.results.iter().filter_map(|result| match &result.summary {
             Stored::Replay(summary) => Some(&**summary),
@@ -176,7 +176,7 @@ impl CellFound<'_> {
         })
     }
 
-    /// Results that are tests for bit errors.
+    /// Soak results.
     pub(crate) fn soaks(&self) -> impl Iterator<Item = &keepup_results::SoakSummary> {
         self.results.iter().filter_map(|result| match &result.summary {
             Stored::Soak(summary) => Some(&**summary),
@@ -185,8 +185,8 @@ impl CellFound<'_> {
     }
 }
 
-impl CellFound<'_> {
-    /// How busy each core was while the first run went on: seconds since its begin, per cent.
+impl CellResults<'_> {
+    /// Load of each core during the first run: elapsed seconds, per cent.
     pub(crate) fn cores_over_time(&self) -> Vec<PaperSeries> {
         let events = self.results.first().and_then(StoredResult::directory).and_then(|d| d.events().ok());
         let mut series: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
@@ -203,7 +203,7 @@ impl CellFound<'_> {
     }
 }
 
-/// All values of a figure among figures.
+/// All values of a figure.
 pub(crate) fn values_of<'f>(
     figures: impl Iterator<Item = &'f Figure>,
     what: &str,
@@ -213,7 +213,7 @@ pub(crate) fn values_of<'f>(
     same.flat_map(|figure| figure.values.iter().copied()).collect()
 }
 
-/// The machine in one line, from its environment record.
+/// One-line description of a machine, from its environment record.
 fn machine(environment: &Value) -> String {
     let read = |pointer: &str| environment.pointer(pointer).filter(|value| !value.is_null());
     let text = |pointer: &str| read(pointer).and_then(Value::as_str).map(str::to_owned);
@@ -226,14 +226,14 @@ fn machine(environment: &Value) -> String {
         read("/machine/virtualised/value")
             .and_then(Value::as_bool)
             .filter(|yes| *yes)
-            .map(|_| "virtual".into()),
+            .map(|_| "virtual machine".into()),
     ];
     let known: Vec<String> = parts.into_iter().flatten().collect();
     if known.is_empty() { "unknown".to_owned() } else { known.join(", ") }
 }
 
-/// What a result that was measured elsewhere is called.
-pub(crate) fn name_of(result: &StoredResult) -> String {
+/// Display name of a result from another machine.
+pub(crate) fn display_name(result: &StoredResult) -> String {
     let head = result.summary.head();
     let path = result.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     format!("{path} ({})", machine(head.environment))
