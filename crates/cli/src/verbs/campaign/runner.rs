@@ -1,4 +1,4 @@
-//! Runs cells: each a process of this program, which ends with it.
+//! RepeatArgs each cell in a child process, which ends with this process.
 use std::fs::File;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -14,29 +14,29 @@ use super::cells::program;
 use super::{is_raised, table};
 use crate::exit::HELP;
 use crate::output::LOG_VARIABLE;
-use crate::progress::Status;
+use crate::progress::StatusLine;
 
-/// What a cell tells people, beside its result.
+/// Output files of a cell, next to its result.
 const STDERR: &str = "stderr.txt";
 const STDOUT: &str = "stdout.txt";
-/// Between two looks whether the user wants an end, at most: a signal ends the waiting.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval at which an interrupt is checked; a signal also ends the wait.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Exit code of a command that the user interrupted.
 const INTERRUPTED: i32 = 130;
 
-/// What runs cells.
+/// Runner of cells.
 pub(super) struct Child {
     program: PathBuf,
     stop: Arc<AtomicBool>,
-    status: Status,
+    status: StatusLine,
 }
 
 impl Child {
     pub(super) fn new(stop: Arc<AtomicBool>) -> anyhow::Result<Self> {
-        Ok(Self { program: program()?, stop, status: Status::new() })
+        Ok(Self { program: program()?, stop, status: StatusLine::new() })
     }
 
-    /// Waits for its end, and hands the user's wish on to it, once: a second would cut it short.
+    /// Waits for the process and forwards an interrupt once: a second one would kill it.
     fn wait(&self, process: &mut Process) -> Result<ExitStatus, keepup_sys::SysError> {
         let mut is_asked = false;
         loop {
@@ -44,7 +44,7 @@ impl Child {
                 process.interrupt()?;
                 is_asked = true;
             }
-            if let Some(ended) = process.wait(LOOK)? {
+            if let Some(ended) = process.wait(POLL_INTERVAL)? {
                 return Ok(ended.status);
             }
         }
@@ -52,14 +52,14 @@ impl Child {
 }
 
 impl Runner for Child {
-    fn run(&mut self, cell: &Cell, room: &Path) -> Result<RunReport, CampaignError> {
+    fn run(&mut self, cell: &Cell, directory: &Path) -> Result<RunReport, CampaignError> {
         let fail =
             |why: String| CampaignError::Run { cell: cell.number, name: cell.arguments.join(" "), why };
-        let file = |name| File::create(room.join(name)).map_err(|why| fail(format!("{name}: {why}")));
+        let file = |name| File::create(directory.join(name)).map_err(|why| fail(format!("{name}: {why}")));
         let mut command = Command::new(&self.program);
-        command.args(&cell.arguments).arg("--out").arg(room).env_remove(LOG_VARIABLE);
+        command.args(&cell.arguments).arg("--out").arg(directory).env_remove(LOG_VARIABLE);
         command.stdin(Stdio::null()).stdout(file(STDOUT)?).stderr(file(STDERR)?);
-        // Ctrl-C in a terminal goes to a whole group: it comes from here, and once.
+        // A separate group, so that Ctrl-C in a terminal does not reach the cell a second time.
         command.process_group(0);
         let mut process = Process::start(command).map_err(|why| fail(why.to_string()))?;
         let status = self.wait(&mut process).map_err(|why| fail(why.to_string()))?;
@@ -67,7 +67,7 @@ impl Runner for Child {
         let exit_code = status.code().or(signal).unwrap_or(INTERRUPTED);
         Ok(RunReport {
             exit_code,
-            why: (exit_code != 0).then(|| reason(room, &status)),
+            why: (exit_code != 0).then(|| reason(directory, &status)),
             is_interrupted: is_raised(&self.stop) && !status.success(),
         })
     }
@@ -79,24 +79,24 @@ impl Runner for Child {
     fn tell(&mut self, news: &News<'_>) {
         match news {
             News::Begins { .. } => self.status.show(&table::news(news), Duration::ZERO),
-            News::Ended { .. } => self.status.line(&table::news(news)),
+            News::Ended { .. } => self.status.log(&table::news(news)),
         }
     }
 }
 
-/// Why a command failed: the error that it told, or what its exit code stands for.
-fn reason(room: &Path, status: &ExitStatus) -> String {
+/// Reason for a failure: the error on stderr, or the meaning of the exit code.
+fn reason(directory: &Path, status: &ExitStatus) -> String {
     if let Some(signal) = status.signal() {
-        return format!("signal {signal} ended it");
+        return format!("killed by signal {signal}");
     }
-    let told = std::fs::read(room.join(STDERR)).unwrap_or_default();
-    let told = String::from_utf8_lossy(&told);
-    let lines: Vec<&str> = told.lines().collect();
+    let stderr = std::fs::read(directory.join(STDERR)).unwrap_or_default();
+    let stderr = String::from_utf8_lossy(&stderr);
+    let lines: Vec<&str> = stderr.lines().collect();
     let Some(at) = lines.iter().rposition(|line| line.starts_with("error: ")) else {
         let code = status.code().unwrap_or(INTERRUPTED);
         let all = HELP.replace('\n', " ");
-        let stands_for = all.split([';', ':']).find_map(|part| part.trim().strip_prefix(&format!("{code} ")));
-        return stands_for.unwrap_or("it ended without a reason").to_owned();
+        let meaning = all.split([';', ':']).find_map(|part| part.trim().strip_prefix(&format!("{code} ")));
+        return meaning.unwrap_or("it gave no reason").to_owned();
     };
     let because = lines[at + 1..].iter().take_while(|line| line.starts_with("  because: "));
     let first = lines[at].trim_start_matches("error: ");
