@@ -231,7 +231,7 @@ fn what_loads_would_write_is_told_and_what_cannot_be_is_refused() {
     }
     assert_eq!((entries(here), entries(&here.join("a"))), (1, 0));
     let fio = keepup(here, &["disk", "export-fio", "testdisk", "--load", "cpu=1"]);
-    assert!(fio.stdout.contains("; loads are not in here"), "{fio:#?}");
+    assert!(fio.stdout.contains("; background loads are not included"), "{fio:#?}");
 }
 
 #[test]

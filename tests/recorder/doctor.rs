@@ -223,5 +223,5 @@ fn commands_that_it_prints_cure() {
 #[test]
 fn help_says_that_nothing_is_changed() {
     let help = Command::new(env!("CARGO_BIN_EXE_keepup")).args(["doctor", "--help"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&help.stdout).contains("nothing is changed"));
+    assert!(String::from_utf8_lossy(&help.stdout).contains("changes and sends nothing"));
 }

@@ -221,6 +221,6 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
     }
     let run = keepup(place.path(), &["trial", "csl", "--rate", "max", "--volume", "disk", "--dry-run"]);
     assert_eq!(run.code(), 0, "{run:#?}");
-    assert!(run.stdout.contains("at most") && run.stdout.contains("as fast as it goes"), "{run:#?}");
+    assert!(run.stdout.contains("at most") && run.stdout.contains("full speed"), "{run:#?}");
     assert!(is_empty(&place, "disk"));
 }

@@ -135,7 +135,7 @@ fn what_cannot_be_asked_is_told_with_what_helps() {
         assert_eq!(run.code(), 2, "{arguments:?}: {run:#?}");
         assert!(run.stderr.contains(wanted) && run.stdout.is_empty(), "{arguments:?}: {run:#?}");
     };
-    refused(&[], "no profile is named");
+    refused(&[], "no profile given");
     refused(&["csl", "--on", "today/camera-pd"], "today/camera-pc");
     refused(&["csl", "--on", "today/camera-pc", "--with", "dsks=4"], "hint: it has disks");
     refused(&["csl", "--on", "today/camera-pc", "--with", "net=pcie3x8=2"], "cannot set");

@@ -221,7 +221,7 @@ fn state(args: &Args, start: SoakStart) -> anyhow::Result<SoakState> {
     }
     if state.account.sessions > 0 {
         let (turns, sessions) = (state.account.totals.turns, state.account.sessions);
-        log(&format!("resuming after {turns} rounds, session {}", sessions + 1));
+        log(&format!("resuming after {turns} turns, session {}", sessions + 1));
     }
     Ok(state)
 }
@@ -288,7 +288,7 @@ fn progress(quiet: bool) -> Box<dyn FnMut(u64, std::collections::BTreeMap<String
     Box::new(move |_, readings| {
         let reading = |name: &str| readings.get(name).copied().unwrap_or(0.0);
         let text = format!(
-            "soak: {:.0} rounds, {:.2} GB read back, {:.0} mismatches",
+            "soak: {:.0} turns, {:.2} GB read back, {:.0} mismatches",
             reading("turns"),
             reading("read_bytes") / 1e9,
             reading("mismatches")
