@@ -333,11 +333,7 @@ fn what_cannot_be_run_is_refused_before_the_first_byte() {
             "cannot run cell 1 (a) as `keepup disk",
         ),
         ("verb = \"disk sweep\"\n[axes]\nsizes = [\"1 MiB\", \"much\"]", 2, "cannot run cell 2 (much)"),
-        (
-            "verb = \"record\"\nvolume = \"a\"\n[axes]\ndepth = [1, 2]",
-            2,
-            "the command stores no result",
-        ),
+        ("verb = \"record\"\nvolume = \"a\"\n[axes]\ndepth = [1, 2]", 2, "the command stores no result"),
         (
             "verb = \"campaign run\"\nargs = \"c.toml\"\n[axes]\nx = [{ label = \"1\" }]",
             2,

@@ -156,7 +156,7 @@ impl AccessArg {
     }
 }
 
-/// RecordingDirs of one recording.
+/// Directories of one recording.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RecordingDirs {
     /// Directory of the recording; one is enough unless a volume was moved

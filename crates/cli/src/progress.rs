@@ -9,11 +9,11 @@ use keepup_results::printable;
 use crate::output::{log, may_redraw};
 
 /// Interval between lines when stderr is not a terminal.
-const PLAIN_EVERY: Duration = Duration::from_secs(10);
+const PRINT_EVERY: Duration = Duration::from_secs(10);
 /// Interval between updates of the line.
-const SHOW_EVERY: Duration = Duration::from_secs(1);
+const UPDATE_EVERY: Duration = Duration::from_secs(1);
 /// Interval at which the end is checked, in nanoseconds.
-const LOOK_NS: u64 = 50_000_000;
+const POLL_NS: u64 = 50_000_000;
 
 /// Progress line.
 pub(crate) struct StatusLine {
@@ -39,7 +39,7 @@ impl StatusLine {
         self.since_last += passed;
         match &self.bar {
             Some(bar) => bar.set_message(printable::one_line(text)),
-            None if self.since_last >= PLAIN_EVERY => {
+            None if self.since_last >= PRINT_EVERY => {
                 self.since_last = Duration::ZERO;
                 log(text);
             }
@@ -56,19 +56,19 @@ impl StatusLine {
     }
 }
 
-/// Calls `look` every second until `is_ended`, with the progress line and the time since the last call.
-pub(crate) fn poll_until(is_ended: &dyn Fn() -> bool, look: &mut dyn FnMut(&mut StatusLine, Duration)) {
+/// Calls `update` every second until `is_ended`, with the progress line and the time since the last call.
+pub(crate) fn poll_until(is_ended: &dyn Fn() -> bool, update: &mut dyn FnMut(&mut StatusLine, Duration)) {
     let clock = SystemClock;
     let mut status = StatusLine::new();
     let mut last_ns = clock.now_ns();
     while !is_ended() {
         let now_ns = clock.now_ns();
         let passed = Duration::from_nanos(now_ns - last_ns);
-        if passed >= SHOW_EVERY {
-            look(&mut status, passed);
+        if passed >= UPDATE_EVERY {
+            update(&mut status, passed);
             last_ns = now_ns;
         }
-        clock.sleep_until_ns(now_ns + LOOK_NS);
+        clock.sleep_until_ns(now_ns + POLL_NS);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::run_flags::RunFlags;
 use crate::token;
 
 /// Polling interval of the status.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_EVERY: Duration = Duration::from_millis(250);
 
 /// Control a recorder over HTTP: configure, arm, start, stop, and read recordings
 ///
@@ -206,6 +206,6 @@ fn wait(
         if timeout.is_some_and(|timeout| since.elapsed() >= timeout) {
             return Ok(None);
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_EVERY);
     }
 }

@@ -26,7 +26,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Load network, disk, memory or CPU at a given rate
 ///
-/// RepeatArgs until Ctrl-C or for --time, and prints the achieved rates. Each load is a separate process. `--load` of
+/// Runs until Ctrl-C or for --time, and prints the achieved rates. Each load is a separate process. `--load` of
 /// the other commands runs the same loads during their measurement.
 #[derive(clap::Args)]
 #[command(after_help = "Loads:

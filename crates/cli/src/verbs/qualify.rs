@@ -32,7 +32,7 @@ use crate::verbs::record::with_reductions;
 
 /// Find the highest rate that this machine records without loss, and what limits it
 ///
-/// RepeatArgs source, recorder and drain in production configuration over loopback, on the given volumes. It writes
+/// Runs source, recorder and drain in production configuration over loopback, on the given volumes. It writes
 /// only to a new directory on each volume and removes its recordings afterwards.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

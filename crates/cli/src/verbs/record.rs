@@ -141,7 +141,7 @@ pub(super) struct RecordOptions {
     pub(super) http: HttpArgs,
     /// Qualified rate to compare with.
     pub(super) qualified: Option<Qualified>,
-    /// RepeatArgs are started by commands, instead of one run at once.
+    /// Runs are started by commands, instead of one run at once.
     pub(super) controlled: bool,
     /// Print the report as one JSON object.
     pub(super) json: bool,

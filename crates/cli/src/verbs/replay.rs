@@ -61,7 +61,7 @@ pub(crate) struct SetArgs {
     common: Common,
 }
 
-/// What is replayed.
+/// Plan of a replay.
 struct Plan<'a> {
     common: &'a Common,
     traces: Vec<&'a [PathBuf]>,
@@ -145,7 +145,7 @@ fn replay(plan: &Plan<'_>) -> anyhow::Result<Exit> {
     Ok(if exit == Exit::Done { found } else { exit })
 }
 
-/// RecordingDirs among the targets.
+/// Directories among the targets.
 fn volumes(targets: &[TargetSpec]) -> Vec<PathBuf> {
     let volume = |target: &TargetSpec| match target {
         TargetSpec::Volume(path) => Some(path.clone()),

@@ -13,7 +13,7 @@ use crate::output::{LOG_VARIABLE, log, result};
 
 /// Repeat the measurements of a published paper on this machine and print the paper's tables
 ///
-/// RepeatArgs a campaign with the paper's measurements. The report contains the paper's tables and figures with this
+/// Runs a campaign with the paper's measurements. The report contains the paper's tables and figures with this
 /// machine next to the published systems, the findings, and claims that do not follow from the paper's own
 /// figures. The campaign directory holds all results and a report.html.
 #[derive(clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Share of the paper's amount of data
     #[arg(long, default_value_t = 1.0, value_parser = scale, value_name = "SHARE")]
     scale: f64,
-    /// RepeatArgs per cell [default: depends on the paper]
+    /// Runs per cell [default: depends on the paper]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
     /// Print the campaign file, then exit

@@ -18,7 +18,7 @@ use crate::signals::stop_flag;
 /// Directory of results in all examples.
 pub(crate) const RESULTS: &str = "results";
 /// Interval at which the stop flag is checked, in nanoseconds.
-const LOOK_NS: u64 = 50_000_000;
+const POLL_NS: u64 = 50_000_000;
 
 /// Serve stored results and recordings as a web page
 ///
@@ -30,7 +30,7 @@ const LOOK_NS: u64 = 50_000_000;
   keepup serve /data/results /data/a /data/b --http 127.0.0.1:8700
   keepup serve /data/results --http 0.0.0.0:8611 --token-file token --http-name daq1.example")]
 pub(crate) struct Args {
-    /// RecordingDirs with results and recordings [default: results, keepup-data]
+    /// Directories with results and recordings [default: results, keepup-data]
     #[arg(value_name = "DIR")]
     directories: Vec<PathBuf>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let live = page.start()?;
     let clock = SystemClock;
     while !stop.load(Ordering::Acquire) {
-        clock.sleep_until_ns(clock.now_ns() + LOOK_NS);
+        clock.sleep_until_ns(clock.now_ns() + POLL_NS);
     }
     drop(live);
     Ok(Exit::Done)

@@ -43,7 +43,7 @@ const FILL_SHARE: f64 = 0.8;
 
 /// Record at one rate and report throughput, losses and CPU cost
 ///
-/// RepeatArgs source, recorder and drain in production configuration over loopback, and removes the recording
+/// Runs source, recorder and drain in production configuration over loopback, and removes the recording
 /// afterwards. `keepup qualify` runs such trials to find the highest rate; this command runs a single one.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

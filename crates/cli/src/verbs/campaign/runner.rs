@@ -1,4 +1,4 @@
-//! RepeatArgs each cell in a child process, which ends with this process.
+//! Runs each cell in a child process, which ends with this process.
 use std::fs::File;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};

@@ -45,7 +45,7 @@ pub(super) struct Test<T> {
     pub(super) plan: serde_json::Value,
 }
 
-/// RepeatArgs the test on all volumes, interleaved or at once.
+/// Runs the test on all volumes, interleaved or at once.
 pub(super) fn measure<T: DiskTest + Clone>(
     common: &Common,
     purpose: Purpose,

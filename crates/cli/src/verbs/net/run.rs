@@ -214,7 +214,7 @@ impl Grid {
     }
 }
 
-/// RepeatArgs all combinations, with interleaved repeats.
+/// Runs all combinations, with interleaved repeats.
 pub(super) fn measure(common: &Common, workload: &str, grid: &Grid) -> anyhow::Result<Exit> {
     let servers = check_servers(common, grid)?;
     let plan = common.plan(workload, &servers.list, grid);

@@ -215,7 +215,7 @@ fn describe(common: &Common, spec: &RegisterSpec) -> String {
     )
 }
 
-/// RepeatArgs `work` while the target's function is bound to `driver`, if given, and restores the binding.
+/// Runs `work` while the target's function is bound to `driver`, if given, and restores the binding.
 pub(super) fn with_driver<T>(
     target: &Target,
     driver: Option<&str>,
