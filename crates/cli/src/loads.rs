@@ -20,12 +20,12 @@ pub(crate) struct LoadArgs {
     ///
     /// One of net=RATE[@HOST], memory=RATE, cpu=CORES and disk=RATE@DIR[,read|write]. Each load runs in a
     /// separate process.
-    #[arg(long = "load", value_name = "LOAD", value_parser = load)]
+    #[arg(long = "load", value_name = "LOAD", value_parser = parse_load)]
     loads: Vec<LoadSpec>,
 }
 
 /// Parses a load such as `net=50MB/s`.
-pub(crate) fn load(text: &str) -> Result<LoadSpec, keepup_plan::LoadSpecError> {
+pub(crate) fn parse_load(text: &str) -> Result<LoadSpec, keepup_plan::LoadSpecError> {
     text.parse()
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn start(plan: &LoadPlan, id: &str, stop: &Arc<AtomicBool>) -> anyhow
 }
 
 /// Formats a rate in the unit of its load.
-pub(crate) fn rate(unit: LoadUnit, rate: f64) -> String {
+pub(crate) fn format_rate(unit: LoadUnit, rate: f64) -> String {
     match unit {
         LoadUnit::BytesPerSecond => format!("{:.1} MB/s", rate / 1e6),
         LoadUnit::Cores => format!("{rate:.2} cores"),
@@ -72,14 +72,15 @@ pub(crate) fn rate(unit: LoadUnit, rate: f64) -> String {
 }
 
 /// One line per load: requested rate, achieved rate and CPU use.
-pub(crate) fn lines(loads: &[LoadResult]) -> Vec<String> {
+pub(crate) fn result_lines(loads: &[LoadResult]) -> Vec<String> {
     loads.iter().map(line).collect()
 }
 
 fn line(load: &LoadResult) -> String {
-    let achieved = load.achieved.map_or_else(|| "unknown rate".to_owned(), |found| rate(load.unit, found));
+    let achieved =
+        load.achieved.map_or_else(|| "unknown rate".to_owned(), |found| format_rate(load.unit, found));
     let cores = load.cores().map_or_else(String::new, |cores| format!(", CPU {cores:.2} cores"));
-    format!("load {}: {achieved} of {} requested{cores}", load.spec, rate(load.unit, load.asked))
+    format!("load {}: {achieved} of {} requested{cores}", load.spec, format_rate(load.unit, load.asked))
 }
 
 /// One warning per load that ended early or missed its rate.

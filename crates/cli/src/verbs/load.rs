@@ -15,7 +15,7 @@ use keepup_workload::load::{Loads, run_child};
 use crate::args::nonzero_duration;
 use crate::exit::Exit;
 use crate::forecast::{forecast, print_plan};
-use crate::loads::{check_loads, lines, load, plan, rate, start, warnings};
+use crate::loads::{check_loads, format_rate, parse_load, plan, result_lines, start, warnings};
 use crate::output::{log, report_error, result};
 use crate::progress::StatusLine;
 use crate::signals::stop_flag;
@@ -44,7 +44,7 @@ Examples:
   keepup load memory=2GB/s --json")]
 pub(crate) struct Args {
     /// The loads
-    #[arg(required = true, value_name = "LOAD", value_parser = load)]
+    #[arg(required = true, value_name = "LOAD", value_parser = parse_load)]
     loads: Vec<LoadSpec>,
     /// Duration, from when all loads have reached their rates [default: until Ctrl-C]
     #[arg(long, value_parser = nonzero_duration, value_name = "TIME")]
@@ -85,7 +85,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(loads);
     match args.json {
         true => print_json("whole", &found)?,
-        false => result(&lines(&found).into_iter().chain(warnings(&found)).collect::<Vec<_>>().join("\n")),
+        false => {
+            result(&result_lines(&found).into_iter().chain(warnings(&found)).collect::<Vec<_>>().join("\n"))
+        }
     }
     if let Some(failure) = failure {
         let failure = anyhow::Error::from(failure);
@@ -114,7 +116,11 @@ fn watch(args: &Args, loads: &Loads, begin_ns: u64, stop: &AtomicBool) {
             continue;
         }
         let each = |load: &LoadResult| {
-            format!("{}: {}", load.spec, load.achieved.map_or("-".to_owned(), |found| rate(load.unit, found)))
+            format!(
+                "{}: {}",
+                load.spec,
+                load.achieved.map_or("-".to_owned(), |found| format_rate(load.unit, found))
+            )
         };
         status.show(&found.iter().map(each).collect::<Vec<_>>().join("; "), EVERY);
     }
