@@ -182,7 +182,7 @@ pub(crate) struct RecorderArgs {
     /// This is the limit on all memory that holds events.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) pool: Option<u64>,
-    /// Part of the pool that may hold written, unflushed blocks [default: 1/4 of the pool]
+    /// Limit on written, unflushed blocks in the pool [default: 1/4 of it]
     ///
     /// If a volume fails, the recorder writes these blocks to another volume. 0 disables this.
     #[arg(long, value_parser = size, value_name = "SIZE")]
@@ -196,15 +196,18 @@ pub(crate) struct RecorderArgs {
     /// Queue depth per volume, in blocks
     #[arg(long, default_value_t = 8, value_name = "N")]
     pub(crate) depth: usize,
-    /// I/O engine for writes
+    /// I/O engine
     #[arg(long, value_enum, default_value_t)]
     pub(crate) engine: EngineArg,
-    /// Choice of the volume for the next block [default: the profile's, or free]
+    /// Placement [default: the profile's]
+    ///
+    /// Choice of the volume for the next block. Without a profile the default is `free`.
     #[arg(long, value_enum)]
     pub(crate) placement: Option<PlacementArg>,
-    /// Reduction of events before they are written; repeatable [default: the profile's]
+    /// Reduction of events; repeatable [default: the profile's]
     ///
-    /// Example: "streams=0-507 keep=both: spectrum | lz4". Give the flag once for each set of streams.
+    /// Events are reduced before they are written. Give the flag once for each set of streams, for example
+    /// "streams=0-507 keep=both: spectrum | lz4".
     #[arg(long, value_parser = reduction, value_name = "REDUCTION")]
     pub(crate) reduce: Vec<Reduction>,
     /// Number of reduction threads

@@ -25,7 +25,7 @@ pub(crate) struct HttpArgs {
     /// An address other than loopback requires a token.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) http: Option<Endpoint>,
-    /// File with the token for commands [default: $KEEPUP_TOKEN, or a new one]
+    /// Token file for commands [default: $KEEPUP_TOKEN, or a new token]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Additional host name that requests may use; repeatable

@@ -16,7 +16,7 @@ use crate::output::log;
 /// Flags of commands that can run background loads.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LoadArgs {
-    /// Background load, such as net=50MB/s; repeatable (see `keepup load --help`)
+    /// Background load, as in `keepup load --help`; repeatable
     ///
     /// One of net=RATE[@HOST], memory=RATE, cpu=CORES and disk=RATE@DIR[,read|write]. Each load runs in a
     /// separate process.
@@ -47,8 +47,8 @@ pub(crate) fn plan(specs: &[LoadSpec]) -> anyhow::Result<LoadPlan> {
     Ok(LoadPlan { program, specs: specs.to_vec() })
 }
 
-/// Checks the directories of disk loads and describes the loads. `time` is the duration of the measurement, if
-/// limited; `reserved` is the space that the measurement itself needs on its volumes.
+/// Checks the directories of disk loads and describes the loads. `time` is the duration of the measurement,
+/// if limited; `reserved` is the space that the measurement itself needs on its volumes.
 pub(crate) fn check_loads(
     plan: &LoadPlan,
     reserved: &BTreeMap<PathBuf, u64>,

@@ -15,9 +15,10 @@ pub(crate) struct RunFlags {
     /// Metadata for the recording, such as sample=quartz; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = entry)]
     meta: Vec<(String, String)>,
-    /// Stop after "1000000 events", "500 GB" or "2 h"; repeatable, the first one reached counts
+    /// Stop after "1000000 events", "500 GB" or "2 h"; repeatable
     ///
-    /// The limits are checked every 50 ms. Events that arrive before the next check are recorded too.
+    /// The first limit reached ends the run. Limits are checked every 50 ms; events that arrive before the
+    /// next check are recorded too.
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     stop_after: Vec<Limit>,
 }

@@ -23,7 +23,7 @@ use crate::forecast::print_plan;
 use crate::output::{command, json, log, log_cause, page, result};
 use crate::signals::stop_flag;
 
-/// Run a matrix of configurations and tests in interleaved order, compared with a baseline
+/// Run a matrix of configurations and tests in interleaved order against a baseline
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup campaign run two-disks.toml --dry-run
@@ -69,7 +69,7 @@ struct RunArgs {
 /// directory's campaign.toml before.
 #[derive(clap::Args)]
 struct ResumeArgs {
-    /// The campaign's directory
+    /// Campaign directory
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Resume even if cell order, baseline or keepup version has changed
@@ -86,7 +86,7 @@ struct ResumeArgs {
 /// Print the progress of a campaign, also while it runs
 #[derive(clap::Args)]
 struct StatusArgs {
-    /// The campaign's directory
+    /// Campaign directory
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Print one JSON object

@@ -11,10 +11,10 @@ use keepup_results::{Begun, CompareSummary, Kind, Stored, StoredResult, rfc3339}
 use crate::exit::Exit;
 use crate::output::{command, json, log, page};
 
-/// Compare results: differences of the machines, then every figure with its confidence interval
+/// Compare results: differences of the machines, then every figure with its interval
 ///
-/// Each RESULT is a result directory or the `result.json` in it. A single result is split into its volumes,
-/// a campaign into its cells. Results with the same NAME belong to one system and their values are pooled: run
+/// Each RESULT is a result directory or the `result.json` in it. A single result is split into its volumes, a
+/// campaign into its cells. Results with the same NAME belong to one system and their values are pooled: run
 /// A, B, A, B and name them so, and drift affects both systems alike.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -24,8 +24,8 @@ use crate::output::{command, json, log, page};
   keepup compare before=a.json after=b.json --fail-below 0.95
   keepup compare results/testdisk-1 --published esrf-2007
 
-Exit codes: 1 if a figure is significantly below --fail-below; 5 if there are too few values or too much
-noise to decide.")]
+Exit codes: 1 if a figure is significantly below --fail-below; 5 if there are too few values or too
+much noise to decide.")]
 pub(crate) struct Args {
     /// Results, each with an optional system name
     #[arg(required = true, value_name = "[NAME=]RESULT")]

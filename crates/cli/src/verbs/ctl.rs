@@ -33,7 +33,7 @@ const POLL_EVERY: Duration = Duration::from_millis(250);
   keepup ctl wait sealed
   keepup ctl info last")]
 pub(crate) struct Args {
-    /// HTTP address of the recorder: a URL or HOST[:PORT]
+    /// Recorder: a URL or HOST[:PORT]
     #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:8611")]
     to: String,
     /// File with the recorder's token [default: $KEEPUP_TOKEN]
@@ -70,11 +70,11 @@ enum Action {
 enum RunAction {
     /// Print the status
     Status,
-    /// Set the settings of the next run; others stay as the recorder was started
+    /// Set the settings of the next run; others keep their start-up values
     Configure(Box<Settings>),
     /// Allocate memory, create directories and accept connections
     Arm,
-    /// Start to record
+    /// Start recording
     Start,
     /// Stop the run, or disarm an armed recorder
     Stop {
@@ -98,7 +98,7 @@ enum RunAction {
 /// Settings of a run.
 #[derive(clap::Args)]
 struct Settings {
-    /// Name of the recording's directory on every volume [default: keepup-TIME-ID]
+    /// Directory name of the recording [default: keepup-TIME-ID]
     #[arg(long)]
     name: Option<String>,
     /// Built-in profile with block, segment, placement and largest event

@@ -26,8 +26,8 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Load network, disk, memory or CPU at a given rate
 ///
-/// Runs until Ctrl-C or for --time, and prints the achieved rates. Each load is a separate process. `--load` of
-/// the other commands runs the same loads during their measurement.
+/// Runs until Ctrl-C or for --time, and prints the achieved rates. Each load is a separate process. `--load`
+/// of the other commands runs the same loads during their measurement.
 #[derive(clap::Args)]
 #[command(after_help = "Loads:
   net=RATE                                  traffic of one process with itself over loopback
@@ -43,7 +43,7 @@ Examples:
   keepup load disk=25MB/s@/data/a cpu=0.5 --time 60s
   keepup load memory=2GB/s --json")]
 pub(crate) struct Args {
-    /// The loads
+    /// Load specification, see below
     #[arg(required = true, value_name = "LOAD", value_parser = parse_load)]
     loads: Vec<LoadSpec>,
     /// Duration, from when all loads have reached their rates [default: until Ctrl-C]

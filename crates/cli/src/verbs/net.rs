@@ -34,13 +34,13 @@ enum Verb {
   keepup net tcp self                                     over loopback, starts its own server
   keepup net tcp 192.168.1.2 --token-file token
   keepup net tcp 192.168.1.2 --direction both --flows 4 --time '30 s'
-  keepup net tcp 192.168.1.2 --flows 1,2,4 --message '16 KiB,128 KiB,1 MiB' --receive-buffer '256 KiB,4 MiB'
+  keepup net tcp 192.168.1.2 --flows 1,2,4 --message '16 KiB,1 MiB' --receive-buffer '256 KiB,4 MiB'
   keepup net tcp 192.168.1.2 --probe 100                  latency during the transfer")]
 struct TcpArgs {
     /// Bytes per write call
     #[arg(long, default_value = "64 KiB", value_name = "SIZES", value_delimiter = ',', value_parser = size)]
     message: Vec<u64>,
-    /// Congestion control (see sysctl net.ipv4.tcp_available_congestion_control)
+    /// Congestion control algorithm, such as cubic or bbr
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
     /// Disable Nagle's algorithm (TCP_NODELAY)

@@ -215,10 +215,10 @@ fn summary(
 /// Limits of every prediction.
 fn limits() -> impl Iterator<Item = String> {
     let limits = [
-        "This is a prediction, not a measurement. The stages of the path work in parallel, and the slowest one \
-         sets the rate.",
-        "The interval follows from the ranges of the figures. It does not include the error of the model, for \
-         which see `keepup predict papers`.",
+        "This is a prediction, not a measurement. The stages of the path work in parallel, and the slowest \
+         one sets the rate.",
+        "The interval follows from the ranges of the figures. It does not include the error of the model: \
+         see `keepup predict papers`.",
     ];
     limits.into_iter().map(str::to_owned)
 }

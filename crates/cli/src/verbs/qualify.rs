@@ -44,7 +44,7 @@ use crate::verbs::record::with_reductions;
 pub(crate) struct Args {
     /// Built-in profile (see `keepup profile list`) or path of a profile file
     profile: String,
-    /// Directory on the disk to record to; repeatable [default: ./keepup-data]
+    /// Directory on a disk to record to; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR")]
     volume: Vec<PathBuf>,
     /// Short test with short trials and a short soak
@@ -90,7 +90,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let cost = settings.cost(usable);
     let volumes: Vec<String> = settings.volumes.iter().map(|v| v.display().to_string()).collect();
     let plan = format!(
-        "qualify {} on {}: at most {:.0} GB written (set with --max-write) and removed afterwards, about {:.0} s",
+        "qualify {} on {}: at most {:.0} GB written (set with --max-write) and removed afterwards, \
+         about {:.0} s",
         settings.profile.name,
         volumes.join(", "),
         cost.bytes_written as f64 / 1e9,
@@ -142,7 +143,8 @@ fn print(args: &Args, summary: &ResultSummary) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Footprint of the qualification. The limit on written data covers all volumes, and each gets an equal share.
+/// Footprint of the qualification. The limit on written data covers all volumes, and each gets an equal
+/// share.
 fn footprint(settings: &Settings, cost: &Cost, time: Duration) -> Footprint {
     let volumes = settings.volumes.len().max(1) as u64;
     let each = |bytes: u64| settings.volumes.iter().map(|v| (v.clone(), bytes.div_ceil(volumes))).collect();

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7611")]
     listen: Endpoint,
-    /// Directory on the disk to record to; repeatable [default: ./keepup-data]
+    /// Directory on a disk to record to; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR", conflicts_with = "to_null")]
     volume: Vec<PathBuf>,
     /// Seal and checksum blocks, then drop them, to test without a disk
@@ -66,17 +66,19 @@ pub(crate) struct Args {
     /// Limit on concurrent connections
     #[arg(long, value_name = "N")]
     max_connections: Option<usize>,
-    /// Take a volume out of rotation after this time without a completed write
+    /// Time without a write until a volume leaves rotation
     ///
-    /// This applies only while other volumes complete writes.
+    /// A volume is taken out of rotation when it has not completed a write for this long while others have.
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5 s")]
     slow_after: Duration,
-    /// Close the connection of a peer that does not answer for this long
+    /// Disconnect a peer that does not answer for this long
     ///
     /// If a peer sends nothing for this long, a new connection may take over its streams.
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5 s")]
     peer_timeout: Duration,
-    /// Keep at most this much: remove the oldest drained segments ("2 TB", "3 h")
+    /// Remove the oldest drained segments beyond this size or time
+    ///
+    /// A size such as "2 TB" or a time such as "3 h".
     #[arg(long, value_parser = keep_limit, value_name = "SIZE|TIME", conflicts_with = "to_null")]
     keep: Option<KeepLimit>,
     /// Remove the oldest segments even if they are not drained
@@ -88,9 +90,9 @@ pub(crate) struct Args {
     /// Start and stop runs by HTTP commands, until Ctrl-C (see `keepup ctl`)
     #[arg(long, requires = "http")]
     controlled: bool,
-    /// Qualification to compare the rate with [default with --http: the newest]
+    /// Qualification to compare the rate with [with --http: the newest]
     ///
-    /// The default is the newest result below `results` from this machine with the same volumes.
+    /// The default with --http is the newest result below `results` from this machine with the same volumes.
     #[arg(long, value_name = "DIR")]
     qualified_by: Option<PathBuf>,
     #[command(flatten)]

@@ -7,7 +7,7 @@ mod set;
 
 use crate::exit::Exit;
 
-/// Measure register access of cards and boards: cost per read, break-even of block transfers
+/// Measure register access of cards and boards and the break-even of block transfers
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -22,9 +22,9 @@ use crate::verbs::test_session::TestSession;
 
 /// Replay a block trace and compare disks
 ///
-/// Modes: `timed` submits each request at its traced time. `dep` submits a request when the requests it depended
-/// on have completed, plus the traced think time. `afap` is as fast as possible. `paced` is a constant rate. Files
-/// are filled with incompressible data before they are read.
+/// Modes: `timed` submits each request at its traced time. `dep` submits a request when the requests it
+/// depended on have completed, plus the traced think time. `afap` is as fast as possible. `paced` is a
+/// constant rate. Files are filled with incompressible data before they are read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup replay web.trace --volume /data/a
@@ -54,7 +54,7 @@ pub(crate) struct SetArgs {
     /// Directory with trace files
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Volume that counts as 1.00
+    /// Target that counts as 1.00
     #[arg(long, value_name = "TARGET")]
     baseline: String,
     #[command(flatten)]

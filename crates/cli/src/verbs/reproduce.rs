@@ -11,11 +11,11 @@ use crate::args::volumes_or_default;
 use crate::exit::{Exit, UsageError};
 use crate::output::{LOG_VARIABLE, log, result};
 
-/// Repeat the measurements of a published paper on this machine and print the paper's tables
+/// Repeat the measurements of a published paper on this machine, with the paper's tables
 ///
-/// Runs a campaign with the paper's measurements. The report contains the paper's tables and figures with this
-/// machine next to the published systems, the findings, and claims that do not follow from the paper's own
-/// figures. The campaign directory holds all results and a report.html.
+/// Runs a campaign with the paper's measurements. The report contains the paper's tables and figures with
+/// this machine next to the published systems, the findings, and claims that do not follow from the paper's
+/// own figures. The campaign directory holds all results and a report.html.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup reproduce esrf-2007 --volume /data/a --dry-run

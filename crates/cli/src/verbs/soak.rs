@@ -64,9 +64,10 @@ pub(crate) struct Args {
     /// Digest to compare
     #[arg(long, value_enum, default_value_t = DigestArg::Blake3)]
     digest: DigestArg,
-    /// Rounds per volume, over all sessions [default: copy 4000, stamp 1000, burn-in no limit]
+    /// Rounds per volume, over all sessions [default: depends on --mode]
     ///
-    /// A round is a copy of each file or a generation of the stamped file.
+    /// A round is a copy of each file or a generation of the stamped file. The default is 4000 copies, 1000
+    /// generations, or no limit for burn-in.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     copies: Option<u64>,
     /// Duration over all sessions [default: no limit]

@@ -14,8 +14,9 @@ use crate::signals::stop_flag;
 
 /// Simulate a detector and send its events to a recorder
 ///
-/// Open loop: events are due at the detector's times even if the recorder falls behind. Events that overflow the
-/// front-end buffer are lost at the source and counted. `--rate max` is a closed loop at full speed instead.
+/// Open loop: events are due at the detector's times even if the recorder falls behind. Events that overflow
+/// the front-end buffer are lost at the source and counted. `--rate max` is a closed loop at full speed
+/// instead.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup source csl --to 127.0.0.1:7611

@@ -63,7 +63,9 @@ struct ConvertArgs {
     /// Input trace (or several blktrace files), then the output file
     #[arg(required = true, num_args = 2.., value_names = ["IN", "OUT"])]
     files: Vec<PathBuf>,
-    /// Output format [default: iolog3 for .iolog and .log, else native]
+    /// Output format [default: by name]
+    ///
+    /// The default is iolog3 for names in .iolog and .log, else native.
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<TargetArg>,
     #[command(flatten)]
@@ -77,18 +79,20 @@ struct ConvertArgs {
 #[derive(Clone, clap::Args)]
 pub(super) struct HintArgs {
     /// Input format [default: detected]
-    #[arg(long, value_parser = format, value_name = "FORMAT", help = format_help())]
+    #[arg(long, value_parser = format, value_name = "FORMAT", long_help = format_help())]
     format: Option<Format>,
     /// Use only requests of this device (see `keepup trace info`)
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// Unit of addresses, for ambiguous formats
+    /// Unit of addresses, if ambiguous
     #[arg(long, value_enum)]
     unit: Option<UnitArg>,
-    /// Unit of times, for mqsim [default: ns] and disksim [default: ms]
+    /// Unit of times (mqsim, disksim)
+    ///
+    /// The default is ns for mqsim and ms for disksim.
     #[arg(long, value_enum, value_name = "UNIT")]
     time_unit: Option<TimeUnitArg>,
-    /// Meaning of `wait` in an iolog of version 2
+    /// Meaning of `wait` in iolog version 2
     #[arg(long, value_enum)]
     waits: Option<WaitsArg>,
 }
@@ -126,7 +130,7 @@ enum TargetArg {
 }
 
 fn format_help() -> String {
-    format!("Input format: {} [default: detected]", Format::ALL.map(Format::name).join(", "))
+    format!("Input format [default: detected]\n\nOne of {}.", Format::ALL.map(Format::name).join(", "))
 }
 
 fn format(text: &str) -> Result<Format, String> {

@@ -38,7 +38,8 @@ const TIME: Duration = Duration::from_secs(10);
 /// Longest sampling interval, and number of samples of a trial with a known duration.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 const SAMPLES: u32 = 100;
-/// Share of the free space that a trial at full speed may fill. Blocks are a little larger than their payload.
+/// Share of the free space that a trial at full speed may fill. Blocks are a little larger than their
+/// payload.
 const FILL_SHARE: f64 = 0.8;
 
 /// Record at one rate and report throughput, losses and CPU cost
@@ -74,7 +75,7 @@ pub(crate) struct Args {
     /// Number of connections for the streams [default: the profile's]
     #[arg(long, value_name = "N")]
     connections: Option<u32>,
-    /// Directory on the disk to record to; repeatable [default: ./keepup-data]
+    /// Directory on a disk to record to; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR", conflicts_with = "to_null")]
     volume: Vec<PathBuf>,
     /// Seal and checksum blocks, then drop them, to test without a disk
@@ -83,13 +84,15 @@ pub(crate) struct Args {
     /// Also report the time of the first N events
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     first: u64,
-    /// Also measure reading back, cold, stream by stream, one thread per volume
+    /// Also measure reading the recording back
+    ///
+    /// The caches are cold. Each volume has one thread, which reads stream by stream in order.
     #[arg(long)]
     read_back: bool,
     /// Skip the verification of all recorded data
     #[arg(long)]
     no_verify: bool,
-    /// Drain concurrently at this payload rate, such as "20 MB/s", dropping the data
+    /// Drain concurrently at this rate, such as "20 MB/s", and drop the data
     #[arg(long, value_parser = byte_rate, value_name = "RATE")]
     drain: Option<f64>,
     /// CPUs of the source threads, such as "1" [default: any]

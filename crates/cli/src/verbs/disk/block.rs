@@ -12,7 +12,7 @@ use super::run::{Common, Purpose, Test, measure};
 use crate::args::size;
 use crate::exit::{Exit, usage};
 
-/// Write, rewrite and read a large file, seek in it, create and delete small files (bonnie++)
+/// Run the phases of bonnie++: write, rewrite, read, seek, create and delete files
 ///
 /// Reports throughput and CPU cost of each phase of bonnie++. With the page cache the file must be twice as
 /// large as the memory. The measured time of a write includes the final flush.

@@ -10,10 +10,11 @@ use super::run::{Common, Purpose, Test, measure};
 use crate::args::size;
 use crate::exit::{Exit, usage};
 
-/// Find the size of the page cache: the amount of data after which the first file is evicted
+/// Find the size of the page cache
 ///
-/// Writes files through the page cache, then times a read of the first one. A binary search over the total
-/// finds the size. A buffered disk test with less data than this measures memory.
+/// The size is the amount of data after which the first file is evicted. The test writes files through the
+/// page cache, then times a read of the first one; a binary search over the amount finds the size. A buffered
+/// disk test with less data than this measures memory.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk cache --volume /data/a

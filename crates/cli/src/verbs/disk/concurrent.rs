@@ -11,7 +11,8 @@ use crate::exit::Exit;
 /// Write or read 1 to N files concurrently and time the first
 ///
 /// The test of the CDF event logger. Reports its normalised rate (rate of the first file times the number of
-/// files) and the total rate. The paper's settings are --access buffered --engine plain --space new --depth 1.
+/// files) and the total rate. The paper's settings are --access buffered --engine plain --space new --depth
+/// 1.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk concurrent --volume /data/a
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     /// Size of the timed file; the others are twice as large
     #[arg(long, default_value = "1 GiB", value_parser = size, value_name = "SIZE")]
     size: u64,
-    /// Writers, readers, or one after the other
+    /// Operations
     #[arg(long, value_enum, default_value_t)]
     kind: KindArg,
     /// Request size
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     /// Queue depth per file
     #[arg(long, default_value = "4", value_name = "N", value_parser = depth)]
     depth: usize,
-    /// State of the space before it is written
+    /// Space before writes
     #[arg(long, value_enum, default_value_t)]
     space: SpaceArg,
     /// Use parts of a single file

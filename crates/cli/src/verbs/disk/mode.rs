@@ -18,18 +18,18 @@ pub(super) struct ModeArgs {
     /// I/O engine
     #[arg(long, value_enum, default_value_t)]
     engine: DiskEngineArg,
-    /// Compressible share of the data
+    /// Compressible share of the data, in percent
     #[arg(
         long,
-        value_name = "PERCENT",
+        value_name = "PCT",
         default_value_t = 0,
         value_parser = clap::value_parser!(u8).range(..=100),
     )]
     compressible: u8,
-    /// Share of duplicate pages
+    /// Share of duplicate pages, in percent
     #[arg(
         long,
-        value_name = "PERCENT",
+        value_name = "PCT",
         default_value_t = 0,
         value_parser = clap::value_parser!(u8).range(..=100),
     )]

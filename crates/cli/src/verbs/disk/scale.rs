@@ -14,7 +14,8 @@ use crate::exit::{Exit, usage};
 /// Write to 1, 2, up to all volumes at once: throughput and CPU cost of each step
 ///
 /// The Iometer test of the acoustic camera's case study: sequential writes of 2 MB for a minute after a
-/// warm-up of ten seconds. With two or more --group, each group alone and then all, to compare disk controllers.
+/// warm-up of ten seconds. With two or more --group, each group alone and then all, to compare disk
+/// controllers.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk scale --volume /data/a --volume /data/b --volume /data/c
@@ -32,7 +33,7 @@ pub(crate) struct Args {
     /// Queue depth per volume
     #[arg(long, default_value = "4", value_name = "K", value_parser = depth)]
     outstanding: usize,
-    /// Size of the file per volume, which is overwritten repeatedly
+    /// Size of the file per volume, overwritten in a loop
     #[arg(long, default_value = "4 GiB", value_parser = size, value_name = "SIZE")]
     file: u64,
     /// Warm-up time, not measured
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     /// Measurement time per number of volumes
     #[arg(long, default_value = "60 s", value_parser = nonzero_duration, value_name = "TIME")]
     run: Duration,
-    /// State of the space before it is written
+    /// Space before writes
     #[arg(long, value_enum, default_value = "overwritten")]
     space: SpaceArg,
     #[command(flatten)]

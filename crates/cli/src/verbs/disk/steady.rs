@@ -43,10 +43,10 @@ pub(crate) struct Args {
     /// Queue depth
     #[arg(long, default_value = "8", value_name = "N", value_parser = depth)]
     depth: usize,
-    /// Length of a round; five rounds decide whether the rate is steady
+    /// Length of a round; five rounds decide on steadiness
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "30 s")]
     round: Duration,
-    /// State of the space before its first write
+    /// Space before the first write
     #[arg(long, value_enum, default_value_t)]
     space: FirstSpaceArg,
     #[command(flatten)]

@@ -10,14 +10,14 @@ use super::run::{Common, Purpose, Test, measure};
 use crate::args::{nonzero_duration, size};
 use crate::exit::{Exit, usage};
 
-/// Measure writes and reads over request sizes of 512 B to 64 MiB and queue depths of 1 to 256
+/// Measure writes and reads over request sizes and queue depths
 ///
-/// Uses one file that is written completely before. Each point takes --time; the measured time of a write
-/// includes the final flush.
+/// Request sizes are 512 B to 64 MiB, queue depths 1 to 256. The test uses one file, which is written
+/// completely before. Each point takes --time; the measured time of a write includes the final flush.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk sweep --volume /data/a --quick
-  keepup disk sweep --volume /data/a --sizes '64 KiB,1 MiB,4 MiB' --depths 1,8,32 --time '10 s' --repeats 5")]
+  keepup disk sweep --volume /data/a --sizes '64 KiB,1 MiB' --depths 1,8,32 --time '10 s' --repeats 5")]
 pub(crate) struct Args {
     /// Request sizes [default: 512 B to 64 MiB, doubling]
     #[arg(long, value_parser = size, value_name = "SIZES", value_delimiter = ',')]

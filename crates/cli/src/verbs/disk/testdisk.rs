@@ -7,7 +7,8 @@ use crate::exit::Exit;
 /// Create and overwrite 1 file of 4 GiB, 512 of 8 MiB, 2048 of 8 KiB (ESRF testdisk)
 ///
 /// Makes the same system calls as the program in the ESRF camera computer's report. Each series is timed from
-/// one sync to the end of the next, so the rate is that of durable data. MB are 2^20 bytes, as in the listing.
+/// one sync to the end of the next, so the rate is that of durable data. MB are 2^20 bytes, as in the
+/// listing.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk testdisk --volume /data/a

@@ -54,7 +54,9 @@ pub(crate) struct Args {
     /// Queue depth per writer or reader
     #[arg(long, default_value = "4", value_name = "N", value_parser = depth)]
     depth: usize,
-    /// File size; at the end writers open a new file, readers rewind
+    /// Size of each file
+    ///
+    /// At the end of a file, writers start a new one and readers rewind.
     #[arg(long, default_value = "1 GiB", value_parser = size, value_name = "SIZE")]
     file: u64,
     /// Warm-up time, not measured
@@ -63,7 +65,7 @@ pub(crate) struct Args {
     /// Measurement time per combination
     #[arg(long, default_value = "10 s", value_parser = nonzero_duration, value_name = "TIME")]
     time: Duration,
-    /// State of the space before it is written
+    /// Space before writes
     #[arg(long, value_enum, default_value_t)]
     space: SpaceArg,
     #[command(flatten)]

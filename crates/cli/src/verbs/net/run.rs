@@ -27,8 +27,8 @@ use crate::output::log;
 use crate::token;
 use crate::verbs::test_session::TestSession;
 
-/// Default socket buffer for datagrams. Bridges 160 ms at 100 MB/s if the receiver loses its core, and lets the
-/// kernel report a full send queue instead of blocking the sender.
+/// Default socket buffer for datagrams. Bridges 160 ms at 100 MB/s if the receiver loses its core, and lets
+/// the kernel report a full send queue instead of blocking the sender.
 const DATAGRAM_BUFFER_BYTES: usize = 16 << 20;
 /// Estimated time to open and close the flows of a run.
 const AROUND_A_RUN: Duration = Duration::from_millis(500);
@@ -38,8 +38,8 @@ const AROUND_A_RUN: Duration = Duration::from_millis(500);
 pub(super) struct Common {
     /// Addresses of `keepup net serve`, or `self` for a server over loopback
     ///
-    /// Several servers are used at once: one to many, or with --direction receive many to one. `self` starts a
-    /// server in a separate process that ends with the test.
+    /// Several servers are used at once: one to many, or with --direction receive many to one. `self` starts
+    /// a server in a separate process that ends with the test.
     #[arg(required = true, value_name = "HOST[:PORT]")]
     servers: Vec<String>,
     /// File with the token of the server [default: $KEEPUP_NET_TOKEN]
@@ -48,7 +48,7 @@ pub(super) struct Common {
     /// Number of flows per direction, each with one thread at both ends
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     flows: Vec<u32>,
-    /// Direction of the data
+    /// Direction
     #[arg(long, value_enum, default_value_t)]
     direction: DirectionArg,
     /// Rate of each flow, such as "100 MB/s" [default: full speed]
@@ -147,7 +147,7 @@ impl Common {
         let own = |name| {
             credentials(self.token_file.as_deref())?.ok_or_else(|| {
                 usage(Cause::new(format!("cannot test {name}: no token given")).with_hint(format!(
-                    "--token-file FILE or {TOKEN_VARIABLE}=TOKEN, with the token that `keepup net serve` printed"
+                    "--token-file FILE or {TOKEN_VARIABLE}=TOKEN, as printed by `keepup net serve`"
                 )))
             })
         };

@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// Address to listen on
     #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = endpoint)]
     listen: Endpoint,
-    /// File with the token for clients [default: $KEEPUP_NET_TOKEN, or a new one]
+    /// Token file for clients [default: $KEEPUP_NET_TOKEN, or a new token]
     ///
     /// A new token is printed.
     #[arg(long, value_name = "FILE")]

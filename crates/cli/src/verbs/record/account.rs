@@ -104,7 +104,8 @@ fn rates(report: &RecordReport) -> Vec<String> {
     }
     let rate = (total.received.bytes as f64 / seconds.max(1e-9)).max(1.0);
     lines.push(format!(
-        "pool: at most {:.0} of {:.0} MB in use, {:.3} of {:.3} s at this rate; waited {:.0} ms for free blocks",
+        "pool: at most {:.0} of {:.0} MB in use, {:.3} of {:.3} s at this rate; \
+         waited {:.0} ms for free blocks",
         report.pool_bytes_used_max as f64 / 1e6,
         report.pool_bytes as f64 / 1e6,
         report.pool_bytes_used_max as f64 / rate,

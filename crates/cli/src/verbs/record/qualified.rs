@@ -57,7 +57,8 @@ fn describe_differences(summary: &ResultSummary, now: &Environment) -> Vec<Strin
     lines
 }
 
-/// Finds the newest qualification below `results` from this machine, in its current state, with these volumes.
+/// Finds the newest qualification below `results` from this machine, in its current state, with these
+/// volumes.
 pub(super) fn newest(results: &Path, volumes: &[PathBuf]) -> Option<Qualified> {
     let machine = || Environment::collect(volumes, Path::new("/")).fingerprint();
     let summary = newest_qualification(results, machine)?;

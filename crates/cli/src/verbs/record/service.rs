@@ -31,8 +31,8 @@ impl ServiceNotifier {
         }
     }
 
-    /// Sends a keep-alive if one is due. `intake_ns` is a counter that a working intake thread increases; `None`
-    /// without a recorder.
+    /// Sends a keep-alive if one is due. `intake_ns` is a counter that a working intake thread increases;
+    /// `None` without a recorder.
     pub(super) fn keep_alive(&mut self, now_ns: u64, intake_ns: Option<u64>) {
         if self.watchdog.as_mut().is_some_and(|watchdog| watchdog.is_due(now_ns, intake_ns)) {
             notify(NotifyState::Watchdog);

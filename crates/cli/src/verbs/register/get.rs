@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// Device profile: a TOML file or the built-in profile `edu`
     #[arg(long, value_name = "FILE|NAME")]
     profile: Option<String>,
-    /// Registers to read although the profile says that a read changes them
+    /// Registers to read although a read changes them
     #[arg(long, value_name = "OFFSETS", value_delimiter = ',', value_parser = number, requires = "profile")]
     read_to_clear: Vec<u64>,
     /// Bind the function to this driver during the access

@@ -71,13 +71,12 @@ fn report() -> Vec<String> {
             from(&single, DMA_SET_UP)
         ),
         format!(
-            "  from {} words of 16 bits at half the time each; from {} words compared with the PPC4's {PPC_EACH} us",
+            "  from {} words of 16 bits at half the time each; from {} words compared with the PPC4's \
+             {PPC_EACH} us",
             of_halves.map_or_else(|| "-".into(), |words| format!("{words:.0}")),
             from(&line(0.0, PPC_EACH), DMA_SET_UP)
         ),
-        format!(
-            "  the note says {DMA_PAYS_FROM}, which does not follow from its set-up and times per word"
-        ),
+        format!("  the note says {DMA_PAYS_FROM}, which does not follow from its set-up and times per word"),
     ]);
     lines
 }

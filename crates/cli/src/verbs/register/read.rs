@@ -33,13 +33,13 @@ const COMPARED_MAX: u64 = 0x80000;
   ram                           memory, to measure the overhead of the test
   pci:0000:00:04.0/bar0         BAR of a PCI function, mapped (also write-combining, if available)
   pci-config:0000:00:04.0       configuration space, one system call per register
-  vfio:0000:00:04.0/bar0        BAR of a function bound to vfio-pci: mapped, system calls, DMA with --profile
+  vfio:0000:00:04.0/bar0        BAR bound to vfio-pci: mapped, system calls, DMA with --profile
   uio:0  uio:/dev/uio0/map1     memory map of a UIO driver
   uio:0/bar0                    BAR of the function bound to a UIO driver
   vme:/dev/bus/vme/m0           master window of vme_user, one system call per register or in blocks
   vme:/dev/bus/vme/m0,address=0x10000,size=0x1000,space=A24[,cycle=SCT+USER+DATA,width=32]
                                 the same, with these settings during the test
-  ipbus://192.168.200.16        IPbus 2.0 board, one packet or one transaction per register, or in blocks
+  ipbus://192.168.200.16        IPbus 2.0 board: packet or transaction per register, or blocks
   ipbus:self                    IPbus target that keepup serves over loopback, no board needed
   xdma:/dev/xdma0_c2h_0         device that transfers a range by DMA
 
@@ -50,17 +50,17 @@ Examples:
   keepup register read pci:0000:00:04.0/bar0 --profile edu --write 4=0x12345678
   sudo keepup register compare vfio:0000:00:04.0/bar0 --bind vfio-pci --profile edu")]
 pub(super) struct ReadArgs {
-    /// Registers per read [default: 1,0x100,0x10000,0x80000, up to the target's size]
+    /// Registers per read [default: 1,0x100,0x10000,0x80000]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = number)]
     depth: Vec<u64>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Compare the access methods of a target over many depths and find their break-even points
+/// Compare the access methods of a target over many depths, with break-even points
 ///
-/// Fits T(n) = a + b n to every method. For every pair of methods, prints the length from which one takes less
-/// time or less CPU time than the other, with a 95 % confidence interval.
+/// Fits T(n) = a + b n to every method. For every pair of methods, prints the length from which one takes
+/// less time or less CPU time than the other, with a 95 % confidence interval.
 #[derive(clap::Args)]
 pub(super) struct CompareArgs {
     #[command(flatten)]
@@ -97,7 +97,7 @@ struct Common {
     /// Device profile: a TOML file or the built-in profile `edu`
     #[arg(long, value_name = "FILE|NAME")]
     profile: Option<String>,
-    /// Registers to read although the profile says that a read changes them
+    /// Registers to read although a read changes them
     #[arg(long, value_name = "OFFSETS", value_delimiter = ',', value_parser = number, requires = "profile")]
     read_to_clear: Vec<u64>,
     /// Also measure writes to this register, which the profile must allow

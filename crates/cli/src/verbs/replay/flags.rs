@@ -37,7 +37,7 @@ pub(super) struct Common {
     /// Simulated disk: null, memory or throttled=RATE; repeatable
     #[arg(long, value_name = "TARGET", value_parser = target)]
     target: Vec<TargetSpec>,
-    /// Submission times of requests
+    /// Timing
     #[arg(long, value_enum, default_value_t)]
     mode: ModeArg,
     /// Speed-up factor against the trace, for timed and dep
@@ -49,7 +49,7 @@ pub(super) struct Common {
     /// Queue depth, for afap [default: 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     depth: Option<u32>,
-    /// Mapping of addresses beyond the end of the target
+    /// Address mapping
     #[arg(long, value_enum, default_value_t)]
     map: MapArg,
     /// Size of the target [default: the trace's footprint, or the device]
@@ -75,7 +75,7 @@ pub(super) struct Common {
         value_parser = clap::value_parser!(u32).range(i64::from(PASSES_MIN)..=1000),
     )]
     pub(super) passes: u32,
-    /// Page cache use [default: as the trace was recorded]
+    /// Page cache [default: as traced]
     #[arg(long, value_enum)]
     access: Option<AccessArg>,
     /// I/O engine

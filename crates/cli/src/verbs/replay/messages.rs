@@ -114,8 +114,8 @@ pub(super) fn ended(pass: &ReplayPass) -> String {
     )
 }
 
-/// Exit code of a replay: failed if data was corrupt or a target was slower than the trace in every warm pass,
-/// inconclusive if this machine missed the traced times in every warm pass.
+/// Exit code of a replay: failed if data was corrupt or a target was slower than the trace in every warm
+/// pass, inconclusive if this machine missed the traced times in every warm pass.
 pub(super) fn exit(summary: &ReplaySummary) -> Exit {
     let wrong = |pass: &ReplayPass| pass.check.as_ref().is_some_and(|check| check.wrong > 0);
     let mut exit = if summary.passes.iter().any(wrong) { Exit::Failed } else { Exit::Done };

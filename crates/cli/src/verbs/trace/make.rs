@@ -18,7 +18,7 @@ use crate::output::{json, result};
 #[derive(clap::Args)]
 #[command(after_help = after_help())]
 pub(super) struct Args {
-    /// Whose
+    /// Personality: `web-server`, `database`, `office`, ..., see the list below
     #[arg(value_parser = personality, value_name = "PERSONALITY")]
     personality: &'static Personality,
     /// Output file, in keepup's format
@@ -42,7 +42,8 @@ fn after_help() -> String {
     let one = |p: &Personality| format!("  {}: {}; {} rounds/s", p.name, p.about, p.rounds_per_second);
     let all = PERSONALITIES.map(one).join("\n");
     format!(
-        "Personalities and their rounds of work:\n{all}\n\nExample:\n  keepup trace make web-server web.trace --seed 7"
+        "Personalities and their rounds of work:\n{all}\n\n\
+         Example:\n  keepup trace make web-server web.trace --seed 7"
     )
 }
 
