@@ -206,7 +206,7 @@ fn loads_alone_run_until_they_are_stopped() {
     stopped.line("net=2 MB/s: over loopback");
     stopped.signal("INT");
     let stopped = stopped.wait();
-    assert!(stopped.code() == 0 && stopped.stdout.contains("of 2.0 MB/s asked"), "{stopped:#?}");
+    assert!(stopped.code() == 0 && stopped.stdout.contains("of 2.0 MB/s requested"), "{stopped:#?}");
     assert_eq!(entries(here), 0);
 }
 

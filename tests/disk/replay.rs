@@ -382,7 +382,7 @@ fn what_cannot_be_is_said_before_anything_is_written() {
     assert_eq!(run.code(), 2, "{run:#?}");
     assert_eq!(std::fs::read_dir(here.join("a")).unwrap().count(), 0);
     let plan = replay(&["--dry-run"]);
-    assert!(plan.code() == 0 && plan.stdout.contains("3 passes on each"), "{plan:#?}");
+    assert!(plan.code() == 0 && plan.stdout.contains("3 passes each"), "{plan:#?}");
     assert_eq!(std::fs::read_dir(here.join("a")).unwrap().count(), 0);
 }
 

@@ -136,12 +136,12 @@ fn what_is_not_there_is_a_slip_that_is_told() {
         (["--interface", "no-such0"], "no-such0"),
         (["--volume", "no/such/volume"], "no/such/volume"),
         (["--peer", "detector.example"], "detector.example"),
-        (["--stall", "0 s"], "no time"),
+        (["--stall", "0 s"], "must be above 0"),
     ] {
         let run = keepup(directory.path(), &[&["doctor"], &arguments[..]].concat());
         assert_eq!(run.code(), 2, "{run:#?}");
         assert!(run.stderr.contains(said) && run.stdout.is_empty(), "{run:#?}");
-        assert!(said == "no time" || run.stderr.contains("hint: "), "{run:#?}");
+        assert!(said == "must be above 0" || run.stderr.contains("hint: "), "{run:#?}");
     }
     let run = keepup(directory.path(), &["doctor", "csll"]);
     assert!(run.code() == 2 && run.stderr.contains("csl"), "{run:#?}");

@@ -123,7 +123,7 @@ fn a_machine_is_calibrated_by_a_qualification_alone() {
     // Something else measured no machine.
     let (run, _) = calibrate("disk-v4.json");
     assert_eq!(run.code(), 2, "{run:#?}");
-    assert!(run.stderr.contains("hint: a machine is calibrated by a qualification"), "{run:#?}");
+    assert!(run.stderr.contains("hint: use a result of `keepup qualify`"), "{run:#?}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::exit::{Exit, usage};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk sweep --volume /data/a --quick
-  keepup disk sweep --volume /data/a --sizes '64 KiB,1 MiB' --depths 1,8,32 --time '10 s' --repeats 5")]
+  keepup disk sweep --volume /data/a --sizes '64 KiB,1 MiB' --depths 1,8,32 --time 10s --repeats 5")]
 pub(crate) struct Args {
     /// Request sizes [default: 512 B to 64 MiB, doubling]
     #[arg(long, value_parser = size, value_name = "SIZES", value_delimiter = ',')]
