@@ -64,9 +64,9 @@ def main(keepup):
             target.send_signal(signal.SIGTERM)
         account, _ = target.communicate(timeout=60)
         counted = dict(re.findall(r"(.+?) {2,}(\d+)", account))
-        assert counted["datagrams that are no packet"] == "0", account
+        assert counted["datagrams that are not packets"] == "0", account
         assert counted["transactions failed"] == "2", account
-        print(f"agreed: {counted['transactions done']} transactions in {counted['packets done']} packets")
+        print(f"agreed: {counted['transactions processed']} transactions in {counted['packets processed']} packets")
 
 
 main(sys.argv[1])

@@ -206,7 +206,7 @@ fn standalone_loads_run_until_stopped() {
     stopped.line("net=2 MB/s: over loopback");
     stopped.signal("INT");
     let stopped = stopped.wait();
-    assert!(stopped.code() == 0 && stopped.stdout.contains("of 2.0 MB/s asked"), "{stopped:#?}");
+    assert!(stopped.code() == 0 && stopped.stdout.contains("of 2.0 MB/s requested"), "{stopped:#?}");
     assert_eq!(entries(here), 0);
 }
 
@@ -231,7 +231,7 @@ fn a_dry_run_reports_the_writes_of_loads_and_invalid_loads_are_refused() {
     }
     assert_eq!((entries(here), entries(&here.join("a"))), (1, 0));
     let fio = keepup(here, &["disk", "export-fio", "testdisk", "--load", "cpu=1"]);
-    assert!(fio.stdout.contains("; loads are not in here"), "{fio:#?}");
+    assert!(fio.stdout.contains("; background loads are not included"), "{fio:#?}");
 }
 
 #[test]

@@ -359,16 +359,16 @@ fn impossible_replays_are_refused_before_the_first_write() {
     volumes(&place);
     make(here, "web-server", "web.trace", "1 s");
     let replay = |more: &[&str]| keepup(here, &[&["replay", "web.trace", "--volume", "a"], more].concat());
-    refused(&replay(&["--baseline", "c"]), 2, "the baseline c is none of the places");
+    refused(&replay(&["--baseline", "c"]), 2, "the baseline c is not among the targets");
     refused(&replay(&["--size", "1 MiB"]), 2, "--map clip, wrap or scale");
     refused(&replay(&["--window", "10s..20s"]), 2, "no request is left");
     refused(&replay(&["--check", "--access", "buffered"]), 2, "would read the cache");
     for (more, words) in [
-        (&["--speed", "2", "--mode", "afap"][..], "--speed is for --mode timed or dep"),
-        (&["--depth", "2"], "--depth is for --mode afap"),
-        (&["--mode", "paced"], "--mode paced takes --rate"),
+        (&["--speed", "2", "--mode", "afap"][..], "cannot use --speed: it applies to --mode timed or dep"),
+        (&["--depth", "2"], "cannot use --depth: it applies to --mode afap"),
+        (&["--mode", "paced"], "cannot use --mode paced without --rate"),
         (&["--passes", "2"], "2 is not in 3..=1000"),
-        (&["--volume", "a"], "is given twice"),
+        (&["--volume", "a"], "cannot use target a twice"),
         (&["--window", "5s..2s"], "ends before it starts"),
     ] {
         let run = replay(more);
@@ -379,12 +379,12 @@ fn impossible_replays_are_refused_before_the_first_write() {
     refused(&keepup(here, &["replay", "old.iolog", "--volume", "a"]), 2, "has no times, only an order");
     std::fs::create_dir(here.join("none")).unwrap();
     let set = ["replay-set", "none", "--volume", "a", "--baseline", "a"];
-    refused(&keepup(here, &set), 2, "cannot replay none: it has no traces");
+    refused(&keepup(here, &set), 2, "cannot replay none: the directory has no traces");
     let run = keepup(here, &["replay", "web.trace", "--volume", "nowhere"]);
     assert_eq!(run.code(), 2, "{run:#?}");
     assert_eq!(std::fs::read_dir(here.join("a")).unwrap().count(), 0);
     let plan = replay(&["--dry-run"]);
-    assert!(plan.code() == 0 && plan.stdout.contains("3 passes on each"), "{plan:#?}");
+    assert!(plan.code() == 0 && plan.stdout.contains("3 passes each"), "{plan:#?}");
     assert_eq!(std::fs::read_dir(here.join("a")).unwrap().count(), 0);
 }
 

@@ -79,8 +79,8 @@ fn a_trace_is_the_same_in_every_format() {
     // Two traces are analyzed separately.
     let run = keepup(place.path(), &["trace", "info", "srv.csv", "srv.iolog"]);
     assert!(run.code() == 0 && run.stdout.matches("footprint:").count() == 2, "{run:#?}");
-    assert!(run.stdout.contains("several devices: --device NAME"), "{run:#?}");
-    assert!(run.stdout.contains("corrected or left out: 1 requests came after a later one"), "{run:#?}");
+    assert!(run.stdout.contains("several devices: use --device NAME"), "{run:#?}");
+    assert!(run.stdout.contains("corrected or skipped: 1 requests came after a later one"), "{run:#?}");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_synthetic_trace_is_marked_and_reproducible() {
     let info = info(&place, "a.trace", &[]);
     assert_eq!((consistent(&info).0 > 1000, &info["header"]["origin"]["seed"]), (true, &7.into()));
     let again = keepup(place.path(), &["trace", "make", "mail-server", "a.trace"]);
-    assert!(again.code() == 2 && again.stderr.contains("nothing is overwritten"), "{again:#?}");
+    assert!(again.code() == 2 && again.stderr.contains("the file exists"), "{again:#?}");
     let other = keepup(place.path(), &["trace", "make", "printer", "c.trace"]);
     assert!(other.code() == 2 && other.stderr.contains("web-server, file-server"), "{other:#?}");
 }

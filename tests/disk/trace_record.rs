@@ -164,8 +164,8 @@ fn an_invalid_command_creates_no_trace() {
     let here = place.path();
     std::fs::write(here.join("mine.trace"), "mine").unwrap();
     for (arguments, code, words) in [
-        (&["x.trace", "--", "disk", "steady", "--dry-run"][..], 2, "no request to a file was seen"),
-        (&["x.trace", "--", "disk", "steady", "--block", "1000 B"], 2, "not a multiple of 4096"),
+        (&["x.trace", "--", "disk", "steady", "--dry-run"][..], 2, "the command made no file I/O"),
+        (&["x.trace", "--", "disk", "steady", "--block", "1000 B"], 2, "must be a multiple of 4096"),
         (&["x.trace", "--", "disk", "steady", "--volume", "nowhere"], 2, "nowhere"),
         (&["x.trace", "--", "profile", "list"], 2, "cannot record a trace of profile"),
         (&["x.trace", "--", "trace", "record", "y.trace", "--", "disk", "sweep"], 2, "a trace of trace"),

@@ -28,9 +28,11 @@ fn failed_result(run: &Run, since: Instant, words: &str) -> Value {
 #[test]
 #[ignore = "system"]
 fn a_killed_or_stopped_server_is_reported() {
-    for (signal, words, kind) in
-        [("KILL", "it disconnected", "tcp"), ("STOP", "no message for", "tcp"), ("KILL", "it disconnected", "udp")]
-    {
+    for (signal, words, kind) in [
+        ("KILL", "it disconnected", "tcp"),
+        ("STOP", "no message for", "tcp"),
+        ("KILL", "it disconnected", "udp"),
+    ] {
         let place = directory();
         let (mut server, address) = serve(place.path(), "127.0.0.1:0");
         let client =
@@ -231,7 +233,10 @@ fn invalid_commands_are_refused_with_hints() {
     let run = net(here, "tcp", &[&address], &["--congestion", "unknown"]);
     assert!(run.code() == 4 && run.stderr.contains("cannot"), "{run:#?}");
     let refused = net(here, "tcp", &["127.0.0.1:1"], &[]);
-    assert!(refused.code() == 4 && refused.stderr.contains("hint: start a server on the other machine"), "{refused:#?}");
+    assert!(
+        refused.code() == 4 && refused.stderr.contains("hint: start a server on the other machine"),
+        "{refused:#?}"
+    );
     let dry = net(here, "tcp", &["127.0.0.1:1"], &["--dry-run"]);
     assert!(dry.code() == 0 && dry.stdout.contains("nothing is written"), "{dry:#?}");
 }

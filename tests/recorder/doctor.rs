@@ -136,12 +136,12 @@ fn missing_interfaces_and_volumes_are_usage_errors() {
         (["--interface", "no-such0"], "no-such0"),
         (["--volume", "no/such/volume"], "no/such/volume"),
         (["--peer", "detector.example"], "detector.example"),
-        (["--stall", "0 s"], "no time"),
+        (["--stall", "0 s"], "must be above 0"),
     ] {
         let run = keepup(directory.path(), &[&["doctor"], &arguments[..]].concat());
         assert_eq!(run.code(), 2, "{run:#?}");
         assert!(run.stderr.contains(said) && run.stdout.is_empty(), "{run:#?}");
-        assert!(said == "no time" || run.stderr.contains("hint: "), "{run:#?}");
+        assert!(said == "must be above 0" || run.stderr.contains("hint: "), "{run:#?}");
     }
     let run = keepup(directory.path(), &["doctor", "csll"]);
     assert!(run.code() == 2 && run.stderr.contains("csl"), "{run:#?}");
@@ -223,5 +223,5 @@ fn the_printed_commands_fix_the_findings() {
 #[test]
 fn the_help_states_that_nothing_is_changed() {
     let help = Command::new(env!("CARGO_BIN_EXE_keepup")).args(["doctor", "--help"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&help.stdout).contains("nothing is changed"));
+    assert!(String::from_utf8_lossy(&help.stdout).contains("changes and sends nothing"));
 }

@@ -44,7 +44,7 @@ fn a_ring_stays_below_its_limit_with_consistent_counts() {
     let report = json(&run);
     assert_eq!(recorded(&report).0 + removed(&report), sent.0, "{report:#}");
     assert!(removed(&report) > sent.0 / 4, "{report:#}");
-    assert!(keepup(here, &["info", "a/run"]).stdout.contains("as --keep asked"));
+    assert!(keepup(here, &["info", "a/run"]).stdout.contains("by --keep"));
     let recovered = json(&keepup(here, &["recover", "a/run", "--json"]));
     assert_eq!(recovered["changed"], false, "{recovered:#}");
     let last = (sent.0 - 1).to_string();

@@ -204,7 +204,7 @@ fn every_response_has_its_exit_code() {
     assert_eq!(failed.code(), 1, "{failed:#?}");
     let late = vec![in_state(RunState::Recording), in_state(RunState::Recording)];
     let late = ctl(late, &["wait", "sealed", "--timeout", "1 us"]);
-    assert!(late.code() == 5 && late.stderr.contains("not reached in time"), "{late:#?}");
+    assert!(late.code() == 5 && late.stderr.contains("timeout: the state is "), "{late:#?}");
     let lost = ctl(vec![in_state(RunState::Draining), in_state(RunState::Sealed)], &["stop", "--wait"]);
     assert_eq!(lost.code(), 1, "a run with uncounted events: {lost:#?}");
     let unreachable = keepup(here, &["ctl", "--to", "http://127.0.0.1:1", "status"]);

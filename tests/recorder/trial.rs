@@ -223,6 +223,6 @@ fn impossible_trials_are_refused_before_the_first_write() {
     }
     let run = keepup(place.path(), &["trial", "csl", "--rate", "max", "--volume", "disk", "--dry-run"]);
     assert_eq!(run.code(), 0, "{run:#?}");
-    assert!(run.stdout.contains("at most") && run.stdout.contains("as fast as it goes"), "{run:#?}");
+    assert!(run.stdout.contains("at most") && run.stdout.contains("full speed"), "{run:#?}");
     assert!(is_empty(&place, "disk"));
 }

@@ -164,7 +164,7 @@ fn registers_are_read_through_every_driver() {
     let output = run(&guest, WORKS);
     let part = |name: &str| output.part(name).stdout.as_str();
     assert_eq!(part("identity"), "0x0: 0x010000ed\n");
-    assert!(part("set").ends_with("0x12345678 was written, it reads 0xedcba987\n"), "{}", part("set"));
+    assert!(part("set").ends_with("wrote 0x12345678, reads 0xedcba987\n"), "{}", part("set"));
     let vfio = parsed(&output, "vfio");
     assert_eq!(names(&vfio), ["mmap", "pread"]);
     let device = &vfio["run"]["device"];
@@ -232,7 +232,7 @@ fn uio(output: &GuestOutput) {
     assert_eq!((names(&found), &found["run"]["target"]), (vec!["mmap"], &"uio:0".into()));
     assert_eq!(part("uio_bar"), "0x0: 0x010000ed\n");
     assert_eq!(found["run"]["device"]["driver"], "uio_pci_generic");
-    assert!(part("uio_set").ends_with("0x1 was written, it reads 0xfffffffe\n"), "{}", part("uio_set"));
+    assert!(part("uio_set").ends_with("wrote 0x1, reads 0xfffffffe\n"), "{}", part("uio_set"));
     assert!(part("no_map").contains("offers no such map\nhint: choose one of map0"), "{}", part("no_map"));
     assert_eq!(part("uio_map"), "0x2000: 0x00000000\n0x2004: 0xcafef00d\n");
     let found = parsed(output, "uio_compare");

@@ -74,8 +74,8 @@ fn without_faults_nothing_is_sent_twice() {
         (0, 0, 0),
         "{counters:?}"
     );
-    assert_eq!(of("packets done"), counters.packets_sent);
-    assert_eq!(of("datagrams that are no packet"), 0);
+    assert_eq!(of("packets processed"), counters.packets_sent);
+    assert_eq!(of("datagrams that are not packets"), 0);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn the_client_recovers_from_every_single_fault() {
         often(counters.recovered_requests, &faults);
         let faults = ["--drop-replies", "7", "--seed", seed];
         let (counters, of) = exchange(&faults, ClientOptions { order: ByteOrder::Big, ..options });
-        often(of("replies sent again"), &faults);
+        often(of("replies resent"), &faults);
         often(counters.recovered_replies, &faults);
         let faults = ["--duplicate", "3", "--seed", seed];
         let (counters, of) = exchange(&faults, options);
@@ -97,10 +97,10 @@ fn the_client_recovers_from_every_single_fault() {
         often(counters.ignored, &faults);
         let faults = ["--reorder", "9", "--seed", seed];
         let (_, of) = exchange(&faults, options);
-        often(of("datagrams overtaken on purpose"), &faults);
+        often(of("datagrams reordered on purpose"), &faults);
         let faults = ["--wrong-id", "7", "--seed", seed];
         let (counters, of) = exchange(&faults, options);
-        often(of("replies misnumbered on purpose"), &faults);
+        often(of("replies with a wrong id on purpose"), &faults);
         often(counters.recovered_replies, &faults);
     }
 }
@@ -273,7 +273,7 @@ fn a_client_continues_with_a_restarted_target() {
     target.address();
     // The new target starts with packet 1 and empty memory. The client requests its status first.
     assert_eq!(client.read_single(0).unwrap(), 0);
-    assert_eq!(ended(target)("packets done"), 1);
+    assert_eq!(ended(target)("packets processed"), 1);
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn a_dry_run_of_a_campaign_adds_up_and_writes_nothing() {
     let wear = |volume: &str| whole["volume_bytes_written"][volume].as_u64().unwrap();
     assert_eq!((wear("a"), wear("a") + wear("b")), (bytes / 2, bytes));
     let text = keepup(here, &["campaign", "run", "c.toml", "--dry-run"]);
-    for line in ["4 cells, 2 runs of each, 8 runs in all", "    3  b, as it is: ", "--volume b"] {
+    for line in ["4 cells, 2 runs per cell, 8 runs in total", "    3  b, as it is: ", "--volume b"] {
         assert!(text.stdout.contains(line), "{line}: {text:#?}");
     }
     assert!(!here.join("results").exists());
@@ -332,17 +332,13 @@ fn an_impossible_campaign_is_refused_before_the_first_write() {
             "cannot run cell 1 (a) as `keepup disk",
         ),
         ("verb = \"disk sweep\"\n[axes]\nsizes = [\"1 MiB\", \"much\"]", 2, "cannot run cell 2 (much)"),
-        (
-            "verb = \"record\"\nvolume = \"a\"\n[axes]\ndepth = [1, 2]",
-            2,
-            "it keeps no result of a measurement",
-        ),
+        ("verb = \"record\"\nvolume = \"a\"\n[axes]\ndepth = [1, 2]", 2, "the command stores no result"),
         (
             "verb = \"campaign run\"\nargs = \"c.toml\"\n[axes]\nx = [{ label = \"1\" }]",
             2,
-            "it keeps no result",
+            "the command stores no result",
         ),
-        ("verb = \"net serve\"\n[axes]\nx = [{ label = \"1\" }]", 2, "it keeps no result"),
+        ("verb = \"net serve\"\n[axes]\nx = [{ label = \"1\" }]", 2, "the command stores no result"),
         ("verb = \"disk sweep\"\n[axes]\nvolume = [\"a\", \"gone\"]", 2, "cannot run cell 2 (gone)"),
         ("verb = \"disk sweep\"\n[axes]\nvolume = [\"a\", \"/proc\"]", 2, "cannot run cell 2 (/proc)"),
         ("verb = \"disk sweep\"\n[axes]\nvolume = []", 2, "axes.volume: it has no values"),

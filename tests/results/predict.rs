@@ -123,7 +123,7 @@ fn only_a_qualification_calibrates_a_machine() {
     // Other results do not measure a machine.
     let (run, _) = calibrate("disk-v4.json");
     assert_eq!(run.code(), 2, "{run:#?}");
-    assert!(run.stderr.contains("hint: a machine is calibrated by a qualification"), "{run:#?}");
+    assert!(run.stderr.contains("hint: use a result of `keepup qualify`"), "{run:#?}");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn invalid_predictions_are_refused_with_hints() {
         assert_eq!(run.code(), 2, "{arguments:?}: {run:#?}");
         assert!(run.stderr.contains(wanted) && run.stdout.is_empty(), "{arguments:?}: {run:#?}");
     };
-    refused(&[], "no profile is named");
+    refused(&[], "no profile given");
     refused(&["csl", "--on", "today/camera-pd"], "today/camera-pc");
     refused(&["csl", "--on", "today/camera-pc", "--with", "dsks=4"], "hint: it has disks");
     refused(&["csl", "--on", "today/camera-pc", "--with", "net=pcie3x8=2"], "cannot set");

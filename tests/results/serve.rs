@@ -170,7 +170,7 @@ fn serve_refuses_invalid_arguments_with_a_reason() {
     fs::write(here.join("shared"), "a-token-of-20-letters").unwrap();
     fs::set_permissions(here.join("shared"), fs::Permissions::from_mode(0o640)).unwrap();
     let cases: [(&[&str], i32, &str); 6] = [
-        (&["serve", "nowhere"], 2, "cannot look below nowhere"),
+        (&["serve", "nowhere"], 2, "cannot serve nowhere"),
         (&["serve", "file"], 2, "it is not a directory"),
         (&["serve", "--token-file", "file"], 2, "shorter than 16"),
         (&["serve", "--token-file", "shared"], 3, "hint: chmod 600 shared"),

@@ -1,4 +1,4 @@
-//! Exit codes, and which error ends in which.
+//! Exit codes, and the exit code of each error.
 use std::borrow::Cow;
 use std::process::ExitCode;
 
@@ -32,28 +32,28 @@ use keepup_workload::replay::ReplayError;
 use crate::token::SharedTokenFile;
 use crate::verbs::ctl::CtlError;
 
-/// What `--help` says about exit codes.
+/// Exit codes as listed by `--help`.
 pub(crate) const HELP: &str = "\
-Exit codes: 0 fit or done; 1 not fit, or data lost or corrupt; 2 usage; 3 refused for safety;
-4 this environment cannot test it (no space, no permission, generator too slow); 5 inconclusive;
-130 interrupted";
+Exit codes: 0 fit or done; 1 not fit, or data lost or corrupt; 2 usage error; 3 refused for safety;
+4 not possible in this environment (no space, no permission, generator too slow);
+5 inconclusive; 130 interrupted";
 
-/// How the program ends.
+/// Outcome of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Fit, or done.
     Done,
     /// Not fit, or data lost or corrupt.
     Failed,
-    /// A mistake in the command or in a file it names.
+    /// Error in the command line or in a file named there.
     Usage,
-    /// Refused because it would not be safe.
+    /// Refused for safety.
     Unsafe,
-    /// This environment cannot do it.
+    /// Not possible in this environment.
     Environment,
-    /// The measurement cannot tell.
+    /// The measurement is inconclusive.
     Inconclusive,
-    /// Interrupted by the user; what was known is kept.
+    /// Interrupted by the user; partial results are kept.
     Interrupted,
 }
 
@@ -83,20 +83,20 @@ impl From<ErrorClass> for Exit {
 }
 
 impl Exit {
-    /// The code for an error: the class of the outermost cause that has one. An error without a class is the
-    /// system's answer to something that the command line itself tried.
+    /// Exit code of an error, from the outermost cause that has a class. An error without a class is a failed
+    /// system call of this crate.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         let class = error.chain().find_map(diagnostic).map(|found| found.class());
         class.unwrap_or(ErrorClass::Environment).into()
     }
 }
 
-/// Hint of an error: that of the innermost cause that has one.
+/// Hint of the innermost cause that has one.
 pub(crate) fn hint(error: &anyhow::Error) -> Option<Cow<'_, str>> {
     error.chain().rev().find_map(|cause| diagnostic(cause)?.hint())
 }
 
-/// Class and hint of one cause. Every error type of keepup that can get here is in the list.
+/// Class and hint of one cause. The list holds every error type of keepup that can reach `main`.
 pub(crate) fn diagnostic<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Option<&'a dyn Diagnostic> {
     macro_rules! first_of {
         ($($kind:ty),* $(,)?) => {
@@ -142,18 +142,18 @@ pub(crate) fn diagnostic<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Op
     ]
 }
 
-/// A mistake in the command that the argument parser cannot see.
+/// Usage error that the argument parser cannot detect.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) Cause);
 
 impl UsageError {
-    /// What is wrong, and what helps where that is known.
+    /// Creates the error from a text with an optional hint.
     pub(crate) fn new(what: impl Into<Cause>) -> Self {
         Self(what.into())
     }
 
-    /// With the text and the hint of `error`.
+    /// Copies text and hint of `error`.
     pub(crate) fn of(error: &dyn Diagnostic) -> Self {
         Self(Cause::of(error))
     }
@@ -169,7 +169,7 @@ impl Diagnostic for UsageError {
     }
 }
 
-/// A mistake in the command, as an error.
+/// Usage error as an `anyhow` error.
 pub(crate) fn usage(what: impl Into<Cause>) -> anyhow::Error {
     UsageError::new(what).into()
 }

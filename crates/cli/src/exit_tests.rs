@@ -1,4 +1,4 @@
-//! Errors end in the code that the documentation promises.
+//! Every error ends with its documented exit code.
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ fn codes_are_the_documented_ones() {
 
 #[test]
 fn causes_decide_through_context() {
-    let error = anyhow::Error::from(UsageError::new("no")).context("while trying");
+    let error = anyhow::Error::from(UsageError::new("no")).context("cannot run");
     assert_eq!(Exit::of(&error), Exit::Usage);
     assert_eq!(Exit::of(&anyhow::anyhow!("unknown")), Exit::Environment);
     let missing =
@@ -103,9 +103,8 @@ fn the_hint_is_that_of_the_innermost_cause_that_has_one() {
     assert_eq!(hint(&error).as_deref(), Some("inner"));
     let client = ClientError::Refused { error: String::new(), hint: "of the peer".into() };
     let error = anyhow::Error::new(SourceError::Connect { connection: 0, error: client });
-    assert_eq!(hint(&error.context("while trying")).as_deref(), Some("of the peer"));
-    let error =
-        anyhow::Error::new(UsageError::new(Cause::new("no").with_hint("yes"))).context("while trying");
+    assert_eq!(hint(&error.context("cannot run")).as_deref(), Some("of the peer"));
+    let error = anyhow::Error::new(UsageError::new(Cause::new("no").with_hint("yes"))).context("cannot run");
     assert_eq!(hint(&error).as_deref(), Some("yes"));
     assert_eq!(hint(&anyhow::anyhow!("unknown")), None);
 }
@@ -113,11 +112,11 @@ fn the_hint_is_that_of_the_innermost_cause_that_has_one() {
 fn assert_all(exit: Exit, errors: Vec<anyhow::Error>) {
     for error in errors {
         assert_eq!(Exit::of(&error), exit, "{error:?}");
-        assert_eq!(Exit::of(&error.context("while trying")), exit);
+        assert_eq!(Exit::of(&error.context("cannot run")), exit);
     }
 }
 
-/// An error of every type that is passed on by another, in its place in that other.
+/// Every wrapping of the error in other error types.
 fn nested(inner: impl Fn() -> WorkloadError) -> Vec<anyhow::Error> {
     let mut errors: Vec<anyhow::Error> = vec![QualifyError::Workload(inner()).into()];
     match inner() {

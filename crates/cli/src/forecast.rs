@@ -1,4 +1,4 @@
-//! `--dry-run`: what a command would write, hold and take, for people or as one JSON object.
+//! `--dry-run`: data written, space used and duration of a command, as text or JSON.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use keepup_workload::load::LoadPlan;
 
 use crate::output::{json, result};
 
-/// What a command itself and the loads `beside` it cost; `text` says the same for people. A time of nothing
-/// stands for one that cannot be told.
-pub(crate) fn forecast(own: &Footprint, beside: &LoadPlan, text: String) -> Forecast {
-    let loads = beside.footprint(own.time);
+/// Combines the cost of a command and its background loads; `text` is the same as text. A duration of 0 means
+/// unknown.
+pub(crate) fn forecast(own: &Footprint, load_plan: &LoadPlan, text: String) -> Forecast {
+    let loads = load_plan.footprint(own.time);
     let both = |own: &BTreeMap<PathBuf, u64>, loads: &BTreeMap<PathBuf, u64>| {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         for (volume, bytes) in own.iter().chain(loads) {
@@ -25,8 +25,8 @@ pub(crate) fn forecast(own: &Footprint, beside: &LoadPlan, text: String) -> Fore
     Forecast { seconds, text, ..Forecast::of_volumes(written, both(&own.space_bytes, &loads.space_bytes)) }
 }
 
-/// Prints what would be done.
-pub(crate) fn foretell(forecast: &Forecast, is_json: bool) {
+/// Prints the plan.
+pub(crate) fn print_plan(forecast: &Forecast, is_json: bool) {
     match is_json {
         true => json(&serde_json::to_value(forecast).unwrap_or_default()),
         false => result(&forecast.text),

@@ -1,4 +1,4 @@
-//! Flags of everything that serves a page, and how it begins to serve.
+//! Flags of commands that serve a page, and the start of the HTTP server.
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,62 +7,70 @@ use keepup_live::{Access, AnswerLimits, Catalog, Live, LiveError, Parts, TapSour
 use keepup_peer::Endpoint;
 
 use crate::exit::usage;
-use crate::output::say;
+use crate::output::log;
 use crate::token;
 
-/// Port of a page unless told otherwise.
+/// Default port of a page.
 pub(crate) const PORT: u16 = 8611;
-/// Environment variable with the token, where no file has it.
+/// Environment variable with the token, used without a token file.
 pub(crate) const TOKEN_VARIABLE: &str = "KEEPUP_TOKEN";
-/// Connections served at a time; some hundred may do nothing, and one can still get in.
+/// Limit on connections, high enough that hundreds of idle ones do not lock a user out.
 const CONNECTIONS_MAX: usize = 1024;
 
-/// Flags of everything that serves a page.
+/// Flags of commands that serve a page.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct HttpArgs {
-    /// Serve a page, an interface for programs and metrics here; an address beyond loopback needs a token
+    /// Serve the live page, the HTTP API and metrics at this address
+    ///
+    /// An address other than loopback requires a token.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) http: Option<Endpoint>,
-    /// File with the token that whoever changes something must know [default: $KEEPUP_TOKEN, or one made up]
+    /// Token file for commands [default: $KEEPUP_TOKEN, or a new token]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// A name under which this host may be asked for, beside its addresses and "localhost"; once for each
+    /// Additional host name that requests may use; repeatable
+    ///
+    /// The addresses of this host and "localhost" are always accepted.
     #[arg(long, value_name = "NAME")]
     pub(crate) http_name: Vec<String>,
 }
 
-/// What is served beside the figures.
+/// Optional content of a page.
 #[derive(Default)]
-pub(crate) struct Offer {
-    /// Whether somebody takes commands for run control.
+pub(crate) struct PageContent {
+    /// Whether run control accepts commands.
     pub(crate) commands: bool,
-    /// Results and recordings to look at.
+    /// Results and recordings.
     pub(crate) catalog: Option<Arc<dyn Catalog>>,
-    /// Where copies of events come from.
+    /// Source of event copies.
     pub(crate) tap: Option<Arc<dyn TapSource>>,
 }
 
-/// What is ready to be served.
-pub(crate) struct Opening {
-    /// For [`Live::start`], by way of [`Opening::start`].
+/// HTTP server that is configured but not started.
+pub(crate) struct PreparedPage {
+    /// Arguments of [`Live::start`].
     pub(crate) parts: Parts,
-    /// Whether the token was made up here, so that nobody knows it yet.
-    is_made_up: bool,
+    /// Whether the token was generated here and has to be printed.
+    is_generated: bool,
 }
 
 impl HttpArgs {
-    /// Makes ready to serve at `--http`, or at `default` without it; nothing without both.
-    pub(crate) fn open(&self, default: Option<Endpoint>, offer: Offer) -> anyhow::Result<Option<Opening>> {
+    /// Prepares to serve at `--http`, else at `default`; `None` if neither is given.
+    pub(crate) fn prepare(
+        &self,
+        default: Option<Endpoint>,
+        content: PageContent,
+    ) -> anyhow::Result<Option<PreparedPage>> {
         let Some(listen) = self.http.clone().or(default) else {
             if self.token_file.is_some() || !self.http_name.is_empty() {
-                let why = Cause::new("cannot use --token-file or --http-name: they belong to a page");
+                let why = Cause::new("cannot use --token-file or --http-name: no page is served");
                 return Err(usage(why.with_hint("--http 127.0.0.1:8611")));
             }
             return Ok(None);
         };
-        let given = token::given(self.token_file.as_deref(), TOKEN_VARIABLE)?;
-        let is_made_up = given.is_none();
-        let (first, second) = (token::made_up()?, token::made_up()?);
+        let given = token::read(self.token_file.as_deref(), TOKEN_VARIABLE)?;
+        let is_generated = given.is_none();
+        let (first, second) = (token::generate()?, token::generate()?);
         let mut first = std::iter::once(first);
         let mut random = || first.next().unwrap_or_else(|| second.clone());
         let mut names = self.http_name.clone();
@@ -75,35 +83,35 @@ impl HttpArgs {
             title: host_name(),
             colours: keepup_report::COLOURS_CSS,
             charts: keepup_report::CHARTS_JS,
-            commands: offer.commands,
-            catalog: offer.catalog,
+            commands: content.commands,
+            catalog: content.catalog,
             answers: AnswerLimits::default(),
-            tap: offer.tap,
-            on_start: Box::new(be_polite),
+            tap: content.tap,
+            on_start: Box::new(lower_priority),
         };
-        Ok(Some(Opening { parts, is_made_up }))
+        Ok(Some(PreparedPage { parts, is_generated }))
     }
 }
 
-impl Opening {
-    /// Serves, and says where. A token that somebody gave is not shown; one that was made up stands behind
-    /// the `#`, which browsers keep to themselves.
+impl PreparedPage {
+    /// Starts the server and prints the URL. A generated token follows the `#`, which browsers do not send.
+    /// A token given by the user is not printed.
     pub(crate) fn start(self) -> Result<Live, LiveError> {
-        let token = self.is_made_up.then(|| format!("#token={}", self.parts.access.token.reveal()));
+        let token = self.is_generated.then(|| format!("#token={}", self.parts.access.token.reveal()));
         let live = Live::start(self.parts)?;
-        say(&format!("live page: http://{}/{}", live.address(), token.unwrap_or_default()));
+        log(&format!("live page: http://{}/{}", live.address(), token.unwrap_or_default()));
         Ok(live)
     }
 }
 
-/// Lets recorders have processors and disks first: the thread that serves, and those that it starts to read.
-fn be_polite() {
+/// Gives recorders priority for CPU and disk over the serving thread and its reader threads.
+fn lower_priority() {
     keepup_sys::thread::yield_to_others();
-    // Where the kernel refuses, disks are asked as before.
+    // Without this priority class the page still works.
     let _ = keepup_sys::thread::yield_disk();
 }
 
-/// What this host calls itself.
+/// Host name.
 fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();

@@ -1,4 +1,4 @@
-//! `--load`: what runs beside a measurement, and how it is told.
+//! `--load`: background loads during a measurement.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,86 +11,87 @@ use keepup_plan::LoadSpec;
 use keepup_results::{LoadResult, LoadUnit};
 use keepup_workload::load::{LoadPlan, Loads};
 
-use crate::output::say;
+use crate::output::log;
 
-/// Flags of everything that loads can run beside.
+/// Flags of commands that can run background loads.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LoadArgs {
-    /// Keep this busy meanwhile, in a process of its own; once for each: net=RATE[@HOST], memory=RATE,
-    /// cpu=CORES or disk=RATE@DIR[,read|write], as in "net=50MB/s" (see `keepup load --help`)
-    #[arg(long = "load", value_name = "LOAD", value_parser = load)]
+    /// Background load, as in `keepup load --help`; repeatable
+    ///
+    /// One of net=RATE[@HOST], memory=RATE, cpu=CORES and disk=RATE@DIR[,read|write]. Each load runs in a
+    /// separate process.
+    #[arg(long = "load", value_name = "LOAD", value_parser = parse_load)]
     loads: Vec<LoadSpec>,
 }
 
-/// A load such as `net=50MB/s`.
-pub(crate) fn load(text: &str) -> Result<LoadSpec, keepup_plan::LoadSpecError> {
+/// Parses a load such as `net=50MB/s`.
+pub(crate) fn parse_load(text: &str) -> Result<LoadSpec, keepup_plan::LoadSpecError> {
     text.parse()
 }
 
 impl LoadArgs {
-    /// What is to run.
+    /// Plan of the loads.
     pub(crate) fn plan(&self) -> anyhow::Result<LoadPlan> {
         plan(&self.loads)
     }
 
-    /// Each as it was asked for.
+    /// Specifications as given on the command line.
     pub(crate) fn names(&self) -> Vec<String> {
         self.loads.iter().map(ToString::to_string).collect()
     }
 }
 
-/// The loads `specs`, run by this program.
+/// Plan that runs the loads `specs` with this executable.
 pub(crate) fn plan(specs: &[LoadSpec]) -> anyhow::Result<LoadPlan> {
-    let program = std::env::current_exe().context("cannot find the program that runs the loads")?;
+    let program = std::env::current_exe().context("cannot find the keepup executable to run the loads")?;
     Ok(LoadPlan { program, specs: specs.to_vec() })
 }
 
-/// Looks at the directories of disk loads, and says what all of them will do while something runs for `time`
-/// (or without end), which holds `beside` on its own volumes.
-pub(crate) fn announce(
+/// Checks the directories of disk loads and describes the loads. `time` is the duration of the measurement,
+/// if limited; `reserved` is the space that the measurement itself needs on its volumes.
+pub(crate) fn check_loads(
     plan: &LoadPlan,
-    beside: &BTreeMap<PathBuf, u64>,
+    reserved: &BTreeMap<PathBuf, u64>,
     time: Option<Duration>,
 ) -> anyhow::Result<Option<String>> {
-    plan.check(beside)?.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    plan.check(reserved)?.iter().for_each(|warning| log(&format!("warning: {warning}")));
     Ok(plan.summary(time))
 }
 
-/// Starts the loads, and says how far each has got.
+/// Starts the loads and logs when each has reached its rate.
 pub(crate) fn start(plan: &LoadPlan, id: &str, stop: &Arc<AtomicBool>) -> anyhow::Result<Loads> {
-    Ok(Loads::start(plan, id, Arc::new(SystemClock), Arc::clone(stop), &mut say)?)
+    Ok(Loads::start(plan, id, Arc::new(SystemClock), Arc::clone(stop), &mut log)?)
 }
 
-/// A rate in the unit of its load.
-pub(crate) fn rate(unit: LoadUnit, rate: f64) -> String {
+/// Formats a rate in the unit of its load.
+pub(crate) fn format_rate(unit: LoadUnit, rate: f64) -> String {
     match unit {
         LoadUnit::BytesPerSecond => format!("{:.1} MB/s", rate / 1e6),
         LoadUnit::Cores => format!("{rate:.2} cores"),
     }
 }
 
-/// One line for each load: what was asked, what it achieved, and what that cost.
-pub(crate) fn lines(loads: &[LoadResult]) -> Vec<String> {
+/// One line per load: requested rate, achieved rate and CPU use.
+pub(crate) fn result_lines(loads: &[LoadResult]) -> Vec<String> {
     loads.iter().map(line).collect()
 }
 
 fn line(load: &LoadResult) -> String {
-    let achieved = load.achieved.map_or_else(|| "nothing known".to_owned(), |found| rate(load.unit, found));
+    let achieved =
+        load.achieved.map_or_else(|| "unknown rate".to_owned(), |found| format_rate(load.unit, found));
     let cores = load.cores().map_or_else(String::new, |cores| format!(", CPU {cores:.2} cores"));
-    format!("load {}: {achieved} of {} asked{cores}", load.spec, rate(load.unit, load.asked))
+    format!("load {}: {achieved} of {} requested{cores}", load.spec, format_rate(load.unit, load.asked))
 }
 
-/// What is wrong with the loads, one sentence for each that fell short or ended.
+/// One warning per load that ended early or missed its rate.
 pub(crate) fn warnings(loads: &[LoadResult]) -> Vec<String> {
     loads
         .iter()
         .filter_map(|load| match (&load.failure, load.share()) {
             (Some(why), _) => Some(format!("warning: load {} ended: {}", load.spec, first_line(why))),
-            (None, Some(share)) if load.fell_short => Some(format!(
-                "warning: load {} fell short: {:.1} % of what was asked",
-                load.spec,
-                share * 100.0
-            )),
+            (None, Some(share)) if load.fell_short => {
+                Some(format!("warning: load {} reached only {:.1} % of its rate", load.spec, share * 100.0))
+            }
             _ => None,
         })
         .collect()

@@ -1,4 +1,4 @@
-//! keepup: can this machine keep up with this detector? The command line, one file per verb, no logic.
+//! Command line of keepup, one file per command.
 mod args;
 mod exit;
 mod forecast;
@@ -20,13 +20,13 @@ use crate::output::LogForm;
 
 /// Can this machine keep up with this detector?
 ///
-/// keepup records a detector's events from the network to disks without losing a byte, measures the highest
-/// rate at which that holds, and names what limits it.
+/// keepup records the event stream of a detector from the network to disks without loss, measures the highest
+/// rate at which that works, and names the component that limits it.
 #[derive(Parser)]
 #[command(name = "keepup", version, after_help = exit::HELP, args_override_self = true)]
 struct Cli {
-    /// How messages are said on stderr [default: $KEEPUP_LOG, or text]
-    #[arg(long, global = true, value_enum, value_name = "FORM", hide_possible_values = true)]
+    /// Log format on stderr: text or json [default: $KEEPUP_LOG, or text]
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     log: Option<LogForm>,
     #[command(subcommand)]
     verb: Verb,
@@ -62,13 +62,13 @@ enum Verb {
     Doctor(verbs::doctor::Args),
     Load(verbs::load::Args),
     Profile(verbs::profile::Args),
-    /// For packagers: not among the commands that help lists
+    /// Hidden, because only packagers need it
     #[command(hide = true)]
     Generate(verbs::generate::Args),
 }
 
 impl Verb {
-    /// Whether it measures, can say beforehand what it will write, and keeps its result where it is told to.
+    /// Whether the command measures and supports `--dry-run --json` and `--out`, as campaigns require.
     fn keeps_a_result(&self) -> bool {
         match self {
             Self::Qualify(_) | Self::Trial(_) | Self::Soak(_) | Self::Replay(_) | Self::ReplaySet(_) => true,
@@ -85,17 +85,17 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::report_flags(&error).into(),
     };
-    let exit = say_as(cli.log).and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
+    let exit = choose_log_format(cli.log).and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
         output::report_error(&error);
         Exit::of(&error)
     });
     exit.into()
 }
 
-/// Chooses how messages are said: as the flag says, or else as the environment does.
-fn say_as(flag: Option<LogForm>) -> anyhow::Result<()> {
+/// Sets the log format from the flag, else from the environment.
+fn choose_log_format(flag: Option<LogForm>) -> anyhow::Result<()> {
     let form = flag.map_or_else(LogForm::of_environment, |form| Ok(Some(form)))?;
-    form.into_iter().for_each(output::log_as);
+    form.into_iter().for_each(output::set_log_format);
     Ok(())
 }
 

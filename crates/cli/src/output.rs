@@ -1,4 +1,4 @@
-//! What is printed where: results on stdout, everything else on stderr; a closed pipe is no reason to fail.
+//! Output: results on stdout, everything else on stderr. A closed pipe is not an error.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -14,70 +14,70 @@ use keepup_stream::ledger::LossCause;
 
 use crate::exit::{self, Exit, UsageError};
 
-/// Environment variable with the form of what is said on stderr. Children whose stderr is read do not get it.
+/// Environment variable with the log format. It is removed for child processes whose stderr is parsed.
 pub(crate) const LOG_VARIABLE: &str = "KEEPUP_LOG";
 
-/// Whether what is said on stderr is said as JSON.
+/// Whether stderr is JSON.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// The form of what is said on stderr.
+/// Log format on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogForm {
-    /// Lines for people
+    /// Text lines
     Text,
-    /// One JSON object for each message, with its time and level
+    /// One JSON object per message, with time and level
     Json,
 }
 
 impl LogForm {
-    /// The form that `KEEPUP_LOG` asks for, if it asks.
+    /// Log format set by `KEEPUP_LOG`, if any.
     pub(crate) fn of_environment() -> Result<Option<Self>, UsageError> {
         match std::env::var(LOG_VARIABLE).unwrap_or_default().as_str() {
             "" => Ok(None),
             "text" => Ok(Some(Self::Text)),
             "json" => Ok(Some(Self::Json)),
             other => {
-                let why = Cause::new(format!("cannot log: {LOG_VARIABLE} is {other:?}"));
-                Err(UsageError::new(why.with_hint("json or text")))
+                let why = Cause::new(format!("cannot set the log format: {LOG_VARIABLE} is {other:?}"));
+                Err(UsageError::new(why.with_hint(format!("{LOG_VARIABLE}=json or {LOG_VARIABLE}=text"))))
             }
         }
     }
 }
 
-/// Says everything in this form from now on.
-pub(crate) fn log_as(form: LogForm) {
+/// Sets the log format.
+pub(crate) fn set_log_format(form: LogForm) {
     IS_JSON.store(form == LogForm::Json, Ordering::Relaxed);
 }
 
-/// Whether a line may be drawn over and over on stderr.
+/// Whether stderr is a terminal where a progress line can be redrawn.
 pub(crate) fn may_redraw() -> bool {
     std::io::stderr().is_terminal() && !IS_JSON.load(Ordering::Relaxed)
 }
 
-/// Prints a result. What must not reach a terminal is replaced.
+/// Prints a result. Control characters are replaced.
 pub(crate) fn result(text: &str) {
     put(&printable::lines(text));
 }
 
-/// Prints as it is. A reader that went away has seen what it wanted.
+/// Prints unchanged. A closed pipe is ignored: the reader stopped reading on purpose.
 fn put(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
 }
 
-/// Prints the page of a result.
+/// Prints the text report of a result.
 pub(crate) fn page(stored: &Stored) {
     draw(stored, terminal);
 }
 
-/// Prints the page of a result with all its figures.
+/// Prints the full text report of a result.
 pub(crate) fn full_page(stored: &Stored) {
     draw(stored, terminal_full);
 }
 
 fn draw(stored: &Stored, renderer: fn(&Stored, Style) -> String) {
     let style = Style { colour: colour(), width: width() };
-    // It has cleaned what the result says, and has colours of its own.
+    // The renderer replaced control characters and added colours.
     put(renderer(stored, style).trim_end());
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn json(value: &serde_json::Value) {
     put(&printable::json(&text));
 }
 
-/// Lines that tell how many events are missing, cause by cause; a cause may come several times.
+/// One line per cause with its number of missing events. Counts of a repeated cause are added.
 pub(crate) fn missing(causes: impl IntoIterator<Item = (LossCause, u64)>) -> impl Iterator<Item = String> {
     let mut sums = BTreeMap::new();
     for (cause, events) in causes {
@@ -97,32 +97,31 @@ pub(crate) fn missing(causes: impl IntoIterator<Item = (LossCause, u64)>) -> imp
     sums.into_iter().map(|(cause, events)| format!("missing: {events} events, {cause}"))
 }
 
-/// Tells of lines of the journals that cannot be used; returns whether there are any.
+/// Warns of damaged journal lines; returns whether there are any.
 pub(crate) fn warn_of_damage(recording: &Recording) -> bool {
     let lines = || recording.damaged_lines();
-    lines().for_each(|line| say(&format!("warning: {line}")));
+    lines().for_each(|line| log(&format!("warning: {line}")));
     lines().next().is_some()
 }
 
-/// The command as it was typed, quoted where a shell would need it.
+/// Command line of this process, quoted for a shell.
 pub(crate) fn command() -> String {
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
-    told_command(arguments)
+    shell_command(arguments)
 }
 
-fn told_command(arguments: impl Iterator<Item = String>) -> String {
-    let told = arguments.map(|argument| quoted(&argument));
-    std::iter::once("keepup".to_owned()).chain(told).collect::<Vec<_>>().join(" ")
+fn shell_command(arguments: impl Iterator<Item = String>) -> String {
+    let quoted = arguments.map(|argument| quoted(&argument));
+    std::iter::once("keepup".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Says something on stderr: to people as text, in which what must not reach a terminal is replaced, to
-/// programs as one JSON object.
-pub(crate) fn say(text: &str) {
-    tell(&Cause::from_text(text));
+/// Logs a message on stderr, as text with control characters replaced, or as one JSON object.
+pub(crate) fn log(text: &str) {
+    log_cause(&Cause::from_text(text));
 }
 
-/// Says something that may have a hint.
-pub(crate) fn tell(message: &Cause) {
+/// Logs a message that may have a hint.
+pub(crate) fn log_cause(message: &Cause) {
     let text = message.to_text();
     let said = match IS_JSON.load(Ordering::Relaxed) {
         true => as_json(message, SystemClock.unix_ns()).into(),
@@ -132,7 +131,7 @@ pub(crate) fn tell(message: &Cause) {
     let _ = writeln!(out, "{said}");
 }
 
-/// A message as JSON. Its level is the word in front of it, and the hint is a key of its own.
+/// Encodes a message as JSON. The level is the prefix of the text; the hint has its own key.
 fn as_json(message: &Cause, unix_ns: u64) -> String {
     let text = message.to_string();
     let (level, text) = match (text.strip_prefix("error: "), text.strip_prefix("warning: ")) {
@@ -155,36 +154,36 @@ pub(crate) fn report_error(error: &anyhow::Error) {
     let mut said = String::new();
     for cause in error.chain() {
         let what = cause.to_string();
-        // A transparent error repeats its cause, and most texts end in it.
+        // Transparent errors repeat their cause, and many texts end with it.
         if !said.ends_with(&what) {
             text.push_str(if text.is_empty() { "error: " } else { "\n  because: " });
             text.push_str(&what);
         }
         said = what;
     }
-    tell(&Cause::new(text).with_hint(exit::hint(error).unwrap_or_default()));
+    log_cause(&Cause::new(text).with_hint(exit::hint(error).unwrap_or_default()));
 }
 
-/// Prints what the argument parser says, a mistake with its hint or the help that was asked for.
+/// Prints the output of the argument parser: an error with its hint, or help.
 pub(crate) fn report_flags(error: &clap::Error) -> Exit {
     let _ = error.print();
     if let Some(hint) = hint_of_flags(error) {
-        say(&format!("hint: {hint}"));
+        log(&format!("hint: {hint}"));
     }
     if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }
 
-/// Hint for a value of a flag that cannot be read.
+/// Hint for an invalid flag value.
 pub(crate) fn hint_of_flags(error: &clap::Error) -> Option<Cow<'_, str>> {
     exit::diagnostic(std::error::Error::source(error)?)?.hint()
 }
 
-/// Whether colours belong on stdout.
+/// Whether stdout is printed in colour.
 fn colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Width of the page on stdout: that of the terminal where `COLUMNS` says so, at most 100; else 80.
+/// Width of reports on stdout: `COLUMNS`, limited to 60 to 100; 80 if unset.
 pub(crate) fn width() -> usize {
     std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(80).clamp(60, 100)
 }

@@ -1,4 +1,4 @@
-//! A line on stderr that tells how it goes: redrawn on a terminal, a new one every ten seconds elsewhere.
+//! Progress line on stderr: redrawn on a terminal, printed every ten seconds elsewhere.
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -6,22 +6,22 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_results::printable;
 
-use crate::output::{may_redraw, say};
+use crate::output::{log, may_redraw};
 
-/// Pause between two lines where nothing can be redrawn.
-const PLAIN_EVERY: Duration = Duration::from_secs(10);
-/// Pause between two updates of the line.
-const SHOW_EVERY: Duration = Duration::from_secs(1);
-/// Pause between two looks whether it is over, in nanoseconds.
-const LOOK_NS: u64 = 50_000_000;
+/// Interval between lines when stderr is not a terminal.
+const PRINT_EVERY: Duration = Duration::from_secs(10);
+/// Interval between updates of the line.
+const UPDATE_EVERY: Duration = Duration::from_secs(1);
+/// Interval at which the end is checked, in nanoseconds.
+const POLL_NS: u64 = 50_000_000;
 
-/// The line.
-pub(crate) struct Status {
+/// Progress line.
+pub(crate) struct StatusLine {
     bar: Option<ProgressBar>,
     since_last: Duration,
 }
 
-impl Status {
+impl StatusLine {
     pub(crate) fn new() -> Self {
         let bar = may_redraw().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -34,46 +34,45 @@ impl Status {
         Self { bar, since_last: Duration::ZERO }
     }
 
-    /// Shows `text`; `passed` is the time since the last call.
+    /// Updates the line; `passed` is the time since the last call.
     pub(crate) fn show(&mut self, text: &str, passed: Duration) {
         self.since_last += passed;
         match &self.bar {
             Some(bar) => bar.set_message(printable::one_line(text)),
-            None if self.since_last >= PLAIN_EVERY => {
+            None if self.since_last >= PRINT_EVERY => {
                 self.since_last = Duration::ZERO;
-                say(text);
+                log(text);
             }
             None => {}
         }
     }
 
-    /// Prints a line that stays.
-    pub(crate) fn line(&self, text: &str) {
+    /// Logs a message above the progress line.
+    pub(crate) fn log(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| say(text)),
-            None => say(text),
+            Some(bar) => bar.suspend(|| log(text)),
+            None => log(text),
         }
     }
 }
 
-/// Looks at something each second until `is_ended`; `look` is given the line to show what it sees, and the
-/// time since the last look.
-pub(crate) fn watch(is_ended: &dyn Fn() -> bool, look: &mut dyn FnMut(&mut Status, Duration)) {
+/// Calls `update` every second until `is_ended`, with the progress line and the time since the last call.
+pub(crate) fn poll_until(is_ended: &dyn Fn() -> bool, update: &mut dyn FnMut(&mut StatusLine, Duration)) {
     let clock = SystemClock;
-    let mut status = Status::new();
+    let mut status = StatusLine::new();
     let mut last_ns = clock.now_ns();
     while !is_ended() {
         let now_ns = clock.now_ns();
         let passed = Duration::from_nanos(now_ns - last_ns);
-        if passed >= SHOW_EVERY {
-            look(&mut status, passed);
+        if passed >= UPDATE_EVERY {
+            update(&mut status, passed);
             last_ns = now_ns;
         }
-        clock.sleep_until_ns(now_ns + LOOK_NS);
+        clock.sleep_until_ns(now_ns + POLL_NS);
     }
 }
 
-impl Drop for Status {
+impl Drop for StatusLine {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

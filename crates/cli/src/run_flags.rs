@@ -1,4 +1,4 @@
-//! Flags that say what a run is: its number, what it carries along, when it ends by itself.
+//! Flags of a run: number, metadata, and conditions to stop.
 use std::collections::BTreeMap;
 
 use keepup_plan::units::{Bytes, Span};
@@ -9,20 +9,21 @@ use crate::exit::UsageError;
 /// Flags of `record` and of `ctl configure`.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RunFlags {
-    /// Run number [default: one more than the highest on the volumes]
+    /// Run number [default: the highest on the volumes plus 1]
     #[arg(long, value_name = "N")]
     run: Option<u64>,
-    /// What the recording carries along, as in "sample=quartz"; may be given several times
+    /// Metadata for the recording, such as sample=quartz; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = entry)]
     meta: Vec<(String, String)>,
-    /// End by itself after "1000000 events", "500 GB" or "2 h"; several: at the first that is reached
+    /// Stop after "1000000 events", "500 GB" or "2 h"; repeatable
     ///
-    /// It is looked at twenty times a second: what arrives until the next look is recorded too.
+    /// The first limit reached ends the run. Limits are checked every 50 ms; events that arrive before the
+    /// next check are recorded too.
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     stop_after: Vec<Limit>,
 }
 
-/// One end of a run.
+/// Condition to stop a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
     Events(u64),
@@ -31,17 +32,17 @@ enum Limit {
 }
 
 impl RunFlags {
-    /// Whether something is to stand in the recording.
+    /// Whether a flag sets a property of the recording.
     pub(crate) fn is_about_the_recording(&self) -> bool {
         self.run.is_some() || !self.meta.is_empty()
     }
 
-    /// As settings of a run. Refuses what is said twice.
+    /// Settings of a run. A value given twice is an error.
     pub(crate) fn settings(&self) -> Result<RunSettings, UsageError> {
         let mut metadata = BTreeMap::new();
         for (key, value) in &self.meta {
             if metadata.insert(key.clone(), value.clone()).is_some() {
-                return Err(UsageError::new(format!("--meta {key:?} is given twice")));
+                return Err(UsageError::new(format!("cannot use --meta {key:?} twice")));
             }
         }
         let mut stop = StopAfter::default();
@@ -52,7 +53,7 @@ impl RunFlags {
                 Limit::Seconds(seconds) => stop.seconds.replace(seconds).is_some(),
             };
             if is_second {
-                return Err(UsageError::new("--stop-after is given twice for the same quantity"));
+                return Err(UsageError::new("cannot use --stop-after twice for the same quantity"));
             }
         }
         Ok(RunSettings { run: self.run, metadata, stop, ..RunSettings::default() })
@@ -68,9 +69,7 @@ fn entry(text: &str) -> Result<(String, String), String> {
 
 fn limit(text: &str) -> Result<Limit, String> {
     let some = |limit: Limit| match limit {
-        Limit::Events(0) | Limit::Bytes(0) | Limit::Seconds(0.0) => {
-            Err(format!("{text:?} is nothing at all"))
-        }
+        Limit::Events(0) | Limit::Bytes(0) | Limit::Seconds(0.0) => Err(format!("{text:?} must be above 0")),
         _ => Ok(limit),
     };
     let number = text.strip_suffix("events").or_else(|| text.strip_suffix("event"));
@@ -82,7 +81,7 @@ fn limit(text: &str) -> Result<Limit, String> {
     }
     match text.parse::<Span>() {
         Ok(span) => some(Limit::Seconds(span.0.as_secs_f64())),
-        Err(_) => Err(format!("{text:?} is none of \"1000000 events\", \"500 GB\" and \"2 h\"")),
+        Err(_) => Err(format!("{text:?} is not a limit such as \"1000000 events\", \"500 GB\" or \"2 h\"")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the flags of a run take.
+//! Values of the flags of a run.
 use super::*;
 
 #[test]
@@ -13,7 +13,7 @@ fn limits_are_events_bytes_or_time() {
 }
 
 #[test]
-fn nothing_is_said_twice() {
+fn a_value_given_twice_is_refused() {
     let flags = |meta: &[&str], stop: &[&str]| RunFlags {
         run: Some(3),
         meta: meta.iter().map(|text| entry(text).unwrap()).collect(),

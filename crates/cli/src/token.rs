@@ -1,4 +1,4 @@
-//! Tokens: from a file, from the environment, or made up.
+//! Tokens from a file, from the environment, or generated.
 use std::borrow::Cow;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,14 +9,14 @@ use keepup_error::{Diagnostic, ErrorClass};
 use keepup_peer::Token;
 use keepup_recording::id::Id;
 
-/// A token file longer than this is something else, bytes.
+/// Limit on the size of a token file, in bytes.
 const FILE_BYTES_MAX: u64 = 4096;
-/// Permissions of the group and of all others.
-const OTHERS: u32 = 0o077;
-/// Of these, permissions that a file of root must not have when another user reads it.
-const OTHERS_OF_ROOT: u32 = 0o037;
+/// Permission bits of the group and of others.
+const FORBIDDEN: u32 = 0o077;
+/// Permission bits that a file of root must not have when another user reads it.
+const ROOT_FILE_FORBIDDEN: u32 = 0o037;
 
-/// A token file that more users than its owner can read.
+/// Error for a token file with access for other users.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the token in {}: other users can read or change the file", path.display())]
 pub(crate) struct SharedTokenFile {
@@ -33,31 +33,31 @@ impl Diagnostic for SharedTokenFile {
     }
 }
 
-/// The token that was given: in a file, else by the environment variable `variable`.
-pub(crate) fn given(file: Option<&Path>, variable: &str) -> anyhow::Result<Option<Token>> {
+/// Reads the token from `file`, else from the environment variable `variable`.
+pub(crate) fn read(file: Option<&Path>, variable: &str) -> anyhow::Result<Option<Token>> {
     let text = match file {
-        Some(path) => Some(read(path)?),
+        Some(path) => Some(read_file(path)?),
         None => std::env::var(variable).ok().filter(|text| !text.is_empty()),
     };
     Ok(text.map(|text| Token::new(&text)).transpose()?)
 }
 
-/// A new token that nobody can guess.
-pub(crate) fn made_up() -> anyhow::Result<Token> {
-    Ok(Token::new(&hex_digits().context("cannot read random bytes")?)?)
+/// Generates a random token.
+pub(crate) fn generate() -> anyhow::Result<Token> {
+    Ok(Token::new(&random_hex().context("cannot read random bytes")?)?)
 }
 
-/// 32 hexadecimal digits that nobody can guess.
-pub(crate) fn hex_digits() -> std::io::Result<String> {
+/// Generates 32 random hexadecimal digits.
+pub(crate) fn random_hex() -> std::io::Result<String> {
     Id::random().map(|id| id.to_string())
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
+fn read_file(path: &Path) -> anyhow::Result<String> {
     let failed = || format!("cannot read the token from {}", path.display());
     let mut text = String::new();
     let file = std::fs::File::open(path).with_context(failed)?;
     let metadata = file.metadata().with_context(failed)?;
-    // A pipe, as a shell's <(command) makes it, can be read only by processes that have it open.
+    // Permissions of a pipe, such as a shell's <(command), do not matter.
     if metadata.is_file() && metadata.mode() & forbidden(metadata.uid()) != 0 {
         return Err(SharedTokenFile { path: path.to_owned() }.into());
     }
@@ -65,11 +65,11 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Permissions that a file of `owner` must not have. A service manager hands a file of root to a service by
-/// group or access list, which shows as permissions of the group: the rule of PostgreSQL for private keys.
+/// Permission bits that a file of `owner` must not have. Service managers pass files of root by group or ACL,
+/// which show as group permissions; PostgreSQL has the same rule for private keys.
 fn forbidden(owner: u32) -> u32 {
     let user = std::fs::metadata("/proc/self").map_or(owner, |process| process.uid());
-    if owner == 0 && user != 0 { OTHERS_OF_ROOT } else { OTHERS }
+    if owner == 0 && user != 0 { ROOT_FILE_FORBIDDEN } else { FORBIDDEN }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which files a token is taken from.
+//! Accepted token files.
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -11,7 +11,7 @@ fn a_file_that_others_can_read_is_refused() {
     std::fs::write(&path, "0123456789abcdef\n").unwrap();
     for (mode, is_private) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o620, false)] {
         std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        let found = given(Some(&path), "KEEPUP_NO_SUCH_VARIABLE");
+        let found = read(Some(&path), "KEEPUP_NO_SUCH_VARIABLE");
         match found {
             Ok(token) => assert!(is_private && token.unwrap().is(b"0123456789abcdef"), "{mode:o}"),
             Err(why) => {
@@ -20,11 +20,11 @@ fn a_file_that_others_can_read_is_refused() {
             }
         }
     }
-    assert!(given(None, "KEEPUP_NO_SUCH_VARIABLE").unwrap().is_none());
+    assert!(read(None, "KEEPUP_NO_SUCH_VARIABLE").unwrap().is_none());
 }
 
 #[test]
-fn a_made_up_token_is_another_each_time() {
-    let (first, second) = (made_up().unwrap(), made_up().unwrap());
+fn generated_tokens_differ() {
+    let (first, second) = (generate().unwrap(), generate().unwrap());
     assert!(!first.is(second.reveal().as_bytes()));
 }

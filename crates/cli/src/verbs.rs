@@ -1,4 +1,4 @@
-//! One file per verb.
+//! Commands, one module each.
 pub(crate) mod campaign;
 pub(crate) mod cat;
 pub(crate) mod compare;
@@ -22,9 +22,9 @@ pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod serve;
 pub(crate) mod sink;
-mod sitting;
 pub(crate) mod soak;
 pub(crate) mod source;
+mod test_session;
 pub(crate) mod trace;
 pub(crate) mod trial;
 pub(crate) mod verify;

@@ -1,4 +1,4 @@
-//! `keepup campaign`: matrices of runs.
+//! `keepup campaign`: matrices of measurements.
 mod cells;
 mod runner;
 mod table;
@@ -20,11 +20,11 @@ use keepup_results::{Begun, CampaignSummary, Ended, Stored};
 
 use self::runner::Child;
 use crate::exit::Exit;
-use crate::forecast::foretell;
-use crate::output::{command, json, page, result, say, tell};
+use crate::forecast::print_plan;
+use crate::output::{command, json, log, log_cause, page, result};
 use crate::signals::stop_flag;
 
-/// Run a matrix of measurements in turns: configurations against tests, each compared with a baseline
+/// Run a matrix of configurations and tests in interleaved order against a baseline
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup campaign run two-disks.toml --dry-run
@@ -43,20 +43,20 @@ enum Verb {
     Status(StatusArgs),
 }
 
-/// Run the campaign of a file
+/// Run the campaign described by a file
 ///
-/// Every cell is a command of keepup with a result of its own. Ends with 1 when any run was not fit, lost
-/// data or crashed; else with 4 when any could not be made here; else with 5 when any is inconclusive, or a
-/// rule of [stop] left some; else with 0.
+/// Every cell is a keepup command with its own result. Exit code: 1 if any run was not fit, lost data or
+/// crashed; else 4 if any run was not possible in this environment; else 5 if any run is inconclusive or a
+/// [stop] rule skipped runs; else 0.
 #[derive(clap::Args)]
 struct RunArgs {
-    /// What varies, in TOML
+    /// Campaign file (TOML)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Directory for the campaign's own
+    /// Store the campaign in a new subdirectory of DIR
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
-    /// List the cells, and what they write, hold and take, and stop
+    /// List the cells with data written, space and time, then exit
     #[arg(long)]
     dry_run: bool,
     /// Print the result as one JSON object
@@ -64,19 +64,19 @@ struct RunArgs {
     json: bool,
 }
 
-/// Go on with a campaign that was interrupted, killed, or ended by one of its rules
+/// Resume a campaign that was interrupted, killed or stopped by a rule
 ///
-/// A run that was cut off is made again; what it left is kept aside. Title, repetitions and [stop] may be
-/// changed in the directory's campaign.toml before.
+/// An interrupted run is repeated; its files are kept. Title, repetitions and [stop] may be changed in the
+/// directory's campaign.toml before.
 #[derive(clap::Args)]
 struct ResumeArgs {
-    /// The campaign's directory
+    /// Campaign directory
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Go on though the order, the baseline or keepup itself is another by now
+    /// Resume even if cell order, baseline or keepup version has changed
     #[arg(long)]
     anyway: bool,
-    /// Run again what failed; what it left is kept aside
+    /// Repeat failed runs; their files are kept
     #[arg(long)]
     failed: bool,
     /// Print the result as one JSON object
@@ -84,10 +84,10 @@ struct ResumeArgs {
     json: bool,
 }
 
-/// Tell how far a campaign is, also while it runs
+/// Print the progress of a campaign, also while it runs
 #[derive(clap::Args)]
 struct StatusArgs {
-    /// The campaign's directory
+    /// Campaign directory
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Print one JSON object
@@ -97,38 +97,38 @@ struct StatusArgs {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.verb {
-        Verb::Run(args) => begin(args),
+        Verb::Run(args) => run_file(args),
         Verb::Resume(args) => resume(args),
         Verb::Status(args) => status(args),
     }
 }
 
-/// What is done with a campaign.
-pub(super) struct How<'a> {
-    /// Directory for the campaign's own.
+/// Options of a campaign run.
+pub(super) struct RunOptions<'a> {
+    /// Parent of the campaign directory.
     pub(super) out: &'a Path,
-    /// Only told.
+    /// Print the plan only.
     pub(super) dry_run: bool,
-    /// Printed as one JSON object.
+    /// Print the result as one JSON object.
     pub(super) json: bool,
 }
 
-fn begin(args: &RunArgs) -> anyhow::Result<Exit> {
+fn run_file(args: &RunArgs) -> anyhow::Result<Exit> {
     let (campaign, text) = load(&args.file, &keepup_reproduce::names())?;
-    start(campaign, &text, &How { out: &args.out, dry_run: args.dry_run, json: args.json })
+    start(campaign, &text, &RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json })
 }
 
-/// Runs a campaign from its begin; `text` is its file's.
-pub(super) fn start(campaign: Campaign, text: &str, how: &How<'_>) -> anyhow::Result<Exit> {
+/// Starts a new campaign; `text` is the content of its file.
+pub(super) fn start(campaign: Campaign, text: &str, options: &RunOptions<'_>) -> anyhow::Result<Exit> {
     let stop = stop_flag()?;
-    let Some(forecasts) = looked_at(&campaign, &stop)? else { return Ok(Exit::Interrupted) };
+    let Some(forecasts) = forecast_cells(&campaign, &stop)? else { return Ok(Exit::Interrupted) };
     let state = State::new(campaign.clone(), forecasts.clone());
     let forecast = table::forecast(&state, &forecasts);
-    if how.dry_run {
-        foretell(&forecast, how.json);
+    if options.dry_run {
+        print_plan(&forecast, options.json);
         return Ok(Exit::Done);
     }
-    say(&table::announcement(&state, &forecast));
+    log(&table::announcement(&state, &forecast));
     let volumes: Vec<PathBuf> = forecast.space_bytes.keys().map(PathBuf::from).collect();
     let environment = Environment::collect(&volumes, Path::new("/"));
     let begun = Begun {
@@ -140,8 +140,8 @@ pub(super) fn start(campaign: Campaign, text: &str, how: &How<'_>) -> anyhow::Re
         plan: serde_json::to_value(&campaign).context("cannot encode the campaign")?,
         environment: serde_json::to_value(environment).unwrap_or_default(),
     };
-    let directory = CampaignDirectory::create(how.out, text, &begun)?;
-    Sitting { state, begun, directory, stop, is_json: how.json }.sit()
+    let directory = CampaignDirectory::create(options.out, text, &begun)?;
+    CampaignRun { state, begun, directory, stop, is_json: options.json }.run()
 }
 
 fn resume(args: &ResumeArgs) -> anyhow::Result<Exit> {
@@ -155,20 +155,20 @@ fn resume(args: &ResumeArgs) -> anyhow::Result<Exit> {
     }
     found.read_figures(path);
     let stop = stop_flag()?;
-    let Some(forecasts) = looked_at(&campaign, &stop)? else { return Ok(Exit::Interrupted) };
-    let state = known(campaign, forecasts, found.runs);
-    say(&table::announcement(&state, &state.forecast_left()));
-    Sitting { state, begun: found.begun, directory, stop, is_json: args.json }.sit()
+    let Some(forecasts) = forecast_cells(&campaign, &stop)? else { return Ok(Exit::Interrupted) };
+    let state = state_after(campaign, forecasts, found.runs);
+    log(&table::announcement(&state, &state.forecast_left()));
+    CampaignRun { state, begun: found.begun, directory, stop, is_json: args.json }.run()
 }
 
 fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     let mut found: StoredCampaign = CampaignDirectory::read(&args.directory)?;
-    // Only then do figures decide what is left.
+    // Only this stop rule needs the figures.
     if found.campaign.stop.half_width.is_some() {
         found.read_figures(&args.directory);
     }
     let (is_running, begun) = (found.is_running, found.begun);
-    let state = known(found.campaign, Forecasts::default(), found.runs);
+    let state = state_after(found.campaign, Forecasts::default(), found.runs);
     match args.json {
         true => json(&table::status_json(&state, is_running)),
         false => result(&table::status(&state, &begun, is_running)),
@@ -176,22 +176,22 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// All cells looked at: their commands, then what these would cost; none when the user wants an end.
-fn looked_at(campaign: &Campaign, stop: &AtomicBool) -> anyhow::Result<Option<Forecasts>> {
+/// Checks the commands of all cells and estimates their cost; `None` if the user interrupts.
+fn forecast_cells(campaign: &Campaign, stop: &AtomicBool) -> anyhow::Result<Option<Forecasts>> {
     let cells = campaign.cells();
     cells::check(campaign, &cells)?;
     cells::forecasts(campaign, &cells, stop)
 }
 
-/// A campaign of which these runs ended.
-fn known(campaign: Campaign, forecasts: Forecasts, runs: Vec<RunDone>) -> State {
+/// State of a campaign after these runs.
+fn state_after(campaign: Campaign, forecasts: Forecasts, runs: Vec<RunDone>) -> State {
     let mut state = State::new(campaign, forecasts);
     runs.into_iter().for_each(|run| state.take(run));
     state
 }
 
-/// A campaign that is run.
-struct Sitting {
+/// Campaign in progress.
+struct CampaignRun {
     state: State,
     begun: Begun,
     directory: CampaignDirectory,
@@ -199,8 +199,8 @@ struct Sitting {
     is_json: bool,
 }
 
-impl Sitting {
-    fn sit(mut self) -> anyhow::Result<Exit> {
+impl CampaignRun {
+    fn run(mut self) -> anyhow::Result<Exit> {
         let mut child = Child::new(Arc::clone(&self.stop))?;
         let ended = drive(&mut self.state, &mut self.directory, &mut child, &SystemClock);
         drop(child);
@@ -219,20 +219,20 @@ impl Sitting {
             false => page(&Stored::Campaign(Box::new(summary.clone()))),
         }
         let path = self.directory.path().display();
-        super::report::keep(self.directory.path());
-        say(&format!("result: {path}"));
+        super::report::write_beside(self.directory.path());
+        log(&format!("result: {path}"));
         if let Some(failure) = failure {
             return Err(failure.into());
         }
         if summary.totals.left > 0 {
-            let left = Cause::new(format!("{} runs are left", summary.totals.left));
-            tell(&left.with_hint(format!("keepup campaign resume {path}")));
+            let left = Cause::new(format!("{} runs remain", summary.totals.left));
+            log_cause(&left.with_hint(format!("keepup campaign resume {path}")));
         }
         Ok(exit(&summary))
     }
 }
 
-/// How the campaign ends, by the worst of its runs.
+/// Exit code of the campaign, from its worst run.
 fn exit(summary: &CampaignSummary) -> Exit {
     let codes = || summary.cells.iter().flat_map(|cell| &cell.runs).map(|run| run.exit_code);
     match () {
@@ -244,7 +244,7 @@ fn exit(summary: &CampaignSummary) -> Exit {
     }
 }
 
-/// Whether the user wants an end.
+/// Whether the user interrupted.
 fn is_raised(stop: &AtomicBool) -> bool {
     stop.load(Ordering::Acquire)
 }

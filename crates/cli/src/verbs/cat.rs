@@ -1,4 +1,4 @@
-//! `keepup cat`: events of a stream as they are.
+//! `keepup cat`: raw events of a stream.
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -9,33 +9,33 @@ use keepup_recording::access::{From, StreamReader};
 use keepup_recording::export::create;
 use keepup_recording::reader::Recording;
 
-use crate::args::Directories;
+use crate::args::RecordingDirs;
 use crate::exit::{Exit, usage};
-use crate::output::{say, warn_of_damage};
+use crate::output::{log, warn_of_damage};
 
-/// Write events of a stream, raw, to stdout or a file
+/// Write raw events of a stream to stdout or a file
 ///
-/// Also while the recording is being made, up to what is durable.
+/// Works while the recording is in progress, up to the last durable event.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup cat keepup-data/run1 --stream 0 --from 1000 --count 1 > frame.raw
   keepup cat keepup-data/run1 --stream 3 --from-time 2026-11-21T10:15:00Z --count 100 --out some.raw")]
 pub(crate) struct Args {
     #[command(flatten)]
-    recording: Directories,
+    recording: RecordingDirs,
     /// Id of the stream (see `keepup info`)
     #[arg(long, value_name = "ID")]
     stream: u32,
     /// Sequence number of the first event
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
-    /// Time of the first event: 2026-11-21T10:15:00Z, or ns since 1970
+    /// Time of the first event: 2026-11-21T10:15:00Z or ns since 1970
     #[arg(long, value_name = "TIME", conflicts_with = "from", value_parser = timestamp)]
     from_time: Option<u64>,
-    /// So many events; exit code 1 when there are fewer [default: all that follow]
+    /// Number of events; exit code 1 if there are fewer [default: all]
     #[arg(long, value_name = "M")]
     count: Option<u64>,
-    /// File to write to, which must not exist [default: stdout]
+    /// Output file, which must not exist [default: stdout]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -45,14 +45,14 @@ fn timestamp(text: &str) -> Result<u64, String> {
         return Ok(ns);
     }
     keepup_results::unix_ns(text).ok_or_else(|| {
-        format!("{text:?} is no time, as in 2026-11-21T10:15:00Z or 1795255200000000000 (ns since 1970)")
+        format!("{text:?} is not a time such as 2026-11-21T10:15:00Z or 1795255200000000000 (ns since 1970)")
     })
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let recording = Recording::open_present(&args.recording.directories)?;
     for volume in recording.missing() {
-        say(&format!("warning: volume {} is missing, and the events on it", volume.display()));
+        log(&format!("warning: volume {} and its events are missing", volume.display()));
     }
     let is_damaged = warn_of_damage(&recording);
     let Some(mut reader) = StreamReader::open(&recording, args.stream)? else {
@@ -88,13 +88,13 @@ fn copy(
         if outcome.is_err() || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     match outcome.and_then(|()| out.flush()) {
-        // A reader that went away has seen what it wanted.
+        // The reader closed the pipe on purpose.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => return Ok(Exit::Done),
         outcome => outcome.context("cannot write the events")?,
     }
     match first {
-        Some(first) => say(&format!("{events} events, {first} to {last}, {bytes} bytes")),
-        None => say("no such events"),
+        Some(first) => log(&format!("{events} events, {first} to {last}, {bytes} bytes")),
+        None => log("no such events"),
     }
     Ok(if count.is_some_and(|count| events < count) { Exit::Failed } else { Exit::Done })
 }

@@ -1,4 +1,4 @@
-//! `keepup compare`: results beside each other.
+//! `keepup compare`: comparison of results.
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -9,57 +9,60 @@ use keepup_reproduce::published_systems;
 use keepup_results::{Begun, CompareSummary, Kind, Stored, StoredResult, rfc3339};
 
 use crate::exit::Exit;
-use crate::output::{command, json, page, say};
+use crate::output::{command, json, log, page};
 
-/// Compare results: what differs between the machines first, then every figure, with what chance explains
+/// Compare results: differences of the machines, then every figure with its interval
 ///
-/// Each RESULT is a directory that keepup printed, or the `result.json` in it. Of one result that measured
-/// several places, these are compared; of a campaign, its cells. Results of the same name are of one system,
-/// and their values are put together: run A, B, A, B and name them so, and what drifts is in both.
+/// Each RESULT is a result directory or the `result.json` in it. A single result is split into its volumes, a
+/// campaign into its cells. Results with the same NAME belong to one system and their values are pooled: run
+/// A, B, A, B and name them so, and drift affects both systems alike.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup compare results/sweep-1 results/sweep-2
   keepup compare old=results/a1 new=results/b1 old=results/a2 new=results/b2 --axis kernel
-  keepup compare results/concurrent-1 --baseline /data/a     the places of one result
+  keepup compare results/concurrent-1 --baseline /data/a     the volumes of one result
   keepup compare before=a.json after=b.json --fail-below 0.95
   keepup compare results/testdisk-1 --published esrf-2007
 
-Exit codes: 1 when something is below --fail-below and chance does not explain it; 5 when too few values or
-too much noise leave that open.")]
+Exit codes: 1 if a figure is significantly below --fail-below; 5 if there are too few values or too
+much noise to decide.")]
 pub(crate) struct Args {
-    /// Results, each with a name in front if you like
+    /// Results, each with an optional system name
     #[arg(required = true, value_name = "[NAME=]RESULT")]
     results: Vec<String>,
-    /// The system that is 1 [default: the first]
+    /// System that counts as 1.00 [default: the first]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
-    /// In what the systems may differ: machine, kernel, network, place, load, keepup, or a setting; once
-    /// for each
+    /// Difference to allow between the systems; repeatable
+    ///
+    /// One of machine, kernel, network, place, load, keepup, or the name of a setting.
     #[arg(long, value_name = "AXIS")]
     axis: Vec<String>,
-    /// Put the published systems of a paper beside them: esrf-2007 or cdf-csl; their figures have no interval
+    /// Add the published systems of a paper: esrf-2007 or cdf-csl; repeatable
+    ///
+    /// Published figures have no confidence interval.
     #[arg(long, value_name = "PAPER")]
     published: Vec<String>,
-    /// Rank them whatever differs
+    /// Rank the systems whatever differs between them
     #[arg(long)]
     anyway: bool,
-    /// Fail when a rate or a time is worse than this share of the baseline's, as in 0.95
+    /// Fail if a figure is worse than this share of the baseline, such as 0.95
     #[arg(long, value_name = "SHARE", value_parser = share)]
     fail_below: Option<f64>,
-    /// Only figures whose names hold this text
+    /// Compare only figures with this text in their name
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Print the comparison as one JSON object
     #[arg(long)]
     json: bool,
-    /// Keep the comparison too, in a directory of its own below this one
+    /// Store the comparison in a new subdirectory of DIR
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share: &f64| share.is_finite() && *share > 0.0 && *share <= 1.0);
-    share.ok_or_else(|| format!("{text:?} is not a share above 0 and at most 1, as in 0.95"))
+    share.ok_or_else(|| format!("{text:?} is not a share above 0 and at most 1, such as 0.95"))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -88,12 +91,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         false => page(&Stored::Compare(Box::new(summary.clone()))),
     }
     if let Some(out) = &args.out {
-        say(&format!("result: {}", keep(out, &summary, created_unix_ns)?.display()));
+        log(&format!("result: {}", keep(out, &summary, created_unix_ns)?.display()));
     }
     Ok(exit(&summary))
 }
 
-/// Whether what was asked holds.
+/// Exit code from `--fail-below`.
 fn exit(summary: &CompareSummary) -> Exit {
     match &summary.limit {
         Some(limit) if !limit.failed.is_empty() => Exit::Failed,
@@ -103,11 +106,11 @@ fn exit(summary: &CompareSummary) -> Exit {
     }
 }
 
-/// Opens all results, and puts those of one name together.
+/// Opens all results and groups them by name.
 fn candidates(arguments: &[String]) -> anyhow::Result<Vec<Candidate>> {
     let mut candidates: Vec<Candidate> = Vec::new();
     for argument in arguments {
-        let (name, path) = named(argument);
+        let (name, path) = name_and_path(argument);
         let opened = StoredResult::open(&path)?;
         match candidates.iter_mut().find(|candidate| candidate.name == name) {
             Some(candidate) => candidate.results.push(opened),
@@ -117,8 +120,8 @@ fn candidates(arguments: &[String]) -> anyhow::Result<Vec<Candidate>> {
     Ok(candidates)
 }
 
-/// A path with its name; without one it is called by its last part.
-fn named(argument: &str) -> (String, PathBuf) {
+/// Splits `NAME=PATH`; without a name, the last component of the path is the name.
+fn name_and_path(argument: &str) -> (String, PathBuf) {
     if let Some((name, path)) = argument.split_once('=')
         && !name.is_empty()
         && !name.contains('/')
@@ -142,5 +145,5 @@ fn keep(out: &Path, summary: &CompareSummary, created_unix_ns: u64) -> anyhow::R
         plan: serde_json::Value::Null,
         environment: serde_json::Value::Null,
     };
-    super::sitting::keep(out, Kind::Compare, summary.schema_version, &begun, summary)
+    super::test_session::store(out, Kind::Compare, summary.schema_version, &begun, summary)
 }

@@ -1,7 +1,7 @@
-//! `keepup ctl`: commands for a recorder that is controlled over HTTP.
+//! `keepup ctl`: client of a recorder's HTTP interface.
 mod client;
 mod page;
-mod stored;
+mod recordings;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,19 +12,19 @@ use keepup_results::live::{RunCommand, RunSettings, RunState, RunStatus};
 
 use self::client::Client;
 pub(crate) use self::client::CtlError;
-use crate::args::some_time;
+use crate::args::nonzero_duration;
 use crate::exit::{Exit, UsageError};
 use crate::http::TOKEN_VARIABLE;
-use crate::output::{json, result, say};
+use crate::output::{json, log, result};
 use crate::run_flags::RunFlags;
 use crate::token;
 
-/// Pause between two looks while something is waited for.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Polling interval of the status.
+const POLL_EVERY: Duration = Duration::from_millis(250);
 
-/// Control a recorder: configure, arm, start, stop, and open what was recorded
+/// Control a recorder over HTTP: configure, arm, start, stop, and read recordings
 ///
-/// For `keepup record --http HOST:PORT`. Commands need the recorder's token.
+/// The recorder is `keepup record --http HOST:PORT`. Commands require its token.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   keepup ctl configure --meta sample=quartz --stop-after '1000000 events'
@@ -33,13 +33,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
   keepup ctl wait sealed
   keepup ctl info last")]
 pub(crate) struct Args {
-    /// Where the recorder serves HTTP: a URL or HOST[:PORT]
+    /// Recorder: a URL or HOST[:PORT]
     #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:8611")]
     to: String,
-    /// File with the recorder's token [default: the environment's KEEPUP_TOKEN]
+    /// File with the recorder's token [default: $KEEPUP_TOKEN]
     #[arg(long, global = true, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Only when nothing has changed since this revision, as the status has it
+    /// Run the command only if the status has this revision
     #[arg(long, global = true, value_name = "N")]
     revision: Option<u64>,
     /// Print one JSON object
@@ -53,44 +53,44 @@ pub(crate) struct Args {
 enum Action {
     #[command(flatten)]
     Run(RunAction),
-    /// Tell which recordings there are
+    /// List the recordings
     Recordings,
-    /// Tell what a recording has
+    /// Describe a recording
     Info {
-        /// Its id or name, or "last"
+        /// Id or name of the recording, or "last"
         #[arg(default_value = "last")]
         recording: String,
     },
-    /// Write single events of a recording, raw, to stdout or a file
-    Cat(stored::CatArgs),
+    /// Write raw events of a recording to stdout or a file
+    Cat(recordings::CatArgs),
 }
 
-/// What concerns the run; each is answered by the status.
+/// Commands of run control. Each prints the status.
 #[derive(Subcommand)]
 enum RunAction {
-    /// Say where it stands
+    /// Print the status
     Status,
-    /// Take settings for the next run; what is left out is as the recorder was started
+    /// Set the settings of the next run; others keep their start-up values
     Configure(Box<Settings>),
-    /// Take memory, make directories, let sources connect
+    /// Allocate memory, create directories and accept connections
     Arm,
-    /// Record what they send
+    /// Start recording
     Start,
-    /// End the run; an armed recorder gives back what it took
+    /// Stop the run, or disarm an armed recorder
     Stop {
-        /// Wait until everything is sealed
+        /// Wait until the recording is sealed
         #[arg(long)]
         wait: bool,
     },
-    /// Forget settings and errors
+    /// Clear settings and errors
     Reset,
-    /// Wait until it is in a state: idle, configured, armed, recording, draining, sealed or error
+    /// Wait for a state
     Wait {
-        /// The state
+        /// idle, configured, armed, recording, draining, sealed or error
         #[arg(value_parser = state)]
         state: RunState,
-        /// For no longer than this
-        #[arg(long, value_parser = some_time, value_name = "TIME")]
+        /// Limit on the waiting time [default: none]
+        #[arg(long, value_parser = nonzero_duration, value_name = "TIME")]
         timeout: Option<Duration>,
     },
 }
@@ -98,13 +98,13 @@ enum RunAction {
 /// Settings of a run.
 #[derive(clap::Args)]
 struct Settings {
-    /// Name of the recording's directory on every volume [default: keepup-TIME-ID]
+    /// Directory name of the recording [default: keepup-TIME-ID]
     #[arg(long)]
     name: Option<String>,
-    /// Built-in profile to take block, segment, placement and largest event from
+    /// Built-in profile with block, segment, placement and largest event
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// One of the recorder's volumes, as its status has it; once for each [default: all]
+    /// Volume of the recorder, as in its status; repeatable [default: all]
     #[arg(long, value_name = "DIR")]
     volume: Vec<String>,
     #[command(flatten)]
@@ -120,17 +120,17 @@ impl Settings {
 
 fn state(text: &str) -> Result<RunState, String> {
     let state = RunState::ALL.into_iter().find(|state| state.name() == text);
-    state.ok_or_else(|| format!("{text:?} is none of {}", RunState::ALL.map(RunState::name).join(", ")))
+    state.ok_or_else(|| format!("{text:?} is not one of {}", RunState::ALL.map(RunState::name).join(", ")))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let client = Client::new(&args.to, token::given(args.token_file.as_deref(), TOKEN_VARIABLE)?)?;
+    let client = Client::new(&args.to, token::read(args.token_file.as_deref(), TOKEN_VARIABLE)?)?;
     match &args.action {
-        Action::Recordings => stored::list(&client, args.json),
-        Action::Info { recording } => stored::show(&client, recording, args.json),
-        Action::Cat(which) => stored::cat(&client, which),
+        Action::Recordings => recordings::list(&client, args.json),
+        Action::Info { recording } => recordings::show(&client, recording, args.json),
+        Action::Cat(which) => recordings::cat(&client, which),
         Action::Run(action) => {
-            let (status, exit) = carried_out(&client, args.revision, action)?;
+            let (status, exit) = execute(&client, args.revision, action)?;
             match args.json {
                 true => json(&serde_json::to_value(&status).context("cannot encode the status")?),
                 false => result(&page::status(&status)),
@@ -140,29 +140,25 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-/// The status afterwards, and what it comes to.
-fn carried_out(
-    client: &Client,
-    revision: Option<u64>,
-    action: &RunAction,
-) -> anyhow::Result<(RunStatus, Exit)> {
-    let give = |command, settings| client.give(command, revision, settings);
+/// Executes a command; returns the status afterwards and the exit code.
+fn execute(client: &Client, revision: Option<u64>, action: &RunAction) -> anyhow::Result<(RunStatus, Exit)> {
+    let send = |command, settings| client.send_command(command, revision, settings);
     Ok(match action {
-        RunAction::Status => judged(client.status()?),
+        RunAction::Status => with_exit_code(client.status()?),
         RunAction::Configure(settings) => {
-            (give(RunCommand::Configure, Some(&settings.of_run()?))?, Exit::Done)
+            (send(RunCommand::Configure, Some(&settings.of_run()?))?, Exit::Done)
         }
-        RunAction::Arm => (give(RunCommand::Arm, None)?, Exit::Done),
-        RunAction::Start => (give(RunCommand::Start, None)?, Exit::Done),
-        RunAction::Reset => (give(RunCommand::Reset, None)?, Exit::Done),
-        RunAction::Stop { wait: false } => (give(RunCommand::Stop, None)?, Exit::Done),
-        RunAction::Stop { wait: true } => stop_and_wait(client, give(RunCommand::Stop, None)?)?,
-        RunAction::Wait { state, timeout } => reached(client, *state, *timeout)?,
+        RunAction::Arm => (send(RunCommand::Arm, None)?, Exit::Done),
+        RunAction::Start => (send(RunCommand::Start, None)?, Exit::Done),
+        RunAction::Reset => (send(RunCommand::Reset, None)?, Exit::Done),
+        RunAction::Stop { wait: false } => (send(RunCommand::Stop, None)?, Exit::Done),
+        RunAction::Stop { wait: true } => stop_and_wait(client, send(RunCommand::Stop, None)?)?,
+        RunAction::Wait { state, timeout } => wait_for_state(client, *state, *timeout)?,
     })
 }
 
-/// Waits for a state; an error ends it too.
-fn reached(
+/// Waits for a state or an error.
+fn wait_for_state(
     client: &Client,
     state: RunState,
     timeout: Option<Duration>,
@@ -170,32 +166,32 @@ fn reached(
     let found = wait(client, timeout, &|s| s.state == state || s.state == RunState::Error)?;
     let Some(status) = found else {
         let status = client.status()?;
-        say(&format!("{state} was not reached in time: it is {}", status.state));
+        log(&format!("timeout: the state is {}, not {state}", status.state));
         return Ok((status, Exit::Inconclusive));
     };
     let exit = if status.state == state { Exit::Done } else { Exit::Failed };
     Ok((status, exit))
 }
 
-/// A status, and what it comes to.
-fn judged(status: RunStatus) -> (RunStatus, Exit) {
+/// Status with its exit code.
+fn with_exit_code(status: RunStatus) -> (RunStatus, Exit) {
     let exit = if status.state == RunState::Error { Exit::Failed } else { Exit::Done };
     (status, exit)
 }
 
-/// Waits for the end of the run that was stopped: `given` is what stopping was answered with.
+/// Waits until the stopped run is sealed; `given` is the status after the stop command.
 fn stop_and_wait(client: &Client, given: RunStatus) -> Result<(RunStatus, Exit), CtlError> {
     if given.state != RunState::Draining {
         return Ok((given, Exit::Done));
     }
-    // Whoever is quick may have armed the next run by the time of the next look.
+    // Another client may have armed the next run since the last poll.
     let is_over = |s: &RunStatus| s.state != RunState::Draining || s.revision > given.revision + 1;
-    let (status, exit) = judged(wait(client, None, &is_over)?.unwrap_or(given.clone()));
+    let (status, exit) = with_exit_code(wait(client, None, &is_over)?.unwrap_or(given.clone()));
     let is_whole = status.last.as_ref().is_some_and(|last| last.whole);
     Ok((status, if is_whole { exit } else { Exit::Failed }))
 }
 
-/// Looks until it is as wanted, or the time is over.
+/// Polls the status until `is_wanted`; `None` on a timeout.
 fn wait(
     client: &Client,
     timeout: Option<Duration>,
@@ -210,6 +206,6 @@ fn wait(
         if timeout.is_some_and(|timeout| since.elapsed() >= timeout) {
             return Ok(None);
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_EVERY);
     }
 }

@@ -1,4 +1,4 @@
-//! `keepup disk`: what the papers' programs measured of a disk, each a test of its own.
+//! `keepup disk`: disk tests, modelled on the programs of the papers.
 mod block;
 mod cache;
 mod concurrent;
@@ -15,7 +15,7 @@ use clap::Subcommand;
 use self::run::Purpose;
 use crate::exit::Exit;
 
-/// Measure disks alone: the tests of the papers, exactly as they did them
+/// Measure disks alone, with the tests of the published papers
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -41,7 +41,7 @@ enum Test {
     Steady(steady::Args),
 }
 
-/// Print a test as a job file of fio instead, so that anybody can check a figure with another program
+/// Print a test as a fio job file, to check a figure with another program
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk export-fio sweep --volume /data/a --quick > sweep.fio
@@ -52,7 +52,7 @@ struct ExportFio {
 }
 
 impl Args {
-    /// Whether it measures.
+    /// Whether the command measures.
     pub(crate) fn keeps_a_result(&self) -> bool {
         matches!(self.verb, Verb::Test(_))
     }

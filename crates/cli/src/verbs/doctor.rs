@@ -1,4 +1,4 @@
-//! `keepup doctor`: which settings of this host would lose data, and what changes them.
+//! `keepup doctor`: checks of host settings.
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,36 +14,34 @@ use keepup_results::{
 use keepup_workload::doctor::{Readings, Scope, gather};
 use keepup_workload::preflight::common_disks;
 
-use crate::args::some_time;
+use crate::args::nonzero_duration;
 use crate::exit::{Exit, UsageError};
 use crate::output::{command, json, result, width};
 
-/// Say which settings of this host would lose data of a detector, why, and the command that changes them
+/// Find host settings that would lose data, with the reason and the command to fix each
 ///
-/// Reads only: nothing is changed, nothing is written, nothing is sent. Exit code 1 when a setting is
-/// harmful.
+/// The command only reads settings. It changes and sends nothing. Exit code 1 if a setting is harmful.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  keepup doctor                                 for 1 GB/s of datagrams, through the fastest card
+  keepup doctor                                 for 1 GB/s of datagrams through the fastest card
   keepup doctor jungfrau --volume /data/a --volume /data/b
   keepup doctor csl --interface eth2 --peer 10.1.1.7 --json
 
-Commands last until the machine starts again; /etc/sysctl.d and the like make them stay.")]
+The printed commands last until the next boot. Use /etc/sysctl.d or similar to make them permanent.")]
 pub(crate) struct Args {
-    /// A built-in profile (see `keepup profile list`) or the path of a profile file
-    /// [default: 1 GB/s of datagrams from one source]
+    /// Built-in profile or path of a profile file [default: 1 GB/s of datagrams]
     profile: Option<String>,
-    /// Directory that will take data; once for each disk [default: disks are not judged]
+    /// Directory on the disk to check; repeatable [default: none]
     #[arg(long, value_name = "DIR")]
     volume: Vec<PathBuf>,
-    /// Interface that data comes through; once for each [default: that of the way to --peer, or the fastest]
+    /// Network interface; repeatable [default: route to --peer, or the fastest]
     #[arg(long, value_name = "NAME")]
     interface: Vec<String>,
-    /// Address of the detector: its route is looked up, nothing is sent
+    /// Address of the detector, to look up its route; nothing is sent
     #[arg(long, value_name = "ADDR", value_parser = address)]
     peer: Option<IpAddr>,
-    /// Longest stall of the receiver that buffers must bridge, as in "100 ms"
-    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    /// Longest stall of the receiver that buffers must bridge, such as "100 ms"
+    #[arg(long, value_name = "TIME", value_parser = nonzero_duration)]
     stall: Option<Duration>,
     /// Print the result as one JSON object
     #[arg(long)]
@@ -51,7 +49,7 @@ pub(crate) struct Args {
 }
 
 fn address(text: &str) -> Result<IpAddr, UsageError> {
-    let hint = "give its number, as in 10.1.1.7 or fd00::7; looking up a name would send something";
+    let hint = "use a numeric address such as 10.1.1.7 or fd00::7, because name resolution sends packets";
     let why = || Cause::new(format!("{text:?} is not an IP address")).with_hint(hint);
     text.parse().map_err(|_| UsageError::new(why()))
 }
@@ -76,7 +74,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         counts: DoctorCounts::of(&findings),
         findings,
         notes: notes(&needs, &readings, &args.volume),
-        readings: serde_json::to_value(&readings).context("cannot encode what was read")?,
+        readings: serde_json::to_value(&readings).context("cannot encode the readings")?,
     };
     match args.json {
         true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
@@ -85,12 +83,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(if summary.counts.harmful > 0 { Exit::Failed } else { Exit::Done })
 }
 
-/// What the figures hang on.
+/// Assumptions of the findings.
 fn notes(needs: &Needs, readings: &Readings, volumes: &[PathBuf]) -> Vec<String> {
     let rate = |rate| ByteRate::new(rate).map_or_else(|e| e.to_string(), |rate: ByteRate| rate.to_string());
     let profile = match &needs.profile {
         Some(name) => format!("judged for {name}"),
-        None => "no profile given: judged for a stream".into(),
+        None => "no profile given: judged for a single stream".into(),
     };
     let burst = match needs.peak > needs.rate {
         true => format!(", {} in bursts", rate(needs.peak)),
@@ -106,12 +104,13 @@ fn notes(needs: &Needs, readings: &Readings, volumes: &[PathBuf]) -> Vec<String>
         Span(needs.stall)
     )];
     match needs.is_networked() {
-        true => notes
-            .extend(readings.chosen.as_ref().map(|why| format!("interface {why}; --interface names others"))),
-        false => notes.push("nothing comes through the network, so it is not judged".into()),
+        true => notes.extend(
+            readings.chosen.as_ref().map(|why| format!("interface {why}; --interface selects others")),
+        ),
+        false => notes.push("no data arrives over the network, so it is not checked".into()),
     }
     if readings.settings.volumes.is_empty() {
-        notes.push("no disk is judged; --volume DIR names where data will go".into());
+        notes.push("no disk is checked; --volume DIR selects one".into());
     }
     notes.extend(common_disks(volumes));
     notes
@@ -126,7 +125,7 @@ fn text(summary: &DoctorSummary) -> String {
         for finding in of(severity) {
             lines.push(String::new());
             lines.push(format!("{title}  {}", finding.setting));
-            lines.extend(told(finding));
+            lines.extend(rows(finding));
         }
     }
     let DoctorCounts { harmful, worth_a_look, not_judged, fine } = summary.counts;
@@ -149,8 +148,8 @@ fn text(summary: &DoctorSummary) -> String {
     lines.join("\n")
 }
 
-/// A finding in full.
-fn told(finding: &DoctorFinding) -> Vec<String> {
+/// Formats a finding with all its rows.
+fn rows(finding: &DoctorFinding) -> Vec<String> {
     let rows = [
         ("  is       ", finding.value.as_deref()),
         ("  wanted   ", finding.wanted.as_deref()),
@@ -159,17 +158,17 @@ fn told(finding: &DoctorFinding) -> Vec<String> {
     ];
     let mut lines: Vec<String> =
         rows.iter().filter_map(|(title, text)| text.map(|text| wrapped(title, text))).flatten().collect();
-    // A command must stay one line, to be copied.
+    // Not wrapped, so that the command can be copied.
     lines.extend(finding.command.as_ref().map(|command| format!("  command  {command}")));
     lines
 }
 
-/// Text behind a title, broken between words, further lines set in as far as the title.
+/// Wraps text after a title, with a hanging indent.
 fn wrapped(title: &str, text: &str) -> Vec<String> {
-    let room = width().saturating_sub(title.len()).max(20);
+    let columns = width().saturating_sub(title.len()).max(20);
     let (mut lines, mut line) = (Vec::new(), String::new());
     for word in text.split(' ') {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > columns {
             lines.push(std::mem::take(&mut line));
         }
         if !line.is_empty() {
@@ -179,6 +178,6 @@ fn wrapped(title: &str, text: &str) -> Vec<String> {
     }
     lines.push(line);
     let indent = " ".repeat(title.len());
-    let begin = |at: usize| if at == 0 { title } else { indent.as_str() };
-    lines.iter().enumerate().map(|(at, line)| format!("{}{line}", begin(at))).collect()
+    let prefix = |at: usize| if at == 0 { title } else { indent.as_str() };
+    lines.iter().enumerate().map(|(at, line)| format!("{}{line}", prefix(at))).collect()
 }

@@ -1,4 +1,4 @@
-//! `keepup drain`: moves durable data elsewhere while recording goes on.
+//! `keepup drain`: copies durable data while recording.
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -14,47 +14,47 @@ use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_workload::preflight::check;
 
-use super::record::name;
-use crate::args::{Directories, byte_rate};
+use super::record::recording_name;
+use crate::args::{RecordingDirs, byte_rate};
 use crate::exit::{Exit, usage};
-use crate::output::{json, report_error, result, say};
-use crate::progress::watch;
+use crate::output::{json, log, report_error, result};
+use crate::progress::poll_until;
 use crate::signals::stop_flag;
 
-/// Spans of missing events that are listed on stderr; `--json` has more.
+/// Limit on listed gaps on stderr; `--json` has more.
 const MISSING_SHOWN: usize = 20;
 
-/// Send a recording elsewhere, also while it is being made
+/// Copy a recording to another recorder or directory, also while it is being recorded
 ///
-/// Follows what is durable, checks every checksum on the way, paces itself and lets the writers go first.
-/// What cannot be read, as on a volume that failed, is left out and listed; the exit code is 1 then.
+/// Copies durable events, checks every checksum and gives the recorder priority for CPU and disk. Events that
+/// cannot be read, for example on a failed volume, are skipped and listed; the exit code is then 1.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup drain keepup-data/run1 --to tcp://127.0.0.1:7612 --follow --rate '20 MB/s'
   keepup drain keepup-data/run1 --to /tape")]
 pub(crate) struct Args {
     #[command(flatten)]
-    recording: Directories,
-    /// tcp://HOST:PORT of a sink or recorder, or a directory to record to
-    #[arg(long, value_name = "WHERE")]
+    recording: RecordingDirs,
+    /// tcp://HOST:PORT of a sink or recorder, or a directory
+    #[arg(long, value_name = "DESTINATION")]
     to: String,
-    /// Payload per second, at most, as in "20 MB/s" [default: as fast as it goes]
+    /// Limit on the payload rate, such as "20 MB/s" [default: none]
     #[arg(long, value_parser = byte_rate, value_name = "RATE")]
     rate: Option<f64>,
-    /// Go on until the recording has ended
+    /// Continue until the recording has ended
     #[arg(long)]
     follow: bool,
-    /// Print the account as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// `tcp://HOST:PORT`, or `HOST:PORT` alone.
+/// Parses `tcp://HOST:PORT` or `HOST:PORT`.
 pub(super) fn tcp_endpoint(text: &str) -> Result<Endpoint, EndpointError> {
     text.strip_prefix("tcp://").unwrap_or(text).parse()
 }
 
-/// Whether a text that is no `tcp://ADDR:PORT` was meant as one: it names a port, or another scheme.
+/// Whether the text is probably a misspelt address: it has a port or another scheme.
 fn is_like_an_address(text: &str) -> bool {
     let has_port = |rest: &str| rest.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     text.contains("://") || (has_port(text) && !text.contains('/'))
@@ -69,22 +69,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if !volume.exists() && is_like_an_address(&args.to) {
         let address = args.to.split_once("://").map_or(args.to.as_str(), |(_, address)| address);
         let why = Cause::new(format!(
-            "cannot drain to {:?}: it is neither tcp://ADDR:PORT nor a directory that exists",
+            "cannot drain to {:?}: it is neither tcp://HOST:PORT nor an existing directory",
             args.to
         ));
-        let hint = format!("--to tcp://{address} for a sink or recorder that listens there");
+        let hint = format!("--to tcp://{address} for a sink or recorder at this address");
         return Err(usage(why.with_hint(hint)));
     }
     for checked in check(std::slice::from_ref(&volume), 2 << 30)? {
-        checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        checked.warnings.iter().for_each(|warning| log(&format!("warning: {warning}")));
     }
     let id = Id::random().context("cannot read random bytes")?;
     let listen = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
-    let mut config = RecorderConfig::new(listen, Target::Volumes(vec![volume]), name(None, id));
+    let mut config = RecorderConfig::new(listen, Target::Volumes(vec![volume]), recording_name(None, id));
     config.is_copy = true;
     let recorder = Recorder::start(config, id, Arc::new(SystemClock))?;
     for directory in recorder.directories() {
-        say(&format!("writing to {}", directory.display()));
+        log(&format!("writing to {}", directory.display()));
     }
     let outcome = drain_to(args, recorder.address().into());
     recorder.stopper().stop();
@@ -105,14 +105,14 @@ fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| drain(&plan, &SystemClock, &stop, &live));
         let mut sent_before = 0;
-        watch(&|| running.is_finished(), &mut |line, passed| {
-            warnings(&live).for_each(|warning| line.line(&warning));
+        poll_until(&|| running.is_finished(), &mut |line, passed| {
+            warnings(&live).for_each(|warning| line.log(&warning));
             line.show(&status(&live, &mut sent_before, passed), passed);
         });
         running.join()
     });
-    warnings(&live).for_each(|warning| say(&warning));
-    let report = match outcome.map_err(|_| anyhow::anyhow!("the drain's thread panicked"))? {
+    warnings(&live).for_each(|warning| log(&warning));
+    let report = match outcome.map_err(|_| anyhow::anyhow!("cannot drain: the thread panicked"))? {
         Err(error) if stop.load(Ordering::Acquire) => {
             report_error(&error.into());
             return Ok(Exit::Interrupted);
@@ -120,9 +120,7 @@ fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
         outcome => outcome?,
     };
     for Missing { stream, first_sequence, events, cause } in report.missing.iter().take(MISSING_SHOWN) {
-        say(&format!(
-            "warning: stream {stream}: {events} events from {first_sequence} on are missing: {cause}"
-        ));
+        log(&format!("warning: stream {stream}: {events} events missing from {first_sequence}: {cause}"));
     }
     match args.json {
         true => json(&account_json(&report)),
@@ -137,7 +135,7 @@ fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
     })
 }
 
-/// What went wrong since the last call.
+/// Warnings since the last call.
 fn warnings(live: &DrainCounters) -> impl Iterator<Item = String> {
     let warnings = std::mem::take(&mut *live.warnings.lock().unwrap_or_else(PoisonError::into_inner));
     warnings.into_iter().map(|what| format!("warning: {what}"))
@@ -159,13 +157,13 @@ fn account(report: &DrainReport) -> String {
     let complete = match (report.is_complete, report.missing_events) {
         (true, 0) => "complete".to_owned(),
         (true, missing) => {
-            format!("complete, but {missing} events are missing in the recording or cannot be read")
+            format!("complete, except {missing} events that are missing in the recording or unreadable")
         }
         (false, _) => "stopped before the end".to_owned(),
     };
     format!(
         "sent     {:>12} events {:>16} bytes  {:.1} MB/s\n\
-         durable  {:>12} events {:>16} bytes  on the other side\n{complete}",
+         durable  {:>12} events {:>16} bytes  at the destination\n{complete}",
         report.sent.events,
         report.sent.bytes,
         report.sent.bytes as f64 / seconds / 1e6,

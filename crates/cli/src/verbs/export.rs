@@ -1,15 +1,17 @@
-//! `keepup export`: a recording in another form.
+//! `keepup export`: conversion of a recording.
 use std::path::PathBuf;
 
 use keepup_error::Cause;
 use keepup_recording::export::{Exported, nexus, one_file, raw, zarr_reference};
 use keepup_recording::reader::Recording;
 
-use crate::args::Directories;
+use crate::args::RecordingDirs;
 use crate::exit::{Exit, usage};
-use crate::output::{result, say, warn_of_damage};
+use crate::output::{log, result, warn_of_damage};
 
-/// Write a sealed recording in another form; events keep their bytes, and nothing is overwritten
+/// Convert a sealed recording to another format
+///
+/// The payload of events does not change. Existing files are never overwritten.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup export keepup-data/run1 --to mcap --out run1.mcap
@@ -17,27 +19,27 @@ use crate::output::{result, say, warn_of_damage};
   keepup export keepup-data/run1 --to zarr-reference --out run1.json")]
 pub(crate) struct Args {
     #[command(flatten)]
-    recording: Directories,
-    /// The form
-    #[arg(long, value_enum, value_name = "FORM")]
-    to: Form,
-    /// File, or for `raw` directory, to write; must not exist
+    recording: RecordingDirs,
+    /// Output format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Format,
+    /// Output file, or directory for `raw`; must not exist
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
-    /// Id of the only stream to write [default: all]
+    /// Id of a stream [default: all streams]
     #[arg(long, value_name = "ID")]
     stream: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Form {
-    /// A directory with the payloads of each stream in one file, and a table of where each event is
+enum Format {
+    /// Directory with one payload file and one event index per stream
     Raw,
-    /// One file that is MCAP and HDF5, over all volumes; shares extents where the file system can
+    /// One file, valid MCAP and HDF5; shares extents if the file system supports it
     Mcap,
-    /// References for Zarr (kerchunk): nothing is copied; for streams with a shape, not compressed
+    /// Zarr references (kerchunk) without a copy; for uncompressed streams with a shape
     ZarrReference,
-    /// The NeXus master at another place: nothing is copied
+    /// NeXus master file without a copy of the data
     Nexus,
 }
 
@@ -50,10 +52,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let exit = if warn_of_damage(&recording) { Exit::Failed } else { Exit::Done };
     let (stream, out) = (args.stream, args.out.as_path());
     let exported = match args.to {
-        Form::Raw => raw(&recording, stream, out)?,
-        Form::Mcap => one_file(&recording, stream, out)?,
-        Form::ZarrReference => zarr_reference(&recording, stream, out)?,
-        Form::Nexus => {
+        Format::Raw => raw(&recording, stream, out)?,
+        Format::Mcap => one_file(&recording, stream, out)?,
+        Format::ZarrReference => zarr_reference(&recording, stream, out)?,
+        Format::Nexus => {
             nexus(&recording, out)?;
             result(&format!("wrote {}", out.display()));
             return Ok(exit);
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let Exported { streams, events, payload_bytes, left_out } = exported;
     if left_out > 0 {
-        say(&format!("warning: {left_out} streams are not arrays of one size and were left out"));
+        log(&format!("warning: skipped {left_out} streams that are not arrays of one size"));
     }
     result(&format!("wrote {}: {streams} streams, {events} events, {payload_bytes} bytes", out.display()));
     Ok(exit)

@@ -1,4 +1,4 @@
-//! `keepup generate`: man pages and shell completions, from the definition of the command line itself.
+//! `keepup generate`: man pages and shell completions from the clap definition.
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -17,31 +17,31 @@ const NAME: &str = "keepup";
   keepup generate man ~/.local/share/man/man1")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    verb: Verb,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
-    /// Print a shell's completions
+enum Verb {
+    /// Print shell completions
     Completions {
-        /// Shell to complete in
+        /// Shell
         shell: Shell,
     },
     /// Write a man page for every command
     Man {
-        /// Directory for the pages, made if it is missing
+        /// Output directory, created if missing
         directory: PathBuf,
     },
 }
 
 pub(crate) fn run(args: &Args, mut command: Command) -> anyhow::Result<Exit> {
-    match &args.what {
-        What::Completions { shell } => {
+    match &args.verb {
+        Verb::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut command, NAME, &mut text);
-            result(String::from_utf8(text).context("completions are not text")?.trim_end());
+            result(String::from_utf8(text).context("cannot print the completions")?.trim_end());
         }
-        What::Man { directory } => {
+        Verb::Man { directory } => {
             std::fs::create_dir_all(directory)
                 .and_then(|()| clap_mangen::generate_to(command, directory))
                 .with_context(|| format!("cannot write man pages to {}", directory.display()))?;

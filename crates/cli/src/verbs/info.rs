@@ -1,4 +1,4 @@
-//! `keepup info`: what a recording has.
+//! `keepup info`: description of a recording.
 use std::time::Duration;
 
 use anyhow::Context;
@@ -7,19 +7,19 @@ use keepup_recording::journal::{Rotation, RotationState};
 use keepup_recording::reader::Recording;
 use keepup_recording::retention::{Keep, KeepLimit};
 
-use crate::args::Directories;
+use crate::args::RecordingDirs;
 use crate::exit::Exit;
 use crate::output::{json, missing, result};
 
-/// Tell what a recording has: streams, rates, gaps, volumes, and whether it is sealed
+/// Describe a recording: streams, rates, gaps, volumes and whether it is sealed
 ///
-/// Reads journals and indexes, no events; also while the recording is being made.
+/// Reads journals and indexes but no events. Works while the recording is in progress.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   keepup info keepup-data/run1")]
 pub(crate) struct Args {
     #[command(flatten)]
-    recording: Directories,
+    recording: RecordingDirs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -29,13 +29,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let recording = Recording::open_present(&args.recording.directories)?;
     let info = info(&recording)?;
     match args.json {
-        true => json(&serde_json::to_value(&info).context("cannot encode what was found")?),
+        true => json(&serde_json::to_value(&info).context("cannot encode the description")?),
         false => result(&page(&info)),
     }
     Ok(if info.damaged_lines.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-/// What a recording has, for people.
+/// Describes a recording as text.
 pub(crate) fn page(info: &RecordingInfo) -> String {
     const STREAMS_SHOWN: usize = 20;
     let mut lines = vec![
@@ -51,9 +51,9 @@ pub(crate) fn page(info: &RecordingInfo) -> String {
         |(key, value): (&String, &String)| format!("{}: {}", key.escape_debug(), value.escape_debug());
     lines.extend(info.metadata.iter().map(entry));
     for volume in &info.volumes {
-        let (place, open) = (volume.directory.display(), volume.open);
+        let (directory, open) = (volume.directory.display(), volume.open);
         let gb = volume.bytes as f64 / 1e9;
-        lines.push(format!("{place}: {} segments sealed, {open} not; {gb:.3} GB", volume.sealed));
+        lines.push(format!("{directory}: {} segments sealed, {open} open; {gb:.3} GB", volume.sealed));
     }
     lines.extend(info.reductions.iter().map(|text| format!("reduced: {}", text.escape_debug())));
     lines.extend(info.rotations.iter().map(rotation));
@@ -62,7 +62,7 @@ pub(crate) fn page(info: &RecordingInfo) -> String {
     lines.extend(info.master.iter().map(|path| format!("as one file, for h5py: {}", path.display())));
     lines.push(format!(
         "{:<6} {:<24} {:<16} {:>12} {:>14} {:>12} {:>10}",
-        "stream", "name", "events are", "events", "bytes", "rate", "missing"
+        "stream", "name", "type", "events", "bytes", "rate", "missing"
     ));
     lines.extend(info.streams.iter().take(STREAMS_SHOWN).map(|(id, stream)| row(*id, stream)));
     if info.streams.len() > STREAMS_SHOWN {
@@ -71,22 +71,22 @@ pub(crate) fn page(info: &RecordingInfo) -> String {
     lines.extend(info.keep.as_ref().map(keep));
     let removed: u64 = info.streams.values().map(|stream| stream.removed.events).sum();
     if removed > 0 {
-        lines.push(format!("removed: {removed} events, as --keep asked"));
+        lines.push(format!("removed: {removed} events, by --keep"));
     }
     lines.extend(missing(info.streams.values().flat_map(|stream| stream.missing.clone())));
     if info.state == State::CutOff {
-        let place = info.volumes.first().map(|v| v.directory.display().to_string()).unwrap_or_default();
-        lines.push(format!("hint: keepup recover {place}"));
+        let directory = info.volumes.first().map(|v| v.directory.display().to_string()).unwrap_or_default();
+        lines.push(format!("hint: keepup recover {directory}"));
     }
     lines.join("\n")
 }
 
 fn state(state: &State) -> String {
     match state {
-        State::BeingMade => "being made; what is durable so far:".into(),
+        State::BeingMade => "in progress; durable so far:".into(),
         State::Clean => "ended cleanly".into(),
         State::Unclean { reason } => format!("ended: {reason}"),
-        State::CutOff => "CUT OFF, not recovered; what is known to be durable:".into(),
+        State::CutOff => "CUT OFF, not recovered; known to be durable:".into(),
     }
 }
 
@@ -95,7 +95,11 @@ fn keep(keep: &Keep) -> String {
         KeepLimit::Bytes(bytes) => format!("{:.1} GB", bytes as f64 / 1e9),
         KeepLimit::Seconds(seconds) => format!("{seconds} s"),
     };
-    let which = if keep.disposable { "older segments go" } else { "older segments go when they are drained" };
+    let which = if keep.disposable {
+        "older segments are removed"
+    } else {
+        "older segments are removed after they are drained"
+    };
     format!("kept: {limit}; {which}")
 }
 
@@ -129,7 +133,7 @@ fn row(id: u32, stream: &StreamSummaryInfo) -> String {
     };
     let bytes = stream.payload_bytes.map_or("-".into(), |bytes| bytes.to_string());
     let missing = stream.missing.values().fold(0, |sum: u64, events| sum.saturating_add(*events));
-    // A name may have anything in it that a sender put there.
+    // Names are escaped, because senders choose them.
     let (name, events) = (info.name.escape_debug().to_string(), stream.events);
     format!("{id:<6} {name:<24} {kind:<16} {events:>12} {bytes:>14} {rate:>12} {missing:>10}")
 }

@@ -1,146 +1,146 @@
-//! `keepup net`: the network alone.
-mod own;
+//! `keepup net`: network tests.
+mod loopback;
 mod run;
 mod serve;
 
 pub(crate) use self::run::credentials;
 use keepup_workload::net::{NetSpec, Probe, Protocol, ReceiveBy, SendBy};
 
-use self::run::{Common, Grid, Wanted, measure, search};
+use self::run::{Common, Grid, SearchArgs, measure, search};
 use crate::args::{byte_rate, size};
 use crate::exit::{Exit, UsageError};
 
-/// Measure the network alone, between `keepup net serve` and this machine
+/// Measure the network between this machine and `keepup net serve` on another
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    kind: Kind,
+    verb: Verb,
 }
 
 #[derive(clap::Subcommand)]
-enum Kind {
+enum Verb {
     Serve(serve::Args),
     Tcp(TcpArgs),
     Udp(UdpArgs),
     Latency(LatencyArgs),
 }
 
-/// Bytes over TCP: goodput, retransmits, and what both ends pay
+/// Measure TCP: goodput, retransmits and the CPU cost at both ends
 ///
-/// Several values of --flows, --message and the buffers are measured in all combinations; the smallest that
-/// reach 98 % of the best are named.
+/// All combinations of --flows, --message and the buffer sizes are measured. The report names the smallest
+/// setting that reaches 98 % of the best.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  keepup net tcp self                                     over loopback, with a server of its own
+  keepup net tcp self                                     over loopback, starts its own server
   keepup net tcp 192.168.1.2 --token-file token
   keepup net tcp 192.168.1.2 --direction both --flows 4 --time '30 s'
-  keepup net tcp 192.168.1.2 --flows 1,2,4 --message '16 KiB,128 KiB,1 MiB' --receive-buffer '256 KiB,4 MiB'
-  keepup net tcp 192.168.1.2 --probe 100                  latency beside the flows")]
+  keepup net tcp 192.168.1.2 --flows 1,2,4 --message '16 KiB,1 MiB' --receive-buffer '256 KiB,4 MiB'
+  keepup net tcp 192.168.1.2 --probe 100                  latency during the transfer")]
 struct TcpArgs {
-    /// Bytes handed over at a time
+    /// Bytes per write call
     #[arg(long, default_value = "64 KiB", value_name = "SIZES", value_delimiter = ',', value_parser = size)]
     message: Vec<u64>,
-    /// Congestion control, as in `sysctl net.ipv4.tcp_available_congestion_control`
+    /// Congestion control algorithm, such as cubic or bbr
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
-    /// Send small messages at once (TCP_NODELAY)
+    /// Disable Nagle's algorithm (TCP_NODELAY)
     #[arg(long)]
     no_delay: bool,
-    /// Send from the page cache, without a copy (sendfile)
+    /// Send from the page cache without a copy (sendfile)
     #[arg(long)]
     zero_copy: bool,
-    /// Drop what arrives in the kernel, without a copy (MSG_TRUNC): what the network alone can do
+    /// Drop received data in the kernel without a copy (MSG_TRUNC)
     #[arg(long)]
     discard: bool,
     #[command(flatten)]
     common: Common,
 }
 
-/// Datagrams, and where each lost one was lost
+/// Measure UDP: rate, loss, and where each lost datagram was dropped
 ///
-/// Every datagram has a number of 64 bits; both ends count, and what was sent less what arrived is
-/// explained by the layers of both machines.
+/// Every datagram has a 64-bit sequence number and both ends count. Losses are attributed to layers by the
+/// kernel and interface counters of both machines.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup net udp 192.168.1.2 --token-file token --rate '100 MB/s'
   keepup net udp 192.168.1.2 --rate '1 GB/s' --message '8000 B' --receive-buffer '64 MiB'
-  keepup net udp 192.168.1.2 --send segments --receive joined        as fast as it goes
+  keepup net udp 192.168.1.2 --send segments --receive joined        at full speed
   keepup net udp 192.168.1.2 --search                                the highest rate without loss")]
 struct UdpArgs {
-    /// Sizes of a datagram's payload
+    /// Payload size of a datagram
     #[arg(long, default_value = "1400 B", value_name = "SIZES", value_delimiter = ',', value_parser = size)]
     message: Vec<u64>,
-    /// How datagrams are handed to the kernel
+    /// Send calls
     #[arg(long, value_enum, default_value_t)]
     send: SendArg,
-    /// How datagrams are taken from the kernel
+    /// Receive calls
     #[arg(long, value_enum, default_value_t)]
     receive: ReceiveArg,
     #[command(flatten)]
-    wanted: Wanted,
+    search: SearchArgs,
     #[command(flatten)]
     common: Common,
 }
 
-/// Time there and back of small messages, each due by the clock
+/// Measure the round-trip latency of small messages sent at a fixed rate
 ///
-/// Latency counts from when a message was due: one that had to wait behind another shows.
+/// Latency counts from the due time of a message, so queueing behind a slow message is included.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup net latency 192.168.1.2 --token-file token
   keepup net latency 192.168.1.2 --per-second 10000 --message '1 KiB' --udp
-  keepup net latency 192.168.1.2 --flows 4 --rate '50 MB/s'          beside four flows")]
+  keepup net latency 192.168.1.2 --flows 4 --rate '50 MB/s'          during four transfers")]
 struct LatencyArgs {
-    /// Messages due each second
+    /// Messages per second
     #[arg(long, default_value_t = 1000.0, value_name = "N")]
     per_second: f64,
-    /// Size of a message
+    /// Message size
     #[arg(long, default_value = "64 B", value_parser = size, value_name = "SIZE")]
     message: u64,
-    /// Datagrams instead of a connection
+    /// Use UDP instead of TCP
     #[arg(long)]
     udp: bool,
     #[command(flatten)]
     common: Common,
 }
 
-/// How datagrams are handed over, as users write it.
+/// Send calls on the command line.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum SendArg {
-    /// One with each call
+    /// One datagram per call
     Plain,
-    /// Many with one call (sendmmsg)
+    /// Many datagrams per call (sendmmsg)
     #[default]
     Batch,
-    /// Trains that the kernel or the card cuts (UDP_SEGMENT)
+    /// Segmentation offload (UDP_SEGMENT)
     Segments,
 }
 
-/// How datagrams are taken, as users write it.
+/// Receive calls on the command line.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum ReceiveArg {
-    /// One with each call
+    /// One datagram per call
     Plain,
-    /// Many with one call (recvmmsg)
+    /// Many datagrams per call (recvmmsg)
     #[default]
     Batch,
-    /// Joined by the kernel (UDP_GRO), many with one call
+    /// Receive offload (UDP_GRO), many datagrams per call
     Joined,
-    /// Put into buffers by the kernel without being asked for each (io_uring)
+    /// io_uring with provided buffers
     Ring,
 }
 
 impl Args {
-    /// Whether it measures.
+    /// Whether the command measures.
     pub(crate) fn keeps_a_result(&self) -> bool {
-        !matches!(self.kind, Kind::Serve(_))
+        !matches!(self.verb, Verb::Serve(_))
     }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    match &args.kind {
-        Kind::Serve(args) => serve::run(args),
-        Kind::Tcp(args) => {
+    match &args.verb {
+        Verb::Serve(args) => serve::run(args),
+        Verb::Tcp(args) => {
             let spec = NetSpec {
                 congestion: args.congestion.clone(),
                 no_delay: args.no_delay,
@@ -150,7 +150,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             };
             measure(&args.common, "tcp", &Grid::new(&args.common, &args.message, 1, &spec))
         }
-        Kind::Udp(args) => {
+        Verb::Udp(args) => {
             let spec = NetSpec {
                 send_by: match args.send {
                     SendArg::Plain => SendBy::Plain,
@@ -166,12 +166,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
                 ..args.common.spec(Protocol::Udp)
             };
             let grid = Grid::new(&args.common, &args.message, 1, &spec);
-            match args.wanted.search {
-                true => search(&args.common, &args.wanted, &grid),
+            match args.search.search {
+                true => search(&args.common, &args.search, &grid),
                 false => measure(&args.common, "udp", &grid),
             }
         }
-        Kind::Latency(args) => {
+        Verb::Latency(args) => {
             let protocol = if args.udp { Protocol::Udp } else { Protocol::Tcp };
             let bytes = usize::try_from(args.message).unwrap_or(usize::MAX);
             let spec = NetSpec {
@@ -184,8 +184,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-/// A rate of each flow.
+/// Parses the rate of a flow.
 fn rate(text: &str) -> Result<f64, UsageError> {
-    let none = || UsageError::new("a rate of nothing");
+    let none = || UsageError::new("the rate must be above 0");
     byte_rate(text).and_then(|rate| if rate > 0.0 { Ok(rate) } else { Err(none()) })
 }

@@ -1,4 +1,4 @@
-//! `keepup predict`: what a machine would do that is not there to be measured.
+//! `keepup predict`: model of other hardware.
 mod calibrate;
 mod list;
 mod machines;
@@ -15,16 +15,16 @@ use keepup_plan::{Profile, load};
 use keepup_results::{Begun, PredictSummary, PredictedMachine, Prediction, Stored, TestSummary};
 
 use crate::exit::{Exit, usage};
-use crate::output::{command, json, page, say};
+use crate::output::{command, json, log, page};
 
-/// Where draws from the ranges come from: the same question has the same answer.
+/// Seed of the random draws, constant so that predictions are reproducible.
 const SEED: u64 = 1;
 
-/// Predict what a machine does for a detector: rate, bottleneck and runner-up, what would be enough
+/// Predict the rate and bottleneck of other hardware for a detector
 ///
-/// A machine is one of the catalogue (`keepup predict machines`), a file of your own, or one calibrated from
-/// what was measured (`keepup predict calibrate RESULT`). Every number of it has a source, and a range from
-/// which the interval of the answer is drawn. Without --on all machines of today are asked.
+/// A machine comes from the catalogue (`keepup predict machines`), from a file, or from a measurement
+/// (`keepup predict calibrate RESULT`). Every figure has a source and a range; the interval of the prediction
+/// is computed from the ranges. Without --on the prediction covers all current machines of the catalogue.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Examples:
@@ -32,99 +32,99 @@ const SEED: u64 = 1;
   keepup predict eiger2-4m --on today/camera-pc --with disks=6,net=ethernet-100g
   keepup predict csl --on papers/cdf-logger --hosts 4
   keepup predict calibrate results/qualify-1 > here.toml; keepup predict jungfrau --on ./here.toml
-  keepup predict papers                     published figures beside the model's
+  keepup predict papers                     published figures and those of the model
 
-Exit codes: 1 when one machine was asked about and it is not enough.")]
+Exit codes: 1 if no predicted machine reaches the required rate with the head-room of the profile.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    verb: Option<Verb>,
     #[command(flatten)]
     one: OneArgs,
 }
 
 #[derive(Subcommand)]
-enum What {
-    /// The parts of the catalogue, or one of them with its figures and their sources
+enum Verb {
+    /// List the parts of the catalogue, or show the figures of one with their sources
     Parts {
-        /// Name of a part, or a piece of it
+        /// Name of a part, or a substring
         name: Option<String>,
     },
-    /// The machines of the catalogue, or one of them as a file
+    /// List the machines of the catalogue, or print one as a file
     Machines {
         /// Name of a machine
         name: Option<String>,
     },
-    /// Published figures of five papers beside the model's
+    /// Compare published figures of five papers with those of the model
     Papers(PapersArgs),
-    /// Make a machine of a qualification, as a file on standard output
+    /// Print a machine file from a qualification
     Calibrate(calibrate::Args),
 }
 
 #[derive(clap::Args)]
 struct PapersArgs {
-    /// cdf-csl, cern-vme, esrf-2007, romanis or tweakers-pci; all without a name
+    /// cdf-csl, cern-vme, esrf-2007, romanis or tweakers-pci [default: all]
     paper: Vec<String>,
     #[command(flatten)]
-    how: How,
+    output: OutputArgs,
 }
 
 #[derive(clap::Args)]
 struct OneArgs {
-    /// The detector: a built-in profile or a file
+    /// Detector: a built-in profile or the path of a profile file
     profile: Option<String>,
-    /// The machine: a name of the catalogue, or a path to a file
+    /// Machine: a name of the catalogue or the path of a file
     #[arg(long, value_name = "MACHINE")]
     on: Option<String>,
-    /// Change it: NAME=4 how many, NAME=PART of what, NAME.FIGURE=VALUE; several with commas
+    /// Change the machine: NAME=COUNT, NAME=PART or NAME.FIGURE=VALUE
     #[arg(long, value_name = "SETTING", value_delimiter = ',')]
     with: Vec<String>,
-    /// So many such machines side by side
+    /// Number of machines in parallel
     #[arg(long, value_name = "N")]
     hosts: Option<u32>,
-    /// One setting that takes several values: disks=1..8 or bus=pcie3x4,pcie3x8
+    /// Vary one setting: disks=1..8 or bus=pcie3x4,pcie3x8
     #[arg(long, value_name = "SETTING")]
     sweep: Option<Sweep>,
-    /// Path of data through the machine [default: its main one]
+    /// Data path through the machine [default: its main path]
     #[arg(long, value_name = "NAME")]
     path: Option<String>,
-    /// Payload of one operation [default: the path's own, or the profile's event]
+    /// Payload of one operation [default: the path's, or the profile's event]
     #[arg(long, value_name = "SIZE")]
     operation: Option<Bytes>,
-    /// Operations under way at a time, where each waits for those before it [default: a stream]
+    /// Concurrent operations, for closed-loop transfers [default: a stream]
     #[arg(long, value_name = "N")]
     outstanding: Option<u32>,
-    /// A stall that memory has to bridge; once for each
+    /// Stall that the buffer must bridge; repeatable
     #[arg(long, value_name = "TIME")]
     stall: Vec<Span>,
-    /// From the end of one stall to the next: how much memory, or what is lost, is simulated
+    /// Interval between stalls, to simulate buffer use and loss
     #[arg(long, value_name = "TIME", requires = "stall")]
     stall_every: Option<Span>,
-    /// Memory that there is for stalls
+    /// Buffer memory for stalls
     #[arg(long, value_name = "SIZE", requires = "stall")]
     buffer: Option<Bytes>,
     #[command(flatten)]
-    how: How,
+    output: OutputArgs,
 }
 
 #[derive(clap::Args)]
-struct How {
+struct OutputArgs {
     /// Print the prediction as one JSON object
     #[arg(long)]
     json: bool,
-    /// Write the page with its charts to this file too
+    /// Also write an HTML report with charts to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Keep the prediction too, in a directory of its own below this one
+    /// Store the prediction in a new subdirectory of DIR
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    match &args.what {
-        Some(What::Parts { name }) => list::parts(name.as_deref()),
-        Some(What::Machines { name }) => list::machines(name.as_deref()),
-        Some(What::Papers(args)) => papers(args),
-        Some(What::Calibrate(args)) => calibrate::run(args),
+    match &args.verb {
+        Some(Verb::Parts { name }) => list::parts(name.as_deref()),
+        Some(Verb::Machines { name }) => list::machines(name.as_deref()),
+        Some(Verb::Papers(args)) => papers(args),
+        Some(Verb::Calibrate(args)) => calibrate::run(args),
         None => of_profile(&args.one),
     }
 }
@@ -140,13 +140,13 @@ fn papers(args: &PapersArgs) -> anyhow::Result<Exit> {
         ));
     }
     summary.papers = Some(papers);
-    tell(&summary, &args.how)?;
+    print(&summary, &args.output)?;
     Ok(Exit::Done)
 }
 
 fn of_profile(args: &OneArgs) -> anyhow::Result<Exit> {
     let Some(name) = &args.profile else {
-        let why = Cause::new("cannot predict: no profile is named");
+        let why = Cause::new("cannot predict: no profile given");
         return Err(usage(why.with_hint("keepup profile list, or keepup predict --help")));
     };
     let profile = load(name)?;
@@ -169,7 +169,7 @@ fn of_profile(args: &OneArgs) -> anyhow::Result<Exit> {
             }
         }
     }
-    tell(&summary, &args.how)?;
+    print(&summary, &args.output)?;
     Ok(exit(&summary))
 }
 
@@ -196,7 +196,7 @@ fn ask(profile: &Profile, machine: &Machine, args: &OneArgs) -> Ask {
     }
 }
 
-/// What is asked, and on what the answer will rest.
+/// Summary with the question and the assumptions, without the prediction.
 fn summary(
     profile: &Profile,
     machine: &Machine,
@@ -220,13 +220,13 @@ fn summary(
     Ok(summary)
 }
 
-/// What no prediction has in it.
+/// Limits of every prediction.
 fn limits() -> impl Iterator<Item = String> {
     let limits = [
-        "A prediction: nothing was measured. Stages of the path work at the same time, and the slowest one \
-         sets the rate.",
-        "The interval is drawn from the ranges of the numbers, not from the error of the model itself: see \
-         `keepup predict papers` for that.",
+        "This is a prediction, not a measurement. The stages of the path work in parallel, and the slowest \
+         one sets the rate.",
+        "The interval follows from the ranges of the figures. It does not include the error of the model: \
+         see `keepup predict papers`.",
     ];
     limits.into_iter().map(str::to_owned)
 }
@@ -244,19 +244,19 @@ fn begun(workload: &str) -> anyhow::Result<Begun> {
     })
 }
 
-fn tell(summary: &PredictSummary, how: &How) -> anyhow::Result<()> {
+fn print(summary: &PredictSummary, output: &OutputArgs) -> anyhow::Result<()> {
     let stored = Stored::Predict(Box::new(summary.clone()));
-    match how.json {
+    match output.json {
         true => json(&serde_json::to_value(summary).context("cannot encode the prediction")?),
         false => page(&stored),
     }
-    if let Some(path) = &how.html {
+    if let Some(path) = &output.html {
         let html = keepup_report::html(&stored, &keepup_report::History::default());
         std::fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))?;
-        say(&format!("report: {}", path.display()));
+        log(&format!("report: {}", path.display()));
     }
-    if let Some(out) = &how.out {
-        say(&format!("result: {}", keep(out, summary)?.display()));
+    if let Some(out) = &output.out {
+        log(&format!("result: {}", keep(out, summary)?.display()));
     }
     Ok(())
 }
@@ -267,5 +267,5 @@ fn keep(out: &Path, summary: &PredictSummary) -> anyhow::Result<PathBuf> {
         created_unix_ns: keepup_results::unix_ns(&summary.created).unwrap_or_default(),
         ..begun(&format!("predict-{}", summary.workload))?
     };
-    super::sitting::keep(out, PredictSummary::KIND, PredictSummary::SCHEMA_VERSION, &begun, summary)
+    super::test_session::store(out, PredictSummary::KIND, PredictSummary::SCHEMA_VERSION, &begun, summary)
 }

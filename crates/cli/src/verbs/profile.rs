@@ -1,4 +1,4 @@
-//! `keepup profile`: the detectors that keepup knows.
+//! `keepup profile`: detector profiles.
 use clap::Subcommand;
 use keepup_plan::units::{ByteRate, Bytes};
 use keepup_plan::{Profile, builtin, builtin_names, load};
@@ -10,16 +10,16 @@ use crate::output::result;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    verb: Verb,
 }
 
 #[derive(Subcommand)]
-enum What {
-    /// The built-in profiles
+enum Verb {
+    /// List the built-in profiles
     List,
-    /// A profile with everything it inherits, and where its figures come from
+    /// Show a profile with inherited settings and the sources of its figures
     Show {
-        /// A built-in profile or the path of a file
+        /// Built-in profile or path of a profile file
         profile: String,
     },
     /// Check a profile file
@@ -30,8 +30,8 @@ enum What {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    match &args.what {
-        What::List => {
+    match &args.verb {
+        Verb::List => {
             let mut lines = vec![format!(
                 "{:<24} {:>12} {:>12} {:>8}  {}",
                 "NAME", "RATE", "EVENT", "STREAMS", "DETECTOR"
@@ -41,8 +41,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             }
             result(&lines.join("\n"));
         }
-        What::Show { profile } => result(&show(&load(profile)?)),
-        What::Check { file } => {
+        Verb::Show { profile } => result(&show(&load(profile)?)),
+        Verb::Check { file } => {
             let path = if file.contains('/') { file.clone() } else { format!("./{file}") };
             let profile = load(&path)?;
             result(&format!("{file}: {} is valid, {}", profile.name, rate(&profile)));

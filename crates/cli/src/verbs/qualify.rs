@@ -1,4 +1,4 @@
-//! `keepup qualify`: can this machine keep up with this detector?
+//! `keepup qualify`: search for the highest rate without loss.
 mod live;
 
 use std::net::Ipv4Addr;
@@ -19,67 +19,67 @@ use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
 use keepup_workload::preflight::check;
 
-use self::live::Page;
-use crate::args::{Cpus, Recording, cpus, size, span, volumes_or_default};
+use self::live::SearchPage;
+use crate::args::{Cpus, RecorderArgs, cpus, duration, size, volumes_or_default};
 use crate::exit::Exit;
-use crate::forecast::{forecast, foretell};
+use crate::forecast::{forecast, print_plan};
 use crate::http::HttpArgs;
-use crate::loads::{LoadArgs, announce};
-use crate::output::{command, full_page, json, page, say};
-use crate::progress::Status;
+use crate::loads::{LoadArgs, check_loads};
+use crate::output::{command, full_page, json, log, page};
+use crate::progress::StatusLine;
 use crate::signals::stop_flag;
-use crate::verbs::record::reduced;
+use crate::verbs::record::with_reductions;
 
-/// Measure the highest rate that this machine records without loss, and what limits it
+/// Find the highest rate that this machine records without loss, and what limits it
 ///
-/// Runs source, recorder and drain as they run in earnest, over loopback, onto the volumes given, and
-/// removes its recordings afterwards. Nothing is written outside a directory of its own on each volume.
+/// Runs source, recorder and drain in production configuration over loopback, on the given volumes. It writes
+/// only to a new directory on each volume and removes its recordings afterwards.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup qualify csl                        the CDF event logger, recording below ./keepup-data
-  keepup qualify csl --quick                a first look, within a minute
+  keepup qualify csl --quick                short test of a minute
   keepup qualify eiger2-4m --volume /data/a --volume /data/b
-  keepup qualify csl --load net=50MB/s      beside traffic on the network
+  keepup qualify csl --load net=50MB/s      during network traffic
   keepup qualify csl --soak 10m --max-write '500 GB' --json > result.json")]
 pub(crate) struct Args {
-    /// A built-in profile (see `keepup profile list`) or the path of a profile file
+    /// Built-in profile (see `keepup profile list`) or path of a profile file
     profile: String,
-    /// Directory on the disk to record to; once for each disk [default: ./keepup-data]
+    /// Directory on a disk to record to; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR")]
     volume: Vec<PathBuf>,
-    /// A first look: short trials and a short soak
+    /// Short test with short trials and a short soak
     #[arg(long)]
     quick: bool,
-    /// Length of the soak, as in "10m"
-    #[arg(long, value_parser = span, value_name = "TIME")]
+    /// Duration of the soak, such as "10m"
+    #[arg(long, value_parser = duration, value_name = "TIME")]
     soak: Option<Duration>,
-    /// Bytes written at most, over all trials
+    /// Limit on the data written by all trials
     #[arg(long, value_parser = size, value_name = "SIZE")]
     max_write: Option<u64>,
     /// Directory for results
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
-    /// A sink elsewhere for the concurrent read-out (see `keepup sink`), as in tcp://HOST:PORT
+    /// Sink for the concurrent drain, tcp://HOST:PORT (see `keepup sink`)
     #[arg(long, value_name = "HOST:PORT", value_parser = super::drain::tcp_endpoint)]
     drain_to: Option<Endpoint>,
-    /// Processors of the source's threads, as in "1" [default: any]
+    /// CPUs of the source threads, such as "1" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     source_cpus: Option<Cpus>,
     #[command(flatten)]
     http: HttpArgs,
     #[command(flatten)]
     loads: LoadArgs,
-    /// Say what would be written, and stop
+    /// Print what would be written, then exit
     #[arg(long)]
     dry_run: bool,
-    /// Print all figures above the verdict
+    /// Print all figures, then the verdict
     #[arg(long, conflicts_with = "json")]
     full: bool,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    recording: Recording,
+    recording: RecorderArgs,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -90,8 +90,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let cost = settings.cost(usable);
     let volumes: Vec<String> = settings.volumes.iter().map(|v| v.display().to_string()).collect();
     let plan = format!(
-        "qualify {} on {}: at most {:.0} GB written (set with --max-write), about {:.0} s, \
-         all of it removed afterwards",
+        "qualify {} on {}: at most {:.0} GB written (set with --max-write) and removed afterwards, \
+         about {:.0} s",
         settings.profile.name,
         volumes.join(", "),
         cost.bytes_written as f64 / 1e9,
@@ -99,36 +99,36 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     );
     let time = Duration::try_from_secs_f64(cost.seconds).unwrap_or(Duration::MAX);
     let held = settings.volumes.iter().map(|volume| (volume.clone(), settings.space_bytes_min())).collect();
-    let beside = announce(&settings.loads, &held, Some(time))?;
-    let plan = std::iter::once(plan).chain(beside).collect::<Vec<_>>().join("\n");
+    let loads = check_loads(&settings.loads, &held, Some(time))?;
+    let plan = std::iter::once(plan).chain(loads).collect::<Vec<_>>().join("\n");
     if args.dry_run {
         let own = footprint(&settings, &cost, time);
-        foretell(&forecast(&own, &settings.loads, plan), args.json);
+        print_plan(&forecast(&own, &settings.loads, plan), args.json);
         return Ok(Exit::Done);
     }
-    say(&plan);
+    log(&plan);
     let stop = stop_flag()?;
-    let mut status = Status::new();
+    let mut status = StatusLine::new();
     let identity = Id::random().context("cannot read random bytes")?;
     let clock = Arc::new(SystemClock);
-    let mut live = Page::start(&args.http, &settings)?;
+    let mut live = SearchPage::start(&args.http, &settings)?;
     let mut watch = |progress| {
         show(&mut status, &progress);
-        live.iter_mut().for_each(|page| page.tell(&progress));
+        live.iter_mut().for_each(|page| page.update(&progress));
     };
     let outcome = qualify(&settings, identity, clock, stop, &mut watch);
     drop(status);
     let (summary, generator_limited) = outcome?;
     live.iter_mut().for_each(|page| page.end(&summary));
-    super::report::keep(Path::new(&summary.result_directory));
+    super::report::write_beside(Path::new(&summary.result_directory));
     for load in summary.loads.iter().filter(|load| load.session.failure.is_some()) {
-        say(&format!("error: the load {} ended before its time", load.session.spec));
+        log(&format!("error: background load {} ended early", load.session.spec));
     }
     print(args, &summary)?;
     Ok(exit(&summary, generator_limited))
 }
 
-/// Prints the result last, so that the verdict stands above the prompt.
+/// Prints the result last, so that the verdict is just above the prompt.
 fn print(args: &Args, summary: &ResultSummary) -> anyhow::Result<()> {
     if args.json {
         json(&serde_json::to_value(summary).context("cannot encode the result")?);
@@ -143,8 +143,8 @@ fn print(args: &Args, summary: &ResultSummary) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What it may cost. All volumes together take what is written at most; it goes to them in turns, so that
-/// each takes its share.
+/// Footprint of the qualification. The limit on written data covers all volumes, and each gets an equal
+/// share.
 fn footprint(settings: &Settings, cost: &Cost, time: Duration) -> Footprint {
     let volumes = settings.volumes.len().max(1) as u64;
     let each = |bytes: u64| settings.volumes.iter().map(|v| (v.clone(), bytes.div_ceil(volumes))).collect();
@@ -170,7 +170,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
     let base = RecorderConfig::new(listen, Target::Null, "base");
     let mut recorder = keepup_workload::detector::recorder_config(&profile, &base);
     args.recording.apply(&mut recorder);
-    let profile = reduced(profile, &recorder)?;
+    let profile = with_reductions(profile, &recorder)?;
     Ok(Settings {
         profile,
         volumes,
@@ -188,19 +188,19 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
     })
 }
 
-fn show(status: &mut Status, progress: &Progress) {
+fn show(status: &mut StatusLine, progress: &Progress) {
     match progress {
         Progress::Phase { name, estimate_s } => {
-            status.line(&format!("{name} (at most {estimate_s:.0} s to the end)"))
+            status.log(&format!("{name} (at most {estimate_s:.0} s left)"))
         }
         Progress::Trial { phase, rate, seconds } => {
-            let rate = rate.map_or("as fast as it goes".into(), |rate| format!("{:.0} MB/s", rate / 1e6));
+            let rate = rate.map_or("full speed".into(), |rate| format!("{:.0} MB/s", rate / 1e6));
             status.show(&format!("{phase}: {rate} for {seconds:.0} s"), Duration::ZERO);
         }
         Progress::Ceiling { what, bytes_per_second } => {
-            status.line(&format!("  {what}: {:.0} MB/s", bytes_per_second / 1e6));
+            status.log(&format!("  {what}: {:.0} MB/s", bytes_per_second / 1e6));
         }
-        Progress::Done { text } | Progress::Tried { text, .. } => status.line(&format!("  {text}")),
-        Progress::Warning { text } => status.line(&format!("warning: {text}")),
+        Progress::Done { text } | Progress::Tried { text, .. } => status.log(&format!("  {text}")),
+        Progress::Warning { text } => status.log(&format!("warning: {text}")),
     }
 }

@@ -1,4 +1,4 @@
-//! `keepup record`: records what detectors send to disks.
+//! `keepup record`: records detector data to disks.
 mod account;
 mod line;
 mod qualified;
@@ -26,84 +26,90 @@ use keepup_workload::preflight::check;
 
 use self::line::status;
 use self::session::{Session, control};
-use crate::args::{Recording, keep, size, span, volumes_or_default};
+use crate::args::{RecorderArgs, duration, keep_limit, size, volumes_or_default};
 use crate::exit::{Exit, usage};
-use crate::http::{HttpArgs, Offer, Opening};
-use crate::output::{json, result, say};
-use crate::progress::Status;
+use crate::http::{HttpArgs, PageContent, PreparedPage};
+use crate::output::{json, log, result};
+use crate::progress::StatusLine;
 use crate::run_flags::RunFlags;
 use crate::signals::stop_flag;
 use crate::verbs::serve::{RESULTS, catalog};
 
-/// Record what detectors send, until they say end
+/// Record detector data from the network to disks
 ///
-/// Listens for the wire protocol of docs/wire-protocol.md. Ctrl-C and SIGTERM end it cleanly: everything
-/// received becomes durable.
+/// Accepts connections of the wire protocol in docs/wire-protocol.md and ends when all sources have ended.
+/// Ctrl-C and SIGTERM stop cleanly: all received events become durable.
 #[derive(clap::Args)]
 #[command(after_help = "Example, in three terminals:
   keepup record --volume /data/a --volume /data/b
   keepup source csl --to 127.0.0.1:7611
   keepup drain /data/a/keepup-… --follow --to tcp://127.0.0.1:7612")]
 pub(crate) struct Args {
-    /// Address to listen on; loopback unless told otherwise
+    /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7611")]
     listen: Endpoint,
-    /// Directory on the disk to record to; once for each disk [default: ./keepup-data]
+    /// Directory on a disk to record to; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR", conflicts_with = "to_null")]
     volume: Vec<PathBuf>,
-    /// Seal and checksum blocks, then drop them: the path without the disk
+    /// Seal and checksum blocks, then drop them, to test without a disk
     #[arg(long)]
     to_null: bool,
-    /// Take block, segment, placement and largest event from a profile
+    /// Profile with block, segment, placement and largest event
     #[arg(long, value_name = "PROFILE")]
     profile: Option<String>,
-    /// Name of the recording's directory on every volume [default: keepup-TIME-ID]
+    /// Directory name of the recording [default: keepup-TIME-ID]
     #[arg(long)]
     name: Option<String>,
-    /// Largest event accepted
+    /// Largest accepted event
     #[arg(long, value_parser = size, value_name = "SIZE")]
     max_event: Option<u64>,
-    /// Connections served at a time
+    /// Limit on concurrent connections
     #[arg(long, value_name = "N")]
     max_connections: Option<usize>,
-    /// Take a volume out of rotation when it has not completed a write for this long while others have
-    #[arg(long, value_parser = span, value_name = "TIME", default_value = "5 s")]
+    /// Time without a write until a volume leaves rotation
+    ///
+    /// A volume is taken out of rotation when it has not completed a write for this long while others have.
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5 s")]
     slow_after: Duration,
-    /// Close the connection of a peer that answers nothing for this long; one that sends nothing for this
-    /// long may be replaced by a new connection for the same streams
-    #[arg(long, value_parser = span, value_name = "TIME", default_value = "5 s")]
+    /// Disconnect a peer that does not answer for this long
+    ///
+    /// If a peer sends nothing for this long, a new connection may take over its streams.
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5 s")]
     peer_timeout: Duration,
-    /// Keep only so much, as in "2 TB" or "3 h": the oldest segments go when they are drained
-    #[arg(long, value_parser = keep, value_name = "SIZE|TIME", conflicts_with = "to_null")]
+    /// Remove the oldest drained segments beyond this size or time
+    ///
+    /// A size such as "2 TB" or a time such as "3 h".
+    #[arg(long, value_parser = keep_limit, value_name = "SIZE|TIME", conflicts_with = "to_null")]
     keep: Option<KeepLimit>,
-    /// The oldest segments may go without being drained
+    /// Remove the oldest segments even if they are not drained
     #[arg(long, requires = "keep")]
     disposable: bool,
-    /// Go on when the last source has ended, until stopped
+    /// Continue after the last source has ended, until stopped
     #[arg(long)]
     stay: bool,
-    /// Wait for commands over HTTP, run after run, until Ctrl-C (see `keepup ctl`)
+    /// Start and stop runs by HTTP commands, until Ctrl-C (see `keepup ctl`)
     #[arg(long, requires = "http")]
     controlled: bool,
-    /// The result of a qualification that the rate is held against [default, for a page: the newest in
-    /// results that was made on this machine with these volumes]
+    /// Qualification to compare the rate with [with --http: the newest]
+    ///
+    /// The default with --http is the newest result below `results` from this machine with the same volumes.
     #[arg(long, value_name = "DIR")]
     qualified_by: Option<PathBuf>,
     #[command(flatten)]
     http: HttpArgs,
-    /// Print the account as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     run: RunFlags,
     #[command(flatten)]
-    recording: Recording,
+    recording: RecorderArgs,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let target = target(args.to_null, &args.volume)?;
     if args.to_null && args.run.is_about_the_recording() {
-        return Err(usage("--run and --meta go into a recording, and --to-null makes none"));
+        return Err(usage("cannot use --run or --meta with --to-null: no recording is written"));
     }
     let settings = RunSettings { name: args.name.clone(), ..args.run.settings()? };
     let mut config = RecorderConfig::new(args.listen.clone(), target, String::new());
@@ -122,28 +128,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Target::Null => &[],
     };
     let qualified = match &args.qualified_by {
-        Some(path) => Some(qualified::named(path, volumes)?),
-        None if args.http.http.is_some() => qualified::found(Path::new(RESULTS), volumes),
+        Some(path) => Some(qualified::read(path, volumes)?),
+        None if args.http.http.is_some() => qualified::newest(Path::new(RESULTS), volumes),
         None => None,
     };
     let http = args.http.clone();
-    record(config, settings, Manner { http, qualified, controlled: args.controlled, json: args.json })
+    record(config, settings, RecordOptions { http, qualified, controlled: args.controlled, json: args.json })
 }
 
-/// How runs are recorded, beside their settings.
+/// Options of `record` besides the settings of a run.
 #[derive(Default)]
-pub(super) struct Manner {
-    /// Where the page is, if anywhere.
+pub(super) struct RecordOptions {
+    /// Flags of the live page.
     pub(super) http: HttpArgs,
-    /// What the rate is held against.
+    /// Qualified rate to compare with.
     pub(super) qualified: Option<Qualified>,
-    /// Runs begin by command; else one begins at once.
+    /// Runs are started by commands, instead of one run at once.
     pub(super) controlled: bool,
-    /// The account is one JSON object.
+    /// Print the report as one JSON object.
     pub(super) json: bool,
 }
 
-/// The volumes given, the default one, or none at all.
+/// Target of the recording: the given volumes, the default volume or none.
 pub(super) fn target(to_null: bool, volumes: &[PathBuf]) -> anyhow::Result<Target> {
     if to_null {
         return Ok(Target::Null);
@@ -151,8 +157,8 @@ pub(super) fn target(to_null: bool, volumes: &[PathBuf]) -> anyhow::Result<Targe
     Ok(Target::Volumes(volumes_or_default(volumes)?))
 }
 
-/// The name given, or one that tells when and which.
-pub(super) fn name(given: Option<&str>, id: Id) -> String {
+/// The given name, or a name of time and id.
+pub(super) fn recording_name(given: Option<&str>, id: Id) -> String {
     let compact = |time: String| time.replace(['-', ':'], "").to_lowercase();
     given.map_or_else(
         || {
@@ -166,51 +172,50 @@ pub(super) fn name(given: Option<&str>, id: Id) -> String {
     )
 }
 
-/// Records and prints the account: one run with these `settings`, or, controlled, run after run. `config` has
-/// the rest.
+/// Records one run with `settings`, or runs controlled by commands, and prints the report of each.
 pub(super) fn record(
     mut config: RecorderConfig,
     settings: RunSettings,
-    manner: Manner,
+    options: RecordOptions,
 ) -> anyhow::Result<Exit> {
-    look_before(&config)?;
+    preflight(&config)?;
     let stop = stop_flag()?;
-    let live = serve(&manner.http, &mut config)?;
-    let mut session = Session::new(control(config, manner.controlled), live, manner.qualified);
+    let live = serve(&options.http, &mut config)?;
+    let mut session = Session::new(control(config, options.controlled), live, options.qualified);
     let account = |session: &mut Session| {
         let report = session.report()?;
-        match manner.json {
-            true => json(&account::for_programs(report)),
-            false => result(&account::for_people(report)),
+        match options.json {
+            true => json(&account::json(report)),
+            false => result(&account::text(report)),
         }
         Ok(exit(report))
     };
-    let mut line = Status::new();
+    let mut line = StatusLine::new();
     let is_asked = || stop.load(Ordering::Acquire);
-    if !manner.controlled {
+    if !options.controlled {
         session.start_now(&settings)?;
         session.service.ready();
         let is_on = |state| matches!(state, RunState::Recording | RunState::Draining);
-        while is_on(session.turn(&mut line, is_asked())) {}
+        while is_on(session.poll(&mut line, is_asked())) {}
         drop(line);
         return account(&mut session);
     }
-    say("waiting for commands: keepup ctl configure");
+    log("waiting for commands: keepup ctl configure");
     session.service.ready();
     let mut worst = Exit::Done;
     loop {
         let is_asked = is_asked();
-        let state = session.turn(&mut line, is_asked);
+        let state = session.poll(&mut line, is_asked);
         match session.change() {
-            Some(RunState::Armed) => session.tell_armed(),
+            Some(RunState::Armed) => session.log_armed(),
             Some(RunState::Sealed | RunState::Error) => {
-                session.error().iter().for_each(|why| line.line(&format!("error: {why}")));
+                session.error().iter().for_each(|why| line.log(&format!("error: {why}")));
                 if let (Ok(Exit::Failed), Exit::Done) | (Err(_), Exit::Done) = (account(&mut session), worst)
                 {
                     worst = Exit::Failed;
                 }
             }
-            Some(state) => line.line(&state.to_string()),
+            Some(state) => line.log(&state.to_string()),
             None => {}
         }
         if is_asked && !matches!(state, RunState::Armed | RunState::Recording | RunState::Draining) {
@@ -219,33 +224,33 @@ pub(super) fn record(
     }
 }
 
-/// Serves the page, where one is asked for, which takes copies of events from the recorder's tap.
+/// Starts the live page if `--http` is given, with event copies from the recorder's tap.
 fn serve(http: &HttpArgs, config: &mut RecorderConfig) -> anyhow::Result<Option<Live>> {
-    let copies = http.http.is_some().then(tap::tap);
-    config.tap.clone_from(&copies);
-    let seats = copies.map(|copies| Arc::new(tap::Seats(copies)) as Arc<dyn TapSource>);
+    let tap = http.http.is_some().then(tap::new_tap);
+    config.tap.clone_from(&tap);
+    let tap = tap.map(|tap| Arc::new(tap::RecorderTap(tap)) as Arc<dyn TapSource>);
     let mut stored = vec![PathBuf::from(RESULTS)];
     if let Target::Volumes(volumes) = &config.target {
         stored.extend(volumes.iter().cloned());
     }
-    let opening = http.open(None, Offer { commands: true, tap: seats, catalog: Some(catalog(&stored)) })?;
-    Ok(opening.map(Opening::start).transpose()?)
+    let page = http.prepare(None, PageContent { commands: true, tap, catalog: Some(catalog(&stored)) })?;
+    Ok(page.map(PreparedPage::start).transpose()?)
 }
 
-/// What must hold before anything is written, and what should be known.
-fn look_before(config: &RecorderConfig) -> anyhow::Result<()> {
+/// Checks the volumes before the first write and warns of an open port.
+fn preflight(config: &RecorderConfig) -> anyhow::Result<()> {
     if let Target::Volumes(volumes) = &config.target {
         let kept = match config.keep {
             Some(Keep { limit: KeepLimit::Bytes(bytes), .. }) => bytes / volumes.len().max(1) as u64,
             _ => 0,
         };
         for volume in check(volumes, kept.max(2 * config.segment_bytes))? {
-            volume.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+            volume.warnings.iter().for_each(|warning| log(&format!("warning: {warning}")));
         }
     }
     if !config.listen.is_loopback() {
-        say(&format!(
-            "warning: {} can be reached from outside; whoever connects may write here",
+        log(&format!(
+            "warning: {} is reachable from other machines; any of them can write to this recorder",
             config.listen
         ));
     }
@@ -257,8 +262,8 @@ fn exit(report: &RecordReport) -> Exit {
     if report.is_whole() && missing == 0 { Exit::Done } else { Exit::Failed }
 }
 
-/// `profile` with what `recorder` does to its events, which they must allow.
-pub(super) fn reduced(mut profile: Profile, recorder: &RecorderConfig) -> anyhow::Result<Profile> {
+/// Applies the reductions of `recorder` to `profile` and validates it.
+pub(super) fn with_reductions(mut profile: Profile, recorder: &RecorderConfig) -> anyhow::Result<Profile> {
     profile.reductions.clone_from(&recorder.reductions);
     profile.validate().map_err(|invalid| usage(Cause::of(&invalid)))?;
     Ok(profile)

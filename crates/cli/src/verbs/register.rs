@@ -1,4 +1,4 @@
-//! `keepup register`: registers of cards and boards.
+//! `keepup register`: register access of cards and boards.
 mod get;
 mod note;
 mod read;
@@ -7,38 +7,38 @@ mod set;
 
 use crate::exit::Exit;
 
-/// Registers of cards and boards: what one read costs, and from where on a block transfer pays
+/// Measure register access of cards and boards and the break-even of block transfers
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    kind: Kind,
+    verb: Verb,
 }
 
 #[derive(clap::Subcommand)]
-enum Kind {
+enum Verb {
     Read(read::ReadArgs),
     Compare(read::CompareArgs),
     Get(get::Args),
     Set(set::Args),
-    /// Put the figures of the note CERN-BE-2009-032 through the same fit
+    /// Fit the published figures of the note CERN-BE-2009-032
     ReplayNote,
     ServeIpbus(serve_ipbus::Args),
 }
 
 impl Args {
-    /// Whether it measures.
+    /// Whether the command measures.
     pub(crate) fn keeps_a_result(&self) -> bool {
-        matches!(self.kind, Kind::Read(_) | Kind::Compare(_))
+        matches!(self.verb, Verb::Read(_) | Verb::Compare(_))
     }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    match &args.kind {
-        Kind::Read(args) => read::read(args),
-        Kind::Compare(args) => read::compare(args),
-        Kind::Get(args) => get::run(args),
-        Kind::Set(args) => set::run(args),
-        Kind::ReplayNote => note::replay(),
-        Kind::ServeIpbus(args) => serve_ipbus::run(args),
+    match &args.verb {
+        Verb::Read(args) => read::read(args),
+        Verb::Compare(args) => read::compare(args),
+        Verb::Get(args) => get::run(args),
+        Verb::Set(args) => set::run(args),
+        Verb::ReplayNote => note::replay(),
+        Verb::ServeIpbus(args) => serve_ipbus::run(args),
     }
 }

@@ -1,4 +1,4 @@
-//! `keepup replay` and `keepup replay-set`: traces made again, in their time or as fast as they can be.
+//! `keepup replay` and `keepup replay-set`: replay of block traces.
 mod flags;
 mod messages;
 
@@ -15,16 +15,16 @@ use keepup_workload::{Footprint, Workload, run as drive};
 
 use self::flags::Common;
 use crate::exit::{Exit, usage};
-use crate::forecast::{forecast, foretell};
-use crate::loads::announce;
-use crate::output::say;
-use crate::verbs::sitting::Sitting;
+use crate::forecast::{forecast, print_plan};
+use crate::loads::check_loads;
+use crate::output::log;
+use crate::verbs::test_session::TestSession;
 
-/// Replay a trace on disks: what was asked of one machine, asked of this one
+/// Replay a block trace and compare disks
 ///
-/// Modes: `timed` makes each request at its own time, whatever became of those before; `dep` when those have
-/// ended that it was seen to wait for, and after the same time to think; `afap` as fast as they can be done;
-/// `paced` at a constant rate. Files that will be read are filled first with data that cannot be compressed.
+/// Modes: `timed` submits each request at its traced time. `dep` submits a request when the requests it
+/// depended on have completed, plus the traced think time. `afap` is as fast as possible. `paced` is a
+/// constant rate. Files are filled with incompressible data before they are read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup replay web.trace --volume /data/a
@@ -32,40 +32,40 @@ use crate::verbs::sitting::Sitting;
   keepup replay hm_1.csv --volume /data/a --mode afap --depth 32 --map scale --size 20GB
   keepup replay web.trace --volume /data/a --load disk=25MB/s@/data/a,read")]
 pub(crate) struct Args {
-    /// The trace; several files of blktrace are one, other files are replayed one after another
+    /// Trace files; several blktrace files are one trace, others are replayed in turn
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
-    /// The place that is 1.00 in the comparison, as given with --volume, --raw or --target
-    #[arg(long, value_name = "PLACE")]
+    /// Target that counts as 1.00, as given with --volume, --raw or --target
+    #[arg(long, value_name = "TARGET")]
     baseline: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Compare disks by a set of traces: one index for each, against a baseline
+/// Replay a set of traces and rank disks by an index against a baseline
 ///
-/// Every trace of the directory is replayed on every volume in turns; with --load, without the loads and
-/// with them.
+/// Replays every trace of the directory on every volume in interleaved order. With --load, each replay is
+/// measured without and with the loads.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup replay-set traces/ --volume /data/a --volume /data/b --baseline /data/a --mode dep
   keepup replay-set traces/ --volume /data/a --baseline /data/a --load disk=25MB/s@/data/a,read")]
 pub(crate) struct SetArgs {
-    /// Directory of traces: all its files
+    /// Directory with trace files
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// The volume that is 1.00
-    #[arg(long, value_name = "PLACE")]
+    /// Target that counts as 1.00
+    #[arg(long, value_name = "TARGET")]
     baseline: String,
     #[command(flatten)]
     common: Common,
 }
 
-/// What is replayed.
+/// Plan of a replay.
 struct Plan<'a> {
     common: &'a Common,
     traces: Vec<&'a [PathBuf]>,
-    places: Vec<TargetSpec>,
+    targets: Vec<TargetSpec>,
     baseline: Option<String>,
     with_and_without: bool,
     workload: &'static str,
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     replay(&Plan {
         common: &args.common,
         traces: args.common.hints.traces(&args.traces)?,
-        places: args.common.places()?,
+        targets: args.common.targets()?,
         baseline: args.baseline.clone(),
         with_and_without: false,
         workload: "replay",
@@ -87,14 +87,14 @@ pub(crate) fn run_set(args: &SetArgs) -> anyhow::Result<Exit> {
     replay(&Plan {
         common: &args.common,
         traces: traces.chunks(1).collect(),
-        places: args.common.places()?,
+        targets: args.common.targets()?,
         baseline: Some(args.baseline.clone()),
         with_and_without: true,
         workload: "replay-set",
     })
 }
 
-/// The files of a directory, in the order of their names.
+/// Files of a directory, sorted by name.
 fn files_of(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let what = || format!("cannot read the traces of {}", directory.display());
     let mut files = Vec::new();
@@ -108,8 +108,9 @@ fn files_of(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     files.sort();
     match files.is_empty() {
         true => {
-            let why = Cause::new(format!("cannot replay {}: it has no traces", directory.display()));
-            let hint = "`keepup trace make` makes some up, `keepup trace record` records";
+            let why =
+                Cause::new(format!("cannot replay {}: the directory has no traces", directory.display()));
+            let hint = "`keepup trace make` generates traces, `keepup trace record` records them";
             Err(usage(why.with_hint(hint)))
         }
         false => Ok(files),
@@ -117,51 +118,51 @@ fn files_of(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn replay(plan: &Plan<'_>) -> anyhow::Result<Exit> {
-    let (common, outlet) = (plan.common, &plan.common.outlet);
-    let names: Vec<String> = plan.places.iter().map(ToString::to_string).collect();
+    let (common, output) = (plan.common, &plan.common.output);
+    let names: Vec<String> = plan.targets.iter().map(ToString::to_string).collect();
     if let Some(baseline) = plan.baseline.as_ref().filter(|baseline| !names.contains(baseline)) {
-        let why = Cause::new(format!("cannot compare: the baseline {baseline} is none of the places"));
+        let why = Cause::new(format!("cannot compare: the baseline {baseline} is not among the targets"));
         return Err(usage(why.with_hint(format!("--baseline {}", names.join(" or ")))));
     }
     let loads = common.loads.plan()?;
-    let mut manner = common.manner(loads, plan.with_and_without)?;
-    let told = announced(plan, &mut manner)?;
-    if outlet.dry_run {
-        foretell(&told, outlet.json);
+    let mut options = common.options(loads, plan.with_and_without)?;
+    let forecast = prepare(plan, &mut options)?;
+    if output.dry_run {
+        print_plan(&forecast, output.json);
         return Ok(Exit::Done);
     }
-    say(&told.text);
-    let settings = common.settings(&manner, plan.baseline.as_deref());
-    let mut sitting =
-        Sitting::<ReplaySummary>::begin(plan.workload, settings, &volumes(&plan.places), outlet)?;
-    manner.id = sitting.id().to_owned();
-    let failure = all(plan, manner, &mut sitting).err();
+    log(&forecast.text);
+    let settings = common.settings(&options, plan.baseline.as_deref());
+    let mut session =
+        TestSession::<ReplaySummary>::start(plan.workload, settings, &volumes(&plan.targets), output)?;
+    options.id = session.id().to_owned();
+    let failure = replay_all(plan, options, &mut session).err();
     let baseline = plan.baseline.as_deref();
-    sitting.summary.index = baseline.and_then(|baseline| compare(&sitting.summary.passes, baseline));
-    let is_interrupted = failure.is_none() && sitting.stop.load(std::sync::atomic::Ordering::Acquire);
-    let found = messages::exit(&sitting.summary);
-    let exit = sitting.end(failure, is_interrupted)?;
+    session.summary.index = baseline.and_then(|baseline| compare(&session.summary.passes, baseline));
+    let is_interrupted = failure.is_none() && session.stop.load(std::sync::atomic::Ordering::Acquire);
+    let found = messages::exit(&session.summary);
+    let exit = session.end(failure, is_interrupted)?;
     Ok(if exit == Exit::Done { found } else { exit })
 }
 
-/// The directories among places.
-fn volumes(places: &[TargetSpec]) -> Vec<PathBuf> {
-    let volume = |place: &TargetSpec| match place {
+/// Directories among the targets.
+fn volumes(targets: &[TargetSpec]) -> Vec<PathBuf> {
+    let volume = |target: &TargetSpec| match target {
         TargetSpec::Volume(path) => Some(path.clone()),
         _ => None,
     };
-    places.iter().filter_map(volume).collect()
+    targets.iter().filter_map(volume).collect()
 }
 
-/// Looks at traces and places, and says what will be done.
-fn announced(plan: &Plan<'_>, manner: &mut ReplayOptions) -> anyhow::Result<Forecast> {
+/// Checks traces and targets and describes the replay.
+fn prepare(plan: &Plan<'_>, options: &mut ReplayOptions) -> anyhow::Result<Forecast> {
     let mut lines = Vec::new();
     let mut whole = Footprint::default();
     for files in &plan.traces {
-        let script = script(plan, files, manner)?;
-        lines.extend(messages::trace(&script.summary, manner));
-        let mut nobody = |_: &ReplayPass| {};
-        let one = Replay::new(&script, &plan.places, manner, &mut nobody).plan();
+        let script = script(plan, files, options)?;
+        lines.extend(messages::describe_trace(&script.summary, options));
+        let mut ignore = |_: &ReplayPass| {};
+        let one = Replay::new(&script, &plan.targets, options, &mut ignore).plan();
         whole.time += one.time;
         for (volume, bytes) in one.bytes_written {
             *whole.bytes_written.entry(volume).or_default() += bytes;
@@ -173,54 +174,54 @@ fn announced(plan: &Plan<'_>, manner: &mut ReplayOptions) -> anyhow::Result<Fore
     }
     for (volume, bytes) in &whole.space_bytes {
         for checked in check(std::slice::from_ref(volume), *bytes)? {
-            checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+            checked.warnings.iter().for_each(|warning| log(&format!("warning: {warning}")));
         }
     }
     let time = (whole.time > Duration::ZERO).then_some(whole.time);
-    lines.extend(announce(&manner.loads, &whole.space_bytes, time)?);
-    lines.push(messages::cost(&plan.places, manner, &whole));
-    Ok(forecast(&whole, &manner.loads, lines.join("\n")))
+    lines.extend(check_loads(&options.loads, &whole.space_bytes, time)?);
+    lines.push(messages::cost(&plan.targets, options, &whole));
+    Ok(forecast(&whole, &options.loads, lines.join("\n")))
 }
 
-/// The trace in `files`, ready for all places alike; sets how it is accessed.
-fn script(plan: &Plan<'_>, files: &[PathBuf], manner: &mut ReplayOptions) -> anyhow::Result<Script> {
+/// Loads the trace in `files` so that it fits all targets, and sets the access mode.
+fn script(plan: &Plan<'_>, files: &[PathBuf], options: &mut ReplayOptions) -> anyhow::Result<Script> {
     let common = plan.common;
     let trace = common.hints.open(files)?;
-    manner.io.access = common.access(trace.header().level);
-    let blocks = plan.places.iter().map(|place| place.block_bytes(manner.io.access));
-    let mut choice = common.choice(blocks.max().unwrap_or(1));
-    for place in &plan.places {
-        let bytes = place.size_bytes()?;
+    options.io.access = common.access(trace.header().level);
+    let blocks = plan.targets.iter().map(|target| target.block_bytes(options.io.access));
+    let mut choice = common.script_options(blocks.max().unwrap_or(1));
+    for target in &plan.targets {
+        let bytes = target.size_bytes()?;
         choice.target_bytes = choice.target_bytes.into_iter().chain(bytes).min();
     }
     let name = files[0].file_name().unwrap_or_default().to_string_lossy();
     let script = Script::load(&name, trace, &choice)?;
-    manner.mode.check(&script)?;
-    for place in &plan.places {
-        check_target(&script, place, manner.io)?;
+    options.mode.check(&script)?;
+    for target in &plan.targets {
+        check_target(&script, target, options.io)?;
     }
     Ok(script)
 }
 
-/// Replays every trace; what has ended stands, also when a later one fails.
-fn all(
+/// Replays every trace. Finished passes are kept if a later one fails.
+fn replay_all(
     plan: &Plan<'_>,
-    mut manner: ReplayOptions,
-    sitting: &mut Sitting<ReplaySummary>,
+    mut options: ReplayOptions,
+    session: &mut TestSession<ReplaySummary>,
 ) -> anyhow::Result<()> {
     for files in &plan.traces {
-        let script = script(plan, files, &mut manner)?;
-        sitting.summary.traces.push(script.summary.clone());
-        let is_json = plan.common.outlet.json;
-        let mut context = sitting.context();
-        let mut tell = |pass: &ReplayPass| {
-            sitting.keep(|t_unix_ns| Event::ReplayPass { t_unix_ns, pass: Box::new(pass.clone()) });
-            sitting.summary.passes.push(pass.clone());
+        let script = script(plan, files, &mut options)?;
+        session.summary.traces.push(script.summary.clone());
+        let is_json = plan.common.output.json;
+        let mut context = session.context();
+        let mut on_pass = |pass: &ReplayPass| {
+            session.log_event(|t_unix_ns| Event::ReplayPass { t_unix_ns, pass: Box::new(pass.clone()) });
+            session.summary.passes.push(pass.clone());
             if !is_json {
-                say(&messages::ended(pass));
+                log(&messages::ended(pass));
             }
         };
-        drive(&mut Replay::new(&script, &plan.places, &manner, &mut tell), &mut context)?;
+        drive(&mut Replay::new(&script, &plan.targets, &options, &mut on_pass), &mut context)?;
         if context.stop.load(std::sync::atomic::Ordering::Acquire) {
             break;
         }

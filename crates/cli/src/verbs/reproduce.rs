@@ -1,4 +1,4 @@
-//! `keepup reproduce`: a paper's campaign on this machine, with its own tables.
+//! `keepup reproduce`: campaign of a published paper on this machine.
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -6,16 +6,16 @@ use anyhow::Context as _;
 use keepup_campaign::parse;
 use keepup_reproduce::{PaperRequest, Reproduction, campaign_text, names, reproduction};
 
-use super::campaign::{How, start};
+use super::campaign::{RunOptions, start};
 use crate::args::volumes_or_default;
 use crate::exit::{Exit, UsageError};
-use crate::output::{LOG_VARIABLE, result, say};
+use crate::output::{LOG_VARIABLE, log, result};
 
-/// Repeat one of the five papers that keepup grew out of on this machine, in the paper's own tables
+/// Repeat the measurements of a published paper on this machine, with the paper's tables
 ///
-/// A campaign with commands of keepup for what the paper measured, then the paper's tables and figures with
-/// this machine beside the published systems, what was found, and which of the paper's claims do not follow
-/// from its own numbers. It leaves a campaign's directory with all results and a report.html.
+/// Runs a campaign with the paper's measurements. The report contains the paper's tables and figures with
+/// this machine next to the published systems, the findings, and claims that do not follow from the paper's
+/// own figures. The campaign directory holds all results and a report.html.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup reproduce esrf-2007 --volume /data/a --dry-run
@@ -23,39 +23,39 @@ use crate::output::{LOG_VARIABLE, result, say};
   keepup reproduce romanis --volume /data/a --volume /data/b --raid /data/striped
   keepup reproduce tweakers-pci --scale 0.1
   keepup reproduce cern-vme --target pci:0000:04:00.0/bar0 --with crate-7.json
-  keepup reproduce esrf-2007 --print > mine.toml      the campaign itself, to be changed and run")]
+  keepup reproduce esrf-2007 --print > mine.toml      the campaign file, for changes")]
 pub(crate) struct Args {
     /// esrf-2007, cdf-csl, cern-vme, tweakers-pci or romanis
     #[arg(value_name = "PAPER", value_parser = known)]
     paper: String,
-    /// Directory on a disk to measure; once for each disk [default: ./keepup-data]
+    /// Directory on the disk to measure; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR")]
     volume: Vec<PathBuf>,
-    /// A directory on a RAID 0 of the same disks, of romanis
+    /// Directory on a RAID 0 of the same disks, for romanis
     #[arg(long, value_name = "DIR")]
     raid: Option<PathBuf>,
-    /// What registers are read of, as `keepup register read` takes it, of cern-vme; once for each
+    /// Target of `keepup register read`, for cern-vme; repeatable
     #[arg(long, value_name = "TARGET")]
     target: Vec<String>,
-    /// A result measured elsewhere that belongs into the tables, of cern-vme; once for each
+    /// Result from another machine for the tables, for cern-vme; repeatable
     #[arg(long, value_name = "RESULT")]
     with: Vec<PathBuf>,
-    /// Part of the paper's amounts of data that is moved
+    /// Share of the paper's amount of data
     #[arg(long, default_value_t = 1.0, value_parser = scale, value_name = "SHARE")]
     scale: f64,
-    /// Runs of each cell [default: what suits the paper]
+    /// Runs per cell [default: depends on the paper]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
-    /// Print the campaign's file, and stop
+    /// Print the campaign file, then exit
     #[arg(long)]
     print: bool,
-    /// List the cells, and what they write, hold and take, and stop
+    /// List the cells with data written, space and time, then exit
     #[arg(long)]
     dry_run: bool,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
-    /// Directory for the campaign's own
+    /// Store the campaign in a new subdirectory of DIR
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
 }
@@ -63,31 +63,31 @@ pub(crate) struct Args {
 fn known(text: &str) -> Result<String, String> {
     match reproduction(text) {
         Some(paper) => Ok(paper.name().to_owned()),
-        None => Err(format!("there is no such paper; there are: {}", names().join(", "))),
+        None => Err(format!("unknown paper, expected one of {}", names().join(", "))),
     }
 }
 
 fn scale(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share: &f64| *share > 0.0 && *share <= 1.0);
-    share.ok_or_else(|| format!("{text:?} is not a part above 0 and at most 1"))
+    share.ok_or_else(|| format!("{text:?} is not a share above 0 and at most 1"))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let paper = reproduction(&args.paper)
-        .ok_or_else(|| UsageError::new(format!("there is no paper {:?}", args.paper)))?;
+        .ok_or_else(|| UsageError::new(format!("unknown paper {:?}", args.paper)))?;
     let volumes = volumes_or_default(&args.volume)?;
     let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-    // What does not lie there yet.
+    // `canonicalize` fails for a directory that does not exist yet.
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let request = PaperRequest {
-        // A campaign may be gone on with from another directory.
+        // Absolute, so that the campaign can be resumed from another directory.
         volumes: volumes.iter().map(real).collect(),
         scale: args.scale,
         repetitions: args.repeats,
         raid: args.raid.as_ref().map(real),
         targets: args.target.clone(),
         with: args.with.iter().map(real).collect(),
-        // Traces of another length are other ones.
+        // The scale changes the length of traces, so each scale has its own.
         traces: absolute(&args.out).join(format!("{}-traces-{}", args.paper, args.scale)),
     };
     let text = campaign_text(paper, &request)?;
@@ -97,18 +97,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     make_traces(paper, &request)?;
     let campaign = parse(&text, &args.paper, &names())?;
-    start(campaign, &text, &How { out: &args.out, dry_run: args.dry_run, json: args.json })
+    start(campaign, &text, &RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json })
 }
 
-/// Makes up the traces that are replayed, as `keepup trace make` does; those that are there stay.
+/// Generates missing traces with `keepup trace make`.
 fn make_traces(paper: &dyn Reproduction, request: &PaperRequest) -> anyhow::Result<()> {
     let traces = paper.traces(request.scale);
     for wanted in traces {
-        let room = request.traces.join(wanted.folder);
-        std::fs::create_dir_all(&room).with_context(|| format!("cannot make {}", room.display()))?;
-        let path = room.join(format!("{}.trace", wanted.personality));
+        let directory = request.traces.join(wanted.folder);
+        std::fs::create_dir_all(&directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
+        let path = directory.join(format!("{}.trace", wanted.personality));
         if !path.exists() {
-            say(&format!("making up the trace {}", path.display()));
+            log(&format!("generating trace {}", path.display()));
             make_trace(wanted.personality, &wanted.time, &path)?;
         }
     }
@@ -116,14 +117,14 @@ fn make_traces(paper: &dyn Reproduction, request: &PaperRequest) -> anyhow::Resu
 }
 
 fn make_trace(personality: &str, time: &str, path: &Path) -> anyhow::Result<()> {
-    let program = std::env::current_exe().context("cannot tell where this program lies")?;
+    let program = std::env::current_exe().context("cannot find the keepup executable")?;
     let mut command = Command::new(program);
     command.args(["trace", "make", personality]).arg(path).args(["--time", time]).env_remove(LOG_VARIABLE);
     let ended = command.stdin(Stdio::null()).output().context("cannot run keepup trace make")?;
     match ended.status.success() {
         true => Ok(()),
         false => anyhow::bail!(
-            "keepup trace make {personality}: {}",
+            "cannot generate the {personality} trace: {}",
             String::from_utf8_lossy(&ended.stderr).trim_start_matches("error: ").trim_end()
         ),
     }

@@ -1,43 +1,43 @@
-//! `keepup sink`: the far end of a drain, a recorder that may be slow on purpose.
+//! `keepup sink`: destination of a drain.
 use std::path::PathBuf;
 
 use keepup_peer::Endpoint;
 use keepup_recorder::RecorderConfig;
 use keepup_results::live::RunSettings;
 
-use super::record::{Manner, record, target};
-use crate::args::{Recording, byte_rate};
+use super::record::{RecordOptions, record, target};
+use crate::args::{RecorderArgs, byte_rate};
 use crate::exit::Exit;
 
-/// Take what a drain sends: write it as a recording, or drop it
+/// Receive a drained recording and store or drop it
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup sink --to /tape                            writes a recording below /tape
-  keepup sink --to-null --rate '20 MB/s'            takes no more than 20 MB/s, and keeps nothing")]
+  keepup sink --to-null --rate '20 MB/s'            drops the data, at most 20 MB/s")]
 pub(crate) struct Args {
-    /// Address to listen on; loopback unless told otherwise
+    /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7612")]
     listen: Endpoint,
-    /// Directory to write to; once for each disk [default: ./keepup-data]
+    /// Directory to write to; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR", conflicts_with = "to_null")]
     to: Vec<PathBuf>,
-    /// Count and drop
+    /// Count events and drop them
     #[arg(long)]
     to_null: bool,
-    /// Take no more than this, as in "20 MB/s"
+    /// Limit on the received rate, such as "20 MB/s"
     #[arg(long, value_parser = byte_rate, value_name = "RATE")]
     rate: Option<f64>,
-    /// Name of the recording's directory [default: keepup-TIME-ID]
+    /// Directory name of the recording [default: keepup-TIME-ID]
     #[arg(long)]
     name: Option<String>,
-    /// Go on when the last drain has ended, until stopped
+    /// Continue after the last drain has ended, until stopped
     #[arg(long)]
     stay: bool,
-    /// Print the account as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    recording: Recording,
+    recording: RecorderArgs,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -48,6 +48,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     record(
         config,
         RunSettings { name: args.name.clone(), ..RunSettings::default() },
-        Manner { json: args.json, ..Manner::default() },
+        RecordOptions { json: args.json, ..RecordOptions::default() },
     )
 }

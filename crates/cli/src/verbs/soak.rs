@@ -1,4 +1,4 @@
-//! `keepup soak`: the bit-error test.
+//! `keepup soak`: bit-error test.
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,80 +16,82 @@ use keepup_workload::soak::{
 };
 use keepup_workload::{Context, Workload, run as run_workload};
 
-use crate::args::{Outlet, size, span, volumes_or_default};
+use crate::args::{OutputArgs, duration, size, volumes_or_default};
 use crate::exit::{Exit, UsageError, usage};
-use crate::forecast::{forecast, foretell};
-use crate::loads::{self, LoadArgs, announce};
-use crate::output::say;
-use crate::progress::Status;
-use crate::verbs::sitting::Sitting;
+use crate::forecast::{forecast, print_plan};
+use crate::loads::{self, LoadArgs, check_loads};
+use crate::output::log;
+use crate::progress::StatusLine;
+use crate::verbs::test_session::TestSession;
 
-/// Copies of each reference, as in the paper's script.
+/// Default copies per reference, as in the paper's script.
 const COPIES: u64 = 4000;
-/// Generations of the stamped file.
+/// Default generations of the stamped file.
 const GENERATIONS: u64 = 1000;
 const MIB: u64 = 1 << 20;
-/// References that are made, and the stamped file, in bytes.
+/// Sizes of generated references and of the stamped file, in bytes.
 const SIZES: [u64; 3] = [MIB, 16 * MIB, 256 * MIB];
 const STAMPED: u64 = 256 * MIB;
-/// For a first look.
+/// Sizes with `--quick`.
 const QUICK_SIZES: [u64; 3] = [64 << 10, MIB, 16 * MIB];
 const QUICK_STAMPED: u64 = 16 * MIB;
 const QUICK_ROUNDS: u64 = 48;
 
-/// Look for bit errors: thousands of copies read back and compared, or pages that say where they belong
+/// Test for bit errors with thousands of compared copies or self-describing pages
 ///
-/// What is wrong is located: file, offset, bits, and whether it is on the medium, in the page cache or on the
-/// way. Ends with errors per byte, and a bound at 95 % when there were none. Exit code 1 when anything was
-/// wrong.
+/// Errors are located by file, offset and bits, and attributed to the medium, the page cache or the transfer.
+/// The report gives errors per byte, or the 95 % upper bound if there were none. Exit code 1 on any error.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup soak --volume /data/a --quick
   keepup soak --volume /data/a --reference run1.raw --digest md5 --state soak.jsonl
   keepup soak --volume /data/a --volume /data/b --mode burn-in --time '3 d' --state burn-in.jsonl")]
 pub(crate) struct Args {
-    /// Directory on the disk to test; several are tested in turns [default: ./keepup-data]
+    /// Directory on the disk to test; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR")]
     volume: Vec<PathBuf>,
-    /// What is written and read
+    /// Test mode
     #[arg(long, value_enum, default_value_t = ModeArg::Copy)]
     mode: ModeArg,
-    /// A file to copy; several are copied in turns [default: files made of random data]
+    /// File to copy; repeatable [default: generated files of random data]
     #[arg(long, value_name = "FILE", conflicts_with = "sizes")]
     reference: Vec<PathBuf>,
-    /// Sizes of files to make and copy, the largest also that of the stamped file
-    /// [default: 1 MiB,16 MiB,256 MiB]
+    /// Sizes of generated files [default: 1 MiB,16 MiB,256 MiB]
+    ///
+    /// The stamped file has the largest of these sizes.
     #[arg(long = "size", value_parser = size, value_name = "SIZES", value_delimiter = ',')]
     sizes: Vec<u64>,
-    /// Digest that is compared
+    /// Digest to compare
     #[arg(long, value_enum, default_value_t = DigestArg::Blake3)]
     digest: DigestArg,
-    /// Rounds on each volume, over all sittings: copies of each file, or generations of the stamped one
-    /// [default: 4000 copies, 1000 generations, burn-in without end]
+    /// Rounds per volume, over all sessions [default: depends on --mode]
+    ///
+    /// A round is a copy of each file or a generation of the stamped file. The default is 4000 copies, 1000
+    /// generations, or no limit for burn-in.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     copies: Option<u64>,
-    /// Time over all sittings [default: no limit]
-    #[arg(long, value_parser = span, value_name = "TIME")]
+    /// Duration over all sessions [default: no limit]
+    #[arg(long, value_parser = duration, value_name = "TIME")]
     time: Option<Duration>,
-    /// Keep the account in this file, and go on with the soak that it has
+    /// State file: resume the soak in it, or create it
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Small files, few rounds: for a first look
+    /// Short test with small files and few rounds
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
     loads: LoadArgs,
     #[command(flatten)]
-    outlet: Outlet,
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ModeArg {
-    /// Copy files, compare the digests of copies and files
+    /// Copy files and compare digests
     Copy,
-    /// Write pages that say where they belong, find misplaced, stale and torn writes
+    /// Write self-describing pages, to find misplaced, stale and torn writes
     Stamp,
-    /// Both in turns, in every way of writing, flushing and reading
+    /// Alternate both, with all combinations of write, flush and read modes
     BurnIn,
 }
 
@@ -97,14 +99,14 @@ enum ModeArg {
 enum DigestArg {
     /// BLAKE3
     Blake3,
-    /// MD5, as the paper
+    /// MD5, as in the paper
     Md5,
 }
 
 impl Args {
     fn plan(&self) -> anyhow::Result<SoakPlan> {
         let volumes = volumes_or_default(&self.volume)?;
-        // The same soak may be gone on with from another directory.
+        // Absolute, so that the soak can be resumed from another directory.
         let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let sizes = match (&self.sizes[..], self.quick) {
             ([], true) => &QUICK_SIZES[..],
@@ -112,7 +114,7 @@ impl Args {
             (given, _) => given,
         };
         if sizes.contains(&0) {
-            return Err(usage("--size must not be 0"));
+            return Err(usage("cannot use --size 0"));
         }
         let stamped = match self.sizes.iter().max() {
             Some(size) => *size,
@@ -123,7 +125,7 @@ impl Args {
         let references = match (self.mode, &self.reference[..]) {
             (ModeArg::Stamp, []) => Vec::new(),
             (ModeArg::Stamp, _) => {
-                return Err(usage("--reference belongs to copies; --mode stamp makes none"));
+                return Err(usage("cannot use --reference with --mode stamp: it copies no files"));
             }
             (_, []) => made(),
             (_, given) => given.iter().map(reference).collect::<anyhow::Result<_>>()?,
@@ -153,13 +155,13 @@ impl Args {
     }
 }
 
-/// A file that can be copied.
+/// Checks a file to copy.
 fn reference(path: &PathBuf) -> anyhow::Result<ReferencePlan> {
     let wrong = |why: String| UsageError::new(format!("cannot copy {}: {why}", path.display()));
     let real = std::fs::canonicalize(path).map_err(|e| wrong(e.to_string()))?;
     match std::fs::metadata(&real) {
         Ok(found) if found.is_file() && found.len() > 0 => Ok(ReferencePlan::File { path: real }),
-        Ok(_) => Err(wrong("it is empty, or no file".into()).into()),
+        Ok(_) => Err(wrong("it is empty or not a regular file".into()).into()),
         Err(e) => Err(wrong(e.to_string()).into()),
     }
 }
@@ -168,61 +170,65 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (plan, limits) = (args.plan()?, args.limits());
     let space = plan.footprint(limits).space_bytes.values().max().copied().unwrap_or(0);
     for checked in check(&plan.volumes, space)? {
-        checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        checked.warnings.iter().for_each(|warning| log(&format!("warning: {warning}")));
     }
-    let beside = args.loads.plan()?;
+    let load_plan = args.loads.plan()?;
     let footprint = plan.footprint(limits);
     let time = (limits != Limits::default()).then_some(footprint.time);
-    let told = std::iter::once(told(&plan, limits)).chain(announce(&beside, &footprint.space_bytes, time)?);
-    let told = told.collect::<Vec<_>>().join("\n");
-    if args.outlet.dry_run {
-        foretell(&forecast(&footprint, &beside, told), args.outlet.json);
+    let text = std::iter::once(describe(&plan, limits)).chain(check_loads(
+        &load_plan,
+        &footprint.space_bytes,
+        time,
+    )?);
+    let text = text.collect::<Vec<_>>().join("\n");
+    if args.output.dry_run {
+        print_plan(&forecast(&footprint, &load_plan, text), args.output.json);
         return Ok(Exit::Done);
     }
-    say(&told);
+    log(&text);
     let volumes = plan.volumes.clone();
     let settings = serde_json::to_value(&plan).context("cannot encode the plan")?;
     let id = Id::random().context("cannot read random bytes")?;
     let before = counters(&volumes);
     let state = state(args, SoakStart::new(id, SystemClock.unix_ns(), plan, before.clone()))?;
-    let mut sitting = Sitting::<SoakSummary>::begin("soak", settings, &volumes, &args.outlet)?;
-    let mut context = Context { sample: progress(args.outlet.json), ..sitting.context() };
+    let mut session = TestSession::<SoakSummary>::start("soak", settings, &volumes, &args.output)?;
+    let mut context = Context { sample: progress(args.output.json), ..session.context() };
     let mut soak = Soak::new(state, limits);
-    let mut loads = loads::start(&beside, sitting.id(), &sitting.stop)?;
+    let mut loads = loads::start(&load_plan, session.id(), &session.stop)?;
     let begin_ns = SystemClock.now_ns();
     let failure = run_workload(&mut soak, &mut context).err();
     let loads_done = loads.over(begin_ns, SystemClock.now_ns());
     let failure = failure.or_else(|| loads.failure()).map(anyhow::Error::from);
     drop(loads);
-    // The line of progress goes with it.
+    // Removes the progress line.
     drop(context);
-    // What was done and found stands, also when the rest failed.
-    tell(&mut sitting.summary, soak.measured()?, &before, &counters(&volumes))?;
-    sitting.summary.loads = loads_done;
-    let damage = &sitting.summary.damage;
+    // Findings are kept even if the soak failed.
+    fill(&mut session.summary, soak.measured()?, &before, &counters(&volumes))?;
+    session.summary.loads = loads_done;
+    let damage = &session.summary.damage;
     let is_damaged = damage.mismatches + damage.references > 0;
-    let interrupted = failure.is_none() && sitting.stop.load(Ordering::Acquire);
-    let exit = sitting.end(failure, interrupted)?;
+    let interrupted = failure.is_none() && session.stop.load(Ordering::Acquire);
+    let exit = session.end(failure, interrupted)?;
     Ok(if is_damaged { Exit::Failed } else { exit })
 }
 
-/// The account to go on with.
+/// Opens the state file, if any.
 fn state(args: &Args, start: SoakStart) -> anyhow::Result<SoakState> {
     let Some(path) = &args.state else { return Ok(SoakState::without_state(start)) };
     let state = SoakState::open(path, start)?;
     if state.torn_bytes > 0 {
         let torn = state.torn_bytes;
-        say(&format!("warning: the last line of the state had no end; its {torn} bytes were cut off"));
+        log(&format!("warning: removed an incomplete last line of {torn} bytes from the state file"));
     }
     if state.account.sessions > 0 {
-        let (turns, sittings) = (state.account.totals.turns, state.account.sessions);
-        say(&format!("going on after {turns} turns, session {}", sittings + 1));
+        let (turns, sessions) = (state.account.totals.turns, state.account.sessions);
+        log(&format!("resuming after {turns} turns, session {}", sessions + 1));
     }
     Ok(state)
 }
 
-/// Writes down what was found, over all sittings; how this one ended is not known here.
-fn tell(
+/// Fills the summary with the findings of all sessions.
+fn fill(
     summary: &mut SoakSummary,
     done: SoakMeasured,
     before: &[ErrorCounter],
@@ -243,14 +249,14 @@ fn tell(
     Ok(())
 }
 
-/// What will be done, for people.
-fn told(plan: &SoakPlan, limits: Limits) -> String {
+/// Describes the plan.
+fn describe(plan: &SoakPlan, limits: Limits) -> String {
     let footprint = plan.footprint(limits);
     let places: Vec<String> = plan.volumes.iter().map(|volume| volume.display().to_string()).collect();
     let mode = match plan.mode {
         Mode::Copy => format!("{} files copied", plan.references.len()),
         Mode::Stamp => format!("{:.1} MB stamped", plan.stamped_bytes as f64 / 1e6),
-        Mode::BurnIn => "copies and stamped pages in turns".to_owned(),
+        Mode::BurnIn => "alternating copies and stamped pages".to_owned(),
     };
     let end = match (limits.rounds, limits.time) {
         (None, None) => "until stopped".to_owned(),
@@ -262,24 +268,24 @@ fn told(plan: &SoakPlan, limits: Limits) -> String {
     };
     let written: u64 = footprint.bytes_written.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
     let amount = match (limits.rounds, limits.time) {
-        (None, None) => "as much as the disk takes is written".to_owned(),
+        (None, None) => "writes at full speed".to_owned(),
         _ => format!(
-            "at most {:.1} GB written in all, about {:.0} s on a slow disk",
+            "at most {:.1} GB written in total, about {:.0} s on a slow disk",
             written as f64 / 1e9,
             footprint.time.as_secs_f64()
         ),
     };
     let space: u64 = footprint.space_bytes.values().max().copied().unwrap_or(0);
     format!(
-        "soak on {}: {mode}, {end}; {amount}; {:.1} MB held on each volume, removed afterwards",
+        "soak on {}: {mode}, {end}; {amount}; {:.1} MB of space per volume, removed afterwards",
         places.join(", "),
         space as f64 / 1e6
     )
 }
 
-/// A line that tells how far it has got.
+/// Progress line.
 fn progress(quiet: bool) -> Box<dyn FnMut(u64, std::collections::BTreeMap<String, f64>) + Send> {
-    let mut status = Status::new();
+    let mut status = StatusLine::new();
     Box::new(move |_, readings| {
         let reading = |name: &str| readings.get(name).copied().unwrap_or(0.0);
         let text = format!(

@@ -1,4 +1,4 @@
-//! `keepup source`: a simulated detector.
+//! `keepup source`: simulated detector.
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -6,56 +6,56 @@ use keepup_peer::Endpoint;
 use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
 use keepup_workload::detector::{SourceRate, source_plan};
 
-use crate::args::{Cpus, cpus, size, source_rate, span};
+use crate::args::{Cpus, cpus, duration, size, source_rate};
 use crate::exit::Exit;
-use crate::output::{json, report_error, result, say};
-use crate::progress::watch;
+use crate::output::{json, log, report_error, result};
+use crate::progress::poll_until;
 use crate::signals::stop_flag;
 
-/// Send what a detector would send, on the detector's own clock
+/// Simulate a detector and send its events to a recorder
 ///
-/// Open loop: an event is due when the detector would have it, whether or not the recorder keeps up; what
-/// overflows the front-end buffer is lost at the source and counted. `--rate max` sends as fast as it is
-/// taken instead.
+/// Open loop: events are due at the detector's times even if the recorder falls behind. Events that overflow
+/// the front-end buffer are lost at the source and counted. `--rate max` is a closed loop at full speed
+/// instead.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup source csl --to 127.0.0.1:7611
   keepup source csl --to 127.0.0.1:7611 --rate '300 MB/s' --duration 60s
   keepup source romanis --to 127.0.0.1:7611 --rate max")]
 pub(crate) struct Args {
-    /// A built-in profile (see `keepup profile list`) or the path of a profile file
+    /// Built-in profile (see `keepup profile list`) or path of a profile file
     profile: String,
-    /// Where the recorder listens
+    /// Address of the recorder
     #[arg(long, value_name = "HOST:PORT")]
     to: Endpoint,
-    /// "80 MB/s", "305 /s" or "max" [default: the profile's]
+    /// Rate: "80 MB/s", "305 /s" or "max" [default: the profile's]
     #[arg(long, value_parser = source_rate, value_name = "RATE")]
     rate: Option<SourceRate>,
-    /// How long to send [default: 10s, or until --events]
-    #[arg(long, value_parser = span, value_name = "TIME")]
+    /// Duration [default: 10s, or until --events]
+    #[arg(long, value_parser = duration, value_name = "TIME")]
     duration: Option<Duration>,
-    /// How many events to send, of all streams together
+    /// Number of events to send, over all streams
     #[arg(long, value_name = "N")]
     events: Option<u64>,
     /// Number of streams [default: the profile's]
     #[arg(long, value_name = "N")]
     streams: Option<u32>,
-    /// Connections the streams are dealt over [default: the profile's]
+    /// Number of connections for the streams [default: the profile's]
     #[arg(long, value_name = "N")]
     connections: Option<u32>,
-    /// Front-end buffer [default: the profile's]
+    /// Size of the front-end buffer [default: the profile's]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     buffer: Option<u64>,
     /// Id of the first stream
     #[arg(long, value_name = "ID", default_value_t = 0)]
     first_stream: u32,
-    /// Seed of sizes and data
+    /// Seed of event sizes and data
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Processors of the sending threads, as in "0,2-3" [default: any]
+    /// CPUs of the sending threads, such as "0,2-3" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     cpus: Option<Cpus>,
-    /// Print the account as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -81,19 +81,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
     let stop = stop_flag()?;
     let live = SourceCounters::default();
-    say(&format!(
+    log(&format!(
         "sending {} as {} streams over {} connections to {}",
         args.profile, plan.streams, plan.connections, args.to
     ));
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| run_source(&plan, &args.to, &stop, &live));
         let mut sent_before = 0;
-        watch(&|| running.is_finished(), &mut |line, passed| {
+        poll_until(&|| running.is_finished(), &mut |line, passed| {
             line.show(&status(&live, &mut sent_before, passed), passed);
         });
         running.join()
     });
-    let Ok(outcome) = outcome else { return Err(anyhow::anyhow!("the source's thread panicked")) };
+    let Ok(outcome) = outcome else { return Err(anyhow::anyhow!("cannot send: the thread panicked")) };
     match outcome {
         Ok(report) => {
             print(&report, args.json);
@@ -103,8 +103,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         Err(SourceError::Broken { connection, error, report }) => {
             print(&report, args.json);
-            let error =
-                anyhow::Error::new(error).context(format!("connection {connection} of the source broke"));
+            let error = anyhow::Error::new(error).context(format!("cannot send on connection {connection}"));
             report_error(&error);
             Ok(Exit::Failed)
         }
@@ -129,9 +128,9 @@ fn print(report: &SourceReport, as_json: bool) {
     let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
     let gb = sent.bytes as f64 / 1e9;
     let lateness = |quantile: f64| report.lateness_ns.value_at_quantile(quantile);
-    // Acknowledgements count events; the bytes are told at the end, when there is one.
-    let is_told = report.bye.streams.len() == report.streams.len();
-    let durable_bytes = is_told.then(|| report.bye.streams.iter().map(|s| s.durable_bytes).sum::<u64>());
+    // Acknowledgements count events only. The final message has the bytes, if it arrived.
+    let has_bytes = report.bye.streams.len() == report.streams.len();
+    let durable_bytes = has_bytes.then(|| report.bye.streams.iter().map(|s| s.durable_bytes).sum::<u64>());
     if as_json {
         return json(&serde_json::json!({
             "closed_loop": report.closed_loop,
@@ -155,7 +154,7 @@ fn print(report: &SourceReport, as_json: bool) {
     }
     let mut lines = Vec::new();
     if report.closed_loop {
-        lines.push("closed loop: sent as fast as it was taken, not on a detector's clock".to_owned());
+        lines.push("closed loop: sent at full speed, not at the detector's times".to_owned());
     }
     lines.push(format!("due      {:>12} events {:>16} bytes", due.events, due.bytes));
     lines.push(format!(
@@ -165,7 +164,7 @@ fn print(report: &SourceReport, as_json: bool) {
         sent.bytes as f64 / seconds / 1e6
     ));
     lines.push(format!(
-        "lost     {:>12} events {:>16} bytes  at the source, its buffer was full",
+        "lost     {:>12} events {:>16} bytes  at the source, front-end buffer full",
         lost.events, lost.bytes
     ));
     lines.push(format!(
@@ -176,7 +175,7 @@ fn print(report: &SourceReport, as_json: bool) {
     if !report.closed_loop {
         let us = |quantile| lateness(quantile) as f64 / 1e3;
         lines.push(format!(
-            "lateness: median {:.0} us, 99 % {:.0} us, most {:.0} us; at most {:.1} MB waited",
+            "lateness: median {:.0} us, p99 {:.0} us, maximum {:.0} us; backlog at most {:.1} MB",
             us(0.5),
             us(0.99),
             report.lateness_ns.max() as f64 / 1e3,
@@ -185,7 +184,7 @@ fn print(report: &SourceReport, as_json: bool) {
     }
     if gb > 0.0 {
         lines.push(format!(
-            "CPU: {:.3} s/GB; waited for the network {:.1} s in {seconds:.1} s",
+            "CPU: {:.3} s/GB; waited {:.1} s of {seconds:.1} s for the network",
             report.cpu_ns as f64 / 1e9 / gb,
             report.blocked_ns as f64 / 1e9
         ));

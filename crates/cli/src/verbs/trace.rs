@@ -1,4 +1,4 @@
-//! `keepup trace`: recorded accesses to storage.
+//! `keepup trace`: block traces.
 mod make;
 mod record;
 mod table;
@@ -14,34 +14,34 @@ use keepup_trace::{
 };
 
 use crate::exit::{Exit, usage};
-use crate::output::{json, result, tell};
+use crate::output::{json, log_cause, result};
 
-/// Traces: accesses to storage, recorded or made up, described and converted
+/// Record, generate, describe and convert block traces
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    kind: Kind,
+    verb: Verb,
 }
 
 #[derive(clap::Subcommand)]
-enum Kind {
+enum Verb {
     Info(InfoArgs),
     Convert(ConvertArgs),
     Make(make::Args),
     Record(record::Args),
 }
 
-/// Tell what a trace has: operations, sizes, gaps, footprint, locality, requests outstanding
+/// Describe a trace: operations, sizes, gaps, footprint, locality, queue depth
 ///
-/// The format is told by the file's content. Files of blktrace, one for each processor, are one trace;
-/// others are described one by one. Files packed by gzip are unpacked.
+/// The format is detected from the content. The per-CPU files of blktrace form one trace; other files are
+/// described one by one. Files compressed with gzip are supported.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup trace info web_0.csv.gz
   keepup trace info sda.blktrace.*
   keepup trace info run.iolog --json")]
 struct InfoArgs {
-    /// The traces
+    /// Trace files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -51,19 +51,21 @@ struct InfoArgs {
     json: bool,
 }
 
-/// Write a trace in keepup's own format, or as an iolog of fio
+/// Convert a trace to keepup's format or to a fio iolog
 ///
-/// Requests are sorted by time, and times begin at 0. Nothing is overwritten.
+/// Requests are sorted by time, and times start at 0. Existing files are never overwritten.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup trace convert hm_1.csv hm_1.trace
   keepup trace convert sda.blktrace.* sda.iolog
   keepup trace convert volumes.csv 419.trace --device 419")]
 struct ConvertArgs {
-    /// The trace, then the new file; before it several files of blktrace
+    /// Input trace (or several blktrace files), then the output file
     #[arg(required = true, num_args = 2.., value_names = ["IN", "OUT"])]
     files: Vec<PathBuf>,
-    /// What is written [default: iolog3 for a name in .iolog or .log, else native]
+    /// Output format [default: by name]
+    ///
+    /// The default is iolog3 for names in .iolog and .log, else native.
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<TargetArg>,
     #[command(flatten)]
@@ -73,22 +75,24 @@ struct ConvertArgs {
     json: bool,
 }
 
-/// What the user says about a trace.
+/// Flags about the format of a trace.
 #[derive(Clone, clap::Args)]
 pub(super) struct HintArgs {
-    /// The format, where the content does not tell
-    #[arg(long, value_parser = format, value_name = "FORMAT", help = format_help())]
+    /// Input format [default: detected]
+    #[arg(long, value_parser = format, value_name = "FORMAT", long_help = format_help())]
     format: Option<Format>,
-    /// Only requests of the device with this name; `keepup trace info` tells the names
+    /// Use only requests of this device (see `keepup trace info`)
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// What addresses count, where that is in doubt
+    /// Unit of addresses, if ambiguous
     #[arg(long, value_enum)]
     unit: Option<UnitArg>,
-    /// What times count, of mqsim [default: ns] and disksim [default: ms]
+    /// Unit of times (mqsim, disksim)
+    ///
+    /// The default is ns for mqsim and ms for disksim.
     #[arg(long, value_enum, value_name = "UNIT")]
     time_unit: Option<TimeUnitArg>,
-    /// What `wait` means in an iolog of version 2
+    /// Meaning of `wait` in iolog version 2
     #[arg(long, value_enum)]
     waits: Option<WaitsArg>,
 }
@@ -111,27 +115,27 @@ enum TimeUnitArg {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum WaitsArg {
-    /// Microseconds since the wait before, as fio's HOWTO says
+    /// Microseconds since the previous wait, as in fio's HOWTO
     Gap,
-    /// Milliseconds from the start, as fio itself takes it
+    /// Milliseconds since the start, as fio implements it
     Start,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum TargetArg {
-    /// keepup's own format, which loses nothing
+    /// keepup's format, lossless
     Native,
     /// fio's iolog, version 3
     Iolog3,
 }
 
 fn format_help() -> String {
-    format!("The format, where the content does not tell: {}", Format::ALL.map(Format::name).join(", "))
+    format!("Input format [default: detected]\n\nOne of {}.", Format::ALL.map(Format::name).join(", "))
 }
 
 fn format(text: &str) -> Result<Format, String> {
     let found = Format::ALL.into_iter().find(|format| format.name() == text);
-    found.ok_or_else(|| format!("one of {}", Format::ALL.map(Format::name).join(", ")))
+    found.ok_or_else(|| format!("expected one of {}", Format::ALL.map(Format::name).join(", ")))
 }
 
 impl HintArgs {
@@ -153,14 +157,14 @@ impl HintArgs {
         Hints { format: self.format, unit, time_unit, waits }
     }
 
-    /// Opens the trace in `files`, and tells of files that belong to it and are not among them.
+    /// Opens the trace in `files` and warns of missing files of the same trace.
     pub(super) fn open(&self, files: &[PathBuf]) -> Result<Trace, TraceError> {
         let trace = Trace::open(files, &self.hints(), self.device.as_deref())?;
         warn_of_siblings(files, trace.header().format);
         Ok(trace)
     }
 
-    /// The traces that `files` are: files of one blktrace are one, else each is one.
+    /// Groups `files` into traces: the files of a blktrace are one trace, other files one each.
     pub(super) fn traces<'a>(&self, files: &'a [PathBuf]) -> Result<Vec<&'a [PathBuf]>, TraceError> {
         Ok(match is_one_trace(files, &self.hints())? {
             true => vec![files],
@@ -170,11 +174,11 @@ impl HintArgs {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    match &args.kind {
-        Kind::Info(args) => info(args),
-        Kind::Convert(args) => run_convert(args),
-        Kind::Make(args) => make::run(args),
-        Kind::Record(args) => record::run(args),
+    match &args.verb {
+        Verb::Info(args) => info(args),
+        Verb::Convert(args) => run_convert(args),
+        Verb::Make(args) => make::run(args),
+        Verb::Record(args) => record::run(args),
     }
 }
 
@@ -196,12 +200,12 @@ fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
             [one] => serde_json::to_value(one),
             all => serde_json::to_value(serde_json::json!({ "traces": all })),
         };
-        json(&encoded.context("cannot encode what was found")?);
+        json(&encoded.context("cannot encode the description")?);
     }
     Ok(Exit::Done)
 }
 
-/// Whether several files are those of one blktrace.
+/// Whether the files are a single trace.
 fn is_one_trace(files: &[PathBuf], hints: &Hints) -> Result<bool, TraceError> {
     if files.len() < 2 {
         return Ok(true);
@@ -215,7 +219,7 @@ fn is_one_trace(files: &[PathBuf], hints: &Hints) -> Result<bool, TraceError> {
     Ok(true)
 }
 
-/// blktrace writes a file for each processor; one that was left out is missed later than it is told.
+/// Warns of missing blktrace files. blktrace writes one file per CPU.
 fn warn_of_siblings(files: &[PathBuf], format: Format) {
     let [file] = files else { return };
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -228,16 +232,16 @@ fn warn_of_siblings(files: &[PathBuf], format: Format) {
     let others = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)).count();
     if others > 1 {
         let what = format!(
-            "warning: {others} files begin with {prefix}, and only {name} was given: requests of the other \
-             processors are missing"
+            "warning: only {name} of {others} files {prefix}* is given: requests of the other CPUs are \
+             missing"
         );
-        tell(&Cause::new(what).with_hint(format!("keepup trace info {prefix}*")));
+        log_cause(&Cause::new(what).with_hint(format!("keepup trace info {prefix}*")));
     }
 }
 
 fn run_convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let [files @ .., out] = &args.files[..] else {
-        return Err(usage("two files are needed: the trace, and the new one"));
+        return Err(usage("cannot convert: give an input and an output file"));
     };
     let mut trace = args.hints.open(files)?;
     let target = match args.to {
@@ -247,7 +251,7 @@ fn run_convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
     };
     let converted = convert(&mut trace, target, out)?;
     match args.json {
-        true => json(&serde_json::to_value(&converted).context("cannot encode what was done")?),
+        true => json(&serde_json::to_value(&converted).context("cannot encode the result")?),
         false => result(&table::converted(&converted, out)),
     }
     Ok(Exit::Done)

@@ -1,4 +1,4 @@
-//! `keepup trial`: one run of the path that records, at one rate, with a result.
+//! `keepup trial`: measurement of the data path at one rate.
 mod messages;
 
 use std::collections::BTreeMap;
@@ -23,27 +23,29 @@ use keepup_workload::detector::{
 use keepup_workload::preflight::{check, check_together, common_disks, usable_bytes_each};
 use keepup_workload::record::{DrainSpec, RecordTrial, TrialSpec, repeat};
 
-use crate::args::{Cpus, Recording, Runs, byte_rate, cpus, size, some_time, source_rate, volumes_or_default};
+use crate::args::{
+    Cpus, RecorderArgs, RepeatArgs, byte_rate, cpus, nonzero_duration, size, source_rate, volumes_or_default,
+};
 use crate::exit::{Exit, usage};
-use crate::forecast::{forecast, foretell};
-use crate::loads::{self, announce};
-use crate::output::say;
-use crate::verbs::record::reduced;
-use crate::verbs::sitting::Sitting;
+use crate::forecast::{forecast, print_plan};
+use crate::loads::{self, check_loads};
+use crate::output::log;
+use crate::verbs::record::with_reductions;
+use crate::verbs::test_session::TestSession;
 
-/// How long a trial takes unless told otherwise.
+/// Default duration of a trial.
 const TIME: Duration = Duration::from_secs(10);
-/// Pause between two samples at most, and how many there are of a trial whose length is known.
+/// Longest sampling interval, and number of samples of a trial with a known duration.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 const SAMPLES: u32 = 100;
-/// Share of the room that a trial without a rate may fill: blocks take a little more than their payload.
-const ROOM_SHARE: f64 = 0.8;
+/// Share of the free space that a trial at full speed may fill. Blocks are a little larger than their
+/// payload.
+const FILL_SHARE: f64 = 0.8;
 
-/// Record once, at one rate, and say what came through and what it cost
+/// Record at one rate and report throughput, losses and CPU cost
 ///
-/// Runs source, recorder and drain as they run in earnest, over loopback, and removes the recording
-/// afterwards.
-/// `keepup qualify` makes such trials to find the highest rate; this makes the one that is asked for.
+/// Runs source, recorder and drain in production configuration over loopback, and removes the recording
+/// afterwards. `keepup qualify` runs such trials to find the highest rate; this command runs a single one.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup trial csl --volume /data/a
@@ -53,54 +55,56 @@ const ROOM_SHARE: f64 = 0.8;
     --volume /data/a --volume /data/b --volume /data/c --placement pinned --read-back
   keepup trial csl --rate '80 MB/s' --drain '20 MB/s' --load net=50MB/s --out results")]
 pub(crate) struct Args {
-    /// A built-in profile (see `keepup profile list`) or the path of a profile file
+    /// Built-in profile (see `keepup profile list`) or path of a profile file
     profile: String,
-    /// "80 MB/s", "305 /s" or "max" [default: the profile's]
+    /// Rate: "80 MB/s", "305 /s" or "max" [default: the profile's]
     #[arg(long, value_parser = source_rate, value_name = "RATE")]
     rate: Option<SourceRate>,
-    /// How long to send [default: 10s, or until --events]
-    #[arg(long, value_parser = some_time, value_name = "TIME", conflicts_with = "events")]
+    /// Duration [default: 10s, or until --events]
+    #[arg(long, value_parser = nonzero_duration, value_name = "TIME", conflicts_with = "events")]
     time: Option<Duration>,
-    /// How many events to send, of all streams together
+    /// Number of events to send, over all streams
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     events: Option<u64>,
-    /// Payload of every event [default: the profile's]
+    /// Payload size of every event [default: the profile's]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     event: Option<u64>,
     /// Number of streams [default: the profile's]
     #[arg(long, value_name = "N")]
     streams: Option<u32>,
-    /// Connections the streams are dealt over [default: the profile's]
+    /// Number of connections for the streams [default: the profile's]
     #[arg(long, value_name = "N")]
     connections: Option<u32>,
-    /// Directory on the disk to record to; once for each disk [default: ./keepup-data]
+    /// Directory on a disk to record to; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR", conflicts_with = "to_null")]
     volume: Vec<PathBuf>,
-    /// Seal and checksum blocks, then drop them: the path without the disk
+    /// Seal and checksum blocks, then drop them, to test without a disk
     #[arg(long, conflicts_with_all = ["read_back", "drain", "no_verify"])]
     to_null: bool,
-    /// Tell apart how long so many events took, from the first on
+    /// Also report the time of the first N events
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     first: u64,
-    /// Read the recording back too: cold, stream by stream, in order, a thread for each volume
+    /// Also measure reading the recording back
+    ///
+    /// The caches are cold. Each volume has one thread, which reads stream by stream in order.
     #[arg(long)]
     read_back: bool,
-    /// Do not read everything back to check it
+    /// Skip the verification of all recorded data
     #[arg(long)]
     no_verify: bool,
-    /// Read out concurrently, to nowhere, so much payload per second, as in "20 MB/s"
+    /// Drain concurrently at this rate, such as "20 MB/s", and drop the data
     #[arg(long, value_parser = byte_rate, value_name = "RATE")]
     drain: Option<f64>,
-    /// Processors of the source's threads, as in "1" [default: any]
+    /// CPUs of the source threads, such as "1" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     source_cpus: Option<Cpus>,
     #[command(flatten)]
-    recording: Recording,
+    recording: RecorderArgs,
     #[command(flatten)]
-    runs: Runs,
+    runs: RepeatArgs,
 }
 
-/// What is to be run.
+/// Plan of a trial.
 struct Plan {
     profile: Profile,
     volumes: Vec<PathBuf>,
@@ -110,57 +114,57 @@ struct Plan {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
-    let beside = args.runs.loads.plan()?;
+    let load_plan = args.runs.loads.plan()?;
     let footprint = RecordTrial::new(plan.spec.clone()).plan();
     let each = footprint.space_bytes.values().max().copied().unwrap_or(0);
     for checked in check_together(&plan.volumes, each)? {
-        checked.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        checked.warnings.iter().for_each(|warning| log(&format!("warning: {warning}")));
     }
-    common_disks(&plan.volumes).iter().for_each(|warning| say(&format!("warning: {warning}")));
+    common_disks(&plan.volumes).iter().for_each(|warning| log(&format!("warning: {warning}")));
     let time = plan.spec.source.duration.map(|time| time * args.runs.repeats);
-    let told = std::iter::once(messages::plan(&plan, args.runs.repeats, &footprint)).chain(announce(
-        &beside,
+    let text = std::iter::once(messages::plan(&plan, args.runs.repeats, &footprint)).chain(check_loads(
+        &load_plan,
         &footprint.space_bytes,
         time,
     )?);
-    let told = told.collect::<Vec<_>>().join("\n");
-    let outlet = &args.runs.outlet;
-    if outlet.dry_run {
-        foretell(&forecast(&footprint.times(args.runs.repeats), &beside, told), outlet.json);
+    let text = text.collect::<Vec<_>>().join("\n");
+    let output = &args.runs.output;
+    if output.dry_run {
+        print_plan(&forecast(&footprint.times(args.runs.repeats), &load_plan, text), output.json);
         return Ok(Exit::Done);
     }
-    say(&told);
-    let mut sitting =
-        Sitting::<RecordSummary>::begin("record", settings(args, &plan), &plan.volumes, outlet)?;
-    plan.spec.recorder.name = format!("keepup-trial-{}", sitting.id());
-    let (samples, seen) = channel();
-    let mut context = sitting.context();
-    // Nobody listens only when all is over.
+    log(&text);
+    let mut session =
+        TestSession::<RecordSummary>::start("record", settings(args, &plan), &plan.volumes, output)?;
+    plan.spec.recorder.name = format!("keepup-trial-{}", session.id());
+    let (samples, received) = channel();
+    let mut context = session.context();
+    // Sending fails only after the receiver is dropped at the end.
     context.sample = Box::new(move |t_ms, values| drop(samples.send((t_ms, values))));
-    let mut loads = loads::start(&beside, sitting.id(), &sitting.stop)?;
+    let mut loads = loads::start(&load_plan, session.id(), &session.stop)?;
     let repeats = args.runs.repeats;
-    let mut tell = |run: &RecordRun| {
+    let mut on_run = |run: &RecordRun| {
         let begin_ms = (run.begin_seconds * 1e3) as u64;
-        let samples: Vec<(u64, BTreeMap<String, f64>)> = seen.try_iter().collect();
+        let samples: Vec<(u64, BTreeMap<String, f64>)> = received.try_iter().collect();
         for (t_ms, values) in samples {
-            sitting.keep(|t_unix_ns| Event::Sample { t_unix_ns, t_ms: begin_ms + t_ms, values });
+            session.log_event(|t_unix_ns| Event::Sample { t_unix_ns, t_ms: begin_ms + t_ms, values });
         }
-        sitting.keep(|t_unix_ns| Event::RecordRun { t_unix_ns, run: Box::new(run.clone()) });
-        if !outlet.json {
-            say(&messages::ended(run, repeats));
+        session.log_event(|t_unix_ns| Event::RecordRun { t_unix_ns, run: Box::new(run.clone()) });
+        if !output.json {
+            log(&messages::ended(run, repeats));
         }
     };
     let asked = plan.asked_bytes_per_second;
-    let done = repeat(&plan.spec, asked, repeats, &mut loads, &mut context, &mut tell);
+    let done = repeat(&plan.spec, asked, repeats, &mut loads, &mut context, &mut on_run);
     drop(loads);
     let is_whole = done.runs.iter().all(RecordRun::is_whole);
-    sitting.summary.runs = done.runs;
+    session.summary.runs = done.runs;
     let failure = done.failure.map(anyhow::Error::from);
-    let exit = sitting.end(failure, done.is_interrupted)?;
+    let exit = session.end(failure, done.is_interrupted)?;
     Ok(if exit == Exit::Done && !is_whole { Exit::Failed } else { exit })
 }
 
-/// What is asked for, with the profile's answers where nothing is said.
+/// Plan from the flags, with defaults from the profile.
 fn plan(args: &Args) -> anyhow::Result<Plan> {
     let volumes = volumes(args)?;
     let mut profile = keepup_plan::load(&args.profile)?;
@@ -174,7 +178,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let profile = profile.on_volumes(u32::try_from(volumes.len().max(1)).unwrap_or(u32::MAX));
     profile.validate().map_err(|invalid| usage(Cause::of(&invalid)))?;
     let recorder = recorder(args, &profile, &volumes)?;
-    let profile = reduced(profile, &recorder)?;
+    let profile = with_reductions(profile, &recorder)?;
     let rate = args.rate.unwrap_or(SourceRate::Profile);
     let mut source = source_plan(&profile, rate, Some(args.time.unwrap_or(TIME)));
     source.cpus = args.source_cpus.clone().unwrap_or_default().0;
@@ -182,9 +186,9 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     if args.events.is_some() {
         source.duration = None;
     } else if rate == SourceRate::Max && !volumes.is_empty() {
-        // What comes in the time is not known: no more than there is room for.
-        let room = usable_bytes_each(&check(&volumes, 0)?).saturating_sub(2 * recorder.segment_bytes);
-        let bytes = (room as f64 * ROOM_SHARE) as u64 * volumes.len() as u64;
+        // The amount of data at full speed is unknown, so limit it to the free space.
+        let free_bytes = usable_bytes_each(&check(&volumes, 0)?).saturating_sub(2 * recorder.segment_bytes);
+        let bytes = (free_bytes as f64 * FILL_SHARE) as u64 * volumes.len() as u64;
         source.events = Some(events_in(&profile, bytes).max(1));
     }
     let sample_every = source.duration.map_or(SAMPLE_EVERY, |time| (time / SAMPLES).min(SAMPLE_EVERY));
@@ -203,7 +207,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     Ok(Plan { profile, volumes, spec, asked_bytes_per_second })
 }
 
-/// Where to record to: nowhere with --to-null.
+/// Volumes to record to; none with --to-null.
 fn volumes(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
     if args.to_null { Ok(args.volume.clone()) } else { volumes_or_default(&args.volume) }
 }
@@ -220,7 +224,7 @@ fn recorder(args: &Args, profile: &Profile, volumes: &[PathBuf]) -> anyhow::Resu
     Ok(recorder)
 }
 
-/// The plan as the result keeps it.
+/// Settings for the result.
 fn settings(args: &Args, plan: &Plan) -> serde_json::Value {
     let Plan { profile, spec, .. } = plan;
     let engine = args.recording.engine.to_possible_value();

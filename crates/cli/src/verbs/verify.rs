@@ -1,4 +1,4 @@
-//! `keepup verify`: reads a recording back and checks all of it.
+//! `keepup verify`: check of a recording.
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,17 +7,17 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
 use keepup_recording::verify::{Ending, Progress, VerifyOptions, VerifyReport, verify};
 
-use crate::args::Directories;
+use crate::args::RecordingDirs;
 use crate::exit::Exit;
 use crate::output::{json, missing, result};
-use crate::progress::Status;
+use crate::progress::StatusLine;
 
-/// Read a recording back: every checksum, every sequence number, every gap
+/// Read a recording and check all checksums, sequence numbers and gaps
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    recording: Directories,
-    /// Segments read at a time [default: one for each processor]
+    recording: RecordingDirs,
+    /// Segments read in parallel [default: the number of CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Print the report as one JSON object
@@ -29,18 +29,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut recording = Recording::open(&args.recording.directories)?;
     let is_being_made = recording.is_being_made();
     if !is_being_made && !recording.is_ended() {
-        // Its recorder may have ended since the journals were read.
+        // The recorder may have finished after the journals were read.
         recording = Recording::open(&args.recording.directories)?;
     }
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.map_or_else(available, usize::from);
     let clock = SystemClock;
     let begin_ns = clock.now_ns();
-    let status = Mutex::new(Status::new());
+    let status = Mutex::new(StatusLine::new());
     let last_ns = AtomicU64::new(begin_ns);
     let report = verify(&recording, VerifyOptions { threads }, &|progress: Progress| {
         let (now_ns, before_ns) = (clock.now_ns(), last_ns.load(Ordering::Relaxed));
-        // One thread a second shows how far it is; the others go on.
+        // Only one thread per second updates the progress line.
         if now_ns.saturating_sub(before_ns) < 1_000_000_000 {
             return;
         }
@@ -73,7 +73,7 @@ fn account(recording: &Recording, report: &VerifyReport, is_being_made: bool, se
         );
         for (count, what) in [
             (stream.damaged_events, "damaged"),
-            (stream.removed.events, "removed, as --keep asked"),
+            (stream.removed.events, "removed by --keep"),
             (stream.lost_events, "lost, with a cause in the journal"),
             (stream.unsettled_events, "not settled before recovery"),
         ] {
@@ -99,7 +99,7 @@ fn account(recording: &Recording, report: &VerifyReport, is_being_made: bool, se
     ));
     if report.duplicate_blocks > 0 {
         let twice = report.duplicate_blocks;
-        lines.push(format!("{twice} blocks lie on two volumes, and count once"));
+        lines.push(format!("{twice} blocks are on two volumes and count once"));
     }
     lines.extend(missing(recording.gaps().into_iter().map(|gap| (gap.cause, gap.events))));
     lines.extend(ending(recording, &report.ending, is_being_made));
@@ -114,7 +114,7 @@ fn account(recording: &Recording, report: &VerifyReport, is_being_made: bool, se
         ));
     }
     if report.fault_count > FAULTS_SHOWN as u64 {
-        lines.push(format!("… {} faults in all (--json lists the first thousand)", report.fault_count));
+        lines.push(format!("… {} faults in total (--json lists the first thousand)", report.fault_count));
     }
     lines.push(if report.is_intact() {
         "no faults".into()
@@ -124,15 +124,15 @@ fn account(recording: &Recording, report: &VerifyReport, is_being_made: bool, se
     lines.join("\n")
 }
 
-/// How the run ended.
+/// Describes the end of the run.
 fn ending(recording: &Recording, ending: &Ending, is_being_made: bool) -> Vec<String> {
     let stops = match ending {
         Ending::Clean => return vec!["the run ended cleanly".into()],
         Ending::Unclean { reason } => return vec![format!("the run did not end cleanly: {reason}")],
         Ending::NotEnded { stops } => stops,
     };
-    let state = if is_being_made { "goes on" } else { "was cut off" };
-    let mut lines = vec![format!("the run {state}; checked up to what is durable:")];
+    let state = if is_being_made { "is in progress" } else { "was cut off" };
+    let mut lines = vec![format!("the run {state}; checked up to the last durable event:")];
     lines.extend(stops.iter().map(|s| format!("  {} up to byte {}", s.file.display(), s.durable_bytes)));
     if !is_being_made {
         lines.push(format!("hint: keepup recover {}", recording.volumes()[0].dir().display()));

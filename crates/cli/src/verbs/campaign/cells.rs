@@ -1,4 +1,4 @@
-//! The commands of a campaign's cells, looked at before any of them runs.
+//! Checks and cost estimates of all cells, before the first one runs.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,24 +16,24 @@ use crate::Cli;
 use crate::exit::usage;
 use crate::output::{LOG_VARIABLE, hint_of_flags};
 
-/// Most commands that are asked at a time for what they would cost.
+/// Limit on concurrent cost estimates.
 const AT_ONCE_MAX: usize = 8;
 
-/// The first cell of every command, in the order of cells; without those that are left out.
+/// First cell of every distinct command, in cell order, without skipped cells.
 fn commands(cells: &[Cell]) -> Vec<&Cell> {
     let mut seen = BTreeMap::new();
     cells.iter().filter(|cell| cell.skipped.is_none() && seen.insert(&cell.arguments, ()).is_none()).collect()
 }
 
-/// Refuses a campaign one of whose commands could not be run.
+/// Refuses a campaign with a command that cannot run.
 pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
     let commands = commands(cells);
     if commands.is_empty() {
-        return Err(usage("every cell is left out by [[skip]], so nothing would be run"));
+        return Err(usage("cannot run the campaign: [[skip]] excludes every cell"));
     }
     let mut parser = Cli::command();
     for cell in commands {
-        let refuse = |why: Cause| refused(campaign, cell, why);
+        let refuse = |why: Cause| cell_error(campaign, cell, why);
         let flags = |why: clap::Error| {
             refuse(Cause::new(why.to_string()).with_hint(hint_of_flags(&why).unwrap_or_default()))
         };
@@ -42,13 +42,13 @@ pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
         let cli = Cli::from_arg_matches_mut(&mut matches).map_err(flags)?;
         if !cli.verb.keeps_a_result() {
             let hint = "disk, net, register read or compare, replay, replay-set, soak, trial, qualify";
-            return Err(refuse(Cause::new("it keeps no result of a measurement").with_hint(hint)));
+            return Err(refuse(Cause::new("the command stores no result").with_hint(hint)));
         }
     }
     Ok(())
 }
 
-fn refused(campaign: &Campaign, cell: &Cell, why: Cause) -> anyhow::Error {
+fn cell_error(campaign: &Campaign, cell: &Cell, why: Cause) -> anyhow::Error {
     let (number, name, command) = (cell.number, campaign.name_of(cell), cell.command());
     usage(why.map(|why| {
         let why = why.trim().strip_prefix("error: ").unwrap_or(why.trim());
@@ -56,8 +56,8 @@ fn refused(campaign: &Campaign, cell: &Cell, why: Cause) -> anyhow::Error {
     }))
 }
 
-/// Asks every command once what it would cost, which looks at its volumes too; none when the user wants an
-/// end.
+/// Estimates the cost of every command with `--dry-run`, which checks its volumes too; `None` if the user
+/// interrupts.
 pub(super) fn forecasts(
     campaign: &Campaign,
     cells: &[Cell],
@@ -71,11 +71,11 @@ pub(super) fn forecasts(
         while !is_raised(stop) {
             let n = next.fetch_add(1, Ordering::Relaxed);
             let Some(cell) = commands.get(n) else { return };
-            let answer = foretold(&program, cell).map_err(|why| match why {
-                Trouble::Refused(why) => refused(campaign, cell, Cause::from_text(why.trim())),
-                Trouble::Other(why) => why,
+            let answer = forecast(&program, cell).map_err(|why| match why {
+                ForecastError::CannotRun(why) => cell_error(campaign, cell, Cause::from_text(why.trim())),
+                ForecastError::Other(why) => why,
             });
-            // The others need not be asked any more.
+            // One failure is enough to refuse the campaign.
             if answer.is_err() {
                 next.store(commands.len(), Ordering::Relaxed);
             }
@@ -97,28 +97,28 @@ pub(super) fn forecasts(
     Ok(Some(forecasts))
 }
 
-/// Why a command said nothing of its cost.
-enum Trouble {
-    /// It could not be run.
-    Refused(String),
-    /// It could not be asked.
+/// Failure of a cost estimate.
+enum ForecastError {
+    /// The command refuses to run.
+    CannotRun(String),
+    /// The command could not be started or its output could not be parsed.
     Other(anyhow::Error),
 }
 
-fn foretold(program: &Path, cell: &Cell) -> Result<Forecast, Trouble> {
+fn forecast(program: &Path, cell: &Cell) -> Result<Forecast, ForecastError> {
     let mut command = Command::new(program);
     command.args(&cell.arguments).args(["--dry-run", "--json"]).env_remove(LOG_VARIABLE);
-    let asked = command.output();
-    let output = asked.context("cannot ask a command what it would cost").map_err(Trouble::Other)?;
+    let run = command.output();
+    let output = run.context("cannot estimate the cost of a command").map_err(ForecastError::Other)?;
     if !output.status.success() {
-        return Err(Trouble::Refused(String::from_utf8_lossy(&output.stderr).into_owned()));
+        return Err(ForecastError::CannotRun(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
     serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("cannot read what `{} --dry-run` says", cell.command()))
-        .map_err(Trouble::Other)
+        .with_context(|| format!("cannot parse the output of `{} --dry-run`", cell.command()))
+        .map_err(ForecastError::Other)
 }
 
-/// This program, which runs the cells too.
+/// Path of this executable, which also runs the cells.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("cannot find the program that runs the cells")
+    std::env::current_exe().context("cannot find the keepup executable to run the cells")
 }

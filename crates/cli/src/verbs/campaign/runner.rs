@@ -1,4 +1,4 @@
-//! Runs cells: each a process of this program, which ends with it.
+//! Runs each cell in a child process, which ends with this process.
 use std::fs::File;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -14,29 +14,29 @@ use super::cells::program;
 use super::{is_raised, table};
 use crate::exit::HELP;
 use crate::output::LOG_VARIABLE;
-use crate::progress::Status;
+use crate::progress::StatusLine;
 
-/// What a cell tells people, beside its result.
+/// Output files of a cell, next to its result.
 const STDERR: &str = "stderr.txt";
 const STDOUT: &str = "stdout.txt";
-/// Between two looks whether the user wants an end, at most: a signal ends the waiting.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval at which an interrupt is checked; a signal also ends the wait.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Exit code of a command that the user interrupted.
 const INTERRUPTED: i32 = 130;
 
-/// What runs cells.
+/// Runner of cells.
 pub(super) struct Child {
     program: PathBuf,
     stop: Arc<AtomicBool>,
-    status: Status,
+    status: StatusLine,
 }
 
 impl Child {
     pub(super) fn new(stop: Arc<AtomicBool>) -> anyhow::Result<Self> {
-        Ok(Self { program: program()?, stop, status: Status::new() })
+        Ok(Self { program: program()?, stop, status: StatusLine::new() })
     }
 
-    /// Waits for its end, and hands the user's wish on to it, once: a second would cut it short.
+    /// Waits for the process and forwards an interrupt once: a second one would kill it.
     fn wait(&self, process: &mut Process) -> Result<ExitStatus, keepup_sys::SysError> {
         let mut is_asked = false;
         loop {
@@ -44,7 +44,7 @@ impl Child {
                 process.interrupt()?;
                 is_asked = true;
             }
-            if let Some(ended) = process.wait(LOOK)? {
+            if let Some(ended) = process.wait(POLL_INTERVAL)? {
                 return Ok(ended.status);
             }
         }
@@ -60,7 +60,7 @@ impl Runner for Child {
         let mut command = Command::new(&self.program);
         command.args(&cell.arguments).arg("--out").arg(run_directory).env_remove(LOG_VARIABLE);
         command.stdin(Stdio::null()).stdout(file(STDOUT)?).stderr(file(STDERR)?);
-        // Ctrl-C in a terminal goes to a whole group: it comes from here, and once.
+        // A separate group, so that Ctrl-C in a terminal does not reach the cell a second time.
         command.process_group(0);
         let mut process = Process::start(command).map_err(|why| fail(why.to_string()))?;
         let status = self.wait(&mut process).map_err(|why| fail(why.to_string()))?;
@@ -82,24 +82,24 @@ impl Runner for Child {
             CampaignEvent::RunStarted { .. } => {
                 self.status.show(&table::progress_line(event), Duration::ZERO)
             }
-            CampaignEvent::RunEnded { .. } => self.status.line(&table::progress_line(event)),
+            CampaignEvent::RunEnded { .. } => self.status.log(&table::progress_line(event)),
         }
     }
 }
 
-/// Why a command failed: the error that it told, or what its exit code stands for.
+/// Reason for a failure: the error on stderr, or the meaning of the exit code.
 fn reason(run_directory: &Path, status: &ExitStatus) -> String {
     if let Some(signal) = status.signal() {
-        return format!("signal {signal} ended it");
+        return format!("killed by signal {signal}");
     }
-    let told = std::fs::read(run_directory.join(STDERR)).unwrap_or_default();
-    let told = String::from_utf8_lossy(&told);
-    let lines: Vec<&str> = told.lines().collect();
+    let stderr = std::fs::read(run_directory.join(STDERR)).unwrap_or_default();
+    let stderr = String::from_utf8_lossy(&stderr);
+    let lines: Vec<&str> = stderr.lines().collect();
     let Some(at) = lines.iter().rposition(|line| line.starts_with("error: ")) else {
         let code = status.code().unwrap_or(INTERRUPTED);
         let all = HELP.replace('\n', " ");
-        let stands_for = all.split([';', ':']).find_map(|part| part.trim().strip_prefix(&format!("{code} ")));
-        return stands_for.unwrap_or("it ended without a reason").to_owned();
+        let meaning = all.split([';', ':']).find_map(|part| part.trim().strip_prefix(&format!("{code} ")));
+        return meaning.unwrap_or("it gave no reason").to_owned();
     };
     let because = lines[at + 1..].iter().take_while(|line| line.starts_with("  because: "));
     let first = lines[at].trim_start_matches("error: ");

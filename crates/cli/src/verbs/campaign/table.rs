@@ -1,14 +1,14 @@
-//! Campaigns for people: the list of cells, a line for each run, how far it is.
+//! Text output of campaigns: list of cells, one line per run, progress.
 use keepup_campaign::{CampaignEvent, Forecast, Forecasts, Progress, State};
 use keepup_plan::units::Bytes;
 use keepup_results::{Begun, rfc3339};
 
-/// What a whole campaign costs, with a line for each cell.
+/// Cost of the whole campaign, with one line per cell.
 pub(super) fn forecast(state: &State, forecasts: &Forecasts) -> Forecast {
     let mut whole = state.forecast_left();
     let campaign = state.campaign();
     let mut lines = vec![format!(
-        "{}: {} cells, {} runs of each, {} runs in all",
+        "{}: {} cells, {} runs per cell, {} runs in total",
         campaign.title,
         state.cells().len(),
         campaign.repetitions,
@@ -17,7 +17,7 @@ pub(super) fn forecast(state: &State, forecasts: &Forecasts) -> Forecast {
     for cell in state.cells() {
         let name = campaign.name_of(cell);
         let what = match (&cell.skipped, forecasts.of(&cell.arguments)) {
-            (Some(why), _) => format!("left out: {why}"),
+            (Some(why), _) => format!("skipped: {why}"),
             (None, Some(forecast)) => format!(
                 "{}{}; {}",
                 Bytes(forecast.bytes_written),
@@ -33,23 +33,23 @@ pub(super) fn forecast(state: &State, forecasts: &Forecasts) -> Forecast {
     whole
 }
 
-/// Bytes, time, space and wear of all runs together.
+/// Data written, duration and space of all runs.
 fn cost(whole: &Forecast) -> Vec<String> {
-    let seconds = whole.seconds.map_or_else(|| "a time that is not known".to_owned(), time);
-    let mut lines = vec![format!("in all at most {} written, about {seconds}", Bytes(whole.bytes_written))];
+    let seconds = whole.seconds.map_or_else(|| "an unknown time".to_owned(), time);
+    let mut lines = vec![format!("total: at most {} written, about {seconds}", Bytes(whole.bytes_written))];
     for (volume, bytes) in &whole.volume_bytes_written {
         let held = whole.space_bytes.get(volume).copied().unwrap_or(0);
-        lines.push(format!("  {volume}: at most {} written, {} held at a time", Bytes(*bytes), Bytes(held)));
+        lines.push(format!("  {volume}: at most {} written, {} of space used", Bytes(*bytes), Bytes(held)));
     }
     lines
 }
 
-/// What is said before the first run.
+/// Message before the first run.
 pub(super) fn announcement(state: &State, left: &Forecast) -> String {
     let progress = state.progress();
     let done = match progress.done {
         0 => String::new(),
-        done => format!(", {done} were made before"),
+        done => format!(", {done} done before"),
     };
     let head = format!("campaign {}: {} runs{done}", state.campaign().name, progress.planned);
     std::iter::once(head).chain(cost(left)).collect::<Vec<_>>().join("\n")
@@ -84,34 +84,34 @@ pub(super) fn progress_line(event: &CampaignEvent<'_>) -> String {
     }
 }
 
-/// How far a campaign is.
+/// Progress of a campaign as text.
 pub(super) fn status(state: &State, begun: &Begun, is_running: bool) -> String {
     let progress = state.progress();
     let skipped = state.cells().iter().filter(|cell| cell.skipped.is_some()).count();
     let mut lines = vec![
         format!(
-            "{}, begun {}: {}",
+            "{}, started {}: {}",
             state.campaign().name,
             rfc3339(begun.created_unix_ns),
             match (is_running, progress.left) {
-                (true, _) => "it is running",
-                (false, 0) => "all is done",
-                (false, _) => "it is not running",
+                (true, _) => "running",
+                (false, 0) => "complete",
+                (false, _) => "not running",
             }
         ),
         format!(
-            "{} of {} runs done, {} of them failed, {} not needed, {} left; {skipped} cells left out",
+            "{} of {} runs done, {} of them failed, {} not needed, {} left; {skipped} cells skipped",
             progress.done, progress.planned, progress.failed, progress.spared, progress.left
         ),
     ];
     if progress.left > 0 {
-        let left = progress.seconds_left.map_or_else(|| "not known yet".to_owned(), time);
-        lines.push(format!("{} so far, time left: {left}", time(progress.seconds)));
+        let left = progress.seconds_left.map_or_else(|| "unknown".to_owned(), time);
+        lines.push(format!("elapsed: {}, remaining: {left}", time(progress.seconds)));
     }
     lines.join("\n")
 }
 
-/// The same as one object.
+/// Progress of a campaign as JSON.
 pub(super) fn status_json(state: &State, is_running: bool) -> serde_json::Value {
     let progress = state.progress();
     serde_json::json!({
@@ -127,7 +127,7 @@ pub(super) fn status_json(state: &State, is_running: bool) -> serde_json::Value 
     })
 }
 
-/// A length of time, rounded.
+/// Formats a duration, rounded.
 fn time(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.1} s"),

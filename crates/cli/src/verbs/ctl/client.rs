@@ -1,4 +1,4 @@
-//! The client of a recorder's HTTP interface: one request, one answer, bounded in time and size.
+//! HTTP client with limits on time and size.
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -16,44 +16,44 @@ use ureq::{Agent, Body, RequestBuilder};
 use crate::exit::UsageError;
 use crate::http::{PORT, TOKEN_VARIABLE};
 
-/// Port of a URL without one.
+/// Default port of a URL.
 const HTTP_PORT: u16 = 80;
-/// A longer answer is not one of ours, bytes.
+/// Limit on the size of an answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
-/// For how long a connection may take to be made.
+/// Timeout of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// For how long an answer may take: arming has the kernel clear memory.
+/// Timeout of an answer. Arming takes long, because the kernel clears the memory of the pool.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(150);
 
-/// Why there is no answer to what was asked, or not the one wanted.
+/// Failure of a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CtlError {
-    /// Nobody answered.
+    /// No answer.
     #[error("cannot reach a recorder at {to}: {why}")]
     Unreachable {
-        /// Where.
+        /// Address.
         to: String,
-        /// Why.
+        /// Cause.
         why: String,
     },
-    /// The recorder does not do it.
+    /// The recorder refused the command.
     #[error("{why}")]
     Refused {
-        /// Why, as the recorder says.
+        /// Cause from the recorder.
         why: Cause,
     },
-    /// It tried, and failed.
+    /// The command failed.
     #[error("{why}")]
     Failed {
-        /// Why, as the recorder says.
+        /// Cause from the recorder.
         why: Cause,
     },
-    /// Something else than a recorder answered.
-    #[error("cannot understand the answer of {to}: {what}")]
+    /// The answer is not that of a recorder.
+    #[error("cannot parse the answer of {to}: {what}")]
     Answer {
-        /// Where.
+        /// Address.
         to: String,
-        /// What is wrong.
+        /// Description of the defect.
         what: Cause,
     },
 }
@@ -69,14 +69,18 @@ impl Diagnostic for CtlError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Unreachable { .. } => Some("keepup record --http HOST:PORT serves there; --to URL".into()),
+            Self::Unreachable { .. } => {
+                Some("start `keepup record --http HOST:PORT` there, or give its address with --to URL".into())
+            }
             Self::Refused { why } | Self::Failed { why } => why.hint(),
-            Self::Answer { what, .. } => what.hint().or(Some("is it a keepup of this version?".into())),
+            Self::Answer { what, .. } => {
+                what.hint().or(Some("check that a keepup of this version serves there".into()))
+            }
         }
     }
 }
 
-/// An answer that says why not.
+/// Error in an answer.
 #[derive(Deserialize)]
 struct Problem {
     #[serde(deserialize_with = "deserialize_line")]
@@ -85,7 +89,7 @@ struct Problem {
     hint: Option<String>,
 }
 
-/// Who asks.
+/// HTTP client of one recorder.
 pub(super) struct Client {
     agent: Agent,
     to: String,
@@ -93,7 +97,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Of the recorder at `to`: a URL of scheme, host and port, or `HOST[:PORT]` with the port of [`PORT`].
+    /// Creates a client for `to`, a URL of scheme, host and port, or `HOST[:PORT]` with default [`PORT`].
     pub(super) fn new(to: &str, token: Option<Token>) -> Result<Self, UsageError> {
         let (host, port) = match to.strip_prefix("http://") {
             Some(host) => (host.trim_end_matches('/'), HTTP_PORT),
@@ -103,11 +107,11 @@ impl Client {
             EndpointError::Resolve { .. } => UsageError::of(&why),
             EndpointError::Syntax { .. } => {
                 UsageError::new(Cause::new(format!("cannot use {to:?} as a recorder's address")).with_hint(
-                    "http://HOST:PORT or HOST:PORT; a tunnel (ssh -L) where the network is not safe",
+                    "use http://HOST:PORT or HOST:PORT, over an SSH tunnel if the network is not trusted",
                 ))
             }
         })?;
-        // The token is for the recorder and for nobody in between or behind it.
+        // Proxies and redirects would see the token.
         let config = Agent::config_builder()
             .proxy(None)
             .max_redirects(0)
@@ -119,41 +123,42 @@ impl Client {
         Ok(Self { agent: config.into(), to: format!("http://{endpoint}"), token })
     }
 
-    /// Where it stands.
+    /// Status of run control.
     pub(super) fn status(&self) -> Result<RunStatus, CtlError> {
         self.get("/api/v1/run")
     }
 
-    /// The recordings that can be seen there.
+    /// List of recordings.
     pub(super) fn recordings(&self) -> Result<Entries<RecordingEntry>, CtlError> {
         self.get("/api/v1/recordings")
     }
 
-    /// What a recording has.
+    /// Description of a recording.
     pub(super) fn info(&self, id: &str) -> Result<RecordingInfo, CtlError> {
         self.get(&format!("/recordings/{id}"))
     }
 
-    /// The first event of a stream from a sequence number on: what it is, and its payload.
+    /// First event of a stream at or after a sequence number, with its payload.
     pub(super) fn event(&self, id: &str, stream: u32, from: u64) -> Result<(EventCard, Vec<u8>), CtlError> {
-        let mut response = self.ask(&format!("/recordings/{id}/event?stream={stream}&from={from}"))?;
+        let mut response = self.request(&format!("/recordings/{id}/event?stream={stream}&from={from}"))?;
         let status = response.status().as_u16();
         let head =
             response.headers().get(EVENT_HEADER).and_then(|head| head.to_str().ok()).map(str::to_owned);
         let payload = response.body_mut().with_config().limit(EVENT_BYTES_MAX).read_to_vec();
         let payload = payload.map_err(|e| self.unreachable(&e))?;
         let Some(head) = head.filter(|_| status == 200) else {
-            let never: serde_json::Value = answer(&self.to, status, &String::from_utf8_lossy(&payload))?;
+            let never: serde_json::Value =
+                parse_answer(&self.to, status, &String::from_utf8_lossy(&payload))?;
             return Err(CtlError::Answer {
                 to: self.to.clone(),
-                what: format!("no event, but {never}").into(),
+                what: format!("it holds no event: {never}").into(),
             });
         };
-        Ok((answer(&self.to, status, &head)?, payload))
+        Ok((parse_answer(&self.to, status, &head)?, payload))
     }
 
-    /// Gives a command; the answer is where it stands then.
-    pub(super) fn give(
+    /// Sends a command; returns the status afterwards.
+    pub(super) fn send_command(
         &self,
         command: RunCommand,
         revision: Option<u64>,
@@ -169,10 +174,10 @@ impl Client {
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CtlError> {
-        self.read(self.ask(path)?)
+        self.read(self.request(path)?)
     }
 
-    fn ask(&self, path: &str) -> Result<Response<Body>, CtlError> {
+    fn request(&self, path: &str) -> Result<Response<Body>, CtlError> {
         let request = self.with_token(self.agent.get(format!("{}{path}", self.to)));
         request.call().map_err(|e| self.unreachable(&e))
     }
@@ -187,7 +192,7 @@ impl Client {
     fn read<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T, CtlError> {
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string();
-        answer(&self.to, status, &body.map_err(|e| self.unreachable(&e))?)
+        parse_answer(&self.to, status, &body.map_err(|e| self.unreachable(&e))?)
     }
 
     fn unreachable(&self, why: &ureq::Error) -> CtlError {
@@ -195,23 +200,23 @@ impl Client {
     }
 }
 
-/// What an answer means.
-fn answer<T: DeserializeOwned>(to: &str, status: u16, text: &str) -> Result<T, CtlError> {
-    let strange = |what: Cause| CtlError::Answer { to: to.to_owned(), what };
+/// Parses an answer by its HTTP status.
+fn parse_answer<T: DeserializeOwned>(to: &str, status: u16, text: &str) -> Result<T, CtlError> {
+    let unexpected = |what: Cause| CtlError::Answer { to: to.to_owned(), what };
     if status == 200 {
-        return serde_json::from_str(text).map_err(|e| strange(one_line(&e.to_string()).into()));
+        return serde_json::from_str(text).map_err(|e| unexpected(one_line(&e.to_string()).into()));
     }
     let Ok(problem) = serde_json::from_str::<Problem>(text) else {
-        return Err(strange(format!("HTTP status {status} without a reason").into()));
+        return Err(unexpected(format!("HTTP status {status} without a reason").into()));
     };
     let hint = problem.hint.or_else(|| {
-        (status == 401).then(|| format!("--token-file FILE, or {TOKEN_VARIABLE} in the environment"))
+        (status == 401).then(|| format!("give the token with --token-file FILE or {TOKEN_VARIABLE}"))
     });
     let why = Cause::new(problem.error).with_hint(hint.unwrap_or_default());
     Err(match status {
         401 | 403 | 404 | 409 | 422 => CtlError::Refused { why },
         500 => CtlError::Failed { why },
-        _ => strange(why.map(|why| format!("HTTP status {status}: {why}"))),
+        _ => unexpected(why.map(|why| format!("HTTP status {status}: {why}"))),
     })
 }
 

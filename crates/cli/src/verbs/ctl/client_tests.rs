@@ -1,8 +1,8 @@
-//! Addresses, and what answers mean.
+//! Addresses and answers.
 use super::*;
 
 fn read(status: u16, text: &str) -> Result<RunStatus, CtlError> {
-    answer("x", status, text)
+    parse_answer("x", status, text)
 }
 
 #[test]
@@ -23,14 +23,14 @@ fn addresses_are_scheme_host_and_port() {
 }
 
 #[test]
-fn every_status_has_its_meaning() {
+fn every_http_status_maps_to_its_error() {
     let idle = serde_json::to_string(&RunStatus::default()).unwrap();
     assert_eq!(read(200, &idle).unwrap(), RunStatus::default());
     let problem = r#"{"error": "no", "hint": "ask again", "refusal": "state"}"#;
     for status in [401, 403, 404, 409, 422] {
         let refused = read(status, problem).unwrap_err();
-        let told = Cause::new("no").with_hint("ask again");
-        assert!(matches!(&refused, CtlError::Refused { why } if *why == told), "{refused:?}");
+        let cause = Cause::new("no").with_hint("ask again");
+        assert!(matches!(&refused, CtlError::Refused { why } if *why == cause), "{refused:?}");
     }
     assert!(matches!(read(500, problem), Err(CtlError::Failed { .. })));
     let bare = read(401, r#"{"error": "no token", "hint": null}"#).unwrap_err();

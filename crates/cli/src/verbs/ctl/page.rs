@@ -1,8 +1,8 @@
-//! The status of run control, for people.
+//! Status of run control as text.
 use keepup_error::Cause;
 use keepup_results::live::{RunOutcome, RunSettings, RunStatus};
 
-/// The whole of it. Names and metadata may have anything in them that somebody put there.
+/// Formats the status. Names and metadata are escaped, because clients choose them.
 pub(super) fn status(status: &RunStatus) -> String {
     let run = status.run.map_or(String::new(), |run| format!(" run {run}"));
     let name = status.name.as_ref().map_or(String::new(), |name| format!(", {}", plain(name)));
@@ -17,14 +17,15 @@ pub(super) fn status(status: &RunStatus) -> String {
     lines.extend(status.directories.iter().map(|directory| format!("recording to {}", plain(directory))));
     lines.extend(settings(&status.settings));
     for volume in &status.volumes {
-        let free =
-            volume.free_bytes.map_or("room unknown".into(), |b| format!("{:.1} GB free", b as f64 / 1e9));
+        let free = volume
+            .free_bytes
+            .map_or("free space unknown".into(), |b| format!("{:.1} GB free", b as f64 / 1e9));
         lines.push(format!("volume {}: {free}", plain(&volume.path)));
     }
     lines.extend(status.last.iter().flat_map(last));
     let possible: Vec<&str> = status.commands.iter().map(|command| command.name()).collect();
     if !possible.is_empty() {
-        lines.push(format!("possible now: {}", possible.join(", ")));
+        lines.push(format!("possible commands: {}", possible.join(", ")));
     }
     lines.join("\n")
 }
@@ -36,7 +37,7 @@ fn plain(text: &str) -> String {
 fn settings(settings: &RunSettings) -> Vec<String> {
     let stop = &settings.stop;
     let mut lines: Vec<String> = settings.profile.iter().map(|p| format!("profile {}", plain(p))).collect();
-    lines.extend(settings.volumes.iter().map(|volume| format!("to volume {}", plain(volume))));
+    lines.extend(settings.volumes.iter().map(|volume| format!("run on volume {}", plain(volume))));
     lines.extend(settings.metadata.iter().map(|(key, value)| format!("{}: {}", plain(key), plain(value))));
     lines.extend(stop.events.map(|events| format!("stops after {events} events")));
     lines.extend(stop.bytes.map(|bytes| format!("stops after {bytes} bytes")));
@@ -46,7 +47,7 @@ fn settings(settings: &RunSettings) -> Vec<String> {
 
 fn last(last: &RunOutcome) -> Vec<String> {
     let run = last.run.map_or(String::new(), |run| format!(" run {run},"));
-    let whole = if last.whole { "all of it durable, nothing missing" } else { "NOT WHOLE" };
+    let whole = if last.whole { "all events durable, none missing" } else { "NOT COMPLETE" };
     let mut lines = vec![
         format!("last:{run} {}: {}", plain(&last.name), plain(&last.ended)),
         format!(

@@ -1,11 +1,11 @@
-//! What the status says, and that it says no more than text.
+//! Status as text without control characters.
 use keepup_results::Count;
 use keepup_results::live::{RunCommand, RunState, RunVolume};
 
 use super::*;
 
 #[test]
-fn everything_that_matters_is_said() {
+fn the_status_lists_every_field() {
     let mut shown = RunStatus {
         state: RunState::Error,
         revision: 7,
@@ -37,15 +37,15 @@ fn everything_that_matters_is_said() {
         "error run 12, quartz",
         "revision 7",
         "error: cannot listen\nhint: another port",
-        "volume /data/a: room unknown",
+        "volume /data/a: free space unknown",
         "sample: α",
         "stops after 5 events",
         "last: run 11, before: stopped on request",
-        "NOT WHOLE",
+        "NOT COMPLETE",
         "missing: 2 events, sequence gap",
-        "possible now: configure, reset",
+        "possible commands: configure, reset",
     ] {
         assert!(page.contains(expected), "{expected} is not in\n{page}");
     }
-    assert!(!page.contains('\u{1b}'), "what others wrote is text");
+    assert!(!page.contains('\u{1b}'), "control characters are escaped");
 }

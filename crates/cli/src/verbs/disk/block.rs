@@ -1,4 +1,4 @@
-//! `keepup disk block`: bonnie++'s phases.
+//! `keepup disk block`: the phases of bonnie++.
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -12,35 +12,35 @@ use super::run::{Common, Purpose, Test, measure};
 use crate::args::size;
 use crate::exit::{Exit, usage};
 
-/// Write, rewrite and read a large file block by block, seek in it, create and delete very many small files
+/// Run the phases of bonnie++: write, rewrite, read, seek, create and delete files
 ///
-/// The phases of bonnie++, with what each costs in CPU. CacheMode the page cache the file must be twice as
-/// large as the memory. A write ends with a flush inside the time that counts.
+/// Reports throughput and CPU cost of each phase of bonnie++. With the page cache the file must be twice as
+/// large as the memory. The measured time of a write includes the final flush.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk block --volume /data/a
   keepup disk block --volume /data/a --direct --size '16 GiB' --repeats 5
   keepup disk block --volume /data/a --quick")]
 pub(crate) struct Args {
-    /// Size of the large file [default: twice the memory, 4 GiB with --direct; 0 B leaves it out]
+    /// Size of the large file, 0 B for none [default: 2x memory; --direct: 4 GiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     size: Option<u64>,
-    /// Size of each read and write [default: 8 KiB, 1 MiB with --direct]
+    /// Request size [default: 8 KiB; --direct: 1 MiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     chunk: Option<u64>,
-    /// Files to create in each order, in thousands (1024)
+    /// Small files per order, in units of 1024
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u32).range(0..=4096))]
     files: u32,
-    /// Random seeks, by five at once; one in ten writes back [default: 8192]
+    /// Random seeks, by 5 threads; 1 in 10 writes back [default: 8192]
     #[arg(long, value_name = "N")]
     seeks: Option<u64>,
-    /// Past the page cache
+    /// Bypass the page cache (O_DIRECT)
     #[arg(long, conflicts_with = "cached")]
     direct: bool,
-    /// CacheMode the page cache with a file that fits into memory: figures of the cache, and named so
+    /// Measure the page cache, with a file that fits into memory
     #[arg(long)]
     cached: bool,
-    /// 1 GiB (past the page cache unless --cached), 1024 files, 1000 seeks: a first look
+    /// Short test: 1 GiB, 1024 files, 1000 seeks; direct unless --cached
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
-    let memory = Memory::read(Path::new("/")).context("cannot tell how much memory there is")?;
+    let memory = Memory::read(Path::new("/")).context("cannot read the size of the memory")?;
     let through = match (args.direct || (args.quick && !args.cached), args.cached) {
         (true, _) => CacheMode::Direct,
         (_, true) => CacheMode::Cached,
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let chunk_bytes = args.chunk.unwrap_or(default_chunk);
     if !(512..=64 << 20).contains(&chunk_bytes) || !chunk_bytes.is_multiple_of(512) {
         return Err(usage(format!(
-            "a chunk of {chunk_bytes} bytes is not a multiple of 512 from 512 B to 64 MiB"
+            "cannot use --chunk {chunk_bytes} B: it must be a multiple of 512 B up to 64 MiB"
         )));
     }
     let size_bytes = match args.size {

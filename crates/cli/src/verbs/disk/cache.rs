@@ -1,4 +1,4 @@
-//! `keepup disk cache`: how much of what is written the page cache keeps.
+//! `keepup disk cache`: size of the page cache for written data.
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -10,10 +10,11 @@ use super::run::{Common, Purpose, Test, measure};
 use crate::args::size;
 use crate::exit::{Exit, usage};
 
-/// Find how large the page cache is: how much may be written until the first of it must be read from disk
+/// Find the size of the page cache
 ///
-/// Files are written through the page cache, then the first is read back and timed. The totals are doubled,
-/// then the gap is halved. A disk test through the cache that is smaller than what is found measures memory.
+/// The size is the amount of data after which the first file is evicted. The test writes files through the
+/// page cache, then times a read of the first one; a binary search over the amount finds the size. A buffered
+/// disk test with less data than this measures memory.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk cache --volume /data/a
@@ -22,7 +23,7 @@ pub(crate) struct Args {
     /// Size of each file
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "128 MiB")]
     file: u64,
-    /// Most that is written at a time [default: twice the memory, as far as there is room]
+    /// Limit on the data of a step [default: 2x memory, if space permits]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     max: Option<u64>,
     #[command(flatten)]
@@ -31,19 +32,21 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     if args.file < 1 << 20 {
-        return Err(usage("a file below 1 MiB is read too fast to be timed"));
+        return Err(usage("cannot use --file below 1 MiB: its read is too short to be timed"));
     }
     let limit = match args.max {
         Some(bytes) => Limit { bytes, by: "--max".into() },
         None => {
-            let memory = Memory::read(Path::new("/")).context("cannot tell how much memory there is")?;
-            Limit::of(&args.common.room()?, memory.total_bytes)
+            let memory = Memory::read(Path::new("/")).context("cannot read the size of the memory")?;
+            Limit::of(&args.common.checked_volumes()?, memory.total_bytes)
         }
     };
     if limit.bytes < args.file {
-        let why =
-            format!("cannot probe the cache: {} allows {} bytes, less than one file", limit.by, limit.bytes);
-        return Err(usage(Cause::new(why).with_hint("a smaller --file")));
+        let why = format!(
+            "cannot probe the cache: {} limits the data to {} bytes, less than one file",
+            limit.by, limit.bytes
+        );
+        return Err(usage(Cause::new(why).with_hint("use a smaller --file")));
     }
     let plan = serde_json::json!({
         "file_bytes": args.file, "limit_bytes": limit.bytes, "limit": limit.by, "access": "buffered",

@@ -1,4 +1,4 @@
-//! `keepup disk concurrent`: one to several readers or writers at once.
+//! `keepup disk concurrent`: concurrent readers or writers.
 use clap::ValueEnum;
 use keepup_workload::disk::concurrent::Concurrent;
 use keepup_workload::disk::{IoDirection, Point};
@@ -8,17 +8,18 @@ use super::run::{Common, Purpose, Test, measure};
 use crate::args::size;
 use crate::exit::Exit;
 
-/// Time one file while others are written, or read, beside it: 1 to N files at once
+/// Write or read 1 to N files concurrently and time the first
 ///
-/// The event logger's test: its normalised rate (the first file's, times their number) stands beside what was
-/// really moved. --access buffered --engine plain --space new --depth 1 is how the paper did it.
+/// The test of the CDF event logger. Reports its normalised rate (rate of the first file times the number of
+/// files) and the total rate. The paper's settings are --access buffered --engine plain --space new --depth
+/// 1.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk concurrent --volume /data/a
   keepup disk concurrent --volume /data/a --files 8 --size '4 GiB' --kind write --repeats 5
   keepup disk concurrent --volume /data/a --access buffered --engine plain --space new --depth 1")]
 pub(crate) struct Args {
-    /// Most files at once; it begins with one
+    /// Largest number of concurrent files
     #[arg(
         long,
         default_value_t = 4,
@@ -26,22 +27,22 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u32).range(1..=256),
     )]
     files: u32,
-    /// Size of the file that is timed; the others have twice that
+    /// Size of the timed file; the others are twice as large
     #[arg(long, default_value = "1 GiB", value_parser = size, value_name = "SIZE")]
     size: u64,
-    /// Writers, readers, or first the one and then the other
+    /// Operations
     #[arg(long, value_enum, default_value_t)]
     kind: KindArg,
-    /// Size of a request
+    /// Request size
     #[arg(long, default_value = "256 KiB", value_parser = request, value_name = "SIZE")]
     request: usize,
-    /// Requests under way for each file
+    /// Queue depth per file
     #[arg(long, default_value = "4", value_name = "N", value_parser = depth)]
     depth: usize,
-    /// What lies where a writer writes
+    /// Space before writes
     #[arg(long, value_enum, default_value_t)]
     space: SpaceArg,
-    /// All use parts of one file
+    /// Use parts of a single file
     #[arg(long)]
     shared: bool,
     #[command(flatten)]

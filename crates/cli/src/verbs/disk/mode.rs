@@ -1,4 +1,4 @@
-//! How bytes get to the disk: flags that every test of streams has.
+//! Flags for the I/O mode of stream tests.
 use clap::ValueEnum;
 use keepup_error::Cause;
 use keepup_workload::disk::mode::{Access, Durability, EngineChoice, Mode, Pattern, Space};
@@ -6,30 +6,30 @@ use keepup_workload::disk::mode::{Access, Durability, EngineChoice, Mode, Patter
 use crate::args::AccessArg;
 use crate::exit::{UsageError, usage};
 
-/// The flags.
+/// I/O mode.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ModeArgs {
-    /// Past the page cache, or through it
+    /// Page cache use
     #[arg(long, value_enum, default_value_t)]
     access: AccessArg,
-    /// A write ends only when it is durable (O_DSYNC)
+    /// Wait for each write to be durable (O_DSYNC)
     #[arg(long)]
     dsync: bool,
-    /// How requests are made
+    /// I/O engine
     #[arg(long, value_enum, default_value_t)]
     engine: DiskEngineArg,
-    /// This part of what is written can be compressed away
+    /// Compressible share of the data, in percent
     #[arg(
         long,
-        value_name = "PERCENT",
+        value_name = "PCT",
         default_value_t = 0,
         value_parser = clap::value_parser!(u8).range(..=100),
     )]
     compressible: u8,
-    /// This part of the pages is written more than once
+    /// Share of duplicate pages, in percent
     #[arg(
         long,
-        value_name = "PERCENT",
+        value_name = "PCT",
         default_value_t = 0,
         value_parser = clap::value_parser!(u8).range(..=100),
     )]
@@ -38,35 +38,35 @@ pub(super) struct ModeArgs {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum DiskEngineArg {
-    /// io_uring where the kernel allows it, else plain calls
+    /// io_uring if available, else system calls
     #[default]
     Auto,
-    /// io_uring or nothing
+    /// io_uring only
     Ring,
-    /// Plain calls, one at a time
+    /// System calls, one at a time
     Plain,
-    /// Copies to and from a mapping of the file
+    /// Copies to and from a file mapping
     Mmap,
 }
 
-/// What lies where a writer writes.
+/// State of the space before it is written.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum SpaceArg {
-    /// Nothing: files grow
+    /// Unallocated: files grow
     New,
-    /// Space that was reserved
+    /// Preallocated, not written
     #[default]
     Preallocated,
-    /// Older data
+    /// Existing data
     Overwritten,
 }
 
-/// What lies where something is written for the first time.
+/// State of the space before its first write.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum FirstSpaceArg {
-    /// Nothing: files grow
+    /// Unallocated: files grow
     New,
-    /// Space that was reserved
+    /// Preallocated, not written
     #[default]
     Preallocated,
 }
@@ -80,13 +80,13 @@ impl FirstSpaceArg {
     }
 }
 
-/// Requests under way: 1 to 1024.
+/// Parses a queue depth from 1 to 1024.
 pub(super) fn depth(text: &str) -> Result<usize, String> {
     let depth = text.trim().parse().ok().filter(|depth| (1..=1024).contains(depth));
-    depth.ok_or_else(|| format!("{text:?} is not a depth from 1 to 1024"))
+    depth.ok_or_else(|| format!("{text:?} is not a queue depth from 1 to 1024"))
 }
 
-/// Size of a request, in bytes: a multiple of 512 up to 64 MiB.
+/// Parses a request size in bytes, a multiple of 512 up to 64 MiB.
 pub(super) fn request(text: &str) -> Result<usize, UsageError> {
     let bytes = crate::args::size(text)?;
     match (512..=64 << 20).contains(&bytes) && bytes % 512 == 0 {
@@ -109,7 +109,7 @@ impl SpaceArg {
 }
 
 impl ModeArgs {
-    /// The mode; refuses what cannot be together.
+    /// I/O mode; contradicting flags are an error.
     pub(super) fn mode(&self, space: Space) -> anyhow::Result<Mode> {
         let access = self.access.access();
         let engine = match self.engine {
@@ -119,11 +119,14 @@ impl ModeArgs {
             DiskEngineArg::Mmap => EngineChoice::Mapped,
         };
         if engine == EngineChoice::Mapped && access == Access::Direct {
-            let why = Cause::new("cannot map a file with direct access: it is always in the page cache");
-            return Err(usage(why.with_hint("add --access buffered")));
+            let why =
+                Cause::new("cannot use --engine mmap with direct access: a mapping uses the page cache");
+            return Err(usage(why.with_hint("--access buffered")));
         }
         if engine == EngineChoice::Mapped && self.dsync {
-            return Err(usage("a copy into a mapping cannot wait for the disk: leave --dsync out"));
+            return Err(usage(
+                "cannot use --dsync with --engine mmap: a copy into a mapping cannot wait for the disk",
+            ));
         }
         let pattern = Pattern { compressible: self.compressible, duplicate: self.duplicate };
         let durability = if self.dsync { Durability::EachWrite } else { Durability::Flushed };
@@ -131,7 +134,7 @@ impl ModeArgs {
     }
 }
 
-/// The settings as they stand in a result.
+/// Settings as stored in a result.
 pub(super) fn described(mode: &Mode) -> serde_json::Value {
     let engine = match mode.engine {
         EngineChoice::Auto => "auto",

@@ -1,4 +1,4 @@
-//! `keepup disk scale`: one volume, two, up to all of them at once.
+//! `keepup disk scale`: scaling over volumes.
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,40 +8,41 @@ use keepup_workload::disk::{IoDirection, Point};
 
 use super::mode::{ModeArgs, SpaceArg, depth, described, request};
 use super::run::{Common, Purpose, Test, measure};
-use crate::args::{size, some_time, span};
+use crate::args::{duration, nonzero_duration, size};
 use crate::exit::{Exit, usage};
 
-/// Write to 1 volume, then to 2, up to all of them at once: what each more gives, and costs in CPU
+/// Write to 1, 2, up to all volumes at once: throughput and CPU cost of each step
 ///
-/// As the acoustic camera's case study did with Iometer: sequential writes of 2 MB, a minute each after ten
-/// seconds of ramp-up. With --group twice: each group alone, then all at once, as for two disk controllers.
+/// The Iometer test of the acoustic camera's case study: sequential writes of 2 MB for a minute after a
+/// warm-up of ten seconds. With two or more --group, each group alone and then all, to compare disk
+/// controllers.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk scale --volume /data/a --volume /data/b --volume /data/c
   keepup disk scale --group /data/a,/data/b --group /data/c,/data/d --ramp '2 s' --run '20 s'")]
 pub(crate) struct Args {
-    /// Volumes behind one controller, instead of --volume; given at least twice
+    /// Volumes of one controller, instead of --volume; give it twice or more
     #[arg(long, value_name = "DIR,DIR…", conflicts_with = "volume")]
     group: Vec<String>,
     /// Read instead of write
     #[arg(long)]
     read: bool,
-    /// Size of a request
+    /// Request size
     #[arg(long, default_value = "2 MiB", value_parser = request, value_name = "SIZE")]
     request: usize,
-    /// Requests under way on each volume
+    /// Queue depth per volume
     #[arg(long, default_value = "4", value_name = "K", value_parser = depth)]
     outstanding: usize,
-    /// Size of the file on each volume; it is written over and over
+    /// Size of the file per volume, overwritten in a loop
     #[arg(long, default_value = "4 GiB", value_parser = size, value_name = "SIZE")]
     file: u64,
-    /// Before it counts
-    #[arg(long, default_value = "10 s", value_parser = span, value_name = "TIME")]
+    /// Warm-up time, not measured
+    #[arg(long, default_value = "10 s", value_parser = duration, value_name = "TIME")]
     ramp: Duration,
-    /// How long each number of volumes is measured
-    #[arg(long, default_value = "60 s", value_parser = some_time, value_name = "TIME")]
+    /// Measurement time per number of volumes
+    #[arg(long, default_value = "60 s", value_parser = nonzero_duration, value_name = "TIME")]
     run: Duration,
-    /// What lies where a writer writes
+    /// Space before writes
     #[arg(long, value_enum, default_value = "overwritten")]
     space: SpaceArg,
     #[command(flatten)]
@@ -55,7 +56,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
         args.group.iter().map(|group| group.split(',').map(PathBuf::from).collect()).collect();
     if groups.len() == 1 {
         let why = Cause::new("cannot compare groups: only one is given");
-        return Err(usage(why.with_hint("give --group twice")));
+        return Err(usage(why.with_hint("use --group at least twice")));
     }
     let mut common = args.common.clone();
     let steps = match groups.is_empty() {

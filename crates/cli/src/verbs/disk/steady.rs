@@ -1,4 +1,4 @@
-//! `keepup disk steady`: hours of writing.
+//! `keepup disk steady`: long-term write rate.
 use std::time::Duration;
 
 use keepup_workload::disk::Point;
@@ -6,47 +6,47 @@ use keepup_workload::disk::steady::{Steady, available_span};
 
 use super::mode::{FirstSpaceArg, ModeArgs, depth, described};
 use super::run::{Common, Purpose, Test, measure};
-use crate::args::{size, some_time, span};
+use crate::args::{duration, nonzero_duration, size};
 use crate::exit::{Exit, usage};
 
-/// Files of the series where neither --span nor --fill says how much space it takes.
+/// Default number of files.
 const FILES: u64 = 16;
 
-/// Write for hours: does the rate hold, where does it change and why, does it come to rest
+/// Write for hours and find changes of the rate, their cause and the steady state
 ///
-/// As the recorder writes: direct, several requests at a time, one reserved file after another; when --span
-/// is used up the oldest is written over. A change of level is told at once.
+/// Writes like the recorder: direct, with queue depth, into one preallocated file after another. When --span
+/// is full, the oldest file is overwritten. Changes of the rate are printed when they occur.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk steady --volume /data/a --time '8 h' --span '500 GiB'
   keepup disk steady --volume /data/a --fill
   keepup disk steady --volume /data/a --bytes '100 GB' --round '5 s'")]
 pub(crate) struct Args {
-    /// Write all the room there is, once (5 % of the volume, at most 10 GiB, are left alone)
+    /// Fill the free space once, except 5 % of the volume (at most 10 GiB)
     #[arg(long, conflicts_with_all = ["time", "bytes", "span"])]
     fill: bool,
-    /// How long to write [default: 5 min, without --bytes and --fill]
-    #[arg(long, value_parser = some_time, value_name = "TIME")]
+    /// Duration [default: 5 min, or until --bytes or --fill]
+    #[arg(long, value_parser = nonzero_duration, value_name = "TIME")]
     time: Option<Duration>,
-    /// How much to write
+    /// Amount of data
     #[arg(long, value_parser = size, value_name = "SIZE")]
     bytes: Option<u64>,
-    /// Space that the files take [default: 16 files, as far as there is room]
+    /// Space for the files [default: 16 files, if space permits]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     span: Option<u64>,
     /// Size of each file
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "1 GiB")]
     file: u64,
-    /// Size of each request
+    /// Request size
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "1 MiB")]
     block: u64,
-    /// Requests under way
+    /// Queue depth
     #[arg(long, default_value = "8", value_name = "N", value_parser = depth)]
     depth: usize,
-    /// Length of a round; five in a row decide whether the rate is steady
-    #[arg(long, value_parser = span, value_name = "TIME", default_value = "30 s")]
+    /// Length of a round; five rounds decide on steadiness
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "30 s")]
     round: Duration,
-    /// What lies where a file is written for the first time
+    /// Space before the first write
     #[arg(long, value_enum, default_value_t)]
     space: FirstSpaceArg,
     #[command(flatten)]
@@ -58,16 +58,18 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     if !(4096..=64 << 20).contains(&args.block) || !args.block.is_multiple_of(4096) {
         let block = args.block;
-        return Err(usage(format!("a request of {block} bytes is not a multiple of 4096 up to 64 MiB")));
+        return Err(usage(format!(
+            "cannot use --block {block} B: it must be a multiple of 4096 B up to 64 MiB"
+        )));
     }
     if args.round < Duration::from_secs(1) {
-        return Err(usage("a round is at least one second long"));
+        return Err(usage("cannot use --round below 1 s"));
     }
     let file_bytes = args.file.max(1).next_multiple_of(args.block);
     let span_bytes = match args.span {
         Some(bytes) => bytes.max(1).next_multiple_of(file_bytes),
         None => {
-            let least = available_span(&args.common.room()?, file_bytes).max(file_bytes);
+            let least = available_span(&args.common.checked_volumes()?, file_bytes).max(file_bytes);
             if args.fill { least } else { least.min(FILES * file_bytes) }
         }
     };

@@ -1,4 +1,4 @@
-//! `keepup disk sweep`: transfer sizes against depths.
+//! `keepup disk sweep`: request sizes against queue depths.
 use std::time::Duration;
 
 use keepup_workload::disk::Point;
@@ -7,33 +7,33 @@ use keepup_workload::disk::sweep::Sweep;
 
 use super::mode::{ModeArgs, depth, described};
 use super::run::{Common, Purpose, Test, measure};
-use crate::args::{size, some_time};
+use crate::args::{nonzero_duration, size};
 use crate::exit::{Exit, usage};
 
-/// Write and read with transfers of 512 B to 64 MiB, 1 to 256 at a time: one surface each
+/// Measure writes and reads over request sizes and queue depths
 ///
-/// In one file that was written end to end before. Each point goes on for --time; a write ends
-/// with a flush inside the time that counts.
+/// Request sizes are 512 B to 64 MiB, queue depths 1 to 256. The test uses one file, which is written
+/// completely before. Each point takes --time; the measured time of a write includes the final flush.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk sweep --volume /data/a --quick
-  keepup disk sweep --volume /data/a --sizes '64 KiB,1 MiB,4 MiB' --depths 1,8,32 --time '10 s' --repeats 5")]
+  keepup disk sweep --volume /data/a --sizes '64 KiB,1 MiB' --depths 1,8,32 --time 10s --repeats 5")]
 pub(crate) struct Args {
-    /// Sizes of a transfer [default: 512 B to 64 MiB, doubling]
+    /// Request sizes [default: 512 B to 64 MiB, doubling]
     #[arg(long, value_parser = size, value_name = "SIZES", value_delimiter = ',')]
     sizes: Vec<u64>,
-    /// Transfers under way [default: 1 to 256, doubling]
+    /// Queue depths [default: 1 to 256, doubling]
     #[arg(long, value_name = "DEPTHS", value_delimiter = ',', value_parser = depth)]
     depths: Vec<usize>,
-    /// How long each point is measured [default: 1 s]
-    #[arg(long, value_parser = some_time, value_name = "TIME")]
+    /// Measurement time per point [default: 1 s]
+    #[arg(long, value_parser = nonzero_duration, value_name = "TIME")]
     time: Option<Duration>,
     /// Size of the file [default: 4 GiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     file: Option<u64>,
     #[command(flatten)]
     mode: ModeArgs,
-    /// 4 KiB to 4 MiB, depths 1, 8, 32, a fifth of a second each in 1 GiB: a first look
+    /// Short test: 4 KiB to 4 MiB, depths 1, 8, 32, 0.2 s per point, 1 GiB
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let depths = given(&depths, &[1, 8, 32], doubling(1, 256).collect());
     if let Some(wrong) = sizes.iter().find(|size| !(512..=64 << 20).contains(*size) || **size % 512 != 0) {
         return Err(usage(format!(
-            "a transfer of {wrong} bytes is not a multiple of 512 from 512 B to 64 MiB"
+            "cannot use --sizes {wrong} B: it must be a multiple of 512 B up to 64 MiB"
         )));
     }
     let (quick_time, quick_file) = (Duration::from_millis(200), 1 << 30);

@@ -1,22 +1,23 @@
-//! `keepup disk testdisk`: the camera group's program.
+//! `keepup disk testdisk`: the ESRF camera group's program.
 use keepup_workload::disk::testdisk::{LISTING, QUICK, Testdisk};
 
 use super::run::{Common, Purpose, Test, measure};
 use crate::exit::Exit;
 
-/// Write 1 file of 4 GiB, 512 of 8 MiB, 2048 of 8 KiB; create them, then overwrite them
+/// Create and overwrite 1 file of 4 GiB, 512 of 8 MiB, 2048 of 8 KiB (ESRF testdisk)
 ///
-/// The program of the ESRF camera computer's report, call by call: each series is timed from one sync to the
-/// end of the next, so what is printed is durable. Its MB are 2^20 bytes, as in the listing.
+/// Makes the same system calls as the program in the ESRF camera computer's report. Each series is timed from
+/// one sync to the end of the next, so the rate is that of durable data. MB are 2^20 bytes, as in the
+/// listing.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk testdisk --volume /data/a
   keepup disk testdisk --volume /data/a --volume /data/b --repeats 5 --direct")]
 pub(crate) struct Args {
-    /// Past the page cache, which the listing does not do
+    /// Bypass the page cache (O_DIRECT), unlike the listing
     #[arg(long)]
     direct: bool,
-    /// A 64th of the bytes: for a first look, not for comparison
+    /// Short test with 1/64 of the data, not comparable
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `keepup disk throttle`: paced writers against readers.
+//! `keepup disk throttle`: rate-limited writers and readers.
 use std::time::Duration;
 
 use keepup_error::Cause;
@@ -7,14 +7,14 @@ use keepup_workload::disk::{Pace, Point};
 
 use super::mode::{ModeArgs, SpaceArg, depth, described, request};
 use super::run::{Common, Purpose, Test, measure};
-use crate::args::{size, some_time, span};
+use crate::args::{duration, nonzero_duration, size};
 use crate::exit::{Exit, usage};
 
-/// Writers that write an event every so often, against one reader or several: rates and waiting times
+/// Measure rates and latencies of writers at a fixed interval against concurrent readers
 ///
-/// An event is due by the clock, whether or not the last one is through, and its latency counts from then.
-/// With --pause a writer waits that long after each event instead, as the event logger's test did. A delay of
-/// 0 is as fast as it goes.
+/// Events are due at fixed times, even if the previous event has not completed. Latency counts from the due
+/// time. With --pause a writer waits after each event instead, like the CDF event logger's test. A delay of 0
+/// is full speed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk throttle --volume /data/a
@@ -30,40 +30,42 @@ pub(crate) struct Args {
         value_parser = number,
     )]
     writers: Vec<u32>,
-    /// Times between two events of a writer
+    /// Intervals between the events of a writer
     #[arg(
         long,
         default_value = "5 ms,10 ms,20 ms",
         value_name = "TIMES",
         value_delimiter = ',',
-        value_parser = span,
+        value_parser = duration,
     )]
     delays: Vec<Duration>,
     /// Numbers of readers
     #[arg(long, default_value = "1", value_name = "NUMBERS", value_delimiter = ',', value_parser = number)]
     readers: Vec<u32>,
-    /// Times between two events of a reader
-    #[arg(long, default_value = "0 ms", value_name = "TIMES", value_delimiter = ',', value_parser = span)]
+    /// Intervals between the events of a reader
+    #[arg(long, default_value = "0 ms", value_name = "TIMES", value_delimiter = ',', value_parser = duration)]
     read_delays: Vec<Duration>,
-    /// Delays begin when an event has ended: the loop is closed, as in the paper
+    /// Closed loop: delay after the end of each event, as in the paper
     #[arg(long)]
     pause: bool,
-    /// Size of an event
+    /// Event size
     #[arg(long, default_value = "256 KiB", value_parser = request, value_name = "SIZE")]
     event: usize,
-    /// Events under way of one writer or reader
+    /// Queue depth per writer or reader
     #[arg(long, default_value = "4", value_name = "N", value_parser = depth)]
     depth: usize,
-    /// Size of each file; at its end a writer begins a new one, a reader goes to the front
+    /// Size of each file
+    ///
+    /// At the end of a file, writers start a new one and readers rewind.
     #[arg(long, default_value = "1 GiB", value_parser = size, value_name = "SIZE")]
     file: u64,
-    /// Before it counts
-    #[arg(long, default_value = "1 s", value_parser = span, value_name = "TIME")]
+    /// Warm-up time, not measured
+    #[arg(long, default_value = "1 s", value_parser = duration, value_name = "TIME")]
     ramp: Duration,
-    /// How long each combination is measured
-    #[arg(long, default_value = "10 s", value_parser = some_time, value_name = "TIME")]
+    /// Measurement time per combination
+    #[arg(long, default_value = "10 s", value_parser = nonzero_duration, value_name = "TIME")]
     time: Duration,
-    /// What lies where a writer writes
+    /// Space before writes
     #[arg(long, value_enum, default_value_t)]
     space: SpaceArg,
     #[command(flatten)]
@@ -88,7 +90,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let readers = ClientGroup::all(&args.readers, &paces(&args.read_delays));
     let settings = Setting::all(&writers, &readers);
     if settings.is_empty() {
-        let why = Cause::new("cannot measure: neither writers nor readers were asked for");
+        let why = Cause::new("cannot measure: neither writers nor readers are given");
         return Err(usage(why.with_hint("--writers 1,2 or --readers 1")));
     }
     let mode = args.mode.mode(args.space.space())?;

@@ -1,4 +1,4 @@
-//! What all network tests share: flags, the grid of settings, runs in turns, the result.
+//! Common part of all network tests: flags, grid of settings, interleaved runs, result.
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -16,62 +16,64 @@ use keepup_workload::net::{
 };
 use keepup_workload::{Context, Footprint, WorkloadError};
 
-use super::own::{OWN, OwnServer};
+use super::loopback::{LoopbackServer, SELF};
 use super::rate;
 use super::serve::endpoint;
-use crate::args::{Runs, size, some_time, span};
+use crate::args::{RepeatArgs, duration, nonzero_duration, size};
 use crate::exit::{Exit, usage};
-use crate::forecast::{forecast, foretell};
-use crate::loads::{self, announce};
-use crate::output::say;
+use crate::forecast::{forecast, print_plan};
+use crate::loads::{self, check_loads};
+use crate::output::log;
 use crate::token;
-use crate::verbs::sitting::Sitting;
+use crate::verbs::test_session::TestSession;
 
-/// Buffers of datagrams: what bridges 160 ms at 100 MB/s, for a receiver that is not always on a core; and
-/// a sender that fills a queue is refused instead of being held back.
+/// Default socket buffer for datagrams. Bridges 160 ms at 100 MB/s if the receiver loses its core, and lets
+/// the kernel report a full send queue instead of blocking the sender.
 const DATAGRAM_BUFFER_BYTES: usize = 16 << 20;
-/// What opening and closing the flows of a run takes, for announcements.
+/// Estimated time to open and close the flows of a run.
 const AROUND_A_RUN: Duration = Duration::from_millis(500);
 
 /// Flags of every network test.
 #[derive(Clone, clap::Args)]
 pub(super) struct Common {
-    /// Where `keepup net serve` listens; several are used at once: one to many, or many to one. `self` is a
-    /// server of the test's own over loopback, in a process of its own that ends with the test
+    /// Addresses of `keepup net serve`, or `self` for a server over loopback
+    ///
+    /// Several servers are used at once: one to many, or with --direction receive many to one. `self` starts
+    /// a server in a separate process that ends with the test.
     #[arg(required = true, value_name = "HOST[:PORT]")]
     servers: Vec<String>,
-    /// File with the token that the server printed [default: $KEEPUP_NET_TOKEN]
+    /// File with the token of the server [default: $KEEPUP_NET_TOKEN]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Flows in each direction, each with a thread of its own at both ends
+    /// Number of flows per direction, each with one thread at both ends
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     flows: Vec<u32>,
-    /// Which way the bytes go
+    /// Direction
     #[arg(long, value_enum, default_value_t)]
     direction: DirectionArg,
-    /// Rate of each flow, as in "100 MB/s" [default: as fast as it goes]
+    /// Rate of each flow, such as "100 MB/s" [default: full speed]
     #[arg(long, value_parser = rate, value_name = "RATE")]
     rate: Option<f64>,
-    /// Send buffers of both ends [default: of datagrams 16 MiB, else what the kernel thinks fit]
+    /// Send buffers of both ends [default: UDP 16 MiB, TCP autotuned]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = size)]
     send_buffer: Vec<u64>,
-    /// Receive buffers of both ends [default: of datagrams 16 MiB, else what the kernel thinks fit]
+    /// Receive buffers of both ends [default: UDP 16 MiB, TCP autotuned]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = size)]
     receive_buffer: Vec<u64>,
-    /// Messages there and back each second, beside the flows
+    /// Latency probes per second during the transfer
     #[arg(long, value_name = "N")]
     probe: Option<f64>,
-    /// Before it counts
-    #[arg(long, default_value = "1 s", value_parser = span, value_name = "TIME")]
+    /// Warm-up time, not measured
+    #[arg(long, default_value = "1 s", value_parser = duration, value_name = "TIME")]
     ramp: Duration,
-    /// How long each combination is measured
-    #[arg(long, default_value = "10 s", value_parser = some_time, value_name = "TIME")]
+    /// Measurement time per combination
+    #[arg(long, default_value = "10 s", value_parser = nonzero_duration, value_name = "TIME")]
     time: Duration,
     #[command(flatten)]
-    runs: Runs,
+    runs: RepeatArgs,
 }
 
-/// Direction, as users write it.
+/// Direction on the command line.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum DirectionArg {
     /// To the server
@@ -79,51 +81,51 @@ enum DirectionArg {
     Send,
     /// From the server
     Receive,
-    /// Both ways at once
+    /// Both directions at once
     Both,
 }
 
 /// Servers of a test.
 struct Servers {
     list: Vec<NetServer>,
-    /// Held for as long as the test runs.
-    _own: Option<OwnServer>,
+    /// Loopback server, stopped on drop.
+    _loopback: Option<LoopbackServer>,
 }
 
 impl Servers {
-    /// Adds the test's own, which is started unless this is a `dry_run`.
-    fn own(&mut self, dry_run: bool) -> anyhow::Result<()> {
-        let name = Some(OWN.to_owned());
+    /// Adds the loopback server, which is started unless this is a `dry_run`.
+    fn add_loopback(&mut self, dry_run: bool) -> anyhow::Result<()> {
+        let name = Some(SELF.to_owned());
         if dry_run {
             let endpoint = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
-            let credentials = Credentials { token: token::made_up()?, random: token::hex_digits };
+            let credentials = Credentials { token: token::generate()?, random: token::random_hex };
             self.list.push(NetServer { endpoint, credentials, name });
             return Ok(());
         }
-        let own = OwnServer::start()?;
+        let own = LoopbackServer::start()?;
         self.list.push(NetServer {
             endpoint: own.address.into(),
             credentials: own.credentials.clone(),
             name,
         });
-        self._own = Some(own);
+        self._loopback = Some(own);
         Ok(())
     }
 }
 
-/// Settings, each of which is a run.
+/// Grid of settings, one run each.
 pub(super) struct Grid {
     specs: Vec<(String, NetSpec)>,
 }
 
-/// What this end proves itself with: the token in a file, else that of the environment.
+/// Credentials with the token from a file, else from the environment.
 pub(crate) fn credentials(file: Option<&Path>) -> anyhow::Result<Option<Credentials>> {
-    let token = token::given(file, TOKEN_VARIABLE)?;
-    Ok(token.map(|token| Credentials { token, random: token::hex_digits }))
+    let token = token::read(file, TOKEN_VARIABLE)?;
+    Ok(token.map(|token| Credentials { token, random: token::random_hex }))
 }
 
 impl Common {
-    /// What is the same in all runs.
+    /// Settings common to all runs.
     pub(super) fn spec(&self, protocol: Protocol) -> NetSpec {
         NetSpec {
             protocol,
@@ -140,23 +142,23 @@ impl Common {
         }
     }
 
-    /// The servers; one of the test's own is started, unless nothing is to be done.
+    /// Servers of the test. Starts the loopback server, except in a dry run.
     fn servers(&self) -> anyhow::Result<Servers> {
         let own = |name| {
             credentials(self.token_file.as_deref())?.ok_or_else(|| {
-                usage(Cause::new(format!("cannot test {name}: no token was given")).with_hint(format!(
-                    "--token-file FILE or {TOKEN_VARIABLE}=TOKEN, with what `keepup net serve` printed"
+                usage(Cause::new(format!("cannot test {name}: no token given")).with_hint(format!(
+                    "--token-file FILE or {TOKEN_VARIABLE}=TOKEN, as printed by `keepup net serve`"
                 )))
             })
         };
-        if self.servers.iter().filter(|text| *text == OWN).count() > 1 {
-            let why = Cause::new(format!("cannot use {OWN} twice: it is one server"));
+        if self.servers.iter().filter(|text| *text == SELF).count() > 1 {
+            let why = Cause::new(format!("cannot use {SELF} twice: it is one server"));
             return Err(usage(why.with_hint("--flows N for more flows")));
         }
-        let mut servers = Servers { list: Vec::new(), _own: None };
+        let mut servers = Servers { list: Vec::new(), _loopback: None };
         for text in &self.servers {
-            if text == OWN {
-                servers.own(self.runs.outlet.dry_run)?;
+            if text == SELF {
+                servers.add_loopback(self.runs.output.dry_run)?;
                 continue;
             }
             let endpoint = endpoint(text).map_err(|why| usage(Cause::of(&why)))?;
@@ -165,7 +167,7 @@ impl Common {
         Ok(servers)
     }
 
-    /// What will be done, for people, and how long it takes.
+    /// Describes the test and estimates its duration.
     fn plan(&self, workload: &str, servers: &[NetServer], grid: &Grid) -> (String, Duration) {
         let each = grid.specs.iter().map(|(_, spec)| spec.ramp + spec.run + AROUND_A_RUN);
         let time = each.sum::<Duration>() * self.runs.repeats;
@@ -182,12 +184,12 @@ impl Common {
 }
 
 impl Grid {
-    /// All combinations of the lists. `spec` has the rest.
+    /// All combinations of the lists; `spec` holds the other settings.
     pub(super) fn new(common: &Common, messages: &[u64], flows: u32, spec: &NetSpec) -> Self {
         let as_size = |size: &u64| usize::try_from(*size).unwrap_or(usize::MAX);
-        let usual = (spec.protocol == Protocol::Udp).then_some(DATAGRAM_BUFFER_BYTES);
+        let default = (spec.protocol == Protocol::Udp).then_some(DATAGRAM_BUFFER_BYTES);
         let sizes = |sizes: &[u64]| match sizes.is_empty() {
-            true => vec![usual],
+            true => vec![default],
             false => sizes.iter().map(|size| Some(as_size(size))).collect::<Vec<_>>(),
         };
         let counts = if common.flows.is_empty() { vec![flows] } else { common.flows.clone() };
@@ -212,67 +214,67 @@ impl Grid {
     }
 }
 
-/// Runs all combinations, in turns when there are repeats.
+/// Runs all combinations, with interleaved repeats.
 pub(super) fn measure(common: &Common, workload: &str, grid: &Grid) -> anyhow::Result<Exit> {
-    let servers = checked(common, grid)?;
+    let servers = check_servers(common, grid)?;
     let plan = common.plan(workload, &servers.list, grid);
-    let Some(mut desk) = Desk::begin(common, workload, grid, (&plan.0, plan.1))? else {
+    let Some(mut net) = NetSession::start(common, workload, grid, (&plan.0, plan.1))? else {
         return Ok(Exit::Done);
     };
-    let mut context = desk.sitting.context();
-    let failure = runs(common, &servers.list, grid, &mut context, &mut |run| desk.ended(run));
-    desk.finish(failure.map(anyhow::Error::from))
+    let mut context = net.session.context();
+    let failure = runs(common, &servers.list, grid, &mut context, &mut |run| net.ended(run));
+    net.finish(failure.map(anyhow::Error::from))
 }
 
 /// Searches for the highest rate of datagrams without loss, with each setting.
-pub(super) fn search(common: &Common, wanted: &Wanted, grid: &Grid) -> anyhow::Result<Exit> {
-    let servers = checked(common, grid)?;
+pub(super) fn search(common: &Common, search: &SearchArgs, grid: &Grid) -> anyhow::Result<Exit> {
+    let servers = check_servers(common, grid)?;
     let [(name, spec)] = &grid.specs[..] else {
         let hint = "one value for each of --flows, --message and the buffers";
         return Err(usage(Cause::new("cannot search with several settings at once").with_hint(hint)));
     };
     let plan = format!("search for the highest rate without loss, {name}: a few minutes; nothing is written");
-    let Some(mut desk) = Desk::begin(common, "udp-rate", grid, (&plan, Duration::ZERO))? else {
+    let Some(mut net) = NetSession::start(common, "udp-rate", grid, (&plan, Duration::ZERO))? else {
         return Ok(Exit::Done);
     };
-    let mut context = desk.sitting.context();
+    let mut context = net.session.context();
     let what = DatagramSearch {
         spec: spec.clone(),
         servers: servers.list.clone(),
-        is_quick: wanted.quick,
-        soak: wanted.soak,
-        rate_max: wanted.max_rate,
+        is_quick: search.quick,
+        soak: search.soak,
+        rate_max: search.max_rate,
     };
-    let found = safe_rate(&what, &mut context, &mut |run| desk.ended(run));
+    let found = safe_rate(&what, &mut context, &mut |run| net.ended(run));
     let failure = match found {
         Ok(finding) => {
-            desk.sitting.summary.finding = Some(finding);
+            net.session.summary.finding = Some(finding);
             None
         }
         Err(why) => Some(why.into()),
     };
-    desk.finish(failure)
+    net.finish(failure)
 }
 
-/// How a search is to be made.
+/// Flags of the search.
 #[derive(Clone, clap::Args)]
-pub(super) struct Wanted {
+pub(super) struct SearchArgs {
     /// Find the highest rate without loss, then hold it for a soak
     #[arg(long, conflicts_with_all = ["rate", "repeats", "direction"])]
     pub(super) search: bool,
-    /// A first look, less exact and with a shorter soak
+    /// Less exact search with a shorter soak
     #[arg(long, requires = "search")]
     quick: bool,
     /// Length of the soak [default: 2 min, or 10 s with --quick]
-    #[arg(long, requires = "search", value_parser = some_time, value_name = "TIME")]
+    #[arg(long, requires = "search", value_parser = nonzero_duration, value_name = "TIME")]
     soak: Option<Duration>,
-    /// Highest rate to try [default: what the generator can do]
+    /// Highest rate to try [default: the generator's limit]
     #[arg(long, requires = "search", value_parser = rate, value_name = "RATE")]
     max_rate: Option<f64>,
 }
 
-/// The servers, and whether all settings can be done.
-fn checked(common: &Common, grid: &Grid) -> anyhow::Result<Servers> {
+/// Servers of the test, after a check of all settings.
+fn check_servers(common: &Common, grid: &Grid) -> anyhow::Result<Servers> {
     let servers = common.servers()?;
     for (name, spec) in &grid.specs {
         NetTest::new(spec.clone(), servers.list.clone(), name.clone())
@@ -281,7 +283,7 @@ fn checked(common: &Common, grid: &Grid) -> anyhow::Result<Servers> {
     Ok(servers)
 }
 
-/// Every run goes to `ended`, also one that was cut short; what cut it, if anything did.
+/// Passes every run to `ended`, including interrupted ones; returns the error that ended the test, if any.
 fn runs(
     common: &Common,
     servers: &[NetServer],
@@ -291,7 +293,7 @@ fn runs(
 ) -> Option<WorkloadError> {
     for repeat in 1..=common.runs.repeats {
         for (name, spec) in &grid.specs {
-            say(&format!("{name}, run {repeat} of {}", common.runs.repeats));
+            log(&format!("{name}, run {repeat} of {}", common.runs.repeats));
             let measured = NetTest::new(spec.clone(), servers.to_vec(), name.clone())
                 .and_then(|mut test| keepup_workload::run(&mut test, context));
             let failure = match measured {
@@ -309,59 +311,59 @@ fn runs(
     None
 }
 
-/// The result while it grows, with what runs beside it.
-struct Desk {
-    sitting: Sitting<NetSummary>,
+/// Network test in progress: session and background loads.
+struct NetSession {
+    session: TestSession<NetSummary>,
     loads: Loads,
-    /// When the run under way began, ns.
+    /// Start of the current run, in nanoseconds.
     begin_ns: u64,
 }
 
-impl Desk {
-    /// Says what will be done; none when that is all that was wanted.
-    fn begin(
+impl NetSession {
+    /// Announces and starts the test; `None` for a dry run.
+    fn start(
         common: &Common,
         workload: &str,
         grid: &Grid,
         (plan, time): (&str, Duration),
     ) -> anyhow::Result<Option<Self>> {
-        let beside = common.runs.loads.plan()?;
-        let plan = match announce(&beside, &BTreeMap::new(), None)? {
-            Some(told) => format!("{plan}\n{told}"),
+        let load_plan = common.runs.loads.plan()?;
+        let plan = match check_loads(&load_plan, &BTreeMap::new(), None)? {
+            Some(loads) => format!("{plan}\n{loads}"),
             None => plan.to_owned(),
         };
-        if common.runs.outlet.dry_run {
+        if common.runs.output.dry_run {
             let own = Footprint { time, ..Footprint::default() };
-            foretell(&forecast(&own, &beside, plan), common.runs.outlet.json);
+            print_plan(&forecast(&own, &load_plan, plan), common.runs.output.json);
             return Ok(None);
         }
-        say(&plan);
+        log(&plan);
         let specs: Vec<&NetSpec> = grid.specs.iter().map(|(_, spec)| spec).collect();
         let specs = serde_json::to_value(specs).unwrap_or_default();
-        let sitting = Sitting::begin(workload, specs, &[], &common.runs.outlet)?;
-        let loads = loads::start(&beside, sitting.id(), &sitting.stop)?;
-        Ok(Some(Self { sitting, loads, begin_ns: SystemClock.now_ns() }))
+        let session = TestSession::start(workload, specs, &[], &common.runs.output)?;
+        let loads = loads::start(&load_plan, session.id(), &session.stop)?;
+        Ok(Some(Self { session, loads, begin_ns: SystemClock.now_ns() }))
     }
 
     fn ended(&mut self, run: NetRun) {
         let end_ns = SystemClock.now_ns();
         let run = NetRun { loads: self.loads.over(self.begin_ns, end_ns), ..run };
         self.begin_ns = end_ns;
-        self.sitting.keep(|t_unix_ns| Event::NetRun { t_unix_ns, run: Box::new(run.clone()) });
-        self.sitting.summary.runs.push(run);
+        self.session.log_event(|t_unix_ns| Event::NetRun { t_unix_ns, run: Box::new(run.clone()) });
+        self.session.summary.runs.push(run);
     }
 
     fn finish(mut self, failure: Option<anyhow::Error>) -> anyhow::Result<Exit> {
-        let lost = self.loads.failure();
-        // A load that ended has ended the rest, as the user would have.
-        let interrupted = self.sitting.stop.load(Ordering::Acquire) && lost.is_none();
-        let failure = failure.or_else(|| lost.map(anyhow::Error::from));
+        let load_failure = self.loads.failure();
+        // A failed load also sets the stop flag.
+        let interrupted = self.session.stop.load(Ordering::Acquire) && load_failure.is_none();
+        let failure = failure.or_else(|| load_failure.map(anyhow::Error::from));
         drop(self.loads);
-        self.sitting.end(failure, interrupted)
+        self.session.end(failure, interrupted)
     }
 }
 
-/// A run's settings in words.
+/// Name of a run, from its settings.
 fn name(spec: &NetSpec) -> String {
     let mut words = match spec.flows {
         0 => Vec::new(),
@@ -374,7 +376,7 @@ fn name(spec: &NetSpec) -> String {
     words.join(", ")
 }
 
-/// A size without losing a byte of it.
+/// Formats a size exactly.
 fn bytes(size: usize) -> String {
     match size {
         0 => "0 B".into(),

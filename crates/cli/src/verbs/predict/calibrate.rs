@@ -1,4 +1,4 @@
-//! `keepup predict calibrate`: a machine out of a qualification.
+//! `keepup predict calibrate`: machine file from a qualification.
 use std::path::PathBuf;
 
 use keepup_error::Cause;
@@ -10,9 +10,9 @@ use crate::output::result;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Directory of a qualification
+    /// Result directory of a qualification
     result: PathBuf,
-    /// What the machine is to be called
+    /// Name of the machine
     #[arg(long, value_name = "NAME", default_value = "here")]
     name: String,
 }
@@ -22,8 +22,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let from = args.result.display().to_string();
     let Stored::Qualify(summary) = &stored.summary else {
         let workload = &stored.summary.head().workload;
-        let why = format!("cannot calibrate by {from}: {workload} measures only a part of a machine");
-        let hint = "a machine is calibrated by a qualification: keepup qualify";
+        let why = format!("cannot calibrate from {from}: {workload} measures only a part of a machine");
+        let hint = "use a result of `keepup qualify`";
         return Err(usage(Cause::new(why).with_hint(hint)));
     };
     let machine = calibrate(summary, &args.name, &from)?;

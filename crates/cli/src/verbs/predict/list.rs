@@ -1,11 +1,11 @@
-//! The catalogue for people.
+//! Text output of the catalogue.
 use keepup_model::{Direction, Part, catalogue, machine, machine_names};
 use keepup_plan::units::ByteRate;
 
 use crate::exit::Exit;
 use crate::output::result;
 
-/// All parts, those whose name holds the text, or one with its figures.
+/// Lists all parts, or those with `name` in their name; prints the figures if there is only one.
 pub(super) fn parts(name: Option<&str>) -> anyhow::Result<Exit> {
     let all = catalogue()?;
     let name = name.unwrap_or_default();
@@ -16,7 +16,7 @@ pub(super) fn parts(name: Option<&str>) -> anyhow::Result<Exit> {
     }
     match all.iter().find(|part| part.name == name) {
         Some(part) => result(&figures(part)),
-        // A name such as pcie3x8 is made of a part and its width; others have close ones in the error.
+        // A name such as pcie3x8 combines a part and a width. For other names the error lists similar ones.
         None if found.is_empty() => result(&figures(&keepup_model::part(name)?)),
         None => result(&table(&found)),
     }
@@ -36,7 +36,7 @@ fn table(parts: &[&Part]) -> String {
     lines.join("\n")
 }
 
-/// Payload in both directions, where a part is counted in bytes.
+/// Payload rate in both directions, if the part has one.
 fn rates(part: &Part) -> String {
     let rate = |direction| {
         let rate = part.payload_rate(direction).ok().flatten()?;
@@ -62,7 +62,7 @@ fn figures(part: &Part) -> String {
     lines.join("\n")
 }
 
-/// All machines, or one as a file.
+/// Lists all machines, or prints one as a file.
 pub(super) fn machines(name: Option<&str>) -> anyhow::Result<Exit> {
     if let Some(name) = name {
         result(super::machines::load(name)?.to_toml()?.trim_end());

@@ -1,4 +1,4 @@
-//! Machines by name or file, and all of today's for one profile.
+//! Machines by name or file, and predictions for all current machines.
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -6,13 +6,13 @@ use keepup_error::Cause;
 use keepup_model::{Machine, ModelError, machine, machine_names, predict};
 use keepup_plan::Profile;
 
-use super::{OneArgs, ask, exit, summary, tell};
+use super::{OneArgs, ask, exit, print, summary};
 use crate::exit::{Exit, usage};
 
-/// Machines that can be bought.
+/// Name prefix of machines that are on the market.
 const TODAY: &str = "today/";
 
-/// One of the catalogue, or a file.
+/// Loads a machine from the catalogue or from a file.
 pub(super) fn load(name: &str) -> anyhow::Result<Machine> {
     let is_file = name.ends_with(".toml") || name.starts_with('.') || name.starts_with('/');
     match machine(name) {
@@ -25,11 +25,11 @@ pub(super) fn load(name: &str) -> anyhow::Result<Machine> {
     }
 }
 
-/// Every machine of today for a profile, the fastest last.
+/// Predicts every current machine for a profile, sorted by rate.
 pub(super) fn all(profile: &Profile, args: &OneArgs) -> anyhow::Result<Exit> {
     if !args.with.is_empty() || args.sweep.is_some() || args.path.is_some() {
-        let why = Cause::new("cannot predict every machine: --with, --sweep and --path are for one");
-        return Err(usage(why.with_hint("name it: --on today/camera-pc")));
+        let why = Cause::new("cannot predict all machines: --with, --sweep and --path apply to one machine");
+        return Err(usage(why.with_hint("--on today/camera-pc")));
     }
     let machines: Result<Vec<Machine>, ModelError> =
         machine_names().filter(|name| name.starts_with(TODAY)).map(machine).collect();
@@ -43,12 +43,12 @@ pub(super) fn all(profile: &Profile, args: &OneArgs) -> anyhow::Result<Exit> {
     let Some(first) = machines.first() else { return Ok(Exit::Failed) };
     let mut found = summary(profile, first, &ask(profile, first, args), args)?;
     found.machine.name = "today".into();
-    found.machine.title = "machines of today".into();
+    found.machine.title = "current machines".into();
     found.sweep = Some("machine".into());
     found.points = points;
-    // Each has numbers of its own: they are told with --on.
+    // Assumptions differ per machine and are printed with --on.
     found.assumptions.clear();
     found.limits.retain(|limit| !first.notes.contains(limit));
-    tell(&found, &args.how)?;
+    print(&found, &args.output)?;
     Ok(exit(&found))
 }

@@ -1,4 +1,4 @@
-//! The page of a qualification: the search as it goes, and the recorder of the trial under way.
+//! Live page of a qualification: progress of the search and counters of the current trial.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -13,45 +13,49 @@ use keepup_recorder::watch::WatcherSlot;
 use keepup_results::ResultSummary;
 use keepup_results::live::{Search, SearchCeiling, SearchTrial};
 
-use crate::http::{HttpArgs, Offer};
+use crate::http::{HttpArgs, PageContent};
 use crate::verbs::serve::catalog;
 
-/// Lines that are kept of what was said.
-const SAID_MAX: usize = 200;
+/// Limit on stored messages.
+const MESSAGES_MAX: usize = 200;
 
-/// Pause between two looks at the recorder of a trial.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Sampling interval of the trial's recorder.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-/// The page, and what is on it.
-pub(super) struct Page {
+/// Live page with the progress of the search.
+pub(super) struct SearchPage {
     live: Arc<Live>,
     search: Search,
-    over: Arc<AtomicBool>,
-    looker: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    publisher: Option<JoinHandle<()>>,
 }
 
-impl Page {
-    /// Serves it, where it is asked for.
+impl SearchPage {
+    /// Starts the page if `--http` is given.
     pub(super) fn start(http: &HttpArgs, settings: &Settings) -> anyhow::Result<Option<Self>> {
         let catalog = Some(catalog(std::slice::from_ref(&settings.results)));
-        let Some(opening) = http.open(None, Offer { catalog, ..Offer::default() })? else { return Ok(None) };
+        let Some(page) = http.prepare(None, PageContent { catalog, ..PageContent::default() })? else {
+            return Ok(None);
+        };
         let search = Search {
             profile: settings.profile.name.clone(),
             required_bytes_per_second: settings.profile.required_bytes_per_second(),
             ..Search::default()
         };
-        let (live, over) = (Arc::new(opening.start()?), Arc::new(AtomicBool::new(false)));
-        let looker = match &settings.watcher_slot {
-            Some(watcher_slot) => Some(looker(Arc::clone(&live), watcher_slot.clone(), Arc::clone(&over))?),
+        let (live, stop) = (Arc::new(page.start()?), Arc::new(AtomicBool::new(false)));
+        let publisher = match &settings.watcher_slot {
+            Some(watcher_slot) => {
+                Some(publisher(Arc::clone(&live), watcher_slot.clone(), Arc::clone(&stop))?)
+            }
             None => None,
         };
-        let page = Self { live, search, over, looker };
+        let page = Self { live, search, stop, publisher };
         page.show();
         Ok(Some(page))
     }
 
-    /// Enters a piece of news.
-    pub(super) fn tell(&mut self, progress: &Progress) {
+    /// Updates the page with a progress message.
+    pub(super) fn update(&mut self, progress: &Progress) {
         let search = &mut self.search;
         match progress {
             Progress::Phase { name, estimate_s } => {
@@ -77,7 +81,7 @@ impl Page {
             }
             Progress::Done { text } | Progress::Warning { text } => {
                 search.said.push(text.clone());
-                if search.said.len() > SAID_MAX {
+                if search.said.len() > MESSAGES_MAX {
                     search.said.remove(0);
                 }
             }
@@ -85,7 +89,7 @@ impl Page {
         self.show();
     }
 
-    /// Enters the answer.
+    /// Updates the page with the result.
     pub(super) fn end(&mut self, summary: &ResultSummary) {
         self.search.trial = None;
         self.search.phase = "done".into();
@@ -101,32 +105,32 @@ impl Page {
     }
 }
 
-impl Drop for Page {
+impl Drop for SearchPage {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        if let Some(looker) = self.looker.take() {
-            looker.thread().unpark();
-            // A panic there has been printed.
-            let _ = looker.join();
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(publisher) = self.publisher.take() {
+            publisher.thread().unpark();
+            // A panic of the thread has been printed.
+            let _ = publisher.join();
         }
     }
 }
 
-/// Shows the figures of the trial under way, again and again.
-fn looker(
+/// Starts a thread that publishes the counters of the current trial.
+fn publisher(
     live: Arc<Live>,
     watcher_slot: WatcherSlot,
-    over: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
 ) -> anyhow::Result<JoinHandle<()>> {
-    let look = move || {
+    let publish = move || {
         keepup_sys::thread::yield_to_others();
-        while !over.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) {
             if let Some(moment) = watcher_slot.sample() {
                 live.publish(Scene { moment: Some(&moment), ..Scene::default() });
             }
-            std::thread::park_timeout(LOOK_EVERY);
+            std::thread::park_timeout(SAMPLE_EVERY);
         }
     };
-    let thread = std::thread::Builder::new().name("ku-look".into()).spawn(look);
-    thread.context("cannot start a thread for the page")
+    let thread = std::thread::Builder::new().name("ku-look".into()).spawn(publish);
+    thread.context("cannot start the thread of the live page")
 }

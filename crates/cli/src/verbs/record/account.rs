@@ -1,26 +1,26 @@
-//! The account of a recording, for people and for programs.
+//! Report of a recording as text and JSON.
 use keepup_measure::cpu::ProcessCpu;
 use keepup_recorder::report::RecordReport;
 
 use crate::output::missing;
 
-/// CPU of the threads of the data path, in seconds.
+/// CPU time of the data path threads, in seconds.
 fn path_cpu_seconds(report: &RecordReport) -> f64 {
     report.threads().map(|thread| thread.cpu_ns).sum::<u64>() as f64 / 1e9
 }
 
-/// CPU of the whole process so far, its kernel workers and the clearing of the pool included, in seconds.
+/// CPU time of the process, including kernel workers and the clearing of the pool, in seconds.
 fn cpu_seconds() -> f64 {
     ProcessCpu::now().ns as f64 / 1e9
 }
 
-/// The account for people.
-pub(super) fn for_people(report: &RecordReport) -> String {
+/// Report as text.
+pub(super) fn text(report: &RecordReport) -> String {
     let mut lines = vec![format!("recording {} ended: {}", report.recording, report.why_ended())];
     if report.removed {
         let directories = report.volumes.iter().filter_map(|volume| volume.directory.as_ref());
         let removed: Vec<String> = directories.map(|directory| directory.display().to_string()).collect();
-        lines.push(format!("no event was received: removed {}", removed.join(", ")));
+        lines.push(format!("no events received: removed {}", removed.join(", ")));
         lines.extend(report.incidents.listed.iter().map(|incident| format!("incident: {incident}")));
         return lines.join("\n");
     }
@@ -28,7 +28,7 @@ pub(super) fn for_people(report: &RecordReport) -> String {
     lines.extend(rates(report));
     lines.extend(volumes(report));
     lines.extend(report.master.iter().map(|path| format!("as one file, for h5py: {}", path.display())));
-    lines.extend(report.trouble.iter().map(|what| format!("NOT WHOLE: {what}")));
+    lines.extend(report.trouble.iter().map(|what| format!("NOT COMPLETE: {what}")));
     lines.extend(report.incidents.listed.iter().map(|incident| format!("incident: {incident}")));
     let hidden = report.incidents.total - report.incidents.listed.len() as u64;
     if hidden > 0 {
@@ -37,7 +37,7 @@ pub(super) fn for_people(report: &RecordReport) -> String {
     lines.join("\n")
 }
 
-/// What became of every stream.
+/// Table of streams.
 fn streams(report: &RecordReport) -> Vec<String> {
     const STREAMS_SHOWN: usize = 20;
     let total = report.ledger.total();
@@ -69,7 +69,7 @@ fn streams(report: &RecordReport) -> Vec<String> {
     lines
 }
 
-/// What the events became that were reduced, and what that cost.
+/// Size of reduced events and the CPU cost.
 fn reduced(report: &RecordReport) -> Option<String> {
     let streams = report.ledger.streams.values();
     let (mut from, mut to, mut lost) = (0u64, 0u64, 0u64);
@@ -77,15 +77,15 @@ fn reduced(report: &RecordReport) -> Option<String> {
         (from, to, lost) = (from + received.bytes, to + reduced.durable.bytes, lost + reduced.lost_events);
     }
     let cpu_s = report.reducers_cpu.iter().map(|thread| thread.cpu_ns).sum::<u64>() as f64 / 1e9;
-    let lost = if lost > 0 { format!("; {lost} EVENTS LOST in this form") } else { String::new() };
+    let lost = if lost > 0 { format!("; {lost} REDUCED EVENTS LOST") } else { String::new() };
     (!report.reducers_cpu.is_empty()).then(|| {
         let (from_gb, to_gb) = (from as f64 / 1e9, to as f64 / 1e9);
         let cost = if from > 0 { format!(", CPU {:.3} s/GB", cpu_s / from_gb) } else { String::new() };
-        format!("reduced: {from_gb:.3} GB became {to_gb:.3} GB{cost}{lost}")
+        format!("reduced: {from_gb:.3} GB to {to_gb:.3} GB{cost}{lost}")
     })
 }
 
-/// How fast, at what cost, and how near the end of the memory.
+/// Rate, CPU cost and use of the pool.
 fn rates(report: &RecordReport) -> Vec<String> {
     let total = report.ledger.total();
     let seconds = report.elapsed_ns as f64 / 1e9;
@@ -97,14 +97,15 @@ fn rates(report: &RecordReport) -> Vec<String> {
     }
     if gb > 0.0 {
         lines.push(format!(
-            "CPU: {:.3} s/GB on the data path, {:.3} s/GB in all, with the start",
+            "CPU: {:.3} s/GB on the data path, {:.3} s/GB in total, including start-up",
             path_cpu_seconds(report) / gb,
             cpu_seconds() / gb
         ));
     }
     let rate = (total.received.bytes as f64 / seconds.max(1e-9)).max(1.0);
     lines.push(format!(
-        "pool: at most {:.0} of {:.0} MB in use, {:.3} of {:.3} s at this rate; waited {:.0} ms for room",
+        "pool: at most {:.0} of {:.0} MB in use, {:.3} of {:.3} s at this rate; \
+         waited {:.0} ms for free blocks",
         report.pool_bytes_used_max as f64 / 1e6,
         report.pool_bytes as f64 / 1e6,
         report.pool_bytes_used_max as f64 / rate,
@@ -112,15 +113,13 @@ fn rates(report: &RecordReport) -> Vec<String> {
         report.pool_wait_ns as f64 / 1e6
     ));
     if report.pool_wait_ns > 0 && !total.gap_events.is_empty() {
-        lines.push(
-            "hint: for a time the volumes were slower than the sources, and the memory was full:".into(),
-        );
-        lines.push("hint: a larger --pool bridges longer stalls, another --volume a higher rate".into());
+        lines.push("hint: the pool was full because the volumes were slower than the sources:".into());
+        lines.push("hint: increase --pool for longer stalls, or add a --volume for a higher rate".into());
     }
     lines
 }
 
-/// How every stage and every volume did.
+/// Longest stalls and state of every volume.
 fn volumes(report: &RecordReport) -> Vec<String> {
     let stalls = &report.stalls;
     let mut lines = vec![format!(
@@ -129,7 +128,8 @@ fn volumes(report: &RecordReport) -> Vec<String> {
         milliseconds(stalls.pool_ns)
     )];
     for (volume, stalls) in report.volumes.iter().zip(&stalls.volumes) {
-        let place = volume.directory.as_ref().map_or("nowhere (dropped)".into(), |d| d.display().to_string());
+        let place =
+            volume.directory.as_ref().map_or("no volume (dropped)".into(), |d| d.display().to_string());
         let failure = volume.failure.as_ref().map_or(String::new(), |f| format!("; FAILED: {f}"));
         lines.push(format!(
             "{place}: {}, {}, {}; longest write {}, flush {}, wait for a segment {}{failure}",
@@ -143,7 +143,7 @@ fn volumes(report: &RecordReport) -> Vec<String> {
     }
     let failed = report.volumes.iter().filter(|volume| volume.failure.is_some());
     lines.extend(failed.filter_map(|volume| volume.directory.as_ref()).map(|directory| {
-        format!("hint: to seal what that volume has: keepup recover {}", directory.display())
+        format!("hint: seal the segments of that volume: keepup recover {}", directory.display())
     }));
     lines
 }
@@ -152,8 +152,8 @@ fn milliseconds(ns: u64) -> String {
     format!("{:.1} ms", ns as f64 / 1e6)
 }
 
-/// The account for programs.
-pub(super) fn for_programs(report: &RecordReport) -> serde_json::Value {
+/// Report as JSON.
+pub(super) fn json(report: &RecordReport) -> serde_json::Value {
     let volumes = report.volumes.iter().map(|volume| {
         serde_json::json!({
             "directory": volume.directory,

@@ -1,70 +1,70 @@
-//! What systemd is told: that it listens, that it ends, and, for the watchdog, that the recorder is at work.
+//! Notifications for systemd: ready, stopping, and watchdog keep-alives while the recorder works.
 //!
-//! Without a service manager (`NOTIFY_SOCKET`) nothing is told to anybody.
+//! Without a service manager (`NOTIFY_SOCKET`) nothing is sent.
 use sd_notify::NotifyState;
 
-/// Of the time after which the watchdog ends a service that said nothing, it hears this part at the latest.
+/// Keep-alives are sent every 1/SHARE of the watchdog timeout.
 const SHARE: u64 = 3;
 
-/// The service manager's view of this process.
-pub(super) struct Service {
-    pulse: Option<Pulse>,
+/// Notifier of the service manager.
+pub(super) struct ServiceNotifier {
+    watchdog: Option<Watchdog>,
     is_stopping: bool,
 }
 
-impl Service {
-    /// Asks the environment whether a watchdog waits.
+impl ServiceNotifier {
+    /// Reads the watchdog timeout from the environment.
     pub(super) fn new() -> Self {
         let limit_ns = sd_notify::watchdog_enabled().map(|limit| limit.as_nanos() as u64);
-        Self { pulse: limit_ns.map(Pulse::new), is_stopping: false }
+        Self { watchdog: limit_ns.map(Watchdog::new), is_stopping: false }
     }
 
-    /// Sources can connect, or commands are taken.
+    /// Reports that sources can connect or commands are accepted.
     pub(super) fn ready(&self) {
-        tell(NotifyState::Ready);
+        notify(NotifyState::Ready);
     }
 
-    /// It was asked to end.
+    /// Reports that the process is stopping.
     pub(super) fn stopping(&mut self) {
         if !std::mem::replace(&mut self.is_stopping, true) {
-            tell(NotifyState::Stopping);
+            notify(NotifyState::Stopping);
         }
     }
 
-    /// Called on each turn of run control. `intake_ns` is a figure that the intake thread of the recorder,
-    /// where there is one, raises on each of its turns.
-    pub(super) fn turned(&mut self, now_ns: u64, intake_ns: Option<u64>) {
-        if self.pulse.as_mut().is_some_and(|pulse| pulse.is_due(now_ns, intake_ns)) {
-            tell(NotifyState::Watchdog);
+    /// Sends a keep-alive if one is due. `intake_ns` is a counter that a working intake thread increases;
+    /// `None` without a recorder.
+    pub(super) fn keep_alive(&mut self, now_ns: u64, intake_ns: Option<u64>) {
+        if self.watchdog.as_mut().is_some_and(|watchdog| watchdog.is_due(now_ns, intake_ns)) {
+            notify(NotifyState::Watchdog);
         }
     }
 }
 
-/// Tells the service manager. One that does not listen is no reason to end a recording.
-fn tell(state: NotifyState<'_>) {
+/// Notifies the service manager. An error must not end a recording.
+fn notify(state: NotifyState<'_>) {
     let _ = sd_notify::notify(&[state]);
 }
 
-/// When the watchdog is to hear of it.
-struct Pulse {
+/// Schedule of watchdog keep-alives.
+struct Watchdog {
     every_ns: u64,
-    told_ns: Option<u64>,
+    sent_ns: Option<u64>,
     intake_ns: Option<u64>,
 }
 
-impl Pulse {
+impl Watchdog {
     fn new(limit_ns: u64) -> Self {
-        Self { every_ns: limit_ns / SHARE, told_ns: None, intake_ns: None }
+        Self { every_ns: limit_ns / SHARE, sent_ns: None, intake_ns: None }
     }
 
-    /// Whether it is time to tell, and the intake has made a turn since it was last told.
+    /// Whether a keep-alive is due and the intake has worked since the last one.
     fn is_due(&mut self, now_ns: u64, intake_ns: Option<u64>) -> bool {
-        let is_time = self.told_ns.is_none_or(|told| now_ns.saturating_sub(told) >= self.every_ns);
-        let stands_still = intake_ns.is_some() && intake_ns == self.intake_ns;
-        if !is_time || stands_still {
+        let is_time = self.sent_ns.is_none_or(|sent| now_ns.saturating_sub(sent) >= self.every_ns);
+        let is_stuck = intake_ns.is_some() && intake_ns == self.intake_ns;
+        if !is_time || is_stuck {
             return false;
         }
-        (self.told_ns, self.intake_ns) = (Some(now_ns), intake_ns);
+        (self.sent_ns, self.intake_ns) = (Some(now_ns), intake_ns);
         true
     }
 }

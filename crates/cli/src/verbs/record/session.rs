@@ -1,5 +1,4 @@
-//! What goes on around run control while it works: signals, commands from outside, the line on the terminal,
-//! and what is shown on the page.
+//! Main loop around run control: signals, HTTP commands, progress line and live page.
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -16,33 +15,33 @@ use keepup_recording::id::Id;
 use keepup_results::live::{Moment, RunCommand, RunRefusal, RunSettings, RunState};
 use keepup_workload::detector::recorder_config;
 
-use super::service::Service;
-use super::{name, status};
-use crate::output::{say, tell};
-use crate::progress::Status;
+use super::service::ServiceNotifier;
+use super::{recording_name, status};
+use crate::output::{log, log_cause};
+use crate::progress::StatusLine;
 
-/// Pause between two looks at run control; a command does not wait for it.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Pause between two looks at the figures, in nanoseconds.
-const FIGURES_EVERY_NS: u64 = 1_000_000_000;
+/// Polling interval of run control. Commands are handled at once.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+/// Sampling interval of the counters, in nanoseconds.
+const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 
-/// Run control, and who looks at it.
+/// Run control with its observers.
 pub(super) struct Session {
     control: RunControl,
     live: Option<Live>,
     qualified: Option<Qualified>,
     watcher: Option<Watcher>,
     moment: Option<Moment>,
-    looked_ns: u64,
-    /// The revision that the page has.
-    shown: Option<u64>,
-    /// The state that was told on the terminal.
-    told: RunState,
-    /// What the service manager is told.
-    pub(super) service: Service,
+    sampled_ns: u64,
+    /// Revision last published to the page.
+    published: Option<u64>,
+    /// State last returned by [`Session::change`].
+    reported: RunState,
+    /// Service manager.
+    pub(super) service: ServiceNotifier,
 }
 
-/// Run control over recorders like `base`, whose name is made for each run.
+/// Run control over recorders configured like `base`, with a new name per run.
 pub(super) fn control(base: RecorderConfig, takes_commands: bool) -> RunControl {
     let volumes = match &base.target {
         Target::Volumes(volumes) => volumes.clone(),
@@ -52,13 +51,13 @@ pub(super) fn control(base: RecorderConfig, takes_commands: bool) -> RunControl 
         offer: RunOffer { volumes, listen: base.listen.clone(), takes_commands },
         prepare: Box::new(move |settings, id, _| {
             let mut config = match &settings.profile {
-                // By name only: a path would let others choose what is read here.
+                // By name only: a path would let clients read files of this machine.
                 Some(profile) => {
                     recorder_config(&keepup_plan::builtin(profile).map_err(|e| Cause::of(&e))?, &base)
                 }
                 None => base.clone(),
             };
-            config.name = name(settings.name.as_deref(), id);
+            config.name = recording_name(settings.name.as_deref(), id);
             Ok(config)
         }),
         clock: Arc::new(SystemClock),
@@ -67,99 +66,99 @@ pub(super) fn control(base: RecorderConfig, takes_commands: bool) -> RunControl 
 }
 
 impl Session {
-    /// Nothing records yet.
+    /// Creates a session without a run.
     pub(super) fn new(control: RunControl, live: Option<Live>, qualified: Option<Qualified>) -> Self {
-        let told = control.state();
+        let reported = control.state();
         let mut session = Self {
             control,
             live,
             qualified,
             watcher: None,
             moment: None,
-            looked_ns: SystemClock.now_ns(),
-            shown: None,
-            told,
-            service: Service::new(),
+            sampled_ns: SystemClock.now_ns(),
+            published: None,
+            reported,
+            service: ServiceNotifier::new(),
         };
-        session.show();
+        session.publish();
         session
     }
 
-    /// Takes settings, arms and starts, one after the other.
+    /// Configures, arms and starts a run.
     pub(super) fn start_now(&mut self, settings: &RunSettings) -> anyhow::Result<()> {
         self.command(RunCommand::Configure, Some(settings))?;
         self.command(RunCommand::Arm, None)?;
-        self.tell_armed();
+        self.log_armed();
         self.command(RunCommand::Start, None)
     }
 
-    /// One turn: the next command, or a pause; then a look at everything. Ends a run when it is to `stop`.
-    /// Returns where run control then stands.
-    pub(super) fn turn(&mut self, line: &mut Status, stop: bool) -> RunState {
+    /// Handles the next command or waits, then updates run control, progress line and page. `stop` ends the
+    /// run. Returns the state of run control.
+    pub(super) fn poll(&mut self, line: &mut StatusLine, stop: bool) -> RunState {
         match &self.live {
             Some(live) => {
-                if let Some(asked) = live.command_queue().next(LOOK_EVERY) {
+                if let Some(asked) = live.command_queue().next(POLL_EVERY) {
                     let outcome = self.control.order(&asked.order);
                     self.follow();
-                    // Whoever has the answer and looks finds what it says, or later.
-                    self.show();
+                    // Published before the answer, so that a client never reads an older status after it.
+                    self.publish();
                     asked.answer(outcome.map(|()| self.control.status()));
                 }
             }
-            None => SystemClock.sleep_until_ns(SystemClock.now_ns() + LOOK_EVERY.as_nanos() as u64),
+            None => SystemClock.sleep_until_ns(SystemClock.now_ns() + POLL_EVERY.as_nanos() as u64),
         }
         self.control.poll();
         let intake_ns =
             self.control.recorder().map(|recorder| recorder.counters().intake.idle_ns.load(Relaxed));
-        self.service.turned(SystemClock.now_ns(), intake_ns);
+        self.service.keep_alive(SystemClock.now_ns(), intake_ns);
         if stop {
             self.service.stopping();
         }
         if stop && matches!(self.control.state(), RunState::Recording | RunState::Armed) {
-            // Refused only in another state; then it has ended already.
+            // Refused only if the run has already ended.
             let _ = self.control.command(RunCommand::Stop, None);
         }
         self.follow();
-        self.look(line);
-        self.show();
+        self.sample(line);
+        self.publish();
         self.control.state()
     }
 
-    /// What the run came to.
+    /// Report of the run.
     pub(super) fn report(&mut self) -> anyhow::Result<&RecordReport> {
         if self.control.report().is_none()
             && let Some(failure) = self.control.take_failure()
         {
             return Err(failure.into());
         }
-        self.control.report().context("the run has no account")
+        self.control.report().context("cannot report: the run has no report")
     }
 
-    /// A change of state since this was last asked.
+    /// Change of state since the last call.
     pub(super) fn change(&mut self) -> Option<RunState> {
         let state = self.control.state();
-        (std::mem::replace(&mut self.told, state) != state).then_some(state)
+        (std::mem::replace(&mut self.reported, state) != state).then_some(state)
     }
 
-    /// Says where sources connect and where the recording goes.
-    pub(super) fn tell_armed(&self) {
+    /// Logs the listening address and the directories of the recording.
+    pub(super) fn log_armed(&self) {
         let Some(recorder) = self.control.recorder() else { return };
-        say(&format!("listening on {}", recorder.address()));
+        log(&format!("listening on {}", recorder.address()));
         for directory in recorder.directories() {
-            say(&format!("recording to {}", directory.display()));
+            log(&format!("recording to {}", directory.display()));
         }
-        say(&format!("writing with {}", recorder.engine()));
+        log(&format!("writing with {}", recorder.engine()));
         for note in recorder.notes() {
-            tell(&note.map(|note| format!("note: {note}")));
+            log_cause(&note.map(|note| format!("note: {note}")));
         }
     }
 
-    /// Why run control stands at an error.
+    /// Error of run control.
     pub(super) fn error(&self) -> Option<String> {
         self.control.status().error
     }
 
-    /// Looks at the recorder of this run, from the time on at which it is armed.
+    /// Creates a watcher when a recorder is armed and takes its last sample when the run has ended.
     fn follow(&mut self) {
         match (self.control.state(), self.control.recorder()) {
             (RunState::Armed | RunState::Recording, Some(recorder)) => {
@@ -171,39 +170,39 @@ impl Session {
             }
             (RunState::Draining, _) => {}
             (RunState::Sealed | RunState::Error, _) => {
-                // The last figures of the run stay in sight.
+                // The page keeps the last counters of the run.
                 if let Some(mut watcher) = self.watcher.take() {
                     self.moment = Some(watcher.sample());
-                    self.shown = None;
+                    self.published = None;
                 }
             }
             _ => (self.watcher, self.moment) = (None, None),
         }
     }
 
-    fn look(&mut self, line: &mut Status) {
+    fn sample(&mut self, line: &mut StatusLine) {
         let now_ns = SystemClock.now_ns();
-        let passed_ns = now_ns.saturating_sub(self.looked_ns);
-        if passed_ns < FIGURES_EVERY_NS {
+        let passed_ns = now_ns.saturating_sub(self.sampled_ns);
+        if passed_ns < SAMPLE_EVERY_NS {
             return;
         }
-        self.looked_ns = now_ns;
+        self.sampled_ns = now_ns;
         let Some(watcher) = &mut self.watcher else { return };
         let moment = watcher.sample();
-        watcher.take_warnings(&moment).iter().for_each(|warning| line.line(&format!("warning: {warning}")));
+        watcher.take_warnings(&moment).iter().for_each(|warning| line.log(&format!("warning: {warning}")));
         line.show(&status(&moment), Duration::from_nanos(passed_ns));
         self.moment = Some(moment);
-        self.shown = None;
+        self.published = None;
     }
 
-    /// Brings the page up to date.
-    fn show(&mut self) {
+    /// Publishes a changed status to the page.
+    fn publish(&mut self) {
         let Some(live) = &self.live else { return };
         let status = self.control.status();
-        if self.shown == Some(status.revision) {
+        if self.published == Some(status.revision) {
             return;
         }
-        self.shown = Some(status.revision);
+        self.published = Some(status.revision);
         live.publish(Scene { run: Some(&status), moment: self.moment.as_ref(), search: None });
     }
 

@@ -1,4 +1,4 @@
-//! The recorder's tap, as the page takes copies of events from it.
+//! Event copies for the live page, from the recorder's tap.
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -10,15 +10,15 @@ use keepup_results::live::TapFilter;
 /// Memory for copies of events, in bytes.
 const TAP_BYTES: usize = 64 << 20;
 
-/// A tap for a page.
-pub(super) fn tap() -> Arc<Tap> {
+/// Creates a tap for the live page.
+pub(super) fn new_tap() -> Arc<Tap> {
     Arc::new(Tap::new(TAP_BYTES))
 }
 
-/// The recorder's tap.
-pub(super) struct Seats(pub(super) Arc<Tap>);
+/// Tap of a recorder as the event source of the page.
+pub(super) struct RecorderTap(pub(super) Arc<Tap>);
 
-impl TapSource for Seats {
+impl TapSource for RecorderTap {
     fn subscribe(&self, filter: &TapFilter) -> Result<usize, String> {
         self.0.subscribe(filter.clone()).map_err(|e| e.to_string())
     }

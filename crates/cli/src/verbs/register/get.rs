@@ -1,42 +1,42 @@
-//! `keepup register get`: what registers hold.
+//! `keepup register get`: register values.
 use std::path::Path;
 
 use anyhow::Context;
 use keepup_registers::{ReadRequest, Span, Target, TargetProfile, Width, get};
 
-use super::read::{bound, number, width};
+use super::read::{number, width, with_driver};
 use crate::exit::Exit;
 use crate::output::{json, result};
 
-/// Print what registers hold, by one way of reading them
+/// Print the values of registers, read by one access method
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   keepup register get vme:/dev/bus/vme/m0 --offset 0x100 --count 4 --method block")]
 pub(super) struct Args {
-    /// What to read, as in `register read`
+    /// Target, as in `register read`
     target: Target,
-    /// Where the first register is, bytes
+    /// Offset of the first register, in bytes
     #[arg(long, default_value = "0", value_parser = number, value_name = "BYTES")]
     offset: u64,
-    /// How many
+    /// Number of registers
     #[arg(long, default_value = "1", value_parser = number, value_name = "N")]
     count: u64,
     /// Width of a register in bits
     #[arg(long, default_value = "32", value_parser = width)]
     width: Width,
-    /// Way of reading [default: the target's first]
+    /// Access method [default: the first of the target]
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
-    /// Read the same register again and again
+    /// Read the same register repeatedly
     #[arg(long)]
     fifo: bool,
-    /// What is known of the device: a file in TOML, or a built-in profile (edu)
+    /// Device profile: a TOML file or the built-in profile `edu`
     #[arg(long, value_name = "FILE|NAME")]
     profile: Option<String>,
-    /// Registers that the profile says reading changes, to be read all the same
+    /// Registers to read although a read changes them
     #[arg(long, value_name = "OFFSETS", value_delimiter = ',', value_parser = number, requires = "profile")]
     read_to_clear: Vec<u64>,
-    /// Bind the function to this driver meanwhile, and to its own again afterwards
+    /// Bind the function to this driver during the access
     #[arg(long, value_name = "DRIVER")]
     bind: Option<String>,
     /// Print the values as one JSON object
@@ -53,7 +53,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         profile: profile.as_ref(),
         read_to_clear: &args.read_to_clear,
     };
-    let values = bound(&args.target, args.bind.as_deref(), || get(&args.target, Path::new("/"), &read))??;
+    let values =
+        with_driver(&args.target, args.bind.as_deref(), || get(&args.target, Path::new("/"), &read))??;
     if args.json {
         let object = serde_json::json!({
             "target": args.target.to_string(),

@@ -1,4 +1,4 @@
-//! `keepup register read | compare`: what a read costs by each way of a target.
+//! `keepup register read | compare`: read cost of each access method.
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,38 +11,37 @@ use keepup_results::{Event, RegisterSummary};
 use keepup_workload::Footprint;
 use keepup_workload::load::LoadPlan;
 
-use crate::args::{Outlet, some_time};
+use crate::args::{OutputArgs, nonzero_duration};
 use crate::exit::Exit;
-use crate::forecast::{forecast, foretell};
-use crate::output::say;
-use crate::verbs::sitting::Sitting;
+use crate::forecast::{forecast, print_plan};
+use crate::output::log;
+use crate::verbs::test_session::TestSession;
 
 /// Depths of the note CERN-BE-2009-032.
 const NOTE_DEPTHS: [u64; 4] = [1, 0x100, 0x10000, 0x80000];
-/// Steps between the depths that are compared.
+/// Factor between the compared depths.
 const COMPARED_STEP: u64 = 4;
 const COMPARED_MAX: u64 = 0x80000;
 
-/// Read a target's registers at a few depths
+/// Measure register reads of a target at a few depths
 ///
-/// Each way of reading takes turns with the others: loads from a mapping, a call of the kernel for each
-/// register, one transfer for all. Nothing is written, unless --write asks for it, or a profile says how the
-/// card moves data by itself and that is measured. Registers that change by being read are read too, unless a
-/// profile names them.
+/// The access methods (loads from a mapping, one system call per register, one transfer for all) are measured
+/// in interleaved order. Nothing is written, except with --write and when a profile describes the DMA engine
+/// of the card and DMA is measured. Registers that change when read are skipped only if a profile lists them.
 #[derive(clap::Args)]
 #[command(after_help = "Targets:
-  ram                           memory: what the measuring itself costs
-  pci:0000:00:04.0/bar0         a BAR of a PCI function, mapped (and write-combining, where it is offered)
-  pci-config:0000:00:04.0       its configuration space, a call for each register
-  vfio:0000:00:04.0/bar0        a BAR that vfio-pci has: mapped, by calls, with --profile by its DMA
-  uio:0  uio:/dev/uio0/map1     a map that a UIO driver offers
-  uio:0/bar0                    a BAR of the function that a UIO driver is bound to
-  vme:/dev/bus/vme/m0           a master window of vme_user, by a call for each register, or in blocks
+  ram                           memory, to measure the overhead of the test
+  pci:0000:00:04.0/bar0         BAR of a PCI function, mapped (also write-combining, if available)
+  pci-config:0000:00:04.0       configuration space, one system call per register
+  vfio:0000:00:04.0/bar0        BAR bound to vfio-pci: mapped, system calls, DMA with --profile
+  uio:0  uio:/dev/uio0/map1     memory map of a UIO driver
+  uio:0/bar0                    BAR of the function bound to a UIO driver
+  vme:/dev/bus/vme/m0           master window of vme_user, one system call per register or in blocks
   vme:/dev/bus/vme/m0,address=0x10000,size=0x1000,space=A24[,cycle=SCT+USER+DATA,width=32]
-                                the same, set to this while it is read
-  ipbus://192.168.200.16        a board behind IPbus 2.0, by a packet or a transaction for each, or in blocks
-  ipbus:self                    a target of IPbus that keepup serves itself meanwhile, over loopback: no board
-  xdma:/dev/xdma0_c2h_0         a device that moves a span by DMA
+                                the same, with these settings during the test
+  ipbus://192.168.200.16        IPbus 2.0 board: packet or transaction per register, or blocks
+  ipbus:self                    IPbus target that keepup serves over loopback, no board needed
+  xdma:/dev/xdma0_c2h_0         device that transfers a range by DMA
 
 Examples:
   keepup register read ram
@@ -51,68 +50,69 @@ Examples:
   keepup register read pci:0000:00:04.0/bar0 --profile edu --write 4=0x12345678
   sudo keepup register compare vfio:0000:00:04.0/bar0 --bind vfio-pci --profile edu")]
 pub(super) struct ReadArgs {
-    /// Registers read at a time [default: 1, 0x100, 0x10000 and 0x80000, as far as the target has them]
+    /// Registers per read [default: 1,0x100,0x10000,0x80000]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = number)]
     depth: Vec<u64>,
     #[command(flatten)]
     common: Common,
 }
 
-/// Read a target's registers by all its ways at many depths, and say from where on which way pays
+/// Compare the access methods of a target over many depths, with break-even points
 ///
-/// Fits T(n) = a + b n to every way, and gives for every pair of ways the length from which one takes less
-/// time, or less CPU, than the other, with an interval of 95 %.
+/// Fits T(n) = a + b n to every method. For every pair of methods, prints the length from which one takes
+/// less time or less CPU time than the other, with a 95 % confidence interval.
 #[derive(clap::Args)]
 pub(super) struct CompareArgs {
     #[command(flatten)]
     common: Common,
 }
 
-/// Flags of both.
+/// Flags of `read` and `compare`.
 #[derive(clap::Args)]
 struct Common {
-    /// What to read
+    /// Target, see the list in `keepup register read --help`
     target: Target,
-    /// Ways of reading [default: all that the target has]
+    /// Access methods [default: all of the target]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     method: Vec<String>,
     /// Width of a register in bits
     #[arg(long, default_value = "32", value_parser = width)]
     width: Width,
-    /// Where the first register is, bytes
+    /// Offset of the first register, in bytes
     #[arg(long, default_value = "0", value_parser = number, value_name = "BYTES")]
     offset: u64,
-    /// Read the same register again and again
+    /// Read the same register repeatedly
     #[arg(long)]
     fifo: bool,
-    /// A register that must have this value before and after
+    /// Register that must have this value before and after the test
     #[arg(long, value_name = "OFFSET=VALUE", value_parser = pair)]
     identity: Option<(u64, u64)>,
-    /// Trials of each way at each depth
+    /// Trials per method and depth
     #[arg(long, default_value_t = 30, value_name = "N", 
           value_parser = clap::value_parser!(u32).range(5..=10_000))]
     trials: u32,
-    /// No further round of trials after this time, but of five
-    #[arg(long, default_value = "30 s", value_parser = some_time, value_name = "TIME")]
+    /// Stop after this time, but not before five rounds
+    #[arg(long, default_value = "30 s", value_parser = nonzero_duration, value_name = "TIME")]
     time: Duration,
-    /// What is known of the device: a file in TOML, or a built-in profile (edu)
+    /// Device profile: a TOML file or the built-in profile `edu`
     #[arg(long, value_name = "FILE|NAME")]
     profile: Option<String>,
-    /// Registers that the profile says reading changes, to be read all the same
+    /// Registers to read although a read changes them
     #[arg(long, value_name = "OFFSETS", value_delimiter = ',', value_parser = number, requires = "profile")]
     read_to_clear: Vec<u64>,
-    /// Measure writes to this register, too: what issuing one costs, and until it is read back. The profile
-    /// must let it be written; it keeps the value
+    /// Also measure writes to this register, which the profile must allow
+    ///
+    /// Measures the cost of issuing a write and the time until it is read back. The register keeps the value.
     #[arg(long, value_name = "OFFSET=VALUE", value_parser = pair, requires = "profile")]
     write: Option<(u64, u64)>,
-    /// Bind the function to this driver while it is read, and to its own again afterwards
+    /// Bind the function to this driver during the test
     #[arg(long, value_name = "DRIVER")]
     bind: Option<String>,
-    /// Processor to read from [default: one beside the device, or where it happens to run]
+    /// CPU to read from [default: one near the device, if known]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
     #[command(flatten)]
-    outlet: Outlet,
+    output: OutputArgs,
 }
 
 impl Common {
@@ -154,19 +154,19 @@ pub(super) fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
 }
 
 fn measure(workload: &str, common: &Common, spec: &RegisterSpec) -> anyhow::Result<Exit> {
-    let plan = told(common, spec);
-    if common.outlet.dry_run {
+    let plan = describe(common, spec);
+    if common.output.dry_run {
         let own = Footprint { time: spec.time, ..Footprint::default() };
-        foretell(&forecast(&own, &LoadPlan::default(), plan), common.outlet.json);
+        print_plan(&forecast(&own, &LoadPlan::default(), plan), common.output.json);
         return Ok(Exit::Done);
     }
-    say(&plan);
-    let plan = planned(common, spec);
-    let mut sitting = Sitting::<RegisterSummary>::begin(workload, plan, &[], &common.outlet)?;
-    let mut context = sitting.context();
+    log(&plan);
+    let plan = settings(common, spec);
+    let mut session = TestSession::<RegisterSummary>::start(workload, plan, &[], &common.output)?;
+    let mut context = session.context();
     let mut done = None;
-    // Dropped within: a driver waits for whoever still has its function.
-    let back = bound(&spec.target, common.bind.as_deref(), || {
+    // The test is dropped before the function is bound back: unbinding waits for open handles.
+    let back = with_driver(&spec.target, common.bind.as_deref(), || {
         let test = RegisterTest::new(spec.clone(), Path::new("/"));
         done = Some(test.run(context.clock.as_ref(), &context.stop, &mut context.note));
     });
@@ -176,27 +176,27 @@ fn measure(workload: &str, common: &Common, spec: &RegisterSpec) -> anyhow::Resu
         None => (None, back.err()),
     };
     if let Some(run) = &run {
-        sitting.keep(|t_unix_ns| Event::RegisterRun { t_unix_ns, run: Box::new(run.clone()) });
-        (sitting.summary.fits, sitting.summary.break_evens) = (fits(run), break_evens(run));
+        session.log_event(|t_unix_ns| Event::RegisterRun { t_unix_ns, run: Box::new(run.clone()) });
+        (session.summary.fits, session.summary.break_evens) = (fits(run), break_evens(run));
     }
-    sitting.summary.run = run;
-    let interrupted = sitting.stop.load(Ordering::Acquire);
-    sitting.end(failure.map(anyhow::Error::from), interrupted)
+    session.summary.run = run;
+    let interrupted = session.stop.load(Ordering::Acquire);
+    session.end(failure.map(anyhow::Error::from), interrupted)
 }
 
-/// What will be done, in words.
-fn told(common: &Common, spec: &RegisterSpec) -> String {
-    let bound = common.bind.as_ref().map(|driver| format!("; bound to {driver} meanwhile"));
+/// Describes the plan.
+fn describe(common: &Common, spec: &RegisterSpec) -> String {
+    let bound = common.bind.as_ref().map(|driver| format!("; bound to {driver} during the test"));
     let dma = spec.profile.as_ref().and_then(|profile| profile.dma).filter(|_| {
         let is_asked = spec.methods.is_empty() || spec.methods.iter().any(|name| name == "dma");
         is_asked && matches!(spec.target, Target::Vfio { .. })
     });
     let store = spec.write.map(|RegisterWrite { offset, value }| {
-        format!("{value:#x} is written to {offset:#x} again and again, and stays there")
+        format!("{value:#x} is written to {offset:#x} repeatedly and stays there")
     });
     let dma = dma.map(|dma| match dma.may_fill {
-        true => "its DMA is driven and its memory filled".to_owned(),
-        false => "its DMA is driven".to_owned(),
+        true => "its DMA engine is used and its memory filled".to_owned(),
+        false => "its DMA engine is used".to_owned(),
     });
     let written: Vec<String> = store.into_iter().chain(dma).collect();
     let written = match written.is_empty() {
@@ -204,7 +204,7 @@ fn told(common: &Common, spec: &RegisterSpec) -> String {
         false => format!("{}, nothing else is written", written.join(", ")),
     };
     format!(
-        "{}: registers of {} bits from {:#x} on, {} trials of each way at each depth, \
+        "{}: registers of {} bits from {:#x}, {} trials per method and depth, \
          about {} s; {written}{}",
         spec.target,
         spec.width.bits(),
@@ -215,9 +215,8 @@ fn told(common: &Common, spec: &RegisterSpec) -> String {
     )
 }
 
-/// Does something while the target's function is bound to another driver, if that is asked for, and puts it
-/// back; says so.
-pub(super) fn bound<T>(
+/// Runs `work` while the target's function is bound to `driver`, if given, and restores the binding.
+pub(super) fn with_driver<T>(
     target: &Target,
     driver: Option<&str>,
     work: impl FnOnce() -> T,
@@ -225,18 +224,18 @@ pub(super) fn bound<T>(
     let binding = driver.map(|driver| Binding::new(target, Path::new("/"), driver)).transpose()?.flatten();
     if let (Some(binding), Some(driver)) = (&binding, driver) {
         let before = binding.previous_driver().unwrap_or("no driver");
-        say(&format!("{} is bound to {driver}, before to {before}", binding.function()));
+        log(&format!("bound {} to {driver} (was {before})", binding.function()));
     }
     let done = work();
     if let Some(binding) = binding {
         let function = binding.function().to_owned();
-        say(&format!("{function} is bound to {} again", binding.restore()?));
+        log(&format!("bound {function} back to {}", binding.restore()?));
     }
     Ok(done)
 }
 
-/// The settings, for the result.
-fn planned(common: &Common, spec: &RegisterSpec) -> serde_json::Value {
+/// Settings for the result.
+fn settings(common: &Common, spec: &RegisterSpec) -> serde_json::Value {
     serde_json::json!({
         "target": spec.target.to_string(),
         "methods": spec.methods,
@@ -255,21 +254,21 @@ fn planned(common: &Common, spec: &RegisterSpec) -> serde_json::Value {
     })
 }
 
-/// A number, decimal or with 0x before it hexadecimal.
+/// Parses a decimal or `0x` hexadecimal number.
 pub(super) fn number(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|why| format!("{why}; as in 256 or 0x100"))
+    parsed.map_err(|why| format!("{why}; expected a number such as 256 or 0x100"))
 }
 
 pub(super) fn pair(text: &str) -> Result<(u64, u64), String> {
-    let (offset, value) = text.split_once('=').ok_or("as in 0x0=0x010000ed")?;
+    let (offset, value) = text.split_once('=').ok_or("expected OFFSET=VALUE such as 0x0=0x010000ed")?;
     Ok((number(offset)?, number(value)?))
 }
 
 pub(super) fn width(text: &str) -> Result<Width, String> {
     let bits = text.parse().ok().and_then(Width::of_bits);
-    bits.ok_or_else(|| "registers have 8, 16, 32 or 64 bits".to_owned())
+    bits.ok_or_else(|| "expected 8, 16, 32 or 64".to_owned())
 }

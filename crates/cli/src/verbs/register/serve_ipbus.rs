@@ -1,4 +1,4 @@
-//! `keepup register serve-ipbus`: a target of IPbus 2.0 that is no board.
+//! `keepup register serve-ipbus`: simulated IPbus 2.0 target.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,72 +6,73 @@ use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError, Prefix};
 use keepup_registers::ipbus::{Faults, IpbusTarget, PORT, TargetCounters, TargetOptions};
 
-use crate::args::span;
+use crate::args::duration;
 use crate::exit::Exit;
-use crate::output::{result, say};
+use crate::output::{log, result};
 use crate::signals::stop_flag;
 
-/// Be a target of IPbus 2.0 with memory for registers, until stopped
+/// Simulate an IPbus 2.0 target with memory as registers, until stopped
 ///
-/// Stands for a board that is not there, with the faults of a bad network or a bad board. Clients at allowed
-/// addresses can read and write its memory, which is nothing but memory. Every N is every Nth, 0 is never;
-/// the seed chooses with which one each fault begins.
+/// Replaces a board and can inject faults of a network or a board. Clients at allowed addresses can read and
+/// write its memory. N means every Nth datagram, 0 means never; the seed selects the first faulty datagram.
 ///
-/// Memory begins at address 0. Address 0x80000000 has 0x6b656570, which can be read alone.
+/// Memory starts at address 0. The word at address 0x80000000 is read-only and has the value 0x6b656570.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  keepup register serve-ipbus                                       port 50001 of this machine alone
+  keepup register serve-ipbus                                       port 50001 on loopback
   keepup register serve-ipbus --listen 192.168.1.2 --allow 192.168.1.0/24   for that network
-  keepup register serve-ipbus --drop-requests 7 --drop-replies 7    on a bad network
-  keepup register serve-ipbus --mtu 9000 --buffers 4 --delay '1 ms' another sort of board")]
+  keepup register serve-ipbus --drop-requests 7 --drop-replies 7    network with loss
+  keepup register serve-ipbus --mtu 9000 --buffers 4 --delay '1 ms' board with jumbo frames")]
 pub(super) struct Args {
-    /// Where to listen; loopback unless told otherwise
+    /// Address to listen on
     #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = endpoint)]
     listen: Endpoint,
-    /// Addresses that are answered, as in 192.168.1.0/24; once for each range. Needed beyond loopback
+    /// Addresses of clients, such as 192.168.1.0/24; repeatable
+    ///
+    /// Required if the target listens on an address other than loopback.
     #[arg(long, value_name = "PREFIX")]
     allow: Vec<Prefix>,
-    /// Largest packet with the headers of IP and UDP, in bytes
+    /// Largest packet including IP and UDP headers, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = TargetOptions::default().mtu_bytes)]
     mtu: usize,
-    /// Replies that are kept, and so packets that may be under way
+    /// Stored replies, which limit the packets in flight
     #[arg(long, value_name = "N", default_value_t = TargetOptions::default().buffers)]
     buffers: usize,
-    /// Words of memory
+    /// Size of the memory, in words
     #[arg(long, value_name = "N", default_value_t = TargetOptions::default().words)]
     words: usize,
-    /// Drop every Nth datagram that comes
+    /// Drop every Nth received datagram
     #[arg(long, value_name = "N", default_value_t)]
     drop_requests: u32,
-    /// Drop every Nth datagram that goes
+    /// Drop every Nth sent datagram
     #[arg(long, value_name = "N", default_value_t)]
     drop_replies: u32,
-    /// Have every Nth datagram come or go twice
+    /// Duplicate every Nth datagram
     #[arg(long, value_name = "N", default_value_t)]
     duplicate: u32,
-    /// Have every Nth datagram overtaken by the next
+    /// Swap every Nth datagram with the next one
     #[arg(long, value_name = "N", default_value_t)]
     reorder: u32,
-    /// Answer so much later
-    #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = span)]
+    /// Delay of every reply
+    #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = duration)]
     delay: Duration,
-    /// Fail at this address, as in 0x100
+    /// Report a bus error at this address, such as 0x100
     #[arg(long, value_name = "ADDRESS", value_parser = word)]
     bus_error: Option<u32>,
-    /// Give every Nth reply the number of another packet
+    /// Send every Nth reply with a wrong packet id
     #[arg(long, value_name = "N", default_value_t)]
     wrong_id: u32,
-    /// Which of the first N each fault begins with
+    /// Seed that selects the first datagram of each fault
     #[arg(long, value_name = "SEED", default_value_t)]
     seed: u64,
 }
 
-/// A host, with the usual port unless it has its own.
+/// Parses `HOST[:PORT]`.
 fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
     Endpoint::with_default_port(text, PORT)
 }
 
-/// A word, in decimal or with 0x.
+/// Parses a decimal or `0x` hexadecimal address.
 fn word(text: &str) -> Result<u32, String> {
     let read = match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),
@@ -100,18 +101,20 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let stop = stop_flag()?;
     let target = IpbusTarget::bind(&options, Arc::new(SystemClock))?;
-    say(&format!("listening on {}", target.address()));
+    log(&format!("listening on {}", target.address()));
     if !target.address().ip().is_loopback() {
         let allowed: Vec<String> = args.allow.iter().map(ToString::to_string).collect();
         let allowed = allowed.join(", ");
-        say(&format!("warning: {allowed} can read and write the words served here; IPbus has no password"));
+        log(&format!(
+            "warning: clients at {allowed} can read and write the memory; IPbus has no authentication"
+        ));
     }
     let counters = target.serve(&stop)?;
     result(&account(&counters));
     Ok(Exit::Done)
 }
 
-/// What a target saw and did, a line for each.
+/// Counters of the target, one per line.
 fn account(counters: &TargetCounters) -> String {
     let TargetCounters {
         packets,
@@ -133,23 +136,23 @@ fn account(counters: &TargetCounters) -> String {
         unsent,
     } = *counters;
     let rows = [
-        ("packets done", packets),
-        ("transactions done", transactions),
+        ("packets processed", packets),
+        ("transactions processed", transactions),
         ("words read", words_read),
         ("words written", words_written),
         ("transactions failed", failed),
-        ("status asked for", status),
-        ("replies sent again", resent),
-        ("replies asked for in vain", unknown),
+        ("status requests", status),
+        ("replies resent", resent),
+        ("resend requests for unknown replies", unknown),
         ("packets out of sequence", out_of_sequence),
-        ("datagrams that are no packet", foreign),
+        ("datagrams that are not packets", foreign),
         ("datagrams from other addresses", refused),
         ("replies dropped, delay queue full", overflowed),
-        ("replies that the system refused", unsent),
+        ("replies not sent, system error", unsent),
         ("datagrams dropped on purpose", dropped),
-        ("datagrams doubled on purpose", duplicated),
-        ("datagrams overtaken on purpose", reordered),
-        ("replies misnumbered on purpose", misnumbered),
+        ("datagrams duplicated on purpose", duplicated),
+        ("datagrams reordered on purpose", reordered),
+        ("replies with a wrong id on purpose", misnumbered),
     ];
-    rows.map(|(name, count)| format!("{name:<34}{count:>14}")).join("\n")
+    rows.map(|(name, count)| format!("{name:<36}{count:>14}")).join("\n")
 }

@@ -1,4 +1,4 @@
-//! What `replay` and `replay-set` are told alike.
+//! Common flags of `replay` and `replay-set`.
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,60 +10,64 @@ use keepup_workload::replay::{
     IoOptions, Mode, PASSES_MIN, Policy, ReplayOptions, ScriptOptions, TargetSpec,
 };
 
-use crate::args::{AccessArg, EngineArg, Outlet, byte_rate, size, some_time, span, volumes_or_default};
+use crate::args::{
+    AccessArg, EngineArg, OutputArgs, byte_rate, duration, nonzero_duration, size, volumes_or_default,
+};
 use crate::exit::{UsageError, usage};
 use crate::loads::LoadArgs;
 use crate::verbs::trace::HintArgs;
 
-/// Requests under way at most where the trace says when they are made.
+/// Limit on requests in flight in modes that follow the trace's times.
 const OPEN_LIMIT: usize = 4096;
-/// Requests under way in `afap`, unless told otherwise: what a disk of today takes to be busy.
-const USUAL_DEPTH: usize = 32;
+/// Default queue depth of `afap`, which keeps a current disk busy.
+const DEFAULT_DEPTH: usize = 32;
 
-/// The flags.
+/// Flags of a replay.
 #[derive(Clone, clap::Args)]
 pub(super) struct Common {
-    /// Directory on the disk to measure; several are measured in turns [default: ./keepup-data]
+    /// Directory on the disk to measure; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR")]
     volume: Vec<PathBuf>,
-    /// A block device, which is only read; what its blocks hold is not known, and some that were never
-    /// written cost a disk nothing
+    /// Block device to read from; repeatable
+    ///
+    /// The device is never written. Its content is unknown; reads of blocks that were never written can be
+    /// faster than real reads.
     #[arg(long, value_name = "DEV")]
     raw: Vec<PathBuf>,
-    /// Instead of a disk: null, memory, or throttled=RATE, a made-up disk of that rate
+    /// Simulated disk: null, memory or throttled=RATE; repeatable
     #[arg(long, value_name = "TARGET", value_parser = target)]
     target: Vec<TargetSpec>,
-    /// When requests are made
+    /// Timing
     #[arg(long, value_enum, default_value_t)]
     mode: ModeArg,
-    /// So many times as fast as the trace; of timed and dep
+    /// Speed-up factor against the trace, for timed and dep
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     speed: Option<f64>,
-    /// Requests per second; of paced
+    /// Requests per second, for paced
     #[arg(long, value_name = "RATE", value_parser = factor)]
     rate: Option<f64>,
-    /// Requests under way; of afap [default: 32]
+    /// Queue depth, for afap [default: 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     depth: Option<u32>,
-    /// What becomes of addresses that the target does not have
+    /// Address mapping
     #[arg(long, value_enum, default_value_t)]
     map: MapArg,
-    /// Size of the target [default: as large as the trace needs it, or the device]
+    /// Size of the target [default: the trace's footprint, or the device]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
-    /// Only requests of this part of the trace's time, as in "10s..70s" or "5min.."
+    /// Replay only this part of the trace, such as "10s..70s" or "5min.."
     #[arg(long, value_name = "FROM..UNTIL", value_parser = window)]
     window: Option<(Duration, Option<Duration>)>,
-    /// Only the first so many requests
+    /// Limit on the number of requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_records: Option<u64>,
-    /// Longer pauses between requests become as long as this
-    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    /// Limit on pauses between requests
+    #[arg(long, value_name = "TIME", value_parser = nonzero_duration)]
     cap_gap: Option<Duration>,
-    /// Leave out what writes
+    /// Skip writes and flushes
     #[arg(long)]
     reads_only: bool,
-    /// Passes on each place; the first is cold, and is not compared
+    /// Passes per target; the first one is cold and not compared
     #[arg(
         long,
         value_name = "N",
@@ -71,31 +75,31 @@ pub(super) struct Common {
         value_parser = clap::value_parser!(u32).range(i64::from(PASSES_MIN)..=1000),
     )]
     pub(super) passes: u32,
-    /// Past the page cache or through it [default: as the trace was taken]
+    /// Page cache [default: as traced]
     #[arg(long, value_enum)]
     access: Option<AccessArg>,
-    /// How requests are made
+    /// I/O engine
     #[arg(long, value_enum, default_value_t)]
     engine: EngineArg,
-    /// Read back in the end what was written, and compare
+    /// Read back and compare all written data at the end
     #[arg(long)]
     check: bool,
     #[command(flatten)]
     pub(super) hints: HintArgs,
     #[command(flatten)]
-    pub(super) outlet: Outlet,
+    pub(super) output: OutputArgs,
     #[command(flatten)]
     pub(super) loads: LoadArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum ModeArg {
-    /// At the trace's own times
+    /// At the traced times
     #[default]
     Timed,
     /// As fast as possible
     Afap,
-    /// After what they were seen to wait for
+    /// After the requests they depended on
     Dep,
     /// At a constant rate
     Paced,
@@ -103,21 +107,23 @@ enum ModeArg {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum MapArg {
-    /// Nothing: the target must have all
+    /// None: the target must hold all addresses
     #[default]
     Identity,
-    /// Requests beyond it are left out
+    /// Skip requests beyond the end
     Clip,
-    /// Modulo its size
+    /// Wrap around at the end
     Wrap,
-    /// Nearer to each other, 1 MiB by 1 MiB
+    /// Scale addresses down, in units of 1 MiB
     Scale,
 }
 
-/// A number above 0.
+/// Parses a number above 0.
 fn factor(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches("/s").trim().parse::<f64>().ok();
-    number.filter(|n| n.is_finite() && (1e-6..=1e9).contains(n)).ok_or_else(|| "a number above 0".into())
+    number
+        .filter(|n| n.is_finite() && (1e-6..=1e9).contains(n))
+        .ok_or_else(|| "expected a number above 0".into())
 }
 
 fn target(text: &str) -> Result<TargetSpec, UsageError> {
@@ -126,18 +132,18 @@ fn target(text: &str) -> Result<TargetSpec, UsageError> {
         None if text == "memory" => Ok(TargetSpec::Memory),
         Some(("throttled", rate)) => match byte_rate(rate)? {
             rate if rate > 0.0 => Ok(TargetSpec::Throttled(rate)),
-            _ => Err(UsageError::new("a disk of rate 0 never ends")),
+            _ => Err(UsageError::new("the rate must be above 0")),
         },
-        _ => Err(UsageError::new("null, memory, or throttled=RATE as in throttled=100MB/s")),
+        _ => Err(UsageError::new("expected null, memory or throttled=RATE such as throttled=100MB/s")),
     }
 }
 
-/// A part of a trace's time.
+/// Parses a time range of a trace.
 fn window(text: &str) -> Result<(Duration, Option<Duration>), UsageError> {
-    let form = || UsageError::new("FROM..UNTIL, as in \"10s..70s\"");
+    let form = || UsageError::new("expected FROM..UNTIL such as \"10s..70s\"");
     let (from, until) = text.split_once("..").ok_or_else(form)?;
-    let from = if from.is_empty() { Duration::ZERO } else { span(from)? };
-    let until = (!until.is_empty()).then(|| span(until)).transpose()?;
+    let from = if from.is_empty() { Duration::ZERO } else { duration(from)? };
+    let until = (!until.is_empty()).then(|| duration(until)).transpose()?;
     match until {
         Some(until) if until <= from => Err(UsageError::new(format!("{text:?} ends before it starts"))),
         _ => Ok((from, until)),
@@ -149,35 +155,35 @@ fn ns(time: Duration) -> u64 {
 }
 
 impl Common {
-    /// Where requests go; the usual volume, which is made, where nothing is said.
-    pub(super) fn places(&self) -> anyhow::Result<Vec<TargetSpec>> {
-        let mut places: Vec<TargetSpec> = self.volume.iter().cloned().map(TargetSpec::Volume).collect();
-        places.extend(self.raw.iter().cloned().map(TargetSpec::Device));
-        places.extend(self.target.iter().cloned());
-        if places.is_empty() {
-            places.extend(volumes_or_default(&[])?.into_iter().map(TargetSpec::Volume));
+    /// Targets; without a flag the default volume, which is created if missing.
+    pub(super) fn targets(&self) -> anyhow::Result<Vec<TargetSpec>> {
+        let mut targets: Vec<TargetSpec> = self.volume.iter().cloned().map(TargetSpec::Volume).collect();
+        targets.extend(self.raw.iter().cloned().map(TargetSpec::Device));
+        targets.extend(self.target.iter().cloned());
+        if targets.is_empty() {
+            targets.extend(volumes_or_default(&[])?.into_iter().map(TargetSpec::Volume));
         }
-        for (n, place) in places.iter().enumerate() {
-            if places[..n].contains(place) {
-                return Err(usage(format!("{place} is given twice")));
+        for (n, target) in targets.iter().enumerate() {
+            if targets[..n].contains(target) {
+                return Err(usage(format!("cannot use target {target} twice")));
             }
         }
-        Ok(places)
+        Ok(targets)
     }
 
-    /// How a trace is replayed; how it is accessed depends on the trace.
-    pub(super) fn manner(&self, loads: LoadPlan, with_and_without: bool) -> anyhow::Result<ReplayOptions> {
+    /// Options of the replay. The access mode is set later, because it depends on the trace.
+    pub(super) fn options(&self, loads: LoadPlan, with_and_without: bool) -> anyhow::Result<ReplayOptions> {
         let only = |given: bool, flag: &str, modes: &str| match given {
-            true => Err(UsageError::new(format!("{flag} is for --mode {modes}"))),
+            true => Err(UsageError::new(format!("cannot use {flag}: it applies to --mode {modes}"))),
             false => Ok(()),
         };
         let speed = self.speed.unwrap_or(1.0);
         let mode = match self.mode {
             ModeArg::Timed => Mode::Timed { speed },
             ModeArg::Dep => Mode::Dep { speed },
-            ModeArg::Afap => Mode::Afap { depth: self.depth.map_or(USUAL_DEPTH, |depth| depth as usize) },
+            ModeArg::Afap => Mode::Afap { depth: self.depth.map_or(DEFAULT_DEPTH, |depth| depth as usize) },
             ModeArg::Paced => Mode::Paced {
-                rate: self.rate.ok_or_else(|| UsageError::new("--mode paced takes --rate as well"))?,
+                rate: self.rate.ok_or_else(|| UsageError::new("cannot use --mode paced without --rate"))?,
             },
         };
         only(
@@ -196,7 +202,7 @@ impl Common {
         Ok(ReplayOptions { mode, limit, passes: self.passes, io, loads, with_and_without, id: String::new() })
     }
 
-    /// Past the page cache or through it: as asked, or where the trace was taken.
+    /// Page cache use: from the flag, else as the trace was recorded.
     pub(super) fn access(&self, level: Level) -> Access {
         match self.access {
             Some(access) => access.access(),
@@ -205,8 +211,8 @@ impl Common {
         }
     }
 
-    /// What of a trace is replayed, in pieces of `block_bytes`.
-    pub(super) fn choice(&self, block_bytes: u64) -> ScriptOptions {
+    /// Selection and mapping of a trace's requests.
+    pub(super) fn script_options(&self, block_bytes: u64) -> ScriptOptions {
         let (from, until) = self.window.unwrap_or_default();
         ScriptOptions {
             from_ns: ns(from),
@@ -225,17 +231,17 @@ impl Common {
         }
     }
 
-    /// All that decides whether two results may be compared.
-    pub(super) fn settings(&self, manner: &ReplayOptions, baseline: Option<&str>) -> serde_json::Value {
+    /// Settings that must agree for two results to be compared.
+    pub(super) fn settings(&self, options: &ReplayOptions, baseline: Option<&str>) -> serde_json::Value {
         let (from, until) = self.window.unwrap_or_default();
-        let rate = if let Mode::Paced { rate } = manner.mode { Some(rate) } else { None };
+        let rate = if let Mode::Paced { rate } = options.mode { Some(rate) } else { None };
         serde_json::json!({
-            "mode": manner.mode.name(),
+            "mode": options.mode.name(),
             "speed": self.speed,
             "rate": rate,
-            "outstanding_limit": manner.limit,
-            "passes": manner.passes,
-            "map": self.choice(1).policy.name(),
+            "outstanding_limit": options.limit,
+            "passes": options.passes,
+            "map": self.script_options(1).policy.name(),
             "size_bytes": self.size,
             "window_from_seconds": from.as_secs_f64(),
             "window_until_seconds": until.map(|until| until.as_secs_f64()),
@@ -243,9 +249,9 @@ impl Common {
             "cap_gap_seconds": self.cap_gap.map(|gap| gap.as_secs_f64()),
             "reads_only": self.reads_only,
             "access": self.access.map(|access| format!("{access:?}").to_lowercase()),
-            "engine": engine(manner.io.engine),
+            "engine": engine(options.io.engine),
             "check": self.check,
-            "loads": manner.loads.specs.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "loads": options.loads.specs.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "baseline": baseline,
         })
     }

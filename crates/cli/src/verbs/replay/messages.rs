@@ -1,4 +1,4 @@
-//! What a replay will do, how each of its passes ended, and with which exit code the whole ends.
+//! Messages of a replay: plan, finished passes, exit code.
 use keepup_results::{ReplayPass, ReplaySummary, ReplayTrace};
 use keepup_workload::Footprint;
 use keepup_workload::disk::mode::Access;
@@ -6,99 +6,100 @@ use keepup_workload::replay::{Mode, ReplayOptions, TargetSpec};
 
 use crate::exit::Exit;
 
-/// What a trace is, and what becomes of it.
-pub(super) fn trace(told: &ReplayTrace, manner: &ReplayOptions) -> Vec<String> {
+/// Describes a trace and the changes made to it.
+pub(super) fn describe_trace(trace: &ReplayTrace, options: &ReplayOptions) -> Vec<String> {
     let mut lines = vec![format!(
         "{}: {} requests ({} reads, {} writes, {} flushes), {:.1} MB read and {:.1} MB written in {:.3} s; \
          {}, {}",
-        told.trace,
-        told.records,
-        told.reads,
-        told.writes,
-        told.flushes,
-        told.bytes_read as f64 / 1e6,
-        told.bytes_written as f64 / 1e6,
-        told.span_seconds,
-        told.origin,
-        told.level,
+        trace.trace,
+        trace.records,
+        trace.reads,
+        trace.writes,
+        trace.flushes,
+        trace.bytes_read as f64 / 1e6,
+        trace.bytes_written as f64 / 1e6,
+        trace.span_seconds,
+        trace.origin,
+        trace.level,
     )];
-    let is_cached = manner.io.access == Access::Buffered;
-    let above = told.level == "above the file system";
-    if is_cached != above && told.level != "not known" {
-        let how = if is_cached { "through" } else { "past" };
-        lines.push(format!("warning: it was taken {}, and is replayed {how} the page cache", told.level));
-    }
-    let map = &told.map;
-    let left_out = [
-        (told.discards_left_out, "discards: none is made"),
-        (told.writes_left_out, "writes and flushes, as asked"),
-        (told.too_long_left_out, "requests longer than 64 MiB"),
-        (map.left_out, "requests that the target has no room for"),
-    ];
-    for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-        lines.push(format!("  left out: {count} {what}"));
-    }
-    if told.orders_not_kept > 0 {
-        let count = told.orders_not_kept;
+    let is_cached = options.io.access == Access::Buffered;
+    let above = trace.level == "above the file system";
+    if is_cached != above && trace.level != "not known" {
+        let how = if is_cached { "uses" } else { "bypasses" };
         lines.push(format!(
-            "  {count} writes were to be durable at once or after others: made as ordinary ones"
+            "warning: the trace was recorded {}, but the replay {how} the page cache",
+            trace.level
         ));
     }
-    for (what, count) in &told.corrected {
+    let map = &trace.map;
+    let left_out = [
+        (trace.discards_left_out, "discards, which are not replayed"),
+        (trace.writes_left_out, "writes and flushes (--reads-only)"),
+        (trace.too_long_left_out, "requests longer than 64 MiB"),
+        (map.left_out, "requests beyond the end of the target"),
+    ];
+    for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+        lines.push(format!("  skipped: {count} {what}"));
+    }
+    if trace.orders_not_kept > 0 {
+        let count = trace.orders_not_kept;
+        lines.push(format!("  {count} writes with FUA or a barrier are replayed as ordinary writes"));
+    }
+    for (what, count) in &trace.corrected {
         lines.push(format!("  {count} {what}"));
     }
     if map.moved > 0 {
         let share = |share: Option<f64>| share.map_or_else(|| "-".into(), |s| format!("{:.1} %", 100.0 * s));
         lines.push(format!(
-            "  --map {}: {:.1} % of requests lie elsewhere; sequential {} before, {} after",
+            "  --map {}: {:.1} % of requests moved; sequential {} before, {} after",
             map.policy,
-            100.0 * map.moved as f64 / (told.reads + told.writes).max(1) as f64,
+            100.0 * map.moved as f64 / (trace.reads + trace.writes).max(1) as f64,
             share(map.sequential_before),
             share(map.sequential_after)
         ));
     }
     if map.aligned > 0 {
         lines.push(format!(
-            "  {} requests were rounded to blocks of {} bytes, {:.1} MB more in all",
+            "  {} requests rounded to blocks of {} bytes, {:.1} MB more in total",
             map.aligned,
             map.block_bytes,
             map.aligned_bytes as f64 / 1e6
         ));
     }
-    if told.shortened_seconds > 0.0 {
-        lines.push(format!("  pauses were shortened by {:.3} s in all", told.shortened_seconds));
+    if trace.shortened_seconds > 0.0 {
+        lines.push(format!("  pauses shortened by {:.3} s in total", trace.shortened_seconds));
     }
     lines
 }
 
-/// What all passes will do.
-pub(super) fn cost(places: &[TargetSpec], manner: &ReplayOptions, whole: &Footprint) -> String {
-    let names: Vec<String> = places.iter().map(ToString::to_string).collect();
+/// Describes the cost of all passes.
+pub(super) fn cost(targets: &[TargetSpec], options: &ReplayOptions, whole: &Footprint) -> String {
+    let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
     let written: u64 = whole.bytes_written.values().sum();
     let held: u64 = whole.space_bytes.values().copied().max().unwrap_or(0);
-    let how = match manner.mode {
+    let how = match options.mode {
         Mode::Timed { speed } if speed != 1.0 => format!("timed, {speed} times as fast"),
         Mode::Dep { speed } if speed != 1.0 => format!("dep, {speed} times as fast"),
-        Mode::Afap { depth } => format!("afap, {depth} under way"),
+        Mode::Afap { depth } => format!("afap, queue depth {depth}"),
         Mode::Paced { rate } => format!("paced, {rate} requests/s"),
         mode => mode.name().to_owned(),
     };
-    let both = if manner.with_and_without { ", without and with the loads" } else { "" };
+    let both = if options.with_and_without { ", without and with the loads" } else { "" };
     let time = match whole.time.as_secs_f64() {
         0.0 => String::new(),
-        seconds => format!("about {seconds:.0} s and the time to fill; "),
+        seconds => format!("about {seconds:.0} s plus the time to fill the files; "),
     };
     format!(
-        "{how}, on {}: {} passes on each{both}; {time}at most {:.2} GB written in all, {:.2} GB held on a \
+        "{how}, on {}: {} passes each{both}; {time}at most {:.2} GB written in total, {:.2} GB of space per \
          volume, removed afterwards",
         names.join(", "),
-        manner.passes,
+        options.passes,
         written as f64 / 1e9,
         held as f64 / 1e9
     )
 }
 
-/// A line on a pass that has ended.
+/// Line of a finished pass.
 pub(super) fn ended(pass: &ReplayPass) -> String {
     let cold = if pass.is_cold { ", cold" } else { "" };
     format!(
@@ -113,8 +114,8 @@ pub(super) fn ended(pass: &ReplayPass) -> String {
     )
 }
 
-/// What the whole comes to: failed when something was not what was written, or a target was slower than a
-/// trace in every warm pass; inconclusive when this machine could not keep a trace's time in any.
+/// Exit code of a replay: failed if data was corrupt or a target was slower than the trace in every warm
+/// pass, inconclusive if this machine missed the traced times in every warm pass.
 pub(super) fn exit(summary: &ReplaySummary) -> Exit {
     let wrong = |pass: &ReplayPass| pass.check.as_ref().is_some_and(|check| check.wrong > 0);
     let mut exit = if summary.passes.iter().any(wrong) { Exit::Failed } else { Exit::Done };

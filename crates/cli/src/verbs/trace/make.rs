@@ -1,4 +1,4 @@
-//! `keepup trace make`: a trace that is made up.
+//! `keepup trace make`: synthetic traces.
 use std::fs::OpenOptions;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -8,29 +8,29 @@ use anyhow::Context;
 use keepup_error::Cause;
 use keepup_trace::personality::{PERSONALITIES, Personality};
 
-use crate::args::some_time;
+use crate::args::nonzero_duration;
 use crate::exit::{Exit, usage};
 use crate::output::{json, result};
 
-/// Make up the trace of a server or a desktop, from documented distributions and a seed
+/// Generate a synthetic trace of a server or desktop workload
 ///
-/// The trace is marked synthetic. The same arguments make the same bytes.
+/// The trace is marked as synthetic. The same arguments generate the same file.
 #[derive(clap::Args)]
 #[command(after_help = after_help())]
 pub(super) struct Args {
-    /// Whose
+    /// Personality: `web-server`, `database`, `office`, ..., see the list below
     #[arg(value_parser = personality, value_name = "PERSONALITY")]
     personality: &'static Personality,
-    /// The new file, in keepup's own format
+    /// Output file, in keepup's format
     #[arg(value_name = "OUT")]
     out: PathBuf,
-    /// Where all its chances come from
+    /// Random seed
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
-    /// How long it lasts
-    #[arg(long, default_value = "60 s", value_parser = some_time, value_name = "TIME")]
+    /// Duration of the trace
+    #[arg(long, default_value = "60 s", value_parser = nonzero_duration, value_name = "TIME")]
     time: Duration,
-    /// Rounds of its work per second [default: the personality's, see above]
+    /// Rounds of work per second [default: the personality's]
     #[arg(long, value_name = "RATE")]
     rounds: Option<f64>,
     /// Print one JSON object
@@ -42,13 +42,14 @@ fn after_help() -> String {
     let one = |p: &Personality| format!("  {}: {}; {} rounds/s", p.name, p.about, p.rounds_per_second);
     let all = PERSONALITIES.map(one).join("\n");
     format!(
-        "Personalities, one round each:\n{all}\n\nExample:\n  keepup trace make web-server web.trace --seed 7"
+        "Personalities and their rounds of work:\n{all}\n\n\
+         Example:\n  keepup trace make web-server web.trace --seed 7"
     )
 }
 
 fn personality(name: &str) -> Result<&'static Personality, String> {
     let names = || PERSONALITIES.map(|personality| personality.name).join(", ");
-    Personality::of_name(name).ok_or_else(|| format!("one of {}", names()))
+    Personality::of_name(name).ok_or_else(|| format!("expected one of {}", names()))
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -56,8 +57,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let what = || format!("cannot create {}", path.display());
     let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            let why = Cause::new(format!("{}: it exists, and nothing is overwritten", what()));
-            usage(why.with_hint("give another name, or remove it first"))
+            let why = Cause::new(format!("{}: the file exists", what()));
+            usage(why.with_hint("use another name, or remove the file"))
         }
         _ => anyhow::Error::new(e).context(what()),
     })?;
@@ -65,7 +66,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let made = match personality.make(args.seed, args.time, rounds, BufWriter::new(file)) {
         Ok(made) => made,
         Err(e) => {
-            // A piece of a trace must not pass for one.
+            // A partial file must not be mistaken for a complete trace.
             drop(std::fs::remove_file(path));
             return Err(match e.kind() {
                 std::io::ErrorKind::InvalidInput => usage(format!("{}: {e}", what())),
@@ -74,7 +75,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
     };
     match args.json {
-        true => json(&serde_json::to_value(made).context("cannot encode what was made")?),
+        true => json(&serde_json::to_value(made).context("cannot encode the result")?),
         false => result(&format!(
             "{}: SYNTHETIC {}, seed {}: {} requests, {:.3} MB, in {} rounds",
             path.display(),

@@ -1,4 +1,4 @@
-//! `keepup trace record`: another verb, and the trace of what it asks of files.
+//! `keepup trace record`: trace of another command's file I/O.
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,24 +9,23 @@ use keepup_measure::clock::SystemClock;
 use keepup_trace::{Capture, Captured};
 
 use crate::exit::{Exit, usage};
-use crate::output::{report_error, report_flags, tell};
+use crate::output::{log_cause, report_error, report_flags};
 use crate::{Cli, Verb};
 
-/// Run another verb and write the trace of its requests to files
+/// Run another keepup command and record a trace of its file I/O
 ///
-/// Requests are seen as the verb makes them, above page cache and file system, with the times when they were
-/// begun and when their end was seen. The exit code is the verb's. OUT should lie on another disk than what
-/// is measured.
+/// Requests are recorded as the command submits them, above page cache and file system, with their submission
+/// and completion times. The exit code is that of the command. Put OUT on a disk that is not measured.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup trace record run.trace -- disk sweep --volume /data --quick
   keepup trace record run.trace -- record --listen 0.0.0.0:7000 --volume /data")]
 pub(super) struct Args {
-    /// The new file, in keepup's own format
+    /// Output file, in keepup's format
     #[arg(value_name = "OUT")]
     out: PathBuf,
-    /// The verb with its arguments: record, sink, qualify, disk, soak or replay
-    #[arg(last = true, required = true, value_name = "VERB")]
+    /// Command with its arguments: record, sink, qualify, trial, disk, soak or replay
+    #[arg(last = true, required = true, value_name = "COMMAND")]
     verb: Vec<OsString>,
 }
 
@@ -38,21 +37,21 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     if !is_seen(&cli.verb) {
         let name = args.verb.first().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let what = format!("cannot record a trace of {name}: none of its requests to files would be seen");
-        let hint = "record, sink, qualify, disk, soak and replay can be recorded";
+        let what = format!("cannot record a trace of {name}: its file I/O cannot be captured");
+        let hint = "use record, sink, qualify, trial, disk, soak or replay";
         return Err(usage(Cause::new(what).with_hint(hint)));
     }
     let capture = Capture::start(&args.out, Arc::new(SystemClock))?;
     let outcome = crate::run(&cli.verb);
     let captured = capture.finish();
     if let Ok(captured) = &captured {
-        tell(&told(captured, &args.out));
+        log_cause(&summary(captured, &args.out));
     }
     match (outcome, captured) {
         (Ok(Exit::Done), Err(error)) => Err(error.into()),
         (Ok(Exit::Done), Ok(Captured { records: 0, .. })) => Ok(Exit::Usage),
         (outcome, Err(error)) => {
-            // The verb's own end is what the exit code tells.
+            // The exit code is that of the command.
             report_error(&error.into());
             outcome
         }
@@ -60,7 +59,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-/// Whether a verb moves data through what is listened to, in this process.
+/// Whether the file I/O of a command is captured: it must run in this process, through the engines.
 fn is_seen(verb: &Verb) -> bool {
     match verb {
         Verb::Trial(_)
@@ -95,12 +94,11 @@ fn is_seen(verb: &Verb) -> bool {
     }
 }
 
-fn told(captured: &Captured, out: &Path) -> Cause {
+fn summary(captured: &Captured, out: &Path) -> Cause {
     let out = out.display();
     if captured.records == 0 {
-        let what = format!("error: cannot keep {out}: no request to a file was seen");
-        return Cause::new(what)
-            .with_hint("a null target, a dry run and a job file for fio ask nothing of files");
+        let what = format!("error: cannot record {out}: the command made no file I/O");
+        return Cause::new(what).with_hint("null targets, dry runs and fio exports do no file I/O");
     }
     let mb = |bytes: u64| bytes as f64 / 1e6;
     let mut lines = vec![format!(

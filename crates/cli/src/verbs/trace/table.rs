@@ -1,4 +1,4 @@
-//! What `keepup trace` prints.
+//! Text output of `keepup trace`.
 use std::path::Path;
 
 use keepup_measure::histogram::LatencySummary;
@@ -6,10 +6,10 @@ use keepup_trace::{
     Converted, Corrections, DeviceDetail, DeviceInfo, Origin, TraceClock, TraceHeader, TraceInfo,
 };
 
-/// Devices that get a line of their own.
+/// Limit on listed devices.
 const DEVICES_SHOWN: usize = 20;
 
-/// All that is told of a trace.
+/// Describes a trace.
 pub(super) fn page(info: &TraceInfo) -> String {
     let whole = &info.whole;
     let mut lines = header(&info.header);
@@ -37,7 +37,7 @@ pub(super) fn page(info: &TraceInfo) -> String {
     lines.join("\n")
 }
 
-/// What became of a conversion.
+/// Describes a conversion.
 pub(super) fn converted(converted: &Converted, out: &Path) -> String {
     let mut lines =
         vec![format!("{}: {} requests on {} devices", out.display(), converted.records, converted.devices)];
@@ -47,17 +47,17 @@ pub(super) fn converted(converted: &Converted, out: &Path) -> String {
 }
 
 fn header(header: &TraceHeader) -> Vec<String> {
-    // What was made up comes from no file.
+    // A synthetic trace has no source file.
     let source = header.source.iter().map(|name| name.escape_debug().to_string()).collect::<Vec<_>>();
     let source = if source.is_empty() { "no other file".to_owned() } else { source.join(", ") };
     let mut lines = vec![format!("{}: {source}", header.format.name())];
     let clock = match header.clock {
-        TraceClock::Issue => "times of issue",
-        TraceClock::Completion => "times of issue computed from those of completion",
-        TraceClock::None => "no times: the order is all that is known",
+        TraceClock::Issue => "issue times",
+        TraceClock::Completion => "issue times computed from completion times",
+        TraceClock::None => "no times, only the order",
     };
     lines.push(format!(
-        "seen {}; {clock}, to {}; addresses were in {}",
+        "recorded {}; {clock}, resolution {}; addresses in {}",
         header.level.name(),
         time(header.resolution_ns as f64),
         header.unit.name()
@@ -73,14 +73,13 @@ fn times(mix: &DeviceDetail) -> Vec<String> {
     let bytes = mix.bytes_per_second.map_or("-".into(), |rate| format!("{:.2} MB/s", rate / 1e6));
     let duration = time((mix.last_ns - mix.first_ns) as f64);
     let mut lines = vec![format!("{duration} from first to last issue; {rate}, {bytes}")];
-    lines.extend(
-        mix.gaps.map(|gaps| {
-            format!("between two: {}, longest {}", percentiles(&gaps), time(mix.gap_max_ns as f64))
-        }),
-    );
+    lines
+        .extend(mix.gaps.map(|gaps| {
+            format!("interval: {}, longest {}", percentiles(&gaps), time(mix.gap_max_ns as f64))
+        }));
     lines.extend(mix.service.map(|service| format!("to completion: {}", percentiles(&service))));
     lines.push(match &mix.outstanding {
-        None => "outstanding: not known, for no completions are".into(),
+        None => "outstanding: unknown, without completion times".into(),
         Some(outstanding) => {
             let mean = outstanding.mean.map_or("-".into(), |mean| format!("{mean:.3}"));
             let least = if outstanding.is_peak_bound { "at least " } else { "" };
@@ -145,12 +144,12 @@ fn places(whole: &DeviceInfo) -> Vec<String> {
     if let Some(jumps) = &whole.jumps {
         let median = jumps.median_jump_bytes.map_or("-".into(), binary);
         lines.push(format!(
-            "sequential: {} begin where the one before ended, {} where one of the last 32 did",
+            "sequential: {} start at the end of the previous request, {} at the end of one of the last 32",
             share(jumps.sequential, jumps.records),
             share(jumps.in_streams, jumps.records)
         ));
         lines.push(format!(
-            "random: {} begin elsewhere, more than 128 KiB away; half of all jumps are below {median}",
+            "random: {} start more than 128 KiB away; median jump {median}",
             share(jumps.random, jumps.records)
         ));
     }
@@ -167,7 +166,7 @@ fn devices(devices: &[DeviceInfo]) -> Vec<String> {
         let peak = device.detail.as_ref().and_then(|mix| mix.outstanding.as_ref()).map(|o| o.peak);
         format!(
             "{:<20} {:>12} {:>12.3} {:>12} {:>12} {:>10} {:>6}",
-            // A name may have anything in it.
+            // Names are escaped, because they come from the file.
             device.name.as_deref().unwrap_or_default().escape_debug().to_string(),
             device.records,
             device.bytes as f64 / 1e6,
@@ -181,17 +180,17 @@ fn devices(devices: &[DeviceInfo]) -> Vec<String> {
         lines.push(format!("… and {} more devices (--json has all)", devices.len() - DEVICES_SHOWN));
     }
     if devices.len() > 1 {
-        lines.push("several devices: --device NAME takes one of them".into());
+        lines.push("several devices: use --device NAME to select one".into());
     }
     lines
 }
 
 fn corrections(corrections: &Corrections) -> Vec<String> {
-    let told = corrections.describe();
-    if told.is_empty() {
-        return vec!["corrected or left out: nothing".into()];
+    let list = corrections.describe();
+    if list.is_empty() {
+        return vec!["corrected or skipped: nothing".into()];
     }
-    told.into_iter().map(|(count, what)| format!("corrected or left out: {count} {what}")).collect()
+    list.into_iter().map(|(count, what)| format!("corrected or skipped: {count} {what}")).collect()
 }
 
 fn share(part: u64, all: u64) -> String {

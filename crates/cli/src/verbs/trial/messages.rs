@@ -1,15 +1,15 @@
-//! What a trial will do, and how each of its runs ended.
+//! Messages of a trial: plan and finished runs.
 use keepup_results::RecordRun;
 use keepup_stream::source::Rate;
 use keepup_workload::Footprint;
 
 use super::Plan;
 
-/// What will be done.
+/// Describes the plan.
 pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
     let source = &plan.spec.source;
     let place = match &plan.volumes[..] {
-        [] => "to nowhere".to_owned(),
+        [] => "without a disk".to_owned(),
         volumes => {
             let names: Vec<String> = volumes.iter().map(|volume| volume.display().to_string()).collect();
             format!("on {}", names.join(" + "))
@@ -17,7 +17,7 @@ pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
     };
     let rate = match (source.rate, plan.asked_bytes_per_second) {
         (Rate::EventsPerSecond(_), Some(rate)) => format!("{:.1} MB/s", rate / 1e6),
-        _ => "as fast as it goes".to_owned(),
+        _ => "full speed".to_owned(),
     };
     let time = source.duration.map(|time| format!("{} s", time.as_secs_f64()));
     let events = source.events.map(|events| format!("{events} events"));
@@ -27,7 +27,7 @@ pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
         true => "nothing is written".to_owned(),
         false => {
             let all = written as f64 / 1e9 * f64::from(repeats);
-            format!("at most {all:.1} GB written in all, removed afterwards")
+            format!("at most {all:.1} GB written in total, removed afterwards")
         }
     };
     format!(
@@ -45,7 +45,7 @@ fn several(number: u32, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A line on a run that has ended.
+/// Line of a finished run.
 pub(super) fn ended(run: &RecordRun, repeats: u32) -> String {
     let mb = |rate: f64| rate / 1e6;
     let durable = run.durable_bytes_per_second.map(|rate| format!(", durable {:.1} MB/s", mb(rate)));

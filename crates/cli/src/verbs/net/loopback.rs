@@ -1,7 +1,7 @@
-//! `self` as the address of a network test: a server of the test's own, over loopback.
+//! Loopback server for the address `self` of a network test.
 //!
-//! It is a process of its own, so that the CPU of both ends stays apart, and ends with the test however that
-//! ends: its standard input is the test's, and closes with it.
+//! The server is a separate process, so that the CPU time of both ends is measured separately. It exits when
+//! its standard input closes, which happens however the test ends.
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
@@ -15,24 +15,24 @@ use keepup_workload::net::{Credentials, TOKEN_VARIABLE};
 use crate::output::LOG_VARIABLE;
 use crate::token;
 
-/// The address that stands for it, and its name in results.
-pub(super) const OWN: &str = "self";
-/// What the server says before its address.
+/// Address of the loopback server on the command line and in results.
+pub(super) const SELF: &str = "self";
+/// Text before the address in the first line of the server.
 pub(super) const LISTENING: &str = "listening on ";
 
-/// A server that ends with this value.
-pub(super) struct OwnServer {
+/// Server process that ends when this value is dropped.
+pub(super) struct LoopbackServer {
     process: Child,
     pub(super) address: SocketAddr,
     pub(super) credentials: Credentials,
 }
 
-impl OwnServer {
-    /// Starts this program as a server on a free port of loopback, with a new token that only its environment
-    /// has.
+impl LoopbackServer {
+    /// Starts this executable as a server on a free loopback port, with a new token in its environment.
     pub(super) fn start() -> anyhow::Result<Self> {
-        let credentials = Credentials { token: token::made_up()?, random: token::hex_digits };
-        let program = std::env::current_exe().context("cannot find the program that is the server")?;
+        let credentials = Credentials { token: token::generate()?, random: token::random_hex };
+        let program =
+            std::env::current_exe().context("cannot find the keepup executable to run the server")?;
         let process = Command::new(program)
             .args(["net", "serve", "--listen", "127.0.0.1:0", "--child"])
             .env(TOKEN_VARIABLE, credentials.token.reveal())
@@ -40,41 +40,41 @@ impl OwnServer {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
-            // Ctrl-C is for the test, which still has to hear from its server.
+            // Ctrl-C must not end the server: the test still needs its final report.
             .process_group(0)
             .spawn()
-            .context("cannot start the server of the test's own")?;
-        // In a value that ends it before anything can fail.
+            .context("cannot start the loopback server")?;
+        // Owned before the next step can fail, so that it is always stopped.
         let mut server = Self { process, address: SocketAddr::from(([127, 0, 0, 1], 0)), credentials };
         server.address = server.listen()?;
         Ok(server)
     }
 
-    /// Where it says that it listens. What it says later is read, so that it never waits, and dropped.
+    /// Reads the address of the server. Its later output is discarded, so that the pipe never fills.
     fn listen(&mut self) -> anyhow::Result<SocketAddr> {
-        let said = self.process.stderr.take().context("cannot hear the server of the test's own")?;
-        let mut said = BufReader::new(said);
+        let stderr = self.process.stderr.take().context("cannot read from the loopback server")?;
+        let mut stderr = BufReader::new(stderr);
         let mut line = String::new();
-        said.read_line(&mut line).context("cannot hear the server of the test's own")?;
+        stderr.read_line(&mut line).context("cannot read from the loopback server")?;
         let address = line.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok());
-        let address = address
-            .with_context(|| format!("the server of the test's own did not start: {}", line.trim()))?;
+        let address =
+            address.with_context(|| format!("cannot start the loopback server: {}", line.trim()))?;
         let reading = std::thread::Builder::new().name("ku-own-server".into());
-        let read_on = move || std::io::copy(&mut said, &mut std::io::sink());
-        reading.spawn(read_on).context("cannot listen to the server of the test's own")?;
+        let read_on = move || std::io::copy(&mut stderr, &mut std::io::sink());
+        reading.spawn(read_on).context("cannot read from the loopback server")?;
         Ok(address)
     }
 }
 
-impl Drop for OwnServer {
+impl Drop for LoopbackServer {
     fn drop(&mut self) {
-        // It ends when its input does; that it cannot be waited for leaves nothing to be done.
+        // The server exits when its input closes. An error of `wait` cannot be handled here.
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
 
-/// Raises `stop` when standard input ends, as it does with the process that started this one.
+/// Sets `stop` when standard input closes, which happens when the parent process ends.
 pub(super) fn end_with_parent(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     let stop = Arc::clone(stop);
     let watching = std::thread::Builder::new().name("ku-parent".into());

@@ -1,10 +1,10 @@
-//! The list of recordings for people.
+//! List of recordings as text.
 use keepup_live::Unreadable;
 
 use super::*;
 
 #[test]
-fn a_recording_is_a_line_and_what_stands_in_its_name_stays_text() {
+fn a_recording_is_one_line_with_an_escaped_name() {
     let entry = RecordingEntry {
         id: "00ff".into(),
         name: "run\u{1b}[2J".into(),
@@ -29,5 +29,5 @@ fn a_recording_is_a_line_and_what_stands_in_its_name_stays_text() {
     assert!(!text.contains('\u{1b}') && lines[1].contains(r"run\u{1b}[2J"), "{text}");
     let words: Vec<&str> = lines[1].split_whitespace().collect();
     assert_eq!(words[2..], ["17", "NOT", "RECOVERED", "2026-11-21T03:30:00Z", "508", "-", "2.500", "3"]);
-    assert_eq!(lines[2..], ["cannot be read: /data/x: it is damaged", "and more"]);
+    assert_eq!(lines[2..], ["cannot read /data/x: it is damaged", "and more"]);
 }

@@ -1,4 +1,4 @@
-//! What all tests do around their runs: a result that grows, a directory that keeps it, the end.
+//! Session of a test: summary, result directory and end of the command.
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,32 +18,32 @@ use keepup_workload::Context;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::args::Outlet;
+use crate::args::OutputArgs;
 use crate::exit::Exit;
-use crate::output::{command, json, page, report_error, say, tell};
+use crate::output::{command, json, log, log_cause, page, report_error};
 use crate::signals::stop_flag;
 
-/// Between two looks at how busy the processors are.
-const LOOK: Duration = Duration::from_secs(1);
+/// Sampling interval of CPU usage.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-/// A test under way.
-pub(super) struct Sitting<S> {
-    /// What is known so far.
+/// Test in progress.
+pub(super) struct TestSession<S> {
+    /// Results so far.
     pub(super) summary: S,
-    /// Raised by the user, or by a load that ended.
+    /// Set by a signal or by a failed background load.
     pub(super) stop: Arc<AtomicBool>,
     id: String,
-    kept: Option<Kept>,
+    writer: Option<ResultWriter>,
     is_json: bool,
 }
 
-impl<S: TestSummary + Clone + Into<Stored>> Sitting<S> {
-    /// Begins the test `workload` with the settings `plan`, on volumes where it uses any.
-    pub(super) fn begin(
+impl<S: TestSummary + Clone + Into<Stored>> TestSession<S> {
+    /// Starts a session of the test `workload` with the settings `plan`.
+    pub(super) fn start(
         workload: &str,
         plan: serde_json::Value,
         volumes: &[PathBuf],
-        outlet: &Outlet,
+        output: &OutputArgs,
     ) -> anyhow::Result<Self> {
         let id = Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned();
         let environment = Environment::collect(volumes, Path::new("/"));
@@ -56,34 +56,34 @@ impl<S: TestSummary + Clone + Into<Stored>> Sitting<S> {
             plan,
             environment: serde_json::to_value(environment).unwrap_or_default(),
         };
-        let kept = outlet.out.as_deref().map(|out| Kept::begin::<S>(out, &begun)).transpose()?;
+        let writer = output.out.as_deref().map(|out| ResultWriter::create::<S>(out, &begun)).transpose()?;
         let stop = stop_flag()?;
-        Ok(Self { summary: S::begun(&begun), stop, id, kept, is_json: outlet.json })
+        Ok(Self { summary: S::begun(&begun), stop, id, writer, is_json: output.json })
     }
 
-    /// Name of this sitting, for files and groups that belong to it.
+    /// Id of this session, for names of its files and control groups.
     pub(super) fn id(&self) -> &str {
         &self.id
     }
 
-    /// What a workload is given.
+    /// Context for a workload.
     pub(super) fn context(&self) -> Context {
         Context {
             clock: Arc::new(SystemClock),
             stop: Arc::clone(&self.stop),
             sample: Box::new(|_, _| {}),
-            note: Box::new(say),
+            note: Box::new(log),
         }
     }
 
-    /// Writes an event of the present time down, where the result is kept.
-    pub(super) fn keep(&mut self, event: impl FnOnce(u64) -> Event) {
-        if let Some(kept) = &mut self.kept {
-            kept.append(&event(SystemClock.unix_ns()));
+    /// Logs an event, if the result is stored.
+    pub(super) fn log_event(&mut self, event: impl FnOnce(u64) -> Event) {
+        if let Some(writer) = &mut self.writer {
+            writer.append(&event(SystemClock.unix_ns()));
         }
     }
 
-    /// All has ended: prints the result, as a page where something was measured, and says where it lies.
+    /// Ends the session: prints and stores the result.
     pub(super) fn end(mut self, failure: Option<anyhow::Error>, interrupted: bool) -> anyhow::Result<Exit> {
         let why = failure.as_ref().map(ToString::to_string);
         self.summary.end(Ended { failure: why, interrupted });
@@ -95,8 +95,8 @@ impl<S: TestSummary + Clone + Into<Stored>> Sitting<S> {
                 page(&stored);
             }
         }
-        if let Some(kept) = self.kept.take() {
-            say(&format!("result: {}", kept.finish(&self.summary)?.display()));
+        if let Some(writer) = self.writer.take() {
+            log(&format!("result: {}", writer.finish(&self.summary)?.display()));
         }
         if let Some(failure) = failure {
             report_error(&failure);
@@ -106,8 +106,8 @@ impl<S: TestSummary + Clone + Into<Stored>> Sitting<S> {
     }
 }
 
-/// Keeps what was worked out, not measured, in a directory of its own below `out`.
-pub(super) fn keep(
+/// Stores a computed result, without measurements, in a new subdirectory of `out`.
+pub(super) fn store(
     out: &Path,
     kind: Kind,
     schema_version: u32,
@@ -121,29 +121,28 @@ pub(super) fn keep(
     Ok(directory.path().to_owned())
 }
 
-/// Every run as it ends, how busy the processors were meanwhile, and the whole at the end.
-struct Kept {
+/// Result directory in progress: event log, CPU samples, and the summary at the end.
+struct ResultWriter {
     directory: ResultDirectory,
     log: Arc<Mutex<EventLog>>,
     sampler: Option<Sampler<()>>,
 }
 
-impl Kept {
-    /// Makes a directory of its own below `out`.
-    fn begin<S: TestSummary>(out: &Path, begun: &Begun) -> anyhow::Result<Self> {
+impl ResultWriter {
+    /// Creates a new subdirectory of `out`.
+    fn create<S: TestSummary>(out: &Path, begun: &Begun) -> anyhow::Result<Self> {
         let (directory, log) = ResultDirectory::begin(out, S::KIND, S::SCHEMA_VERSION, begun)?;
         let log = Arc::new(Mutex::new(log));
-        // A trial watches them itself, beside its rates. A test whose processors nobody watches is a test all
-        // the same.
-        let is_watched = S::KIND != Kind::Record;
-        let sampler = is_watched.then(|| watch(Arc::clone(&log)).ok()).flatten();
+        // Trials sample CPU usage themselves. A failed sampler must not fail the test.
+        let is_sampled = S::KIND != Kind::Record;
+        let sampler = is_sampled.then(|| sample_cpus(Arc::clone(&log)).ok()).flatten();
         Ok(Self { directory, log, sampler })
     }
 
-    /// What cannot be written is told and ends nothing.
+    /// Logs an event. A failure is only a warning.
     fn append(&mut self, event: &Event) {
         if let Err(why) = self.log.lock().unwrap_or_else(PoisonError::into_inner).append(event) {
-            tell(&Cause::of(&why).map(|why| format!("warning: {why}")));
+            log_cause(&Cause::of(&why).map(|why| format!("warning: {why}")));
         }
     }
 
@@ -155,24 +154,24 @@ impl Kept {
     }
 }
 
-/// Writes down now and then how busy each core was since the last look.
-fn watch(log: Arc<Mutex<EventLog>>) -> anyhow::Result<Sampler<()>> {
+/// Starts a thread that logs the usage of every core.
+fn sample_cpus(log: Arc<Mutex<EventLog>>) -> anyhow::Result<Sampler<()>> {
     let begin_ns = SystemClock.now_ns();
     let mut earlier: Vec<CoreTimes> = Vec::new();
-    Ok(Sampler::start(LOOK, move |now_ns| {
+    Ok(Sampler::start(SAMPLE_EVERY, move |now_ns| {
         let Ok(cores) = CoreTimes::read_all(Path::new("/")) else { return };
         let usage = core_usage(&earlier, &cores);
         earlier = cores;
         if usage.is_empty() {
             return;
         }
-        let named = |core: u32| format!("core_{core}_busy_percent");
+        let name = |core: u32| format!("core_{core}_busy_percent");
         let event = Event::Sample {
             t_unix_ns: SystemClock.unix_ns(),
             t_ms: now_ns.saturating_sub(begin_ns) / 1_000_000,
-            values: usage.iter().map(|used| (named(used.core), used.busy_percent)).collect(),
+            values: usage.iter().map(|used| (name(used.core), used.busy_percent)).collect(),
         };
-        // A log that cannot be written is told of when a run ends.
+        // The next event of the test reports a failed log.
         let _ = log.lock().unwrap_or_else(PoisonError::into_inner).append(&event);
     })?)
 }
