@@ -5,3 +5,4 @@ pub(crate) mod crates;
 pub(crate) mod links;
 pub(crate) mod text;
 pub(crate) mod tiers;
+pub(crate) mod words;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::readme;
-use crate::rules::{code, crates, links, text, tiers};
+use crate::rules::{code, crates, links, text, tiers, words};
 use crate::source::{self, SourceFile};
 
 /// Violation of a rule, with advice.
@@ -44,6 +44,7 @@ fn check_file(file: &SourceFile) -> Vec<Violation> {
     let mut found = text::check(file);
     found.extend(code::check(file));
     found.extend(tiers::check(file));
+    found.extend(words::check(file));
     found
 }
 
