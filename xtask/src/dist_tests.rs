@@ -15,7 +15,7 @@ fn a_program_with_an_interpreter_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let own = std::env::current_exe().unwrap();
     let why = elf::refuse_dynamic(&own).unwrap_err().to_string();
-    assert!(why.contains("needs shared libraries"), "{why}");
+    assert!(why.contains("requires shared libraries"), "{why}");
     let text = place.path().join("text");
     fs::write(&text, "#!/bin/sh\n").unwrap();
     assert!(elf::refuse_dynamic(&text).unwrap_err().to_string().contains("not a 64-bit ELF"));

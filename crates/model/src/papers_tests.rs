@@ -173,7 +173,7 @@ fn the_arithmetic_can_be_read() {
     assert_eq!(text("esrf-2007", "pci-x-533"), "64 bit / 8 x 533.33 MHz = 4.27 GB/s, not 8");
     assert_eq!(
         text("esrf-2007", "E9-gen1"),
-        "1236 MB/s of payload / 250 MB/s = 4.95, so the next width of 1, 2, 4, 8, 16 = 8 lanes, not 4"
+        "1236 MB/s of payload / 250 MB/s = 4.95, rounded up to 1, 2, 4, 8 or 16 = 8 lanes, not 4"
     );
     assert_eq!(
         text("cdf-csl", "K8-machines"),

@@ -78,7 +78,7 @@ pub enum NetError {
         silence: Duration,
     },
     /// The peer disconnected.
-    #[error("cannot continue with {peer}: it disconnected{}", cause(.why))]
+    #[error("cannot continue with {peer}: it disconnected{}", cause(why.as_ref()))]
     Disconnected {
         /// Address of the peer.
         peer: String,
@@ -126,8 +126,8 @@ pub enum NetError {
     Spec(#[from] super::spec::SpecError),
 }
 
-fn cause(why: &Option<std::io::Error>) -> String {
-    why.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
+fn cause(why: Option<&std::io::Error>) -> String {
+    why.map(|why| format!(": {why}")).unwrap_or_default()
 }
 
 impl Diagnostic for NetError {
