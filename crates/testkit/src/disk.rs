@@ -163,7 +163,7 @@ impl FaultyDisk {
         let Some(id) = self.server_id() else { return };
         // Ended servers are not reaped.
         let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while waitid(WaitId::Pid(id), options) == Err(rustix::io::Errno::INTR) {}
+        while matches!(waitid(WaitId::Pid(id), options), Err(rustix::io::Errno::INTR)) {}
     }
 
     fn signal(&self, signal: Signal) {
