@@ -7,7 +7,7 @@ use keepup_testkit::root::{ShapedNamespace, ThrottledWrites, allowed, skip};
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{Place, count, directory, json};
+use crate::common::{TestDirectory, count, directory, json};
 
 /// Events of 64 KiB.
 const EVENT_BYTES: f64 = 65_536.0;
@@ -22,7 +22,7 @@ const FAR_BELOW: u32 = 8;
 const FAR_ABOVE: u32 = 916;
 
 /// A small profile. Its buffer and the pool bridge seconds in which the machine stands still.
-fn prepared(events_per_second: u32, more: &str) -> Place {
+fn prepared(events_per_second: u32, more: &str) -> TestDirectory {
     let place = directory();
     std::fs::create_dir(place.path().join("disk")).unwrap();
     let profile = format!(

@@ -16,13 +16,13 @@ fn comments_literals_and_pages_are_searched_code_is_not() {
 
 #[test]
 fn only_whole_words_count() {
-    assert_eq!(lines("docs/a.md", "retold, deskpad, mannered, newcrowd\n"), []);
+    assert_eq!(lines("docs/a.md", "retold, deskpad, mannered, newcrowd\n"), [0; 0]);
     assert_eq!(lines("docs/a.md", "a desk.\n"), [1]);
 }
 
 #[test]
 fn tests_data_and_history_may_say_anything() {
     for path in ["crates/a/src/b_tests.rs", "tests/a.rs", "docs/journal/1.md", "docs/adr/1.md", "a.json"] {
-        assert_eq!(lines(path, "//! told\n"), [], "{path}");
+        assert_eq!(lines(path, "//! told\n"), [0; 0], "{path}");
     }
 }

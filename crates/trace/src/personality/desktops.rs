@@ -52,8 +52,8 @@ const SAVED: Sizes = Sizes::Lognormal { median: 65_536.0, mean: 92_700.0 };
 /// second: C. Dirik's notebook traces have 5 to 21, of 26 KB on average.
 pub(super) const OFFICE: Personality = Personality {
     name: "office",
-    about: "opens a document with 112 reads of 24 kB on average, 2.5 % of them sequential; after 8 s saves it \
-            with 4 writes of 93 kB and a flush, after 8 s more with 10 writes and a flush",
+    about: "opens a document with 112 reads of 24 kB on average, 2.5 % of them sequential; after 8 s saves \
+            it with 4 writes of 93 kB and a flush, after 8 s more with 10 writes and a flush",
     rounds_per_second: 0.05,
     files: 1024,
     file_bytes: Sizes::Fixed(512 << 10),

@@ -56,8 +56,8 @@ pub(super) const MAIL_SERVER: Personality = Personality {
 /// 3200.
 pub(super) const DATABASE: Personality = Personality {
     name: "database",
-    about: "reads 2 KiB at random offsets in 10 files of 10 MiB; 100 durable writes of 2 KiB every 1000 reads, \
-            one of 256 KiB every 3200",
+    about: "reads 2 KiB at random offsets in 10 files of 10 MiB; 100 durable writes of 2 KiB every 1000 \
+            reads, one of 256 KiB every 3200",
     rounds_per_second: 2000.0,
     files: 10,
     file_bytes: Sizes::Fixed(10 << 20),

@@ -11,7 +11,7 @@ use crate::WorkloadError;
 
 /// How much is read back at once, bytes.
 const READ_BYTES: usize = 1 << 20;
-/// Stands for a write that cannot be told: several were under way at the same time.
+/// Marks a block whose last write is ambiguous: several writes were in flight at the same time.
 const ANY: u64 = u64::MAX;
 
 /// What each block of a write begins with; the rest is random.
