@@ -80,7 +80,7 @@ fn a_trace_is_the_same_in_every_format() {
     let run = keepup(place.path(), &["trace", "info", "srv.csv", "srv.iolog"]);
     assert!(run.code() == 0 && run.stdout.matches("footprint:").count() == 2, "{run:#?}");
     assert!(run.stdout.contains("several devices: use --device NAME"), "{run:#?}");
-    assert!(run.stdout.contains("corrected or skipped: 1 requests came after a later one"), "{run:#?}");
+    assert!(run.stdout.contains("corrected or skipped: 1 requests out of order: sorted"), "{run:#?}");
 }
 
 #[test]

@@ -214,7 +214,7 @@ fn a_recording_in_progress_is_not_reported_as_truncated() {
     assert_eq!(keepup(here, &sent).code(), 0);
     let live = keepup(here, &["verify", "a/run"]);
     assert_eq!(live.code(), 1, "{live:#?}");
-    assert!(live.stdout.contains("the run goes on") && !live.stdout.contains("hint:"), "{live:#?}");
+    assert!(live.stdout.contains("the run is in progress") && !live.stdout.contains("hint:"), "{live:#?}");
     record.signal("KILL");
     drop(record.wait());
     let dead = start(here, &["verify", "a/run"]).wait();

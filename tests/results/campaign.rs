@@ -313,7 +313,7 @@ fn a_failed_cell_is_reported_and_the_others_run() {
     std::fs::write(here.join("d.toml"), format!("{HALF}[stop]\nfailures = 1\n")).unwrap();
     let run = keepup(here, &["campaign", "run", "d.toml", "--out", "other"]);
     assert_eq!(run.code(), 4, "{run:#?}");
-    assert!(run.stdout.contains("Stopped by its own rule: 1 runs failed"), "{run:#?}");
+    assert!(run.stdout.contains("Stopped early: 1 runs failed"), "{run:#?}");
     assert!(run.stdout.contains("2 of 4 runs"), "{run:#?}");
     std::fs::write(here.join("e.toml"), format!("{HALF}[stop]\nbytes = \"0 B\"\ntime = \"1 ms\"\n")).unwrap();
     let run = keepup(here, &["campaign", "run", "e.toml", "--out", "third", "--json"]);
@@ -341,7 +341,7 @@ fn an_impossible_campaign_is_refused_before_the_first_write() {
         ("verb = \"net serve\"\n[axes]\nx = [{ label = \"1\" }]", 2, "the command stores no result"),
         ("verb = \"disk sweep\"\n[axes]\nvolume = [\"a\", \"gone\"]", 2, "cannot run cell 2 (gone)"),
         ("verb = \"disk sweep\"\n[axes]\nvolume = [\"a\", \"/proc\"]", 2, "cannot run cell 2 (/proc)"),
-        ("verb = \"disk sweep\"\n[axes]\nvolume = []", 2, "axes.volume: it has no values"),
+        ("verb = \"disk sweep\"\n[axes]\nvolume = []", 2, "axes.volume: no values"),
         (
             "verb = \"disk sweep\"\n[axes]\nvolume = [\"a\"]\n[[skip]]\nwhen.volume = \"a\"\nwhy = \"no\"",
             2,
@@ -350,7 +350,7 @@ fn an_impossible_campaign_is_refused_before_the_first_write() {
         (
             "verb = \"disk sweep\"\n[axes]\nvolume = [\"a\"]\n[baseline]\nvolum = \"a\"",
             2,
-            "hint: perhaps \"volume\"",
+            "hint: did you mean \"volume\"",
         ),
     ];
     for (text, code, says) in wrong {
@@ -384,5 +384,5 @@ fn a_campaign_has_at_most_ten_thousand_cells() {
     std::fs::write(here.join("c.toml"), text(101)).unwrap();
     let run = keepup(here, &["campaign", "run", "c.toml", "--dry-run"]);
     assert_eq!(run.code(), 2);
-    assert!(run.stderr.contains("100 x 101 cells x 1 repetitions are 10100 runs"), "{:?}", run.stderr);
+    assert!(run.stderr.contains("100 x 101 cells x 1 repetitions = 10100 runs"), "{:?}", run.stderr);
 }

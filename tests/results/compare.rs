@@ -104,7 +104,7 @@ fn different_settings_are_reported_and_not_ranked() {
     let run = keepup(place.path(), &["compare", text(&second), text(&slow)]);
     assert_eq!(run.code(), 0, "{run:#?}");
     let first_difference = run.stdout.find("77 instead of ").unwrap_or(usize::MAX);
-    let figures = run.stdout.find("Medians, and their ratio").unwrap_or(0);
+    let figures = run.stdout.find("Median, with the standard deviation").unwrap_or(0);
     assert!(first_difference < figures, "differences precede the values: {run:#?}");
     let refusal = "Not ranked: the systems differ in file_bytes and in place";
     assert!(run.stdout.replace("\n  ", " ").contains(refusal), "{run:#?}");

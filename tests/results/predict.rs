@@ -27,7 +27,7 @@ fn the_predicted_figure_of_the_paper_has_its_knees() {
     let again = keepup(place.path(), &["report", kept.to_str().unwrap()]);
     assert_eq!(again.code(), 0, "{again:#?}");
     let text = again.stdout.replace("\n  ", " ");
-    assert!(text.contains("The bottleneck passes from disks to loop between disks 5 and 6"), "{text}");
+    assert!(text.contains("The bottleneck changes from disks to loop between disks 5 and 6"), "{text}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_user_defined_machine_is_predicted_and_sized() {
     assert_eq!(json(&few)["points"][0]["bytes_per_second"], 5e7, "one disk at a time");
     let more = keepup(here, &["predict", "csl", "--on", "own.toml", "--with", "disks=3"]);
     assert_eq!(more.code(), 0, "{more:#?}");
-    assert!(more.stdout.starts_with("[ ENOUGH ]"), "{more:#?}");
+    assert!(more.stdout.starts_with("[ SUFFICIENT ]"), "{more:#?}");
     let two = keepup(here, &["predict", "csl", "--on", "own.toml", "--hosts", "2", "--json"]);
     assert_eq!(json(&two)["points"][0]["bytes_per_second"], 2e8);
 }
@@ -94,7 +94,7 @@ fn an_unreachable_goal_names_the_nearest_configuration() {
     std::fs::write(place.path().join("huge.toml"), profile).unwrap();
     let run = keepup(place.path(), &["predict", "./huge.toml"]);
     assert_eq!(run.code(), 1, "{run:#?}");
-    assert!(run.stdout.replace("\n  ", " ").contains("comes nearest"), "{run:#?}");
+    assert!(run.stdout.replace("\n  ", " ").contains("comes closest"), "{run:#?}");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn invalid_predictions_are_refused_with_hints() {
     };
     refused(&[], "no profile given");
     refused(&["csl", "--on", "today/camera-pd"], "today/camera-pc");
-    refused(&["csl", "--on", "today/camera-pc", "--with", "dsks=4"], "hint: it has disks");
+    refused(&["csl", "--on", "today/camera-pc", "--with", "dsks=4"], "hint: use one of disks");
     refused(&["csl", "--on", "today/camera-pc", "--with", "net=pcie3x8=2"], "cannot set");
     refused(&["csl", "--on", "today/camera-pc", "--path", "recrd"], "record");
     refused(&["csl", "--on", "today/camera-pc", "--sweep", "disks=8..1"], "its end is before its start");

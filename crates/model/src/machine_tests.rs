@@ -302,7 +302,7 @@ const BAD: &[(&str, &str, &str)] = &[
         "count = 4",
         "set = { rate = { value = \"5 MB/s\", \
          range = [\"6 MB/s\", \"4 MB/s\"], source = \"guessed\", from = \"x\" } }",
-        "m.toml:7: resource.disks.set.rate: the range 6 MB/s to 4 MB/s is upside down",
+        "m.toml:7: resource.disks.set.rate: the range 6 MB/s to 4 MB/s is reversed",
     ),
     (
         "[resource.cpu]",

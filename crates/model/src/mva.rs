@@ -148,14 +148,18 @@ fn check(stations: &[Station], population: u32) -> Result<(), EngineError> {
         wanted,
     };
     if stations.len() > STATIONS_MAX {
-        let hint = "put those together that are never waited for";
+        let hint = "merge stations that never queue";
         let (number, most) = (stations.len() as u64, STATIONS_MAX as u64);
         return Err(EngineError::TooMany { what: WHAT, number, of: "stations", most, hint });
     }
     if population == 0 {
         return Err(bad("operations in flight", 0.0, "number of at least 1"));
     }
-    check_population(population, POPULATION_MAX, "the rate hardly changes beyond it")?;
+    check_population(
+        population,
+        POPULATION_MAX,
+        "use fewer operations in flight: the rate hardly changes above this limit",
+    )?;
     for station in stations {
         if !(station.service_seconds.is_finite() && station.service_seconds >= 0.0) {
             return Err(bad(&station.name, station.service_seconds, "service time in seconds"));

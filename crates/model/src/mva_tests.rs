@@ -135,10 +135,12 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(refused(&[queue(f64::NAN, 1)], 1).contains("NaN"));
     assert!(refused(&[queue(1.0, 0)], 1).contains("number of servers"));
     assert!(refused(&[queue(1.0, 1)], 0).contains("operations in flight"));
-    assert!(refused(&[queue(1.0, 1)], POPULATION_MAX + 1).contains("more than 1000000"));
-    assert!(refused(&[queue(0.0, 1)], 1).contains("nothing in it takes any time"));
+    assert!(refused(&[queue(1.0, 1)], POPULATION_MAX + 1).contains("exceed the limit of 1000000"));
+    assert!(refused(&[queue(0.0, 1)], 1).contains("all service times are 0"));
     assert!(refused(&vec![queue(1.0, 1); 65], 1).contains("65 stations"));
-    assert!(exact(&[queue(1.0, 1)], 1025).unwrap_err().hint().unwrap().contains("take the approximation"));
+    assert!(
+        exact(&[queue(1.0, 1)], 1025).unwrap_err().hint().unwrap().contains("use the approximate method")
+    );
 }
 
 fn resource(name: &str, capacity: f64, count: u32) -> Resource {

@@ -177,7 +177,7 @@ fn the_arithmetic_can_be_read() {
     );
     assert_eq!(
         text("cdf-csl", "K8-machines"),
-        "80 MB/s / 30 MB/s, rounded up = 3, beside 4 (taking for granted that no machine is kept as a spare)"
+        "80 MB/s / 30 MB/s, rounded up = 3, claimed 4 (assuming that no machine is kept as a spare)"
     );
     assert_eq!(text("romanis", "F1-9"), "9 x 6 x 40 bit / 1.0625 Gbit/s = 2.03 us");
 }

@@ -15,7 +15,7 @@ use crate::mva::{EXACT_POPULATION_MAX, Method, NetworkSolution, Station, check, 
 /// Invalid stations or too many; no operations, or too many.
 pub fn exact(stations: &[Station], population: u32) -> Result<Vec<NetworkSolution>, EngineError> {
     check(stations, population)?;
-    check_population(population, EXACT_POPULATION_MAX, "take the approximation")?;
+    check_population(population, EXACT_POPULATION_MAX, "use the approximate method")?;
     let mut places = places(stations, population as usize);
     let mut loads = Vec::with_capacity(population as usize);
     for number in 1..=population {
