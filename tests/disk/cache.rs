@@ -69,7 +69,10 @@ fn a_limit_below_the_cache_size_is_reported() {
     let run = cache(here, &[&reads.entry()], "--file '4 MiB' --max '17 MiB' --out results");
     assert_eq!(run.code(), 0, "{run:#?}");
     let page = run.stdout.replace("\n  ", " ");
-    assert!(page.contains("is not known: cache size not reached before the limit (--max)"), "{run:#?}");
+    assert!(
+        page.contains("page cache size unknown: cache size not reached before the limit (--max)"),
+        "{run:#?}"
+    );
     assert!(page.contains("of memory available"), "the kernel's value is shown too: {run:#?}");
     let found = kept(&here.join("results"))["runs"][0]["finding"].clone();
     assert_eq!((number(&found["limit_bytes"]), number(&found["cached_bytes"])), (16 * MIB, 16 * MIB));

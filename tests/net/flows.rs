@@ -35,7 +35,7 @@ fn flows_run_in_both_directions_over_both_protocols() {
         assert_eq!(number(run, "/ledger/unexplained"), 0.0, "{run:#}");
         server.signal("TERM");
         let ended = server.wait();
-        assert!(ended.code() == 0 && ended.stderr.contains("5 flows over TCP"), "{ended:#?}");
+        assert!(ended.code() == 0 && ended.stderr.contains("5 TCP flows"), "{ended:#?}");
     }
 }
 

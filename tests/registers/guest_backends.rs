@@ -182,7 +182,7 @@ fn registers_are_read_through_every_driver() {
     dma(&output);
     assert_eq!(names(&parsed(&output, "ports")), ["pread"], "I/O ports cannot be mapped");
     assert!(output.lines().any(|line| line == "stopped 130 uio_pci_generic"), "{output:#?}");
-    assert!(output.console.contains("0000:00:04.0 is bound to uio_pci_generic again"), "{output:#?}");
+    assert!(output.console.contains("bound 0000:00:04.0 back to uio_pci_generic"), "{output:#?}");
     uio(&output);
     vme(&output);
 }

@@ -113,7 +113,7 @@ fn every_cell_is_a_result_compared_with_its_baseline() {
     assert_eq!(leftovers(here), 0);
     let text = keepup(here, &["campaign", "resume", campaign.to_str().unwrap()]);
     assert_eq!(text.code(), 0, "nothing is left: {text:#?}");
-    let confounded = "cell 4: volume and way change at once; each alone: cells 3, 2";
+    let confounded = "cell 4: volume and way change together; one at a time in cells 3, 2";
     assert!(text.stdout.replace("\n    ", " ").contains(confounded), "{text:#?}");
     assert!(text.stdout.contains("8 of 8 runs"), "{text:#?}");
 }

@@ -35,8 +35,10 @@ pub(super) fn forecast(state: &State, forecasts: &Forecasts) -> Forecast {
 
 /// Data written, duration and space of all runs.
 fn cost(whole: &Forecast) -> Vec<String> {
-    let seconds = whole.seconds.map_or_else(|| "an unknown time".to_owned(), time);
-    let mut lines = vec![format!("total: at most {} written, about {seconds}", Bytes(whole.bytes_written))];
+    let seconds = whole
+        .seconds
+        .map_or_else(|| "unknown duration".to_owned(), |seconds| format!("about {}", time(seconds)));
+    let mut lines = vec![format!("total: at most {} written, {seconds}", Bytes(whole.bytes_written))];
     for (volume, bytes) in &whole.volume_bytes_written {
         let held = whole.space_bytes.get(volume).copied().unwrap_or(0);
         lines.push(format!("  {volume}: at most {} written, {} of space used", Bytes(*bytes), Bytes(held)));
