@@ -267,16 +267,19 @@ fn events_lost_by_the_sink_are_not_removed() {
     let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--duration", "15 s", "--json"];
     let source = start(here, &[&arguments[..], &["--buffer", "256 MiB"]].concat());
     std::fs::create_dir(here.join("second")).unwrap();
-    // Without copies in memory that could be written to the second volume after the first has failed.
-    let volumes = ["--volume", "tape", "--volume", "second", "--unflushed", "0 B"];
+    // The stream stays on the first volume, so that the next flush there has something to lose.
+    let placement = ["--volume", "tape", "--volume", "second", "--placement", "pinned"];
+    // The faulty disk keeps its files in memory: to preallocate 1 GiB takes seconds on a busy machine.
+    // No copies remain in memory to write to the second volume after the first has failed.
+    let sizes = ["--unflushed", "0 B", "--segment", "256 MiB"];
     let listen = ["record", "--listen", "127.0.0.1:0", "--name", "copy", "--stay", "--json"];
-    let mut sink = start(here, &[&listen[..], &volumes].concat());
+    let mut sink = start(here, &[&listen[..], &placement, &sizes].concat());
     let to = format!("tcp://{}", sink.address());
     let drain = start(here, &["drain", "other/run", "--follow", "--json", "--to", &to]);
     until("drained segments go", || removed(&here.join("other/run")) > 0);
-    // Some writes are in flight at any time, also when the flush fails.
-    tape.slow_down(Duration::from_millis(20)).unwrap();
     tape.fail_a_flush().unwrap();
+    let sink_journal = here.join("second/copy/journal.jsonl");
+    until("a loss is recorded", || std::fs::read_to_string(&sink_journal).unwrap().contains("\"t\":\"gap\""));
     let (source, record, drain) = (source.wait(), record.wait(), drain.wait());
     sink.signal("INT");
     let sink = json(&sink.wait());
@@ -285,7 +288,7 @@ fn events_lost_by_the_sink_are_not_removed() {
     assert_eq!((source.code(), record.code(), drain.code()), (0, 0, 1), "{record:#?} {drain:#?}");
     let expected = format!("the other side lost {lost} events of stream 0");
     assert!(drain.stderr.contains(&expected), "{drain:#?}");
-    let journal = std::fs::read_to_string(here.join("second/copy/journal.jsonl")).unwrap();
+    let journal = std::fs::read_to_string(&sink_journal).unwrap();
     let lines =
         journal.lines().filter_map(|line| serde_json::from_str::<Value>(line.rsplit_once(' ')?.0).ok());
     let gaps = lines.filter(|line| line["t"] == "gap").map(|gap| gap["first_sequence"].as_u64().unwrap());

@@ -196,7 +196,7 @@ pub(crate) struct RecorderArgs {
     /// Queue depth per volume, in blocks
     #[arg(long, default_value_t = 8, value_name = "N")]
     pub(crate) depth: usize,
-    /// I/O engine
+    /// I/O engine: io_uring (ring) or system calls (plain)
     #[arg(long, value_enum, default_value_t)]
     pub(crate) engine: EngineArg,
     /// Placement [default: the profile's]

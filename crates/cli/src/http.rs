@@ -20,7 +20,7 @@ const CONNECTIONS_MAX: usize = 1024;
 /// Flags of commands that serve a page.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct HttpArgs {
-    /// Serve the live page, the HTTP API and metrics at this address
+    /// Address of the page, HTTP API and metrics [default: off; serve: 127.0.0.1:8611]
     ///
     /// An address other than loopback requires a token.
     #[arg(long, value_name = "HOST:PORT")]

@@ -27,7 +27,7 @@ pub struct Ask {
     pub operation_bytes: Option<f64>,
     /// Required mean rate, bytes per second.
     pub required_bytes_per_second: Option<f64>,
-    /// Required head-room.
+    /// Required headroom.
     pub headroom: f64,
     /// Concurrent operations of a closed load; `None` for a stream.
     pub outstanding: Option<u32>,

@@ -52,7 +52,7 @@ pub struct Profile {
     pub reductions: Vec<Reduction>,
     /// Read-out rate during recording.
     pub drain: Option<ByteRate>,
-    /// Required head-room: highest rate without loss over required rate.
+    /// Required headroom: highest rate without loss over required rate.
     pub headroom: f64,
     /// Share of all CPUs that must stay free.
     pub cpu_free: Share,

@@ -102,7 +102,7 @@ mod default {
     pub(super) const BLOCK: Bytes = Bytes(1 << 20);
     pub(super) const SEGMENT: Bytes = Bytes(1 << 30);
     pub(super) const DURATION: Span = Span(Duration::from_secs(3600));
-    /// Default head-room over the required rate.
+    /// Default headroom over the required rate.
     pub(super) const HEADROOM: f64 = 1.3;
 }
 

@@ -8,7 +8,7 @@ use crate::search::{End, Outcome};
 pub struct Basis<'a> {
     /// Required rate, bytes per second.
     pub required: f64,
-    /// Wanted head-room.
+    /// Wanted headroom.
     pub headroom_wanted: f64,
     /// Share of the CPUs that must stay free.
     pub cpu_free_wanted: f64,
@@ -101,7 +101,7 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
     }
     let mut limited = headroom < basis.headroom_wanted;
     if limited {
-        reasons.push("the head-room is smaller than wanted".into());
+        reasons.push("the headroom is smaller than wanted".into());
     }
     let free = basis.cpu_share_at_required.map(|share| 1.0 - share);
     if let Some(free) = free.filter(|&free| free < basis.cpu_free_wanted) {

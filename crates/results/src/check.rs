@@ -26,10 +26,10 @@ impl ResultSummary {
     fn check_rates(&self, found: &mut Vec<String>) {
         let figures = [
             ("required rate", Some(self.required_bytes_per_second)),
-            ("wanted head-room", Some(self.headroom_wanted)),
+            ("wanted headroom", Some(self.headroom_wanted)),
             ("knee", self.knee_bytes_per_second),
             ("qualified rate", self.qualified_bytes_per_second),
-            ("head-room", self.headroom),
+            ("headroom", self.headroom),
         ];
         for (name, figure) in figures {
             if let Some(value) = figure.filter(|value| !value.is_finite() || *value <= 0.0) {
@@ -40,11 +40,11 @@ impl ResultSummary {
             (Some(qualified), Some(headroom)) => {
                 let expected = qualified / self.required_bytes_per_second;
                 if !near(headroom, expected) {
-                    found.push(format!("head-room is {headroom}, but qualified over required is {expected}"));
+                    found.push(format!("headroom is {headroom}, but qualified over required is {expected}"));
                 }
             }
             (None, None) => {}
-            _ => found.push("head-room and qualified rate must be given together".to_owned()),
+            _ => found.push("headroom and qualified rate must be given together".to_owned()),
         }
         let Some(interval) = self.knee_interval else { return };
         let upper = interval.upper_bytes_per_second.unwrap_or(f64::INFINITY);
@@ -75,7 +75,7 @@ impl ResultSummary {
         if verdict == Verdict::Fit
             && !self.headroom.is_some_and(|h| h >= self.headroom_wanted * (1.0 - TOLERANCE))
         {
-            found.push(format!("verdict is {verdict}, but the head-room is not the one that is wanted"));
+            found.push(format!("verdict is {verdict}, but the headroom is not the one that is wanted"));
         }
         if verdict != Verdict::Fit && self.verdict_reasons.is_empty() {
             found.push(format!("verdict is {verdict} without a reason"));

@@ -9,7 +9,7 @@ use crate::summary::{
     ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict, VolumeCeiling,
 };
 
-/// A machine that holds 80 MB/s with head-room: qualified 120 MB/s over a soak of 60 s.
+/// A machine that holds 80 MB/s with headroom: qualified 120 MB/s over a soak of 60 s.
 pub(crate) fn fit() -> ResultSummary {
     ResultSummary {
         schema_version: SCHEMA_VERSION,

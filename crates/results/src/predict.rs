@@ -16,7 +16,7 @@ test_summary! {
         pub machine: PredictedMachine,
         /// Required mean rate of the profile, bytes per second; null: unlimited.
         pub required_bytes_per_second: Option<f64>,
-        /// Required head-room of the profile.
+        /// Required headroom of the profile.
         pub headroom_wanted: f64,
         /// Varied quantity, as in "disks"; null without a sweep.
         pub sweep: Option<String>,
@@ -100,11 +100,11 @@ pub struct PredictedPart {
     pub gain_of_a_tenth: Option<f64>,
 }
 
-/// Resources needed for the required rate with head-room.
+/// Resources needed for the required rate with headroom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Enough {
-    /// Rate to reach, bytes per second: required rate with head-room.
+    /// Rate to reach, bytes per second: required rate with headroom.
     pub bytes_per_second: f64,
     /// Number of such machines; null if even thousands would not suffice.
     pub hosts: Option<u32>,

@@ -49,7 +49,7 @@ pub struct ResultSummary {
     pub required_bytes_per_second: f64,
     /// Length of the detector's runs, seconds.
     pub required_run_seconds: Option<f64>,
-    /// Required head-room (qualified over required rate), for example 1.3.
+    /// Required headroom (qualified over required rate), for example 1.3.
     pub headroom_wanted: f64,
     /// Highest rate found with no loss and no growing backlog.
     pub knee_bytes_per_second: Option<f64>,
@@ -131,7 +131,7 @@ pub enum Kind {
 /// Verdict on whether a machine can keep up with a detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
-    /// The required rate was sustained with the required head-room and without loss.
+    /// The required rate was sustained with the required headroom and without loss.
     #[serde(rename = "FIT")]
     Fit,
     /// The required rate was not sustained.

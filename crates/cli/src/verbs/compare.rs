@@ -24,8 +24,8 @@ use crate::output::{command, json, log, page};
   keepup compare before=a.json after=b.json --fail-below 0.95
   keepup compare results/testdisk-1 --published esrf-2007
 
-Exit codes: 1 if a figure is significantly below --fail-below; 5 if there are too few values or too
-much noise to decide.")]
+Exit codes with --fail-below: 1 if a figure is significantly below the limit; 5 if one is below it but
+not significantly, or the systems could not be ranked.")]
 pub(crate) struct Args {
     /// Results, each with an optional system name
     #[arg(required = true, value_name = "[NAME=]RESULT")]
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Rank the systems whatever differs between them
     #[arg(long)]
     anyway: bool,
-    /// Fail if a figure is worse than this share of the baseline, such as 0.95
+    /// Fail if a rate or mean time is below this share of the baseline, such as 0.95
     #[arg(long, value_name = "SHARE", value_parser = share)]
     fail_below: Option<f64>,
     /// Compare only figures with this text in their name

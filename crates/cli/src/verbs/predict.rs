@@ -34,7 +34,7 @@ const SEED: u64 = 1;
   keepup predict calibrate results/qualify-1 > here.toml; keepup predict jungfrau --on ./here.toml
   keepup predict papers                     published figures and those of the model
 
-Exit codes: 1 if no predicted machine reaches the required rate with the head-room of the profile.")]
+Exit codes: 1 if no predicted machine reaches the required rate with the headroom of the profile.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -96,7 +96,7 @@ struct OneArgs {
     /// Stall that the buffer must bridge; repeatable
     #[arg(long, value_name = "TIME")]
     stall: Vec<Span>,
-    /// Interval between stalls, to simulate buffer use and loss
+    /// Time from the end of one stall to the start of the next, to simulate loss
     #[arg(long, value_name = "TIME", requires = "stall")]
     stall_every: Option<Span>,
     /// Buffer memory for stalls

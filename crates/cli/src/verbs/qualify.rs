@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Duration of the soak, such as "10m"
     #[arg(long, value_parser = duration, value_name = "TIME")]
     soak: Option<Duration>,
-    /// Limit on the data written by all trials
+    /// Limit on the data written by all trials [default: 200 GB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     max_write: Option<u64>,
     /// Directory for results

@@ -54,16 +54,16 @@ pub(crate) struct Args {
     /// Seal and checksum blocks, then drop them, to test without a disk
     #[arg(long)]
     to_null: bool,
-    /// Profile with block, segment, placement and largest event
+    /// Profile with block, segment, placement and reductions; may raise --pool
     #[arg(long, value_name = "PROFILE")]
     profile: Option<String>,
     /// Directory name of the recording [default: keepup-TIME-ID]
     #[arg(long)]
     name: Option<String>,
-    /// Largest accepted event
+    /// Largest accepted event [default: 512 MiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     max_event: Option<u64>,
-    /// Limit on concurrent connections
+    /// Limit on concurrent connections [default: 1024]
     #[arg(long, value_name = "N")]
     max_connections: Option<usize>,
     /// Time without a write until a volume leaves rotation

@@ -21,7 +21,7 @@ const PAGE: &str = "report.html";
   keepup report results/csl-20261121T033000Z-7f3c01aa --html page.html
   keepup report results/csl-20261121T033000Z-7f3c01aa --badge > badge.svg")]
 pub(crate) struct Args {
-    /// Result directory, or the result.json in it
+    /// Result directory, its result.json, or saved --json output
     result: PathBuf,
     /// Write a self-contained HTML file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["markdown", "badge"])]

@@ -14,6 +14,7 @@ use crate::progress::StatusLine;
 
 /// Read a recording and check all checksums, sequence numbers and gaps
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  keepup verify /data/a/run1")]
 pub(crate) struct Args {
     #[command(flatten)]
     recording: RecordingDirs,

@@ -12,7 +12,7 @@ pub struct SearchPlan {
     pub min_rate: f64,
     /// Highest rate worth testing, bytes/s: what the generator or the fastest component alone can do.
     pub max_rate: f64,
-    /// Target rate (required rate times head-room), bytes/s: tried first unless it is above
+    /// Target rate (required rate times headroom), bytes/s: tried first unless it is above
     /// `max_rate`; the soak stops there before stepping below it.
     pub target_rate: Option<f64>,
     /// Length of the trials that decide the knee.

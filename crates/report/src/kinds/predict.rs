@@ -65,7 +65,7 @@ fn machine(summary: &PredictSummary) -> Block {
     }
     let needed = summary
         .required_bytes_per_second
-        .map(|needed| format!("{}, head-room {}x", rate(needed), digits(summary.headroom_wanted)));
+        .map(|needed| format!("{}, headroom {}x", rate(needed), digits(summary.headroom_wanted)));
     facts.push(Fact::new("required", needed.unwrap_or_else(|| "maximum rate".to_owned())));
     Block::new("Prediction settings", vec![Item::Facts(facts)])
 }
@@ -86,7 +86,7 @@ fn answer(summary: &PredictSummary, point: &Prediction) -> (String, Tone) {
     match point.headroom {
         None => ("PREDICTED".to_owned(), Tone::Plain),
         Some(headroom) if headroom >= summary.headroom_wanted => ("SUFFICIENT".to_owned(), Tone::Good),
-        Some(headroom) if headroom >= 1.0 => ("SUFFICIENT, WITHOUT HEAD-ROOM".to_owned(), Tone::Doubtful),
+        Some(headroom) if headroom >= 1.0 => ("SUFFICIENT, WITHOUT HEADROOM".to_owned(), Tone::Doubtful),
         Some(_) => ("NOT SUFFICIENT".to_owned(), Tone::Bad),
     }
 }
@@ -111,7 +111,7 @@ fn sentences(point: &Prediction) -> Vec<String> {
     let each = format!("{} events or operations per second", digits(point.operations_per_second));
     let mut sentences = vec![format!("Predicted: {}, {each}.", rate_with_interval(point))];
     if let Some(headroom) = point.headroom {
-        sentences.push(format!("Head-room: {} the required rate.", times(headroom)));
+        sentences.push(format!("Headroom: {} the required rate.", times(headroom)));
     }
     let mut parts = point.parts.iter();
     if let Some(first) = parts.next() {
@@ -179,10 +179,10 @@ fn enough(enough: &Enough) -> Block {
     let wanted = rate(enough.bytes_per_second);
     let lead = match enough.hosts {
         Some(hosts) => {
-            format!("{wanted} with head-room requires {} of this kind.", plural(u64::from(hosts), "machine"))
+            format!("{wanted} with headroom requires {} of this kind.", plural(u64::from(hosts), "machine"))
         }
         None => format!(
-            "{wanted} with head-room is not reached by any number of machines: they share the bottleneck."
+            "{wanted} with headroom is not reached by any number of machines: they share the bottleneck."
         ),
     };
     let more = |more: &MoreOf| match more.needed {
@@ -275,7 +275,7 @@ fn of_sweep(summary: &PredictSummary) -> PageContent {
             |point: &&Prediction| point.headroom.is_some_and(|headroom| headroom >= summary.headroom_wanted);
         let found = summary.points.iter().find(is_enough);
         sentences.push(match found {
-            Some(point) => format!("{} with head-room requires {axis} {}.", rate(wanted), point.label),
+            Some(point) => format!("{} with headroom requires {axis} {}.", rate(wanted), point.label),
             None => nearest(summary, wanted),
         });
     }
@@ -289,7 +289,7 @@ fn of_sweep(summary: &PredictSummary) -> PageContent {
 
 /// Point that comes closest to a rate that none reaches.
 fn nearest(summary: &PredictSummary, wanted: f64) -> String {
-    let none = format!("No point reaches {} with head-room", rate(wanted));
+    let none = format!("No point reaches {} with headroom", rate(wanted));
     let best = summary.points.iter().max_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second));
     let Some(best) = best else { return format!("{none}.") };
     let short = 1.0 - best.bytes_per_second / (wanted * summary.headroom_wanted);

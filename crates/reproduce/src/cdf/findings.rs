@@ -120,7 +120,7 @@ pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<P
     let takes = |detector: &str| {
         let each = each?;
         let [rate, just, with] = needed(detector, each)?;
-        Some(format!("{detector} at {:.0} MB/s requires {just:.0}, with head-room {with:.0}", rate / MB))
+        Some(format!("{detector} at {:.0} MB/s requires {just:.0}, with headroom {with:.0}", rate / MB))
     };
     let of_all = |detectors: &[&str]| {
         let all: Vec<String> = detectors.iter().filter_map(|detector| takes(detector)).collect();

@@ -442,7 +442,7 @@ pub(super) fn best(found: &Reproduced<'_>) -> Option<f64> {
     rates.iter().filter_map(|(_, cell)| median(&logged(cell)[1])).reduce(f64::max).map(|rate| rate * MB)
 }
 
-/// Rate of a detector in B/s, and the number of machines of `each` B/s for it: without head-room and with
+/// Rate of a detector in B/s, and the number of machines of `each` B/s for it: without headroom and with
 /// that of its profile.
 pub(super) fn needed(detector: &str, each: f64) -> Option<[f64; 3]> {
     let profile = builtin(detector).ok()?;
@@ -480,7 +480,7 @@ fn machines(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
             PaperColumn::new("detector", "MB/s"),
             PaperColumn::new("one machine", "MB/s"),
             PaperColumn::new("machines", ""),
-            PaperColumn::new("with head-room", ""),
+            PaperColumn::new("with headroom", ""),
         ],
         rows,
     }

@@ -15,7 +15,7 @@ pub(super) struct ModeArgs {
     /// Wait for each write to be durable (O_DSYNC)
     #[arg(long)]
     dsync: bool,
-    /// I/O engine
+    /// I/O engine: io_uring (ring) or system calls (plain)
     #[arg(long, value_enum, default_value_t)]
     engine: DiskEngineArg,
     /// Compressible share of the data, in percent

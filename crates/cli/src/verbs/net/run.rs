@@ -45,7 +45,9 @@ pub(super) struct Common {
     /// File with the token of the server [default: $KEEPUP_NET_TOKEN]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Number of flows per direction, each with one thread at both ends
+    /// Number of flows per direction [default: 1; latency: 0, no transfer]
+    ///
+    /// Each flow has one thread at both ends.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     flows: Vec<u32>,
     /// Direction
@@ -60,7 +62,7 @@ pub(super) struct Common {
     /// Receive buffers of both ends [default: UDP 16 MiB, TCP autotuned]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = size)]
     receive_buffer: Vec<u64>,
-    /// Latency probes per second during the transfer
+    /// Latency probes per second during a tcp or udp transfer
     #[arg(long, value_name = "N")]
     probe: Option<f64>,
     /// Warm-up time, not measured

@@ -78,7 +78,7 @@ pub(super) struct Common {
     /// Page cache [default: as traced]
     #[arg(long, value_enum)]
     access: Option<AccessArg>,
-    /// I/O engine
+    /// I/O engine: io_uring (ring) or system calls (plain)
     #[arg(long, value_enum, default_value_t)]
     engine: EngineArg,
     /// Read back and compare all written data at the end
