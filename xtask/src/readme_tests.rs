@@ -39,7 +39,7 @@ fn every_contradiction_is_named() {
         ("than was received", |s| s.trials[0].achieved_bytes_per_second /= 2.0),
         ("times a year", |s| s.storage.bytes_per_year = s.storage.bytes_per_year.map(|year| year * 2)),
         ("whole run", |s| s.interrupted = true),
-        ("head-room is not the one", |s| s.headroom_wanted = s.headroom.unwrap() * 2.0),
+        ("headroom is not the one", |s| s.headroom_wanted = s.headroom.unwrap() * 2.0),
     ];
     assert_eq!(sample::contradictions(&stored()), Vec::<String>::new());
     for (word, change) in cases {
