@@ -4,27 +4,21 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use keepup_testkit::disk::serve_if_asked;
 use keepup_testkit::{Program, Run, free_directory};
 use serde_json::Value;
 
-/// Held exclusively by tests that measure, and shared by all others.
-static MACHINE: RwLock<()> = RwLock::new(());
+/// Held by tests that keep processors or the disk busy. Other tests mostly wait, and run beside them.
+static BUSY: Mutex<()> = Mutex::new(());
 
-/// Temporary directory of a test, on the disk of the build, with the test's lock on the machine.
+/// Temporary directory of a test, on the disk of the build.
 pub(crate) struct TestDirectory {
     directory: tempfile::TempDir,
     since: Instant,
-    _machine: Machine,
-}
-
-#[expect(dead_code, reason = "held for as long as the test runs")]
-enum Machine {
-    Shared(RwLockReadGuard<'static, ()>),
-    Alone(RwLockWriteGuard<'static, ()>),
+    _busy: Option<MutexGuard<'static, ()>>,
 }
 
 /// Environment variable: file to which each test appends its duration in seconds and its name.
@@ -47,19 +41,19 @@ impl TestDirectory {
     }
 }
 
-/// A directory for a test that does not measure.
+/// A directory for a test that mostly waits.
 pub(crate) fn directory() -> TestDirectory {
-    place(Machine::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
+    create(None)
 }
 
-/// A directory for a test that measures: no other test runs meanwhile.
-pub(crate) fn exclusive_directory() -> TestDirectory {
-    place(Machine::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
+/// A directory for a test that keeps the machine busy, or measures. One such test runs at a time.
+pub(crate) fn busy_directory() -> TestDirectory {
+    create(Some(BUSY.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-fn place(machine: Machine) -> TestDirectory {
+fn create(busy: Option<MutexGuard<'static, ()>>) -> TestDirectory {
     let directory = free_directory(env!("CARGO_TARGET_TMPDIR"));
-    TestDirectory { directory, since: Instant::now(), _machine: machine }
+    TestDirectory { directory, since: Instant::now(), _busy: busy }
 }
 
 /// Starts keepup.

@@ -59,7 +59,7 @@ class Recorder:
 
 
 def detector(keepup, address, seconds):
-    return subprocess.Popen([keepup, "source", "csl-old", "--to", address, "--duration", f"{seconds}s", "--buffer", "1 GB"],
+    return subprocess.Popen([keepup, "source", "csl-old", "--to", address, "--time", f"{seconds}s", "--buffer", "1 GB"],
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -81,7 +81,7 @@ round_trip() {
         sleep 0.1
     done
     [ -n "$address" ] || { cat "$scratch/record.log"; return 1; }
-    timeout 60 "$KEEPUP" source csl --to "$address" --duration 3s --buffer '1 GB' --json >"$scratch/source.json"
+    timeout 60 "$KEEPUP" source csl --to "$address" --time 3s --buffer '1 GB' --json >"$scratch/source.json"
     wait "$recorder"
     trap - EXIT
     timeout 120 "$KEEPUP" verify "$scratch/disk/trip" --json >"$scratch/verify.json"

@@ -52,7 +52,7 @@ fn a_broken_disk_keeps_the_finished_measurements() {
             "--file",
             "8 MiB",
         ],
-        &["scale", "--ramp", "0 ms", "--run", "50 ms", "--file", "16 MiB"],
+        &["scale", "--ramp", "0 ms", "--time", "50 ms", "--file", "16 MiB"],
         &["cache", "--file", "16 MiB", "--max", "64 MiB"],
         &["block", "--cached", "--size", "64 MiB", "--seeks", "500", "--files", "1", "--chunk", "64 KiB"],
     ];

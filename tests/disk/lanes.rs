@@ -7,9 +7,7 @@ use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
-use crate::common::{
-    FILE_SERVER, directory, exclusive_directory, json, keep_disk_full, keepup, start, until,
-};
+use crate::common::{FILE_SERVER, busy_directory, directory, json, keep_disk_full, keepup, start, until};
 
 fn entries(directory: &Path) -> usize {
     std::fs::read_dir(directory).unwrap().count()
@@ -105,7 +103,7 @@ fn scale_adds_volumes_one_by_one_and_compares_groups() {
     for volume in ["a", "b", "c"] {
         std::fs::create_dir(here.join(volume)).unwrap();
     }
-    let times = ["--ramp", "50 ms", "--run", "1 s", "--file", "32 MiB", "--json"];
+    let times = ["--ramp", "50 ms", "--time", "1 s", "--file", "32 MiB", "--json"];
     let volumes = ["--volume", "a", "--volume", "b", "--volume", "c"];
     let run = keepup(here, &[&["disk", "scale"][..], &times, &volumes].concat());
     assert_eq!(run.code(), 0, "{run:#?}");
@@ -167,7 +165,7 @@ fn a_full_disk_ends_all_writers_and_keeps_the_results() {
     if !allowed(test) {
         return;
     }
-    let place = exclusive_directory();
+    let place = busy_directory();
     let here = place.path();
     let small = match SmallDisk::mount(&here.join("small"), 200) {
         Ok(small) => small,
@@ -260,7 +258,7 @@ fn a_stalled_disk_delays_every_event_due_during_the_stall() {
     if !allowed(test) {
         return;
     }
-    let place = exclusive_directory();
+    let place = busy_directory();
     let here = place.path();
     let disk = match FaultyDisk::mount(&here.join("disk"), FILE_SERVER) {
         Ok(disk) => disk,
@@ -292,7 +290,7 @@ fn meaningless_measurements_are_refused() {
     for nothing in [
         &["throttle", "--writers", "0", "--readers", "0"][..],
         &["throttle", "--time", "0 s"],
-        &["scale", "--run", "0 s"],
+        &["scale", "--time", "0 s"],
         &["sweep", "--time", "0 s"],
         &["steady", "--time", "0 s"],
         &["concurrent", "--files", "0"],

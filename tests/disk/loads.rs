@@ -6,7 +6,7 @@ use std::time::Duration;
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{directory, exclusive_directory, json, keepup, qualified, start};
+use crate::common::{busy_directory, directory, json, keepup, qualified, start};
 
 fn list<'a>(of: &'a Value, key: &str) -> &'a Vec<Value> {
     of[key].as_array().unwrap_or_else(|| panic!("no {key} in {of:#}"))
@@ -100,7 +100,7 @@ fn a_disk_test_reports_its_background_loads() {
 #[test]
 #[ignore = "system"]
 fn the_cpu_time_of_a_disk_load_is_not_part_of_the_sweep() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let here = place.path();
     let sweep = ["disk", "sweep", "--sizes", "256 KiB", "--depths", "4", "--file", "64 MiB", "--time", "1 s"];
     let beside = ["--load", "cpu=0.5", "--load", "disk=10MB/s@.,size=64 MiB", "--json"];
@@ -249,7 +249,7 @@ fn a_soak_reports_its_background_loads() {
 #[test]
 #[ignore = "system"]
 fn qualify_reports_load_and_verdict_together() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let here = place.path();
     let arguments = ["qualify", "csl-old", "--quick", "--max-write", "48 GB"];
     let loads = ["--load", "net=5MB/s", "--load", "memory=10TB/s", "--json"];
@@ -271,7 +271,7 @@ fn qualify_reports_load_and_verdict_together() {
 #[test]
 #[ignore = "system"]
 fn a_killed_load_ends_a_qualification_without_a_verdict() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let here = place.path();
     let arguments =
         ["qualify", "csl-old", "--quick", "--max-write", "48 GB", "--load", "net=1MB/s", "--json"];
@@ -309,7 +309,7 @@ pub(crate) fn achieved(load: Program) -> f64 {
 #[test]
 #[ignore = "system"]
 fn network_traffic_to_a_server_is_a_load() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let here = place.path();
     let (server, address) = crate::net::serve(here, "127.0.0.1:0");
     let run = |more: &[&str]| traffic(here, &address, more);

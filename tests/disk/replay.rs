@@ -11,7 +11,7 @@ use keepup_trace::{Hints, Operation, Record, Trace};
 use serde_json::Value;
 
 use crate::common::{
-    FILE_SERVER, TestDirectory, directory, exclusive_directory, has_event, json, keepup, start, until,
+    FILE_SERVER, TestDirectory, busy_directory, directory, has_event, json, keepup, start, until,
 };
 use crate::disk::trace_real::{darshan_trace, dbench_trace};
 
@@ -128,7 +128,7 @@ fn synthetic_and_real_traces_are_compared_on_two_volumes() {
 #[test]
 #[ignore = "system"]
 fn a_set_is_compared_without_and_with_a_load() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let here = place.path();
     volumes(&place);
     std::fs::create_dir(here.join("traces")).unwrap();
@@ -165,7 +165,7 @@ fn read(trace: &Path) -> Vec<Record> {
 #[test]
 #[ignore = "system"]
 fn a_trace_captured_from_a_replay_equals_the_original() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let here = place.path();
     volumes(&place);
     make(here, "mail-server", "mail.trace", "2 s");
@@ -208,7 +208,7 @@ fn a_trace_captured_from_a_replay_equals_the_original() {
 #[test]
 #[ignore = "system"]
 fn a_disk_slower_than_the_trace_is_reported() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let here = place.path();
     make(here, "database", "db.trace", "2 s");
     let slow = ["replay", "db.trace", "--target", "throttled=2MB/s", "--speed", "50", "--window", "..400ms"];

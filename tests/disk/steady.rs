@@ -5,7 +5,7 @@ use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 use serde_json::Value;
 
-use crate::common::{FILE_SERVER, directory, exclusive_directory, json, keepup, kept, start};
+use crate::common::{FILE_SERVER, busy_directory, directory, json, keepup, kept, start};
 
 const MIB: u64 = 1 << 20;
 
@@ -97,7 +97,7 @@ fn a_slow_disk_is_reported_at_once_and_a_broken_one_keeps_its_results() {
     if !allowed(test) {
         return;
     }
-    let place = exclusive_directory();
+    let place = busy_directory();
     let here = place.path();
     let mut disk = match FaultyDisk::mount(&here.join("disk"), FILE_SERVER) {
         Ok(disk) => disk,

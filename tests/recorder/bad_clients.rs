@@ -34,7 +34,7 @@ fn bad_clients_are_refused_without_effect_on_a_good_one() {
     let to = record.address();
     let good = start(
         here,
-        &["source", "csl", "--to", &to.to_string(), "--rate", "8 MB/s", "--duration", "10s", "--json"],
+        &["source", "csl", "--to", &to.to_string(), "--rate", "8 MB/s", "--time", "10s", "--json"],
     );
     let journal = here.join("disk/run/journal.jsonl");
     until("it is there", || {

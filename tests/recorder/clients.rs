@@ -304,7 +304,7 @@ fn a_detector_can_reconnect_after_a_power_loss() {
     let record = ["record", "--listen", &listen, "--volume", "disk", "--name", "run", "--json", "--stay"];
     let mut record = at(0, &record);
     let to = record.address().to_string();
-    let send = ["source", "csl", "--to", &to, "--json", "--duration"];
+    let send = ["source", "csl", "--to", &to, "--json", "--time"];
     // An event every 13 s: the connection is idle, and the recorder's kernel has nothing to retransmit.
     let lost = at(1, &[&send[..], &["1 h", "--rate", "20 kB/s"]].concat());
     let journal = here.join("disk/run/journal.jsonl");

@@ -58,7 +58,7 @@ impl Setup {
         let mut record = recorder(here, &["disk", "other"], &[&KEEP, more].concat());
         let to = record.address().to_string();
         let (rate, length) = (format!("{RATE} B/s"), format!("{} ms", length.as_millis()));
-        let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--duration", &length, "--json"];
+        let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--time", &length, "--json"];
         let source = start(here, &[&arguments[..], &["--buffer", "256 MiB"]].concat());
         std::fs::create_dir(here.join("tape")).unwrap();
         let listen = ["record", "--listen", "127.0.0.1:0", "--name", "copy", "--volume", "tape", "--stay"];
@@ -227,7 +227,7 @@ fn events_damaged_in_transit_are_sent_again_before_removal() {
     let mut record = recorder(here, &["disk", "other"], &KEEP);
     let to = record.address().to_string();
     let rate = format!("{RATE} B/s");
-    let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--duration", "10 s", "--json"];
+    let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--time", "10 s", "--json"];
     let source = start(here, &[&arguments[..], &["--buffer", "256 MiB"]].concat());
     std::fs::create_dir(here.join("tape")).unwrap();
     let mut sink =
@@ -264,7 +264,7 @@ fn events_lost_by_the_sink_are_not_removed() {
     let mut record = recorder(here, &["disk", "other"], &KEEP);
     let to = record.address().to_string();
     let rate = format!("{RATE} B/s");
-    let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--duration", "15 s", "--json"];
+    let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--time", "15 s", "--json"];
     let source = start(here, &[&arguments[..], &["--buffer", "256 MiB"]].concat());
     std::fs::create_dir(here.join("second")).unwrap();
     // The stream stays on the first volume, so that the next flush there has something to lose.

@@ -4,7 +4,7 @@ use keepup_testkit::powers::{with_locked_memory, without_huge_pages, without_io_
 use keepup_testkit::root::skip;
 use keepup_testkit::{Program, Run};
 
-use crate::common::{TestDirectory, count, directory, exclusive_directory, json, keepup, recorder, verified};
+use crate::common::{TestDirectory, busy_directory, count, directory, json, keepup, recorder, verified};
 
 /// Sends events to a recorder. All must be recorded.
 fn recorded_whole(place: &TestDirectory, mut record: Program) -> Run {
@@ -78,7 +78,7 @@ fn a_recorder_works_with_little_locked_memory() {
 #[ignore = "system"]
 fn a_recorder_works_without_transparent_huge_pages() {
     const TEST: &str = "a_recorder_works_without_transparent_huge_pages";
-    let place = exclusive_directory();
+    let place = busy_directory();
     let record = match without_huge_pages(|| recorder(place.path(), &["disk"], &[])) {
         Ok(record) => record,
         Err(why) => return skip(TEST, &why),

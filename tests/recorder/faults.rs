@@ -9,7 +9,7 @@ use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
 use crate::common::{
-    FILE_SERVER, TestDirectory, count, directory, events, exclusive_directory, json, keepup, mcap_messages,
+    FILE_SERVER, TestDirectory, busy_directory, count, directory, events, json, keepup, mcap_messages,
     recorded, recorder, segments, start, until, verified,
 };
 
@@ -32,7 +32,7 @@ fn faulty(test: &str) -> Option<(TestDirectory, FaultyDisk)> {
     if !allowed(test) {
         return None;
     }
-    let place = exclusive_directory();
+    let place = busy_directory();
     match FaultyDisk::mount(&place.path().join("disk"), FILE_SERVER) {
         Ok(disk) => Some((place, disk)),
         Err(why) => {
@@ -45,7 +45,7 @@ fn faulty(test: &str) -> Option<(TestDirectory, FaultyDisk)> {
 fn source(here: &Path, record: &mut Program, rate: u64, length: Duration, buffer: &str) -> Program {
     let (to, rate) = (record.address().to_string(), format!("{rate} B/s"));
     let length = format!("{} ms", length.as_millis());
-    let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--duration", &length];
+    let arguments = ["source", "csl", "--to", &to, "--rate", &rate, "--time", &length];
     start(here, &[&arguments[..], &["--buffer", buffer, "--json"]].concat())
 }
 
@@ -110,7 +110,7 @@ fn throttled(test: &str) -> Option<(TestDirectory, ThrottledWrites)> {
     if !allowed(test) {
         return None;
     }
-    let place = exclusive_directory();
+    let place = busy_directory();
     let name = format!("keepup-test-{}", std::process::id());
     match ThrottledWrites::create(&name, place.path(), 0) {
         Ok(throttle) => Some((place, throttle)),

@@ -2,7 +2,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{count, directory, exclusive_directory, json, keepup, qualified, start};
+use crate::common::{busy_directory, count, directory, json, keepup, qualified, start};
 
 const FIELDS: [&str; 16] = [
     "verdict",
@@ -26,7 +26,7 @@ const FIELDS: [&str; 16] = [
 #[test]
 #[ignore = "system"]
 fn a_quick_qualification_is_complete_and_leaves_no_files() {
-    let directory = exclusive_directory();
+    let directory = busy_directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
     let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "24 GB", "--json"];
@@ -72,7 +72,7 @@ fn a_dry_run_of_qualify_writes_nothing() {
 #[test]
 #[ignore = "system"]
 fn an_interrupted_qualification_keeps_its_result() {
-    let directory = exclusive_directory();
+    let directory = busy_directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
     let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "20 GB", "--json"];

@@ -49,7 +49,7 @@ fn three_ledgers_agree_to_the_event() {
     let tape = format!("tcp://{}", sink.address());
     let drain = start(here, &["drain", "disk/run", "--follow", "--rate", "60 MB/s", "--to", &tape, "--json"]);
     let source =
-        keepup(here, &["source", "csl", "--to", &to, "--duration", "3s", "--buffer", "512 MiB", "--json"]);
+        keepup(here, &["source", "csl", "--to", &to, "--time", "3s", "--buffer", "512 MiB", "--json"]);
     assert_eq!(source.code(), 0, "{source:#?}");
     let sent = count(&json(&source)["sent"]);
     assert!(sent.0 > 800, "about 915 events are due in 3 s, {} were sent", sent.0);
@@ -96,7 +96,7 @@ fn five_hundred_streams_of_small_events_are_recorded() {
     std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
     let mut record = recorder(here, &["disk"], &["--pool", "256 MiB"]);
     let to = record.address().to_string();
-    let source = keepup(here, &["source", "./sonar.toml", "--to", &to, "--duration", "2s", "--json"]);
+    let source = keepup(here, &["source", "./sonar.toml", "--to", &to, "--time", "2s", "--json"]);
     assert_eq!(source.code(), 0, "{source:#?}");
     let record = record.wait();
     let report = json(&record);
@@ -160,7 +160,7 @@ fn an_orderly_stop_loses_no_received_event() {
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &[]);
     let to = record.address().to_string();
-    let source = start(here, &["source", "csl", "--to", &to, "--duration", "60s", "--json"]);
+    let source = start(here, &["source", "csl", "--to", &to, "--time", "60s", "--json"]);
     until("the first segment is full", || segments(&here.join("disk/run")).len() > 2);
     record.signal("TERM");
     let record = record.wait();
@@ -178,7 +178,7 @@ fn a_kill_loses_no_acknowledged_event() {
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &[]);
     let to = record.address().to_string();
-    let source = start(here, &["source", "csl", "--to", &to, "--duration", "60s", "--json"]);
+    let source = start(here, &["source", "csl", "--to", &to, "--time", "60s", "--json"]);
     // 32 MiB each: when the third segment or its successor exists, more than one was acknowledged.
     until("four segments are there", || segments(&here.join("disk/run")).len() > 3);
     record.signal("KILL");
@@ -262,7 +262,7 @@ fn events_lost_at_the_source_are_counted_once_with_their_cause() {
     let sink = ["sink", "--listen", "127.0.0.1:0", "--to-null", "--rate", "20 MB/s", "--json"];
     let mut sink = start(here, &sink);
     let to = sink.address().to_string();
-    let source = ["source", "csl", "--to", &to, "--duration", "2s", "--buffer", "1 MiB", "--json"];
+    let source = ["source", "csl", "--to", &to, "--time", "2s", "--buffer", "1 MiB", "--json"];
     let source = keepup(here, &source);
     assert_eq!(source.code(), 1, "events were lost");
     let (account, report) = (json(&source), json(&sink.wait()));

@@ -1,7 +1,7 @@
 //! Reduction from the command line: output, counts, refusals.
 use serde_json::Value;
 
-use crate::common::{count, directory, exclusive_directory, json, keepup, recorder, verified};
+use crate::common::{busy_directory, count, directory, json, keepup, recorder, verified};
 
 const SONAR: &str = r#"
 name = "sonar"
@@ -92,7 +92,7 @@ fn flags_override_the_profile_and_invalid_reductions_are_refused() {
 #[test]
 #[ignore = "system"]
 fn a_trial_reports_both_sizes_and_the_cost_of_reduction() {
-    let directory = exclusive_directory();
+    let directory = busy_directory();
     let here = directory.path();
     std::fs::write(here.join("sonar.toml"), SONAR).unwrap();
     std::fs::create_dir(here.join("disk")).unwrap();

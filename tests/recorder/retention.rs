@@ -14,7 +14,7 @@ fn source(here: &Path, record: &mut Program, rate: &str) -> Program {
     let to = record.address().to_string();
     start(
         here,
-        &["source", "csl", "--to", &to, "--rate", rate, "--duration", "4 s", "--buffer", "1 GB", "--json"],
+        &["source", "csl", "--to", &to, "--rate", rate, "--time", "4 s", "--buffer", "1 GB", "--json"],
     )
 }
 

@@ -6,7 +6,7 @@ use keepup_testkit::root::{SmallDisk, allowed};
 use serde_json::{Value, json};
 
 use crate::common::{
-    count, directory, exclusive_directory, get, json as printed, keepup, recorder, secret_file, start, until,
+    busy_directory, count, directory, get, json as printed, keepup, recorder, secret_file, start, until,
     verified,
 };
 
@@ -135,7 +135,7 @@ fn a_refused_command_changes_nothing() {
 #[test]
 #[ignore = "system"]
 fn the_status_reflects_a_completed_command() {
-    let directory = exclusive_directory();
+    let directory = busy_directory();
     let here = directory.path();
     let volume = here.join("disk");
     std::fs::create_dir(&volume).unwrap();
@@ -174,7 +174,7 @@ fn ended_streams_and_filling_disks_are_reported_live() {
     let page = record.line("live page: http://").trim_end_matches('/').to_owned();
     let to = record.address().to_string();
     let source = ["source", "csl-old", "--to", &to, "--streams", "1", "--connections", "1"];
-    let first = start(here, &[&source[..], &["--rate", "20 MB/s", "--duration", "6s"]].concat());
+    let first = start(here, &[&source[..], &["--rate", "20 MB/s", "--time", "6s"]].concat());
     let look = |path: &str| -> Value {
         // Before the first sample the status is empty.
         serde_json::from_str(&get(&page, path, "").1).unwrap()
@@ -193,7 +193,7 @@ fn ended_streams_and_filling_disks_are_reported_live() {
     }
     assert_eq!(first.wait().code(), 0);
     until("the stream has ended", || stream()["ended"] == true && stream()["connected"] == false);
-    let again = start(here, &[&source[..], &["--rate", "20 MB/s", "--duration", "60s"]].concat());
+    let again = start(here, &[&source[..], &["--rate", "20 MB/s", "--time", "60s"]].concat());
     until("it is fed again", || stream()["ended"] == false && stream()["connected"] == true);
     record.signal("INT");
     record.wait();

@@ -7,7 +7,7 @@ use keepup_testkit::Run;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
 
 use crate::common::{
-    TestDirectory, directory, exclusive_directory, json, keep_disk_full, keepup, segments, start, until,
+    TestDirectory, busy_directory, directory, json, keep_disk_full, keepup, segments, start, until,
 };
 
 /// Small files, little memory.
@@ -52,7 +52,7 @@ fn is_empty(place: &TestDirectory, volume: &str) -> bool {
 #[test]
 #[ignore = "system"]
 fn a_small_trial_loses_nothing_and_keeps_its_result() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     volumes(&place, &["disk"]);
     let arguments = ["trial", "csl", "--rate", "40 MB/s", "--time", "1s", "--volume", "disk"];
     let more = ["--first", "50", "--drain", "40 MB/s", "--out", "results", "--json"];
@@ -85,7 +85,7 @@ fn a_small_trial_loses_nothing_and_keeps_its_result() {
 #[test]
 #[ignore = "system"]
 fn a_trial_without_disks_writes_nothing() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let run = only(&place, &["csl", "--rate", "max", "--events", "2000", "--to-null"], 0);
     balanced(&run.ledger);
     assert_eq!((run.ledger.received.events, run.to_null), (2000, true));
@@ -99,7 +99,7 @@ fn a_trial_without_disks_writes_nothing() {
 #[test]
 #[ignore = "system"]
 fn every_trial_has_the_requested_number_of_events() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     volumes(&place, &["disk"]);
     let arguments =
         ["trial", "csl", "--rate", "max", "--events", "777", "--event", "10000 B", "--volume", "disk"];
@@ -118,7 +118,7 @@ fn every_trial_has_the_requested_number_of_events() {
 #[test]
 #[ignore = "system"]
 fn events_read_back_equal_those_sent() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     volumes(&place, &["a", "b"]);
     let sent = ["csl", "--rate", "max", "--events", "600", "--streams", "5", "--placement", "free"];
     let more = ["--volume", "a", "--volume", "b", "--read-back", "--no-verify"];
@@ -134,7 +134,7 @@ fn events_read_back_equal_those_sent() {
 #[test]
 #[ignore = "system"]
 fn pinned_streams_are_read_back_separately() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     volumes(&place, &["a", "b", "c"]);
     let sent = ["romanis", "--rate", "max", "--events", "5080", "--streams", "508", "--event", "16 KiB"];
     let disks = ["--volume", "a", "--volume", "b", "--volume", "c", "--placement", "pinned"];
@@ -151,7 +151,7 @@ fn pinned_streams_are_read_back_separately() {
 #[test]
 #[ignore = "system"]
 fn losses_are_reported_with_their_cause_and_exit_code_1() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     // Too fast for loopback: the source's buffer overflows.
     let run = only(&place, &["csl", "--rate", "200 GB/s", "--time", "500 ms", "--to-null"], 1);
     balanced(&run.ledger);
@@ -188,7 +188,7 @@ fn a_full_disk_ends_the_trial_and_is_cleaned_up() {
 #[test]
 #[ignore = "system"]
 fn an_interrupted_trial_keeps_the_run() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     volumes(&place, &["disk"]);
     let arguments = ["trial", "csl", "--rate", "5 MB/s", "--time", "2m", "--volume", "disk", "--json"];
     let program = start(place.path(), &[&arguments[..], &SMALL].concat());

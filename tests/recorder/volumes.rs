@@ -60,7 +60,7 @@ fn a_full_volume_ends_the_recording_and_keeps_acknowledged_events() {
     let mut record = recorder(here, &["disk"], &["--segment", "16 MiB"]);
     let to = record.address().to_string();
     assert!(record.line("warning: ").contains("in memory"));
-    let source = start(here, &["source", "csl", "--to", &to, "--duration", "30s", "--json"]);
+    let source = start(here, &["source", "csl", "--to", &to, "--time", "30s", "--json"]);
     std::thread::sleep(Duration::from_millis(600));
     let mut left = 120u64 << 20;
     let hog = disk.path().join("hog");

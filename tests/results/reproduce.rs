@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{TestDirectory, exclusive_directory, json, start};
+use crate::common::{TestDirectory, busy_directory, json, start};
 
 /// Time limit of a reproduction, whose runs take minutes on a slow disk.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// A directory with these volumes.
 fn place(volumes: &[&str]) -> TestDirectory {
-    let place = exclusive_directory();
+    let place = busy_directory();
     volumes.iter().for_each(|volume| std::fs::create_dir(place.path().join(volume)).unwrap());
     place
 }

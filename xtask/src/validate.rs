@@ -232,7 +232,7 @@ impl Bench {
         let mut command = vec![
             "disk".to_owned(),
             "scale".into(),
-            "--run".into(),
+            "--time".into(),
             "8s".into(),
             "--ramp".into(),
             "1s".into(),

@@ -2,7 +2,7 @@
 use keepup_testkit::rule::{FOUR_OF_FOURTEEN, TWO_OF_SEVEN, good_if};
 use serde_json::Value;
 
-use crate::common::exclusive_directory;
+use crate::common::busy_directory;
 use crate::net::{across, balanced, consistent, done, net, number, serve, wired};
 
 /// Received bytes per second of the only flow.
@@ -15,7 +15,7 @@ fn received(found: &Value) -> f64 {
 #[test]
 #[ignore = "measured"]
 fn the_throughput_of_a_shaped_link_is_its_rate() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let Some((cable, _server)) = wired("a_shaped_link", &place, "r") else { return };
     cable.shape(0, 200).unwrap();
     // tbf counts frames: 1448 bytes of payload in 1514 (MTU 1500, time stamps).
@@ -46,7 +46,7 @@ fn interfaces(run: &Value) {
 #[test]
 #[ignore = "measured"]
 fn the_highest_rate_without_loss_is_that_of_the_shaped_link() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let Some((cable, _server)) = wired("the_highest_rate_without_loss", &place, "k") else { return };
     cable.shape(0, 200).unwrap();
     let search = ["--search", "--quick", "--soak", "3 s", "--max-rate", "32 MB/s"];
@@ -68,7 +68,7 @@ fn the_highest_rate_without_loss_is_that_of_the_shaped_link() {
 #[test]
 #[ignore = "measured"]
 fn a_paced_sender_reaches_its_rate() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let (_server, address) = serve(place.path(), "127.0.0.1:0");
     for kind in ["udp", "tcp"] {
         let paced = ["--time", "1 s", "--rate", "8 MB/s"];

@@ -8,7 +8,7 @@ use keepup_testkit::root::{allowed, skip};
 use keepup_testkit::rule::{FOUR_OF_FOURTEEN, good_if};
 use serde_json::Value;
 
-use crate::common::{exclusive_directory, json};
+use crate::common::{busy_directory, json};
 use crate::net::{across, done, net, number, serve, wired};
 
 /// Largest relative difference of the two. Defect: keepup's rate is off by a tenth, because it counts
@@ -72,7 +72,7 @@ fn agree(what: &str, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) {
 #[ignore = "measured"]
 fn keepup_and_iperf3_agree_over_a_shaped_link() {
     let test = "keepup_and_iperf3_agree_over_a_shaped_link";
-    let place = exclusive_directory();
+    let place = busy_directory();
     if !(allowed(test) && has_iperf3(test)) {
         return;
     }
@@ -110,7 +110,7 @@ fn keepup_and_iperf3_both_reach_the_requested_rate_over_loopback() {
     if !has_iperf3(test) {
         return;
     }
-    let place = exclusive_directory();
+    let place = busy_directory();
     let (_server, address) = serve(place.path(), "127.0.0.1:0");
     let ours = |kind: &str, more: &[&str]| {
         let more = [&["--time", "2 s"], more].concat();

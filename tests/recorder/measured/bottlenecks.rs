@@ -6,7 +6,7 @@ use keepup_testkit::Program;
 use keepup_testkit::root::skip;
 use keepup_testkit::rule::{TWO_OF_SEVEN, good_if};
 
-use crate::common::{TestDirectory, exclusive_directory, json, keepup};
+use crate::common::{TestDirectory, busy_directory, json, keepup};
 
 /// A profile without a drain, which could be too slow during a stall of the machine.
 const PROFILE: &str = "name = \"small\"\ntitle = \"small events\"\n[event]\nsize = \"64 KiB\"\n\
@@ -26,7 +26,7 @@ const QUALIFY: [&str; 10] = [
 ];
 
 fn prepared(profile: &str) -> TestDirectory {
-    let directory = exclusive_directory();
+    let directory = busy_directory();
     std::fs::create_dir(directory.path().join("disk")).unwrap();
     std::fs::write(directory.path().join("small.toml"), profile).unwrap();
     directory

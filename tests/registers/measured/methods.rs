@@ -1,7 +1,7 @@
 //! Comparison of access methods.
 use keepup_testkit::rule::{FOUR_OF_FOURTEEN, good_if};
 
-use crate::common::exclusive_directory;
+use crate::common::busy_directory;
 use crate::registers::ipbus::serve;
 use crate::registers::read::{median, read};
 
@@ -9,7 +9,7 @@ use crate::registers::read::{median, read};
 #[test]
 #[ignore = "measured"]
 fn a_block_read_is_faster_than_packed_reads() {
-    let place = exclusive_directory();
+    let place = busy_directory();
     let (_board, address) = serve(place.path(), &[]);
     let target = format!("ipbus://{address}");
     FOUR_OF_FOURTEEN.check("seconds of packed reads and of a block", || {

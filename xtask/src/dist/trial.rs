@@ -29,7 +29,7 @@ pub(super) fn run(archive: &Path) -> Result<ExitCode> {
     let arguments = ["record", "--listen", "127.0.0.1:0", "--volume", "/disk", "--name", "run1"];
     let mut recorder = Recorder::start(&root, &arguments)?;
     let address = format!("{HOST}:{}", recorder.port()?);
-    let flags = ["--duration", "2s", "--buffer", "1 GB", "--json"];
+    let flags = ["--time", "2s", "--buffer", "1 GB", "--json"];
     let source = root.finish(&[&["source", "csl", "--to", &address][..], &flags].concat())?;
     recorder.wait()?;
     // It ends with 0 only when everything is there and intact.

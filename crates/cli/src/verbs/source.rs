@@ -20,7 +20,7 @@ use crate::signals::stop_flag;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup source csl --to 127.0.0.1:7611
-  keepup source csl --to 127.0.0.1:7611 --rate '300 MB/s' --duration 60s
+  keepup source csl --to 127.0.0.1:7611 --rate '300 MB/s' --time 60s
   keepup source romanis --to 127.0.0.1:7611 --rate max")]
 pub(crate) struct Args {
     /// Built-in profile (see `keepup profile list`) or path of a profile file
@@ -32,8 +32,8 @@ pub(crate) struct Args {
     #[arg(long, value_parser = source_rate, value_name = "RATE")]
     rate: Option<SourceRate>,
     /// Duration [default: 10s, or until --events]
-    #[arg(long, value_parser = duration, value_name = "TIME")]
-    duration: Option<Duration>,
+    #[arg(long, alias = "duration", value_parser = duration, value_name = "TIME")]
+    time: Option<Duration>,
     /// Number of events to send, over all streams
     #[arg(long, value_name = "N")]
     events: Option<u64>,
@@ -63,7 +63,7 @@ pub(crate) struct Args {
 fn plan(args: &Args) -> anyhow::Result<SourcePlan> {
     let profile = keepup_plan::load(&args.profile)?;
     let mut plan = source_plan(&profile, args.rate.unwrap_or(SourceRate::Profile), None);
-    plan.duration = match (args.duration, args.events) {
+    plan.duration = match (args.time, args.events) {
         (None, Some(_)) => None,
         (duration, _) => Some(duration.unwrap_or(Duration::from_secs(10))),
     };

@@ -143,7 +143,7 @@ fn written(facts: &Inputs, names: (&'static str, &'static str), unique: bool) ->
             ["--outstanding", &outstanding],
             ["--file", &file],
             ["--ramp", "1 ms"],
-            ["--run", &run],
+            ["--time", &run],
             ["--duplicate", duplicate],
         ];
         keepup::test(&facts.keepup, names.0, "scale", flags.as_flattened())

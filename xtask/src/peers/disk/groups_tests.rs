@@ -48,7 +48,7 @@ fn every_point_is_in_both_programs() {
 fn constant_data_is_constant_for_both() {
     let cpu = named(all(&facts()), "cpu");
     let commands: Vec<String> = cpu.contestants.iter().map(|one| one.command()).collect();
-    assert!(commands[0].contains("--run '4000 ms' --duplicate 100"), "{}", commands[0]);
+    assert!(commands[0].contains("--time '4000 ms' --duplicate 100"), "{}", commands[0]);
     assert!(commands[1].contains("--scramble_buffers=0"), "{}", commands[1]);
     assert!(commands[2].contains("--duplicate 0"), "{}", commands[2]);
     assert!(commands[3].contains("--scramble_buffers=1"), "{}", commands[3]);

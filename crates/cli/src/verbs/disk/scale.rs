@@ -19,7 +19,7 @@ use crate::exit::{Exit, usage};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk scale --volume /data/a --volume /data/b --volume /data/c
-  keepup disk scale --group /data/a,/data/b --group /data/c,/data/d --ramp '2 s' --run '20 s'")]
+  keepup disk scale --group /data/a,/data/b --group /data/c,/data/d --ramp '2 s' --time '20 s'")]
 pub(crate) struct Args {
     /// Volumes of one controller, instead of --volume; give it twice or more
     #[arg(long, value_name = "DIR,DIR…", conflicts_with = "volume")]
@@ -40,8 +40,8 @@ pub(crate) struct Args {
     #[arg(long, default_value = "10 s", value_parser = duration, value_name = "TIME")]
     ramp: Duration,
     /// Measurement time per number of volumes
-    #[arg(long, default_value = "60 s", value_parser = nonzero_duration, value_name = "TIME")]
-    run: Duration,
+    #[arg(long, alias = "run", default_value = "60 s", value_parser = nonzero_duration, value_name = "TIME")]
+    time: Duration,
     /// Space before writes
     #[arg(long, value_enum, default_value = "overwritten")]
     space: SpaceArg,
@@ -76,14 +76,14 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
             point: Point { bytes: args.request, depth: args.outstanding },
             file_bytes,
             ramp: args.ramp,
-            run: args.run,
+            run: args.time,
             mode,
         },
         together: true,
         plan: serde_json::json!({
             "kind": kind.verb(), "request_bytes": args.request, "outstanding": args.outstanding,
             "file_bytes": file_bytes, "ramp_seconds": args.ramp.as_secs_f64(),
-            "run_seconds": args.run.as_secs_f64(), "groups": args.group, "mode": described(&mode),
+            "run_seconds": args.time.as_secs_f64(), "groups": args.group, "mode": described(&mode),
         }),
     };
     measure(&common, purpose, &test)
