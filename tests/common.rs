@@ -27,6 +27,11 @@ enum Machine {
     Alone(RwLockWriteGuard<'static, ()>),
 }
 
+/// The text with single spaces, independent of line breaks and columns.
+pub(crate) fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Environment variable: file to which each test appends its duration in seconds and its name.
 const TIMES: &str = "KEEPUP_TEST_TIMES";
 

@@ -76,9 +76,14 @@ pub(crate) fn full_page(stored: &Stored) {
 }
 
 fn draw(stored: &Stored, renderer: fn(&Stored, Style) -> String) {
+    print_listing(|style| renderer(stored, style));
+}
+
+/// Prints a text of crate `report`.
+pub(crate) fn print_listing(render: impl FnOnce(Style) -> String) {
     let style = Style { colour: colour(), width: width() };
     // The renderer replaced control characters and added colours.
-    put(renderer(stored, style).trim_end());
+    put(render(style).trim_end());
 }
 
 /// Prints one JSON object as the result.
