@@ -3,16 +3,30 @@
 //! Invariants: the same value gives the same text; names that others choose are escaped; commands and paths
 //! are never split.
 
+mod campaign;
+mod catalog;
 mod doctor;
+mod loads;
 mod record;
 mod recording;
 mod recordings;
+mod recovery;
+mod register_note;
+mod trace;
+mod transfer;
 mod verification;
 
+pub use campaign::{campaign_cost, campaign_plan, campaign_status};
+pub use catalog::{machines, part, parts, profiles};
 pub use doctor::doctor;
+pub use loads::loads;
 pub use record::record;
 pub use recording::recording;
 pub use recordings::recordings;
+pub use recovery::recovery;
+pub use register_note::register_note;
+pub use trace::{converted, trace};
+pub use transfer::{Drained, drain, source};
 pub use verification::{Verified, verification};
 
 use std::collections::BTreeMap;
@@ -21,7 +35,7 @@ use std::path::Path;
 use keepup_stream::ledger::LossCause;
 
 use crate::Style;
-use crate::format::plural;
+use crate::format::{digits, plural};
 use crate::page::{Block, Fact, Item};
 use crate::terminal::render_blocks;
 
@@ -60,4 +74,9 @@ fn megabytes(bytes: u64) -> String {
 /// Command that recovers a recording.
 fn recover(label: &str, directory: &Path) -> Fact {
     Fact::path(label, format!("keepup recover {}", directory.display()))
+}
+
+/// CPU time in seconds for each GB.
+fn per_gb(cpu_s: f64, bytes: u64) -> String {
+    format!("{} s/GB", digits(cpu_s / (bytes as f64 / 1e9)))
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use keepup_recording::account::{RecordAccount, VolumeAccount, VolumeStalls};
 use keepup_stream::ledger::StreamLedger;
 
-use super::{ROWS_SHOWN, megabytes, missing, more, recover, render};
+use super::{ROWS_SHOWN, megabytes, missing, more, per_gb, recover, render};
 use crate::Style;
-use crate::format::{bytes, digits, rate, seconds, time};
+use crate::format::{bytes, rate, seconds, time};
 use crate::page::{Block, Cell, Fact, Item, Table, Tone, left, right};
 
 /// Reports the streams, the rate, the volumes and the faults of a recording.
@@ -154,11 +154,6 @@ fn hints(account: &RecordAccount) -> Vec<Fact> {
             .map(|directory| recover("seal with", directory)),
     );
     facts
-}
-
-/// CPU time in seconds for each GB.
-fn per_gb(cpu_s: f64, bytes: u64) -> String {
-    format!("{} s/GB", digits(cpu_s / (bytes as f64 / 1e9)))
 }
 
 fn milliseconds(ns: u64) -> String {
