@@ -80,3 +80,7 @@ fn recover(label: &str, directory: &Path) -> Fact {
 fn per_gb(cpu_s: f64, bytes: u64) -> String {
     format!("{} s/GB", digits(cpu_s / (bytes as f64 / 1e9)))
 }
+
+#[cfg(test)]
+#[path = "listing_tests.rs"]
+mod tests;
