@@ -1,7 +1,7 @@
 //! Terminal pages of values that are not stored results, one file per kind.
 //!
-//! Invariants: the same value gives the same text; names that others choose are escaped; commands and paths
-//! are never split.
+//! Invariants: the same value gives the same text; names that others choose are escaped; commands, paths and
+//! messages that contain a path are never split.
 
 mod campaign;
 mod catalog;

@@ -100,8 +100,8 @@ fn account() -> RecordAccount {
         pool_wait_ns: 12_345_678_901,
         stalls: Stalls { volumes: vec![VolumeStalls::default(); 2], ..Stalls::default() },
         volumes: vec![volume(None), volume(Some("cannot write: Input/output error (os error 5)"))],
-        incidents: Incidents { listed: vec!["a connection ended: broken pipe ".repeat(5)], total: 2000 },
-        trouble: vec!["cannot seal segment 12 because its journal cannot be written ".repeat(2)],
+        incidents: Incidents { listed: vec!["a connection ended: broken pipe".into()], total: 2000 },
+        trouble: vec!["cannot seal segment 12: Input/output error".into()],
     }
 }
 

@@ -28,9 +28,9 @@ pub fn record(account: &RecordAccount, style: Style) -> String {
         facts.extend(account.volumes.iter().zip(&account.stalls.volumes).flat_map(volume));
         facts.extend(account.master.iter().map(|master| path("for h5py", master)));
         facts.extend(hints(account));
-        facts.extend(account.trouble.iter().map(|what| Fact::new("NOT COMPLETE", what)));
+        facts.extend(account.trouble.iter().map(|what| Fact::path("NOT COMPLETE", what)));
     }
-    facts.extend(account.incidents.listed.iter().map(|what| Fact::new("incident", what)));
+    facts.extend(account.incidents.listed.iter().map(|what| Fact::path("incident", what)));
     items.push(Item::Facts(facts));
     let hidden = account.incidents.total.saturating_sub(account.incidents.listed.len() as u64);
     if hidden > 0 {
@@ -133,7 +133,7 @@ fn volume((volume, stalls): (&VolumeAccount, &VolumeStalls)) -> Vec<Fact> {
         Fact::new("", format!("{}, {}, {}", volume.engine, volume.access, volume.buffers)),
         Fact::new("", format!("longest write {write}, flush {flush}, wait for a segment {segment}")),
     ];
-    facts.extend(volume.failure.as_ref().map(|failure| Fact::new("FAILED", failure)));
+    facts.extend(volume.failure.as_ref().map(|failure| Fact::path("FAILED", failure)));
     facts
 }
 

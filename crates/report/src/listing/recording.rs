@@ -61,7 +61,7 @@ fn place(info: &RecordingInfo) -> Vec<Fact> {
         facts.push(Fact::new("", format!("{sealed} sealed, {} open; {}", volume.open, bytes(volume.bytes))));
     }
     facts.extend(info.reductions.iter().map(|text| Fact::path("reduced", text.escape_debug().to_string())));
-    facts.extend(info.rotations.iter().map(|change| Fact::new("rotation", rotation(change))));
+    facts.extend(info.rotations.iter().map(|change| Fact::path("rotation", rotation(change))));
     let missing = info.missing_volumes.iter();
     facts.extend(missing.map(|volume| Fact::path("MISSING", format!("volume {}", volume.display()))));
     facts.extend(info.damaged_lines.iter().map(|line| Fact::path("FAULT", line.to_string())));
