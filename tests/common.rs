@@ -21,6 +21,11 @@ pub(crate) struct TestDirectory {
     _busy: Option<MutexGuard<'static, ()>>,
 }
 
+/// The text with single spaces, independent of line breaks and columns.
+pub(crate) fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Environment variable: file to which each test appends its duration in seconds and its name.
 const TIMES: &str = "KEEPUP_TEST_TIMES";
 

@@ -197,7 +197,7 @@ def by_ctl(keepup, recorder, scratch):
     source.wait()
     last = recorder.state()["last"]
     assert last["received"]["events"] >= 200 and last["received"] == last["durable"], last
-    assert "by-ctl" in ctl("recordings").splitlines()[1]
+    assert "by-ctl" in ctl("recordings").splitlines()[0]
     assert "sample: quartz" in ctl("info", "last")
     ctl("cat", "last", "--from", "199", "--out", str(scratch / "event.raw"))
     assert (scratch / "event.raw").stat().st_size > 100_000

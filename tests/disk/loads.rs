@@ -6,7 +6,7 @@ use std::time::Duration;
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{busy_directory, directory, json, keepup, qualified, start};
+use crate::common::{busy_directory, directory, json, keepup, qualified, squeezed, start};
 
 fn list<'a>(of: &'a Value, key: &str) -> &'a Vec<Value> {
     of[key].as_array().unwrap_or_else(|| panic!("no {key} in {of:#}"))
@@ -206,7 +206,10 @@ fn standalone_loads_run_until_stopped() {
     stopped.line("net=2 MB/s: over loopback");
     stopped.signal("INT");
     let stopped = stopped.wait();
-    assert!(stopped.code() == 0 && stopped.stdout.contains("of 2.0 MB/s requested"), "{stopped:#?}");
+    assert!(
+        stopped.code() == 0 && squeezed(&stopped.stdout).contains("net=2 MB/s 2.00 MB/s "),
+        "{stopped:#?}"
+    );
     assert_eq!(entries(here), 0);
 }
 

@@ -78,9 +78,9 @@ fn a_trace_is_the_same_in_every_format() {
     assert_eq!(alone["corrections"]["other_devices"], first["devices"][0]["records"]);
     // Two traces are analyzed separately.
     let run = keepup(place.path(), &["trace", "info", "srv.csv", "srv.iolog"]);
-    assert!(run.code() == 0 && run.stdout.matches("footprint:").count() == 2, "{run:#?}");
+    assert!(run.code() == 0 && run.stdout.matches("in whole pages of").count() == 2, "{run:#?}");
     assert!(run.stdout.contains("several devices: use --device NAME"), "{run:#?}");
-    assert!(run.stdout.contains("corrected or skipped: 1 requests out of order: sorted"), "{run:#?}");
+    assert!(run.stdout.contains("corrected or skipped  1 requests out of order: sorted"), "{run:#?}");
 }
 
 #[test]

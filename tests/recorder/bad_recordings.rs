@@ -214,11 +214,14 @@ fn a_recording_in_progress_is_not_reported_as_truncated() {
     assert_eq!(keepup(here, &sent).code(), 0);
     let live = keepup(here, &["verify", "a/run"]);
     assert_eq!(live.code(), 1, "{live:#?}");
-    assert!(live.stdout.contains("the run is in progress") && !live.stdout.contains("hint:"), "{live:#?}");
+    assert!(
+        live.stdout.contains("the run is in progress") && !live.stdout.contains("recover with"),
+        "{live:#?}"
+    );
     record.signal("KILL");
     drop(record.wait());
     let dead = start(here, &["verify", "a/run"]).wait();
     assert_eq!(dead.code(), 1, "{dead:#?}");
     assert!(dead.stdout.contains("the run was cut off"), "{dead:#?}");
-    assert!(dead.stdout.contains("hint: keepup recover a/run"), "{dead:#?}");
+    assert!(dead.stdout.contains(" keepup recover a/run\n"), "{dead:#?}");
 }

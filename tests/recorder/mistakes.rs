@@ -65,7 +65,7 @@ fn a_recorder_stopped_before_the_first_event_leaves_nothing() {
         }
         let run = program.wait();
         assert_eq!(run.code(), 0, "{verb:?}: {run:#?}");
-        assert!(run.stdout.contains("no events received: removed disk/keepup-"), "{verb:?}: {run:#?}");
+        assert!(run.stdout.contains("no events received\n  removed  disk/keepup-"), "{verb:?}: {run:#?}");
         assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "{verb:?}");
     }
 }

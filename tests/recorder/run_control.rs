@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use keepup_results::live::{RunCommand, RunState, RunStatus};
 use serde_json::{Value, json};
 
-use crate::common::{count, directory, events, json as printed, keepup, secret_file, start};
+use crate::common::{count, directory, events, json as printed, keepup, secret_file, squeezed, start};
 
 /// Records one run below `disk` with these flags until its source has sent `events`. Returns the report.
 fn run(here: &Path, name: &str, flags: &[&str], events: &str) -> Value {
@@ -40,8 +40,8 @@ fn runs_are_numbered_and_keep_their_metadata() {
     assert_eq!(numbers, [json!(1), json!(20), json!(21)]);
     assert_eq!(info(here, "second")["metadata"], json!({"sample": "quartz", "note": "a=b"}));
     assert_eq!(info(here, "third")["metadata"], json!({}));
-    let page = keepup(here, &["info", "disk/second"]).stdout;
-    assert!(page.contains("run 20") && page.contains("sample: quartz"), "{page}");
+    let page = squeezed(&keepup(here, &["info", "disk/second"]).stdout);
+    assert!(page.contains(" run 20 ") && page.contains("sample: quartz"), "{page}");
     let again = keepup(here, &["record", "--volume", "disk", "--listen", "127.0.0.1:0", "--run", "20"]);
     assert_eq!(again.code(), 2, "{again:#?}");
     assert!(again.stderr.contains("run 20 is on the volumes already"), "{again:#?}");

@@ -142,7 +142,7 @@ fn a_dry_run_of_a_campaign_adds_up_and_writes_nothing() {
     let wear = |volume: &str| whole["volume_bytes_written"][volume].as_u64().unwrap();
     assert_eq!((wear("a"), wear("a") + wear("b")), (bytes / 2, bytes));
     let text = keepup(here, &["campaign", "run", "c.toml", "--dry-run"]);
-    for line in ["4 cells, 2 runs per cell, 8 runs in total", "    3  b, as it is: ", "--volume b"] {
+    for line in ["4 cells, 2 runs per cell, 8 runs in total", "  3  b, as it is: ", "--volume b"] {
         assert!(text.stdout.contains(line), "{line}: {text:#?}");
     }
     assert!(!here.join("results").exists());
@@ -380,7 +380,7 @@ fn a_campaign_has_at_most_ten_thousand_cells() {
     let here = place.path();
     let run = keepup(here, &["campaign", "run", "c.toml", "--dry-run"]);
     assert_eq!(run.code(), 0, "{:?}", run.stderr);
-    assert!(run.stdout.contains("10000 cells") && run.stdout.contains("\n10000  99, 99: "));
+    assert!(run.stdout.contains("10000 cells") && run.stdout.contains("\n  10000  99, 99"));
     std::fs::write(here.join("c.toml"), text(101)).unwrap();
     let run = keepup(here, &["campaign", "run", "c.toml", "--dry-run"]);
     assert_eq!(run.code(), 2);

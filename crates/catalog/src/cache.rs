@@ -6,7 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use keepup_live::{Entries, RecordingEntry, RecordingState, ResultEntry, Unreadable};
+use keepup_live::ResultEntry;
+use keepup_results::{Entries, RecordingEntry, RecordingState, Unreadable};
 
 /// Time after which a growing entry is read again.
 const GROWING_NS_MAX: u64 = 5_000_000_000;

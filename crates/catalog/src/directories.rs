@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use keepup_campaign::{Candidate, CompareOptions, compare, quoted};
 use keepup_error::Cause;
-use keepup_live::{
-    Admit, Catalog, EVENT_BYTES_MAX, EventCopy, Listing, RecordingEntry, ResultEntry, Unreadable,
-};
+use keepup_live::{Admit, Catalog, EVENT_BYTES_MAX, EventCopy, Listing, ResultEntry};
 use keepup_measure::clock::Clock;
 use keepup_recording::access::{From, StreamReader};
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_recording::manifest::Manifest;
 use keepup_recording::reader::{Event, Recording};
-use keepup_results::{CompareSummary, ResultsError, Stored, StoredResult, rfc3339};
+use keepup_results::{
+    CompareSummary, RecordingEntry, ResultsError, Stored, StoredResult, Unreadable, rfc3339,
+};
 
 use crate::cache::{DirectoriesById, EntryCache, unreadable};
 use crate::entry;

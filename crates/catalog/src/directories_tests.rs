@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use keepup_live::{Catalog, RecordingState, Tone};
+use keepup_live::{Catalog, Tone};
 use keepup_measure::clock::Clock;
 use keepup_recording::id::Id;
 use keepup_recording::journal::{Journal, JournalRecord};
 use keepup_recording::layout::FORMAT_VERSION;
 use keepup_recording::manifest::{Manifest, Placement};
+use keepup_results::RecordingState;
 
 use super::DirectoryCatalog;
 

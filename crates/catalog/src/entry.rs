@@ -1,13 +1,15 @@
 //! List entries of one result and of one recording, read from their directories.
 use std::path::{Path, PathBuf};
 
-use keepup_live::{RecordingEntry, RecordingState, ResultEntry, Tone};
+use keepup_live::{ResultEntry, Tone};
 use keepup_recording::error::RecordingError;
 use keepup_recording::info::{State, state};
 use keepup_recording::journal::StreamEnd;
 use keepup_recording::reader::Recording;
 use keepup_recording::volume::Segment;
-use keepup_results::{Event, Head, Headed, Kind, ResultDirectory, ResultsError, rfc3339};
+use keepup_results::{
+    Event, Head, Headed, Kind, RecordingEntry, RecordingState, ResultDirectory, ResultsError, rfc3339,
+};
 use serde_json::Value;
 
 use crate::directories::open_stored;

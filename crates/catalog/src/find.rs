@@ -1,8 +1,9 @@
 //! Lookups of a single result or recording: by path, by machine, by id or name.
 use std::path::{Path, PathBuf};
 
-use keepup_live::{Entries, RecordingEntry};
-use keepup_results::{ResultDirectory, ResultSummary, ResultsError, Stored, StoredResult};
+use keepup_results::{
+    Entries, RecordingEntry, ResultDirectory, ResultSummary, ResultsError, Stored, StoredResult,
+};
 
 use crate::entry::SUMMARY;
 

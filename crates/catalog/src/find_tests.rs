@@ -2,7 +2,7 @@
 use std::fs;
 use std::path::Path;
 
-use keepup_live::RecordingState;
+use keepup_results::RecordingState;
 use serde_json::Value;
 
 use super::*;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use keepup_measure::clock::SystemClock;
 use keepup_plan::LoadSpec;
-use keepup_results::{LoadResult, LoadUnit};
+use keepup_results::LoadUnit;
 use keepup_workload::load::{LoadPlan, Loads};
 
 use crate::output::log;
@@ -69,34 +69,4 @@ pub(crate) fn format_rate(unit: LoadUnit, rate: f64) -> String {
         LoadUnit::BytesPerSecond => format!("{:.1} MB/s", rate / 1e6),
         LoadUnit::Cores => format!("{rate:.2} cores"),
     }
-}
-
-/// One line per load: requested rate, achieved rate and CPU use.
-pub(crate) fn result_lines(loads: &[LoadResult]) -> Vec<String> {
-    loads.iter().map(line).collect()
-}
-
-fn line(load: &LoadResult) -> String {
-    let achieved =
-        load.achieved.map_or_else(|| "unknown rate".to_owned(), |found| format_rate(load.unit, found));
-    let cores = load.cores().map_or_else(String::new, |cores| format!(", CPU {cores:.2} cores"));
-    format!("load {}: {achieved} of {} requested{cores}", load.spec, format_rate(load.unit, load.asked))
-}
-
-/// One warning per load that ended early or missed its rate.
-pub(crate) fn warnings(loads: &[LoadResult]) -> Vec<String> {
-    loads
-        .iter()
-        .filter_map(|load| match (&load.failure, load.share()) {
-            (Some(why), _) => Some(format!("warning: load {} ended: {}", load.spec, first_line(why))),
-            (None, Some(share)) if load.fell_short => {
-                Some(format!("warning: load {} reached only {:.1} % of its rate", load.spec, share * 100.0))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }

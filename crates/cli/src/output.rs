@@ -1,6 +1,5 @@
 //! Output: results on stdout, everything else on stderr. A closed pipe is not an error.
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +9,6 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
 use keepup_report::{Style, terminal, terminal_full};
 use keepup_results::{Stored, printable, rfc3339};
-use keepup_stream::ledger::LossCause;
 
 use crate::exit::{self, Exit, UsageError};
 
@@ -75,26 +73,26 @@ pub(crate) fn full_page(stored: &Stored) {
     draw(stored, terminal_full);
 }
 
+/// Style without colours, for text in JSON and on stderr.
+pub(crate) fn plain() -> Style {
+    Style { colour: false, width: width() }
+}
+
 fn draw(stored: &Stored, renderer: fn(&Stored, Style) -> String) {
+    print_listing(|style| renderer(stored, style));
+}
+
+/// Prints a text of crate `report`.
+pub(crate) fn print_listing(render: impl FnOnce(Style) -> String) {
     let style = Style { colour: colour(), width: width() };
     // The renderer replaced control characters and added colours.
-    put(renderer(stored, style).trim_end());
+    put(render(style).trim_end());
 }
 
 /// Prints one JSON object as the result.
 pub(crate) fn json(value: &serde_json::Value) {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}"));
     put(&printable::json(&text));
-}
-
-/// One line per cause with its number of missing events. Counts of a repeated cause are added.
-pub(crate) fn missing(causes: impl IntoIterator<Item = (LossCause, u64)>) -> impl Iterator<Item = String> {
-    let mut sums = BTreeMap::new();
-    for (cause, events) in causes {
-        let sum: &mut u64 = sums.entry(cause).or_default();
-        *sum = sum.saturating_add(events);
-    }
-    sums.into_iter().map(|(cause, events)| format!("missing: {events} events, {cause}"))
 }
 
 /// Warns of damaged journal lines; returns whether there are any.
@@ -184,7 +182,7 @@ fn colour() -> bool {
 }
 
 /// Width of reports on stdout: `COLUMNS`, limited to 60 to 100; 80 if unset.
-pub(crate) fn width() -> usize {
+fn width() -> usize {
     std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(80).clamp(60, 100)
 }
 

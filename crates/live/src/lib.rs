@@ -30,9 +30,7 @@ mod thin;
 
 pub use answers::AnswerLimits;
 pub use board::{Board, Scene};
-pub use catalog::{
-    Admit, Catalog, Entries, Listing, RecordingEntry, RecordingState, ResultEntry, Tone, Unreadable,
-};
+pub use catalog::{Admit, Catalog, Listing, ResultEntry, Tone};
 pub use commands::{CommandQueue, PendingCommand};
 pub use error::LiveError;
 pub use event::{EVENT_BYTES_MAX, EVENT_HEADER, EventCard, EventCopy};

@@ -5,6 +5,7 @@
 mod card;
 mod memory;
 mod needs;
+mod notes;
 mod processors;
 mod sockets;
 mod volumes;
@@ -16,6 +17,7 @@ use keepup_results::{DoctorFinding, DoctorSeverity};
 use keepup_workload::doctor::{Port, Readings};
 
 pub use needs::{Needs, STALL};
+pub use notes::notes;
 
 /// Rate above which the cost per packet or page matters: half of what one core receives over TCP
 /// untuned (our choice).

@@ -3,10 +3,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use keepup_recording::account::{Stalls, VolumeStalls};
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{SentRecording, StreamInfo};
-
-use crate::report::{Stalls, VolumeStalls};
 
 /// Counters of the intake thread.
 #[derive(Debug, Default)]

@@ -21,6 +21,7 @@ use std::time::Duration;
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
+use keepup_recording::account::Incidents;
 use keepup_recording::error::RecordingError;
 use keepup_stream::client::ClientError;
 use keepup_stream::ledger::Count;
@@ -30,7 +31,6 @@ pub use self::missing::Missing;
 use self::outlet::Outlet;
 use crate::RecorderError;
 use crate::counters::add;
-use crate::report::Incidents;
 
 /// Interval between polls of the journals, in nanoseconds.
 const POLL_NS: u64 = 50_000_000;

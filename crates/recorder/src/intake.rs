@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
+use keepup_recording::account::Incidents;
 use keepup_stream::ledger::Ledger;
 use keepup_stream::wire::Control;
 use keepup_sys::pool::Pool;
@@ -36,7 +37,7 @@ use crate::config::RecorderConfig;
 use crate::counters::{Counters, add, raise};
 use crate::keeper::Conclusion;
 use crate::reduce::worker::ReducerLink;
-use crate::report::{Ended, Incidents};
+use crate::report::Ended;
 use crate::switches::Switches;
 use crate::tap::TapInlet;
 

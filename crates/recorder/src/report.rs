@@ -3,66 +3,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use keepup_measure::histogram::Latency;
+use keepup_recording::account::{Incidents, RecordAccount, Stalls, ThreadCpu, VolumeAccount};
 use keepup_stream::ledger::Ledger;
-use serde::{Deserialize, Serialize};
-
-/// Most listed incidents; later ones are only counted.
-const INCIDENTS_MAX: usize = 1000;
-
-/// Faults that did not end the recording, in the order in which they happened.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Incidents {
-    /// The first incidents.
-    pub listed: Vec<String>,
-    /// Number of all incidents.
-    pub total: u64,
-}
-
-impl Incidents {
-    pub(crate) fn push(&mut self, what: String) {
-        self.total += 1;
-        if self.listed.len() < INCIDENTS_MAX {
-            self.listed.push(what);
-        }
-    }
-}
-
-/// CPU time of one thread.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ThreadCpu {
-    /// Its name.
-    pub name: String,
-    /// CPU time, in nanoseconds.
-    pub cpu_ns: u64,
-    /// Time that it was runnable without a CPU, in nanoseconds, if the kernel reports it.
-    pub run_delay_ns: Option<u64>,
-}
-
-/// Longest stall of each stage of a recording, in nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stalls {
-    /// The intake was busy or had no CPU, and did not poll the sockets.
-    pub intake_ns: u64,
-    /// A connection waited for a free block.
-    pub pool_ns: u64,
-    /// One per volume.
-    pub volumes: Vec<VolumeStalls>,
-}
-
-/// Longest stalls of one volume, in nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct VolumeStalls {
-    /// Blocks waited for the next segment.
-    pub segment_ns: u64,
-    /// A write took this long from submission to confirmation.
-    pub write_ns: u64,
-    /// A flush to stable storage took this long.
-    pub flush_ns: u64,
-}
 
 /// Report of one volume.
 #[derive(Clone, Debug)]
@@ -159,6 +101,46 @@ impl RecordReport {
     /// itself or on request.
     pub fn is_whole(&self) -> bool {
         !matches!(self.ended, Ended::VolumesFailed(_)) && self.ledger.is_whole() && self.trouble.is_empty()
+    }
+
+    /// Account for the user. `cpu_seconds` is the CPU time of the process.
+    pub fn account(&self, cpu_seconds: f64) -> RecordAccount {
+        let total = self.ledger.total();
+        let volume = |volume: &VolumeReport| VolumeAccount {
+            directory: volume.directory.clone(),
+            engine: volume.engine.clone(),
+            buffers: volume.buffers.clone(),
+            access: volume.access.clone(),
+            note: volume.note.clone(),
+            failure: volume.failure.clone(),
+            write_latency: volume.write_latency.summary(),
+            cpu: volume.cpu.clone(),
+        };
+        RecordAccount {
+            recording: self.recording.clone(),
+            ended: self.why_ended(),
+            master: self.master.clone(),
+            whole: self.is_whole(),
+            removed: self.removed,
+            received: total.received,
+            written: total.written,
+            durable: total.durable,
+            missing_events: total.gap_events,
+            elapsed_seconds: self.elapsed_ns as f64 / 1e9,
+            cpu_seconds,
+            path_cpu_seconds: self.threads().map(|thread| thread.cpu_ns).sum::<u64>() as f64 / 1e9,
+            intake_cpu: self.intake_cpu.clone(),
+            reducers_cpu: self.reducers_cpu.clone(),
+            stored: self.ledger.stored(),
+            pool_bytes: self.pool_bytes,
+            pool_bytes_used_max: self.pool_bytes_used_max,
+            pool_wait_ns: self.pool_wait_ns,
+            stalls: self.stalls.clone(),
+            volumes: self.volumes.iter().map(volume).collect(),
+            incidents: self.incidents.clone(),
+            trouble: self.trouble.clone(),
+            ledger: self.ledger.clone(),
+        }
     }
 
     /// CPU time of every thread of the data path.

@@ -3,10 +3,10 @@ use std::thread::JoinHandle;
 
 use keepup_error::Cause;
 use keepup_measure::cpu::thread_cpu_ns;
+use keepup_recording::account::ThreadCpu;
 use keepup_sys::thread::pin_current;
 
 use crate::RecorderError;
-use crate::report::ThreadCpu;
 
 /// Handle of a thread that returns its result and CPU time, or the reason for its failure.
 pub(crate) type Threaded<T> = JoinHandle<Result<(T, ThreadCpu), Cause>>;

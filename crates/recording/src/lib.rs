@@ -7,6 +7,7 @@
 //! before memory is allocated.
 
 pub mod access;
+pub mod account;
 mod contents;
 pub mod crc;
 mod duplicates;

@@ -94,7 +94,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
 }
 
 /// Formats a duration that may be short: "1.20 us".
-pub(crate) fn time(value: f64) -> String {
+pub fn time(value: f64) -> String {
     let units = [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms")];
     match units.iter().rev().find(|(unit, _)| value.abs() >= *unit).or(units.first()) {
         Some((unit, name)) if value.abs() < 1.0 => format!("{} {name}", digits(value / unit)),

@@ -21,6 +21,7 @@ mod timeline;
 use keepup_results::Stored;
 
 pub(crate) use self::common::{format_quantity, name};
+pub(crate) use self::loads::{amount as load_amount, problem as load_problem};
 
 use crate::history::History;
 use crate::page::{Block, Document, Item, Page};

@@ -1,6 +1,8 @@
-//! Reports of a stored result: a terminal page, a Markdown document, a single HTML file and a badge.
+//! Reports of a stored result: a terminal page, a Markdown document, a single HTML file and a badge; and the
+//! terminal pages of everything else that a command prints.
 //!
 //! `kinds` converts each kind of result to a `page` with charts; `terminal`, `markdown` and `html` render it.
+//! [`listing`] converts values that are not stored, such as the description of a recording.
 //! Invariants: the same summary gives the same text; colour repeats what the words say; missing figures are
 //! printed as "not measured".
 
@@ -11,12 +13,14 @@ mod format;
 mod history;
 mod html;
 mod kinds;
+pub mod listing;
 mod markdown;
 mod page;
 #[cfg(test)]
 mod samples;
 mod terminal;
 
+pub use format::time;
 pub use history::History;
 pub use html::{CHARTS_JS, COLOURS_CSS};
 pub use page::Tone;

@@ -73,6 +73,18 @@ pub(crate) enum Item {
     Chart(Box<Chart>),
 }
 
+impl Item {
+    /// Whether the item has no content.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::List(texts) => texts.is_empty(),
+            Self::Facts(facts) => facts.is_empty(),
+            Self::Table(table) => table.rows.is_empty(),
+            Self::Text(_) | Self::Chart(_) => false,
+        }
+    }
+}
+
 /// Labelled value.
 pub(crate) struct Fact {
     pub(crate) label: String,
@@ -86,7 +98,7 @@ pub(crate) struct Fact {
 pub(crate) enum Copyable {
     /// Shell command, may continue on the next line.
     Command,
-    /// File path, never wrapped.
+    /// File path, or a line that contains one; never wrapped.
     Path,
 }
 

@@ -37,6 +37,18 @@ pub(crate) fn render_verdict_last(page: &VerdictLast, style: Style) -> String {
     out.text
 }
 
+/// Renders blocks without a verdict. All rows of a table are shown. Ends with a line feed.
+pub(crate) fn render_blocks(blocks: &[Block], style: Style) -> String {
+    let mut out = Renderer::new(style);
+    for (number, block) in blocks.iter().enumerate() {
+        if number > 0 {
+            out.line(0, "");
+        }
+        out.titled(block, usize::MAX);
+    }
+    out.text
+}
+
 struct Renderer {
     text: String,
     style: Style,
@@ -51,8 +63,15 @@ impl Renderer {
 
     fn block(&mut self, block: &Block) {
         self.line(0, "");
-        self.title(&block.title);
-        self.rows_max = block.terminal_rows.unwrap_or(ROWS_MAX);
+        self.titled(block, ROWS_MAX);
+    }
+
+    /// Writes a block. A block without a title continues the one before it.
+    fn titled(&mut self, block: &Block, rows_max: usize) {
+        if !block.title.is_empty() {
+            self.title(&block.title);
+        }
+        self.rows_max = block.terminal_rows.unwrap_or(rows_max);
         block.items.iter().for_each(|item| self.item(item));
     }
 

@@ -12,6 +12,7 @@ mod compare;
 mod directory;
 mod disk;
 mod doctor;
+mod entries;
 mod error;
 mod event;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub use disk::{
 pub use doctor::{
     DOCTOR_SCHEMA_VERSION, DoctorCounts, DoctorFinding, DoctorNeeds, DoctorSeverity, DoctorSummary,
 };
+pub use entries::{Entries, RecordingEntry, RecordingState, Unreadable};
 pub use error::ResultsError;
 pub use event::Event;
 pub use figure::{Better, Figure, Figures, Quantity};

@@ -109,6 +109,12 @@ impl SourceReport {
     pub fn total(&self, count: impl Fn(&StreamReport) -> Count) -> Count {
         self.streams.iter().fold(Count::default(), |sum, stream| sum + count(stream))
     }
+
+    /// Durable bytes; `None` without the recorder's final counts, because acknowledgements count events only.
+    pub fn durable_bytes(&self) -> Option<u64> {
+        let is_complete = self.bye.streams.len() == self.streams.len();
+        is_complete.then(|| self.bye.streams.iter().map(|stream| stream.durable_bytes).sum())
+    }
 }
 
 /// Error of a source.

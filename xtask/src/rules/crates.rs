@@ -33,9 +33,12 @@ const ORDER: [&str; 20] = [
 ];
 /// Crate for tests only: tests of any crate may use it, and it may use any crate except `cli`.
 const TESTKIT: &str = "testkit";
-/// Crates that only read results.
-const READERS: [&str; 2] = ["report", "live"];
-const READERS_SEE: [&str; 4] = ["error", "results", "measure", "peer"];
+/// Crates that only read what others produce, with the crates that they may use: `report` never uses those
+/// that measure or record.
+const READERS: [(&str, &[&str]); 2] = [
+    ("report", &["error", "plan", "measure", "results", "stream", "recording", "trace", "model", "campaign"]),
+    ("live", &["error", "results", "measure", "peer"]),
+];
 /// Only crate that may use the asynchronous runtime.
 const ASYNCHRONOUS: &str = "live";
 const PREFIX: &str = "keepup-";
@@ -74,9 +77,9 @@ fn edge(folder: &str, used: &str, dev: bool) -> Option<(&'static str, String)> {
     if used == TESTKIT {
         return Some(("testkit-is-for-tests", "make `testkit` a dev-dependency".to_owned()));
     }
-    if READERS.contains(&folder) && !READERS_SEE.contains(&used) {
-        let advice =
-            format!("`{folder}` sees only {}; put what it needs into a result", READERS_SEE.join(", "));
+    let reader = READERS.into_iter().find(|(name, _)| *name == folder);
+    if let Some((_, seen)) = reader.filter(|(_, seen)| !seen.contains(&used)) {
+        let advice = format!("`{folder}` sees only {}; put what it needs into a result", seen.join(", "));
         return Some(("readers-see-results", advice));
     }
     let place = |name: &str| ORDER.iter().position(|other| *other == name);

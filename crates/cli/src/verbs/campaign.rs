@@ -1,7 +1,7 @@
 //! `keepup campaign`: matrices of measurements.
 mod cells;
+mod messages;
 mod runner;
-mod table;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,12 +16,13 @@ use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::environment::Environment;
 use keepup_recording::id::Id;
+use keepup_report::listing;
 use keepup_results::{Begun, CampaignSummary, Ended, Stored};
 
 use self::runner::Child;
 use crate::exit::Exit;
 use crate::forecast::print_plan;
-use crate::output::{command, json, log, log_cause, page, result};
+use crate::output::{command, json, log, log_cause, page, print_listing};
 use crate::signals::stop_flag;
 
 /// Run a matrix of configurations and tests in interleaved order against a baseline
@@ -123,12 +124,12 @@ pub(super) fn start(campaign: Campaign, text: &str, options: &RunOptions<'_>) ->
     let stop = stop_flag()?;
     let Some(forecasts) = forecast_cells(&campaign, &stop)? else { return Ok(Exit::Interrupted) };
     let state = State::new(campaign.clone(), forecasts.clone());
-    let forecast = table::forecast(&state, &forecasts);
+    let forecast = messages::forecast(&state, &forecasts);
     if options.dry_run {
         print_plan(&forecast, options.json);
         return Ok(Exit::Done);
     }
-    log(&table::announcement(&state, &forecast));
+    log(&messages::announcement(&state, &forecast));
     let volumes: Vec<PathBuf> = forecast.space_bytes.keys().map(PathBuf::from).collect();
     let environment = Environment::collect(&volumes, Path::new("/"));
     let begun = Begun {
@@ -157,7 +158,7 @@ fn resume(args: &ResumeArgs) -> anyhow::Result<Exit> {
     let stop = stop_flag()?;
     let Some(forecasts) = forecast_cells(&campaign, &stop)? else { return Ok(Exit::Interrupted) };
     let state = state_after(campaign, forecasts, found.runs);
-    log(&table::announcement(&state, &state.forecast_left()));
+    log(&messages::announcement(&state, &state.forecast_left()));
     CampaignRun { state, begun: found.begun, directory, stop, is_json: args.json }.run()
 }
 
@@ -170,8 +171,8 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     let (is_running, begun) = (found.is_running, found.begun);
     let state = state_after(found.campaign, Forecasts::default(), found.runs);
     match args.json {
-        true => json(&table::status_json(&state, is_running)),
-        false => result(&table::status(&state, &begun, is_running)),
+        true => json(&messages::status_json(&state, is_running)),
+        false => print_listing(|style| listing::campaign_status(&state, &begun, is_running, style)),
     }
     Ok(Exit::Done)
 }

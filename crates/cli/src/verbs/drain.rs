@@ -12,12 +12,13 @@ use keepup_peer::{Endpoint, EndpointError};
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, Missing, drain};
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
+use keepup_report::listing;
 use keepup_workload::preflight::check;
 
 use super::record::recording_name;
 use crate::args::{RecordingDirs, byte_rate};
 use crate::exit::{Exit, usage};
-use crate::output::{json, log, report_error, result};
+use crate::output::{json, log, print_listing, report_error};
 use crate::progress::poll_until;
 use crate::signals::stop_flag;
 
@@ -122,10 +123,7 @@ fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
     for Missing { stream, first_sequence, events, cause } in report.missing.iter().take(MISSING_SHOWN) {
         log(&format!("warning: stream {stream}: {events} events missing from {first_sequence}: {cause}"));
     }
-    match args.json {
-        true => json(&account_json(&report)),
-        false => result(&account(&report)),
-    }
+    print(&report, args.json);
     let has_all = report.missing_events == 0 && report.faults.total == 0;
     let whole = report.is_complete && report.durable == report.sent && has_all;
     Ok(match whole {
@@ -152,24 +150,19 @@ fn status(live: &DrainCounters, sent_before: &mut u64, passed: Duration) -> Stri
     )
 }
 
-fn account(report: &DrainReport) -> String {
-    let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
-    let complete = match (report.is_complete, report.missing_events) {
-        (true, 0) => "complete".to_owned(),
-        (true, missing) => {
-            format!("complete, except {missing} events that are missing in the recording or unreadable")
-        }
-        (false, _) => "stopped before the end".to_owned(),
+/// Prints the account.
+fn print(report: &DrainReport, as_json: bool) {
+    if as_json {
+        return json(&account_json(report));
+    }
+    let drained = listing::Drained {
+        sent: report.sent,
+        durable: report.durable,
+        missing_events: report.missing_events,
+        is_complete: report.is_complete,
+        seconds: report.elapsed_ns as f64 / 1e9,
     };
-    format!(
-        "sent     {:>12} events {:>16} bytes  {:.1} MB/s\n\
-         durable  {:>12} events {:>16} bytes  at the destination\n{complete}",
-        report.sent.events,
-        report.sent.bytes,
-        report.sent.bytes as f64 / seconds / 1e6,
-        report.durable.events,
-        report.durable.bytes
-    )
+    print_listing(|style| listing::drain(&drained, style));
 }
 
 fn account_json(report: &DrainReport) -> serde_json::Value {

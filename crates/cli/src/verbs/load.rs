@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_plan::LoadSpec;
 use keepup_recording::id::Id;
+use keepup_report::listing;
 use keepup_results::LoadResult;
 use keepup_workload::Footprint;
 use keepup_workload::load::{Loads, run_child};
@@ -15,8 +16,8 @@ use keepup_workload::load::{Loads, run_child};
 use crate::args::nonzero_duration;
 use crate::exit::Exit;
 use crate::forecast::{forecast, print_plan};
-use crate::loads::{check_loads, format_rate, parse_load, plan, result_lines, start, warnings};
-use crate::output::{log, report_error, result};
+use crate::loads::{check_loads, format_rate, parse_load, plan, start};
+use crate::output::{log, print_listing, report_error, result};
 use crate::progress::StatusLine;
 use crate::signals::stop_flag;
 use crate::verbs::net::credentials;
@@ -85,9 +86,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(loads);
     match args.json {
         true => print_json("whole", &found)?,
-        false => {
-            result(&result_lines(&found).into_iter().chain(warnings(&found)).collect::<Vec<_>>().join("\n"))
-        }
+        false => print_listing(|style| listing::loads(&found, style)),
     }
     if let Some(failure) = failure {
         let failure = anyhow::Error::from(failure);

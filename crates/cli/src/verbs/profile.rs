@@ -1,10 +1,11 @@
 //! `keepup profile`: detector profiles.
 use clap::Subcommand;
-use keepup_plan::units::{ByteRate, Bytes};
+use keepup_plan::units::ByteRate;
 use keepup_plan::{Profile, builtin, builtin_names, load};
+use keepup_report::listing;
 
 use crate::exit::Exit;
-use crate::output::result;
+use crate::output::{print_listing, result};
 
 /// List, show or check detector profiles
 #[derive(clap::Args)]
@@ -32,14 +33,8 @@ enum Verb {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.verb {
         Verb::List => {
-            let mut lines = vec![format!(
-                "{:<24} {:>12} {:>12} {:>8}  {}",
-                "NAME", "RATE", "EVENT", "STREAMS", "DETECTOR"
-            )];
-            for name in builtin_names() {
-                lines.push(line(&builtin(name)?));
-            }
-            result(&lines.join("\n"));
+            let profiles = builtin_names().map(builtin).collect::<Result<Vec<Profile>, _>>()?;
+            print_listing(|style| listing::profiles(&profiles, style));
         }
         Verb::Show { profile } => result(&show(&load(profile)?)),
         Verb::Check { file } => {
@@ -55,17 +50,7 @@ fn rate(profile: &Profile) -> String {
     ByteRate::new(profile.required_bytes_per_second()).map_or_else(|e| e.to_string(), |rate| rate.to_string())
 }
 
-fn line(profile: &Profile) -> String {
-    let event = Bytes(profile.event.mean_bytes() as u64).to_string();
-    format!(
-        "{:<24} {:>12} {event:>12} {:>8}  {}",
-        profile.name,
-        rate(profile),
-        profile.streams,
-        profile.title
-    )
-}
-
+/// Text of a profile file with all settings, and remarks as comments.
 fn show(profile: &Profile) -> String {
     let mut lines = vec![profile.to_toml().trim_end().to_owned(), String::new()];
     lines.push(format!("# required: {}, {} for the whole run", rate(profile), profile.space_needed()));

@@ -1,5 +1,4 @@
 //! `keepup record`: records detector data to disks.
-mod account;
 mod line;
 mod qualified;
 mod service;
@@ -11,9 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use keepup_error::Cause;
 use keepup_live::{Live, TapSource};
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_measure::cpu::ProcessCpu;
 use keepup_peer::Endpoint;
 use keepup_plan::Profile;
 use keepup_recorder::report::RecordReport;
@@ -21,6 +22,7 @@ use keepup_recorder::watch::Qualified;
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_recording::retention::{Keep, KeepLimit};
+use keepup_report::listing;
 use keepup_results::live::{RunSettings, RunState};
 use keepup_workload::preflight::check;
 
@@ -29,7 +31,7 @@ use self::session::{Session, control};
 use crate::args::{RecorderArgs, duration, keep_limit, size, volumes_or_default};
 use crate::exit::{Exit, usage};
 use crate::http::{HttpArgs, PageContent, PreparedPage};
-use crate::output::{json, log, result};
+use crate::output::{json, log, print_listing};
 use crate::progress::StatusLine;
 use crate::run_flags::RunFlags;
 use crate::signals::stop_flag;
@@ -184,9 +186,10 @@ pub(super) fn record(
     let mut session = Session::new(control(config, options.controlled), live, options.qualified);
     let account = |session: &mut Session| {
         let report = session.report()?;
+        let account = report.account(ProcessCpu::now().ns as f64 / 1e9);
         match options.json {
-            true => json(&account::json(report)),
-            false => result(&account::text(report)),
+            true => json(&serde_json::to_value(&account).context("cannot encode the report")?),
+            false => print_listing(|style| listing::record(&account, style)),
         }
         Ok(exit(report))
     };

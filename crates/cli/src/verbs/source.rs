@@ -3,12 +3,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_peer::Endpoint;
+use keepup_report::listing;
 use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
 use keepup_workload::detector::{SourceRate, source_plan};
 
 use crate::args::{Cpus, cpus, duration, size, source_rate};
 use crate::exit::Exit;
-use crate::output::{json, log, report_error, result};
+use crate::output::{json, log, print_listing, report_error};
 use crate::progress::poll_until;
 use crate::signals::stop_flag;
 
@@ -124,70 +125,33 @@ fn status(live: &SourceCounters, sent_before: &mut u64, passed: Duration) -> Str
 }
 
 fn print(report: &SourceReport, as_json: bool) {
+    match as_json {
+        true => json(&account_json(report)),
+        false => print_listing(|style| listing::source(report, style)),
+    }
+}
+
+fn account_json(report: &SourceReport) -> serde_json::Value {
     let (due, sent, lost) = (report.total(|s| s.due), report.total(|s| s.sent), report.total(|s| s.lost));
     let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
-    let gb = sent.bytes as f64 / 1e9;
     let lateness = |quantile: f64| report.lateness_ns.value_at_quantile(quantile);
-    // Acknowledgements count events only. The final message has the bytes, if it arrived.
-    let has_bytes = report.bye.streams.len() == report.streams.len();
-    let durable_bytes = has_bytes.then(|| report.bye.streams.iter().map(|s| s.durable_bytes).sum::<u64>());
-    if as_json {
-        return json(&serde_json::json!({
-            "closed_loop": report.closed_loop,
-            "due": due, "sent": sent, "lost_at_source": lost,
-            "durable": {"events": report.durable_events, "bytes": durable_bytes},
-            "seconds": seconds,
-            "bytes_per_second": sent.bytes as f64 / seconds,
-            "lateness_ns": {
-                "p50": lateness(0.5), "p99": lateness(0.99), "p99_9": lateness(0.999),
-                "max": report.lateness_ns.max(),
-            },
-            "blocked_seconds": report.blocked_ns as f64 / 1e9,
-            "longest_blocked_ns": report.longest_blocked_ns,
-            "backlog_bytes_max": report.max_backlog_bytes,
-            "cpu_seconds": report.cpu_ns as f64 / 1e9,
-            "streams": report.streams.iter().map(|s| serde_json::json!({
-                "id": s.id, "due": s.due, "sent": s.sent, "lost": s.lost,
-                "first_sequence": s.first_sequence, "next_sequence": s.next_sequence,
-            })).collect::<Vec<_>>(),
-        }));
-    }
-    let mut lines = Vec::new();
-    if report.closed_loop {
-        lines.push("closed loop: sent at full speed, not at the detector's times".to_owned());
-    }
-    lines.push(format!("due      {:>12} events {:>16} bytes", due.events, due.bytes));
-    lines.push(format!(
-        "sent     {:>12} events {:>16} bytes  {:.1} MB/s",
-        sent.events,
-        sent.bytes,
-        sent.bytes as f64 / seconds / 1e6
-    ));
-    lines.push(format!(
-        "lost     {:>12} events {:>16} bytes  at the source, front-end buffer full",
-        lost.events, lost.bytes
-    ));
-    lines.push(format!(
-        "durable  {:>12} events {:>16} bytes  acknowledged by the recorder",
-        report.durable_events,
-        durable_bytes.map_or("unknown".into(), |bytes| bytes.to_string())
-    ));
-    if !report.closed_loop {
-        let us = |quantile| lateness(quantile) as f64 / 1e3;
-        lines.push(format!(
-            "lateness: median {:.0} us, p99 {:.0} us, maximum {:.0} us; backlog at most {:.1} MB",
-            us(0.5),
-            us(0.99),
-            report.lateness_ns.max() as f64 / 1e3,
-            report.max_backlog_bytes as f64 / 1e6
-        ));
-    }
-    if gb > 0.0 {
-        lines.push(format!(
-            "CPU: {:.3} s/GB; waited {:.1} s of {seconds:.1} s for the network",
-            report.cpu_ns as f64 / 1e9 / gb,
-            report.blocked_ns as f64 / 1e9
-        ));
-    }
-    result(&lines.join("\n"));
+    serde_json::json!({
+        "closed_loop": report.closed_loop,
+        "due": due, "sent": sent, "lost_at_source": lost,
+        "durable": {"events": report.durable_events, "bytes": report.durable_bytes()},
+        "seconds": seconds,
+        "bytes_per_second": sent.bytes as f64 / seconds,
+        "lateness_ns": {
+            "p50": lateness(0.5), "p99": lateness(0.99), "p99_9": lateness(0.999),
+            "max": report.lateness_ns.max(),
+        },
+        "blocked_seconds": report.blocked_ns as f64 / 1e9,
+        "longest_blocked_ns": report.longest_blocked_ns,
+        "backlog_bytes_max": report.max_backlog_bytes,
+        "cpu_seconds": report.cpu_ns as f64 / 1e9,
+        "streams": report.streams.iter().map(|s| serde_json::json!({
+            "id": s.id, "due": s.due, "sent": s.sent, "lost": s.lost,
+            "first_sequence": s.first_sequence, "next_sequence": s.next_sequence,
+        })).collect::<Vec<_>>(),
+    })
 }

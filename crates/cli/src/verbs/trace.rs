@@ -1,20 +1,20 @@
 //! `keepup trace`: block traces.
 mod make;
 mod record;
-mod table;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::ValueEnum;
 use keepup_error::Cause;
+use keepup_report::listing;
 use keepup_trace::{
     Format, Hints, Target, TimeUnit, Trace, TraceError, TraceInfo, Unit, Waits, convert, describe,
     detect_format, target_for,
 };
 
 use crate::exit::{Exit, usage};
-use crate::output::{json, log_cause, result};
+use crate::output::{json, log_cause, print_listing, result};
 
 /// Record, generate, describe and convert block traces
 #[derive(clap::Args)]
@@ -191,7 +191,7 @@ fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
             if !found.is_empty() {
                 result("");
             }
-            result(&table::page(&info));
+            print_listing(|style| listing::trace(&info, style));
         }
         found.push(info);
     }
@@ -252,7 +252,7 @@ fn run_convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let converted = convert(&mut trace, target, out)?;
     match args.json {
         true => json(&serde_json::to_value(&converted).context("cannot encode the result")?),
-        false => result(&table::converted(&converted, out)),
+        false => print_listing(|style| listing::converted(&converted, out, style)),
     }
     Ok(Exit::Done)
 }

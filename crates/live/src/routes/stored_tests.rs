@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keepup_error::Cause;
+use keepup_results::{Entries, Unreadable};
 use serde_json::{Value, json};
 
 use super::LOOKUPS_MAX;
 use crate::testing::{ask, card, get, server, server_with};
-use crate::{Admit, Catalog, Entries, EventCard, EventCopy, Listing, Live, ResultEntry, Tone, Unreadable};
+use crate::{Admit, Catalog, EventCard, EventCopy, Listing, Live, ResultEntry, Tone};
 
 /// Catalog with one result and one recording, which records its requests.
 #[derive(Default)]

@@ -1,8 +1,7 @@
 //! Events that a drain could not send, with causes: listed up to a limit, counted beyond it.
+use keepup_recording::account::Incidents;
 use keepup_stream::ledger::Gap;
 use serde::Serialize;
-
-use crate::report::Incidents;
 
 /// Most spans of missing events that are listed.
 const LISTED_MAX: usize = 1000;

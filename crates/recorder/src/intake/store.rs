@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_error::Cause;
+use keepup_recording::account::Incidents;
 use keepup_recording::crc::Combiner;
 use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
@@ -21,7 +22,6 @@ use crate::config::{BLOCK_BYTES_MIN, RecorderConfig, block_bytes_needed};
 use crate::counters::{Counters, add, raise};
 use crate::link::{FromWriter, Sealed, SealedMeta};
 use crate::reduce::worker::ReducerLink;
-use crate::report::Incidents;
 use crate::tap::TapInlet;
 
 /// Most gaps that wait for the journals before their senders must wait.

@@ -83,12 +83,7 @@ pub(super) fn document(stored: &Stored, content: PageContent) -> Document {
 
 /// Removes empty items. Returns none if nothing is left.
 fn without_empty(mut block: Block) -> Option<Block> {
-    block.items.retain(|item| match item {
-        Item::List(texts) => !texts.is_empty(),
-        Item::Facts(facts) => !facts.is_empty(),
-        Item::Table(table) => !table.rows.is_empty(),
-        Item::Text(_) | Item::Chart(_) => true,
-    });
+    block.items.retain(|item| !item.is_empty());
     (!block.items.is_empty()).then_some(block)
 }
 

@@ -41,7 +41,8 @@ pub(super) fn block(loads: &[LoadResult]) -> Option<Block> {
     (!specs.is_empty()).then(|| Block::new("Background load", items))
 }
 
-fn amount(unit: LoadUnit, value: f64) -> String {
+/// Formats a rate in the unit of its load.
+pub(crate) fn amount(unit: LoadUnit, value: f64) -> String {
     match unit {
         LoadUnit::BytesPerSecond => rate(value),
         LoadUnit::Cores => format!("{} cores", digits(value)),
@@ -77,17 +78,20 @@ fn row(runs: &[&LoadResult]) -> Option<Vec<Cell>> {
 fn problems(runs: &[&LoadResult]) -> Vec<String> {
     let problem = |(number, load): (usize, &&LoadResult)| {
         let run = if runs.len() > 1 { format!(" in run {number}") } else { String::new() };
-        match (&load.failure, load.share()) {
-            (Some(why), _) => Some(format!("load {} ended{run}: {}", load.spec, first_line(why))),
-            (None, Some(share)) if load.fell_short => Some(format!(
-                "load {} fell short{run}: {} of what was asked",
-                load.spec,
-                percent(100.0 * share)
-            )),
-            _ => None,
-        }
+        problem(load, &run)
     };
     (1..).zip(runs).filter_map(problem).collect()
+}
+
+/// Reason why a load missed its rate in `run`, if it did.
+pub(crate) fn problem(load: &LoadResult, run: &str) -> Option<String> {
+    match (&load.failure, load.share()) {
+        (Some(why), _) => Some(format!("load {} ended{run}: {}", load.spec, first_line(why))),
+        (None, Some(share)) if load.fell_short => {
+            Some(format!("load {} fell short{run}: {} of what was asked", load.spec, percent(100.0 * share)))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]

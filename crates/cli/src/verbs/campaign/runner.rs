@@ -11,7 +11,7 @@ use keepup_campaign::{CampaignError, CampaignEvent, Cell, RunReport, Runner};
 use keepup_sys::process::Process;
 
 use super::cells::program;
-use super::{is_raised, table};
+use super::{is_raised, messages};
 use crate::exit::HELP;
 use crate::output::LOG_VARIABLE;
 use crate::progress::StatusLine;
@@ -80,9 +80,9 @@ impl Runner for Child {
     fn report(&mut self, event: &CampaignEvent<'_>) {
         match event {
             CampaignEvent::RunStarted { .. } => {
-                self.status.show(&table::progress_line(event), Duration::ZERO)
+                self.status.show(&messages::progress_line(event), Duration::ZERO)
             }
-            CampaignEvent::RunEnded { .. } => self.status.log(&table::progress_line(event)),
+            CampaignEvent::RunEnded { .. } => self.status.log(&messages::progress_line(event)),
         }
     }
 }

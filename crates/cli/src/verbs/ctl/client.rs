@@ -3,11 +3,12 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use keepup_error::{Cause, Diagnostic, ErrorClass};
-use keepup_live::{EVENT_BYTES_MAX, EVENT_HEADER, Entries, EventCard, RecordingEntry};
+use keepup_live::{EVENT_BYTES_MAX, EVENT_HEADER, EventCard};
 use keepup_peer::{Endpoint, EndpointError, Token};
 use keepup_recording::info::RecordingInfo;
 use keepup_results::live::{RunCommand, RunSettings, RunStatus};
 use keepup_results::printable::{deserialize_line, deserialize_optional_line, one_line};
+use keepup_results::{Entries, RecordingEntry};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use ureq::http::Response;

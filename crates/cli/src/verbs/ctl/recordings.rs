@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::Context;
 use keepup_catalog::{LAST, find_recording};
 use keepup_error::Cause;
-use keepup_live::{Entries, RecordingEntry, RecordingState};
 use keepup_recording::export::create;
+use keepup_report::listing;
 
 use super::client::{Client, CtlError};
 use crate::exit::Exit;
-use crate::output::{json, log, result};
+use crate::output::{json, log, print_listing};
 use crate::verbs::info;
 
 /// Selection of events.
@@ -38,19 +38,14 @@ pub(super) fn list(client: &Client, as_json: bool) -> anyhow::Result<Exit> {
     let list = client.recordings()?;
     match as_json {
         true => json(&serde_json::to_value(&list).context("cannot encode the list")?),
-        false => result(&table(&list)),
+        false => print_listing(|style| listing::recordings(&list, style)),
     }
     Ok(Exit::Done)
 }
 
 /// Describes a recording.
 pub(super) fn show(client: &Client, which: &str, as_json: bool) -> anyhow::Result<Exit> {
-    let info = client.info(&find_id(client, which)?)?;
-    match as_json {
-        true => json(&serde_json::to_value(&info).context("cannot encode the description")?),
-        false => result(&info::page(&info)),
-    }
-    Ok(if info.damaged_lines.is_empty() { Exit::Done } else { Exit::Failed })
+    info::print(&client.info(&find_id(client, which)?)?, as_json)
 }
 
 /// Writes raw events.
@@ -91,43 +86,3 @@ fn find_id(client: &Client, which: &str) -> Result<String, CtlError> {
             .with_hint("keepup ctl recordings lists them"),
     })
 }
-
-fn table(list: &Entries<RecordingEntry>) -> String {
-    let mut lines = vec![format!(
-        "{:<32} {:<24} {:>5} {:<14} {:<20} {:>7} {:>12} {:>10} {:>8}",
-        "recording", "name", "run", "state", "started", "streams", "events", "GB", "missing"
-    )];
-    lines.extend(list.entries.iter().map(row));
-    lines.extend(
-        list.unreadable
-            .iter()
-            .map(|one| format!("cannot read {}: {}", one.directory.escape_debug(), one.why.escape_debug())),
-    );
-    lines.extend(list.left_out.clone());
-    lines.join("\n")
-}
-
-fn row(entry: &RecordingEntry) -> String {
-    let state = match entry.state {
-        RecordingState::Sealed => "sealed",
-        RecordingState::BeingWritten => "recording",
-        RecordingState::NeedsRecovery => "NOT RECOVERED",
-    };
-    let number = |known: Option<u64>| known.map_or("-".to_owned(), |n| n.to_string());
-    // Names are escaped, because clients choose them.
-    let name = entry.name.escape_debug().to_string();
-    format!(
-        "{:<32} {name:<24} {:>5} {state:<14} {:<20} {:>7} {:>12} {:>10.3} {:>8}",
-        entry.id,
-        number(entry.run),
-        entry.created,
-        entry.streams,
-        number(entry.events),
-        entry.bytes as f64 / 1e9,
-        entry.missing_events
-    )
-}
-
-#[cfg(test)]
-#[path = "recordings_tests.rs"]
-mod tests;

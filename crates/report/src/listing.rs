@@ -1,0 +1,86 @@
+//! Terminal pages of values that are not stored results, one file per kind.
+//!
+//! Invariants: the same value gives the same text; names that others choose are escaped; commands, paths and
+//! messages that contain a path are never split.
+
+mod campaign;
+mod catalog;
+mod doctor;
+mod loads;
+mod record;
+mod recording;
+mod recordings;
+mod recovery;
+mod register_note;
+mod trace;
+mod transfer;
+mod verification;
+
+pub use campaign::{campaign_cost, campaign_plan, campaign_status};
+pub use catalog::{machines, part, parts, profiles};
+pub use doctor::doctor;
+pub use loads::loads;
+pub use record::record;
+pub use recording::recording;
+pub use recordings::recordings;
+pub use recovery::recovery;
+pub use register_note::register_note;
+pub use trace::{converted, trace};
+pub use transfer::{Drained, drain, source};
+pub use verification::{Verified, verification};
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use keepup_stream::ledger::LossCause;
+
+use crate::Style;
+use crate::format::{digits, plural};
+use crate::page::{Block, Fact, Item};
+use crate::terminal::render_blocks;
+
+/// Limit on listed streams, devices and faults.
+const ROWS_SHOWN: usize = 20;
+
+/// Renders blocks without their empty items. A block without a title is omitted if it is empty.
+fn render(mut blocks: Vec<Block>, style: Style) -> String {
+    blocks.iter_mut().for_each(|block| block.items.retain(|item| !item.is_empty()));
+    blocks.retain(|block| !block.title.is_empty() || !block.items.is_empty());
+    render_blocks(&blocks, style)
+}
+
+/// Missing events by cause. Counts of a repeated cause are added.
+fn missing(causes: impl IntoIterator<Item = (LossCause, u64)>) -> Vec<Fact> {
+    let mut sums = BTreeMap::new();
+    for (cause, events) in causes {
+        let sum: &mut u64 = sums.entry(cause).or_default();
+        *sum = sum.saturating_add(events);
+    }
+    let fact = |(cause, events)| Fact::new("missing", format!("{}, {cause}", plural(events, "event")));
+    sums.into_iter().map(fact).collect()
+}
+
+/// Note on rows that were left out, if any.
+fn more(total: usize, noun: &str) -> Option<Item> {
+    let hidden = total.saturating_sub(ROWS_SHOWN);
+    (hidden > 0).then(|| Item::Text(format!("... and {hidden} more {noun} (--json lists all)")))
+}
+
+/// Formats bytes as MB with three decimals, for a column with the unit in its title.
+fn megabytes(bytes: u64) -> String {
+    format!("{:.3}", bytes as f64 / 1e6)
+}
+
+/// Command that recovers a recording.
+fn recover(label: &str, directory: &Path) -> Fact {
+    Fact::path(label, format!("keepup recover {}", directory.display()))
+}
+
+/// CPU time in seconds for each GB.
+fn per_gb(cpu_s: f64, bytes: u64) -> String {
+    format!("{} s/GB", digits(cpu_s / (bytes as f64 / 1e9)))
+}
+
+#[cfg(test)]
+#[path = "listing_tests.rs"]
+mod tests;

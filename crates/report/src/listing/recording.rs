@@ -1,0 +1,139 @@
+//! Description of a recording, by `info`.
+
+use std::path::Path;
+
+use keepup_recording::info::{RecordingInfo, State, StreamSummaryInfo};
+use keepup_recording::journal::{Rotation, RotationState};
+use keepup_recording::retention::{Keep, KeepLimit};
+use keepup_results::rfc3339;
+
+use super::{ROWS_SHOWN, megabytes, missing, more, recover, render};
+use crate::Style;
+use crate::format::{bytes, plural, seconds};
+use crate::page::{Block, Cell, Column, Fact, Item, Table, left, right};
+
+/// Describes a recording: state, volumes, streams, missing events.
+#[must_use]
+pub fn recording(info: &RecordingInfo, style: Style) -> String {
+    let title =
+        format!("recording {} ({}), {}", info.name.escape_debug(), info.recording, state(&info.state));
+    let facts = head(info).into_iter().chain(place(info)).collect();
+    let mut items: Vec<Item> = vec![Item::Facts(facts)];
+    let entry = |(key, value): (&String, &String)| {
+        Item::Text(format!("{}: {}", key.escape_debug(), value.escape_debug()))
+    };
+    items.extend(info.metadata.iter().map(entry));
+    let streams = info.streams.iter().take(ROWS_SHOWN).map(|(id, stream)| row(*id, stream)).collect();
+    let mut below: Vec<Fact> = info.keep.iter().map(|kept| Fact::new("kept", keep(kept))).collect();
+    let removed: u64 = info.streams.values().map(|stream| stream.removed.events).sum();
+    if removed > 0 {
+        below.push(Fact::new("removed", format!("{}, by --keep", plural(removed, "event"))));
+    }
+    below.extend(missing(info.streams.values().flat_map(|stream| stream.missing.clone())));
+    if info.state == State::CutOff {
+        let first = info.volumes.first().map(|volume| volume.directory.as_path());
+        below.push(recover("recover with", first.unwrap_or(Path::new(""))));
+    }
+    let mut table = vec![Item::Table(Table { columns: columns(), rows: streams })];
+    table.extend(more(info.streams.len(), "streams"));
+    table.push(Item::Facts(below));
+    render(vec![Block::new(title, items), Block::new("", table)], style)
+}
+
+/// Origin of a recording.
+fn head(info: &RecordingInfo) -> Vec<Fact> {
+    let created = format!("{} by keepup {}", rfc3339(info.created_unix_ns), info.tool_version.escape_debug());
+    let mut facts = vec![Fact::new("created", created)];
+    facts.extend(info.origin.as_ref().map(|origin| {
+        let (name, id) = (origin.name.escape_debug(), origin.recording.escape_debug());
+        Fact::new("copy of", format!("{name} ({id}), created {}", rfc3339(origin.created_unix_ns)))
+    }));
+    facts.extend(info.run.map(|run| Fact::new("run", run.to_string())));
+    facts
+}
+
+/// Volumes and their faults.
+fn place(info: &RecordingInfo) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for volume in &info.volumes {
+        facts.push(Fact::path("volume", volume.directory.display().to_string()));
+        let sealed = plural(volume.sealed as u64, "segment");
+        facts.push(Fact::new("", format!("{sealed} sealed, {} open; {}", volume.open, bytes(volume.bytes))));
+    }
+    facts.extend(info.reductions.iter().map(|text| Fact::path("reduced", text.escape_debug().to_string())));
+    facts.extend(info.rotations.iter().map(|change| Fact::path("rotation", rotation(change))));
+    let missing = info.missing_volumes.iter();
+    facts.extend(missing.map(|volume| Fact::path("MISSING", format!("volume {}", volume.display()))));
+    facts.extend(info.damaged_lines.iter().map(|line| Fact::path("FAULT", line.to_string())));
+    facts.extend(info.master.iter().map(|path| Fact::path("for h5py", path.display().to_string())));
+    facts
+}
+
+fn state(state: &State) -> String {
+    match state {
+        State::BeingMade => "in progress; durable so far".into(),
+        State::Clean => "ended cleanly".into(),
+        State::Unclean { reason } => format!("ended: {reason}"),
+        State::CutOff => "CUT OFF, not recovered; known to be durable".into(),
+    }
+}
+
+fn keep(keep: &Keep) -> String {
+    let limit = match keep.limit {
+        KeepLimit::Bytes(limit) => bytes(limit),
+        KeepLimit::Seconds(limit) => seconds(limit as f64),
+    };
+    match keep.disposable {
+        true => format!("{limit}; older segments are removed"),
+        false => format!("{limit}; older segments are removed after they are drained"),
+    }
+}
+
+fn rotation(rotation: &Rotation) -> String {
+    let became = match rotation.state {
+        RotationState::Failed => "FAILED",
+        RotationState::Slow => "taken out of rotation",
+        RotationState::Back => "back in rotation",
+    };
+    format!("{} volume {} {became}: {}", rfc3339(rotation.time_unix_ns), rotation.volume, rotation.why)
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        left("stream"),
+        left("name"),
+        left("type"),
+        right("events"),
+        right("MB"),
+        right("rate"),
+        right("missing"),
+    ]
+}
+
+fn row(id: u32, stream: &StreamSummaryInfo) -> Vec<Cell> {
+    let info = &stream.info;
+    let shape: Vec<String> = info.shape.iter().map(u64::to_string).collect();
+    let compression = info.compression.map_or(String::new(), |c| format!(" {}", c.as_str()));
+    let kind = match shape.is_empty() {
+        true => "bytes".to_owned(),
+        false => format!("{} {}{compression}", info.element, shape.join("x")),
+    };
+    let span = stream.first_timestamp_ns.zip(stream.last_timestamp_ns).map(|(first, last)| last - first);
+    let seconds = span.map(|ns| ns as f64 / 1e9).filter(|seconds| *seconds > 0.0);
+    let rate = match (seconds, stream.payload_bytes) {
+        (Some(seconds), Some(bytes)) => format!("{:.1} MB/s", bytes as f64 / seconds / 1e6),
+        (Some(seconds), None) => format!("{:.1} /s", stream.events as f64 / seconds),
+        _ => "-".into(),
+    };
+    let missing = stream.missing.values().fold(0, |sum: u64, events| sum.saturating_add(*events));
+    vec![
+        id.to_string().into(),
+        // Names are escaped, because senders choose them.
+        info.name.escape_debug().to_string().into(),
+        kind.into(),
+        stream.events.to_string().into(),
+        stream.payload_bytes.map_or("-".into(), megabytes).into(),
+        rate.into(),
+        missing.to_string().into(),
+    ]
+}

@@ -1,0 +1,97 @@
+//! Account of the sender of a stream, by `source` and `drain`.
+
+use keepup_stream::ledger::Count;
+use keepup_stream::source::SourceReport;
+
+use super::{megabytes, per_gb, render};
+use crate::Style;
+use crate::format::{bytes, plural, rate, seconds, time};
+use crate::page::{Block, Cell, Fact, Item, Table, left, right};
+
+/// Account of a drain.
+#[derive(Clone, Copy, Debug)]
+pub struct Drained {
+    /// Events sent.
+    pub sent: Count,
+    /// Events durable at the destination.
+    pub durable: Count,
+    /// Events that were not sent, because they are missing or unreadable.
+    pub missing_events: u64,
+    /// Whether everything else was sent.
+    pub is_complete: bool,
+    /// Total elapsed time.
+    pub seconds: f64,
+}
+
+/// Row of the table: label, events, bytes if known, comment.
+type Row<'a> = (&'a str, u64, Option<u64>, String);
+
+/// Reports what a simulated detector sent, and what the recorder made durable.
+#[must_use]
+pub fn source(report: &SourceReport, style: Style) -> String {
+    let (due, sent) = (report.total(|stream| stream.due), report.total(|stream| stream.sent));
+    let lost = report.total(|stream| stream.lost);
+    let elapsed = report.elapsed_ns.max(1) as f64 / 1e9;
+    let mut items = Vec::new();
+    if report.closed_loop {
+        items.push(Item::Text("closed loop: sent at full speed, not at the detector's times".to_owned()));
+    }
+    let speed = rate(sent.bytes as f64 / elapsed);
+    items.push(table(vec![
+        ("due", due.events, Some(due.bytes), String::new()),
+        ("sent", sent.events, Some(sent.bytes), speed),
+        ("lost", lost.events, Some(lost.bytes), "at the source, front-end buffer full".to_owned()),
+        ("durable", report.durable_events, report.durable_bytes(), "acknowledged by the recorder".to_owned()),
+    ]));
+    let mut facts = Vec::new();
+    if !report.closed_loop {
+        let at = |quantile| time(report.lateness_ns.value_at_quantile(quantile) as f64 / 1e9);
+        let longest = time(report.lateness_ns.max() as f64 / 1e9);
+        let backlog = bytes(report.max_backlog_bytes);
+        let text =
+            format!("median {}, p99 {}, maximum {longest}; backlog at most {backlog}", at(0.5), at(0.99));
+        facts.push(Fact::new("lateness", text));
+    }
+    if sent.bytes > 0 {
+        let cost = per_gb(report.cpu_ns as f64 / 1e9, sent.bytes);
+        let waited = report.blocked_ns as f64 / 1e9;
+        facts.push(Fact::new(
+            "CPU",
+            format!("{cost}; waited {} of {} for the network", seconds(waited), seconds(elapsed)),
+        ));
+    }
+    items.push(Item::Facts(facts));
+    render(vec![Block::new("", items)], style)
+}
+
+/// Reports what a drain sent, and whether it is complete.
+#[must_use]
+pub fn drain(drained: &Drained, style: Style) -> String {
+    let complete = match (drained.is_complete, drained.missing_events) {
+        (true, 0) => "complete".to_owned(),
+        (true, missing) => format!(
+            "complete, except {} that are missing in the recording or unreadable",
+            plural(missing, "event")
+        ),
+        (false, _) => "stopped before the end".to_owned(),
+    };
+    let (sent, durable) = (drained.sent, drained.durable);
+    let speed = rate(sent.bytes as f64 / drained.seconds.max(1e-9));
+    let items = vec![
+        table(vec![
+            ("sent", sent.events, Some(sent.bytes), speed),
+            ("durable", durable.events, Some(durable.bytes), "at the destination".to_owned()),
+        ]),
+        Item::Text(complete),
+    ];
+    render(vec![Block::new("", items)], style)
+}
+
+fn table(rows: Vec<Row<'_>>) -> Item {
+    let row = |(label, events, size, comment): Row<'_>| -> Vec<Cell> {
+        let size = size.map_or_else(|| "unknown".to_owned(), megabytes);
+        vec![label.into(), events.to_string().into(), size.into(), comment.into()]
+    };
+    let columns = vec![left(""), right("events"), right("MB"), left("")];
+    Item::Table(Table { columns, rows: rows.into_iter().map(row).collect() })
+}
