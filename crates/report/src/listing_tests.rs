@@ -269,7 +269,8 @@ fn traces() -> Vec<(&'static str, String)> {
 
 fn campaigns() -> Vec<(&'static str, String)> {
     let text = "name = \"c\"\nrepetitions = 2\n[run]\nverb = \"disk sweep\"\nfile = \"64 MiB\"\n\
-                sizes = \"4 KiB,64 KiB,1 MiB,4 MiB\"\nreserve = \"10 GB\"\n[axes]\nvolume = [\"/data/a\", \"/data/b\"]";
+                sizes = \"4 KiB,64 KiB,1 MiB,4 MiB\"\nreserve = \"10 GB\"\n[axes]\n\
+                volume = [\"/data/a\", \"/data/b\"]";
     let campaign = keepup_campaign::parse(text, "c", &[]).unwrap();
     let mut forecasts = keepup_campaign::Forecasts::default();
     let volumes = BTreeMap::from([("/data/a".to_owned(), 1 << 50)]);
