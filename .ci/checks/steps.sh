@@ -132,29 +132,20 @@ model_oracles() {
     timeout 300 "$CI_PYTHON" .ci/checks/model_oracles.py target/debug/examples/simulate
 }
 
-# The program that checks dependencies: the one that is installed, else one that is built here, once.
-cargo_deny() {
-    local root=target/ci-deny
-    if command -v cargo-deny >/dev/null; then command -v cargo-deny; return; fi
-    [ -x "$root/bin/cargo-deny" ] || cargo install --quiet --debug --locked --root "$root" cargo-deny >&2
-    printf '%s\n' "$root/bin/cargo-deny"
-}
-
-# Licences, sources and bans of all dependencies, by deny.toml.
+# Licences, sources and bans of all dependencies, by deny.toml. Compiles cargo-deny if it is not installed.
 dependencies() {
-    local deny
-    deny="$(cargo_deny)"
-    "$deny" --log-level error check --hide-inclusion-graph licenses sources bans
+    command -v cargo-deny >/dev/null || cargo install --quiet --debug --locked cargo-deny
+    cargo deny --log-level error check --hide-inclusion-graph licenses sources bans
 }
 
 # Whether the database of advisories can be had.
 has_advisories() {
-    timeout 120 "$(cargo_deny)" --log-level error fetch db >/dev/null 2>&1
+    timeout 120 cargo deny --log-level error fetch db >/dev/null 2>&1
 }
 
 # Published weaknesses of dependencies, by the database that was just fetched.
 advisories() {
-    "$(cargo_deny)" --log-level error check --disable-fetch advisories
+    cargo deny --log-level error check --disable-fetch advisories
 }
 
 # Coverage is counted by the stable compiler. Without sanitizers: unsafe code is in one crate, which reads nothing foreign.
@@ -164,7 +155,8 @@ fuzz_build() {
     for level in level=4 inline-8bit-counters pc-table trace-compares; do
         flags="$flags -Cllvm-args=-sanitizer-coverage-$level"
     done
-    RUSTFLAGS="$flags" CARGO_TARGET_DIR=target/ci-fuzz CARGO_PROFILE_RELEASE_OPT_LEVEL=1 cargo build --quiet --release \
+    RUSTFLAGS="$flags" CARGO_TARGET_DIR=target/ci-fuzz CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off \
+        cargo build --quiet --release \
         --bins --target "$(rustc -vV | sed -n 's/^host: //p')" --manifest-path fuzz/Cargo.toml
 }
 

@@ -38,7 +38,7 @@ fn adds_up(phase: &Value) {
 fn concurrent_files_share_the_throughput() {
     let place = directory();
     let here = place.path();
-    for more in [&[][..], &["--shared"], &["--access", "buffered", "--engine", "plain", "--space", "new"]] {
+    for more in [&[][..], &["--shared"], &["--access", "buffered", "--engine", "sync", "--space", "new"]] {
         let small = ["disk", "concurrent", "--files", "3", "--size", "16 MiB"];
         let run = keepup(here, &[&small[..], more, &["--json"]].concat());
         assert_eq!(run.code(), 0, "{run:#?}");
@@ -139,7 +139,7 @@ fn every_mode_moves_every_byte() {
     let here = place.path();
     let small = ["disk", "concurrent", "--files", "1", "--size", "4 MiB", "--json"];
     let modes = [
-        &["--engine", "plain"][..],
+        &["--engine", "sync"][..],
         &["--dsync"],
         &["--access", "buffered", "--engine", "mmap"],
         &["--access", "buffered", "--engine", "mmap", "--space", "new"],

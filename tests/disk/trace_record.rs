@@ -37,7 +37,7 @@ fn the_trace_of_a_disk_test_matches_its_result() {
     let place = directory();
     let here = place.path();
     let sizes = ["--bytes", "32 MiB", "--span", "16 MiB", "--file", "8 MiB", "--block", "64 KiB"];
-    for (engine, depth) in [("ring", 4), ("plain", 1)] {
+    for (engine, depth) in [("io_uring", 4), ("sync", 1)] {
         let out = format!("{engine}.trace");
         let verb = ["trace", "record", &out, "--", "disk", "steady", "--json", "--depth", "4"];
         let run = keepup(here, &[&verb[..], &sizes, &["--engine", engine]].concat());

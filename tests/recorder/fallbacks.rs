@@ -45,7 +45,7 @@ fn a_recorder_works_without_io_uring() {
 #[ignore = "system"]
 fn a_missing_io_uring_is_an_error_if_requested() {
     let place = directory();
-    let refused = without_io_uring(|| recorder(place.path(), &["disk"], &["--engine", "ring"]).wait());
+    let refused = without_io_uring(|| recorder(place.path(), &["disk"], &["--engine", "io_uring"]).wait());
     match refused {
         Ok(record) => {
             names_missing(&record, "io_uring");

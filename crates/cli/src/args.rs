@@ -132,8 +132,10 @@ pub(crate) enum EngineArg {
     #[default]
     Auto,
     /// io_uring only
+    #[value(name = "io_uring", alias = "ring")]
     Ring,
-    /// System calls only
+    /// Blocking system calls only
+    #[value(name = "sync", alias = "plain")]
     Plain,
 }
 
@@ -196,7 +198,7 @@ pub(crate) struct RecorderArgs {
     /// Queue depth per volume, in blocks
     #[arg(long, default_value_t = 8, value_name = "N")]
     pub(crate) depth: usize,
-    /// I/O engine: io_uring (ring) or system calls (plain)
+    /// I/O engine: io_uring, or blocking system calls (sync)
     #[arg(long, value_enum, default_value_t)]
     pub(crate) engine: EngineArg,
     /// Placement [default: the profile's]

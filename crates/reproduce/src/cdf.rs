@@ -115,7 +115,7 @@ fn of_volumes(volumes: &[Value], scale: f64) -> Vec<Value> {
         let own = [
             ("size", file()),
             ("access", "buffered".into()),
-            ("engine", "plain".into()),
+            ("engine", "sync".into()),
             ("space", "new".into()),
             ("depth", 1.into()),
         ];

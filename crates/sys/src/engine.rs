@@ -90,7 +90,7 @@ pub const FILES_MAX: usize = 16;
 /// Choice of the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// io_uring if the kernel allows it, otherwise plain calls.
+    /// io_uring if the kernel allows it, otherwise blocking system calls.
     #[default]
     Auto,
     /// io_uring, or an error.
@@ -137,8 +137,8 @@ fn open_untraced(
         Err(error) if choice == EngineChoice::Auto => {
             let note = Cause::of(&error).map(|what| {
                 format!(
-                    "{what}; writing with plain calls, one block at a time, is slower and costs an eighth \
-                     more CPU per GB"
+                    "{what}; writing with blocking system calls, one block at a time, is slower and costs \
+                     an eighth more CPU per GB"
                 )
             });
             Ok((Box::new(PlainEngine::new(memory, waker)), Some(note)))

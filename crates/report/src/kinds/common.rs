@@ -44,7 +44,8 @@ pub(super) fn document(stored: &Stored, content: PageContent) -> Document {
         cut.push("The test was interrupted: the figures cover only its first part.".to_owned());
     }
     // Without an answer, the name of the test is the headline.
-    let what = content.answer.as_ref().map_or_else(String::new, |_| format!("{} ", head.workload));
+    let short = if head.kind == Kind::Record { "trial" } else { head.workload };
+    let what = content.answer.as_ref().map_or_else(String::new, |_| format!("{short} "));
     let (verdict, tone) = content.answer.unwrap_or_else(|| (name(stored), Tone::Plain));
     let tone = if cut.is_empty() || tone == Tone::Bad { tone } else { Tone::Doubtful };
     let mut items: Vec<Item> = content.sentences.into_iter().map(Item::Text).collect();
@@ -94,6 +95,8 @@ pub(crate) fn name(stored: &Stored) -> String {
     match head.kind {
         Kind::Disk => format!("disk {workload}"),
         Kind::Net => format!("network {workload}"),
+        // Results of `keepup trial`.
+        Kind::Record => "trial".to_owned(),
         Kind::Compare => format!("comparison of {workload}"),
         _ => workload,
     }

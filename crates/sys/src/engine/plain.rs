@@ -1,4 +1,4 @@
-//! Engine with plain calls, one at a time: for kernels, containers and policies that forbid
+//! Engine with blocking system calls, one at a time: for kernels, containers and policies that forbid
 //! io_uring.
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -394,7 +394,7 @@ fn ring_error(source: std::io::Error) -> SysError {
             "sysctl kernel.io_uring_disabled=0, or a container started with a seccomp profile that allows it"
         }
         Some(libc::ENOMEM) => "raise the locked-memory limit (ulimit -l unlimited)",
-        _ => "--engine plain works everywhere, with more CPU per GB",
+        _ => "--engine sync works everywhere, with more CPU per GB",
     };
     SysError::Ring { source, hint }
 }

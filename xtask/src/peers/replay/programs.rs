@@ -48,7 +48,7 @@ pub(super) fn keepup(
 ) -> Replayer {
     let where_to = match target {
         Target::Nowhere => "--target null",
-        Target::File => "--volume . --engine ring --access direct",
+        Target::File => "--volume . --engine io_uring --access direct",
     };
     Replayer {
         name,

@@ -50,7 +50,7 @@ fn fio_must_have_made_all_requests() {
 fn both_read_the_same_file() {
     let (path, program) = (Path::new("/t/reads.iolog"), Path::new("/b/keepup"));
     let ours = keepup(program, "keepup", path, Target::File, "afap --depth 8", None);
-    let file = "--volume . --engine ring --access direct";
+    let file = "--volume . --engine io_uring --access direct";
     assert_eq!(ours.command(), format!("`keepup replay /t/reads.iolog {file} --mode afap --depth 8 --json`"));
     let theirs = fio("fio", path, traces::READS, Target::File, "--ioengine=sync");
     let command = theirs.command();

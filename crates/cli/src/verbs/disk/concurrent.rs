@@ -11,13 +11,13 @@ use crate::exit::Exit;
 /// Write or read 1 to N files concurrently and time the first
 ///
 /// The test of the CDF event logger. Reports its normalised rate (rate of the first file times the number of
-/// files) and the total rate. The paper's settings are --access buffered --engine plain --space new --depth
+/// files) and the total rate. The paper's settings are --access buffered --engine sync --space new --depth
 /// 1.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup disk concurrent --volume /data/a
   keepup disk concurrent --volume /data/a --files 8 --size '4 GiB' --kind write --repeats 5
-  keepup disk concurrent --volume /data/a --access buffered --engine plain --space new --depth 1")]
+  keepup disk concurrent --volume /data/a --access buffered --engine sync --space new --depth 1")]
 pub(crate) struct Args {
     /// Largest number of concurrent files
     #[arg(

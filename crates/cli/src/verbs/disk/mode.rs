@@ -15,7 +15,7 @@ pub(super) struct ModeArgs {
     /// Wait for each write to be durable (O_DSYNC)
     #[arg(long)]
     dsync: bool,
-    /// I/O engine: io_uring (ring) or system calls (plain)
+    /// I/O engine: io_uring, or blocking system calls (sync)
     #[arg(long, value_enum, default_value_t)]
     engine: DiskEngineArg,
     /// Compressible share of the data, in percent
@@ -42,8 +42,10 @@ enum DiskEngineArg {
     #[default]
     Auto,
     /// io_uring only
+    #[value(name = "io_uring", alias = "ring")]
     Ring,
-    /// System calls, one at a time
+    /// Blocking system calls, one at a time
+    #[value(name = "sync", alias = "plain")]
     Plain,
     /// Copies to and from a file mapping
     Mmap,
@@ -139,7 +141,7 @@ pub(super) fn described(mode: &Mode) -> serde_json::Value {
     let engine = match mode.engine {
         EngineChoice::Auto => "auto",
         EngineChoice::Ring => "io_uring",
-        EngineChoice::Plain => "plain calls",
+        EngineChoice::Plain => "sync",
         EngineChoice::Mapped => "mmap",
     };
     let space = match mode.space {

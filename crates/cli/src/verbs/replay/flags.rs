@@ -78,7 +78,7 @@ pub(super) struct Common {
     /// Page cache [default: as traced]
     #[arg(long, value_enum)]
     access: Option<AccessArg>,
-    /// I/O engine: io_uring (ring) or system calls (plain)
+    /// I/O engine: io_uring, or blocking system calls (sync)
     #[arg(long, value_enum, default_value_t)]
     engine: EngineArg,
     /// Read back and compare all written data at the end
@@ -260,8 +260,8 @@ impl Common {
 fn engine(choice: EngineChoice) -> &'static str {
     match choice {
         EngineChoice::Auto => "auto",
-        EngineChoice::Ring => "ring",
-        EngineChoice::Plain => "plain",
+        EngineChoice::Ring => "io_uring",
+        EngineChoice::Plain => "sync",
         EngineChoice::Mapped => "mmap",
     }
 }
