@@ -9,7 +9,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_plan::reduction::Reduction;
-use keepup_recording::account::ThreadCpu;
+use keepup_recording::account::{ThreadCpu, VolumeAccount};
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::journal::Journal;
@@ -29,7 +29,7 @@ use crate::counters::Counters;
 use crate::intake::{Intake, IntakeParts, IntakeReport};
 use crate::keeper::{Retention, VolumeDirectory};
 use crate::reduce::worker;
-use crate::report::{Ended, RecordReport, VolumeReport};
+use crate::report::{Ended, RecordReport};
 use crate::switches::Switches;
 use crate::tap::Tap;
 use crate::threads::{Threaded, joined, spawn};
@@ -323,7 +323,7 @@ impl Recorder {
             // The writer's failure is usually listed already.
             let failure = writer.failure.iter().filter(|why| !trouble.contains(why));
             intake.trouble.extend(failure.chain(&trouble).map(|what| format!("{label}: {what}")));
-            volumes.push(VolumeReport {
+            volumes.push(VolumeAccount {
                 directory: threads.directory,
                 engine: threads.facts.name.into(),
                 buffers: threads.facts.buffers,
@@ -334,7 +334,7 @@ impl Recorder {
                 },
                 note: threads.facts.note.map(|note| note.to_text()),
                 failure: writer.failure,
-                write_latency: writer.write_latency,
+                write_latency: writer.write_latency.summary(),
                 cpu,
             });
         }
@@ -347,7 +347,7 @@ struct Joined {
     intake: IntakeReport,
     intake_cpu: ThreadCpu,
     reducers_cpu: Vec<ThreadCpu>,
-    volumes: Vec<VolumeReport>,
+    volumes: Vec<VolumeAccount>,
 }
 
 /// Handle that ends a recording from another thread.

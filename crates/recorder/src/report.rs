@@ -2,30 +2,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use keepup_measure::histogram::Latency;
 use keepup_recording::account::{Incidents, RecordAccount, Stalls, ThreadCpu, VolumeAccount};
 use keepup_stream::ledger::Ledger;
-
-/// Report of one volume.
-#[derive(Clone, Debug)]
-pub struct VolumeReport {
-    /// The recording's directory on it; `None` for the null target.
-    pub directory: Option<PathBuf>,
-    /// The engine that wrote: "io_uring", "pwrite" or "null".
-    pub engine: String,
-    /// Kind of memory it wrote from.
-    pub buffers: String,
-    /// Whether direct I/O worked ("direct"), or the file system refused it ("buffered").
-    pub access: String,
-    /// Setting that slows it down, and the fix.
-    pub note: Option<String>,
-    /// Reason why it was taken out of rotation for good.
-    pub failure: Option<String>,
-    /// Latency of writes, from submission to confirmation.
-    pub write_latency: Latency,
-    /// CPU time of the writer.
-    pub cpu: ThreadCpu,
-}
 
 /// Report of a recording.
 #[derive(Clone, Debug)]
@@ -37,7 +15,7 @@ pub struct RecordReport {
     /// Account of every stream.
     pub ledger: Ledger,
     /// Every volume, in the order given.
-    pub volumes: Vec<VolumeReport>,
+    pub volumes: Vec<VolumeAccount>,
     /// Size of the block pool, in bytes.
     pub pool_bytes: u64,
     /// Most pool memory in use, in bytes.
@@ -106,16 +84,6 @@ impl RecordReport {
     /// Account for the user. `cpu_seconds` is the CPU time of the process.
     pub fn account(&self, cpu_seconds: f64) -> RecordAccount {
         let total = self.ledger.total();
-        let volume = |volume: &VolumeReport| VolumeAccount {
-            directory: volume.directory.clone(),
-            engine: volume.engine.clone(),
-            buffers: volume.buffers.clone(),
-            access: volume.access.clone(),
-            note: volume.note.clone(),
-            failure: volume.failure.clone(),
-            write_latency: volume.write_latency.summary(),
-            cpu: volume.cpu.clone(),
-        };
         RecordAccount {
             recording: self.recording.clone(),
             ended: self.why_ended(),
@@ -136,7 +104,7 @@ impl RecordReport {
             pool_bytes_used_max: self.pool_bytes_used_max,
             pool_wait_ns: self.pool_wait_ns,
             stalls: self.stalls.clone(),
-            volumes: self.volumes.iter().map(volume).collect(),
+            volumes: self.volumes.clone(),
             incidents: self.incidents.clone(),
             trouble: self.trouble.clone(),
             ledger: self.ledger.clone(),

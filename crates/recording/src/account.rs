@@ -126,7 +126,8 @@ pub struct VolumeAccount {
     pub engine: String,
     /// Kind of memory it wrote from.
     pub buffers: String,
-    /// Access to the files: "direct" or "buffered".
+    /// Access to the files: "direct", "buffered" where the file system refused direct I/O, or "none" without
+    /// files.
     pub access: String,
     /// Setting that slows it down, and the fix.
     pub note: Option<String>,
