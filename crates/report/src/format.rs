@@ -70,7 +70,7 @@ pub(crate) fn count(count: Count) -> String {
 }
 
 /// Formats a count with its noun: "1 pass", "3 events". Adds -es after -s and -ch.
-pub(crate) fn plural(value: u64, one: &str) -> String {
+pub fn plural(value: u64, one: &str) -> String {
     let ending = match value {
         1 => "",
         _ if one.ends_with('s') || one.ends_with("ch") => "es",

@@ -20,7 +20,7 @@ mod page;
 mod samples;
 mod terminal;
 
-pub use format::time;
+pub use format::{plural, time};
 pub use history::History;
 pub use html::{CHARTS_JS, COLOURS_CSS};
 pub use page::Tone;

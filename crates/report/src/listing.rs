@@ -32,6 +32,7 @@ pub use verification::{Verified, verification};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use keepup_campaign::quoted;
 use keepup_stream::ledger::LossCause;
 
 use crate::Style;
@@ -73,7 +74,7 @@ fn megabytes(bytes: u64) -> String {
 
 /// Command that recovers a recording.
 fn recover(label: &str, directory: &Path) -> Fact {
-    Fact::path(label, format!("keepup recover {}", directory.display()))
+    Fact::path(label, format!("keepup recover {}", quoted(&directory.display().to_string())))
 }
 
 /// CPU time in seconds for each GB.

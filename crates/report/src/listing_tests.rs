@@ -338,6 +338,14 @@ fn commands_and_paths_are_never_split() {
 }
 
 #[test]
+fn a_command_can_be_pasted_into_a_shell() {
+    let mut found = full_info();
+    found.volumes[0].directory = PathBuf::from("/data/beam time/run1");
+    let text = recording(&found, NARROW);
+    assert!(text.contains("keepup recover '/data/beam time/run1'"), "{text}");
+}
+
+#[test]
 fn long_lists_are_cut_with_a_note() {
     let text = recording(&full_info(), NARROW);
     assert!(text.contains("... and 10 more streams (--json lists all)"), "{text}");

@@ -192,7 +192,8 @@ impl Format {
                     [] => "unrecognized trace format: the file is empty".to_owned(),
                     _ => {
                         let start = &head[..head.len().min(HEAD_SHOWN_BYTES)];
-                        format!("unrecognized trace format: it starts with {start:02x?}")
+                        let bytes: Vec<String> = start.iter().map(|byte| format!("{byte:02x}")).collect();
+                        format!("unrecognized trace format: the first bytes are {}", bytes.join(" "))
                     }
                 };
                 let help = format!("choose the format with --format: {names}");

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use keepup_error::Cause;
 use keepup_recording::export::{Exported, nexus, one_file, raw, zarr_reference};
 use keepup_recording::reader::Recording;
+use keepup_report::plural;
 
 use crate::args::RecordingDirs;
 use crate::exit::{Exit, usage};
@@ -63,8 +64,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let Exported { streams, events, payload_bytes, left_out } = exported;
     if left_out > 0 {
-        log(&format!("warning: skipped {left_out} streams that are not arrays of one size"));
+        log(&format!("warning: skipped {}: not arrays of one size", plural(left_out, "stream")));
     }
-    result(&format!("wrote {}: {streams} streams, {events} events, {payload_bytes} bytes", out.display()));
+    let [streams, events, bytes] =
+        [plural(streams, "stream"), plural(events, "event"), plural(payload_bytes, "byte")];
+    result(&format!("wrote {}: {streams}, {events}, {bytes}", out.display()));
     Ok(exit)
 }

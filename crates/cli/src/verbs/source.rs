@@ -3,11 +3,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_peer::Endpoint;
-use keepup_report::listing;
+use keepup_report::{listing, plural};
 use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
 use keepup_workload::detector::{SourceRate, source_plan};
 
-use crate::args::{Cpus, cpus, duration, size, source_rate};
+use crate::args::{Cpus, cpus, nonzero_duration, size, source_rate};
 use crate::exit::Exit;
 use crate::output::{json, log, print_listing, report_error};
 use crate::progress::poll_until;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = source_rate, value_name = "RATE")]
     rate: Option<SourceRate>,
     /// Duration [default: 10s, or until --events]
-    #[arg(long, alias = "duration", value_parser = duration, value_name = "TIME")]
+    #[arg(long, alias = "duration", value_parser = nonzero_duration, value_name = "TIME")]
     time: Option<Duration>,
     /// Number of events to send, over all streams
     #[arg(long, value_name = "N")]
@@ -83,8 +83,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let stop = stop_flag()?;
     let live = SourceCounters::default();
     log(&format!(
-        "sending {} as {} streams over {} connections to {}",
-        args.profile, plan.streams, plan.connections, args.to
+        "sending {} as {} over {} to {}",
+        args.profile,
+        plural(plan.streams.into(), "stream"),
+        plural(plan.connections.into(), "connection"),
+        args.to
     ));
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| run_source(&plan, &args.to, &stop, &live));

@@ -44,8 +44,7 @@ pub(super) fn document(stored: &Stored, content: PageContent) -> Document {
         cut.push("The test was interrupted: the figures cover only its first part.".to_owned());
     }
     // Without an answer, the name of the test is the headline.
-    let short = if head.kind == Kind::Record { "trial" } else { head.workload };
-    let what = content.answer.as_ref().map_or_else(String::new, |_| format!("{short} "));
+    let what = content.answer.as_ref().map_or_else(String::new, |_| format!("{} ", name(stored)));
     let (verdict, tone) = content.answer.unwrap_or_else(|| (name(stored), Tone::Plain));
     let tone = if cut.is_empty() || tone == Tone::Bad { tone } else { Tone::Doubtful };
     let mut items: Vec<Item> = content.sentences.into_iter().map(Item::Text).collect();
@@ -97,6 +96,8 @@ pub(crate) fn name(stored: &Stored) -> String {
         Kind::Net => format!("network {workload}"),
         // Results of `keepup trial`.
         Kind::Record => "trial".to_owned(),
+        // Names that users choose.
+        Kind::Campaign | Kind::Predict => head.workload.to_owned(),
         Kind::Compare => format!("comparison of {workload}"),
         _ => workload,
     }

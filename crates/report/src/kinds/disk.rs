@@ -17,7 +17,7 @@ use serde_json::json;
 use super::common::{self, PageContent, charts};
 use super::latency;
 use crate::chart::{Axis, Chart, Mark, Series, colour, figure, plot, rate_scale, short};
-use crate::format::{rate, shorten};
+use crate::format::{plural, rate, shorten};
 use crate::page::{Block, Cell, Document, Table, left, right};
 
 /// Most bars in one chart. The table of figures has all.
@@ -107,8 +107,8 @@ fn cautions(summary: &DiskSummary) -> Vec<String> {
         .filter(|phase| phase.steal_seconds.is_some_and(|stolen| stolen > 0.05 * phase.seconds));
     let stolen = steal.count();
     if stolen > 0 {
-        cautions
-            .push(format!("In {stolen} phases the hypervisor took more than 5 % of a core (steal time)."));
+        let phases = plural(stolen as u64, "phase");
+        cautions.push(format!("In {phases} the hypervisor took more than 5 % of a core (steal time)."));
     }
     let mut skipped: Vec<String> = Vec::new();
     for skip in summary.runs.iter().flat_map(|run| &run.skipped) {
