@@ -37,7 +37,7 @@ impl SourceFile {
     pub(crate) fn is_test(&self) -> bool {
         let folders: Vec<&str> = self.path.split('/').collect();
         self.path.ends_with("_tests.rs")
-            || self.path.starts_with("crates/testkit/")
+            || self.path.starts_with("testkit/")
             || folders.iter().any(|folder| ["tests", "benches", "fuzz"].contains(folder))
     }
 }

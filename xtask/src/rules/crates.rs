@@ -49,7 +49,7 @@ pub(crate) fn check(metadata: &Value) -> Vec<Violation> {
     for package in array(&metadata["packages"]).filter(|package| members.contains(text(&package["id"]))) {
         let Some(folder) = text(&package["name"]).strip_prefix(PREFIX) else { continue };
         let mut broken = |rule, advice| {
-            found.push(Violation { file: format!("crates/{folder}/Cargo.toml"), line: 1, rule, advice });
+            found.push(Violation { file: manifest(folder), line: 1, rule, advice });
         };
         if folder != TESTKIT && !ORDER.contains(&folder) {
             broken("crate-order", "give the crate its place in the design's table and in xtask".to_owned());
@@ -64,6 +64,11 @@ pub(crate) fn check(metadata: &Value) -> Vec<Violation> {
     }
     found.extend(asynchronous(metadata, &members));
     found
+}
+
+/// Path of a crate's manifest. `testkit` is no part of the program, so it lies beside `crates`.
+fn manifest(folder: &str) -> String {
+    if folder == TESTKIT { format!("{folder}/Cargo.toml") } else { format!("crates/{folder}/Cargo.toml") }
 }
 
 /// Violation by one crate using another, if any.
@@ -109,12 +114,11 @@ fn asynchronous(metadata: &Value, members: &BTreeSet<&str>) -> Vec<Violation> {
         }
         if seen.iter().any(|id| names.get(id) == Some(&"tokio")) {
             let name = names.get(member).copied().unwrap_or_default();
-            let folder =
-                name.strip_prefix(PREFIX).map_or(name.to_owned(), |folder| format!("crates/{folder}"));
+            let file = name.strip_prefix(PREFIX).map_or_else(|| format!("{name}/Cargo.toml"), manifest);
             let advice = format!(
                 "only `{ASYNCHRONOUS}` may use tokio; `cargo tree -i tokio` shows the dependency path"
             );
-            found.push(Violation { file: format!("{folder}/Cargo.toml"), line: 1, rule: "tokio", advice });
+            found.push(Violation { file, line: 1, rule: "tokio", advice });
         }
     }
     found

@@ -49,7 +49,7 @@ fn a_crate_uses_those_above_it() {
 
 #[test]
 fn nothing_uses_the_command_line() {
-    assert_eq!(broken(&[("testkit", "cli", None)]), ["crates/testkit/Cargo.toml cli-is-the-top"]);
+    assert_eq!(broken(&[("testkit", "cli", None)]), ["testkit/Cargo.toml cli-is-the-top"]);
 }
 
 #[test]
