@@ -17,7 +17,7 @@ const FILE_BYTES: u64 = 1 << 30;
 const FILE_BYTES_MIN: u64 = 16 << 20;
 /// Maximum number of cores.
 const CORES_MAX: f64 = 4096.0;
-const ACCEPTED: &str = "accepted is net=RATE, net=RATE@HOST:PORT, disk=RATE@DIR[,read|write][,size=SIZE], \
+const ACCEPTED: &str = "accepted: net=RATE, net=RATE@HOST:PORT, disk=RATE@DIR[,read|write][,size=SIZE], \
                         memory=RATE or cpu=CORES";
 
 /// A background load with its rate.

@@ -75,7 +75,7 @@ fn display_has_three_figures_in_decimal_units() {
 fn bits_are_refused_with_the_figure_in_bytes() {
     let text = complaint::<ByteRate>("80 Mb/s");
     assert!(text.starts_with("cannot read \"80 Mb/s\" as a data rate:"), "{text}");
-    assert!(text.contains("accepted is a number and B/s, kB/s"), "{text}");
+    assert!(text.contains("accepted: a number and B/s, kB/s"), "{text}");
     assert!(text.ends_with("80 Mb/s is 10 MB/s"), "{text}");
     assert!(complaint::<ByteRate>("1.6 Gbit/s").ends_with("1.6 Gbit/s is 0.2 GB/s"));
     assert!(complaint::<ByteRate>("80 Mbps").ends_with("is 10 MB/s"));

@@ -12,7 +12,7 @@ const DECIMATE_MAX: u64 = 1024;
 const SPECTRUM_MAX: u64 = 1 << 24;
 /// Maximum number of dimensions of an event.
 const DIMENSIONS_MAX: usize = 8;
-const ACCEPTED: &str = "accepted is decimate by=N, bin by=N, bin by=NxM, threshold at=VALUE, \
+const ACCEPTED: &str = "accepted: decimate by=N, bin by=N, bin by=NxM, threshold at=VALUE, \
                         spectrum [window=none|hann] [size=N] or lz4";
 
 /// Sample layout of an event.

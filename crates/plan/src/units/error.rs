@@ -37,7 +37,7 @@ impl UnitError {
 impl fmt::Display for UnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, written, why, accepted, hint: _ } = self;
-        write!(f, "cannot read {written:?} as {what}: {why}; accepted is {accepted}")
+        write!(f, "cannot read {written:?} as {what}: {why}; accepted: {accepted}")
     }
 }
 

@@ -197,7 +197,12 @@ impl Client {
     }
 
     fn unreachable(&self, why: &ureq::Error) -> CtlError {
-        CtlError::Unreachable { to: self.to.clone(), why: why.to_string() }
+        // The text of the library begins with "io: ".
+        let why = match why {
+            ureq::Error::Io(cause) => cause.to_string(),
+            other => other.to_string(),
+        };
+        CtlError::Unreachable { to: self.to.clone(), why }
     }
 }
 
