@@ -1,8 +1,10 @@
 //! Volumes that stall, are throttled or break during a recording: events in the pool are not lost, and
 //! lost events are counted exactly.
+use std::io::Write as _;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use keepup_stream::wire::FrameKind;
 use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{ThrottledWrites, allowed, skip};
 use keepup_testkit::{Program, Run};
@@ -12,6 +14,7 @@ use crate::common::{
     FILE_SERVER, TestDirectory, busy_directory, count, directory, events, json, keepup, mcap_messages,
     recorded, recorder, segments, start, until, verified,
 };
+use crate::recorder::raw_client;
 
 /// Rate of the source, bytes per second.
 const RATE: u64 = 20_000_000;
@@ -151,6 +154,41 @@ fn the_pool_bridges_a_volume_throttled_for_2_seconds() {
         "the_pool_bridges_a_volume_throttled_for_2_seconds",
         Duration::from_secs(2),
     );
+}
+
+#[test]
+#[ignore = "system"]
+fn recovery_waits_for_writes_of_a_killed_recorder() {
+    let Some((place, throttle)) = throttled("recovery_waits_for_writes_of_a_killed_recorder") else { return };
+    let here = place.path();
+    let mut record = recorder(here, &["disk"], &["--slow-after", "1 m"]);
+    std::fs::write(throttle.entry(), record.id().to_string()).unwrap();
+    let mut client = raw_client::connect(record.address());
+    client.write_all(&raw_client::hello(&[0])).unwrap();
+    raw_client::answer(&mut client, FrameKind::Welcome);
+    // The journal is durable before the volume stalls: no thread waits for the disk when the recorder is killed.
+    client.write_all(&raw_client::event(0, 0, &[7; 1 << 20])).unwrap();
+    raw_client::acked(&mut client, 1);
+    std::thread::sleep(CALM);
+    throttle.limit(16 << 10).unwrap();
+    for sequence in 1..5 {
+        client.write_all(&raw_client::event(0, sequence, &[7; 1 << 20])).unwrap();
+    }
+    std::thread::sleep(CALM);
+    record.signal("KILL");
+    drop(record.wait());
+    let (recovered, ended, released) = std::thread::scope(|scope| {
+        let recovery = scope.spawn(|| (keepup(here, &["recover", "disk/run", "--json"]), Instant::now()));
+        std::thread::sleep(CALM);
+        let released = Instant::now();
+        throttle.limit(0).unwrap();
+        let (recovered, ended) = recovery.join().unwrap();
+        (recovered, ended, released)
+    });
+    assert_eq!(recovered.code(), 0, "{recovered:#?}");
+    assert!(ended > released, "recovery ended while writes were in flight");
+    let verify = json(&keepup(here, &["verify", "disk/run", "--json"]));
+    assert_eq!(verify["fault_count"], 0, "{verify:#}");
 }
 
 /// Records during a stall far beyond the size of the pool: each event is either durable or lost at the

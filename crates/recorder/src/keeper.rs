@@ -16,6 +16,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
+use keepup_recording::in_flight::lock_segment;
 use keepup_recording::journal::{Journal, JournalRecord, Rotation, StreamEnd};
 use keepup_recording::layout::{SegmentIdentity, segment_file_name, segment_preamble};
 use keepup_recording::seal::{SegmentIndex, seal};
@@ -296,6 +297,7 @@ impl Keeper {
                 .any(|errno| e.raw_os_error() == Some(errno.raw_os_error()));
             (e.to_string(), full)
         })?;
+        lock_segment(&made.file);
         self.access = Some(made.access);
         let identity = SegmentIdentity {
             recording: self.recording,

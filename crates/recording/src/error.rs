@@ -99,7 +99,7 @@ pub enum RecordingError {
     /// Another process is writing the recording.
     #[error("cannot change {}: the recorder still writes the recording", path.display())]
     Busy {
-        /// The journal.
+        /// The journal, or a segment with writes in flight.
         path: PathBuf,
     },
     /// It is unknown whether another process is writing the recording.

@@ -19,6 +19,7 @@ pub mod fixture;
 pub mod follow;
 mod hdf5;
 pub mod id;
+pub mod in_flight;
 pub mod info;
 pub mod journal;
 pub mod layout;

@@ -3,7 +3,7 @@
 //! Unsealed segments are sealed with every block that is provably intact; missing events are
 //! entered in the journals with their cause; then the run gets its end record. Invariants: a
 //! sealed segment is never changed; nothing that was acknowledged is cut off; a second recovery
-//! has nothing to do; a recording in progress is refused.
+//! has nothing to do; a recording in progress is refused, and nothing is read while writes are in flight.
 mod account;
 mod copies;
 pub(crate) mod scan;
@@ -118,7 +118,7 @@ fn recover_at(dirs: &[PathBuf], without_locks: bool) -> Result<RecoverReport, Re
     for (dir, manifest) in places {
         volumes.push(OpenVolume::open(&dir, manifest, without_locks)?);
     }
-    volumes.iter_mut().for_each(OpenVolume::scan_all);
+    volumes.iter_mut().try_for_each(OpenVolume::scan_all)?;
     for ((volume, segment), count) in copies::trailing_copies(&volumes) {
         volumes[volume].leave_out(segment, count);
     }

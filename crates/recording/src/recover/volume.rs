@@ -10,6 +10,7 @@ use super::{SegmentRecovery, VolumeRecovery};
 use crate::error::RecordingError;
 use crate::files::{open_regular, sync_directory};
 use crate::id::Id;
+use crate::in_flight::wait_for_writes;
 use crate::journal::{Journal, JournalRecord};
 use crate::layout::{LayoutError, SECTOR, segment_file_name};
 use crate::manifest::Manifest;
@@ -84,12 +85,16 @@ impl OpenVolume {
     }
 
     /// Scans every unsealed segment. Unreadable ones are reported when they are to be sealed.
-    pub(super) fn scan_all(&mut self) {
+    ///
+    /// # Errors
+    /// Writes of the recorder to one of them are still in flight.
+    pub(super) fn scan_all(&mut self) -> Result<(), RecordingError> {
         let mut open: Vec<Segment> =
             self.volume.segments().iter().filter(|segment| !segment.is_ended()).cloned().collect();
         let mut index = self.volume.next_segment();
         loop {
             let path = self.volume.dir().join(segment_file_name(index));
+            wait_for_writes(&path)?;
             let identity = open_regular(&path).and_then(|file| preamble(&file));
             let Ok(Ok(found)) = identity else { break };
             if !self.volume.is_own(&found, index) {
@@ -100,10 +105,12 @@ impl OpenVolume {
             index += 1;
         }
         for segment in open {
+            wait_for_writes(&segment.path)?;
             if let Ok(found) = self.scan(segment.index, segment.id, &segment.path, segment.readable_bytes()) {
                 self.scanned.push((segment, found));
             }
         }
+        Ok(())
     }
 
     /// Drops the last `count` blocks found in a segment, which are also on another volume.
