@@ -166,7 +166,7 @@ fn recovery_waits_for_writes_of_a_killed_recorder() {
     let mut client = raw_client::connect(record.address());
     client.write_all(&raw_client::hello(&[0])).unwrap();
     raw_client::answer(&mut client, FrameKind::Welcome);
-    // The journal is durable before the volume stalls: no thread waits for the disk when the recorder is killed.
+    // The journal is durable before the volume stalls: no thread of the killed recorder waits for the disk.
     client.write_all(&raw_client::event(0, 0, &[7; 1 << 20])).unwrap();
     raw_client::acked(&mut client, 1);
     std::thread::sleep(CALM);

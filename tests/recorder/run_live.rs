@@ -129,7 +129,7 @@ fn a_refused_command_changes_nothing() {
     assert_eq!((&printed(&status)["state"], &printed(&status)["revision"]), (&json!("idle"), &json!(0)));
     // Clients on loopback may read without a token.
     let page = keepup(here, &["ctl", "--to", &controlled.url, "status"]);
-    assert!(page.code() == 0 && page.stdout.contains("possible commands: configure"), "{page:#?}");
+    assert!(page.code() == 0 && page.stdout.contains("possible commands  configure"), "{page:#?}");
 }
 
 #[test]

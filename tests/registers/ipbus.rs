@@ -36,7 +36,7 @@ fn ended(target: Program) -> impl Fn(&str) -> u64 {
     let run = target.wait();
     assert_eq!(run.code(), 0, "{run:#?}");
     move |name| {
-        let line = run.stdout.lines().find_map(|line| line.strip_prefix(name));
+        let line = run.stdout.lines().find_map(|line| line.trim_start().strip_prefix(name));
         line.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("no {name}: {run:#?}"))
     }
 }

@@ -210,6 +210,23 @@ impl State {
         }
     }
 
+    /// Name and progress, as `campaign status --json` prints them.
+    #[must_use]
+    pub fn to_json(&self, is_running: bool) -> serde_json::Value {
+        let progress = self.progress();
+        serde_json::json!({
+            "name": self.campaign.name,
+            "is_running": is_running,
+            "planned": progress.planned,
+            "done": progress.done,
+            "failed": progress.failed,
+            "spared": progress.spared,
+            "left": progress.left,
+            "seconds": progress.seconds,
+            "seconds_left": progress.seconds_left,
+        })
+    }
+
     /// Forecast of all remaining runs.
     #[must_use]
     pub fn forecast_left(&self) -> Forecast {

@@ -31,6 +31,35 @@ fn codes_are_the_documented_ones() {
     }
 }
 
+/// Names of the types in `text` that implement `Diagnostic`.
+fn diagnostics(text: &str) -> impl Iterator<Item = &str> {
+    let headers = text.lines().filter(|line| line.starts_with("impl Diagnostic for "));
+    headers.filter_map(|line| line.split_whitespace().nth(3))
+}
+
+#[test]
+fn every_error_of_keepup_is_in_the_list() {
+    let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let (mut folders, mut found) = (vec![PathBuf::from(crates)], 0);
+    let listed = include_str!("exit.rs").split_once("first_of![").unwrap().1.split_once("]\n").unwrap().0;
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_none_or(|ending| ending != "rs") => {}
+                false => {
+                    for name in diagnostics(&std::fs::read_to_string(&path).unwrap()) {
+                        let is_listed = listed.split(',').any(|one| one.trim() == name);
+                        assert!(is_listed, "{name} of {} is not in the list of exit.rs", path.display());
+                        found += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(found, listed.matches(',').count(), "types found and listed");
+}
+
 #[test]
 fn causes_decide_through_context() {
     let error = anyhow::Error::from(UsageError::new("no")).context("cannot run");

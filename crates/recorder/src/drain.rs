@@ -25,6 +25,7 @@ use keepup_recording::account::Incidents;
 use keepup_recording::error::RecordingError;
 use keepup_stream::client::ClientError;
 use keepup_stream::ledger::Count;
+use serde::{Serialize, Serializer};
 
 use self::merge::{Merge, Step};
 pub use self::missing::Missing;
@@ -79,8 +80,8 @@ pub struct DrainCounters {
     pub warnings: Mutex<Vec<String>>,
 }
 
-/// Result of a drain.
-#[derive(Clone, Debug)]
+/// Result of a drain, serialized as `drain --json` prints it.
+#[derive(Clone, Debug, Serialize)]
 pub struct DrainReport {
     /// Events sent, of all streams.
     pub sent: Count,
@@ -93,11 +94,20 @@ pub struct DrainReport {
     /// Failures and read errors.
     pub faults: Incidents,
     /// Whether everything durable at the end was drained, except what cannot be read.
+    #[serde(rename = "complete")]
     pub is_complete: bool,
     /// Total elapsed time, in nanoseconds.
+    #[serde(rename = "seconds", serialize_with = "seconds")]
     pub elapsed_ns: u64,
     /// CPU of the draining thread, in nanoseconds.
+    #[serde(rename = "cpu_seconds", serialize_with = "seconds")]
     pub cpu_ns: u64,
+}
+
+/// Serializes nanoseconds as seconds.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn seconds<S: Serializer>(ns: &u64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(*ns as f64 / 1e9)
 }
 
 /// Drains until the end of the recording (`follow`), of what is durable now, or until `stop`.

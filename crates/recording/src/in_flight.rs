@@ -1,9 +1,9 @@
-//! Writes that outlive their process. The kernel completes a direct write that was submitted, even after the
-//! process was killed and reaped; until then it may still change the file, and its completion discards pages
-//! that others wrote through the page cache.
+//! Writes that outlive their process. The kernel completes a direct write that was submitted, even after
+//! the process was killed and reaped; until then it may still change the file, and its completion discards
+//! pages that others wrote through the page cache.
 //!
-//! The recorder locks each segment that it creates. Such a write refers to the open file, and the kernel keeps
-//! the lock as long as anything does.
+//! The recorder locks each segment that it creates. Such a write refers to the open file, and the kernel
+//! keeps the lock as long as anything does.
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub fn lock_segment(file: impl AsFd) {
 /// # Errors
 /// Writes are still in flight after a minute.
 pub(crate) fn wait_for_writes(path: &Path) -> Result<(), RecordingError> {
-    // A file that cannot be opened is reported by whoever reads it.
+    // Reading reports a file that cannot be opened.
     let Ok(file) = open_regular(path) else { return Ok(()) };
     for _ in 0..ATTEMPTS {
         match flock(&file, FlockOperation::NonBlockingLockShared) {

@@ -5,6 +5,7 @@
 
 mod campaign;
 mod catalog;
+mod counters;
 mod doctor;
 mod loads;
 mod record;
@@ -12,12 +13,14 @@ mod recording;
 mod recordings;
 mod recovery;
 mod register_note;
+mod run_status;
 mod trace;
 mod transfer;
 mod verification;
 
 pub use campaign::{campaign_cost, campaign_plan, campaign_status};
 pub use catalog::{machines, part, parts, profiles};
+pub use counters::counters;
 pub use doctor::doctor;
 pub use loads::loads;
 pub use record::record;
@@ -25,6 +28,7 @@ pub use recording::recording;
 pub use recordings::recordings;
 pub use recovery::recovery;
 pub use register_note::register_note;
+pub use run_status::run_status;
 pub use trace::{converted, trace};
 pub use transfer::{Drained, drain, source};
 pub use verification::{Verified, verification};

@@ -310,6 +310,7 @@ fn every_listing_fits_a_terminal_of_80_columns_without_control_characters() {
         ("source", source(&source_report(false), NARROW)),
         ("source, closed loop", source(&source_report(true), NARROW)),
         ("drain", drain(&drained, NARROW)),
+        ("counters", counters(&[("datagrams that are not packets", u64::MAX)], NARROW)),
     ];
     texts.extend(recordings_of_samples().into_iter().chain(catalogue()).chain(traces()).chain(campaigns()));
     for (name, text) in texts {

@@ -115,6 +115,33 @@ impl SourceReport {
         let is_complete = self.bye.streams.len() == self.streams.len();
         is_complete.then(|| self.bye.streams.iter().map(|stream| stream.durable_bytes).sum())
     }
+
+    /// The report as `source --json` prints it.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        let (due, sent, lost) = (self.total(|s| s.due), self.total(|s| s.sent), self.total(|s| s.lost));
+        let seconds = self.elapsed_ns.max(1) as f64 / 1e9;
+        let lateness = |quantile: f64| self.lateness_ns.value_at_quantile(quantile);
+        serde_json::json!({
+            "closed_loop": self.closed_loop,
+            "due": due, "sent": sent, "lost_at_source": lost,
+            "durable": {"events": self.durable_events, "bytes": self.durable_bytes()},
+            "seconds": seconds,
+            "bytes_per_second": sent.bytes as f64 / seconds,
+            "lateness_ns": {
+                "p50": lateness(0.5), "p99": lateness(0.99), "p99_9": lateness(0.999),
+                "max": self.lateness_ns.max(),
+            },
+            "blocked_seconds": self.blocked_ns as f64 / 1e9,
+            "longest_blocked_ns": self.longest_blocked_ns,
+            "backlog_bytes_max": self.max_backlog_bytes,
+            "cpu_seconds": self.cpu_ns as f64 / 1e9,
+            "streams": self.streams.iter().map(|s| serde_json::json!({
+                "id": s.id, "due": s.due, "sent": s.sent, "lost": s.lost,
+                "first_sequence": s.first_sequence, "next_sequence": s.next_sequence,
+            })).collect::<Vec<_>>(),
+        })
+    }
 }
 
 /// Error of a source.

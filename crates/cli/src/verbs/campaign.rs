@@ -171,7 +171,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     let (is_running, begun) = (found.is_running, found.begun);
     let state = state_after(found.campaign, Forecasts::default(), found.runs);
     match args.json {
-        true => json(&messages::status_json(&state, is_running)),
+        true => json(&state.to_json(is_running)),
         false => print_listing(|style| listing::campaign_status(&state, &begun, is_running, style)),
     }
     Ok(Exit::Done)

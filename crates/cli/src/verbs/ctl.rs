@@ -1,6 +1,5 @@
 //! `keepup ctl`: client of a recorder's HTTP interface.
 mod client;
-mod page;
 mod recordings;
 
 use std::path::PathBuf;
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Subcommand;
+use keepup_report::listing;
 use keepup_results::live::{RunCommand, RunSettings, RunState, RunStatus};
 
 use self::client::Client;
@@ -15,7 +15,7 @@ pub(crate) use self::client::CtlError;
 use crate::args::nonzero_duration;
 use crate::exit::{Exit, UsageError};
 use crate::http::TOKEN_VARIABLE;
-use crate::output::{json, log, result};
+use crate::output::{json, log, print_listing};
 use crate::run_flags::RunFlags;
 use crate::token;
 
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             let (status, exit) = execute(&client, args.revision, action)?;
             match args.json {
                 true => json(&serde_json::to_value(&status).context("cannot encode the status")?),
-                false => result(&page::status(&status)),
+                false => print_listing(|style| listing::run_status(&status, style)),
             }
             Ok(exit)
         }

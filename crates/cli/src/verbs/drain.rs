@@ -123,7 +123,7 @@ fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
     for Missing { stream, first_sequence, events, cause } in report.missing.iter().take(MISSING_SHOWN) {
         log(&format!("warning: stream {stream}: {events} events missing from {first_sequence}: {cause}"));
     }
-    print(&report, args.json);
+    print(&report, args.json)?;
     let has_all = report.missing_events == 0 && report.faults.total == 0;
     let whole = report.is_complete && report.durable == report.sent && has_all;
     Ok(match whole {
@@ -151,9 +151,10 @@ fn status(live: &DrainCounters, sent_before: &mut u64, passed: Duration) -> Stri
 }
 
 /// Prints the account.
-fn print(report: &DrainReport, as_json: bool) {
+fn print(report: &DrainReport, as_json: bool) -> anyhow::Result<()> {
     if as_json {
-        return json(&account_json(report));
+        json(&serde_json::to_value(report).context("cannot encode the account")?);
+        return Ok(());
     }
     let drained = listing::Drained {
         sent: report.sent,
@@ -163,17 +164,5 @@ fn print(report: &DrainReport, as_json: bool) {
         seconds: report.elapsed_ns as f64 / 1e9,
     };
     print_listing(|style| listing::drain(&drained, style));
-}
-
-fn account_json(report: &DrainReport) -> serde_json::Value {
-    serde_json::json!({
-        "sent": report.sent,
-        "durable": report.durable,
-        "missing_events": report.missing_events,
-        "missing": report.missing,
-        "faults": report.faults,
-        "complete": report.is_complete,
-        "seconds": report.elapsed_ns as f64 / 1e9,
-        "cpu_seconds": report.cpu_ns as f64 / 1e9,
-    })
+    Ok(())
 }

@@ -129,32 +129,7 @@ fn status(live: &SourceCounters, sent_before: &mut u64, passed: Duration) -> Str
 
 fn print(report: &SourceReport, as_json: bool) {
     match as_json {
-        true => json(&account_json(report)),
+        true => json(&report.to_json()),
         false => print_listing(|style| listing::source(report, style)),
     }
-}
-
-fn account_json(report: &SourceReport) -> serde_json::Value {
-    let (due, sent, lost) = (report.total(|s| s.due), report.total(|s| s.sent), report.total(|s| s.lost));
-    let seconds = report.elapsed_ns.max(1) as f64 / 1e9;
-    let lateness = |quantile: f64| report.lateness_ns.value_at_quantile(quantile);
-    serde_json::json!({
-        "closed_loop": report.closed_loop,
-        "due": due, "sent": sent, "lost_at_source": lost,
-        "durable": {"events": report.durable_events, "bytes": report.durable_bytes()},
-        "seconds": seconds,
-        "bytes_per_second": sent.bytes as f64 / seconds,
-        "lateness_ns": {
-            "p50": lateness(0.5), "p99": lateness(0.99), "p99_9": lateness(0.999),
-            "max": report.lateness_ns.max(),
-        },
-        "blocked_seconds": report.blocked_ns as f64 / 1e9,
-        "longest_blocked_ns": report.longest_blocked_ns,
-        "backlog_bytes_max": report.max_backlog_bytes,
-        "cpu_seconds": report.cpu_ns as f64 / 1e9,
-        "streams": report.streams.iter().map(|s| serde_json::json!({
-            "id": s.id, "due": s.due, "sent": s.sent, "lost": s.lost,
-            "first_sequence": s.first_sequence, "next_sequence": s.next_sequence,
-        })).collect::<Vec<_>>(),
-    })
 }

@@ -133,6 +133,51 @@ pub struct TargetCounters {
     pub unsent: u64,
 }
 
+impl TargetCounters {
+    /// Every counter with its label.
+    #[must_use]
+    pub fn rows(&self) -> [(&'static str, u64); 17] {
+        let Self {
+            packets,
+            transactions,
+            words_read,
+            words_written,
+            failed,
+            status,
+            resent,
+            unknown,
+            out_of_sequence,
+            foreign,
+            dropped,
+            duplicated,
+            reordered,
+            misnumbered,
+            refused,
+            overflowed,
+            unsent,
+        } = *self;
+        [
+            ("packets processed", packets),
+            ("transactions processed", transactions),
+            ("words read", words_read),
+            ("words written", words_written),
+            ("transactions failed", failed),
+            ("status requests", status),
+            ("replies resent", resent),
+            ("resend requests for unknown replies", unknown),
+            ("packets out of sequence", out_of_sequence),
+            ("datagrams that are not packets", foreign),
+            ("datagrams from other addresses", refused),
+            ("replies dropped, delay queue full", overflowed),
+            ("replies not sent, system error", unsent),
+            ("datagrams dropped on purpose", dropped),
+            ("datagrams duplicated on purpose", duplicated),
+            ("datagrams reordered on purpose", reordered),
+            ("replies with a wrong id on purpose", misnumbered),
+        ]
+    }
+}
+
 /// A simulated target with its socket.
 pub struct IpbusTarget {
     socket: UdpSocket,

@@ -1,4 +1,4 @@
-//! Messages of campaigns: announcement, one line per run; progress as JSON.
+//! Messages of campaigns: announcement, one line per run.
 use keepup_campaign::{CampaignEvent, Forecast, Forecasts, Progress, State};
 use keepup_report::{listing, time};
 
@@ -49,20 +49,4 @@ pub(super) fn progress_line(event: &CampaignEvent<'_>) -> String {
             )
         }
     }
-}
-
-/// Progress of a campaign as JSON.
-pub(super) fn status_json(state: &State, is_running: bool) -> serde_json::Value {
-    let progress = state.progress();
-    serde_json::json!({
-        "name": state.campaign().name,
-        "is_running": is_running,
-        "planned": progress.planned,
-        "done": progress.done,
-        "failed": progress.failed,
-        "spared": progress.spared,
-        "left": progress.left,
-        "seconds": progress.seconds,
-        "seconds_left": progress.seconds_left,
-    })
 }

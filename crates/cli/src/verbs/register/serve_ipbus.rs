@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError, Prefix};
-use keepup_registers::ipbus::{Faults, IpbusTarget, PORT, TargetCounters, TargetOptions};
+use keepup_registers::ipbus::{Faults, IpbusTarget, PORT, TargetOptions};
+use keepup_report::listing;
 
 use crate::args::duration;
 use crate::exit::Exit;
-use crate::output::{log, result};
+use crate::output::{log, print_listing};
 use crate::signals::stop_flag;
 
 /// Simulate an IPbus 2.0 target with memory as registers, until stopped
@@ -110,49 +111,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         ));
     }
     let counters = target.serve(&stop)?;
-    result(&account(&counters));
+    print_listing(|style| listing::counters(&counters.rows(), style));
     Ok(Exit::Done)
-}
-
-/// Counters of the target, one per line.
-fn account(counters: &TargetCounters) -> String {
-    let TargetCounters {
-        packets,
-        transactions,
-        words_read,
-        words_written,
-        failed,
-        status,
-        resent,
-        unknown,
-        out_of_sequence,
-        foreign,
-        dropped,
-        duplicated,
-        reordered,
-        misnumbered,
-        refused,
-        overflowed,
-        unsent,
-    } = *counters;
-    let rows = [
-        ("packets processed", packets),
-        ("transactions processed", transactions),
-        ("words read", words_read),
-        ("words written", words_written),
-        ("transactions failed", failed),
-        ("status requests", status),
-        ("replies resent", resent),
-        ("resend requests for unknown replies", unknown),
-        ("packets out of sequence", out_of_sequence),
-        ("datagrams that are not packets", foreign),
-        ("datagrams from other addresses", refused),
-        ("replies dropped, delay queue full", overflowed),
-        ("replies not sent, system error", unsent),
-        ("datagrams dropped on purpose", dropped),
-        ("datagrams duplicated on purpose", duplicated),
-        ("datagrams reordered on purpose", reordered),
-        ("replies with a wrong id on purpose", misnumbered),
-    ];
-    rows.map(|(name, count)| format!("{name:<36}{count:>14}")).join("\n")
 }
