@@ -63,7 +63,7 @@ fn settings(settings: &RunSettings) -> Vec<Fact> {
     let limits = [
         stop.events.map(|events| plural(events, "event")),
         stop.bytes.map(bytes),
-        stop.seconds.map(|after| seconds(after as f64)),
+        stop.seconds.map(seconds),
     ];
     facts.extend(limits.into_iter().flatten().map(|limit| Fact::new("stops after", limit)));
     facts
