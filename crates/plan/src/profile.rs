@@ -58,6 +58,8 @@ pub struct Profile {
     pub cpu_free: Share,
     /// Tolerated event losses per run.
     pub loss_allowed: u64,
+    /// Whether the volumes must hold one run.
+    pub whole_run: bool,
     /// Sources of the values.
     pub references: Vec<Reference>,
 }

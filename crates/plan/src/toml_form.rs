@@ -90,6 +90,7 @@ struct RequireTable {
     headroom: Option<f64>,
     cpu_free: Option<Share>,
     loss: Option<u64>,
+    whole_run: Option<bool>,
 }
 
 /// Default values.
@@ -140,6 +141,7 @@ impl ProfileFile {
             headroom: require.headroom.unwrap_or(default::HEADROOM),
             cpu_free: require.cpu_free.unwrap_or_default(),
             loss_allowed: require.loss.unwrap_or(0),
+            whole_run: require.whole_run.unwrap_or(false),
             references: self.reference,
         })
     }
@@ -227,6 +229,7 @@ impl From<&Profile> for ProfileFile {
                 headroom: Some(profile.headroom),
                 cpu_free: Some(profile.cpu_free),
                 loss: Some(profile.loss_allowed),
+                whole_run: Some(profile.whole_run),
             },
             reference: profile.references.clone(),
         }

@@ -1,4 +1,5 @@
 //! Bottleneck of a trial from the occupancy of each stage, and the next limit. Pure.
+use keepup_results::figures::rate;
 use keepup_results::{Bottleneck, Ceilings, NextLimit};
 use keepup_workload::record::TrialMeasured;
 
@@ -12,8 +13,10 @@ const STARVED: f64 = 0.25;
 const SATURATED: f64 = 0.85;
 /// A source is throttled above this share of time blocked on the network.
 const HELD_BACK: f64 = 0.2;
-/// Below this fraction of its threshold a stage is never named.
+/// Below this fraction of its threshold a stage is no candidate.
 const SUSPICIOUS: f64 = 0.2;
+/// Limit on candidates.
+const CANDIDATES_MAX: usize = 3;
 /// Name of the null target.
 const NULL: &str = "null";
 
@@ -34,6 +37,8 @@ pub enum Stage {
     Volume(String),
     /// The concurrent drain.
     Drain,
+    /// No stage reached its threshold.
+    Unresolved,
 }
 
 impl std::fmt::Display for Stage {
@@ -46,6 +51,7 @@ impl std::fmt::Display for Stage {
             Self::Reduction => f.write_str("reduction"),
             Self::Volume(path) => write!(f, "volume {path}"),
             Self::Drain => f.write_str("drain"),
+            Self::Unresolved => f.write_str(Bottleneck::NOT_RESOLVED),
         }
     }
 }
@@ -149,25 +155,36 @@ fn percent(share: f64) -> String {
 ///
 /// Each stage's measured share is divided by its threshold. Stages are tested from the end of the
 /// path, because a full stage fills all stages before it. If none exceeds its threshold but the
-/// trial failed, the stage with the highest ratio is named.
+/// trial failed, the bottleneck is not resolved, and the nearest stages are candidates.
 pub fn limiting(evidence: &Evidence) -> (Stage, String) {
     if let Some(behind) = &evidence.drain_behind {
-        return (Stage::Drain, format!("{behind}; recording continued at {:.0} MB/s", evidence.rate / 1e6));
+        return (Stage::Drain, format!("{behind}; recording continued at {}", rate(evidence.rate)));
     }
     let suspects = suspects(evidence);
-    let over = suspects.iter().find(|suspect| suspect.score >= 1.0);
-    let highest = || {
-        let charged = suspects.iter().filter(|suspect| evidence.failed && suspect.score >= SUSPICIOUS);
-        charged.max_by(|a, b| a.score.total_cmp(&b.score))
-    };
-    if let Some(suspect) = over.or_else(highest) {
+    if let Some(suspect) = suspects.iter().find(|suspect| suspect.score >= 1.0) {
         return (suspect.stage.clone(), suspect.text.clone());
+    }
+    if evidence.failed {
+        return (Stage::Unresolved, candidates(suspects));
     }
     let text = format!(
         "the source was throttled only {} of the time, and no later stage was saturated",
         percent(evidence.source_blocked)
     );
     (Stage::Source, text)
+}
+
+/// Stages nearest their thresholds, the nearest first.
+fn candidates(mut suspects: Vec<Suspect>) -> String {
+    suspects.retain(|suspect| suspect.score >= SUSPICIOUS);
+    suspects.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let named = suspects.iter().take(CANDIDATES_MAX);
+    let named: Vec<String> =
+        named.map(|suspect| format!("{} ({})", suspect.stage, percent(suspect.score))).collect();
+    match named.is_empty() {
+        true => "no stage was near its threshold".to_owned(),
+        false => format!("candidates, with the share of their thresholds: {}", named.join(", ")),
+    }
 }
 
 struct Suspect {
@@ -258,8 +275,8 @@ pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> 
             stage: stage.to_string(),
             bytes_per_second: Some(relieved.rate),
             evidence: format!(
-                "with blocks discarded instead of written the same path reached {:.0} MB/s, where {evidence}",
-                relieved.rate / 1e6
+                "with blocks discarded instead of written the same path reached {}, where {evidence}",
+                rate(relieved.rate)
             ),
         });
     }
@@ -280,7 +297,7 @@ pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> 
         other => other.to_string(),
     };
     Some(NextLimit {
-        evidence: format!("measured alone, {name} reached {:.0} MB/s", lowest.1 / 1e6),
+        evidence: format!("measured alone, {name} reached {}", rate(lowest.1)),
         stage: name,
         bytes_per_second: Some(lowest.1),
     })

@@ -23,12 +23,19 @@ fn names_each_stage_by_its_own_figures() {
 }
 
 #[test]
-fn a_failed_trial_names_the_stage_nearest_its_mark() {
+fn a_failed_trial_without_clear_evidence_names_candidates() {
     let near = |failed: bool| {
-        stage(|e| (e.failed, e.volumes[0].full, e.source_blocked, e.intake_busy) = (failed, 0.3, 0.04, 0.2))
+        let mut evidence = quiet();
+        let e = &mut evidence;
+        (e.failed, e.volumes[0].full, e.source_blocked, e.intake_busy) = (failed, 0.3, 0.1, 0.1);
+        limiting(&evidence)
     };
-    assert_eq!(near(true), Stage::Volume("/a".into()));
-    assert_eq!(near(false), Stage::Source);
+    let (stage, text) = near(true);
+    assert_eq!(stage, Stage::Unresolved);
+    assert_eq!(text, "candidates, with the share of their thresholds: volume /a (60 %), network (50 %)");
+    assert_eq!(near(false).0, Stage::Source);
+    let nothing = Evidence { failed: true, ..Evidence::default() };
+    assert_eq!(limiting(&nothing).1, "no stage was near its threshold");
 }
 
 #[test]

@@ -16,8 +16,6 @@ use crate::search::{End, Outcome, Phase, Search, SearchPlan, Step, TrialOutcome}
 
 /// Maximum share of overdue datagrams for the generator to have kept its schedule.
 const LATE_SHARE: f64 = 0.005;
-/// Trials at one rate before the generator counts as too slow for it.
-const ATTEMPTS: u32 = 3;
 /// Lowest searched rate, as a share of the highest.
 const RANGE: f64 = 1e-3;
 /// Warm-up of a trial.
@@ -71,22 +69,12 @@ pub fn safe_rate(
             Step::Done(outcome) => break outcome,
         };
         let name = format!("{phase}, {:.1} MB/s", rate / 1e6);
-        let mut attempts = 1;
-        let (run, outcome) = loop {
-            let run = trial(what, name.clone(), Some(rate), duration, context)?;
-            let outcome = judged(&run, duration);
-            // A pause of the generator is not its limit.
-            if !outcome.generator_limited || attempts == ATTEMPTS || context.stop.load(Ordering::Acquire) {
-                break (run, outcome);
-            }
-            attempts += 1;
-            ended(run);
-        };
+        let run = trial(what, name, Some(rate), duration, context)?;
         if context.stop.load(Ordering::Acquire) {
             ended(run);
             break search.finish_now();
         }
-        search.record(outcome);
+        search.record(judged(&run, duration));
         if let Some(ledger) = &run.ledger
             && worst.as_ref().is_none_or(|worst| ledger.longest_pause_ns > worst.longest_pause_ns)
         {
@@ -128,6 +116,7 @@ fn judged(run: &NetRun, duration: Duration) -> TrialOutcome {
     let offered = of(|l| l.sent) + refused;
     TrialOutcome {
         duration_s: duration.as_secs_f64(),
+        clean_s: if of(|l| l.lost) + refused == 0 { duration.as_secs_f64() } else { 0.0 },
         elapsed_s: (duration + RAMP).as_secs_f64(),
         offered_events: due,
         lost_events: of(|l| l.lost) + refused,
@@ -157,7 +146,7 @@ fn finding(outcome: &Outcome, ceiling: f64, worst: Option<&NetLedger>) -> NetRat
         knee_lower_bytes_per_second: outcome.knee.map(|knee| knee.lower),
         knee_upper_bytes_per_second: outcome.knee.and_then(|knee| knee.upper),
         safe_bytes_per_second: outcome.qualified_rate,
-        loss_events_per_second_max: outcome.upper_bound_loss_per_s,
+        loss_events_per_second_max: outcome.soak.map(|soak| soak.incidents_per_s_max()),
         longest_pause_ns: worst.map(|ledger| ledger.longest_pause_ns),
         buffer_needed_bytes: worst.map(|ledger| ledger.buffer_needed_bytes),
         end: why.to_owned(),

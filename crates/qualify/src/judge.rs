@@ -45,6 +45,7 @@ pub fn outcome(asked: &TrialRequest, measured: &TrialMeasured, elapsed_s: f64) -
     let backlog_growing = asked.rate.is_some() && grows(asked, measured);
     TrialOutcome {
         duration_s: duration_s.min(asked.duration.as_secs_f64()),
+        clean_s: clean_seconds(measured, duration_s),
         elapsed_s,
         offered_events: due.events,
         lost_events: lost_events(measured),
@@ -63,6 +64,18 @@ pub fn lost_events(measured: &TrialMeasured) -> u64 {
     let total = measured.record.ledger.total();
     let due = measured.source.total(|s| s.due);
     due.events.saturating_sub(total.durable.events)
+}
+
+/// Time up to the first loss, seconds: that of the last sample without one. A loss that no sample shows,
+/// after the source, may be at the start.
+fn clean_seconds(measured: &TrialMeasured, duration_s: f64) -> f64 {
+    if lost_events(measured) == 0 {
+        return duration_s;
+    }
+    let clean = measured.samples.iter().take_while(|sample| sample.lost_bytes == 0).last();
+    let is_seen = measured.samples.iter().any(|sample| sample.lost_bytes > 0);
+    let at_s = clean.filter(|_| is_seen).map_or(0.0, |sample| sample.t_s - measured.lead_ns as f64 / 1e9);
+    at_s.clamp(0.0, duration_s)
 }
 
 fn grows(asked: &TrialRequest, measured: &TrialMeasured) -> bool {

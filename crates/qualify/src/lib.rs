@@ -2,8 +2,8 @@
 //! verdict.
 //!
 //! `session` drives the qualification; decisions are pure functions: `search` (next rate), `judge`
-//! (outcome of a trial), `bottleneck` (limiting stage and next limit), `verdict` (answer for the
-//! requirement). `doctor` judges host settings, also with pure rules.
+//! (outcome of a trial), `bottleneck` (limiting stage and next limit), `room` (space for a run),
+//! `verdict` (answer for the requirement). `doctor` judges host settings, also with pure rules.
 pub mod bottleneck;
 mod ceilings;
 pub mod datagrams;
@@ -11,6 +11,7 @@ pub mod doctor;
 mod error;
 pub mod judge;
 pub mod progress;
+pub mod room;
 pub mod search;
 mod session;
 pub mod settings;

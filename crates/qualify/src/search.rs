@@ -3,11 +3,12 @@
 //! The controller requests a trial, receives its outcome, and requests the next. It first brackets
 //! the *knee*, the highest rate with no loss and no growing backlog, following MLRsearch
 //! (draft-ietf-bmwg-mlrsearch-15); then it soaks just below the knee with no tolerance, and steps
-//! down until a rate holds: the *qualified rate*. All trials stay on record.
+//! down until a rate holds, and up again until that and the lowest rate that failed are close: the
+//! *qualified rate*. A trial or soak that the generator spoiled is repeated. All trials stay on record.
 //!
 //! Invariants: no I/O, clock, thread or randomness, so the same outcomes give the same search; each
 //! trial costs at least its length of the budget and soaks are counted, so the search ends after at
-//! most `budget / initial_trial + soak_attempts_max` steps.
+//! most `budget / initial_trial + soak_attempts_max + 2` steps.
 
 mod backlog;
 mod goal;
@@ -28,9 +29,8 @@ use grid::Grid;
 use loads::{Finding, Loads};
 use soak::{COMPLETE_SHARE, SoakStep, Soaks};
 
-/// Upper bound of events per soak time from the rule of three: no event in T seconds bounds the
-/// rate at 3/T with 95 % confidence, since exp(-3) is 0.05.
-const RULE_OF_THREE: f64 = 3.0;
+/// Repetitions of a trial spoiled by the generator, until it counts as too slow for the rate.
+const REPEATS_MAX: u32 = 2;
 
 /// Next action.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,6 +75,8 @@ pub struct Search {
     /// Reason for the end of the search before the soak.
     search_end: Option<End>,
     soaks: Option<Soaks>,
+    /// Repetitions of the pending trial.
+    repeats: u32,
     pending: Pending,
 }
 
@@ -111,6 +113,7 @@ impl Search {
             trials: Vec::new(),
             search_end: None,
             soaks: None,
+            repeats: 0,
             pending: first,
             plan,
         };
@@ -140,15 +143,25 @@ impl Search {
     pub fn record(&mut self, outcome: TrialOutcome) {
         match self.pending {
             Pending::Trial { load, duration, phase } => {
-                self.weigh(load, duration, &outcome);
+                let is_spoiled = outcome.generator_limited;
+                // `max` drops a NaN cost.
+                self.spent_s += outcome.elapsed_s.max(duration.as_secs_f64());
+                let may_repeat = self.repeats < REPEATS_MAX && self.fits(duration.as_secs_f64());
+                if !is_spoiled || !may_repeat {
+                    self.weigh(load, duration, &outcome);
+                }
                 self.keep(phase, self.grid.rate(load), duration, outcome);
-                self.pending = self.next_trial();
+                if is_spoiled && may_repeat {
+                    self.repeats += 1;
+                } else {
+                    self.repeats = 0;
+                    self.pending = self.next_trial();
+                }
             }
             Pending::Soak { rate } => {
-                self.note_generator(rate, &outcome);
                 let soaked = self.soaks.as_mut().map(|soaks| soaks.count(&self.plan, &outcome));
                 self.keep(Phase::Soak, rate, self.plan.soak, outcome);
-                self.pending = self.after_soak(soaked.unwrap_or(SoakStep::GaveUp));
+                self.pending = self.after_soak(soaked.unwrap_or(SoakStep::Ended));
             }
             Pending::End(_) => {}
         }
@@ -166,11 +179,14 @@ impl Search {
         self.trials.push(TrialRecord { phase, rate, duration, failed: outcome.first_failed(), outcome });
     }
 
-    /// Adds a trial to the findings for its load, and its time to the time spent.
+    /// Whether a trial of this length fits the budget.
+    fn fits(&self, trial_s: f64) -> bool {
+        self.spent_s + trial_s <= self.plan.budget.as_secs_f64()
+    }
+
+    /// Adds a trial to the findings for its load.
     fn weigh(&mut self, load: usize, asked: Duration, outcome: &TrialOutcome) {
         let asked_s = asked.as_secs_f64();
-        // `max` drops a NaN cost.
-        self.spent_s += outcome.elapsed_s.max(asked_s);
         if outcome.generator_limited {
             self.note_generator(self.grid.rate(load), outcome);
             let offered = self.grid.at_most(outcome.offered_rate);
@@ -214,7 +230,7 @@ impl Search {
             .flatten()
             .min_by(|a, b| a.load.cmp(&b.load).then(b.trial_s.total_cmp(&a.trial_s)));
         match next {
-            Some(next) if self.spent_s + next.trial_s <= self.plan.budget.as_secs_f64() => Pending::Trial {
+            Some(next) if self.fits(next.trial_s) => Pending::Trial {
                 load: next.load,
                 duration: Duration::from_secs_f64(next.trial_s),
                 phase: if next.last_round { Phase::Knee } else { Phase::Narrow },
@@ -239,12 +255,13 @@ impl Search {
         }
     }
 
-    /// Proceeds from the search to the soak if there is a knee.
+    /// Proceeds from the search to the soak if there is a knee, or an estimate of it.
     fn first_soak(&mut self, end: End) -> Pending {
         self.search_end = Some(end);
-        match self.knee() {
-            Some(knee) => {
-                let soaks = Soaks::below(&self.plan, knee.lower);
+        let below = |knee: Interval| Soaks::below(&self.plan, knee.lower, knee.upper);
+        let near = |knee: Interval| Soaks::near(&self.plan, knee.lower, knee.upper);
+        match self.knee().map(below).or_else(|| self.estimate(end).map(near)) {
+            Some(soaks) => {
                 let rate = soaks.rate;
                 self.soaks = Some(soaks);
                 Pending::Soak { rate }
@@ -257,42 +274,42 @@ impl Search {
         }
     }
 
-    fn after_soak(&mut self, soaked: SoakStep) -> Pending {
-        let search_end = self.search_end.unwrap_or(End::Interrupted);
-        if soaked == SoakStep::Held {
-            return Pending::End(search_end);
-        }
-        let last = self.trials.last();
-        let by_stall = last.is_some_and(|soak| soak.outcome.stall_exceeds_buffer());
-        let stalls = self.knee().and_then(|knee| soak::stalls_exceed_buffer(&self.trials, knee.lower));
-        if let (Some(end), true) = (stalls, by_stall) {
-            return match (soaked, self.target_that_outlasts(&end), &mut self.soaks) {
-                (SoakStep::Again, Some(target), Some(soaks)) => {
-                    soaks.rate = target;
-                    Pending::Soak { rate: target }
-                }
-                _ => Pending::End(end),
-            };
-        }
-        match (soaked, &self.soaks) {
-            (SoakStep::Again, Some(soaks)) => Pending::Soak { rate: soaks.rate },
-            _ => Pending::End(match self.generator_limit {
-                Some(rate) if last.is_some_and(|soak| soak.outcome.generator_limited) => {
-                    End::GeneratorLimited { rate }
-                }
-                _ => End::SoakFails,
-            }),
-        }
+    /// What came through in the worst of the trials with a growing backlog: without a knee, because time ran
+    /// out or rates that held at first failed later, a soak decides.
+    fn estimate(&self, end: End) -> Option<Interval> {
+        let overloaded = self.trials.iter().filter(|trial| {
+            trial.outcome.backlog_growing && !trial.outcome.generator_limited && end != End::MinRateFails
+        });
+        let came = overloaded.map(|trial| trial.outcome.achieved_rate).filter(|rate| rate.is_finite());
+        let lower = came.min_by(f64::total_cmp).filter(|rate| *rate >= self.plan.min_rate)?;
+        let lower = lower.min(self.plan.max_rate);
+        let upper = self.loads.lowest_bad().map(|load| self.grid.rate(load)).filter(|upper| *upper > lower);
+        Some(Interval { lower, upper })
     }
 
-    /// The target rate, if not yet soaked and if the same buffer bridges the longest stall at that
-    /// rate, where it fills more slowly.
-    fn target_that_outlasts(&self, end: &End) -> Option<f64> {
-        let End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } = end else { return None };
-        let stall_s = longest_stall.as_secs_f64();
-        let buffer_bytes = buffer.as_secs_f64() * buffer_needed_bytes / stall_s.max(1e-9);
-        let soaked_rate = self.trials.last()?.rate;
-        self.plan.target_rate.filter(|&target| target < soaked_rate && buffer_bytes / target > stall_s)
+    fn after_soak(&mut self, soaked: SoakStep) -> Pending {
+        let Some(soaks) = &self.soaks else { return Pending::End(End::Interrupted) };
+        if soaked == SoakStep::Again && !self.is_below_target_for_stalls(soaks.rate) {
+            return Pending::Soak { rate: soaks.rate };
+        }
+        if soaks.held().is_some() {
+            return Pending::End(self.search_end.unwrap_or(End::Interrupted));
+        }
+        let rate = self.knee().map_or(0.0, |knee| knee.lower);
+        let spoiled = self.trials.last().filter(|soak| soak.outcome.generator_limited);
+        Pending::End(match spoiled {
+            Some(soak) => End::GeneratorLimited { rate: self.generator_limit.unwrap_or(soak.rate) },
+            None => soak::stalls_exceed_buffer(&self.trials, rate).unwrap_or(End::SoakFails),
+        })
+    }
+
+    /// Whether the last soak failed by a stall that the buffer bridges only below the target rate, and others
+    /// did before: the answer for the target is known.
+    fn is_below_target_for_stalls(&self, next: f64) -> bool {
+        let by_stall = self.trials.last().is_some_and(|soak| soak.outcome.stall_exceeds_buffer());
+        let knee = self.knee().map_or(0.0, |knee| knee.lower);
+        let is_known = by_stall && soak::stalls_exceed_buffer(&self.trials, knee).is_some();
+        is_known && self.plan.target_rate.is_some_and(|target| next < target)
     }
 
     fn knee(&self) -> Option<Interval> {
@@ -300,18 +317,14 @@ impl Search {
     }
 
     fn outcome(&self, end: End) -> Outcome {
-        let soak = self.soaks.as_ref().and_then(|soaks| soaks.record);
-        let held = soak.filter(|soak| soak.passes >= self.plan.soak_passes);
+        let soak = self.soaks.as_ref().and_then(Soaks::held);
         Outcome {
             knee: self.knee(),
             second_knee: self.goals.get(1).and_then(|goal| goal.knee(&self.loads, &self.grid)),
-            qualified_rate: held.map(|soak| soak.rate),
+            qualified_rate: soak.map(|soak| soak.rate),
             soak,
             end,
             trials: self.trials.clone(),
-            upper_bound_loss_per_s: soak
-                .filter(|soak| soak.seconds > 0.0)
-                .map(|soak| RULE_OF_THREE / soak.seconds),
         }
     }
 }

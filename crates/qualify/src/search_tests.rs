@@ -14,6 +14,7 @@ fn clean(rate: f64, duration: Duration) -> TrialOutcome {
     let duration_s = duration.as_secs_f64();
     TrialOutcome {
         duration_s,
+        clean_s: duration_s,
         elapsed_s: duration_s,
         offered_events: 1_000_000,
         lost_events: 0,
@@ -70,7 +71,7 @@ fn an_ideal_machine_is_bracketed_and_qualified() {
         assert!(lower <= capacity && capacity < upper && (upper - lower) / upper <= 0.01, "{lower} {upper}");
         assert_eq!(outcome.second_knee, outcome.knee);
         assert_eq!(outcome.qualified_rate, Some(f64::max(0.96 * knee.lower, 10.0 * MB)));
-        assert_eq!(outcome.upper_bound_loss_per_s, Some(3.0 / 120.0));
+        assert_eq!(outcome.soak.unwrap().incidents_per_s_max(), 3.0 / 120.0);
         // First the maximum, then the rate that came through there: close to the knee at once.
         let narrow = rates(&outcome, Phase::Narrow);
         assert!(narrow[0] == 2000.0 && (narrow[1] - capacity).abs() < 0.011 * capacity, "{narrow:?}");
@@ -128,7 +129,7 @@ fn a_slow_generator_is_not_a_slow_machine() {
     // One that cannot offer the lowest rate leaves the result open.
     let outcome = drive(plan(), behind(5.0 * MB, 500.0 * MB));
     assert!(matches!(outcome.end, End::GeneratorLimited { .. }));
-    assert_eq!((outcome.knee, outcome.trials.len()), (None, 1));
+    assert_eq!((outcome.knee, outcome.trials.len()), (None, 3));
 }
 
 #[test]
@@ -142,7 +143,10 @@ fn a_spent_budget_leaves_what_is_known() {
     // Set-up and drain count too.
     let slow = |rate, duration| TrialOutcome { elapsed_s: 15.0, ..ideal(800.0 * MB)(rate, duration) };
     let outcome = drive(plan, slow);
-    assert_eq!((outcome.end, outcome.trials.len(), outcome.knee), (End::TimeCap, 1, None));
+    assert_eq!((outcome.end, outcome.knee), (End::TimeCap, None));
+    // Without a knee, soaks start at what came through in the only trial.
+    assert_eq!(rates(&outcome, Phase::Soak)[0], 0.96 * 800.0);
+    assert_eq!(outcome.qualified_rate.unwrap(), 0.96 * 800.0 * MB);
 }
 
 #[test]
@@ -171,16 +175,27 @@ fn another_failed_condition_is_bad_for_every_goal() {
 }
 
 #[test]
-fn stalls_longer_than_the_buffer_end_the_stepping_down() {
-    let stalling = |rate: f64, duration: Duration| TrialOutcome {
-        lost_events: u64::from(duration > Duration::from_secs(60)),
-        longest_stall: Some(Duration::from_millis(300)),
-        buffer: Some(Duration::from_secs_f64(100.0 * MB / rate)),
-        ..ideal(800.0 * MB)(rate, duration)
+fn stalls_longer_than_the_buffer_lower_the_rate_to_what_it_bridges() {
+    // The buffer bridges 300 ms at up to 333 MB/s. Only soaks are long enough for a stall.
+    let stalling = |rate: f64, duration: Duration| {
+        let is_lost = duration > Duration::from_secs(60) && rate > 100.0 * MB / 0.3;
+        TrialOutcome {
+            lost_events: u64::from(is_lost),
+            longest_stall: Some(Duration::from_millis(300)),
+            buffer: Some(Duration::from_secs_f64(100.0 * MB / rate)),
+            ..ideal(800.0 * MB)(rate, duration)
+        }
     };
     let outcome = drive(plan(), stalling);
     let soaked = rates(&outcome, Phase::Soak);
-    assert_eq!(soaked.len(), 2);
+    assert!((soaked[1] / soaked[0] - 0.5).abs() < 1e-9 && (soaked[2] - 320.0).abs() < 0.1, "{soaked:?}");
+    assert_eq!(outcome.end, End::Converged);
+    assert!(outcome.qualified_rate.unwrap() > 300.0 * MB);
+    // A target above that is known to fail: the reason is the buffer.
+    let plan = SearchPlan { target_rate: Some(500.0 * MB), ..plan() };
+    let outcome = drive(plan, stalling);
+    let soaked = rates(&outcome, Phase::Soak);
+    assert!(soaked.len() == 2 && soaked[1] == 500.0, "{soaked:?}");
     match outcome.end {
         End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } => {
             assert!(longest_stall > buffer);
@@ -190,10 +205,16 @@ fn stalls_longer_than_the_buffer_end_the_stepping_down() {
         other => panic!("{other:?}"),
     }
     assert!(outcome.knee.is_some() && outcome.qualified_rate.is_none());
-    // If even the lowest rate fails because of stalls, there is no knee, but the reason is the
-    // same.
-    let always = |rate, duration| TrialOutcome { lost_events: 9, ..stalling(rate, duration) };
-    let tiny = |rate, duration| TrialOutcome { buffer: Some(Duration::ZERO), ..always(rate, duration) };
+}
+
+#[test]
+fn stalls_that_no_rate_survives_are_named() {
+    let tiny = |rate, duration| TrialOutcome {
+        lost_events: 9,
+        longest_stall: Some(Duration::from_millis(300)),
+        buffer: Some(Duration::ZERO),
+        ..ideal(800.0 * MB)(rate, duration)
+    };
     let outcome = drive(plan(), tiny);
     assert!(
         outcome.knee.is_none() && matches!(outcome.end, End::StallsExceedBuffer { .. }),
@@ -211,14 +232,28 @@ fn soaks_step_down_until_one_holds_or_none_does() {
         }
     };
     let outcome = drive(plan(), below(700.0));
-    let soaked = rates(&outcome, Phase::Soak);
-    assert!(soaked.len() > 2 && soaked.windows(2).all(|pair| (pair[1] / pair[0] - 0.95).abs() < 1e-9));
-    assert_eq!(outcome.qualified_rate, soaked.last().map(|rate| rate * MB));
-    assert_eq!(outcome.end, End::Converged);
+    let qualified = outcome.qualified_rate.unwrap();
+    let failed = outcome.lowest_failed().unwrap();
+    assert!(qualified <= 700.0 * MB && failed.rate > 700.0 * MB, "{qualified} {failed:?}");
+    assert!(failed.rate - qualified <= 0.1001 * failed.rate, "{qualified} {failed:?}");
+    assert_eq!((outcome.end, failed.phase), (End::Converged, Phase::Soak));
     let outcome = drive(plan(), below(1.0));
-    assert_eq!((outcome.end, rates(&outcome, Phase::Soak).len()), (End::SoakFails, 8));
-    assert_eq!((outcome.qualified_rate, outcome.upper_bound_loss_per_s), (None, None));
-    assert_eq!(outcome.soak.unwrap().attempts, 8);
+    assert_eq!((outcome.end, outcome.qualified_rate, outcome.soak), (End::SoakFails, None, None));
+}
+
+#[test]
+fn a_trial_spoiled_by_the_generator_is_repeated_and_not_counted() {
+    let mut trials = 0;
+    let quiet = drive(plan(), ideal(800.0 * MB));
+    let hiccups = drive(plan(), |rate, duration| {
+        trials += 1;
+        let spoiled = trials % 3 == 2;
+        let outcome = ideal(800.0 * MB)(rate, duration);
+        TrialOutcome { generator_limited: spoiled, lost_events: 51 * u64::from(spoiled), ..outcome }
+    });
+    assert_eq!((hiccups.knee, hiccups.qualified_rate), (quiet.knee, quiet.qualified_rate));
+    assert_eq!(hiccups.end, End::Converged);
+    assert!(hiccups.trials.iter().any(|trial| trial.failed == Some(FailedCondition::Generator)), "on record");
 }
 
 #[test]
@@ -298,6 +333,7 @@ fn any_outcome() -> impl Strategy<Value = TrialOutcome> {
                 let (backlog_growing, failed) = verdict;
                 TrialOutcome {
                     duration_s,
+                    clean_s: duration_s,
                     elapsed_s,
                     offered_events,
                     lost_events,
@@ -332,7 +368,8 @@ proptest! {
             ..plan()
         };
         let steps_max = (plan.budget.as_secs_f64() / plan.initial_trial.as_secs_f64()) as usize
-            + plan.soak_attempts_max as usize;
+            + plan.soak_attempts_max as usize
+            + 2;
         let mut given = outcomes.iter().cycle();
         let mut steps = 0;
         let outcome = drive(plan.clone(), |rate, duration| {
@@ -355,7 +392,10 @@ proptest! {
                 trial.phase == Phase::Soak && trial.rate == rate && trial.failed.is_none()
             });
             prop_assert!(held.count() >= passes as usize);
-            prop_assert!(outcome.upper_bound_loss_per_s.is_some());
+            let bound = outcome.soak.unwrap().incidents_per_s_max();
+            prop_assert!(bound > 0.0);
+            let failed = outcome.lowest_failed().map_or(f64::INFINITY, |trial| trial.rate);
+            prop_assert!(failed > rate);
         }
     }
 }

@@ -18,7 +18,7 @@ use keepup_results::{
 };
 use keepup_workload::detector::SourceRate;
 use keepup_workload::load::Loads;
-use keepup_workload::preflight::Checked;
+use keepup_workload::preflight::{Checked, usable_bytes_each};
 use keepup_workload::record::{DrainSpec, RecordTrial, SETTLE, TrialMeasured, TrialSpec};
 use keepup_workload::{Context, run};
 
@@ -108,7 +108,7 @@ pub fn qualify(
     let volumes = settings.preflight()?;
     let directory = ResultDirectory::create(&settings.results.join(name), &id)?;
     let log = directory.create_log()?;
-    let usable = volumes.iter().map(|v| v.usable_bytes).sum();
+    let usable = usable_bytes_each(&volumes) * volumes.len() as u64;
     let mut session = Session {
         settings,
         begin_ns: clock.now_ns(),
@@ -144,7 +144,6 @@ pub fn qualify(
         trials,
         loads,
         bytes_written: written,
-        usable_bytes: usable,
         id,
         created_unix_ns,
         plan,
@@ -192,7 +191,6 @@ pub(crate) struct SummaryInputs<'a> {
     pub(crate) trials: Vec<TrialResult>,
     pub(crate) loads: Vec<SessionLoad>,
     pub(crate) bytes_written: u64,
-    pub(crate) usable_bytes: u64,
     pub(crate) id: String,
     pub(crate) created_unix_ns: u64,
     pub(crate) plan: serde_json::Value,
@@ -342,7 +340,7 @@ impl Session<'_> {
             max_rate,
             source_bound: max_rate >= source,
             write_rate: through,
-            usable_bytes: volumes.iter().map(|v| v.usable_bytes).min().unwrap_or(0) * volumes.len() as u64,
+            usable_bytes: usable_bytes_each(volumes) * volumes.len() as u64,
             bytes_written: self.bytes_written,
         }
     }

@@ -72,20 +72,15 @@ pub struct Lengths {
     pub saturated: Duration,
 }
 
-/// Time of the search and of each soak, seconds, and the number of soaks.
-struct SearchSeconds {
-    search: f64,
-    soak: f64,
-    soaks_max: u32,
-}
-
-/// Maximum cost.
+/// Cost of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
-    /// Bytes written, over all volumes.
+    /// Bytes written at most, over all volumes.
     pub bytes_written: u64,
-    /// Time, seconds.
+    /// Time if the first soak holds, seconds.
     pub seconds: f64,
+    /// Time if soaks fail, seconds.
+    pub seconds_max: f64,
     /// Maximum space used on all volumes together, bytes.
     pub space_bytes: u64,
 }
@@ -95,14 +90,6 @@ impl Settings {
     pub fn lengths(&self) -> Lengths {
         let ms = |quick, full| Duration::from_millis(if self.quick { quick } else { full });
         Lengths { ceiling: ms(1000, 2500), saturated: ms(1500, 4000) }
-    }
-
-    /// Time of search and soak.
-    fn search_seconds(&self) -> SearchSeconds {
-        match self.quick {
-            true => SearchSeconds { search: 14.0, soak: 6.0, soaks_max: 2 },
-            false => SearchSeconds { search: 60.0, soak: 30.0, soaks_max: 3 },
-        }
     }
 
     /// Required rate of the profile, bytes per second.
@@ -178,22 +165,19 @@ impl Settings {
         4 * self.recorder(String::new()).segment_bytes
     }
 
+    /// Search plan before the speed of volumes and source is known.
+    fn plan(&self, min_rate: f64, max_rate: f64) -> SearchPlan {
+        match self.quick {
+            true => SearchPlan::quick_qualification(min_rate, max_rate),
+            false => SearchPlan::qualification(min_rate, max_rate),
+        }
+    }
+
     /// Search plan, once the speed of volumes and source is known.
     ///
     /// The soak is shortened to fit the limits of bytes and space, unless the user set its length.
     pub fn search(&self, bounds: &Bounds) -> Result<SearchPlan, QualifyError> {
-        let mut plan = match self.quick {
-            true => SearchPlan::quick(bounds.min_rate, bounds.max_rate),
-            false => SearchPlan::standard(bounds.min_rate, bounds.max_rate),
-        };
-        let seconds = self.search_seconds();
-        (plan.budget, plan.soak) =
-            (Duration::from_secs_f64(seconds.search), Duration::from_secs_f64(seconds.soak));
-        if !self.quick {
-            (plan.trial, plan.sum_trials) = (Duration::from_secs(4), 4);
-        }
-        plan.second_loss_ratio = None;
-        plan.soak_attempts_max = seconds.soaks_max;
+        let mut plan = self.plan(bounds.min_rate, bounds.max_rate);
         let target = self.required() * self.profile.headroom;
         plan.target_rate = Some(target).filter(|&rate| rate <= bounds.max_rate);
         if let Some(burst) = self.profile.burst {
@@ -239,19 +223,19 @@ impl Settings {
         Ok(plan)
     }
 
-    /// Maximum cost of the run, before anything is known about the machine.
+    /// Cost of the run, before anything is known about the machine.
     pub fn cost(&self, usable_bytes: u64) -> Cost {
         let lengths = self.lengths();
-        let seconds = self.search_seconds();
-        let soak_s = self.soak.map_or(seconds.soak, |s| s.as_secs_f64());
+        let plan = self.plan(1.0, 1.0);
+        let soak_s = self.soak.unwrap_or(plan.soak).as_secs_f64();
         let ceilings_s = (3.0 + self.volumes.len() as f64) * lengths.ceiling.as_secs_f64();
         let saturated_s = 2.0 * lengths.saturated.as_secs_f64();
+        let seconds =
+            |soaks: f64| ceilings_s + saturated_s + plan.budget.as_secs_f64() + (soaks + READ_BACK) * soak_s;
         Cost {
             bytes_written: self.write_bytes_max,
-            seconds: ceilings_s
-                + saturated_s
-                + seconds.search
-                + (f64::from(seconds.soaks_max) + READ_BACK) * soak_s,
+            seconds: seconds(1.0),
+            seconds_max: seconds(f64::from(plan.soak_refine_max)),
             space_bytes: self.write_bytes_max.min(usable_bytes),
         }
     }

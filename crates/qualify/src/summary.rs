@@ -1,11 +1,15 @@
 //! Assembles the result of a qualification.
 use std::time::Duration;
 
+use keepup_results::figures::{bytes, rate, seconds, time};
 use keepup_results::{
-    Ceilings, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, Soak, StorageCost, rfc3339,
+    Ceilings, FailedRate, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, Soak, StorageCost,
+    rfc3339,
 };
+use keepup_workload::preflight::usable_bytes_each;
 
 use crate::bottleneck::{Evidence, bottleneck};
+use crate::room::{self, Room};
 use crate::search::{End, Outcome, Phase};
 use crate::session::{SummaryInputs, TrialRun};
 use crate::verdict::{Basis, judge};
@@ -19,8 +23,9 @@ pub(crate) struct Findings {
     pub(crate) relieved: Option<TrialRun>,
     /// Evidence of the trials that failed because of the machine, with their rates.
     failing: Vec<(f64, Evidence)>,
-    /// The last passed soak, else the last one run.
+    /// The soak that held at the highest rate, else the last one run.
     soak: Option<(f64, TrialRun)>,
+    /// Durable bytes of the soaks at that rate that held.
     soaked_bytes: u64,
     pub(crate) outcome: Outcome,
     pub(crate) soak_asked: Duration,
@@ -40,7 +45,6 @@ impl Findings {
             soak: None,
             end: End::Interrupted,
             trials: Vec::new(),
-            upper_bound_loss_per_s: None,
         };
         Self {
             ceilings,
@@ -67,12 +71,22 @@ impl Findings {
                 self.fault
                     .get_or_insert(format!("{} faults found by verification: {what}", report.fault_count));
             }
-            self.soaked_bytes += if failed { 0 } else { tried.measured.record.ledger.total().durable.bytes };
-            if let Some((rate, earlier)) = self.soak.replace((rate, tried)) {
-                self.add_evidence(rate, &earlier);
-            }
+            self.take_soak(rate, tried, failed);
         } else {
             self.add_evidence(rate, &tried);
+        }
+    }
+
+    /// Keeps the soaks that held at the highest rate, else the last one.
+    fn take_soak(&mut self, rate: f64, tried: TrialRun, failed: bool) {
+        if failed && self.soaked_bytes > 0 {
+            return self.add_evidence(rate, &tried);
+        }
+        let is_same = self.soak.as_ref().is_some_and(|(earlier, _)| *earlier == rate);
+        let bytes = if failed { 0 } else { tried.measured.record.ledger.total().durable.bytes };
+        self.soaked_bytes = if is_same { self.soaked_bytes + bytes } else { bytes };
+        if let Some((rate, earlier)) = self.soak.replace((rate, tried)) {
+            self.add_evidence(rate, &earlier);
         }
     }
 
@@ -117,6 +131,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
     let cores = shown.measured.cores.len().max(1) as f64;
     let load_cores: f64 = shown.loads.iter().filter_map(LoadResult::cores).sum();
     let outcome = &findings.outcome;
+    let room = room(&parts, required);
     let judgement = judge(&Basis {
         required,
         headroom_wanted: settings.profile.headroom,
@@ -128,6 +143,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         fault: findings.fault.as_deref(),
         loads: &shown.loads,
         load_failure: findings.load_failure.as_deref(),
+        room,
     });
     let evidence = findings.evidence();
     let relieved = findings.relieved.as_ref().map(TrialRun::evidence);
@@ -155,12 +171,13 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         }),
         qualified_bytes_per_second: qualified,
         headroom: qualified.map(|rate| rate / required),
+        failed_above: failed_above(outcome),
         soak: soak(&parts),
         bottleneck: Some(bottleneck(&evidence, &findings.ceilings, relieved.as_ref())),
         ceilings: findings.ceilings.clone(),
         ledger: shown.measured.ledger(),
         cpu,
-        storage: storage(&parts, required),
+        storage: storage(&parts, &room),
         engine: shown.measured.engine(),
         limits: limits(&parts),
         interrupted: outcome.end == End::Interrupted && findings.fault.is_none(),
@@ -176,22 +193,74 @@ fn memory_bytes(parts: &SummaryInputs<'_>) -> Option<u64> {
 }
 
 fn soak(parts: &SummaryInputs<'_>) -> Option<Soak> {
-    let record = parts.findings.outcome.soak.filter(|soak| soak.passes > 0)?;
+    let record = parts.findings.outcome.soak?;
     Some(Soak {
         seconds: record.seconds / f64::from(record.passes),
         bytes: parts.findings.soaked_bytes,
         passes: record.passes,
-        upper_bound_loss_per_second: parts.findings.outcome.upper_bound_loss_per_s.unwrap_or(f64::INFINITY),
+        failed: record.failed,
+        exposed_seconds: Some(record.exposed_s),
+        upper_bound_loss_per_second: record.incidents_per_s_max(),
         memory_bytes: memory_bytes(parts),
     })
 }
 
-fn storage(parts: &SummaryInputs<'_>, required: f64) -> StorageCost {
+/// The lowest rate above the qualified one that the machine did not sustain.
+fn failed_above(outcome: &Outcome) -> Option<FailedRate> {
+    outcome.lowest_failed().map(|trial| FailedRate {
+        bytes_per_second: trial.rate,
+        seconds: trial.duration.as_secs_f64(),
+        lost_events: trial.outcome.lost_events,
+        condition: crate::judge::first_failed(&trial.outcome).unwrap_or_default(),
+    })
+}
+
+/// Space for one run at the required rate. Files grow as in the trial shown, where events may be reduced and
+/// have headers and an index.
+fn room(parts: &SummaryInputs<'_>, required: f64) -> Room {
+    let (profile, measured) = (&parts.settings.profile, &parts.findings.shown().measured);
+    let of = |bytes: u64| measured.file_bytes as f64 / bytes as f64;
+    let (received, stored) =
+        (measured.record.ledger.total().received.bytes, measured.record.ledger.stored().bytes);
+    // Without data nothing is known about the files.
+    let is_known = measured.file_bytes > 0 && received > 0 && stored > 0;
+    let (written, drained) = if is_known { (of(received), of(stored)) } else { (1.0, 1.0) };
+    let recorder = parts.settings.recorder(String::new());
+    Room {
+        usable_bytes: room::usable_bytes(
+            recorder.placement,
+            profile.streams,
+            parts.volumes.len(),
+            usable_bytes_each(parts.volumes),
+        ),
+        written: required * written,
+        drained: profile.drain.map_or(0.0, |rate| rate.bytes_per_second() * drained),
+        run_seconds: profile.duration.0.as_secs_f64(),
+        is_required: profile.whole_run,
+    }
+}
+
+fn storage(parts: &SummaryInputs<'_>, room: &Room) -> StorageCost {
     StorageCost {
         bytes_written: parts.bytes_written,
-        hours_of_storage_left_at_required: Some(parts.usable_bytes as f64 / required / 3600.0),
-        bytes_per_year: Some((required * YEAR_S) as u64),
+        hours_of_storage_left_at_required: room.full_after().map(|after| after / 3600.0),
+        run_bytes: Some(room.run_bytes() as u64),
+        usable_bytes: Some(room.usable_bytes as u64),
+        bytes_per_year: Some((room.written * YEAR_S) as u64),
     }
+}
+
+/// Caches that may have helped, by how the soak wrote.
+fn caches(parts: &SummaryInputs<'_>) -> Option<String> {
+    let volumes = &parts.findings.shown().measured.record.volumes;
+    if volumes.iter().any(|volume| volume.access == "buffered") {
+        return Some("data was written through the page cache, not directly to the disks".into());
+    }
+    memory_bytes(parts).filter(|memory| parts.findings.soaked_bytes < *memory).map(|_| {
+        "less was written in the soak than the machine has memory; writes were direct, \
+         a controller's cache was not excluded"
+            .into()
+    })
 }
 
 /// Limits of validity, one sentence each.
@@ -207,24 +276,23 @@ fn limits(parts: &SummaryInputs<'_>) -> Vec<String> {
     }
     let soaked = findings.soak.as_ref().map_or(0.0, |(_, s)| s.measured.source.elapsed_ns as f64 / 1e9);
     limits.push(format!(
-        "the longest lossless run was {soaked:.0} s; the profile runs for {}",
-        settings.profile.duration
+        "the longest run without loss took {}; the profile runs for {}",
+        seconds(soaked),
+        seconds(settings.profile.duration.0.as_secs_f64())
     ));
     if !settings.loads.specs.is_empty() {
         limits.push("background loads ran during all measurements, including the ceilings".into());
     }
-    if memory_bytes(parts).is_some_and(|memory| findings.soaked_bytes < memory) {
-        limits.push(
-            "less was written in the soak than the machine has memory; writes were direct, \
-             a controller's cache was not excluded"
-                .into(),
-        );
-    }
+    limits.extend(caches(parts));
+    let buffer = settings.profile.buffer.0;
+    limits.push(format!(
+        "the detector was assumed to buffer {}, {} at the required rate (source.buffer)",
+        bytes(buffer),
+        time(buffer as f64 / settings.required())
+    ));
     if findings.outcome.knee.is_some_and(|knee| knee.upper.is_none()) {
-        limits.push(format!(
-            "no rate above {:.0} MB/s was tried, so the limit may be higher",
-            findings.max_rate / 1e6
-        ));
+        let highest = rate(findings.max_rate);
+        limits.push(format!("no rate above {highest} was tried, so the limit may be higher"));
     }
     if settings.quick {
         limits.push("quick search: short trials; stalls rarer than one per soak were not observed".into());

@@ -1,6 +1,8 @@
 //! Verdict of a qualification, FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons. Pure.
+use keepup_results::figures::rate;
 use keepup_results::{LoadResult, LoadUnit, Verdict};
 
+use crate::room::Room;
 use crate::search::{End, Outcome};
 
 /// Inputs of the verdict.
@@ -25,6 +27,8 @@ pub struct Basis<'a> {
     pub loads: &'a [LoadResult],
     /// Name and error of a load that ended early.
     pub load_failure: Option<&'a str>,
+    /// Space for one run.
+    pub room: Room,
 }
 
 /// The required rate exceeds the saturated one beyond doubt above this ratio: one short trial on a
@@ -42,15 +46,26 @@ pub struct Judgement {
     pub generator_limited: bool,
 }
 
-fn mb(rate: f64) -> String {
-    format!("{:.0} MB/s", rate / 1e6)
-}
-
 /// Derives the verdict.
 pub fn judge(basis: &Basis<'_>) -> Judgement {
     let mut judgement = judge_rate(basis);
+    judge_room(&basis.room, &mut judgement);
     judgement.reasons.extend(basis.loads.iter().filter(|load| load.fell_short).map(short));
     judgement
+}
+
+/// Lowers the verdict if the volumes do not hold one run.
+fn judge_room(room: &Room, judgement: &mut Judgement) {
+    let Some(shortage) = room.shortage() else { return };
+    if room.is_required {
+        *judgement = Judgement { verdict: Verdict::NotFit, generator_limited: false, ..judgement.clone() };
+        judgement.reasons.insert(0, shortage);
+    } else {
+        if judgement.verdict == Verdict::Fit {
+            judgement.verdict = Verdict::FitWithLimits;
+        }
+        judgement.reasons.push(shortage);
+    }
 }
 
 /// Reason for a load that missed its rate.
@@ -87,8 +102,8 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
     let headroom = qualified / basis.required;
     let mut reasons = vec![format!(
         "{} sustained for the whole soak without loss: {headroom:.2}x the required {} ({:.2}x wanted)",
-        mb(qualified),
-        mb(basis.required),
+        rate(qualified),
+        rate(basis.required),
         basis.headroom_wanted
     )];
     if headroom < 1.0 {
@@ -137,16 +152,17 @@ fn generator_limit(outcome: &Outcome) -> Option<f64> {
     seen.chain(end).min_by(f64::total_cmp)
 }
 
-fn saturated(rate: f64, required: f64) -> String {
+fn saturated(reached: f64, required: f64) -> String {
     format!(
         "the path carried {} from a source that sent as fast as it could; {} required",
-        mb(rate),
-        mb(required)
+        rate(reached),
+        rate(required)
     )
 }
 
-fn generator(rate: f64) -> String {
-    format!("the source cannot generate more than {}, so the machine's limit was not found", mb(rate))
+fn generator(limit: f64) -> String {
+    let limit = rate(limit);
+    format!("the source may not keep its schedule at {limit} or more, so the machine's limit was not found")
 }
 
 fn nothing_held(basis: &Basis<'_>) -> Judgement {

@@ -7,21 +7,14 @@ use super::*;
 use crate::search::{FailedCondition, Phase, TrialOutcome, TrialRecord};
 
 fn outcome(qualified_rate: Option<f64>, end: End) -> Outcome {
-    Outcome {
-        knee: None,
-        second_knee: None,
-        qualified_rate,
-        soak: None,
-        end,
-        trials: vec![],
-        upper_bound_loss_per_s: None,
-    }
+    Outcome { knee: None, second_knee: None, qualified_rate, soak: None, end, trials: vec![] }
 }
 
 /// A failed trial, because of the generator or the machine.
 fn failed(generator_limited: bool) -> TrialRecord {
     let outcome = TrialOutcome {
         duration_s: 4.0,
+        clean_s: 0.0,
         elapsed_s: 4.0,
         offered_events: 100,
         lost_events: 1,
@@ -37,6 +30,10 @@ fn failed(generator_limited: bool) -> TrialRecord {
     TrialRecord { phase: Phase::Knee, rate: 80e6, duration: Duration::from_secs(4), failed, outcome }
 }
 
+fn room(usable_bytes: f64) -> Room {
+    Room { usable_bytes, written: 80e6, drained: 0.0, run_seconds: 28_800.0, is_required: false }
+}
+
 fn verdict<'a>(outcome: &'a Outcome, change: impl FnOnce(&mut Basis<'a>)) -> Judgement {
     let mut basis = Basis {
         required: 80e6,
@@ -48,6 +45,7 @@ fn verdict<'a>(outcome: &'a Outcome, change: impl FnOnce(&mut Basis<'a>)) -> Jud
         fault: None,
         loads: &[],
         load_failure: None,
+        room: room(1e15),
     };
     change(&mut basis);
     judge(&basis)
@@ -147,4 +145,21 @@ fn loads_stand_beside_the_verdict_and_one_that_ended_leaves_none() {
     assert!(judged.reasons[1].contains("`net=50 MB/s` reached only 30.0 MB/s of 50.0 MB/s"), "{judged:?}");
     let ended = verdict(&found, |basis| basis.load_failure = Some("load cpu=1: it was killed"));
     assert_eq!((ended.verdict, &ended.reasons[0][..]), (Verdict::Inconclusive, "load cpu=1: it was killed"));
+}
+
+#[test]
+fn volumes_that_do_not_hold_one_run_limit_or_decide() {
+    let judged = |qualified: Option<f64>, is_required| {
+        let found = outcome(qualified, End::Converged);
+        verdict(&found, |basis| basis.room = Room { is_required, ..room(80e9) })
+    };
+    let limited = judged(Some(200e6), false);
+    assert_eq!(limited.verdict, Verdict::FitWithLimits);
+    assert!(limited.reasons[1].starts_with("the volumes are full after 16.7 min:"), "{limited:?}");
+    let refused = judged(Some(200e6), true);
+    assert_eq!(refused.verdict, Verdict::NotFit);
+    assert!(refused.reasons[0].starts_with("the volumes are full"), "{refused:?}");
+    // Without a verdict on the rate, a demanded run that does not fit is still NOT FIT.
+    assert_eq!(judged(None, true).verdict, Verdict::NotFit);
+    assert_eq!(judged(None, false).verdict, Verdict::Inconclusive);
 }

@@ -59,7 +59,9 @@ pub(crate) fn answer(result: &Stored) -> (String, Tone) {
         };
         let held = summary.qualified_bytes_per_second.or(summary.knee_bytes_per_second);
         let held = held.map(|held| format!(" {}", rate(held))).unwrap_or_default();
-        return (format!("{}{held}", summary.verdict), tone);
+        let failed = summary.failed_above.as_ref();
+        let failed = failed.map(|above| format!(", failed {}", rate(above.bytes_per_second)));
+        return (format!("{}{held}{}", summary.verdict, failed.unwrap_or_default()), tone);
     }
     if let Stored::Soak(_) = result {
         let headline = kinds::page(result, true).headline;

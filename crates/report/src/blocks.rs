@@ -58,7 +58,9 @@ pub(crate) fn headline(summary: &ResultSummary) -> Headline {
         ),
         _ => format!("No rate passed a whole soak; {profile} requires {required}."),
     };
-    let mut items = vec![Item::Text(sentence)];
+    let failed =
+        summary.failed_above.as_ref().map(|above| format!(" Lowest failure: {}.", proof::failed(above)));
+    let mut items = vec![Item::Text(format!("{sentence}{}", failed.unwrap_or_default()))];
     if !summary.loads.is_empty() {
         let spec = |load: &SessionLoad| shorten(&load.shown.spec, PATH_CHARACTERS_MAX);
         let specs: Vec<String> = summary.loads.iter().map(spec).collect();
@@ -99,7 +101,8 @@ pub(crate) fn bottleneck(found: Option<&Bottleneck>) -> Block {
                     format!("The next limit is {}{at}: {}.", next.stage, next.evidence)
                 },
             );
-            format!("The bottleneck is {}: {}. {next}", found.stage, found.evidence)
+            let is = if found.stage == Bottleneck::NOT_RESOLVED { "was" } else { "is" };
+            format!("The bottleneck {is} {}: {}. {next}", found.stage, found.evidence)
         }
     };
     Block::new("Bottleneck", vec![Item::Text(text)])

@@ -56,6 +56,23 @@ impl ResultSummary {
         if self.qualified_bytes_per_second.is_some_and(|qualified| !below_upper(qualified)) {
             found.push("the qualified rate lies above a rate that failed".to_owned());
         }
+        self.check_failed_above(found);
+    }
+
+    /// The lowest failed rate is the one that the trials show.
+    fn check_failed_above(&self, found: &mut Vec<String>) {
+        let Some(failed) = &self.failed_above else { return };
+        if self.qualified_bytes_per_second.is_some_and(|qualified| failed.bytes_per_second <= qualified) {
+            found.push("the lowest rate that failed is not above the qualified rate".to_owned());
+        }
+        let is_listed = self.trials.iter().any(|trial| {
+            !trial.passed
+                && near(trial.asked_bytes_per_second, failed.bytes_per_second)
+                && trial.lost_events == failed.lost_events
+        });
+        if !is_listed {
+            found.push("the lowest rate that failed is not among the trials".to_owned());
+        }
     }
 
     fn check_verdict(&self, found: &mut Vec<String>) {
@@ -77,6 +94,10 @@ impl ResultSummary {
         {
             found.push(format!("verdict is {verdict}, but the headroom is not the one that is wanted"));
         }
+        let run_and_space = self.storage.run_bytes.zip(self.storage.usable_bytes);
+        if verdict == Verdict::Fit && run_and_space.is_some_and(|(run, usable)| run > usable) {
+            found.push(format!("verdict is {verdict}, but the volumes do not hold one run"));
+        }
         if verdict != Verdict::Fit && self.verdict_reasons.is_empty() {
             found.push(format!("verdict is {verdict} without a reason"));
         }
@@ -91,10 +112,12 @@ impl ResultSummary {
             found.push("the soak held, but has no pass".to_owned());
             return;
         }
-        let expected = 3.0 / (soak.seconds * f64::from(soak.passes));
+        let expected = 3.0 * f64::from(soak.failed + 1) / soak.exposed();
         if !near(soak.upper_bound_loss_per_second, expected) {
             let given = soak.upper_bound_loss_per_second;
-            found.push(format!("upper bound of loss is {given} per second, but 3 / soak time is {expected}"));
+            found.push(format!(
+                "upper bound of loss is {given} per second, but 3 (failed + 1) / soak time is {expected}"
+            ));
         }
     }
 }

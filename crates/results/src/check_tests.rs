@@ -36,6 +36,7 @@ fn fit_without_headroom_or_soak_is_found() {
     assert_found(&after(|s| s.headroom_wanted = 1.6), "not the one that is wanted");
     assert_found(&after(|s| s.interrupted = true), "interrupted");
     assert_found(&after(|s| s.soak = None), "given together");
+    assert_found(&after(|s| s.storage.usable_bytes = Some(1)), "do not hold one run");
     assert_found(
         &after(|s| {
             s.qualified_bytes_per_second = Some(79e6);
@@ -110,8 +111,15 @@ fn events_that_are_nowhere_are_found_unless_the_run_was_interrupted() {
 fn soak_bound_follows_the_rule_of_three() {
     assert_found(
         &after(|s| s.soak.as_mut().unwrap().upper_bound_loss_per_second = 0.04),
-        "3 / soak time is 0.05",
+        "3 (failed + 1) / soak time is 0.05",
     );
+    // Two failed soaks of 20 s and 40 s before it count.
+    let repeated = after(|s| {
+        let soak = s.soak.as_mut().unwrap();
+        (soak.failed, soak.exposed_seconds, soak.upper_bound_loss_per_second) = (2, Some(120.0), 0.075);
+    });
+    assert!(repeated.is_empty(), "{repeated:?}");
+    assert_found(&after(|s| s.soak.as_mut().unwrap().failed = 2), "3 (failed + 1) / soak time is 0.15");
     assert_found(&after(|s| s.soak.as_mut().unwrap().passes = 0), "no pass");
 }
 
@@ -126,4 +134,12 @@ fn trials_say_why_they_failed_and_only_then() {
 fn another_schema_version_is_found() {
     let (next, message) = (SCHEMA_VERSION + 1, format!("schema version is {}", SCHEMA_VERSION + 1));
     assert_found(&after(|s| s.schema_version = next), &message);
+}
+
+#[test]
+fn the_lowest_failed_rate_is_above_the_qualified_one_and_among_the_trials() {
+    let failed = |change: fn(&mut crate::FailedRate)| after(|s| change(s.failed_above.as_mut().unwrap()));
+    assert_found(&failed(|f| f.bytes_per_second = 119e6), "is not above the qualified rate");
+    assert_found(&failed(|f| f.bytes_per_second = 130e6), "is not among the trials");
+    assert_found(&failed(|f| f.lost_events = 3), "is not among the trials");
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::summary::{
-    Bottleneck, Ceilings, Count, CpuCost, Engine, IoEngine, Kind, KneeInterval, LedgerSummary, NextLimit,
-    ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict, VolumeCeiling,
+    Bottleneck, Ceilings, Count, CpuCost, Engine, FailedRate, IoEngine, Kind, KneeInterval, LedgerSummary,
+    NextLimit, ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict,
+    VolumeCeiling,
 };
 
 /// A machine that holds 80 MB/s with headroom: qualified 120 MB/s over a soak of 60 s.
@@ -34,10 +35,18 @@ pub(crate) fn fit() -> ResultSummary {
         }),
         qualified_bytes_per_second: Some(120e6),
         headroom: Some(1.5),
+        failed_above: Some(FailedRate {
+            bytes_per_second: 126e6,
+            seconds: 5.0,
+            lost_events: 0,
+            condition: "the backlog grew".into(),
+        }),
         soak: Some(Soak {
             seconds: 60.0,
             bytes: 7_200_000_000,
             passes: 1,
+            failed: 0,
+            exposed_seconds: Some(60.0),
             upper_bound_loss_per_second: 0.05,
             memory_bytes: Some(4_000_000_000),
         }),
@@ -75,6 +84,8 @@ pub(crate) fn fit() -> ResultSummary {
         storage: StorageCost {
             bytes_written: 9_000_000_000,
             hours_of_storage_left_at_required: Some(10.0),
+            run_bytes: Some(2_304_000_000_000),
+            usable_bytes: Some(2_880_000_000_000),
             bytes_per_year: Some(2_522_880_000_000_000),
         },
         engine: Engine { io: IoEngine::IoUring, buffers: "huge pages, registered".into() },

@@ -19,6 +19,7 @@ mod event;
 #[path = "example_tests.rs"]
 mod example;
 mod figure;
+pub mod figures;
 mod latency;
 pub mod live;
 mod load;
@@ -86,7 +87,8 @@ pub use soak::{
 };
 pub use stored::{Head, Headed, Stored, StoredResult};
 pub use summary::{
-    Bottleneck, Ceilings, Count, CpuCost, Engine, IoEngine, Kind, KneeInterval, LedgerSummary, NextLimit,
-    ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict, VolumeCeiling,
+    Bottleneck, Ceilings, Count, CpuCost, Engine, FailedRate, IoEngine, Kind, KneeInterval, LedgerSummary,
+    NextLimit, ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict,
+    VolumeCeiling,
 };
 pub use test::{Begun, Ended, TestSummary};

@@ -59,6 +59,9 @@ pub struct ResultSummary {
     pub qualified_bytes_per_second: Option<f64>,
     /// Qualified rate over required rate.
     pub headroom: Option<f64>,
+    /// Lowest rate above the qualified one that failed because of the machine; null if none did.
+    #[serde(default)]
+    pub failed_above: Option<FailedRate>,
     /// The passed soak, if any.
     pub soak: Option<Soak>,
     /// Bottleneck, if identified.
@@ -166,6 +169,20 @@ pub struct KneeInterval {
     pub upper_bytes_per_second: Option<f64>,
 }
 
+/// A rate that failed, in a trial or a soak.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailedRate {
+    /// Requested rate.
+    pub bytes_per_second: f64,
+    /// Length of the run, seconds.
+    pub seconds: f64,
+    /// Events lost.
+    pub lost_events: u64,
+    /// First condition that failed, in words.
+    pub condition: String,
+}
+
 /// The soak that proved the qualified rate, without tolerance for loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -176,10 +193,25 @@ pub struct Soak {
     pub bytes: u64,
     /// Consecutive passes.
     pub passes: u32,
-    /// Upper bound of losses per second with 95 % confidence: 3 / total seconds (rule of three).
+    /// Soaks at higher rates that failed before; 0 in results of earlier versions.
+    #[serde(default)]
+    pub failed: u32,
+    /// Time of all soaks at this rate or above, up to the first loss of each, seconds; the passes alone in
+    /// results of earlier versions.
+    #[serde(default)]
+    pub exposed_seconds: Option<f64>,
+    /// Upper bound of loss incidents per second with 95 % confidence: 3 (failed + 1) / exposed seconds.
     pub upper_bound_loss_per_second: f64,
     /// Main memory of the machine, bytes: caches may have helped a soak that wrote less.
     pub memory_bytes: Option<u64>,
+}
+
+impl Soak {
+    /// Seconds that the bound on losses rests on.
+    #[must_use]
+    pub fn exposed(&self) -> f64 {
+        self.exposed_seconds.unwrap_or(self.seconds * f64::from(self.passes))
+    }
 }
 
 /// Bottleneck of the rate.
@@ -192,6 +224,11 @@ pub struct Bottleneck {
     pub evidence: String,
     /// Next limit after this one.
     pub next: Option<NextLimit>,
+}
+
+impl Bottleneck {
+    /// Stage of a bottleneck whose evidence does not single one out; the evidence names candidates.
+    pub const NOT_RESOLVED: &'static str = "not resolved";
 }
 
 /// The limit after the bottleneck.
@@ -348,8 +385,16 @@ pub struct TrialResult {
 pub struct StorageCost {
     /// Bytes written to the volumes by the whole measurement.
     pub bytes_written: u64,
-    /// Hours until the volumes are full at the required rate.
+    /// Hours until the first volume is full at the required rate; null if a drain frees space as fast as it
+    /// is used.
     pub hours_of_storage_left_at_required: Option<f64>,
+    /// Bytes that one run leaves on the volumes at the required rate, beyond what a drain frees; null in
+    /// results of earlier versions.
+    #[serde(default)]
+    pub run_bytes: Option<u64>,
+    /// Bytes that can be recorded before the first volume is full; null in results of earlier versions.
+    #[serde(default)]
+    pub usable_bytes: Option<u64>,
     /// Bytes written per year of continuous recording at the required rate.
     pub bytes_per_year: Option<u64>,
 }

@@ -7,7 +7,7 @@ mod repeat;
 mod sampling;
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -114,6 +114,8 @@ pub struct TrialMeasured {
     pub source_threads: u32,
     /// Reason why the source was cut off, if it was.
     pub broken: Option<String>,
+    /// Size of the recording's files, bytes; 0 without volumes.
+    pub file_bytes: u64,
 }
 
 struct Sink {
@@ -154,6 +156,7 @@ pub struct RecordTrial {
     first: Option<First>,
     occupancy: Option<Occupancy>,
     broken: Option<String>,
+    file_bytes: u64,
 }
 
 impl RecordTrial {
@@ -179,6 +182,7 @@ impl RecordTrial {
             first: None,
             occupancy: None,
             broken: None,
+            file_bytes: 0,
         }
     }
 
@@ -217,6 +221,16 @@ impl RecordTrial {
             .map_err(super::ceiling::system("start the drain"))?;
         Ok((sink, Some(Drain { thread, counters, stop })))
     }
+}
+
+/// Size of the files in a directory, bytes. What cannot be read counts as nothing.
+fn file_bytes(directory: &Path) -> u64 {
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| file.metadata().ok())
+        .filter(|found| found.is_file())
+        .map(|found| found.len())
+        .sum()
 }
 
 /// Upper bound of the bytes written to each volume; 0 for an unthrottled source limited only by
@@ -290,7 +304,7 @@ impl Workload for RecordTrial {
 
     fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
         let Some(running) = &self.running else { return Ok(()) };
-        let root = std::path::Path::new(ROOT);
+        let root = Path::new(ROOT);
         let source_counters = Arc::new(SourceCounters::default());
         let feeds = Feeds {
             source: Arc::clone(&source_counters),
@@ -340,6 +354,7 @@ impl Workload for RecordTrial {
         let record = running.recorder.join();
         self.spec.watcher_slot.iter().for_each(WatcherSlot::clear);
         self.record = Some(record?);
+        self.file_bytes = self.directories.iter().map(|directory| file_bytes(directory)).sum();
         if let Some(drain) = running.drain {
             // A drain slower than the recording is not a failure of the recording: it is stopped,
             // and its figures show the rate.
@@ -428,6 +443,7 @@ impl Workload for RecordTrial {
             source_buffer_bytes: self.spec.source.buffer_bytes,
             source_threads: self.spec.source.connections,
             broken: self.broken.take(),
+            file_bytes: self.file_bytes,
         })
     }
 }

@@ -17,7 +17,7 @@ use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
-use keepup_workload::preflight::check;
+use keepup_workload::preflight::{check, usable_bytes_each};
 
 use self::live::SearchPage;
 use crate::args::{Cpus, RecorderArgs, cpus, duration, size, volumes_or_default};
@@ -86,18 +86,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let settings = settings(args)?;
     settings.profile.validate().map_err(keepup_qualify::QualifyError::from)?;
     let checked = check(&settings.volumes, 0)?;
-    let usable: u64 = checked.iter().map(|v| v.usable_bytes).sum();
+    let usable = usable_bytes_each(&checked) * checked.len() as u64;
     let cost = settings.cost(usable);
     let volumes: Vec<String> = settings.volumes.iter().map(|v| v.display().to_string()).collect();
     let plan = format!(
         "qualify {} on {}: at most {:.0} GB written (set with --max-write) and removed afterwards, \
-         about {:.0} s",
+         about {:.0} s, {:.0} s if soaks fail",
         settings.profile.name,
         volumes.join(", "),
         cost.bytes_written as f64 / 1e9,
-        cost.seconds
+        cost.seconds,
+        cost.seconds_max
     );
-    let time = Duration::try_from_secs_f64(cost.seconds).unwrap_or(Duration::MAX);
+    let time = Duration::try_from_secs_f64(cost.seconds_max).unwrap_or(Duration::MAX);
     let held = settings.volumes.iter().map(|volume| (volume.clone(), settings.space_bytes_min())).collect();
     let loads = check_loads(&settings.loads, &held, Some(time))?;
     let plan = std::iter::once(plan).chain(loads).collect::<Vec<_>>().join("\n");
@@ -190,9 +191,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
 
 fn show(status: &mut StatusLine, progress: &Progress) {
     match progress {
-        Progress::Phase { name, estimate_s } => {
-            status.log(&format!("{name} (at most {estimate_s:.0} s left)"))
-        }
+        Progress::Phase { name, estimate_s } => status.log(&format!("{name} (about {estimate_s:.0} s left)")),
         Progress::Trial { phase, rate, seconds } => {
             let rate = rate.map_or("full speed".into(), |rate| format!("{:.0} MB/s", rate / 1e6));
             status.show(&format!("{phase}: {rate} for {seconds:.0} s"), Duration::ZERO);

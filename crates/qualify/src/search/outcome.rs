@@ -8,6 +8,8 @@ use std::time::Duration;
 pub struct TrialOutcome {
     /// Time for which load was offered, seconds; shorter than requested if the trial was cut off.
     pub duration_s: f64,
+    /// Part of that up to the first loss, seconds; 0 if unknown.
+    pub clean_s: f64,
     /// Time it cost, set-up and drain included, seconds; counts against the budget.
     pub elapsed_s: f64,
     /// Events due in that time, sent or not.
@@ -131,18 +133,40 @@ pub struct Interval {
     pub upper: Option<f64>,
 }
 
-/// Passed soaks, or the number of attempts.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The soaks that held at the qualified rate, and those that failed before.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SoakRecord {
-    /// Rate of the last soak, bytes/s.
+    /// Their rate, bytes/s.
     pub rate: f64,
-    /// Soaks in a row that held at that rate.
+    /// Soaks in a row that held.
     pub passes: u32,
     /// Their time, seconds.
     pub seconds: f64,
-    /// Soaks run in all.
+    /// Soaks run in all, without those that the generator spoiled.
     pub attempts: u32,
+    /// Soaks that failed, all at higher rates.
+    pub failed: u32,
+    /// Time of all soaks at this rate or above up to the first loss of each, seconds.
+    pub exposed_s: f64,
 }
+
+impl SoakRecord {
+    /// Upper bound of the incidents per second that the soaks do not exclude at 95 % confidence. An incident
+    /// is a loss of one or more events in a row.
+    ///
+    /// `3 (n + 1) / T` with n failed soaks and T the time of [`exposed_s`](Self::exposed_s). Without a
+    /// failure it is the rule of three: no incident in T seconds has the probability exp(-rate T), 0.05 at 3
+    /// / T. Repeating soaks until one holds would make that too optimistic. With incidents that come at
+    /// random at a rate above 3 / soak time, a soak holds with less than 0.05, and after n failures the
+    /// bound is too low only if those ran almost to their end, which is rarer still: the test
+    /// `the_bound_holds_in_95_of_100_searches` computes how often.
+    pub fn incidents_per_s_max(&self) -> f64 {
+        RULE_OF_THREE * f64::from(self.failed + 1) / self.exposed_s
+    }
+}
+
+/// Incidents that no incident excludes at 95 % confidence: exp(-3) is 0.05.
+const RULE_OF_THREE: f64 = 3.0;
 
 /// Reason for the end of the search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -185,13 +209,19 @@ pub struct Outcome {
     pub second_knee: Option<Interval>,
     /// Rate that passed all requested soaks, bytes/s.
     pub qualified_rate: Option<f64>,
-    /// The soaks, if there were any.
+    /// The soaks that held, if any did.
     pub soak: Option<SoakRecord>,
     /// Reason for the end.
     pub end: End,
     /// All trials and soaks in order.
     pub trials: Vec<TrialRecord>,
-    /// Loss that the soaks cannot exclude at 95 % confidence, events/s: 3/T after T lossless seconds
-    /// (rule of three); none if no soak held.
-    pub upper_bound_loss_per_s: Option<f64>,
+}
+
+impl Outcome {
+    /// The lowest rate above the qualified one, or of all without one, at which the machine failed.
+    pub fn lowest_failed(&self) -> Option<&TrialRecord> {
+        let own = |trial: &&TrialRecord| trial.failed.is_some() && !trial.outcome.generator_limited;
+        let above = |trial: &&TrialRecord| self.qualified_rate.is_none_or(|rate| trial.rate > rate);
+        self.trials.iter().filter(own).filter(above).min_by(|a, b| a.rate.total_cmp(&b.rate))
+    }
 }

@@ -38,12 +38,14 @@ pub struct SearchPlan {
     /// First soak rate as a share of the knee. The knee tolerates stalls bridged by the buffer; the
     /// soak must also catch up after them.
     pub soak_start: f64,
-    /// Reduction of the rate after a failed soak, as a share of the rate.
+    /// Reduction of the rate after the first failed soak, as a share of the rate; doubles with each.
     pub soak_step: f64,
     /// Number of consecutive soaks that must pass.
     pub soak_passes: u32,
     /// Maximum number of soaks, passed or failed.
     pub soak_attempts_max: u32,
+    /// Number of soaks after which a rate that held is not refined any further.
+    pub soak_refine_max: u32,
 }
 
 impl SearchPlan {
@@ -67,6 +69,7 @@ impl SearchPlan {
             soak_step: 0.05,
             soak_passes: 1,
             soak_attempts_max: 8,
+            soak_refine_max: 8,
         }
     }
 
@@ -80,7 +83,33 @@ impl SearchPlan {
             budget: Duration::from_secs(30),
             soak: Duration::from_secs(10),
             soak_attempts_max: 4,
+            soak_refine_max: 4,
             ..Self::standard(min_rate, max_rate)
+        }
+    }
+
+    /// The search of `qualify`: trials of 4 s, 1 % wide, within 60 s, soaks of 30 s.
+    pub fn qualification(min_rate: f64, max_rate: f64) -> Self {
+        Self {
+            trial: Duration::from_secs(4),
+            sum_trials: 4,
+            second_loss_ratio: None,
+            budget: Duration::from_secs(60),
+            soak: Duration::from_secs(30),
+            soak_attempts_max: 6,
+            soak_refine_max: 4,
+            ..Self::standard(min_rate, max_rate)
+        }
+    }
+
+    /// The search of `qualify --quick`: trials of 1.5 s, 3 % wide, within 14 s, soaks of 6 s.
+    pub fn quick_qualification(min_rate: f64, max_rate: f64) -> Self {
+        Self {
+            budget: Duration::from_secs(14),
+            soak: Duration::from_secs(6),
+            soak_attempts_max: 4,
+            soak_refine_max: 3,
+            ..Self::quick(min_rate, max_rate)
         }
     }
 

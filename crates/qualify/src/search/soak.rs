@@ -1,4 +1,7 @@
-//! The soak: a long run without tolerance that turns a knee into a qualified rate.
+//! Soaks: long runs without tolerance that turn a knee into a qualified rate, and what they prove.
+//!
+//! A soak that fails lowers the rate by an informed step. A soak that holds is followed by one halfway to the
+//! lowest rate that failed, until the two are close. The highest rate that held is qualified.
 
 use super::outcome::{End, SoakRecord, TrialOutcome, TrialRecord};
 use super::plan::SearchPlan;
@@ -9,14 +12,32 @@ const STALL_FAILURES: usize = 2;
 
 /// Minimum share of its time that a soak must run to count as passed.
 pub(super) const COMPLETE_SHARE: f64 = 0.95;
+/// Largest step down after one failed soak, as a share of the rate.
+const STEP_MAX: f64 = 0.5;
+/// Relative gap between the highest rate that held and the lowest that failed at which the search ends.
+const GAP: f64 = 0.1;
+/// Repetitions of soaks spoiled by the generator, at any rate; then as many at lower rates.
+const REPEATS_MAX: u32 = 2;
 
 /// State of the soaks.
 #[derive(Debug, Clone)]
 pub(super) struct Soaks {
     /// Rate of the next soak, bytes/s.
     pub(super) rate: f64,
-    /// Soaks so far.
-    pub(super) record: Option<SoakRecord>,
+    /// Lowest rate known to fail, bytes/s.
+    upper: Option<f64>,
+    /// The highest rate that held.
+    held: Option<SoakRecord>,
+    /// Passes at the current rate, and their time in seconds.
+    passes: u32,
+    pass_s: f64,
+    /// Soaks that failed, and the sum of their times up to the first loss, seconds.
+    failed: u32,
+    failed_s: f64,
+    /// Soaks that count, passed or failed.
+    attempts: u32,
+    /// Soaks spoiled by the generator.
+    spoiled: u32,
 }
 
 /// Next step after a soak.
@@ -24,47 +45,135 @@ pub(super) struct Soaks {
 pub(super) enum SoakStep {
     /// Another soak.
     Again,
-    /// All requested passes were reached.
-    Held,
-    /// No attempt or no rate is left.
-    GaveUp,
+    /// The search is over: a rate held, or no attempt or rate is left.
+    Ended,
 }
 
 impl Soaks {
-    /// First soak below a knee at `knee_rate` bytes/s.
-    pub(super) fn below(plan: &SearchPlan, knee_rate: f64) -> Self {
-        let start = knee_rate * plan.soak_start;
-        // The target rate is worth a soak; the lowest rate of the plan may be the knee.
-        let target = plan.target_rate.filter(|&target| start < target && target <= knee_rate);
-        Self { rate: target.unwrap_or(start).max(plan.min_rate), record: None }
+    /// First soak below a knee at `knee_rate` bytes/s; `upper` is the lowest rate that failed in trials.
+    pub(super) fn below(plan: &SearchPlan, knee_rate: f64, upper: Option<f64>) -> Self {
+        let first = Self::near(plan, knee_rate, upper);
+        let is_wide = |upper: &f64| upper - knee_rate > GAP * upper;
+        // If time ran out before the knee was narrow, the middle decides more than its lower end.
+        let middle = upper.filter(is_wide).map(|upper| (knee_rate * upper).sqrt());
+        Self { rate: middle.unwrap_or(first.rate), ..first }
     }
 
-    /// Counts a soak at the current rate. A failed one resets the passes and lowers the rate; one
-    /// that was cut off without failing is repeated.
+    /// First soak just below `rate` bytes/s; `upper` is the lowest rate that failed in trials.
+    pub(super) fn near(plan: &SearchPlan, rate: f64, upper: Option<f64>) -> Self {
+        let start = rate * plan.soak_start;
+        // The target rate is worth a soak; the lowest rate of the plan may be the knee.
+        let target = plan.target_rate.filter(|&target| start < target && target <= rate);
+        Self {
+            rate: target.unwrap_or(start).max(plan.min_rate),
+            upper,
+            held: None,
+            passes: 0,
+            pass_s: 0.0,
+            failed: 0,
+            failed_s: 0.0,
+            attempts: 0,
+            spoiled: 0,
+        }
+    }
+
+    /// The highest rate that held, with the time and the failures that count for it.
+    pub(super) fn held(&self) -> Option<SoakRecord> {
+        // Every soak that failed was at a higher rate: the rate of a soak is always below `upper`.
+        self.held.map(|held| SoakRecord {
+            attempts: self.attempts,
+            failed: self.failed,
+            exposed_s: held.seconds + self.failed_s,
+            ..held
+        })
+    }
+
+    /// Counts a soak at the current rate and chooses the next.
     pub(super) fn count(&mut self, plan: &SearchPlan, outcome: &TrialOutcome) -> SoakStep {
-        let so_far =
-            self.record.unwrap_or(SoakRecord { rate: self.rate, passes: 0, seconds: 0.0, attempts: 0 });
-        let mut record = SoakRecord { rate: self.rate, attempts: so_far.attempts + 1, ..so_far };
-        let failed = outcome.first_failed().is_some();
-        if failed {
-            (record.passes, record.seconds) = (0, 0.0);
-            let lower = self.rate * (1.0 - plan.soak_step);
-            // The last attempt uses the target rate, however far below it is.
-            let last = record.attempts + 1 >= plan.soak_attempts_max;
-            let target = plan.target_rate.filter(|&target| (lower < target || last) && target < self.rate);
-            self.rate = target.unwrap_or(lower);
-        } else if outcome.duration_s >= COMPLETE_SHARE * plan.soak.as_secs_f64() {
-            record.passes += 1;
-            record.seconds += outcome.duration_s;
+        if outcome.generator_limited {
+            return self.repeat(plan);
         }
-        self.record = Some(record);
-        if record.passes >= plan.soak_passes {
-            SoakStep::Held
-        } else if record.attempts >= plan.soak_attempts_max || self.rate < plan.min_rate {
-            SoakStep::GaveUp
-        } else {
-            SoakStep::Again
+        self.attempts += 1;
+        if outcome.first_failed().is_none() { self.passed(plan, outcome) } else { self.failed(plan, outcome) }
+    }
+
+    /// After a soak spoiled by the generator: the same again, or a lower rate that it may keep.
+    fn repeat(&mut self, plan: &SearchPlan) -> SoakStep {
+        self.spoiled += 1;
+        if self.spoiled <= REPEATS_MAX {
+            return SoakStep::Again;
         }
+        if self.spoiled > 2 * REPEATS_MAX || self.held.is_some() {
+            return SoakStep::Ended;
+        }
+        self.start(self.rate * (1.0 - plan.soak_step));
+        self.again(plan)
+    }
+
+    fn passed(&mut self, plan: &SearchPlan, outcome: &TrialOutcome) -> SoakStep {
+        let soak_s = plan.soak.as_secs_f64();
+        if outcome.duration_s >= COMPLETE_SHARE * soak_s {
+            self.passes += 1;
+            self.pass_s += outcome.duration_s.min(soak_s);
+        }
+        if self.passes >= plan.soak_passes {
+            let (passes, seconds) = (self.passes, self.pass_s);
+            self.held = Some(SoakRecord { rate: self.rate, passes, seconds, ..SoakRecord::default() });
+            return self.refine(plan);
+        }
+        // One that was cut off without failing is repeated.
+        self.again(plan)
+    }
+
+    fn failed(&mut self, plan: &SearchPlan, outcome: &TrialOutcome) -> SoakStep {
+        let rate = self.rate;
+        self.failed += 1;
+        // `max` drops a NaN time.
+        self.failed_s += outcome.clean_s.max(0.0).min(plan.soak.as_secs_f64());
+        self.upper = Some(self.upper.map_or(rate, |upper| upper.min(rate)));
+        if self.held.is_some() {
+            return self.refine(plan);
+        }
+        let next = rate * (1.0 - self.step(plan, outcome));
+        // A target on the way is tried itself; the last attempt goes there.
+        let is_last = self.attempts + 1 >= plan.soak_attempts_max;
+        let target = plan.target_rate.filter(|&target| (next < target || is_last) && target < rate);
+        self.start(target.unwrap_or(next));
+        self.again(plan)
+    }
+
+    /// Step down after a failed soak, as a share of its rate: to what came through, or to the rate at which
+    /// the buffer bridges the stall; otherwise twice the previous step.
+    fn step(&self, plan: &SearchPlan, outcome: &TrialOutcome) -> f64 {
+        let blind = plan.soak_step * f64::from(1u32 << self.failed.saturating_sub(1).min(8));
+        let bridged = || {
+            let (stall, buffer) = outcome.longest_stall.zip(outcome.buffer)?;
+            outcome.stall_exceeds_buffer().then(|| buffer.as_secs_f64() / stall.as_secs_f64())
+        };
+        let through = || outcome.backlog_growing.then(|| outcome.achieved_rate / self.rate);
+        let informed = bridged().or_else(through).filter(|share| share.is_finite());
+        let step = informed.map_or(blind, |share| 1.0 - share * plan.soak_start);
+        step.clamp(plan.soak_step, STEP_MAX.max(plan.soak_step))
+    }
+
+    /// Halfway between what held and what failed, unless they are close or no attempt is left.
+    fn refine(&mut self, plan: &SearchPlan) -> SoakStep {
+        let (Some(held), Some(upper)) = (self.held, self.upper) else { return SoakStep::Ended };
+        let is_close = upper - held.rate <= GAP * upper * (1.0 + 1e-9);
+        if is_close || self.attempts >= plan.soak_refine_max {
+            return SoakStep::Ended;
+        }
+        self.start((held.rate * upper).sqrt());
+        SoakStep::Again
+    }
+
+    fn start(&mut self, rate: f64) {
+        (self.rate, self.passes, self.pass_s) = (rate, 0, 0.0);
+    }
+
+    fn again(&self, plan: &SearchPlan) -> SoakStep {
+        let is_over = self.attempts >= plan.soak_attempts_max || self.rate < plan.min_rate;
+        if is_over { SoakStep::Ended } else { SoakStep::Again }
     }
 }
 

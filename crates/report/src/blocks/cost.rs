@@ -1,6 +1,6 @@
 //! Cost of recording: CPU, cores, threads, space and wear.
 
-use keepup_results::{CpuCost, ResultSummary, ThreadCpu};
+use keepup_results::{CpuCost, ResultSummary, StorageCost, ThreadCpu};
 
 use crate::format::{NOT_MEASURED, bytes, digits, height, or_not_measured, percent, seconds};
 use crate::page::{Block, Fact, Item};
@@ -21,11 +21,7 @@ pub(crate) fn block(summary: &ResultSummary) -> Block {
         Fact::new("written with", format!("{}, buffers: {}", engine.io, engine.buffers)),
         Fact::new(
             "space",
-            format!(
-                "this test wrote {}; time until the volumes are full at the required rate: {}",
-                bytes(storage.bytes_written),
-                or_not_measured(storage.hours_of_storage_left_at_required, |hours| seconds(hours * 3600.0)),
-            ),
+            format!("this test wrote {}; {}", bytes(storage.bytes_written), full_after(storage)),
         ),
         Fact::new(
             "wear",
@@ -35,6 +31,17 @@ pub(crate) fn block(summary: &ResultSummary) -> Block {
         ),
     ];
     Block::new("Cost", vec![Item::Facts(facts)])
+}
+
+/// When the volumes are full at the required rate.
+fn full_after(storage: &StorageCost) -> String {
+    match (storage.hours_of_storage_left_at_required, storage.run_bytes) {
+        (Some(hours), _) => {
+            format!("at the required rate the volumes are full after {}", seconds(hours * 3600.0))
+        }
+        (None, Some(_)) => "at the required rate the drain frees space as fast as it is used".to_owned(),
+        (None, None) => format!("time until the volumes are full: {NOT_MEASURED}"),
+    }
 }
 
 fn cpu_per_gb(cpu: &CpuCost) -> String {

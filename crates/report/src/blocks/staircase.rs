@@ -8,6 +8,8 @@ use crate::format::{bar, plural, rate, seconds};
 use crate::page::{Block, Cell, Item, Table, Tone, left, right};
 
 const BAR_CHARACTERS: usize = 16;
+/// Phase of the soaks.
+const SOAK: &str = "soak";
 /// Passed trials that are always shown, because they bound the knee.
 const PASSED_KEPT: usize = 3;
 
@@ -56,13 +58,15 @@ fn row(trial: &TrialResult, full: f64) -> Vec<Cell> {
 }
 
 /// Indices of the trials to omit when there are more than `trials_max`: those farthest from the knee, passed
-/// ones at the lowest rates first, then failed ones at the highest.
+/// ones at the lowest rates first, then failed ones at the highest. Soaks that held are never omitted.
 fn omitted(trials: &[TrialResult], trials_max: usize) -> BTreeSet<usize> {
     let by_rate = |a: &usize, b: &usize| {
         trials[*a].asked_bytes_per_second.total_cmp(&trials[*b].asked_bytes_per_second).then(a.cmp(b))
     };
     let (mut passed, mut failed): (Vec<usize>, Vec<usize>) =
         (0..trials.len()).partition(|index| trials[*index].passed);
+    // The soak that the verdict rests on stays.
+    passed.retain(|index| trials[*index].phase != SOAK);
     passed.sort_by(by_rate);
     failed.sort_by(by_rate);
     passed.truncate(passed.len().saturating_sub(PASSED_KEPT));

@@ -1,11 +1,12 @@
-//! Verdict at the end of a terminal page: three lines for the requirement, the result and the bottleneck.
+//! Verdict at the end of a terminal page in three lines: the requirement, what held and what failed, the
+//! bottleneck. A fourth is for volumes that do not hold a run.
 //!
 //! Invariant: the brief page omits only figures, never what was not tested or why a verdict is not FIT.
 
-use keepup_results::{ResultSummary, Verdict};
+use keepup_results::{Bottleneck, ResultSummary, Verdict};
 
 use super::{headline, proof};
-use crate::format::{digits, plural, rate, seconds, shorten};
+use crate::format::{bytes, digits, plural, rate, seconds, shorten};
 use crate::page::{Block, Fact, Headline, Item, VerdictLast};
 
 /// Two stages and a rate fit on a line of 80 columns.
@@ -41,12 +42,21 @@ fn reasons(summary: &ResultSummary) -> Option<Block> {
 }
 
 fn verdict(summary: &ResultSummary) -> Headline {
-    let lines = vec![
+    let mut lines = vec![
         Fact::new("asked", asked(summary)),
         Fact::new("held", held(summary)),
         Fact::new("limit", limit(summary)),
     ];
+    lines.extend(space(summary));
     Headline { title: String::new(), items: vec![Item::Facts(lines)], ..headline(summary) }
+}
+
+/// When the volumes are full, if they do not hold one run.
+fn space(summary: &ResultSummary) -> Option<Fact> {
+    let storage = &summary.storage;
+    let (run, usable) = storage.run_bytes.zip(storage.usable_bytes)?;
+    let full = storage.hours_of_storage_left_at_required.filter(|_| run > usable)? * 3600.0;
+    Some(Fact::new("space", format!("full after {}: {} of {}", seconds(full), bytes(usable), bytes(run))))
 }
 
 fn asked(summary: &ResultSummary) -> String {
@@ -68,16 +78,30 @@ fn held(summary: &ResultSummary) -> String {
     match (summary.qualified_bytes_per_second, &summary.soak, summary.headroom) {
         (Some(qualified), Some(soak), Some(headroom)) => {
             let lost = match summary.ledger.lost.events {
-                0 => "no event lost".to_owned(),
-                lost => format!("{} lost", plural(lost, "event")),
+                0 => "without loss".to_owned(),
+                lost => format!("with {} lost", plural(lost, "event")),
             };
             let time = seconds(proof::soak_seconds(soak));
-            format!("{} for {time}, {lost}: {}x the required rate", rate(qualified), digits(headroom))
+            format!("{} ({}x) for {time} {lost}; {}", rate(qualified), digits(headroom), failed(summary))
         }
         _ => summary.knee_bytes_per_second.map_or_else(
             || "no rate".to_owned(),
             |knee| format!("no rate passed a whole soak; {} in short trials", rate(knee)),
         ),
+    }
+}
+
+/// The lowest rate that failed above the one that held.
+fn failed(summary: &ResultSummary) -> String {
+    let upper = || summary.knee_interval?.upper_bytes_per_second;
+    match (&summary.failed_above, upper()) {
+        (Some(above), _) if above.lost_events > 0 => {
+            format!("{} lost {}", rate(above.bytes_per_second), plural(above.lost_events, "event"))
+        }
+        (Some(above), _) => format!("{} failed", rate(above.bytes_per_second)),
+        // Results of earlier versions.
+        (None, Some(upper)) => format!("{} failed", rate(upper)),
+        (None, None) => "no higher rate failed".to_owned(),
     }
 }
 
@@ -87,5 +111,8 @@ fn limit(summary: &ResultSummary) -> String {
         let at = next.bytes_per_second.map(|value| format!(" at {}", rate(value)));
         format!("; next: {}{}", shorten(&next.stage, STAGE_CHARACTERS_MAX), at.unwrap_or_default())
     });
+    if found.stage == Bottleneck::NOT_RESOLVED {
+        return format!("{}; {}", found.stage, found.evidence);
+    }
     format!("{}{}", shorten(&found.stage, STAGE_CHARACTERS_MAX), next.unwrap_or_default())
 }

@@ -203,7 +203,9 @@ fn ceilings(summary: &ResultSummary) -> Option<Chart> {
 fn strip(summary: &ResultSummary) -> Option<Chart> {
     let required = summary.required_bytes_per_second;
     let held = summary.qualified_bytes_per_second.or(summary.knee_bytes_per_second)? / required;
-    let failed = summary.knee_interval.and_then(|i| i.upper_bytes_per_second).map(|upper| upper / required);
+    let upper = || summary.knee_interval?.upper_bytes_per_second;
+    let failed = summary.failed_above.as_ref().map(|above| above.bytes_per_second).or_else(upper);
+    let failed = failed.map(|failed| failed / required);
     // A much higher failed rate would compress the rest.
     let failed = failed.filter(|failed| *failed < 3.0 * held.max(summary.headroom_wanted));
     let name =

@@ -60,11 +60,8 @@ fn settings(settings: &RunSettings) -> Vec<Fact> {
     let mut facts: Vec<Fact> = settings.profile.iter().map(|profile| path("profile", profile)).collect();
     facts.extend(settings.volumes.iter().map(|volume| path("run on volume", volume)));
     facts.extend(settings.metadata.iter().map(|(key, value)| path(&plain(key), value)));
-    let limits = [
-        stop.events.map(|events| plural(events, "event")),
-        stop.bytes.map(bytes),
-        stop.seconds.map(seconds),
-    ];
+    let limits =
+        [stop.events.map(|events| plural(events, "event")), stop.bytes.map(bytes), stop.seconds.map(seconds)];
     facts.extend(limits.into_iter().flatten().map(|limit| Fact::new("stops after", limit)));
     facts
 }

@@ -1,0 +1,66 @@
+//! Space of the volumes for one run of the detector. Pure.
+use keepup_recorder::PlacementKind;
+use keepup_results::figures::{bytes, seconds};
+
+/// Space for one run, and what the run needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Room {
+    /// Bytes that can be recorded before the first volume is full.
+    pub usable_bytes: f64,
+    /// Rate at which files grow at the required rate, bytes per second.
+    pub written: f64,
+    /// Rate at which a drain frees space, bytes per second; 0 without a drain.
+    pub drained: f64,
+    /// Length of a run, seconds.
+    pub run_seconds: f64,
+    /// Whether the profile demands space for a whole run.
+    pub is_required: bool,
+}
+
+impl Room {
+    /// Rate at which the volumes fill, bytes per second.
+    pub fn growth(&self) -> f64 {
+        (self.written - self.drained).max(0.0)
+    }
+
+    /// Bytes that one run leaves on the volumes.
+    pub fn run_bytes(&self) -> f64 {
+        self.growth() * self.run_seconds
+    }
+
+    /// Time until the first volume is full, seconds; `None` if a drain frees space as fast as it is used.
+    pub fn full_after(&self) -> Option<f64> {
+        (self.growth() > 0.0).then(|| self.usable_bytes / self.growth())
+    }
+
+    /// Sentence on a run that does not fit.
+    pub fn shortage(&self) -> Option<String> {
+        let after = self.full_after().filter(|after| *after < self.run_seconds)?;
+        let drain = if self.drained > 0.0 { " beyond what the drain frees" } else { "" };
+        Some(format!(
+            "the volumes are full after {}: a run of {} needs {}{drain}, {} can be used",
+            seconds(after),
+            seconds(self.run_seconds),
+            bytes(self.run_bytes() as u64),
+            bytes(self.usable_bytes as u64)
+        ))
+    }
+}
+
+/// Bytes that `streams` streams of equal rate can record before the first of `volumes` volumes is full, each
+/// with `usable_bytes_each` usable bytes.
+pub fn usable_bytes(placement: PlacementKind, streams: u32, volumes: usize, usable_bytes_each: u64) -> f64 {
+    let each = usable_bytes_each as f64;
+    let volumes = volumes.max(1) as f64;
+    match placement {
+        PlacementKind::Free => each * volumes,
+        PlacementKind::Pinned => {
+            let streams = f64::from(streams.max(1));
+            each * streams / (streams / volumes).ceil()
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "room_tests.rs"]
+mod tests;
