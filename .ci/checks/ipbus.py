@@ -63,7 +63,7 @@ def main(keepup):
         finally:
             target.send_signal(signal.SIGTERM)
         account, _ = target.communicate(timeout=60)
-        counted = dict(re.findall(r"(.+?) {2,}(\d+)", account))
+        counted = dict(re.findall(r"(\S.*?) {2,}(\d+)", account))
         assert counted["datagrams that are not packets"] == "0", account
         assert counted["transactions failed"] == "2", account
         print(f"agreed: {counted['transactions processed']} transactions in {counted['packets processed']} packets")
