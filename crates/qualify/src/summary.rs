@@ -290,7 +290,9 @@ fn limits(parts: &SummaryInputs<'_>) -> Vec<String> {
         bytes(buffer),
         time(buffer as f64 / settings.required())
     ));
-    if findings.outcome.knee.is_some_and(|knee| knee.upper.is_none()) {
+    // A rate that passed more often than it failed bounds no knee, but nothing higher needs to be tried.
+    let has_failed = findings.outcome.lowest_failed().is_some();
+    if findings.outcome.knee.is_some_and(|knee| knee.upper.is_none()) && !has_failed {
         let highest = rate(findings.max_rate);
         limits.push(format!("no rate above {highest} was tried, so the limit may be higher"));
     }
