@@ -1,5 +1,5 @@
 //! Bottleneck of a trial from the occupancy of each stage, and the next limit. Pure.
-use keepup_results::figures::rate;
+use keepup_results::format::rate;
 use keepup_results::{Bottleneck, Ceilings, NextLimit};
 use keepup_workload::record::TrialMeasured;
 

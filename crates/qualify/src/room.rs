@@ -1,6 +1,6 @@
 //! Space of the volumes for one run of the detector. Pure.
 use keepup_recorder::PlacementKind;
-use keepup_results::figures::{bytes, seconds};
+use keepup_results::format::{bytes, seconds};
 
 /// Space for one run, and what the run needs.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,7 +8,7 @@
 //!
 //! Invariants: no I/O, clock, thread or randomness, so the same outcomes give the same search; each
 //! trial costs at least its length of the budget and soaks are counted, so the search ends after at
-//! most `budget / initial_trial + soak_attempts_max + 2` steps.
+//! most `budget / initial_trial + soak_attempts_max + 4` steps.
 
 mod backlog;
 mod goal;
@@ -29,7 +29,7 @@ use grid::Grid;
 use loads::{Finding, Loads};
 use soak::{COMPLETE_SHARE, SoakStep, Soaks};
 
-/// Repetitions of a trial spoiled by the generator, until it counts as too slow for the rate.
+/// Repetitions of a trial or soak spoiled by the generator, until it counts as too slow for the rate.
 const REPEATS_MAX: u32 = 2;
 
 /// Next action.

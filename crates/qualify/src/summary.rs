@@ -1,7 +1,7 @@
 //! Assembles the result of a qualification.
 use std::time::Duration;
 
-use keepup_results::figures::{bytes, rate, seconds, time};
+use keepup_results::format::{bytes, rate, seconds, time};
 use keepup_results::{
     Ceilings, FailedRate, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, Soak, StorageCost,
     rfc3339,

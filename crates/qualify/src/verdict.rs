@@ -1,5 +1,5 @@
 //! Verdict of a qualification, FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons. Pure.
-use keepup_results::figures::rate;
+use keepup_results::format::rate;
 use keepup_results::{LoadResult, LoadUnit, Verdict};
 
 use crate::room::Room;
@@ -58,7 +58,7 @@ pub fn judge(basis: &Basis<'_>) -> Judgement {
 fn judge_room(room: &Room, judgement: &mut Judgement) {
     let Some(shortage) = room.shortage() else { return };
     if room.is_required {
-        *judgement = Judgement { verdict: Verdict::NotFit, generator_limited: false, ..judgement.clone() };
+        (judgement.verdict, judgement.generator_limited) = (Verdict::NotFit, false);
         judgement.reasons.insert(0, shortage);
     } else {
         if judgement.verdict == Verdict::Fit {

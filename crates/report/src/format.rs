@@ -1,8 +1,8 @@
 //! Formatting of figures: decimal units, three significant digits, "not measured" for missing ones.
 
 use keepup_results::Count;
-pub(crate) use keepup_results::figures::{bytes, digits, number, rate, seconds};
-pub use keepup_results::figures::{plural, time};
+pub(crate) use keepup_results::format::{bytes, digits, number, rate, seconds};
+pub use keepup_results::format::{plural, time};
 
 /// Text for a missing figure.
 pub(crate) const NOT_MEASURED: &str = "not measured";

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use keepup_report::{Style, markdown, terminal, terminal_full};
-use keepup_results::figures::rate;
+use keepup_results::format::rate;
 use keepup_results::{FailedRate, KneeInterval, ResultSummary, Stored, TrialResult, Verdict};
 use proptest::prelude::*;
 

@@ -19,7 +19,7 @@ mod event;
 #[path = "example_tests.rs"]
 mod example;
 mod figure;
-pub mod figures;
+pub mod format;
 mod latency;
 pub mod live;
 mod load;

@@ -69,7 +69,7 @@ impl SearchPlan {
             soak_step: 0.05,
             soak_passes: 1,
             soak_attempts_max: 8,
-            soak_refine_max: 8,
+            soak_refine_max: 4,
         }
     }
 
@@ -83,7 +83,6 @@ impl SearchPlan {
             budget: Duration::from_secs(30),
             soak: Duration::from_secs(10),
             soak_attempts_max: 4,
-            soak_refine_max: 4,
             ..Self::standard(min_rate, max_rate)
         }
     }
@@ -97,7 +96,6 @@ impl SearchPlan {
             budget: Duration::from_secs(60),
             soak: Duration::from_secs(30),
             soak_attempts_max: 6,
-            soak_refine_max: 4,
             ..Self::standard(min_rate, max_rate)
         }
     }

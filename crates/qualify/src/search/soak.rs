@@ -3,6 +3,7 @@
 //! A soak that fails lowers the rate by an informed step. A soak that holds is followed by one halfway to the
 //! lowest rate that failed, until the two are close. The highest rate that held is qualified.
 
+use super::REPEATS_MAX;
 use super::outcome::{End, SoakRecord, TrialOutcome, TrialRecord};
 use super::plan::SearchPlan;
 
@@ -16,8 +17,6 @@ pub(super) const COMPLETE_SHARE: f64 = 0.95;
 const STEP_MAX: f64 = 0.5;
 /// Relative gap between the highest rate that held and the lowest that failed at which the search ends.
 const GAP: f64 = 0.1;
-/// Repetitions of soaks spoiled by the generator, at any rate; then as many at lower rates.
-const REPEATS_MAX: u32 = 2;
 
 /// State of the soaks.
 #[derive(Debug, Clone)]
@@ -97,7 +96,7 @@ impl Soaks {
         if outcome.first_failed().is_none() { self.passed(plan, outcome) } else { self.failed(plan, outcome) }
     }
 
-    /// After a soak spoiled by the generator: the same again, or a lower rate that it may keep.
+    /// After a soak spoiled by the generator: the same again, and then as often a lower rate that it may keep.
     fn repeat(&mut self, plan: &SearchPlan) -> SoakStep {
         self.spoiled += 1;
         if self.spoiled <= REPEATS_MAX {

@@ -88,5 +88,5 @@ pub fn time(value: f64) -> String {
 }
 
 #[cfg(test)]
-#[path = "figures_tests.rs"]
+#[path = "format_tests.rs"]
 mod tests;
