@@ -96,7 +96,7 @@ impl Soaks {
         if outcome.first_failed().is_none() { self.passed(plan, outcome) } else { self.failed(plan, outcome) }
     }
 
-    /// After a soak spoiled by the generator: the same again, and then as often a lower rate that it may keep.
+    /// After a soak spoiled by the generator: the same again, then a lower rate that it may keep, as often.
     fn repeat(&mut self, plan: &SearchPlan) -> SoakStep {
         self.spoiled += 1;
         if self.spoiled <= REPEATS_MAX {
