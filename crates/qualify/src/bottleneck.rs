@@ -1,7 +1,11 @@
-//! Bottleneck of a trial from the occupancy of each stage, and the next limit. Pure.
+//! Stages nominated as the bottleneck by their occupancy, and the next limit. Pure.
+//!
+//! [`counter`](crate::counter) tests the nominees.
 use keepup_results::format::rate;
 use keepup_results::{Bottleneck, Ceilings, NextLimit};
 use keepup_workload::record::TrialMeasured;
+
+use crate::judge::lost_events;
 
 /// A volume is saturated above this share of time with the maximum number of writes in flight.
 const FULL: f64 = 0.5;
@@ -17,6 +21,9 @@ const HELD_BACK: f64 = 0.2;
 const SUSPICIOUS: f64 = 0.2;
 /// Limit on candidates.
 const CANDIDATES_MAX: usize = 3;
+/// Losses below this share of the rate that the path carries without a schedule are not for want of
+/// throughput: a stall outlasted the memory.
+const POOL_SHARE: f64 = 0.8;
 /// Name of the null target.
 const NULL: &str = "null";
 
@@ -35,6 +42,8 @@ pub enum Stage {
     Reduction,
     /// A volume.
     Volume(String),
+    /// The memory that bridges stalls of the volumes.
+    Pool,
     /// The concurrent drain.
     Drain,
     /// No stage reached its threshold.
@@ -50,6 +59,7 @@ impl std::fmt::Display for Stage {
             Self::Processor => f.write_str("processor"),
             Self::Reduction => f.write_str("reduction"),
             Self::Volume(path) => write!(f, "volume {path}"),
+            Self::Pool => f.write_str("pool"),
             Self::Drain => f.write_str("drain"),
             Self::Unresolved => f.write_str(Bottleneck::NOT_RESOLVED),
         }
@@ -87,6 +97,10 @@ pub struct ReducerEvidence {
 pub struct Evidence {
     /// Throughput, bytes per second.
     pub rate: f64,
+    /// Requested rate, bytes per second; none: unthrottled.
+    pub asked: Option<f64>,
+    /// Events were lost.
+    pub lost: bool,
     /// The source was blocked on its connections.
     pub source_blocked: f64,
     /// The intake had work.
@@ -108,9 +122,14 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Evidence of a trial. `drain_behind`: failed condition of the drain; `failed`: the trial
-    /// failed and not because of the source.
-    pub fn of(measured: &TrialMeasured, drain_behind: Option<String>, failed: bool) -> Self {
+    /// Evidence of a trial at the rate `asked`. `drain_behind`: failed condition of the drain; `failed`: the
+    /// trial failed and not because of the source.
+    pub fn of(
+        measured: &TrialMeasured,
+        asked: Option<f64>,
+        drain_behind: Option<String>,
+        failed: bool,
+    ) -> Self {
         let elapsed_ns = measured.elapsed_ns.max(1) as f64;
         let share = |ns: u64| (ns as f64 / elapsed_ns).min(1.0);
         let record = &measured.record;
@@ -135,6 +154,8 @@ impl Evidence {
         Self {
             reducers: reducers.collect(),
             rate: measured.received_bytes_per_second(),
+            asked,
+            lost: lost_events(measured) > 0,
             source_blocked: share(measured.source.blocked_ns) / f64::from(measured.source_threads.max(1)),
             intake_busy: 1.0 - measured.occupancy.intake_idle,
             intake_starved: share(record.intake_cpu.run_delay_ns.unwrap_or(0)),
@@ -303,13 +324,67 @@ pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> 
     })
 }
 
-/// Bottleneck of the verdict: from the first trial with clear evidence, else from the first trial.
+/// A stage that may limit the rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nominee {
+    /// The stage.
+    pub stage: Stage,
+    /// The figures that nominate it, one sentence.
+    pub evidence: String,
+    /// Rate of the trial with these figures, bytes per second; none: unthrottled.
+    pub asked: Option<f64>,
+}
+
+/// Stages to test, the likeliest first.
 ///
-/// Just above the knee, buffers hide the slow stage; at higher rates they do not.
-pub fn bottleneck(trials: &[Evidence], ceilings: &Ceilings, relieved: Option<&Evidence>) -> Bottleneck {
+/// Just above the knee, buffers hide the slow stage; at higher rates they do not. So the first of `trials`
+/// with clear evidence counts, else the first.
+pub fn nominees(trials: &[Evidence]) -> Vec<Nominee> {
     let clear = trials.iter().find(|evidence| is_clear(evidence));
-    let (stage, text) = clear.or(trials.first()).map_or_else(|| limiting(&Evidence::default()), limiting);
-    Bottleneck { next: next(&stage, ceilings, relieved), stage: stage.to_string(), evidence: text }
+    let Some(evidence) = clear.or(trials.first()) else { return Vec::new() };
+    let mut suspects = suspects(evidence);
+    suspects.retain(|suspect| suspect.score >= SUSPICIOUS);
+    suspects.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let (stage, text) = limiting(evidence);
+    let named = (stage != Stage::Unresolved).then_some(Suspect { stage, score: 1.0, text });
+    let of = |suspect: Suspect| Nominee {
+        stage: suspect.stage,
+        evidence: suspect.text,
+        asked: evidence.asked,
+    };
+    let mut all: Vec<Nominee> = Vec::new();
+    // A drain that falls behind is its own condition.
+    let pool = pool(trials).filter(|_| evidence.drain_behind.is_none());
+    for nominee in pool.into_iter().chain(named.into_iter().chain(suspects).map(of)) {
+        if all.len() < CANDIDATES_MAX && all.iter().all(|other| other.stage != nominee.stage) {
+            all.push(nominee);
+        }
+    }
+    all
+}
+
+/// The pool, if events were lost at a rate that the path carries easily.
+fn pool(trials: &[Evidence]) -> Option<Nominee> {
+    let unthrottled = trials.iter().find(|trial| trial.asked.is_none())?.rate;
+    let lost = trials.iter().filter(|trial| trial.lost && trial.pool_empty > 0.0);
+    let rated = lost.filter_map(|trial| trial.asked.map(|asked| (asked, trial)));
+    let (asked, lowest) = rated.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    (asked < POOL_SHARE * unthrottled).then(|| Nominee {
+        stage: Stage::Pool,
+        evidence: format!(
+            "events were lost at {}, while the path carried {} without a schedule; the pool was empty {} of \
+             the time",
+            rate(asked),
+            rate(unthrottled),
+            percent(lowest.pool_empty)
+        ),
+        asked: Some(asked),
+    })
+}
+
+/// Candidates of a bottleneck that is not resolved, one sentence.
+pub fn unresolved(trials: &[Evidence]) -> String {
+    trials.first().map_or_else(|| candidates(Vec::new()), |first| candidates(suspects(first)))
 }
 
 /// Whether a stage exceeds its threshold.

@@ -72,13 +72,36 @@ fn the_next_limit_is_proven_or_the_lowest_ceiling() {
     assert_eq!((after_network.stage.as_str(), after_network.bytes_per_second), ("volume /a", Some(1e9)));
 }
 
+fn stages(trials: &[Evidence]) -> Vec<Stage> {
+    nominees(trials).into_iter().map(|nominee| nominee.stage).collect()
+}
+
 #[test]
-fn the_trial_that_shows_it_clearly_decides() {
+fn the_trial_that_shows_it_clearly_nominates() {
     let vague = Evidence { failed: true, ..quiet() };
-    let clear = Evidence { failed: true, source_blocked: 0.6, ..quiet() };
-    let named = bottleneck(&[vague.clone(), clear, quiet()], &Ceilings::default(), None);
-    assert_eq!(named.stage, "network");
-    assert_eq!(bottleneck(&[quiet()], &Ceilings::default(), None).stage, "source");
+    let clear = Evidence { failed: true, source_blocked: 0.6, asked: Some(2e9), ..quiet() };
+    let named = nominees(&[vague.clone(), clear, quiet()]);
+    assert_eq!((&named[0].stage, named[0].asked), (&Stage::Network, Some(2e9)));
+    assert_eq!(named[1].stage, Stage::Recorder, "the next by its score");
+    assert_eq!(stages(&[quiet()])[0], Stage::Source);
+    assert_eq!(stages(&[Evidence { failed: true, ..Evidence::default() }]), []);
+    assert_eq!(unresolved(&[Evidence::default()]), "no stage was near its threshold");
+}
+
+#[test]
+fn losses_far_below_the_unthrottled_rate_nominate_the_pool() {
+    let lost = |asked: f64, pool_empty: f64| {
+        let mut evidence = Evidence { failed: true, lost: true, asked: Some(asked), pool_empty, ..quiet() };
+        evidence.volumes[0].full = 0.9;
+        evidence
+    };
+    let named = |asked, pool_empty| stages(&[lost(asked, pool_empty), quiet()])[0].clone();
+    assert_eq!(named(0.7e9, 0.1), Stage::Pool);
+    assert_eq!(named(0.9e9, 0.1), Stage::Volume("/a".into()), "the throughput is missing");
+    assert_eq!(named(0.7e9, 0.0), Stage::Volume("/a".into()), "the pool had blocks");
+    let mut drained = lost(0.7e9, 0.1);
+    drained.drain_behind = Some("slow".into());
+    assert_eq!(stages(&[drained, quiet()])[0], Stage::Drain);
 }
 
 fn reducer(busy: f64, starved: f64) -> ReducerEvidence {

@@ -22,11 +22,10 @@ impl Session<'_> {
         let memory = run(&mut MemoryCeiling::new(time.min(Duration::from_millis(500))), &mut self.context())?;
         ceilings.memory_bytes_per_second = Some(memory);
         self.ceiling_done("memory copy, one core", memory);
-        let network = run(&mut NetworkCeiling::new(time), &mut self.context())?;
+        let network = self.network_alone(time)?;
         ceilings.network_bytes_per_second = Some(network);
         self.ceiling_done("network alone (loopback)", network);
-        let plan = self.settings.source(SourceRate::Max, time);
-        let source = run(&mut SourceCeiling::new(&plan, time), &mut self.context())?;
+        let source = self.source_alone(time)?;
         ceilings.source_bytes_per_second = Some(source);
         self.ceiling_done("source alone", source);
         for volume in volumes {
@@ -49,6 +48,17 @@ impl Session<'_> {
             ceilings.volumes.push(VolumeFigure { path, bytes_per_second: Some(measured.bytes_per_second) });
         }
         Ok(ceilings)
+    }
+
+    /// Throughput of the network path alone, bytes per second.
+    pub(crate) fn network_alone(&self, time: Duration) -> Result<f64, QualifyError> {
+        Ok(run(&mut NetworkCeiling::new(time), &mut self.context())?)
+    }
+
+    /// Throughput of the source alone, bytes per second.
+    pub(crate) fn source_alone(&self, time: Duration) -> Result<f64, QualifyError> {
+        let plan = self.settings.source(SourceRate::Max, time);
+        Ok(run(&mut SourceCeiling::new(&plan, time), &mut self.context())?)
     }
 
     fn ceiling_done(&mut self, what: &str, bytes_per_second: f64) {

@@ -2,10 +2,13 @@
 //! verdict.
 //!
 //! `session` drives the qualification; decisions are pure functions: `search` (next rate), `judge`
-//! (outcome of a trial), `bottleneck` (limiting stage and next limit), `room` (space for a run),
-//! `verdict` (answer for the requirement). `doctor` judges host settings, also with pure rules.
+//! (outcome of a trial), `bottleneck` (nominated stages and next limit), `counter` (tests of the
+//! nominees), `room` (space for a run), `verdict` (answer for the requirement). `doctor` judges host
+//! settings, also with pure rules.
 pub mod bottleneck;
 mod ceilings;
+pub mod counter;
+mod counter_trials;
 pub mod datagrams;
 pub mod doctor;
 mod error;
@@ -15,6 +18,7 @@ pub mod room;
 pub mod search;
 mod session;
 pub mod settings;
+mod steady;
 mod summary;
 pub mod verdict;
 

@@ -13,17 +13,20 @@ use keepup_measure::environment::Environment;
 use keepup_recorder::Target;
 use keepup_recording::id::Id;
 use keepup_results::{
-    Ceilings, Event, EventLog, Kind, LoadResult, ResultDirectory, ResultSummary, SessionLoad, TrialResult,
-    default_name,
+    Ceilings, Event, EventLog, Kind, LoadResult, ResultDirectory, ResultSummary, SessionLoad, SteadyState,
+    TrialResult, default_name,
 };
 use keepup_workload::detector::SourceRate;
 use keepup_workload::load::Loads;
 use keepup_workload::preflight::{Checked, usable_bytes_each};
-use keepup_workload::record::{DrainSpec, RecordTrial, SETTLE, TrialMeasured, TrialSpec};
+use keepup_workload::record::{
+    DrainSpec, RecordTrial, SETTLE, TrialMeasured, TrialSpec, Verification,
+};
 use keepup_workload::{Context, run};
 
 use crate::QualifyError;
 use crate::bottleneck::Evidence;
+use crate::counter::Change;
 use crate::judge::{self, TrialRequest};
 use crate::progress::Progress;
 use crate::search::{End, Outcome, Phase, Search, Step, TrialOutcome};
@@ -62,11 +65,15 @@ pub struct Session<'a> {
     trials: Vec<TrialResult>,
     /// Whether the search started: results from then on are kept after a failure.
     has_searched: bool,
+    /// Free memory at the start, bytes.
+    pub(crate) available_bytes: u64,
 }
 
 /// A completed trial with its outcome.
 pub(crate) struct TrialRun {
     pub(crate) measured: TrialMeasured,
+    /// Rate, bytes per second; none: unthrottled.
+    asked: Option<f64>,
     pub(crate) outcome: TrialOutcome,
     /// Results of the background loads from the start of the source to the last durable event.
     pub(crate) loads: Vec<LoadResult>,
@@ -75,13 +82,16 @@ pub(crate) struct TrialRun {
 }
 
 /// Parameters of a trial to run.
-struct Request {
-    phase: Phase,
-    label: &'static str,
-    rate: Option<f64>,
-    duration: Duration,
-    null: bool,
-    verify: bool,
+pub(crate) struct Request {
+    pub(crate) phase: Phase,
+    /// Name, if not that of the phase.
+    pub(crate) label: String,
+    /// Rate, bytes per second; none: unthrottled.
+    pub(crate) rate: Option<f64>,
+    pub(crate) duration: Duration,
+    /// Change of a counter-trial, and whether it applies to this trial.
+    pub(crate) change: Option<(Change, bool)>,
+    pub(crate) verify: bool,
 }
 
 /// Qualifies this machine for `settings`, reporting progress to `watch`. `identity` is random.
@@ -124,6 +134,7 @@ pub fn qualify(
         bytes_written: 0,
         trials: Vec::new(),
         has_searched: false,
+        available_bytes: environment.moment.available_bytes.value().copied().unwrap_or(0),
     };
     let plan = summary_plan(settings);
     let outcome = session
@@ -204,6 +215,7 @@ fn summary_plan(settings: &Settings) -> serde_json::Value {
         "profile": settings.profile.to_toml(),
         "volumes": settings.volumes,
         "quick": settings.quick,
+        "until_steady": settings.until_steady,
         "soak_seconds": settings.soak.map(|s| s.as_secs_f64()),
         "write_bytes_max": settings.write_bytes_max,
         "pool_bytes": recorder.pool_bytes,
@@ -253,7 +265,7 @@ impl Session<'_> {
         session.into_iter().zip(shown).map(|(session, shown)| SessionLoad { session, shown }).collect()
     }
 
-    fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
@@ -280,18 +292,10 @@ impl Session<'_> {
         }
         self.phase("ceilings of the components")?;
         let ceilings = self.measure_ceilings(volumes)?;
-        self.phase("the whole path, unthrottled")?;
-        let lengths = self.settings.lengths();
-        let saturated = self.trial(&Request {
-            phase: Phase::Narrow,
-            label: "saturated",
-            rate: None,
-            duration: lengths.saturated,
-            null: false,
-            verify: false,
-        })?;
+        let (saturated, steady) = self.saturated()?;
         let bounds = self.bounds(&ceilings, &saturated, volumes);
         let mut findings = Findings::new(ceilings, saturated, bounds.max_rate);
+        findings.steady = steady;
         if let Some(fault) = findings.saturated.broken() {
             findings.fault = Some(fault);
             return Ok(findings);
@@ -316,17 +320,24 @@ impl Session<'_> {
             findings.outcome.end = End::GeneratorLimited { rate: bounds.max_rate };
         }
         if findings.fault.is_none() && !self.is_stopped() {
-            self.phase("next limit")?;
-            findings.relieved = Some(self.trial(&Request {
-                phase: Phase::Narrow,
-                label: "without disks",
-                rate: None,
-                duration: lengths.saturated,
-                null: true,
-                verify: false,
-            })?);
+            self.phase("bottleneck")?;
+            self.test_nominees(&mut findings)?;
         }
         Ok(findings)
+    }
+
+    /// The whole path, unthrottled: one trial, or rounds until its rate is steady.
+    fn saturated(&mut self) -> Result<(TrialRun, Option<SteadyState>), QualifyError> {
+        if self.settings.until_steady {
+            self.phase("the whole path, unthrottled, until it is steady")?;
+            let (last, steady) = self.until_steady()?;
+            return Ok((last, Some(steady)));
+        }
+        self.phase("the whole path, unthrottled")?;
+        let (phase, label) = (Phase::Narrow, "saturated".to_owned());
+        let duration = self.settings.lengths().saturated;
+        let request = Request { phase, label, rate: None, duration, change: None, verify: false };
+        Ok((self.trial(&request)?, None))
     }
 
     fn bounds(&self, ceilings: &Ceilings, saturated: &TrialRun, volumes: &[Checked]) -> Bounds {
@@ -359,7 +370,8 @@ impl Session<'_> {
                 Step::Done(outcome) => break outcome,
             };
             let verify = phase == Phase::Soak;
-            let request = Request { phase, label: "", rate: Some(rate), duration, null: false, verify };
+            let (label, rate_asked) = (phase.to_string(), Some(rate));
+            let request = Request { phase, label, rate: rate_asked, duration, change: None, verify };
             let tried = self.trial(&request)?;
             if self.is_stopped() {
                 break search.finish_now();
@@ -375,25 +387,31 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn trial(&mut self, request: &Request) -> Result<TrialRun, QualifyError> {
+    /// Bytes that may still be written.
+    pub(crate) fn bytes_left(&self) -> f64 {
+        self.settings.write_bytes_max.saturating_sub(self.bytes_written) as f64
+    }
+
+    pub(crate) fn trial(&mut self, request: &Request) -> Result<TrialRun, QualifyError> {
         let seconds = request.duration.as_secs_f64();
-        let label =
-            if request.label.is_empty() { request.phase.to_string() } else { request.label.to_owned() };
+        let label = request.label.clone();
         self.report(Progress::Trial { phase: label.clone(), rate: request.rate, seconds });
         self.clock.sleep_until_ns(self.clock.now_ns() + SETTLE.as_nanos() as u64);
         let rate = request.rate.map_or(SourceRate::Max, SourceRate::Bytes);
         let name = self.fresh_name();
         let mut recorder = self.settings.recorder(name);
-        if request.null {
-            recorder.target = Target::Null;
+        if let Some((change, is_changed)) = request.change {
+            change.apply(is_changed, &mut recorder);
         }
-        let drain_rate = self.settings.profile.drain.filter(|_| !request.null).map(|r| r.bytes_per_second());
+        let is_discarded = recorder.target == Target::Null;
+        let is_drained = !is_discarded && request.change != Some((Change::NoDrain, true));
+        let drain_rate = self.settings.profile.drain.filter(|_| is_drained).map(|r| r.bytes_per_second());
         let spec = TrialSpec {
             source: self.settings.source(rate, request.duration),
             recorder,
             recording: self.fresh_id(),
             drain: drain_rate.map(|rate| DrainSpec { rate, to: self.settings.drain_to.clone() }),
-            verify: request.verify,
+            verify: request.verify.then_some(Verification::Sample(self.settings.lengths().read_back)),
             read_back: false,
             first_events: None,
             watcher_slot: self.settings.watcher_slot.clone(),
@@ -404,7 +422,7 @@ impl Session<'_> {
         let measured = run(&mut RecordTrial::new(spec), &mut context)?;
         let elapsed_s = self.clock.now_ns().saturating_sub(begin_ns) as f64 / 1e9;
         self.keep_samples(begin_ns)?;
-        if !request.null {
+        if !is_discarded {
             self.bytes_written += measured.record.ledger.stored().bytes;
         }
         let asked = TrialRequest { rate: request.rate, duration: request.duration, drain_rate };
@@ -416,9 +434,12 @@ impl Session<'_> {
         trial.load_rates = self.loads.rates(begin_ns, end_ns);
         self.report(Progress::Tried { trial: Box::new(trial.clone()), text: one_line(&trial) });
         self.keep(Event::Trial { t_unix_ns: self.clock.unix_ns(), trial: Box::new(trial.clone()) })?;
-        self.trials.push(trial);
+        // Counter-trials are part of the bottleneck.
+        if request.change.is_none() {
+            self.trials.push(trial);
+        }
         let drain_behind = judge::drain_behind(&asked, &measured);
-        Ok(TrialRun { measured, outcome, loads, drain_behind })
+        Ok(TrialRun { measured, asked: request.rate, outcome, loads, drain_behind })
     }
 
     fn keep_samples(&mut self, begin_ns: u64) -> Result<(), QualifyError> {
@@ -453,6 +474,6 @@ impl TrialRun {
     /// Occupancy of every stage.
     pub(crate) fn evidence(&self) -> Evidence {
         let failed = judge::first_failed(&self.outcome).is_some() && !self.outcome.generator_limited;
-        Evidence::of(&self.measured, self.drain_behind.clone(), failed)
+        Evidence::of(&self.measured, self.asked, self.drain_behind.clone(), failed)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
+use keepup_measure::stats::STEADY_ROUNDS;
 use keepup_peer::Endpoint;
 use keepup_plan::Profile;
 use keepup_recorder::report::Ended;
@@ -20,6 +21,7 @@ use keepup_workload::preflight::{Checked, check};
 
 use crate::QualifyError;
 use crate::search::SearchPlan;
+use crate::steady::ROUNDS_MAX;
 
 /// Share of the byte limit for the soak; the rest is for the search.
 const SOAK_SHARE: f64 = 0.5;
@@ -41,6 +43,8 @@ pub struct Settings {
     pub volumes: Vec<PathBuf>,
     /// Short search.
     pub quick: bool,
+    /// Write until the rate is steady before the search.
+    pub until_steady: bool,
     /// Soak time, if not the default.
     pub soak: Option<Duration>,
     /// Limit of bytes written, over all volumes and trials.
@@ -68,8 +72,16 @@ pub struct Settings {
 pub struct Lengths {
     /// Each ceiling.
     pub ceiling: Duration,
-    /// Unthrottled trial, and the one that determines the next limit.
+    /// Unthrottled trial.
     pub saturated: Duration,
+    /// Each round until the rate is steady.
+    pub steady_round: Duration,
+    /// Each counter-trial of the bottleneck.
+    pub counter: Duration,
+    /// Pairs of counter-trials.
+    pub counter_pairs: usize,
+    /// Time to read back the events of a soak; what takes longer is sampled.
+    pub read_back: Duration,
 }
 
 /// Cost of a run.
@@ -89,7 +101,14 @@ impl Settings {
     /// Durations of the parts.
     pub fn lengths(&self) -> Lengths {
         let ms = |quick, full| Duration::from_millis(if self.quick { quick } else { full });
-        Lengths { ceiling: ms(1000, 2500), saturated: ms(1500, 4000) }
+        Lengths {
+            ceiling: ms(1000, 2500),
+            saturated: ms(1500, 4000),
+            steady_round: ms(2000, 5000),
+            counter: ms(1000, 1500),
+            counter_pairs: if self.quick { 2 } else { 3 },
+            read_back: ms(8_000, 60_000),
+        }
     }
 
     /// Required rate of the profile, bytes per second.
@@ -229,13 +248,18 @@ impl Settings {
         let plan = self.plan(1.0, 1.0);
         let soak_s = self.soak.unwrap_or(plan.soak).as_secs_f64();
         let ceilings_s = (3.0 + self.volumes.len() as f64) * lengths.ceiling.as_secs_f64();
-        let saturated_s = 2.0 * lengths.saturated.as_secs_f64();
-        let seconds =
-            |soaks: f64| ceilings_s + saturated_s + plan.budget.as_secs_f64() + (soaks + READ_BACK) * soak_s;
+        let counter_s = 2.0 * lengths.counter_pairs as f64 * lengths.counter.as_secs_f64();
+        let rounds_s = |rounds: usize| match self.until_steady {
+            true => rounds as f64 * lengths.steady_round.as_secs_f64(),
+            false => lengths.saturated.as_secs_f64(),
+        };
+        let read_back_s = (READ_BACK * soak_s).min(lengths.read_back.as_secs_f64());
+        let others_s = ceilings_s + plan.budget.as_secs_f64() + read_back_s + counter_s;
+        let soaks_max = f64::from(plan.soak_refine_max);
         Cost {
             bytes_written: self.write_bytes_max,
-            seconds: seconds(1.0),
-            seconds_max: seconds(f64::from(plan.soak_refine_max)),
+            seconds: others_s + rounds_s(STEADY_ROUNDS) + soak_s,
+            seconds_max: others_s + rounds_s(ROUNDS_MAX) + soaks_max * soak_s,
             space_bytes: self.write_bytes_max.min(usable_bytes),
         }
     }

@@ -3,24 +3,31 @@ use std::time::Duration;
 
 use keepup_results::format::{bytes, rate, seconds, time};
 use keepup_results::{
-    Ceilings, FailedRate, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, Soak, StorageCost,
+    Bottleneck, Ceilings, FailedRate, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, Soak, StorageCost,
+    SteadyState,
     rfc3339,
 };
 use keepup_workload::preflight::usable_bytes_each;
 
-use crate::bottleneck::{Evidence, bottleneck};
+use crate::bottleneck::{Evidence, Nominee, next, nominees, unresolved};
+use crate::counter::{Counters, Setup};
 use crate::room::{self, Room};
 use crate::search::{End, Outcome, Phase};
 use crate::session::{SummaryInputs, TrialRun};
 use crate::verdict::{Basis, judge};
 
+/// Share of the CPU time taken by a hypervisor that is worth a sentence.
+const STEAL_PERCENT: f64 = 1.0;
 const YEAR_S: f64 = 365.25 * 86_400.0;
 
 /// Findings of a run.
 pub(crate) struct Findings {
     ceilings: Ceilings,
     pub(crate) saturated: TrialRun,
-    pub(crate) relieved: Option<TrialRun>,
+    /// The counter-trials.
+    pub(crate) counters: Option<Counters>,
+    /// The fastest trial whose blocks were discarded.
+    relieved: Option<TrialRun>,
     /// Evidence of the trials that failed because of the machine, with their rates.
     failing: Vec<(f64, Evidence)>,
     /// The soak that held at the highest rate, else the last one run.
@@ -28,6 +35,8 @@ pub(crate) struct Findings {
     /// Durable bytes of the soaks at that rate that held.
     soaked_bytes: u64,
     pub(crate) outcome: Outcome,
+    /// The rounds until the rate was steady, if they were run.
+    pub(crate) steady: Option<SteadyState>,
     pub(crate) soak_asked: Duration,
     pub(crate) fault: Option<String>,
     /// Name and error of a load that ended early.
@@ -49,11 +58,13 @@ impl Findings {
         Self {
             ceilings,
             saturated,
+            counters: None,
             relieved: None,
             failing: Vec::new(),
             soak: None,
             soaked_bytes: 0,
             outcome,
+            steady: None,
             soak_asked: Duration::ZERO,
             fault: None,
             load_failure: None,
@@ -110,6 +121,30 @@ impl Findings {
         soaks.chain(failing.into_iter().map(|(_, e)| e.clone())).chain([self.saturated.evidence()]).collect()
     }
 
+    /// Stages to test.
+    pub(crate) fn nominees(&self) -> Vec<Nominee> {
+        nominees(&self.evidence())
+    }
+
+    /// Keeps the fastest trial whose blocks were discarded: others were disturbed.
+    pub(crate) fn take_relieved(&mut self, tried: TrialRun) {
+        let rate = tried.outcome.achieved_rate;
+        if self.relieved.as_ref().is_none_or(|earlier| earlier.outcome.achieved_rate < rate) {
+            self.relieved = Some(tried);
+        }
+    }
+
+    /// The bottleneck, and the limit after it.
+    fn bottleneck(&self) -> Bottleneck {
+        let evidence = self.evidence();
+        let untested = || Counters::new(nominees(&evidence), Setup::default(), 1, Duration::ZERO);
+        let counters = self.counters.clone().unwrap_or_else(untested);
+        let (stage, mut found) = counters.bottleneck(&unresolved(&evidence));
+        let relieved = self.relieved.as_ref().map(TrialRun::evidence);
+        found.next = next(&stage, &self.ceilings, relieved.as_ref());
+        found
+    }
+
     /// Rate of the saturated trial, if the path throttled the source; bytes/s.
     fn path_rate(&self) -> Option<f64> {
         let TrialRun { measured, outcome, .. } = &self.saturated;
@@ -145,8 +180,6 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         load_failure: findings.load_failure.as_deref(),
         room,
     });
-    let evidence = findings.evidence();
-    let relieved = findings.relieved.as_ref().map(TrialRun::evidence);
     let qualified = outcome.qualified_rate;
     let summary = ResultSummary {
         schema_version: SCHEMA_VERSION,
@@ -173,7 +206,8 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         headroom: qualified.map(|rate| rate / required),
         failed_above: failed_above(outcome),
         soak: soak(&parts),
-        bottleneck: Some(bottleneck(&evidence, &findings.ceilings, relieved.as_ref())),
+        steady: findings.steady.clone(),
+        bottleneck: Some(findings.bottleneck()),
         ceilings: findings.ceilings.clone(),
         ledger: shown.measured.ledger(),
         cpu,
@@ -256,11 +290,36 @@ fn caches(parts: &SummaryInputs<'_>) -> Option<String> {
     if volumes.iter().any(|volume| volume.access == "buffered") {
         return Some("data was written through the page cache, not directly to the disks".into());
     }
-    memory_bytes(parts).filter(|memory| parts.findings.soaked_bytes < *memory).map(|_| {
+    let is_steady = parts.findings.steady.as_ref().is_some_and(|steady| steady.reached);
+    let memory = memory_bytes(parts).filter(|_| !is_steady);
+    memory.filter(|memory| parts.findings.soaked_bytes < *memory).map(|_| {
         "less was written in the soak than the machine has memory; writes were direct, \
          a controller's cache was not excluded"
             .into()
     })
+}
+
+/// What a virtual machine hides.
+fn virtual_machine(parts: &SummaryInputs<'_>) -> Vec<String> {
+    if parts.environment.machine.virtualised.value() != Some(&true) {
+        return Vec::new();
+    }
+    let steal = parts.findings.shown().measured.cpu().steal_percent.filter(|&steal| steal >= STEAL_PERCENT);
+    let reused = "this is a virtual machine, and trials write to space that earlier ones freed: its storage may be \
+                  slower where nothing was written before"
+        .to_owned();
+    let taken = steal.map(|steal| format!("the hypervisor took {steal:.0} % of the CPU time for other machines"));
+    [reused].into_iter().chain(taken).collect()
+}
+
+/// Share of the soak that was read back, if not all.
+fn unread(findings: &Findings) -> Option<String> {
+    let report = findings.shown().measured.verify.as_ref().filter(|report| report.unread_segments > 0)?;
+    Some(format!(
+        "{} of {} segments of the soak were read back and verified, a sample: the time for it is limited",
+        report.segments,
+        report.segments + report.unread_segments
+    ))
 }
 
 /// Limits of validity, one sentence each.
@@ -284,6 +343,11 @@ fn limits(parts: &SummaryInputs<'_>) -> Vec<String> {
         limits.push("background loads ran during all measurements, including the ceilings".into());
     }
     limits.extend(caches(parts));
+    if findings.steady.as_ref().is_some_and(|steady| !steady.reached) {
+        limits.push("the write rate was not steady before the search: a cache of the disks may not be full".into());
+    }
+    limits.extend(unread(findings));
+    limits.extend(virtual_machine(parts));
     let buffer = settings.profile.buffer.0;
     limits.push(format!(
         "the detector was assumed to buffer {}, {} at the required rate (source.buffer)",

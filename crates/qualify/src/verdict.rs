@@ -142,9 +142,13 @@ fn machine_failed(outcome: &Outcome, qualified: f64, limit: Option<f64>) -> bool
     })
 }
 
-/// Lowest rate that the generator could not offer, if any.
+/// Lowest rate that the generator could not offer, if any. A pause at a rate below one that passed is no
+/// limit.
 fn generator_limit(outcome: &Outcome) -> Option<f64> {
-    let seen = outcome.trials.iter().filter(|trial| trial.outcome.generator_limited).map(|trial| trial.rate);
+    let passed = outcome.trials.iter().filter(|trial| trial.failed.is_none()).map(|trial| trial.rate);
+    let offered = passed.fold(0.0, f64::max);
+    let limited = outcome.trials.iter().filter(|trial| trial.outcome.generator_limited);
+    let seen = limited.map(|trial| trial.rate).filter(|&rate| rate > offered);
     let end = match outcome.end {
         End::GeneratorLimited { rate } => Some(rate),
         _ => None,

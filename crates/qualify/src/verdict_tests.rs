@@ -96,6 +96,20 @@ fn a_slow_generator_proves_nothing_about_the_machine() {
     assert_eq!((enough.verdict, enough.generator_limited), (Verdict::Fit, false));
 }
 
+/// A generator that paused once at a low rate can still offer a higher one.
+#[test]
+fn a_pause_of_the_generator_below_a_rate_that_passed_is_no_limit() {
+    let mut found = outcome(Some(70e6), End::Converged);
+    let paused = TrialRecord { rate: 50e6, ..failed(true) };
+    let passed = TrialRecord { rate: 70e6, failed: None, ..failed(false) };
+    found.trials = vec![paused, passed];
+    let judgement = verdict(&found, |_| {});
+    assert_eq!((judgement.verdict, judgement.generator_limited), (Verdict::Inconclusive, false));
+    assert_eq!(judgement.reasons[1], "no higher rate was tried");
+    found.trials.push(failed(false));
+    assert_eq!(verdict(&found, |_| {}).verdict, Verdict::NotFit);
+}
+
 #[test]
 fn a_path_that_saturates_far_below_the_requirement_is_not_fit() {
     let cases = [

@@ -13,6 +13,7 @@ mod window;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use keepup_stream::wire::StreamInfo;
 
@@ -34,6 +35,16 @@ pub use report::{Ending, FAULTS_MAX, Fault, Stop, StreamReport, VerifyReport};
 pub struct VerifyOptions {
     /// Segments read concurrently; at least 1.
     pub threads: usize,
+    /// Time after which no further segment is read; none: all are. Segments are then read in an order in which
+    /// any number of the first ones is spread evenly over the recording.
+    pub time_max: Option<Duration>,
+}
+
+impl VerifyOptions {
+    /// Reads the whole recording with `threads` threads.
+    pub fn whole(threads: usize) -> Self {
+        Self { threads, time_max: None }
+    }
 }
 
 /// Progress of a verification.
@@ -53,6 +64,7 @@ struct Shared<'a> {
     next_job: AtomicUsize,
     done_bytes: AtomicU64,
     total_bytes: u64,
+    deadline: Option<Instant>,
     progress: &'a (dyn Fn(Progress) + Sync),
     tally: Mutex<Tally>,
 }
@@ -65,10 +77,11 @@ struct Tally {
     report: VerifyReport,
 }
 
-/// Reads every byte of the recording below its durable watermarks, and checks it. `progress` is
-/// called often and from several threads.
+/// Reads every byte of the recording below its durable watermarks, and checks it, or a sample of its
+/// segments if the time is limited. `progress` is called often and from several threads.
 ///
-/// Read errors are part of the report: the function itself cannot fail.
+/// A sample proves the integrity of what was read; whether the recording is complete is then not checked. Read
+/// errors are part of the report: the function itself cannot fail.
 pub fn verify(
     recording: &Recording,
     options: VerifyOptions,
@@ -81,6 +94,9 @@ pub fn verify(
     // Segments of the same time are on all volumes: reading them together joins their streams
     // early.
     jobs.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
+    if options.time_max.is_some() {
+        jobs = spread(jobs);
+    }
     let shared = Shared {
         channels: streams.iter().filter_map(channel).collect(),
         duplicates: duplicates(recording.volumes().iter()),
@@ -88,6 +104,7 @@ pub fn verify(
         jobs,
         next_job: AtomicUsize::new(0),
         done_bytes: AtomicU64::new(0),
+        deadline: options.time_max.and_then(|time| Instant::now().checked_add(time)),
         progress,
         tally: Mutex::new(Tally::new(recording)),
     };
@@ -97,8 +114,17 @@ pub fn verify(
         }
         work(&shared);
     });
-    let tally = shared.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    tally.conclude(recording)
+    let mut tally = shared.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    tally.report.unread_segments = (shared.jobs.len() - tally.next_job) as u64;
+    if tally.report.unread_segments > 0 { tally.report } else { tally.conclude(recording) }
+}
+
+/// The jobs in the order of the reversed bits of their places: the first half are every second one, the first
+/// quarter every fourth.
+fn spread<T>(jobs: Vec<T>) -> Vec<T> {
+    let mut placed: Vec<(usize, T)> = jobs.into_iter().enumerate().collect();
+    placed.sort_by_key(|(place, _)| place.reverse_bits());
+    placed.into_iter().map(|(_, job)| job).collect()
 }
 
 fn segments_of(volume: &Volume) -> impl Iterator<Item = (&Volume, &Segment)> {
@@ -108,7 +134,10 @@ fn segments_of(volume: &Volume) -> impl Iterator<Item = (&Volume, &Segment)> {
 /// Scans segments until none remains.
 fn work(shared: &Shared<'_>) {
     let mut window = Window::new();
-    loop {
+    // At least one segment is read.
+    while shared.next_job.load(Ordering::Relaxed) == 0
+        || shared.deadline.is_none_or(|deadline| Instant::now() < deadline)
+    {
         let job = shared.next_job.fetch_add(1, Ordering::Relaxed);
         let Some((volume, segment)) = shared.jobs.get(job) else {
             return;
@@ -135,6 +164,7 @@ impl Tally {
             recording: recording.manifest().recording,
             ending: ending(recording),
             segments: 0,
+            unread_segments: 0,
             blocks: 0,
             duplicate_blocks: 0,
             bytes: 0,

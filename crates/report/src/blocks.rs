@@ -1,6 +1,7 @@
 //! Blocks of a qualification report: proof, bottleneck, trials, event ledger, cost, comparison with the
 //! requirement, and what was not tested. Documents start with the verdict, terminal pages end with it.
 
+mod bottleneck;
 mod cost;
 mod ledger;
 mod proof;
@@ -9,8 +10,9 @@ mod verdict;
 
 use std::cmp::Ordering;
 
-use keepup_results::{Bottleneck, ResultSummary, SessionLoad, TrialResult, Verdict, VolumeCeiling};
+use keepup_results::{ResultSummary, SessionLoad, TrialResult, Verdict, VolumeCeiling};
 
+pub(crate) use self::bottleneck::block as bottleneck;
 pub(crate) use self::cost::block as cost;
 pub(crate) use self::ledger::block as ledger;
 pub(crate) use self::proof::block as proof;
@@ -88,24 +90,6 @@ fn reasons(summary: &ResultSummary) -> Vec<String> {
         reasons.push("the measurement was interrupted: the figures cover only its first part".to_owned());
     }
     reasons
-}
-
-pub(crate) fn bottleneck(found: Option<&Bottleneck>) -> Block {
-    let text = match found {
-        None => "The bottleneck was not determined.".to_owned(),
-        Some(found) => {
-            let next = found.next.as_ref().map_or_else(
-                || "The next limit was not determined.".to_owned(),
-                |next| {
-                    let at = next.bytes_per_second.map(|r| format!(" at {}", rate(r))).unwrap_or_default();
-                    format!("The next limit is {}{at}: {}.", next.stage, next.evidence)
-                },
-            );
-            let is = if found.stage == Bottleneck::NOT_RESOLVED { "was" } else { "is" };
-            format!("The bottleneck {is} {}: {}. {next}", found.stage, found.evidence)
-        }
-    };
-    Block::new("Bottleneck", vec![Item::Text(text)])
 }
 
 pub(crate) fn comparison(summary: &ResultSummary) -> Block {

@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use keepup_report::{Style, markdown, terminal, terminal_full};
-use keepup_results::format::rate;
-use keepup_results::{FailedRate, KneeInterval, ResultSummary, Stored, TrialResult, Verdict};
+use keepup_results::format::{rate, rate_like};
+use keepup_results::{
+    Bottleneck, CounterPair, CounterRate, CounterTrial, ExpectedEffect, FailedRate, KneeInterval, ResultSummary,
+    Stored, TrialResult, Verdict,
+};
 use proptest::prelude::*;
 
 const STYLE: Style = Style { colour: false, width: 100 };
@@ -71,6 +74,55 @@ fn summary(trials: Vec<TrialResult>, usable_bytes: u64) -> ResultSummary {
     summary
 }
 
+/// Counter-trials of up to three nominees, refuted but for the last one, which may also be confirmed or not run.
+fn any_bottleneck() -> impl Strategy<Value = Bottleneck> {
+    (0usize..3, 0usize..3, 90f64..2000.0, 0.5f64..2.0).prop_map(|(refuted, end, rate, ratio)| {
+        let stages = ["volume /data", "network", "recorder CPU", "pool"];
+        let counter = |index: usize, confirmed: bool, not_run: Option<&str>| CounterTrial {
+            stage: stages[index].into(),
+            change: "a change".into(),
+            expected: [ExpectedEffect::Rises, ExpectedEffect::Holds][index % 2],
+            pairs: if not_run.is_some() { vec![] } else { vec![pair(rate * 1e6, ratio, confirmed)] },
+            confirmed,
+            not_run: not_run.map(str::to_owned),
+        };
+        let mut counter_trials: Vec<_> = (0..refuted).map(|index| counter(index, false, None)).collect();
+        let mut stage = Bottleneck::NOT_RESOLVED;
+        if end > 0 {
+            stage = stages[refuted];
+            counter_trials.push(counter(refuted, end == 1, (end == 2).then_some("no memory")));
+        }
+        Bottleneck { stage: stage.into(), evidence: "candidates".into(), next: None, counter_trials }
+    })
+}
+
+fn pair(rate: f64, ratio: f64, held: bool) -> CounterPair {
+    let of = |bytes_per_second, held| CounterRate { bytes_per_second, held };
+    CounterPair { unchanged: of(rate, false), changed: of(rate * ratio, held) }
+}
+
+/// The limit is named as the counter-trials say.
+fn check_bottleneck(found: &Bottleneck, brief: &str, full: &str) -> Result<(), TestCaseError> {
+    let is_resolved = found.stage != Bottleneck::NOT_RESOLVED;
+    let doubt = if is_resolved && !found.is_confirmed() { " (not confirmed)" } else { "" };
+    let limit = format!("limit {}{doubt}", found.stage);
+    for page in [brief, full] {
+        let is_shown = page.contains(&limit) || found.counter_trials.is_empty();
+        prop_assert!(is_shown, "no `{}` in {}", limit, page);
+        prop_assert_eq!(page.contains("(not confirmed)"), !doubt.is_empty(), "{}", page);
+    }
+    prop_assert_eq!(full.contains("The bottleneck is"), is_resolved, "{}", full);
+    for counter in &found.counter_trials {
+        let how = match (counter.confirmed, &counter.not_run) {
+            (true, _) => "confirmed",
+            (false, Some(_)) => "not tested",
+            (false, None) => "not confirmed",
+        };
+        prop_assert!(full.contains(&format!("{} {how}, a change", counter.stage)), "{}", full);
+    }
+    Ok(())
+}
+
 /// Text without line breaks.
 fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -78,13 +130,19 @@ fn flat(text: &str) -> String {
 
 proptest! {
     #[test]
-    fn no_page_contradicts_its_trials(trials in any_trials(), usable_gb in 1u64..2000) {
+    fn no_page_contradicts_its_trials(
+        trials in any_trials(),
+        usable_gb in 1u64..2000,
+        bottleneck in any_bottleneck(),
+    ) {
         let usable_bytes = usable_gb * 1_000_000_000;
         let trials: Vec<TrialResult> = trials.into_iter().map(trial).collect();
-        let summary = summary(trials, usable_bytes);
+        let mut summary = summary(trials, usable_bytes);
+        summary.bottleneck = Some(bottleneck);
         prop_assert_eq!(summary.check(), Vec::<String>::new());
         let stored = Stored::Qualify(Box::new(summary.clone()));
         let (brief, full) = (flat(&terminal(&stored, STYLE)), flat(&terminal_full(&stored, STYLE)));
+        check_bottleneck(summary.bottleneck.as_ref().unwrap(), &brief, &full)?;
         let pages = [brief.clone(), full.clone(), flat(&markdown(&stored))];
         let all_passed = summary.trials.iter().all(|trial| trial.passed);
         for page in &pages {
@@ -98,7 +156,7 @@ proptest! {
                 let shown = page.contains(&format!("held {}", rate(held)));
                 prop_assert!(shown, "{}", page);
                 if let Some(failed) = &summary.failed_above {
-                    let upper = rate(failed.bytes_per_second);
+                    let upper = rate_like(failed.bytes_per_second, held);
                     let how = if failed.lost_events > 0 { "lost" } else { "failed" };
                     prop_assert!(page.contains(&format!("{upper} {how}")), "{}", page);
                 }

@@ -16,6 +16,7 @@ impl ResultSummary {
         self.check_rates(&mut found);
         self.check_verdict(&mut found);
         self.check_soak(&mut found);
+        self.check_bottleneck(&mut found);
         check_ledger(&self.ledger, self.interrupted, &mut found);
         for (index, trial) in self.trials.iter().enumerate() {
             check_trial(index + 1, trial, &mut found);
@@ -100,6 +101,20 @@ impl ResultSummary {
         }
         if verdict != Verdict::Fit && self.verdict_reasons.is_empty() {
             found.push(format!("verdict is {verdict} without a reason"));
+        }
+    }
+
+    /// The bottleneck is the stage that a counter-trial confirmed, if one did.
+    fn check_bottleneck(&self, found: &mut Vec<String>) {
+        let Some(bottleneck) = &self.bottleneck else { return };
+        let stage = &bottleneck.stage;
+        for counter in bottleneck.counter_trials.iter().filter(|counter| counter.confirmed) {
+            if counter.stage != *stage {
+                found.push(format!("a counter-trial confirmed {}, but the bottleneck is {stage}", counter.stage));
+            }
+            if counter.pairs.is_empty() {
+                found.push(format!("{} is confirmed by a counter-trial without trials", counter.stage));
+            }
         }
     }
 

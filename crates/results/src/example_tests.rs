@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use crate::counter::{CounterPair, CounterRate, CounterTrial, ExpectedEffect};
 use crate::summary::{
     Bottleneck, Ceilings, Count, CpuCost, Engine, FailedRate, IoEngine, Kind, KneeInterval, LedgerSummary,
     NextLimit, ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict,
@@ -50,6 +51,7 @@ pub(crate) fn fit() -> ResultSummary {
             upper_bound_loss_per_second: 0.05,
             memory_bytes: Some(4_000_000_000),
         }),
+        steady: None,
         bottleneck: Some(Bottleneck {
             stage: "volume".into(),
             evidence: "the volume was busy 99 per cent of the time".into(),
@@ -58,6 +60,17 @@ pub(crate) fn fit() -> ResultSummary {
                 bytes_per_second: None,
                 evidence: "by its ceiling".into(),
             }),
+            counter_trials: vec![CounterTrial {
+                stage: "volume".into(),
+                change: "blocks discarded instead of written".into(),
+                expected: ExpectedEffect::Rises,
+                pairs: vec![CounterPair {
+                    unchanged: CounterRate { bytes_per_second: 120e6, held: true },
+                    changed: CounterRate { bytes_per_second: 240e6, held: true },
+                }],
+                confirmed: true,
+                not_run: None,
+            }],
         }),
         ceilings: Ceilings {
             source_bytes_per_second: Some(3e9),
@@ -105,6 +118,7 @@ fn ledger() -> LedgerSummary {
         durable: all,
         stored: None,
         verified: Some(all),
+        unread_segments: 0,
         drained: None,
         lost: Count::default(),
         lost_by_cause: BTreeMap::new(),

@@ -14,14 +14,33 @@ pub fn rate(bytes_per_second: f64) -> String {
     format!("{}/s", scaled(bytes_per_second))
 }
 
-fn scaled(bytes: f64) -> String {
-    let mut value = bytes;
-    let mut unit = 0;
+/// Formats bytes per second in the unit of `like`, so that two rates of one sentence can be compared:
+/// "0.95 GB/s" beside "1.05 GB/s". Rates that differ by a factor of ten or more keep their own units.
+#[must_use]
+pub fn rate_like(bytes_per_second: f64, like: f64) -> String {
+    let ((value, own), (_, unit)) = (scale(bytes_per_second), scale(like));
+    let ratio = bytes_per_second / like;
+    if own == unit || !(0.1..=10.0).contains(&ratio) {
+        return rate(bytes_per_second);
+    }
+    // The units differ by one: the rates differ by less than a factor of ten.
+    let value = if own < unit { value / 1000.0 } else { value * 1000.0 };
+    format!("{} {}/s", digits(value), BYTE_UNITS.get(unit).copied().unwrap_or_default())
+}
+
+/// Value in the decimal unit that suits it, and the index of the unit.
+fn scale(bytes: f64) -> (f64, usize) {
+    let (mut value, mut unit) = (bytes, 0);
     // 999.5 would be rounded to 1000.
     while value >= 999.5 && unit + 1 < BYTE_UNITS.len() {
         value /= 1000.0;
         unit += 1;
     }
+    (value, unit)
+}
+
+fn scaled(bytes: f64) -> String {
+    let (value, unit) = scale(bytes);
     format!("{} {}", digits(value), BYTE_UNITS.get(unit).copied().unwrap_or_default())
 }
 

@@ -42,3 +42,12 @@ fn times_choose_their_unit() {
     assert_eq!(seconds(28_800.0), "8 h");
     assert_eq!(seconds(864_000.0), "10 days");
 }
+
+#[test]
+fn rates_of_one_sentence_have_one_unit() {
+    assert_eq!(rate_like(950e6, 1.05e9), "0.95 GB/s");
+    assert_eq!(rate_like(1.05e9, 950e6), "1050 MB/s");
+    assert_eq!(rate_like(1.05e9, 1.2e9), "1.05 GB/s");
+    assert_eq!(rate_like(80e6, 1.86e9), "80.0 MB/s", "far apart");
+    assert_eq!(rate_like(0.0, 1e9), "0.00 B/s");
+}

@@ -9,6 +9,7 @@
 mod campaign;
 mod check;
 mod compare;
+mod counter;
 mod directory;
 mod disk;
 mod doctor;
@@ -86,9 +87,10 @@ pub use soak::{
     SoakRange, SoakRate, SoakSummary, SoakTotals,
 };
 pub use stored::{Head, Headed, Stored, StoredResult};
+pub use counter::{CounterPair, CounterRate, CounterTrial, ExpectedEffect};
 pub use summary::{
     Bottleneck, Ceilings, Count, CpuCost, Engine, FailedRate, IoEngine, Kind, KneeInterval, LedgerSummary,
-    NextLimit, ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict,
+    NextLimit, ResultSummary, SCHEMA_VERSION, Soak, SteadyState, StorageCost, ThreadCpu, TrialResult, Verdict,
     VolumeCeiling,
 };
 pub use test::{Begun, Ended, TestSummary};

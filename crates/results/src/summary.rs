@@ -8,6 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counter::CounterTrial;
 use crate::load::SessionLoad;
 use crate::stored::{Head, Headed};
 
@@ -64,6 +65,9 @@ pub struct ResultSummary {
     pub failed_above: Option<FailedRate>,
     /// The passed soak, if any.
     pub soak: Option<Soak>,
+    /// Rounds before the search until the write rate was steady; omitted if not requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyState>,
     /// Bottleneck, if identified.
     pub bottleneck: Option<Bottleneck>,
     /// Ceilings of the components.
@@ -214,6 +218,20 @@ impl Soak {
     }
 }
 
+/// Rounds at full speed before the search, until the rate was steady by the rule of SNIA.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SteadyState {
+    /// Whether the last five rounds are steady.
+    pub reached: bool,
+    /// Length of a round, seconds.
+    pub round_seconds: f64,
+    /// Bytes written by all rounds.
+    pub bytes: u64,
+    /// Durable rate of each round.
+    pub bytes_per_second: Vec<f64>,
+}
+
 /// Bottleneck of the rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -224,11 +242,19 @@ pub struct Bottleneck {
     pub evidence: String,
     /// Next limit after this one.
     pub next: Option<NextLimit>,
+    /// Counter-trials, in order; empty in results of earlier versions.
+    #[serde(default)]
+    pub counter_trials: Vec<CounterTrial>,
 }
 
 impl Bottleneck {
     /// Stage of a bottleneck whose evidence does not single one out; the evidence names candidates.
     pub const NOT_RESOLVED: &'static str = "not resolved";
+
+    /// Whether a counter-trial confirmed the stage.
+    pub fn is_confirmed(&self) -> bool {
+        self.counter_trials.iter().any(|counter| counter.confirmed)
+    }
 }
 
 /// The limit after the bottleneck.
@@ -296,12 +322,20 @@ pub struct LedgerSummary {
     pub stored: Option<Count>,
     /// Read back and found intact; null if not verified.
     pub verified: Option<Count>,
+    /// Segments that were not read back, because the time for it was limited; omitted if none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unread_segments: u64,
     /// Moved by the drain; null without a drain.
     pub drained: Option<Count>,
     /// All losses, at the source and later.
     pub lost: Count,
     /// Losses by cause; they sum to `lost`.
     pub lost_by_cause: BTreeMap<String, Count>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl LedgerSummary {

@@ -51,6 +51,15 @@ pub struct DrainSpec {
     pub to: Option<Endpoint>,
 }
 
+/// Verification after a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verification {
+    /// All data.
+    Whole,
+    /// As many segments as can be read in this time, spread over the recording.
+    Sample(Duration),
+}
+
 /// Specification of one trial.
 #[derive(Clone, Debug)]
 pub struct TrialSpec {
@@ -62,8 +71,8 @@ pub struct TrialSpec {
     pub recording: Id,
     /// Concurrent drain, if any.
     pub drain: Option<DrainSpec>,
-    /// Read back and verify all data afterwards.
-    pub verify: bool,
+    /// Read back and verify the data afterwards.
+    pub verify: Option<Verification>,
     /// Measure reading back: cold cache, stream by stream, in order.
     pub read_back: bool,
     /// Number of first events to time.
@@ -376,13 +385,17 @@ impl Workload for RecordTrial {
             .as_ref()
             .zip(self.record.as_ref())
             .is_some_and(|(source, record)| source.total(|s| s.due) == record.ledger.total().durable);
-        if !whole || self.directories.is_empty() || !(self.spec.verify || self.spec.read_back) {
+        if !whole || self.directories.is_empty() || !(self.spec.verify.is_some() || self.spec.read_back) {
             return Ok(());
         }
         let recording = Recording::open(&self.directories)?;
-        if self.spec.verify {
+        if let Some(verification) = self.spec.verify {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
-            self.verified = Some(verify(&recording, VerifyOptions { threads }, &|_| {}));
+            let time_max = match verification {
+                Verification::Whole => None,
+                Verification::Sample(time) => Some(time),
+            };
+            self.verified = Some(verify(&recording, VerifyOptions { threads, time_max }, &|_| {}));
         }
         if self.spec.read_back {
             self.read_back = read_back(&recording, context)?;

@@ -50,6 +50,9 @@ pub(crate) struct Args {
     /// Short test with short trials and a short soak
     #[arg(long)]
     quick: bool,
+    /// Write at full speed until the rate is steady, then search: fills the fast cache of a disk
+    #[arg(long)]
+    until_steady: bool,
     /// Duration of the soak, such as "10m"
     #[arg(long, value_parser = duration, value_name = "TIME")]
     soak: Option<Duration>,
@@ -176,6 +179,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         profile,
         volumes,
         quick: args.quick,
+        until_steady: args.until_steady,
         soak: args.soak,
         write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
         drain_to: args.drain_to.clone(),

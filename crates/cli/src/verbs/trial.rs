@@ -21,7 +21,7 @@ use keepup_workload::detector::{
     SourceRate, asked_bytes_per_second, events_in, recorder_config, source_plan,
 };
 use keepup_workload::preflight::{check, check_together, common_disks, usable_bytes_each};
-use keepup_workload::record::{DrainSpec, RecordTrial, TrialSpec, repeat};
+use keepup_workload::record::{DrainSpec, RecordTrial, TrialSpec, Verification, repeat};
 
 use crate::args::{
     Cpus, RecorderArgs, RepeatArgs, byte_rate, cpus, nonzero_duration, size, source_rate, volumes_or_default,
@@ -198,7 +198,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         recorder,
         recording: Id::random().context("cannot read random bytes")?,
         drain: args.drain.map(|rate| DrainSpec { rate, to: None }),
-        verify: !args.no_verify,
+        verify: (!args.no_verify).then_some(Verification::Whole),
         read_back: args.read_back,
         first_events: Some(args.first),
         sample_every,

@@ -20,8 +20,10 @@ pub struct VerifyReport {
     pub recording: Id,
     /// How the run ended.
     pub ending: Ending,
-    /// Segments that the journals name.
+    /// Segments that were read.
     pub segments: u64,
+    /// Segments that were not, because the time was limited. If there are any, completeness was not checked.
+    pub unread_segments: u64,
     /// Intact blocks read.
     pub blocks: u64,
     /// Of these, blocks that are also on another volume and count there.

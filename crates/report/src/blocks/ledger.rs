@@ -26,7 +26,10 @@ pub(crate) fn block(ledger: &LedgerSummary) -> Block {
         row("durable (flushed)", Some(ledger.durable), due),
     ];
     rows.extend(ledger.stored.map(|reduced| row("on the volumes, reduced", Some(reduced), stored)));
-    rows.extend([row("read back and intact", ledger.verified, stored), drained(ledger.drained, stored)]);
+    rows.extend([
+        later("read back and intact", ledger.verified, stored, ledger.unread_segments > 0, "not read"),
+        later("drained", ledger.drained, stored, true, "not drained yet"),
+    ]);
     let columns = vec![left("stage"), right("events"), right("bytes"), right("missing")];
     let items = vec![Item::Table(Table { columns, rows }), Item::Text(losses(ledger))];
     Block::new(TITLE, items)
@@ -44,12 +47,12 @@ fn losses(ledger: &LedgerSummary) -> String {
     format!("Lost in total: {}. By cause: {}.", count(ledger.lost), causes.join("; "))
 }
 
-/// Row of the drain. Events that it has not copyable yet are on disk, not missing.
-fn drained(drained: Option<Count>, due: Count) -> Vec<Cell> {
-    let mut cells = row("drained", drained, due);
-    let waiting = drained.map_or(0, |here| due.events.saturating_sub(here.events));
-    if let (Some(missing), true) = (cells.last_mut(), waiting > 0) {
-        *missing = "not drained yet".into();
+/// Row of a later stage. What it has not reached yet, as `reason` says, is on disk, not missing.
+fn later(stage: &str, here: Option<Count>, due: Count, is_partial: bool, reason: &str) -> Vec<Cell> {
+    let mut cells = row(stage, here, due);
+    let waiting = here.map_or(0, |here| due.events.saturating_sub(here.events));
+    if let (Some(missing), true) = (cells.last_mut(), is_partial && waiting > 0) {
+        *missing = reason.into();
     }
     cells
 }

@@ -1,6 +1,6 @@
 //! Required and proven: rate, headroom, duration, loss and confidence.
 
-use keepup_results::{FailedRate, LoadUnit, ResultSummary, SessionLoad, Soak};
+use keepup_results::{FailedRate, LoadUnit, ResultSummary, SessionLoad, Soak, SteadyState};
 
 use crate::format::{NOT_MEASURED, bytes, count, digits, number, or_not_measured, plural, rate, seconds};
 use crate::page::{Block, Cell, Item, Table, Tone, left};
@@ -14,6 +14,7 @@ pub(crate) fn block(summary: &ResultSummary) -> Block {
     let mut rows = vec![rate_row(summary), headroom_row(summary), knee_row(summary)];
     rows.extend(failed_row(summary));
     rows.extend([run_row(summary), loss_row(summary)]);
+    rows.extend(summary.steady.as_ref().and_then(steady_row));
     rows.extend(summary.loads.iter().map(load_row));
     // The longest column is last, where it can wrap.
     let columns = vec![left(""), left("required"), left(""), left("proven")];
@@ -64,6 +65,14 @@ pub(super) fn failed(above: &FailedRate) -> String {
 fn failed_row(summary: &ResultSummary) -> Option<Vec<Cell>> {
     let text = failed(summary.failed_above.as_ref()?);
     Some(vec!["lowest rate that failed".into(), "".into(), "".into(), text.into()])
+}
+
+/// Rate of the first and the last round before the search.
+fn steady_row(steady: &SteadyState) -> Option<Vec<Cell>> {
+    let (first, last) = (steady.bytes_per_second.first()?, steady.bytes_per_second.last()?);
+    let state = if steady.reached { "steady" } else { "not steady" };
+    let text = format!("{state} after {}: {}, at first {}", bytes(steady.bytes), rate(*last), rate(*first));
+    Some(vec!["write rate before the search".into(), "".into(), "".into(), text.into()])
 }
 
 fn run_row(summary: &ResultSummary) -> Vec<Cell> {

@@ -6,7 +6,7 @@
 use keepup_results::{Bottleneck, ResultSummary, Verdict};
 
 use super::{headline, proof};
-use crate::format::{bytes, digits, plural, rate, seconds, shorten};
+use crate::format::{bytes, digits, plural, rate, rate_like, seconds, shorten};
 use crate::page::{Block, Fact, Headline, Item, VerdictLast};
 
 /// Two stages and a rate fit on a line of 80 columns.
@@ -93,6 +93,7 @@ fn held(summary: &ResultSummary) -> String {
 
 /// The lowest rate that failed above the one that held.
 fn failed(summary: &ResultSummary) -> String {
+    let rate = |failed: f64| rate_like(failed, summary.qualified_bytes_per_second.unwrap_or(failed));
     let upper = || summary.knee_interval?.upper_bytes_per_second;
     match (&summary.failed_above, upper()) {
         (Some(above), _) if above.lost_events > 0 => {
@@ -114,5 +115,8 @@ fn limit(summary: &ResultSummary) -> String {
     if found.stage == Bottleneck::NOT_RESOLVED {
         return format!("{}; {}", found.stage, found.evidence);
     }
-    format!("{}{}", shorten(&found.stage, STAGE_CHARACTERS_MAX), next.unwrap_or_default())
+    // Results of earlier versions have no counter-trials.
+    let is_doubtful = !found.counter_trials.is_empty() && !found.is_confirmed();
+    let doubt = if is_doubtful { " (not confirmed)" } else { "" };
+    format!("{}{doubt}{}", shorten(&found.stage, STAGE_CHARACTERS_MAX), next.unwrap_or_default())
 }

@@ -263,8 +263,10 @@ fn losses(ledger: &LedgerSummary) -> Option<Chart> {
         ("before the write".to_owned(), missing(ledger.received, ledger.written)),
         ("before the flush".to_owned(), missing(ledger.written, ledger.durable)),
     ];
+    // What was not read is not missing.
+    let verified = ledger.verified.filter(|_| ledger.unread_segments == 0);
     stages.extend(
-        ledger.verified.map(|verified| ("at read-back".to_owned(), missing(ledger.on_volumes(), verified))),
+        verified.map(|verified| ("at read-back".to_owned(), missing(ledger.on_volumes(), verified))),
     );
     let bars = stages.iter().map(|(_, events)| {
         json!({ "value": events,

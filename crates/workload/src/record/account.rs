@@ -67,6 +67,7 @@ impl TrialMeasured {
             durable: count(total.durable),
             stored: total.reduced.map(|_| count(self.record.ledger.stored())),
             verified,
+            unread_segments: self.verify.as_ref().map_or(0, |report| report.unread_segments),
             drained: self.drain.as_ref().map(|drain| count(drain.durable)),
             lost: count(lost),
             lost_by_cause,
