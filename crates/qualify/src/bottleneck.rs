@@ -97,6 +97,8 @@ pub struct ReducerEvidence {
 pub struct Evidence {
     /// Throughput, bytes per second.
     pub rate: f64,
+    /// The same up to the last flush: without what the pool took up.
+    pub durable_rate: f64,
     /// Requested rate, bytes per second; none: unthrottled.
     pub asked: Option<f64>,
     /// Events were lost.
@@ -154,6 +156,7 @@ impl Evidence {
         Self {
             reducers: reducers.collect(),
             rate: measured.received_bytes_per_second(),
+            durable_rate: measured.durable_bytes_per_second(),
             asked,
             lost: lost_events(measured) > 0,
             source_blocked: share(measured.source.blocked_ns) / f64::from(measured.source_threads.max(1)),
@@ -365,7 +368,7 @@ pub fn nominees(trials: &[Evidence]) -> Vec<Nominee> {
 
 /// The pool, if events were lost at a rate that the path carries easily.
 fn pool(trials: &[Evidence]) -> Option<Nominee> {
-    let unthrottled = trials.iter().find(|trial| trial.asked.is_none())?.rate;
+    let unthrottled = trials.iter().find(|trial| trial.asked.is_none())?.durable_rate;
     let lost = trials.iter().filter(|trial| trial.lost && trial.pool_empty > 0.0);
     let rated = lost.filter_map(|trial| trial.asked.map(|asked| (asked, trial)));
     let (asked, lowest) = rated.min_by(|a, b| a.0.total_cmp(&b.0))?;

@@ -160,6 +160,7 @@ impl Chain {
         let starved = 1.0 - self.cpu;
         let evidence = Evidence {
             rate: durable / seconds,
+            durable_rate: rate,
             asked,
             lost: flow.lost > 0.0,
             source_blocked: share(flow.blocked),
