@@ -350,11 +350,8 @@ pub fn nominees(trials: &[Evidence]) -> Vec<Nominee> {
     suspects.sort_by(|a, b| b.score.total_cmp(&a.score));
     let (stage, text) = limiting(evidence);
     let named = (stage != Stage::Unresolved).then_some(Suspect { stage, score: 1.0, text });
-    let of = |suspect: Suspect| Nominee {
-        stage: suspect.stage,
-        evidence: suspect.text,
-        asked: evidence.asked,
-    };
+    let of =
+        |suspect: Suspect| Nominee { stage: suspect.stage, evidence: suspect.text, asked: evidence.asked };
     let mut all: Vec<Nominee> = Vec::new();
     // A drain that falls behind is its own condition.
     let pool = pool(trials).filter(|_| evidence.drain_behind.is_none());

@@ -3,7 +3,13 @@ use super::*;
 
 fn quiet() -> Evidence {
     let volume = VolumeEvidence { path: "/a".into(), full: 0.05, ..VolumeEvidence::default() };
-    Evidence { rate: 1.2e9, durable_rate: 1e9, intake_busy: 0.3, volumes: vec![volume], ..Evidence::default() }
+    Evidence {
+        rate: 1.2e9,
+        durable_rate: 1e9,
+        intake_busy: 0.3,
+        volumes: vec![volume],
+        ..Evidence::default()
+    }
 }
 
 fn stage(change: impl FnOnce(&mut Evidence)) -> Stage {

@@ -29,9 +29,7 @@ fn volume() -> Stage {
 
 #[test]
 fn the_first_nominee_whose_change_has_the_effect_is_the_bottleneck() {
-    let discards = |change: Option<Change>| {
-        (if change == Some(Change::Discard) { 1.3e9 } else { 1e9 }, true)
-    };
+    let discards = |change: Option<Change>| (if change == Some(Change::Discard) { 1.3e9 } else { 1e9 }, true);
     let (found, steps) = run(counters(&[volume(), Stage::Network]), discards);
     assert_eq!((found.stage.as_str(), found.is_confirmed(), steps), ("volume /a", true, 4));
     assert_eq!(found.evidence, "figures");
@@ -116,11 +114,12 @@ fn only_what_must_hold_has_a_rate() {
 #[test]
 fn a_pool_that_does_not_fit_the_memory_is_named_untested() {
     let setup = Setup { available_bytes: 3 << 20, ..SETUP };
-    let counters = Counters::new(vec![nominee(Stage::Pool, None), nominee(volume(), None)], setup, 2, Duration::ZERO);
+    let counters =
+        Counters::new(vec![nominee(Stage::Pool, None), nominee(volume(), None)], setup, 2, Duration::ZERO);
     let (found, steps) = run(counters, |_| (1e9, true));
     assert_eq!((found.stage.as_str(), found.is_confirmed(), steps), ("pool", false, 0));
     let why = found.counter_trials[0].not_run.as_deref();
-    assert_eq!(why, Some("the free memory does not hold a pool of 4.2 MB"));
+    assert_eq!(why, Some("the free memory does not hold a pool of 4.19 MB"));
 }
 
 #[test]

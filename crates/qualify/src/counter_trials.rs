@@ -23,8 +23,7 @@ impl Session<'_> {
             pool_bytes: recorder.pool_bytes,
             available_bytes: self.available_bytes,
         };
-        let mut counters =
-            Counters::new(findings.nominees(), setup, lengths.counter_pairs, lengths.counter);
+        let mut counters = Counters::new(findings.nominees(), setup, lengths.counter_pairs, lengths.counter);
         while let Step::Trial { rate, change, is_changed, duration } = counters.next() {
             let bytes = duration.as_secs_f64() * findings.saturated.measured.durable_bytes_per_second();
             if self.is_stopped() || self.bytes_left() < bytes {

@@ -131,15 +131,15 @@ pub fn drain_behind(asked: &TrialRequest, measured: &TrialMeasured) -> Option<St
     let rate = asked.drain_rate?;
     let last = measured.samples.last()?;
     let time_s = last.t_s - DRAIN_START_S;
-    let available = measured.samples.iter().rev().find(|s| s.t_s <= time_s).map_or(0, |s| s.stored_bytes);
+    let at = |time_s: f64| measured.samples.iter().rev().find(|s| s.t_s <= time_s);
+    // The first second counts on neither side.
+    let before = at(DRAIN_START_S).map_or(0, |s| s.drained_bytes);
+    let available = at(time_s).map_or(0, |s| s.stored_bytes.saturating_sub(before));
     let owed = (rate * time_s).min(available as f64);
+    let drained = last.drained_bytes.saturating_sub(before) as f64;
     // A difference of a few blocks is no evidence.
-    (last.drained_bytes as f64 <= DRAIN_SHARE * owed - DRAIN_SLACK_BYTES).then(|| {
-        format!(
-            "the drain fell behind: {:.1} MB/s of {:.1} MB/s",
-            last.drained_bytes as f64 / time_s / 1e6,
-            rate / 1e6
-        )
+    (drained <= DRAIN_SHARE * owed - DRAIN_SLACK_BYTES).then(|| {
+        format!("the drain fell behind: {:.1} MB/s of {:.1} MB/s", drained / time_s / 1e6, rate / 1e6)
     })
 }
 

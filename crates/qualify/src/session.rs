@@ -19,9 +19,7 @@ use keepup_results::{
 use keepup_workload::detector::SourceRate;
 use keepup_workload::load::Loads;
 use keepup_workload::preflight::{Checked, usable_bytes_each};
-use keepup_workload::record::{
-    DrainSpec, RecordTrial, SETTLE, TrialMeasured, TrialSpec, Verification,
-};
+use keepup_workload::record::{DrainSpec, RecordTrial, SETTLE, TrialMeasured, TrialSpec, Verification};
 use keepup_workload::{Context, run};
 
 use crate::QualifyError;

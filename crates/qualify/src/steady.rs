@@ -33,7 +33,8 @@ impl Session<'_> {
             let is_over = bytes as f64 + per_round > budget || rounds.len() >= ROUNDS_MAX;
             if is_steady || is_over || self.is_stopped() || round.broken().is_some() {
                 let round_seconds = duration.as_secs_f64();
-                let state = SteadyState { reached: is_steady, round_seconds, bytes, bytes_per_second: rounds };
+                let state =
+                    SteadyState { reached: is_steady, round_seconds, bytes, bytes_per_second: rounds };
                 return Ok((round, state));
             }
         }

@@ -3,9 +3,8 @@ use std::time::Duration;
 
 use keepup_results::format::{bytes, rate, seconds, time};
 use keepup_results::{
-    Bottleneck, Ceilings, FailedRate, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, Soak, StorageCost,
-    SteadyState,
-    rfc3339,
+    Bottleneck, Ceilings, FailedRate, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, Soak,
+    SteadyState, StorageCost, rfc3339,
 };
 use keepup_workload::preflight::usable_bytes_each;
 
@@ -305,10 +304,12 @@ fn virtual_machine(parts: &SummaryInputs<'_>) -> Vec<String> {
         return Vec::new();
     }
     let steal = parts.findings.shown().measured.cpu().steal_percent.filter(|&steal| steal >= STEAL_PERCENT);
-    let reused = "this is a virtual machine, and trials write to space that earlier ones freed: its storage may be \
+    let reused =
+        "this is a virtual machine, and trials write to space that earlier ones freed: its storage may be \
                   slower where nothing was written before"
-        .to_owned();
-    let taken = steal.map(|steal| format!("the hypervisor took {steal:.0} % of the CPU time for other machines"));
+            .to_owned();
+    let taken =
+        steal.map(|steal| format!("the hypervisor took {steal:.0} % of the CPU time for other machines"));
     [reused].into_iter().chain(taken).collect()
 }
 
@@ -344,7 +345,9 @@ fn limits(parts: &SummaryInputs<'_>) -> Vec<String> {
     }
     limits.extend(caches(parts));
     if findings.steady.as_ref().is_some_and(|steady| !steady.reached) {
-        limits.push("the write rate was not steady before the search: a cache of the disks may not be full".into());
+        limits.push(
+            "the write rate was not steady before the search: a cache of the disks may not be full".into(),
+        );
     }
     limits.extend(unread(findings));
     limits.extend(virtual_machine(parts));

@@ -116,14 +116,8 @@ fn searched(path: &Chain, rng: &mut Rng) -> Vec<Evidence> {
 fn diagnosed(path: &Chain, is_pinned: bool, pairs: usize, seconds: f64, seed: u64) -> Bottleneck {
     let mut rng = Rng::with_seed(seed);
     let evidence = searched(path, &mut rng);
-    let setup = Setup {
-        is_pinned,
-        cores: 4,
-        pool_bytes: path.pool as usize,
-        available_bytes: 1 << 40,
-    };
-    let mut counters =
-        Counters::new(nominees(&evidence), setup, pairs, Duration::from_secs_f64(seconds));
+    let setup = Setup { is_pinned, cores: 4, pool_bytes: path.pool as usize, available_bytes: 1 << 40 };
+    let mut counters = Counters::new(nominees(&evidence), setup, pairs, Duration::from_secs_f64(seconds));
     while let Step::Trial { rate, change, is_changed, duration } = counters.next() {
         let outcome = path.changed(change, is_changed).run(rate, duration, &mut rng);
         counters.record(outcome.rate);

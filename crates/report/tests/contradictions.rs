@@ -5,8 +5,8 @@
 use keepup_report::{Style, markdown, terminal, terminal_full};
 use keepup_results::format::{rate, rate_like};
 use keepup_results::{
-    Bottleneck, CounterPair, CounterRate, CounterTrial, ExpectedEffect, FailedRate, KneeInterval, ResultSummary,
-    Stored, TrialResult, Verdict,
+    Bottleneck, CounterPair, CounterRate, CounterTrial, ExpectedEffect, FailedRate, KneeInterval,
+    ResultSummary, Stored, TrialResult, Verdict,
 };
 use proptest::prelude::*;
 

@@ -110,7 +110,10 @@ impl ResultSummary {
         let stage = &bottleneck.stage;
         for counter in bottleneck.counter_trials.iter().filter(|counter| counter.confirmed) {
             if counter.stage != *stage {
-                found.push(format!("a counter-trial confirmed {}, but the bottleneck is {stage}", counter.stage));
+                found.push(format!(
+                    "a counter-trial confirmed {}, but the bottleneck is {stage}",
+                    counter.stage
+                ));
             }
             if counter.pairs.is_empty() {
                 found.push(format!("{} is confirmed by a counter-trial without trials", counter.stage));

@@ -146,9 +146,8 @@ fn the_lowest_failed_rate_is_above_the_qualified_one_and_among_the_trials() {
 
 #[test]
 fn a_bottleneck_that_its_counter_trials_contradict_is_found() {
-    let change = |change: fn(&mut crate::summary::Bottleneck)| {
-        after(|s| change(s.bottleneck.as_mut().unwrap()))
-    };
+    let change =
+        |change: fn(&mut crate::summary::Bottleneck)| after(|s| change(s.bottleneck.as_mut().unwrap()));
     let found = change(|found| found.stage = "network".into());
     assert_eq!(found, ["a counter-trial confirmed volume, but the bottleneck is network"]);
     let found = change(|found| found.counter_trials[0].pairs.clear());

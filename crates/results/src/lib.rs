@@ -46,6 +46,7 @@ pub use compare::{
     COMPARE_SCHEMA_VERSION, Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex,
     ComparedLimit, ComparedRatio, ComparedRow, ComparedSystem,
 };
+pub use counter::{CounterPair, CounterRate, CounterTrial, ExpectedEffect};
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
 pub use disk::{
     CacheFinding, CacheMemory, CacheStep, DiskFinding, DiskPart, DiskPhase, DiskRun, DiskSkipped,
@@ -87,10 +88,9 @@ pub use soak::{
     SoakRange, SoakRate, SoakSummary, SoakTotals,
 };
 pub use stored::{Head, Headed, Stored, StoredResult};
-pub use counter::{CounterPair, CounterRate, CounterTrial, ExpectedEffect};
 pub use summary::{
     Bottleneck, Ceilings, Count, CpuCost, Engine, FailedRate, IoEngine, Kind, KneeInterval, LedgerSummary,
-    NextLimit, ResultSummary, SCHEMA_VERSION, Soak, SteadyState, StorageCost, ThreadCpu, TrialResult, Verdict,
-    VolumeCeiling,
+    NextLimit, ResultSummary, SCHEMA_VERSION, Soak, SteadyState, StorageCost, ThreadCpu, TrialResult,
+    Verdict, VolumeCeiling,
 };
 pub use test::{Begun, Ended, TestSummary};

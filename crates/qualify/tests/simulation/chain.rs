@@ -73,6 +73,8 @@ struct Flow {
     queued: f64,
     written: f64,
     drained: f64,
+    /// Drained in the time in which the drain is not judged.
+    drained_before: f64,
     lost: f64,
     // Sums over the steps of the share of each.
     blocked: f64,
@@ -138,6 +140,9 @@ impl Chain {
             }
             stalled_s -= STEP_S;
             flow.step(&now, rate, stalled_s > 0.0);
+            if step as f64 * STEP_S <= DRAIN_START_S {
+                flow.drained_before = flow.drained;
+            }
         }
         self.trial(rate, steps, &flow)
     }
@@ -154,7 +159,8 @@ impl Chain {
         let durable = flow.written + left;
         let rate = durable / (seconds + left / self.volume);
         let owed = self.drain.map_or(0.0, |(wanted, _)| wanted * (seconds - DRAIN_START_S));
-        let drain_behind = (flow.drained < 0.9 * owed).then(|| "the drain fell behind".to_owned());
+        let drain_behind =
+            (flow.drained - flow.drained_before < 0.9 * owed).then(|| "the drain fell behind".to_owned());
         let backlog = flow.at_source + left;
         let is_growing = asked.is_some_and(|asked| backlog > GROWING_S * asked);
         let starved = 1.0 - self.cpu;

@@ -39,7 +39,10 @@ fn effect(counter: &CounterTrial) -> String {
     let trials = counter.pairs.len();
     if counter.expected == ExpectedEffect::Holds {
         let (unchanged, changed) = counter.held();
-        return format!("{changed} of {} held, {unchanged} without the change", plural(trials as u64, "trial"));
+        return format!(
+            "{changed} of {} held, {unchanged} without the change",
+            plural(trials as u64, "trial")
+        );
     }
     let Some((unchanged, changed)) = counter.medians() else { return "no trial was run".to_owned() };
     let ratio = changed / unchanged;

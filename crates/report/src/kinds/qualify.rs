@@ -265,9 +265,8 @@ fn losses(ledger: &LedgerSummary) -> Option<Chart> {
     ];
     // What was not read is not missing.
     let verified = ledger.verified.filter(|_| ledger.unread_segments == 0);
-    stages.extend(
-        verified.map(|verified| ("at read-back".to_owned(), missing(ledger.on_volumes(), verified))),
-    );
+    stages
+        .extend(verified.map(|verified| ("at read-back".to_owned(), missing(ledger.on_volumes(), verified))));
     let bars = stages.iter().map(|(_, events)| {
         json!({ "value": events,
             "label": { "show": true, "position": "right", "formatter": number(*events), "color": TEXT } })
