@@ -8,6 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::format;
 use crate::load::SessionLoad;
 use crate::stored::{Head, Headed};
 
@@ -181,6 +182,17 @@ pub struct FailedRate {
     pub lost_events: u64,
     /// First condition that failed, in words.
     pub condition: String,
+}
+
+impl fmt::Display for FailedRate {
+    /// Rate and loss: "1.61 GB/s lost 51 events".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = format::rate(self.bytes_per_second);
+        match self.lost_events {
+            0 => write!(f, "{rate} failed"),
+            lost => write!(f, "{rate} lost {}", format::plural(lost, "event")),
+        }
+    }
 }
 
 /// The soak that proved the qualified rate, without tolerance for loss.
