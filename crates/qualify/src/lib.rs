@@ -2,8 +2,9 @@
 //! verdict.
 //!
 //! `session` drives the qualification; decisions are pure functions: `search` (next rate), `judge`
-//! (outcome of a trial), `bottleneck` (limiting stage and next limit), `room` (space for a run),
-//! `verdict` (answer for the requirement). `doctor` judges host settings, also with pure rules.
+//! (outcome of a trial), `bottleneck` (limiting stage and next limit), `room` (space for a run), `wear`
+//! (worn disks, rated endurance), `verdict` (answer for the requirement). `doctor` judges host settings,
+//! also with pure rules.
 pub mod bottleneck;
 mod ceilings;
 pub mod datagrams;
@@ -17,6 +18,7 @@ mod session;
 pub mod settings;
 mod summary;
 pub mod verdict;
+pub mod wear;
 
 pub use error::QualifyError;
 pub use session::{Session, qualify};

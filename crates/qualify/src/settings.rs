@@ -45,6 +45,8 @@ pub struct Settings {
     pub soak: Option<Duration>,
     /// Limit of bytes written, over all volumes and trials.
     pub write_bytes_max: u64,
+    /// Rated endurance of each volume, bytes written; empty if not stated.
+    pub endurance: Vec<u64>,
     /// Remote sink of the concurrent drain.
     pub drain_to: Option<Endpoint>,
     /// Recorder configuration from profile and flags; target and name are replaced.

@@ -13,6 +13,7 @@ use crate::room::{self, Room};
 use crate::search::{End, Outcome, Phase};
 use crate::session::{SummaryInputs, TrialRun};
 use crate::verdict::{Basis, judge};
+use crate::wear::{Usage, Wear};
 
 const YEAR_S: f64 = 365.25 * 86_400.0;
 
@@ -132,6 +133,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
     let load_cores: f64 = shown.loads.iter().filter_map(LoadResult::cores).sum();
     let outcome = &findings.outcome;
     let room = room(&parts, required);
+    let wear = wear(&parts, &room);
     let judgement = judge(&Basis {
         required,
         headroom_wanted: settings.profile.headroom,
@@ -144,6 +146,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         loads: &shown.loads,
         load_failure: findings.load_failure.as_deref(),
         room,
+        wear: &wear,
     });
     let evidence = findings.evidence();
     let relieved = findings.relieved.as_ref().map(TrialRun::evidence);
@@ -177,7 +180,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         ceilings: findings.ceilings.clone(),
         ledger: shown.measured.ledger(),
         cpu,
-        storage: storage(&parts, &room),
+        storage: storage(&parts, &room, wear),
         engine: shown.measured.engine(),
         limits: limits(&parts),
         interrupted: outcome.end == End::Interrupted && findings.fault.is_none(),
@@ -240,13 +243,29 @@ fn room(parts: &SummaryInputs<'_>, required: f64) -> Room {
     }
 }
 
-fn storage(parts: &SummaryInputs<'_>, room: &Room) -> StorageCost {
+/// Wear of the volumes if the detector's runs follow one another.
+fn wear(parts: &SummaryInputs<'_>, room: &Room) -> Wear {
+    let profile = &parts.settings.profile;
+    let placement = parts.settings.recorder(String::new()).placement;
+    let spread = room::spread(placement, profile.streams, parts.volumes.len());
+    let lifetime = profile.lifetime.map_or(0.0, |lifetime| lifetime.0.as_secs_f64());
+    let usage = Usage {
+        written_each: room.written / spread,
+        run_seconds: room.run_seconds,
+        required_seconds: lifetime.max(room.run_seconds),
+    };
+    Wear::of(parts.disks, &parts.settings.endurance, &usage)
+}
+
+fn storage(parts: &SummaryInputs<'_>, room: &Room, wear: Wear) -> StorageCost {
     StorageCost {
         bytes_written: parts.bytes_written,
         hours_of_storage_left_at_required: room.full_after().map(|after| after / 3600.0),
         run_bytes: Some(room.run_bytes() as u64),
         usable_bytes: Some(room.usable_bytes as u64),
         bytes_per_year: Some((room.written * YEAR_S) as u64),
+        disks: wear.disks,
+        endurance: wear.endurance,
     }
 }
 

@@ -143,3 +143,15 @@ fn the_lowest_failed_rate_is_above_the_qualified_one_and_among_the_trials() {
     assert_found(&failed(|f| f.bytes_per_second = 130e6), "is not among the trials");
     assert_found(&failed(|f| f.lost_events = 3), "is not among the trials");
 }
+
+#[test]
+fn worn_disks_and_a_small_endurance_contradict_fit() {
+    assert_found(&after(|s| s.storage.disks[0].used_percent = 100), "disk nvme0n1 reports wear");
+    let short = |s: &mut ResultSummary| s.storage.endurance.as_mut().unwrap().seconds = 28_000.0;
+    assert_found(&after(short), "the rated endurance is too small");
+    let limited = after(|s| {
+        short(s);
+        (s.verdict, s.verdict_reasons) = (Verdict::FitWithLimits, vec!["a reason".into()]);
+    });
+    assert_eq!(limited, Vec::<String>::new());
+}

@@ -13,6 +13,9 @@ use crate::load::SessionLoad;
 use crate::stored::{Head, Headed};
 
 mod figures;
+mod wear;
+
+pub use wear::{DiskWear, Endurance};
 
 /// Version of the layout of `result.json`; incremented when an older reader could misread a newer
 /// file.
@@ -409,6 +412,12 @@ pub struct StorageCost {
     pub usable_bytes: Option<u64>,
     /// Bytes written per year of continuous recording at the required rate.
     pub bytes_per_year: Option<u64>,
+    /// Disks of the volumes whose wear is known, before the measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskWear>,
+    /// How long the rated endurance of the volumes lasts; null if no rating was stated.
+    #[serde(default)]
+    pub endurance: Option<Endurance>,
 }
 
 /// I/O engine and memory.
