@@ -30,7 +30,22 @@ const READ_BACK: f64 = 2.0;
 /// Connection timeout of a sink.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Minimum useful soak, seconds.
-pub const SOAK_SECONDS_MIN: f64 = 2.0;
+const SOAK_SECONDS_MIN: f64 = 2.0;
+
+/// Checks a soak time set by the user.
+///
+/// # Errors
+/// A soak that is too short to prove anything.
+pub fn check_soak(time: Duration) -> Result<Duration, QualifyError> {
+    if time.as_secs_f64() >= SOAK_SECONDS_MIN {
+        return Ok(time);
+    }
+    let what = format!("cannot soak for {} s: at least {SOAK_SECONDS_MIN} s", time.as_secs_f64());
+    Err(QualifyError::Settings {
+        what: Cause::new(what).with_hint("--soak '30 s'; without --soak the length follows from the search"),
+        environment: false,
+    })
+}
 
 /// Settings of one qualification.
 #[derive(Clone, Debug)]
@@ -126,9 +141,10 @@ impl Settings {
     /// random.
     ///
     /// # Errors
-    /// An unusable profile, volume, sink or recorder configuration.
+    /// An unusable profile, soak time, volume, sink or recorder configuration.
     pub fn preflight_all(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
         self.profile.validate()?;
+        self.soak.map(check_soak).transpose()?;
         self.preflight()?;
         self.try_sink()?;
         self.try_recorder(identity, clock)
@@ -259,3 +275,7 @@ pub struct Bounds {
     /// Bytes written so far.
     pub bytes_written: u64,
 }
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -12,7 +12,7 @@ use keepup_measure::clock::SystemClock;
 use keepup_peer::Endpoint;
 use keepup_qualify::progress::Progress;
 use keepup_qualify::qualify;
-use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
+use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX, check_soak};
 use keepup_recorder::watch::WatcherSlot;
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long)]
     quick: bool,
     /// Duration of the soak, such as "10m"
-    #[arg(long, value_parser = duration, value_name = "TIME")]
+    #[arg(long, value_parser = soak, value_name = "TIME")]
     soak: Option<Duration>,
     /// Limit on the data written by all trials [default: 200 GB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
@@ -167,6 +167,11 @@ fn exit(summary: &ResultSummary, generator_limited: bool) -> Exit {
         Verdict::Inconclusive if generator_limited => Exit::Environment,
         Verdict::Inconclusive => Exit::Inconclusive,
     }
+}
+
+/// Parses the duration of the soak.
+fn soak(text: &str) -> Result<Duration, UsageError> {
+    check_soak(duration(text)?).map_err(|error| UsageError::of(&error))
 }
 
 /// Parses a rated endurance, in bytes.
