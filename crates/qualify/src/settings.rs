@@ -42,7 +42,7 @@ pub fn check_soak(time: Duration) -> Result<Duration, QualifyError> {
     }
     let what = format!("cannot soak for {} s: at least {SOAK_SECONDS_MIN} s", time.as_secs_f64());
     Err(QualifyError::Settings {
-        what: Cause::new(what).with_hint("--soak '30 s'; without --soak the length follows from the search"),
+        what: Cause::new(what).with_hint("--soak '30 s', the default without --quick"),
         environment: false,
     })
 }

@@ -8,7 +8,7 @@ use keepup_results::{
 };
 use keepup_workload::preflight::usable_bytes_each;
 
-use crate::bottleneck::{Evidence, bottleneck};
+use crate::bottleneck::{Evidence, bottleneck, next_above};
 use crate::room::{self, Room};
 use crate::search::{End, Outcome, Phase};
 use crate::session::{SummaryInputs, TrialRun};
@@ -150,6 +150,8 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
     });
     let evidence = findings.evidence();
     let relieved = findings.relieved.as_ref().map(TrialRun::evidence);
+    let mut limit = bottleneck(&evidence, &findings.ceilings, relieved.as_ref());
+    limit.next = limit.next.map(|next| next_above(next, highest_held(outcome)));
     let qualified = outcome.qualified_rate;
     let summary = ResultSummary {
         schema_version: SCHEMA_VERSION,
@@ -176,7 +178,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         headroom: qualified.map(|rate| rate / required),
         failed_above: failed_above(outcome),
         soak: soak(&parts),
-        bottleneck: Some(bottleneck(&evidence, &findings.ceilings, relieved.as_ref())),
+        bottleneck: Some(limit),
         ceilings: findings.ceilings.clone(),
         ledger: shown.measured.ledger(),
         cpu,
@@ -206,6 +208,12 @@ fn soak(parts: &SummaryInputs<'_>) -> Option<Soak> {
         upper_bound_loss_per_second: record.incidents_per_s_max(),
         memory_bytes: memory_bytes(parts),
     })
+}
+
+/// Highest rate that held, in a soak or in trials, bytes per second.
+fn highest_held(outcome: &Outcome) -> Option<f64> {
+    let knee = outcome.knee.map(|knee| knee.lower);
+    outcome.qualified_rate.into_iter().chain(knee).reduce(f64::max)
 }
 
 /// The lowest rate above the qualified one that the machine did not sustain.

@@ -59,6 +59,15 @@ impl ResultSummary {
             found.push("the qualified rate lies above a rate that failed".to_owned());
         }
         self.check_failed_above(found);
+        self.check_next_limit(found);
+    }
+
+    /// A rate that held is no limit.
+    fn check_next_limit(&self, found: &mut Vec<String>) {
+        let next = self.bottleneck.as_ref().and_then(|bottleneck| bottleneck.next.as_ref()?.bytes_per_second);
+        if next.zip(self.qualified_bytes_per_second).is_some_and(|(next, qualified)| next < qualified) {
+            found.push("the next limit is below the qualified rate".to_owned());
+        }
     }
 
     /// The lowest failed rate is the one that the trials show.

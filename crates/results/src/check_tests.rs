@@ -155,3 +155,12 @@ fn worn_disks_and_a_small_endurance_contradict_fit() {
     });
     assert_eq!(limited, Vec::<String>::new());
 }
+
+#[test]
+fn a_next_limit_is_not_below_the_qualified_rate() {
+    let next = |s: &mut ResultSummary, rate| {
+        s.bottleneck.as_mut().unwrap().next.as_mut().unwrap().bytes_per_second = rate;
+    };
+    assert_found(&after(|s| next(s, Some(110e6))), "the next limit is below the qualified rate");
+    assert_eq!(after(|s| next(s, None)), Vec::<String>::new());
+}
