@@ -168,7 +168,8 @@ pub(crate) fn report_flags(error: &clap::Error) -> Exit {
         None => error.print(),
         Some(hint) => {
             let text = error.render();
-            let text = if is_coloured(&std::io::stderr()) { text.ansi().to_string() } else { text.to_string() };
+            let text =
+                if is_coloured(&std::io::stderr()) { text.ansi().to_string() } else { text.to_string() };
             write!(std::io::stderr().lock(), "{}", with_hint(&text, &hint))
         }
     };
@@ -177,7 +178,8 @@ pub(crate) fn report_flags(error: &clap::Error) -> Exit {
 
 /// Puts the hint after the error, before the parser's reference to `--help`.
 fn with_hint(text: &str, hint: &str) -> String {
-    let (error, help) = text.split_at(text.rfind("\n\nFor more information").unwrap_or(text.trim_end().len()));
+    let (error, help) =
+        text.split_at(text.rfind("\n\nFor more information").unwrap_or(text.trim_end().len()));
     format!("{error}\nhint: {}{help}", printable::lines(hint))
 }
 

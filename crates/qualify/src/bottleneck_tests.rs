@@ -81,7 +81,11 @@ fn a_next_limit_below_a_rate_that_held_is_not_resolved() {
     }
     let refuted = next_above(found(), Some(1.92e9));
     assert_eq!((refuted.stage.as_str(), refuted.bytes_per_second), ("not resolved", None));
-    assert!(refuted.evidence.starts_with("with blocks discarded instead of written the same path reached 1.64 GB/s"));
+    assert!(
+        refuted
+            .evidence
+            .starts_with("with blocks discarded instead of written the same path reached 1.64 GB/s")
+    );
     assert!(refuted.evidence.ends_with("; that is less than 1.92 GB/s, which held"), "{refuted:?}");
     // A ceiling measured alone is no better.
     let ceilings = Ceilings { network_bytes_per_second: Some(1.7e9), ..Ceilings::default() };

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use keepup_measure::settings::{Interrupt, Limit, Limits, Md};
 use keepup_plan::{Transport, builtin, builtin_names};
+use keepup_results::DiskWear;
 use keepup_workload::doctor::Route;
 
 use self::machine::{cores, disk, link, none, port, tuned, unreadable, unworn, value};

@@ -200,6 +200,9 @@ fn a_worn_disk_and_a_short_endurance_limit() {
     assert_eq!(short.verdict, Verdict::FitWithLimits);
     assert!(short.reasons[1].ends_with("the profile requires 11.6 days"), "{short:?}");
     // Wear does not improve a verdict.
-    assert_eq!(judged(Some(79e6), 100, 9e5).verdict, verdict(&outcome(Some(79e6), End::Converged), |_| {}).verdict);
+    assert_eq!(
+        judged(Some(79e6), 100, 9e5).verdict,
+        verdict(&outcome(Some(79e6), End::Converged), |_| {}).verdict
+    );
     assert_eq!(judged(None, 100, 9e5).verdict, Verdict::Inconclusive);
 }

@@ -26,8 +26,11 @@ pub struct Usage {
 impl Wear {
     /// Wear of `volumes` with the ratings `rated` in bytes written, one for each volume, or none.
     pub fn of(volumes: &[VolumeDisks], rated: &[u64], usage: &Usage) -> Self {
-        let mut disks: Vec<DiskWear> =
-            volumes.iter().flat_map(|volume| volume.disks.values()).filter_map(|d| d.value().cloned()).collect();
+        let mut disks: Vec<DiskWear> = volumes
+            .iter()
+            .flat_map(|volume| volume.disks.values())
+            .filter_map(|d| d.value().cloned())
+            .collect();
         disks.sort_by(|a, b| a.disk.cmp(&b.disk));
         disks.dedup_by(|a, b| a.disk == b.disk);
         let each = volumes.iter().zip(rated).map(|(volume, rated)| {
@@ -40,8 +43,9 @@ impl Wear {
     /// Sentences on worn disks, and on a rating that is used up too early.
     pub fn limits(&self) -> Vec<String> {
         let short = self.endurance.as_ref().filter(|endurance| endurance.is_short());
-        let short = short
-            .map(|endurance| format!("{endurance}; the profile requires {}", seconds(endurance.required_seconds)));
+        let short = short.map(|endurance| {
+            format!("{endurance}; the profile requires {}", seconds(endurance.required_seconds))
+        });
         self.disks.iter().filter_map(DiskWear::fault).chain(short).collect()
     }
 }

@@ -46,10 +46,8 @@ fn a_rating_lasts_for_what_it_leaves_to_write() {
     assert_eq!(endurance.runs, 13e6 / 28_800.0);
     assert_eq!(
         wear.limits(),
-        [
-            "the rated endurance of /data/a (600 TB, 80.0 TB already written) lasts 150 days of continuous \
-          recording at the required rate, 451 runs of 8 h; the profile requires 1826 days"
-        ]
+        ["the rated endurance of /data/a (600 TB, 80.0 TB already written) lasts 150 days of continuous \
+          recording at the required rate, 451 runs of 8 h; the profile requires 1826 days"]
     );
     let enough = Wear::of(&[volume("/data/a", &[])], &[tb(600)], &usage(8.0 * HOUR));
     assert_eq!((enough.limits(), enough.endurance.unwrap().written_bytes), (vec![], None));
@@ -94,9 +92,7 @@ fn a_worn_disk_is_named_with_its_figures() {
     assert_eq!(said(|d| d.spare_percent = 10), Vec::<String>::new());
     assert_eq!(
         said(|d| (d.spare_percent, d.is_degraded) = (9, true)),
-        [
-            "disk nvme0n1 reports wear: spare of 9 %, below its threshold of 10 %, degraded reliability"
-        ]
+        ["disk nvme0n1 reports wear: spare of 9 %, below its threshold of 10 %, degraded reliability"]
     );
 }
 

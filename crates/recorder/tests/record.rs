@@ -12,10 +12,10 @@ use keepup_recorder::report::{Ended, RecordReport};
 use keepup_recorder::watch::{Qualified, Watcher};
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
-use keepup_results::FailedRate;
 use keepup_recording::reader::Recording;
 use keepup_recording::retention::{Keep, KeepLimit, REMOVED_FILE};
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
+use keepup_results::FailedRate;
 use keepup_results::live::Moment;
 use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, SourceReport, run};
 

@@ -72,7 +72,8 @@ impl SmartLog {
     /// Percentages that no device reports, or a page without any figure, as virtual devices send.
     pub fn parse(page: &[u8; LOG_BYTES]) -> Result<Self, SysError> {
         let [warning, _, _, spare_percent, spare_threshold_percent, used_percent, ..] = *page;
-        if let Some(percent) = [spare_percent, spare_threshold_percent].into_iter().find(|&value| value > 100) {
+        if let Some(percent) = [spare_percent, spare_threshold_percent].into_iter().find(|&value| value > 100)
+        {
             return Err(SysError::Invalid {
                 what: format!("cannot use the SMART log: a spare capacity of {percent} % is not possible"),
             });
@@ -112,8 +113,7 @@ impl SmartLog {
         let mut command = get_log_page(&mut page);
         // SAFETY: command and page live through the call. The call number encodes the size of the command,
         // and the kernel writes at most `data_bytes` to the page. Other devices refuse the call.
-        let answer =
-            unsafe { libc::ioctl(device.as_raw_fd(), ADMIN as libc::Ioctl, &raw mut command) };
+        let answer = unsafe { libc::ioctl(device.as_raw_fd(), ADMIN as libc::Ioctl, &raw mut command) };
         match answer {
             0 => Self::parse(&page),
             1.. => Err(SysError::Invalid {

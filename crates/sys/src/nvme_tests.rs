@@ -30,6 +30,13 @@ fn the_documented_fields_are_decoded() {
         written_bytes: Some(1_200_000_000_000_000),
     };
     assert_eq!(SmartLog::parse(&page()).unwrap(), expected);
+    // Figures of a disk as smartctl prints them: 62,786,553 data units are 32.1 TB.
+    let mut known = [0; LOG_BYTES];
+    (known[3], known[4], known[5]) = (100, 99, 2);
+    known[48..64].copy_from_slice(&62_786_553u128.to_le_bytes());
+    let log = SmartLog::parse(&known).unwrap();
+    assert_eq!((log.spare_percent, log.spare_threshold_percent, log.used_percent), (100, 99, 2));
+    assert_eq!(log.written_bytes.unwrap() / 100_000_000_000, 321);
     let mut warm = page();
     // Bit 0 is the spare, which has its own field; bit 1 the temperature.
     warm[0] = 0b011;
@@ -74,7 +81,7 @@ proptest! {
             return Ok(prop_assert!(page[3] > 100 || page[4] > 100 || page[3..6] == [0; 3]));
         };
         prop_assert!(log.spare_percent <= 100 && log.spare_threshold_percent <= 100);
-        prop_assert_eq!([log.spare_percent, log.spare_threshold_percent, log.used_percent], page[3..6]);
+        prop_assert_eq!([log.spare_percent, log.spare_threshold_percent, log.used_percent], [page[3], page[4], page[5]]);
         prop_assert!(log.written_bytes != Some(0));
     }
 

@@ -191,7 +191,9 @@ fn endurance_each(rated: &[u64], volumes: usize) -> anyhow::Result<Vec<u64>> {
             plural(rated.len() as u64, "endurance rating"),
             plural(volumes as u64, "volume")
         );
-        return Err(usage(Cause::new(what).with_hint("--endurance once for all volumes, or once for each --volume")));
+        return Err(usage(
+            Cause::new(what).with_hint("--endurance once for all volumes, or once for each --volume"),
+        ));
     }
     Ok(rated.to_vec())
 }

@@ -29,7 +29,8 @@ impl DiskWear {
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let Self { disk, used_percent, spare_percent, spare_threshold_percent, .. } = self;
-        let spare = || format!("spare of {spare_percent} %, below its threshold of {spare_threshold_percent} %");
+        let spare =
+            || format!("spare of {spare_percent} %, below its threshold of {spare_threshold_percent} %");
         let faults = [
             (*used_percent >= 100).then(|| format!("{used_percent} % of its rated life used")),
             (spare_percent < spare_threshold_percent).then(spare),
