@@ -111,6 +111,20 @@ fn every_sample_is_listed_with_its_answer_and_its_page_can_be_had() {
 }
 
 #[test]
+fn a_qualification_is_listed_with_both_ends_of_what_it_found() {
+    let place = tempfile::tempdir().unwrap();
+    let path = put(place.path(), "one", "qualify-v2.json").join("result.json");
+    let answer = |root: &Path| catalog(root).0.list().unwrap().results.entries[0].answer.clone();
+    assert_eq!(answer(place.path()), "FIT 1.42 GB/s");
+    let mut summary: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    summary["failed_above"] = serde_json::json!({
+        "bytes_per_second": 1.61e9, "seconds": 30.0, "lost_events": 51, "condition": "events were lost"
+    });
+    fs::write(&path, summary.to_string()).unwrap();
+    assert_eq!(answer(place.path()), "FIT 1.42 GB/s, failed 1.61 GB/s");
+}
+
+#[test]
 fn copies_have_ids_of_their_own_that_stay() {
     let place = tempfile::tempdir().unwrap();
     for name in ["a", "b", "c"] {

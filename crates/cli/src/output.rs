@@ -84,7 +84,7 @@ fn draw(stored: &Stored, renderer: fn(&Stored, Style) -> String) {
 
 /// Prints a text of crate `report`.
 pub(crate) fn print_listing(render: impl FnOnce(Style) -> String) {
-    let style = Style { colour: colour(), width: width() };
+    let style = Style { colour: is_coloured(&std::io::stdout()), width: width() };
     // The renderer replaced control characters and added colours.
     put(render(style).trim_end());
 }
@@ -164,11 +164,23 @@ pub(crate) fn report_error(error: &anyhow::Error) {
 
 /// Prints the output of the argument parser: an error with its hint, or help.
 pub(crate) fn report_flags(error: &clap::Error) -> Exit {
-    let _ = error.print();
-    if let Some(hint) = hint_of_flags(error) {
-        log(&format!("hint: {hint}"));
-    }
+    let _ = match hint_of_flags(error) {
+        None => error.print(),
+        Some(hint) => {
+            let text = error.render();
+            let text =
+                if is_coloured(&std::io::stderr()) { text.ansi().to_string() } else { text.to_string() };
+            write!(std::io::stderr().lock(), "{}", with_hint(&text, &hint))
+        }
+    };
     if error.use_stderr() { Exit::Usage } else { Exit::Done }
+}
+
+/// Puts the hint after the error, before the parser's reference to `--help`.
+fn with_hint(text: &str, hint: &str) -> String {
+    let (error, help) =
+        text.split_at(text.rfind("\n\nFor more information").unwrap_or(text.trim_end().len()));
+    format!("{error}\nhint: {}{help}", printable::lines(hint))
 }
 
 /// Hint for an invalid flag value.
@@ -176,9 +188,9 @@ pub(crate) fn hint_of_flags(error: &clap::Error) -> Option<Cow<'_, str>> {
     exit::diagnostic(std::error::Error::source(error)?)?.hint()
 }
 
-/// Whether stdout is printed in colour.
-fn colour() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+/// Whether a stream is printed in colour.
+fn is_coloured(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// Width of reports on stdout: `COLUMNS`, limited to 60 to 100; 80 if unset.

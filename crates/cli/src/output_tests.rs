@@ -1,7 +1,8 @@
-//! Command lines and log messages.
+//! Command lines, log messages and hints.
+use clap::Parser as _;
 use keepup_error::Cause;
 
-use super::{as_json, shell_command};
+use super::{as_json, hint_of_flags, shell_command, with_hint};
 
 fn shell(arguments: &[&str]) -> String {
     shell_command(arguments.iter().map(|argument| (*argument).to_owned()))
@@ -50,4 +51,28 @@ fn a_json_log_has_no_control_characters() {
     let line = as_json(&Cause::new(text), 0);
     assert!(line.is_ascii(), "{line}");
     assert_eq!(message(text)["message"], "a\u{9b}2J\u{202e}b\u{7f}", "escaping keeps the text");
+}
+
+#[test]
+fn the_hint_of_a_flag_stands_before_the_reference_to_help() {
+    let Err(error) = crate::Cli::try_parse_from(["keepup", "qualify", "csl", "--soak", "0s"]) else {
+        panic!("0 s is no soak")
+    };
+    let hint = hint_of_flags(&error).unwrap();
+    let plain = with_hint(&error.render().to_string(), &hint);
+    let lines: Vec<&str> = plain.lines().collect();
+    assert!(lines[0].starts_with("error: invalid value '0s' for '--soak <TIME>': "), "{plain}");
+    assert_eq!(lines[1], format!("hint: {hint}"), "{plain}");
+    assert_eq!(lines[2..], ["", "For more information, try '--help'."], "{plain}");
+    assert!(plain.ends_with("'.\n"), "{plain:?}");
+    // The same with colours.
+    let coloured = with_hint(&error.render().ansi().to_string(), &hint);
+    let (first, last) = (coloured.find("hint: ").unwrap(), coloured.find("For more information").unwrap());
+    assert!(first < last, "{coloured:?}");
+}
+
+#[test]
+fn a_hint_follows_a_text_without_a_reference() {
+    assert_eq!(with_hint("error: no\n", "yes"), "error: no\nhint: yes\n");
+    assert_eq!(with_hint("error: no", "y\u{1b}s"), "error: no\nhint: y\u{fffd}s");
 }

@@ -50,8 +50,24 @@ function figures(now) {
     tile('durable', rate(flow.durable_bytes_per_second), `${bytes(flow.durable.bytes)} in total`),
     tile('free memory bridges', pool.room_seconds === null ? '–' : span(pool.room_seconds), `${percent(pool.used_bytes / Math.max(1, pool.bytes))} of the pool in use`),
     tile('missing', count(flow.missing_events), flow.missing_events ? 'events' : 'nothing'),
-    margin && tile('of the qualified rate', percent(margin.used), rate(margin.qualified_bytes_per_second)));
+    margin && tile('of the qualified rate', percent(margin.used), ends(margin)));
 }
+
+// Both ends of the qualification: the rate that held and the lowest one that failed.
+function ends(margin) {
+  const failed = margin.failed_above;
+  return `${rate(margin.qualified_bytes_per_second)}${failed ? `; ${rate(failed.bytes_per_second)} failed` : ''}`;
+}
+
+// What the qualification found above the qualified rate.
+function above(failed) {
+  if (!failed) return 'no higher rate is proven';
+  const lost = failed.lost_events > 0 ? `lost ${count(failed.lost_events)} event${failed.lost_events === 1 ? '' : 's'}` : 'failed';
+  return `${rate(failed.bytes_per_second)} ${lost} in ${span(failed.seconds)}; rates between the two are not proven`;
+}
+
+const marginTone = (margin) => (margin.failed_above && margin.used * margin.qualified_bytes_per_second >= margin.failed_above.bytes_per_second ? 'bad'
+  : margin.used > 0.9 ? 'doubtful' : '');
 
 function outcome(run) {
   const last = run?.last;
@@ -86,6 +102,7 @@ export function rates(now) {
   if (!document.hidden) {
     const points = (key) => past.map((moment) => [moment.t_unix_ms, moment[key]]);
     const marks = now.margin ? [{ name: 'qualified', value: now.margin.qualified_bytes_per_second / 1e6 }] : [];
+    if (now.margin?.failed_above) marks.push({ name: 'failed', value: now.margin.failed_above.bytes_per_second / 1e6 });
     lines.draw([points('received'), points('written'), points('durable')], marks);
   }
   const { flow, pool, margin } = now;
@@ -94,7 +111,8 @@ export function rates(now) {
     h('h3', {}, `memory: ${bytes(pool.used_bytes)} of ${bytes(pool.bytes)} in use`), bar(used, toneAbove(used, 0.5, 0.9)),
     h('p', { className: 'note' }, `peak ${percent(pool.used_bytes_max / Math.max(1, pool.bytes))}; sources waited ${span(pool.wait_seconds)} for memory`),
     margin && h('h3', {}, `${percent(margin.used)} of the qualified rate of ${rate(margin.qualified_bytes_per_second)}`),
-    margin && bar(margin.used, toneAbove(margin.used, 0.8, 0.95)),
+    margin && bar(margin.used, marginTone(margin)),
+    margin && h('p', { className: 'note' }, above(margin.failed_above)),
     margin && h('p', { className: 'note' }, `${margin.result}${margin.differs.length ? `; differs: ${margin.differs.join(', ')}` : ''}`),
     !margin && section('search').hidden && h('p', { className: 'note' }, 'no qualified rate for this machine with these volumes: run keepup qualify'),
     flow.drained && h('p', {}, `drained: ${count(flow.drained.events)} events, ${perSecond(flow.drained.events_per_second)}`));

@@ -141,7 +141,10 @@ fn put_machine(out: &mut Exposition, moment: &Moment) {
     let qualified = margin.map(|margin| margin.qualified_bytes_per_second);
     let help = "Rate in bytes per second for which this machine was qualified.";
     out.one(Gauge, "keepup_qualified_rate", "", help, qualified);
-    let help = "Current rate relative to the qualified one; above 1 it is unproven.";
+    let failed = margin.and_then(|margin| margin.failed_above.as_ref()).map(|above| above.bytes_per_second);
+    let help = "Lowest rate in bytes per second above the qualified one that failed.";
+    out.one(Gauge, "keepup_qualified_failed_rate", "", help, failed);
+    let help = "Current rate relative to the qualified one; above 1 it is not proven.";
     out.one(Gauge, "keepup_qualified_used_ratio", "ratio", help, margin.map(|margin| margin.used));
 }
 

@@ -1,6 +1,9 @@
 //! Available metrics and their naming conventions.
 use std::collections::BTreeSet;
 
+use keepup_results::FailedRate;
+use keepup_results::live::Margin;
+
 use super::{STREAMS_MAX, page};
 use crate::exposition::TextFormat;
 use crate::testing::{moment, recording};
@@ -31,6 +34,25 @@ fn an_unknown_figure_is_omitted() {
     seen.volumes[0].free_bytes = Some(7);
     let text = page(TextFormat::Prometheus, None, Some(&seen));
     assert!(!has(&text, "keepup_pool_room_seconds") && has(&text, "keepup_volume_free_bytes"));
+}
+
+#[test]
+fn both_ends_of_the_qualification_are_exported() {
+    let mut seen = moment(1);
+    let margin = Margin { qualified_bytes_per_second: 1.43e9, used: 1.05, ..Margin::default() };
+    let failed = FailedRate {
+        bytes_per_second: 1.61e9,
+        seconds: 30.0,
+        lost_events: 51,
+        condition: "events were lost".into(),
+    };
+    seen.margin = Some(Margin { failed_above: Some(failed), ..margin.clone() });
+    let text = page(TextFormat::Prometheus, None, Some(&seen));
+    assert!(text.contains("keepup_qualified_rate 1430000000\n"), "{text}");
+    assert!(text.contains("keepup_qualified_failed_rate 1610000000\n"), "{text}");
+    seen.margin = Some(margin);
+    let text = page(TextFormat::Prometheus, None, Some(&seen));
+    assert!(text.contains("keepup_qualified_rate ") && !text.contains("keepup_qualified_failed_rate"));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use keepup_results::Count;
 use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, RunStatus, StreamNow, VolumeNow};
+use keepup_results::{Count, FailedRate};
 use serde_json::Value;
 
 use crate::exposition::TextFormat;
@@ -28,13 +28,14 @@ fn whole() -> (RunStatus, Moment) {
         total_bytes: Some(2),
         ..VolumeNow::default()
     };
+    let failed = FailedRate { bytes_per_second: 2.0, seconds: 1.0, lost_events: 1, condition: String::new() };
     let stream = StreamNow { durable: Count { events: 1, bytes: 1 }, ..StreamNow::default() };
     let moment = Moment {
         flow,
         volumes: vec![volume],
         cores: vec![CoreNow::default()],
         process_cores: Some(0.5),
-        margin: Some(Margin::default()),
+        margin: Some(Margin { failed_above: Some(failed), ..Margin::default() }),
         streams: vec![stream],
         ..known
     };

@@ -60,6 +60,8 @@ pub struct Profile {
     pub loss_allowed: u64,
     /// Whether the volumes must hold one run.
     pub whole_run: bool,
+    /// Continuous recording that the rated endurance of the volumes must last; `None` for one run.
+    pub lifetime: Option<Span>,
     /// Sources of the values.
     pub references: Vec<Reference>,
 }

@@ -146,6 +146,8 @@ fn impossible_recordings_and_requirements_are_refused() {
     refused("require.headroom", |p| p.headroom = 0.99);
     refused("require.headroom", |p| p.headroom = f64::NAN);
     refused("require.cpu_free", |p| p.cpu_free = "100 %".parse().unwrap());
+    refused("require.lifetime", |p| p.lifetime = Some("0 s".parse().unwrap()));
+    refused("require.lifetime", |p| p.lifetime = Some("102 years".parse().unwrap()));
     refused("run.duration", |p| p.duration = seconds(0));
     refused("run.duration", |p| p.duration = Span(Duration::MAX));
     refused("name", |p| p.name = "two words".to_owned());

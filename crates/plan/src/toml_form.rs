@@ -91,6 +91,7 @@ struct RequireTable {
     cpu_free: Option<Share>,
     loss: Option<u64>,
     whole_run: Option<bool>,
+    lifetime: Option<Span>,
 }
 
 /// Default values.
@@ -142,6 +143,7 @@ impl ProfileFile {
             cpu_free: require.cpu_free.unwrap_or_default(),
             loss_allowed: require.loss.unwrap_or(0),
             whole_run: require.whole_run.unwrap_or(false),
+            lifetime: require.lifetime,
             references: self.reference,
         })
     }
@@ -230,6 +232,7 @@ impl From<&Profile> for ProfileFile {
                 cpu_free: Some(profile.cpu_free),
                 loss: Some(profile.loss_allowed),
                 whole_run: Some(profile.whole_run),
+                lifetime: profile.lifetime,
             },
             reference: profile.references.clone(),
         }

@@ -327,6 +327,19 @@ pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> 
     })
 }
 
+/// The next limit, or "not resolved" if it is below `held`, a rate in bytes per second that held: a short
+/// measurement alone was disturbed.
+pub fn next_above(next: NextLimit, held: Option<f64>) -> NextLimit {
+    match next.bytes_per_second.zip(held).filter(|(limit, held)| limit < held) {
+        None => next,
+        Some((_, held)) => NextLimit {
+            stage: Bottleneck::NOT_RESOLVED.into(),
+            bytes_per_second: None,
+            evidence: format!("{}; that is less than {}, which held", next.evidence, rate(held)),
+        },
+    }
+}
+
 /// A stage that may limit the rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nominee {

@@ -83,6 +83,27 @@ fn stages(trials: &[Evidence]) -> Vec<Stage> {
 }
 
 #[test]
+fn a_next_limit_below_a_rate_that_held_is_not_resolved() {
+    let relieved = Evidence { rate: 1.64e9, source_blocked: 0.9, ..quiet() };
+    let found = || next(&Stage::Volume("/a".into()), &Ceilings::default(), Some(&relieved)).unwrap();
+    for held in [None, Some(1.5e9), Some(1.64e9)] {
+        assert_eq!(next_above(found(), held), found(), "{held:?}");
+    }
+    let refuted = next_above(found(), Some(1.92e9));
+    assert_eq!((refuted.stage.as_str(), refuted.bytes_per_second), ("not resolved", None));
+    assert!(
+        refuted
+            .evidence
+            .starts_with("with blocks discarded instead of written the same path reached 1.64 GB/s")
+    );
+    assert!(refuted.evidence.ends_with("; that is less than 1.92 GB/s, which held"), "{refuted:?}");
+    // A ceiling measured alone is no better.
+    let ceilings = Ceilings { network_bytes_per_second: Some(1.7e9), ..Ceilings::default() };
+    let alone = next(&Stage::Source, &ceilings, None).unwrap();
+    assert_eq!(next_above(alone, Some(1.92e9)).stage, "not resolved");
+}
+
+#[test]
 fn the_trial_that_shows_it_clearly_nominates() {
     let vague = Evidence { failed: true, ..quiet() };
     let clear = Evidence { failed: true, source_blocked: 0.6, asked: Some(2e9), ..quiet() };

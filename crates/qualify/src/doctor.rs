@@ -36,7 +36,7 @@ struct Case<'a> {
 type Rule = fn(&Case<'_>) -> Vec<DoctorFinding>;
 
 /// All rules, in the order of findings of equal severity.
-const RULES: [Rule; 37] = [
+const RULES: [Rule; 38] = [
     sockets::udp_buffer,
     sockets::udp_memory,
     sockets::tcp_buffer,
@@ -74,6 +74,7 @@ const RULES: [Rule; 37] = [
     volumes::requests,
     volumes::disk_cache_and_slot,
     volumes::raid,
+    volumes::wear,
 ];
 
 /// Findings for all settings relevant to `needs`, worst first.

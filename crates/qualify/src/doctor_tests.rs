@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use keepup_measure::settings::{Interrupt, Limit, Limits, Md};
 use keepup_plan::{Transport, builtin, builtin_names};
+use keepup_results::DiskWear;
 use keepup_workload::doctor::Route;
 
-use self::machine::{cores, disk, link, none, port, tuned, unreadable, value};
+use self::machine::{cores, disk, link, none, port, tuned, unreadable, unworn, value};
 use super::*;
 
 fn udp() -> Needs {
@@ -483,6 +484,19 @@ fn a_software_raid() {
     let finding = look(&tcp(), "md0: stripe_cache_size", raid("idle", 256));
     assert_eq!(command(&finding), "echo 4096 > /sys/block/md0/md/stripe_cache_size");
     quiet(&tcp(), raid("idle", 8192));
+}
+
+#[test]
+fn a_worn_disk_is_worth_a_look() {
+    let with = |wear: DiskWear| move |r: &mut Readings| drop(r.wear.insert("nvme0n1".into(), value(wear)));
+    let used = |used_percent| with(DiskWear { used_percent, ..unworn() });
+    let finding = look(&slow(), "nvme0n1: wear", used(103));
+    assert!(finding.why.contains("103 % of its rated life used"), "{finding:?}");
+    quiet(&udp(), used(99));
+    let spare = look(&udp(), "nvme0n1: wear", with(DiskWear { spare_percent: 4, ..unworn() }));
+    assert_eq!(spare.wanted.as_deref(), Some("below 100 %, spare at least 10 %"));
+    let unknown = only(&tcp(), "nvme0n1: wear", |r| drop(r.wear.insert("nvme0n1".into(), none())));
+    assert_eq!((unknown.severity, &unknown.why[..]), (DoctorSeverity::NotJudged, "not readable: made up"));
 }
 
 #[test]

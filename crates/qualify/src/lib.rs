@@ -3,8 +3,8 @@
 //!
 //! `session` drives the qualification; decisions are pure functions: `search` (next rate), `judge`
 //! (outcome of a trial), `bottleneck` (nominated stages and next limit), `counter` (tests of the
-//! nominees), `room` (space for a run), `verdict` (answer for the requirement). `doctor` judges host
-//! settings, also with pure rules.
+//! nominees), `room` (space for a run), `wear` (worn disks, rated endurance), `verdict` (answer for the
+//! requirement). `doctor` judges host settings, also with pure rules.
 pub mod bottleneck;
 mod ceilings;
 pub mod counter;
@@ -21,6 +21,7 @@ pub mod settings;
 mod steady;
 mod summary;
 pub mod verdict;
+pub mod wear;
 
 pub use error::QualifyError;
 pub use session::{Session, qualify};

@@ -50,13 +50,17 @@ impl Room {
 /// Bytes that `streams` streams of equal rate can record before the first of `volumes` volumes is full, each
 /// with `usable_bytes_each` usable bytes.
 pub fn usable_bytes(placement: PlacementKind, streams: u32, volumes: usize, usable_bytes_each: u64) -> f64 {
-    let each = usable_bytes_each as f64;
+    usable_bytes_each as f64 * spread(placement, streams, volumes)
+}
+
+/// All data over the data of the volume that gets most of it.
+pub fn spread(placement: PlacementKind, streams: u32, volumes: usize) -> f64 {
     let volumes = volumes.max(1) as f64;
     match placement {
-        PlacementKind::Free => each * volumes,
+        PlacementKind::Free => volumes,
         PlacementKind::Pinned => {
             let streams = f64::from(streams.max(1));
-            each * streams / (streams / volumes).ceil()
+            streams / (streams / volumes).ceil()
         }
     }
 }

@@ -38,5 +38,5 @@ fn placement_decides_which_volume_is_full_first() {
     assert_eq!(usable(PlacementKind::Pinned, 1, 4), 100.0);
     // Of five streams two are on the first volume: it is full when each has recorded 50.
     assert_eq!(usable(PlacementKind::Pinned, 5, 4), 250.0);
-    assert_eq!(usable(PlacementKind::Pinned, 508, 3), 100.0 * 508.0 / 170.0);
+    assert_eq!(usable(PlacementKind::Pinned, 508, 3), 100.0 * (508.0 / 170.0));
 }

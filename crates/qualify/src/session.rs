@@ -20,6 +20,7 @@ use keepup_workload::detector::SourceRate;
 use keepup_workload::load::Loads;
 use keepup_workload::preflight::{Checked, usable_bytes_each};
 use keepup_workload::record::{DrainSpec, RecordTrial, SETTLE, TrialMeasured, TrialSpec, Verification};
+use keepup_workload::wear::VolumeDisks;
 use keepup_workload::{Context, run};
 
 use crate::QualifyError;
@@ -106,6 +107,7 @@ pub fn qualify(
 ) -> Result<(ResultSummary, bool), QualifyError> {
     settings.preflight_all(identity, &clock)?;
     let environment = Environment::collect(&settings.volumes, Path::new("/"));
+    let disks: Vec<VolumeDisks> = settings.volumes.iter().map(|volume| VolumeDisks::of(volume)).collect();
     let created_unix_ns = clock.unix_ns();
     let id = identity.to_string()[..8].to_owned();
     let name = default_name(&settings.profile.name, &id, created_unix_ns)?;
@@ -158,6 +160,7 @@ pub fn qualify(
         plan,
         directory: directory.path(),
         volumes: &volumes,
+        disks: &disks,
     });
     session.keep(Event::Finished { t_unix_ns: session.clock.unix_ns(), verdict: Some(summary.verdict) })?;
     session.log.finish()?;
@@ -205,6 +208,7 @@ pub(crate) struct SummaryInputs<'a> {
     pub(crate) plan: serde_json::Value,
     pub(crate) directory: &'a Path,
     pub(crate) volumes: &'a [Checked],
+    pub(crate) disks: &'a [VolumeDisks],
 }
 
 fn summary_plan(settings: &Settings) -> serde_json::Value {
@@ -216,6 +220,7 @@ fn summary_plan(settings: &Settings) -> serde_json::Value {
         "until_steady": settings.until_steady,
         "soak_seconds": settings.soak.map(|s| s.as_secs_f64()),
         "write_bytes_max": settings.write_bytes_max,
+        "endurance_bytes": settings.endurance,
         "pool_bytes": recorder.pool_bytes,
         "block_bytes": recorder.block_bytes,
         "segment_bytes": recorder.segment_bytes,

@@ -32,7 +32,22 @@ const READ_BACK: f64 = 2.0;
 /// Connection timeout of a sink.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Minimum useful soak, seconds.
-pub const SOAK_SECONDS_MIN: f64 = 2.0;
+const SOAK_SECONDS_MIN: f64 = 2.0;
+
+/// Checks a soak time set by the user.
+///
+/// # Errors
+/// A soak that is too short to prove anything.
+pub fn check_soak(time: Duration) -> Result<Duration, QualifyError> {
+    if time.as_secs_f64() >= SOAK_SECONDS_MIN {
+        return Ok(time);
+    }
+    let what = format!("cannot soak for {} s: at least {SOAK_SECONDS_MIN} s", time.as_secs_f64());
+    Err(QualifyError::Settings {
+        what: Cause::new(what).with_hint("--soak '30 s', the default without --quick"),
+        environment: false,
+    })
+}
 
 /// Settings of one qualification.
 #[derive(Clone, Debug)]
@@ -49,6 +64,8 @@ pub struct Settings {
     pub soak: Option<Duration>,
     /// Limit of bytes written, over all volumes and trials.
     pub write_bytes_max: u64,
+    /// Rated endurance of each volume, bytes written; empty if not stated.
+    pub endurance: Vec<u64>,
     /// Remote sink of the concurrent drain.
     pub drain_to: Option<Endpoint>,
     /// Recorder configuration from profile and flags; target and name are replaced.
@@ -143,9 +160,10 @@ impl Settings {
     /// random.
     ///
     /// # Errors
-    /// An unusable profile, volume, sink or recorder configuration.
+    /// An unusable profile, soak time, volume, sink or recorder configuration.
     pub fn preflight_all(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
         self.profile.validate()?;
+        self.soak.map(check_soak).transpose()?;
         self.preflight()?;
         self.try_sink()?;
         self.try_recorder(identity, clock)
@@ -281,3 +299,7 @@ pub struct Bounds {
     /// Bytes written so far.
     pub bytes_written: u64,
 }
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -8,12 +8,13 @@ use keepup_results::{
 };
 use keepup_workload::preflight::usable_bytes_each;
 
-use crate::bottleneck::{Evidence, Nominee, next, nominees, unresolved};
+use crate::bottleneck::{Evidence, Nominee, next, next_above, nominees, unresolved};
 use crate::counter::{Counters, Setup};
 use crate::room::{self, Room};
 use crate::search::{End, Outcome, Phase};
 use crate::session::{SummaryInputs, TrialRun};
 use crate::verdict::{Basis, judge};
+use crate::wear::{Usage, Wear};
 
 /// Share of the CPU time taken by a hypervisor that is worth a sentence.
 const STEAL_PERCENT: f64 = 1.0;
@@ -140,7 +141,8 @@ impl Findings {
         let counters = self.counters.clone().unwrap_or_else(untested);
         let (stage, mut found) = counters.bottleneck(&unresolved(&evidence));
         let relieved = self.relieved.as_ref().map(TrialRun::evidence);
-        found.next = next(&stage, &self.ceilings, relieved.as_ref());
+        let held = highest_held(&self.outcome);
+        found.next = next(&stage, &self.ceilings, relieved.as_ref()).map(|next| next_above(next, held));
         found
     }
 
@@ -166,6 +168,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
     let load_cores: f64 = shown.loads.iter().filter_map(LoadResult::cores).sum();
     let outcome = &findings.outcome;
     let room = room(&parts, required);
+    let wear = wear(&parts, &room);
     let judgement = judge(&Basis {
         required,
         headroom_wanted: settings.profile.headroom,
@@ -178,6 +181,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         loads: &shown.loads,
         load_failure: findings.load_failure.as_deref(),
         room,
+        wear: &wear,
     });
     let qualified = outcome.qualified_rate;
     let summary = ResultSummary {
@@ -210,7 +214,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         ceilings: findings.ceilings.clone(),
         ledger: shown.measured.ledger(),
         cpu,
-        storage: storage(&parts, &room),
+        storage: storage(&parts, &room, wear),
         engine: shown.measured.engine(),
         limits: limits(&parts),
         interrupted: outcome.end == End::Interrupted && findings.fault.is_none(),
@@ -236,6 +240,12 @@ fn soak(parts: &SummaryInputs<'_>) -> Option<Soak> {
         upper_bound_loss_per_second: record.incidents_per_s_max(),
         memory_bytes: memory_bytes(parts),
     })
+}
+
+/// Highest rate that held, in a soak or in trials, bytes per second.
+fn highest_held(outcome: &Outcome) -> Option<f64> {
+    let knee = outcome.knee.map(|knee| knee.lower);
+    outcome.qualified_rate.into_iter().chain(knee).reduce(f64::max)
 }
 
 /// The lowest rate above the qualified one that the machine did not sustain.
@@ -273,13 +283,29 @@ fn room(parts: &SummaryInputs<'_>, required: f64) -> Room {
     }
 }
 
-fn storage(parts: &SummaryInputs<'_>, room: &Room) -> StorageCost {
+/// Wear of the volumes if the detector's runs follow one another.
+fn wear(parts: &SummaryInputs<'_>, room: &Room) -> Wear {
+    let profile = &parts.settings.profile;
+    let placement = parts.settings.recorder(String::new()).placement;
+    let spread = room::spread(placement, profile.streams, parts.volumes.len());
+    let lifetime = profile.lifetime.map_or(0.0, |lifetime| lifetime.0.as_secs_f64());
+    let usage = Usage {
+        written_each: room.written / spread,
+        run_seconds: room.run_seconds,
+        required_seconds: lifetime.max(room.run_seconds),
+    };
+    Wear::of(parts.disks, &parts.settings.endurance, &usage)
+}
+
+fn storage(parts: &SummaryInputs<'_>, room: &Room, wear: Wear) -> StorageCost {
     StorageCost {
         bytes_written: parts.bytes_written,
         hours_of_storage_left_at_required: room.full_after().map(|after| after / 3600.0),
         run_bytes: Some(room.run_bytes() as u64),
         usable_bytes: Some(room.usable_bytes as u64),
         bytes_per_year: Some((room.written * YEAR_S) as u64),
+        disks: wear.disks,
+        endurance: wear.endurance,
     }
 }
 

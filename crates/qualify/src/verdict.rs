@@ -4,6 +4,7 @@ use keepup_results::{LoadResult, LoadUnit, Verdict};
 
 use crate::room::Room;
 use crate::search::{End, Outcome};
+use crate::wear::Wear;
 
 /// Inputs of the verdict.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct Basis<'a> {
     pub load_failure: Option<&'a str>,
     /// Space for one run.
     pub room: Room,
+    /// Wear of the volumes.
+    pub wear: &'a Wear,
 }
 
 /// The required rate exceeds the saturated one beyond doubt above this ratio: one short trial on a
@@ -46,10 +49,21 @@ pub struct Judgement {
     pub generator_limited: bool,
 }
 
+impl Judgement {
+    /// Adds a reason that allows at most FIT WITH LIMITS.
+    fn limit(&mut self, reason: String) {
+        if self.verdict == Verdict::Fit {
+            self.verdict = Verdict::FitWithLimits;
+        }
+        self.reasons.push(reason);
+    }
+}
+
 /// Derives the verdict.
 pub fn judge(basis: &Basis<'_>) -> Judgement {
     let mut judgement = judge_rate(basis);
     judge_room(&basis.room, &mut judgement);
+    basis.wear.limits().into_iter().for_each(|limit| judgement.limit(limit));
     judgement.reasons.extend(basis.loads.iter().filter(|load| load.fell_short).map(short));
     judgement
 }
@@ -61,10 +75,7 @@ fn judge_room(room: &Room, judgement: &mut Judgement) {
         (judgement.verdict, judgement.generator_limited) = (Verdict::NotFit, false);
         judgement.reasons.insert(0, shortage);
     } else {
-        if judgement.verdict == Verdict::Fit {
-            judgement.verdict = Verdict::FitWithLimits;
-        }
-        judgement.reasons.push(shortage);
+        judgement.limit(shortage);
     }
 }
 

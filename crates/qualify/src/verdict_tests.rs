@@ -1,7 +1,7 @@
 //! Verdicts and their reasons.
 use std::time::Duration;
 
-use keepup_results::{LoadKind, LoadReading};
+use keepup_results::{DiskWear, Endurance, LoadKind, LoadReading};
 
 use super::*;
 use crate::search::{FailedCondition, Phase, TrialOutcome, TrialRecord};
@@ -34,6 +34,9 @@ fn room(usable_bytes: f64) -> Room {
     Room { usable_bytes, written: 80e6, drained: 0.0, run_seconds: 28_800.0, is_required: false }
 }
 
+/// Disks and ratings without a limit.
+static UNWORN: Wear = Wear { disks: vec![], endurance: None };
+
 fn verdict<'a>(outcome: &'a Outcome, change: impl FnOnce(&mut Basis<'a>)) -> Judgement {
     let mut basis = Basis {
         required: 80e6,
@@ -46,6 +49,7 @@ fn verdict<'a>(outcome: &'a Outcome, change: impl FnOnce(&mut Basis<'a>)) -> Jud
         loads: &[],
         load_failure: None,
         room: room(1e15),
+        wear: &UNWORN,
     };
     change(&mut basis);
     judge(&basis)
@@ -176,4 +180,43 @@ fn volumes_that_do_not_hold_one_run_limit_or_decide() {
     // Without a verdict on the rate, a demanded run that does not fit is still NOT FIT.
     assert_eq!(judged(None, true).verdict, Verdict::NotFit);
     assert_eq!(judged(None, false).verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn a_worn_disk_and_a_short_endurance_limit() {
+    let disk = |used_percent| DiskWear {
+        disk: "nvme0n1".into(),
+        used_percent,
+        spare_percent: 100,
+        spare_threshold_percent: 10,
+        is_degraded: false,
+        written_bytes: None,
+    };
+    let endurance = |seconds| Endurance {
+        path: "/data/a".into(),
+        rated_bytes: 600_000_000_000_000,
+        written_bytes: None,
+        seconds,
+        runs: seconds / 28_800.0,
+        run_seconds: 28_800.0,
+        required_seconds: 1e6,
+    };
+    let judged = |qualified, used_percent, seconds| {
+        let wear = Wear { disks: vec![disk(used_percent)], endurance: Some(endurance(seconds)) };
+        let found = outcome(qualified, End::Converged);
+        verdict(&found, |basis| basis.wear = &wear)
+    };
+    assert_eq!(judged(Some(200e6), 99, 1e6).verdict, Verdict::Fit);
+    let worn = judged(Some(200e6), 100, 1e6);
+    assert_eq!((worn.verdict, worn.reasons.len()), (Verdict::FitWithLimits, 2));
+    assert!(worn.reasons[1].starts_with("disk nvme0n1 reports wear:"), "{worn:?}");
+    let short = judged(Some(200e6), 99, 9e5);
+    assert_eq!(short.verdict, Verdict::FitWithLimits);
+    assert!(short.reasons[1].ends_with("the profile requires 11.6 days"), "{short:?}");
+    // Wear does not improve a verdict.
+    assert_eq!(
+        judged(Some(79e6), 100, 9e5).verdict,
+        verdict(&outcome(Some(79e6), End::Converged), |_| {}).verdict
+    );
+    assert_eq!(judged(None, 100, 9e5).verdict, Verdict::Inconclusive);
 }

@@ -2,6 +2,7 @@
 //! load of the machine.
 //!
 //! Sampling takes no lock of the data path and does not wait for a disk.
+mod margin;
 mod reduction;
 mod slot;
 mod warnings;
@@ -13,8 +14,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use keepup_measure::clock::Clock;
 use keepup_measure::cpu::{CoreTimes, ProcessCpu, core_usage};
 use keepup_recording::id::Id;
-use keepup_results::Count;
 use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
+use keepup_results::{Count, FailedRate};
 
 use self::reduction::Reduction;
 pub use self::slot::WatcherSlot;
@@ -28,6 +29,8 @@ use crate::free_space::{FreeSpace, SpaceMonitor};
 pub struct Qualified {
     /// The rate, in bytes per second.
     pub bytes_per_second: f64,
+    /// Lowest rate above it that failed, if any.
+    pub failed_above: Option<FailedRate>,
     /// Id of the qualification result.
     pub result: String,
     /// Differences between this setup and the qualified one.
@@ -250,6 +253,7 @@ impl Watcher {
         Some(Margin {
             qualified_bytes_per_second: qualified.bytes_per_second,
             used: bytes_per_second / qualified.bytes_per_second,
+            failed_above: qualified.failed_above.clone(),
             result: qualified.result.clone(),
             differs: qualified.differs.clone(),
         })

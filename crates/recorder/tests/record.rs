@@ -15,6 +15,7 @@ use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
 use keepup_recording::retention::{Keep, KeepLimit, REMOVED_FILE};
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
+use keepup_results::FailedRate;
 use keepup_results::live::Moment;
 use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, SourceReport, run};
 
@@ -195,7 +196,18 @@ fn the_last_sample_agrees_with_the_ledger() {
     let volume = tempfile::tempdir().unwrap();
     let config = RecorderConfig { stay: true, ..config(Target::Volumes(vec![volume.path().into()])) };
     let recorder = Recorder::start(config, Id([7; 16]), Arc::new(SystemClock)).unwrap();
-    let qualified = Qualified { bytes_per_second: 1e6, result: "results/one".into(), differs: vec![] };
+    let failed_above = FailedRate {
+        bytes_per_second: 2e6,
+        seconds: 30.0,
+        lost_events: 1,
+        condition: "events were lost".into(),
+    };
+    let qualified = Qualified {
+        bytes_per_second: 1e6,
+        failed_above: Some(failed_above.clone()),
+        result: "results/one".into(),
+        differs: vec![],
+    };
     let mut watcher = Watcher::new(&recorder, Arc::new(SystemClock), Some(qualified));
     let before = watcher.sample();
     assert_eq!((before.flow.received.events, before.streams.len()), (0, 0));
@@ -220,7 +232,8 @@ fn the_last_sample_agrees_with_the_ledger() {
     assert_eq!(moment.volumes[0].durable_bytes, sent.bytes);
     assert_eq!(moment.volumes[0].queue_bytes, 0);
     assert!(moment.volumes[0].free_bytes.is_some_and(|bytes| bytes > 0));
-    assert_eq!(moment.margin.unwrap().qualified_bytes_per_second, 1e6);
+    let margin = moment.margin.unwrap();
+    assert_eq!((margin.qualified_bytes_per_second, margin.failed_above), (1e6, Some(failed_above)));
     recorder.stopper().stop();
     recorder.join().unwrap();
 }

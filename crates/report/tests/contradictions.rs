@@ -57,6 +57,8 @@ fn summary(trials: Vec<TrialResult>, usable_bytes: u64) -> ResultSummary {
     summary.qualified_bytes_per_second = held;
     summary.headroom = held.map(|held| held / summary.required_bytes_per_second);
     summary.soak = summary.soak.filter(|_| held.is_some());
+    // The next limit of the sample is below some of these rates.
+    summary.bottleneck.as_mut().unwrap().next.as_mut().unwrap().bytes_per_second = None;
     summary.knee_bytes_per_second = held;
     let upper = summary.failed_above.as_ref().map(|failed| failed.bytes_per_second);
     summary.knee_interval =

@@ -1,6 +1,8 @@
 //! Consistency checks of a summary: a contradictory result must not be published.
 
-use crate::summary::{Count, LedgerSummary, ResultSummary, SCHEMA_VERSION, TrialResult, Verdict};
+use crate::summary::{
+    Count, DiskWear, Endurance, LedgerSummary, ResultSummary, SCHEMA_VERSION, TrialResult, Verdict,
+};
 
 /// Relative difference allowed between derived figures because of rounding.
 const TOLERANCE: f64 = 1e-3;
@@ -58,6 +60,15 @@ impl ResultSummary {
             found.push("the qualified rate lies above a rate that failed".to_owned());
         }
         self.check_failed_above(found);
+        self.check_next_limit(found);
+    }
+
+    /// A rate that held is no limit.
+    fn check_next_limit(&self, found: &mut Vec<String>) {
+        let next = self.bottleneck.as_ref().and_then(|bottleneck| bottleneck.next.as_ref()?.bytes_per_second);
+        if next.zip(self.qualified_bytes_per_second).is_some_and(|(next, qualified)| next < qualified) {
+            found.push("the next limit is below the qualified rate".to_owned());
+        }
     }
 
     /// The lowest failed rate is the one that the trials show.
@@ -98,6 +109,14 @@ impl ResultSummary {
         let run_and_space = self.storage.run_bytes.zip(self.storage.usable_bytes);
         if verdict == Verdict::Fit && run_and_space.is_some_and(|(run, usable)| run > usable) {
             found.push(format!("verdict is {verdict}, but the volumes do not hold one run"));
+        }
+        let worn = self.storage.disks.iter().find_map(DiskWear::fault);
+        if let Some(worn) = worn.filter(|_| verdict == Verdict::Fit) {
+            found.push(format!("verdict is {verdict}, but {worn}"));
+        }
+        let is_short = self.storage.endurance.as_ref().is_some_and(Endurance::is_short);
+        if verdict == Verdict::Fit && is_short {
+            found.push(format!("verdict is {verdict}, but the rated endurance is too small"));
         }
         if verdict != Verdict::Fit && self.verdict_reasons.is_empty() {
             found.push(format!("verdict is {verdict} without a reason"));

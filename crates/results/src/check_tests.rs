@@ -158,3 +158,24 @@ fn a_bottleneck_that_its_counter_trials_contradict_is_found() {
     });
     assert_eq!(refuted, Vec::<String>::new());
 }
+
+#[test]
+fn worn_disks_and_a_small_endurance_contradict_fit() {
+    assert_found(&after(|s| s.storage.disks[0].used_percent = 100), "disk nvme0n1 reports wear");
+    let short = |s: &mut ResultSummary| s.storage.endurance.as_mut().unwrap().seconds = 28_000.0;
+    assert_found(&after(short), "the rated endurance is too small");
+    let limited = after(|s| {
+        short(s);
+        (s.verdict, s.verdict_reasons) = (Verdict::FitWithLimits, vec!["a reason".into()]);
+    });
+    assert_eq!(limited, Vec::<String>::new());
+}
+
+#[test]
+fn a_next_limit_is_not_below_the_qualified_rate() {
+    let next = |s: &mut ResultSummary, rate| {
+        s.bottleneck.as_mut().unwrap().next.as_mut().unwrap().bytes_per_second = rate;
+    };
+    assert_found(&after(|s| next(s, Some(110e6))), "the next limit is below the qualified rate");
+    assert_eq!(after(|s| next(s, None)), Vec::<String>::new());
+}

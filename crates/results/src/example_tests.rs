@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::counter::{CounterPair, CounterRate, CounterTrial, ExpectedEffect};
 use crate::summary::{
-    Bottleneck, Ceilings, Count, CpuCost, Engine, FailedRate, IoEngine, Kind, KneeInterval, LedgerSummary,
-    NextLimit, ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult, Verdict,
-    VolumeCeiling,
+    Bottleneck, Ceilings, Count, CpuCost, DiskWear, Endurance, Engine, FailedRate, IoEngine, Kind,
+    KneeInterval, LedgerSummary, NextLimit, ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu,
+    TrialResult, Verdict, VolumeCeiling,
 };
 
 /// A machine that holds 80 MB/s with headroom: qualified 120 MB/s over a soak of 60 s.
@@ -100,6 +100,23 @@ pub(crate) fn fit() -> ResultSummary {
             run_bytes: Some(2_304_000_000_000),
             usable_bytes: Some(2_880_000_000_000),
             bytes_per_year: Some(2_522_880_000_000_000),
+            disks: vec![DiskWear {
+                disk: "nvme0n1".into(),
+                used_percent: 12,
+                spare_percent: 100,
+                spare_threshold_percent: 10,
+                is_degraded: false,
+                written_bytes: Some(80_000_000_000_000),
+            }],
+            endurance: Some(Endurance {
+                path: "/data".into(),
+                rated_bytes: 600_000_000_000_000,
+                written_bytes: Some(80_000_000_000_000),
+                seconds: 6.5e6,
+                runs: 225.7,
+                run_seconds: 28_800.0,
+                required_seconds: 28_800.0,
+            }),
         },
         engine: Engine { io: IoEngine::IoUring, buffers: "huge pages, registered".into() },
         limits: vec!["the network was the loopback interface".into()],

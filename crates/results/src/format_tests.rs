@@ -1,6 +1,6 @@
 //! Figures in words.
 
-use super::{bytes, digits, number, plural, rate, seconds};
+use super::*;
 
 #[test]
 fn rates_and_sizes_are_decimal_with_three_digits() {

@@ -89,8 +89,8 @@ pub use soak::{
 };
 pub use stored::{Head, Headed, Stored, StoredResult};
 pub use summary::{
-    Bottleneck, Ceilings, Count, CpuCost, Engine, FailedRate, IoEngine, Kind, KneeInterval, LedgerSummary,
-    NextLimit, ResultSummary, SCHEMA_VERSION, Soak, SteadyState, StorageCost, ThreadCpu, TrialResult,
-    Verdict, VolumeCeiling,
+    Bottleneck, Ceilings, Count, CpuCost, DiskWear, Endurance, Engine, FailedRate, IoEngine, Kind,
+    KneeInterval, LedgerSummary, NextLimit, ResultSummary, SCHEMA_VERSION, Soak, SteadyState, StorageCost,
+    ThreadCpu, TrialResult, Verdict, VolumeCeiling,
 };
 pub use test::{Begun, Ended, TestSummary};

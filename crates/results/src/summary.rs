@@ -9,10 +9,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counter::CounterTrial;
+use crate::format;
 use crate::load::SessionLoad;
 use crate::stored::{Head, Headed};
 
 mod figures;
+mod wear;
+
+pub use wear::{DiskWear, Endurance};
 
 /// Version of the layout of `result.json`; incremented when an older reader could misread a newer
 /// file.
@@ -185,6 +189,17 @@ pub struct FailedRate {
     pub lost_events: u64,
     /// First condition that failed, in words.
     pub condition: String,
+}
+
+impl fmt::Display for FailedRate {
+    /// Rate and loss: "1.61 GB/s lost 51 events".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = format::rate(self.bytes_per_second);
+        match self.lost_events {
+            0 => write!(f, "{rate} failed"),
+            lost => write!(f, "{rate} lost {}", format::plural(lost, "event")),
+        }
+    }
 }
 
 /// The soak that proved the qualified rate, without tolerance for loss.
@@ -431,6 +446,12 @@ pub struct StorageCost {
     pub usable_bytes: Option<u64>,
     /// Bytes written per year of continuous recording at the required rate.
     pub bytes_per_year: Option<u64>,
+    /// Disks of the volumes whose wear is known, before the measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskWear>,
+    /// How long the rated endurance of the volumes lasts; null if no rating was stated.
+    #[serde(default)]
+    pub endurance: Option<Endurance>,
 }
 
 /// I/O engine and memory.

@@ -1,4 +1,4 @@
-//! Collects the host settings that affect losses, from kernel files, network drivers and the
+//! Collects the host settings that affect losses, from kernel files, network drivers, disks and the
 //! routing table.
 //!
 //! Invariants: nothing is changed or sent; unreadable values carry the reason.
@@ -11,12 +11,14 @@ use std::path::{Path, PathBuf};
 use keepup_error::Cause;
 use keepup_measure::environment::Reading;
 use keepup_measure::settings::{Interface, Settings, interface_names};
+use keepup_results::DiskWear;
 use keepup_sys::SysError;
 use keepup_sys::ethtool;
 use serde::Serialize;
 
 use crate::WorkloadError;
 use crate::error::VolumeTrouble;
+use crate::wear::disk_wear;
 pub use route::Route;
 
 /// What to inspect.
@@ -41,6 +43,8 @@ pub struct Readings {
     pub chosen: Option<String>,
     /// Route to the sender, if one was named.
     pub route: Option<Route>,
+    /// Wear of the volumes' disks, by kernel name.
+    pub wear: BTreeMap<String, Reading<DiskWear>>,
 }
 
 /// Readings of an interface.
@@ -134,8 +138,11 @@ pub fn gather(scope: &Scope, root: &Path) -> Result<Readings, WorkloadError> {
         let port = Port { interface: Interface::collect(root, &name), card: Card::collect(&name) };
         (name, port)
     };
+    let settings = Settings::collect(root, &scope.volumes);
+    let disks = settings.volumes.iter().flat_map(|volume| volume.queues.keys());
     Ok(Readings {
-        settings: Settings::collect(root, &scope.volumes),
+        wear: disks.map(|disk| (disk.clone(), disk_wear(disk))).collect(),
+        settings,
         interfaces: judged.into_iter().map(port).collect(),
         chosen,
         route,

@@ -19,6 +19,7 @@
 //! | background loads, each in its own process | [`load`] |
 //! | checks of volumes before anything is written | [`preflight`] |
 //! | settings of the host, as the doctor reads them | [`doctor`] |
+//! | wear of the volumes' disks | [`wear`] |
 //! | a profile as source and recorder settings | [`detector`] |
 pub mod ceiling;
 mod contract;
@@ -37,6 +38,7 @@ pub mod soak;
 mod spent;
 #[cfg(test)]
 mod testing;
+pub mod wear;
 
 pub use contract::{Context, Footprint, Workload, run};
 pub use error::{VolumeTrouble, WorkloadError};

@@ -7,21 +7,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use keepup_error::Cause;
 use keepup_measure::clock::SystemClock;
 use keepup_peer::Endpoint;
 use keepup_qualify::progress::Progress;
 use keepup_qualify::qualify;
-use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
+use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX, check_soak};
 use keepup_recorder::watch::WatcherSlot;
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
+use keepup_results::format::plural;
 use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
 use keepup_workload::preflight::{check, usable_bytes_each};
 
 use self::live::SearchPage;
 use crate::args::{Cpus, RecorderArgs, cpus, duration, size, volumes_or_default};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError, usage};
 use crate::forecast::{forecast, print_plan};
 use crate::http::HttpArgs;
 use crate::loads::{LoadArgs, check_loads};
@@ -40,6 +42,7 @@ use crate::verbs::record::with_reductions;
   keepup qualify csl --quick                short test of a minute
   keepup qualify eiger2-4m --volume /data/a --volume /data/b
   keepup qualify csl --load net=50MB/s      during network traffic
+  keepup qualify csl --endurance '600 TB'   and how long the disk lasts
   keepup qualify csl --soak 10m --max-write '500 GB' --json > result.json")]
 pub(crate) struct Args {
     /// Built-in profile (see `keepup profile list`) or path of a profile file
@@ -54,11 +57,14 @@ pub(crate) struct Args {
     #[arg(long)]
     until_steady: bool,
     /// Duration of the soak, such as "10m"
-    #[arg(long, value_parser = duration, value_name = "TIME")]
+    #[arg(long, value_parser = soak, value_name = "TIME")]
     soak: Option<Duration>,
     /// Limit on the data written by all trials [default: 200 GB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     max_write: Option<u64>,
+    /// Rated endurance (TBW) of each volume, such as "600 TB"; once, or for each --volume
+    #[arg(long, value_parser = endurance, value_name = "SIZE")]
+    endurance: Vec<u64>,
     /// Directory for results
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
@@ -166,9 +172,39 @@ fn exit(summary: &ResultSummary, generator_limited: bool) -> Exit {
     }
 }
 
+/// Parses the duration of the soak.
+fn soak(text: &str) -> Result<Duration, UsageError> {
+    check_soak(duration(text)?).map_err(|error| UsageError::of(&error))
+}
+
+/// Parses a rated endurance, in bytes.
+fn endurance(text: &str) -> Result<u64, UsageError> {
+    let none = || UsageError::new("the endurance must be above 0");
+    size(text).and_then(|bytes| if bytes == 0 { Err(none()) } else { Ok(bytes) })
+}
+
+/// Rated endurance of each volume; empty if none is stated.
+fn endurance_each(rated: &[u64], volumes: usize) -> anyhow::Result<Vec<u64>> {
+    if let [one] = rated {
+        return Ok(vec![*one; volumes]);
+    }
+    if !rated.is_empty() && rated.len() != volumes {
+        let what = format!(
+            "cannot assign {} to {}",
+            plural(rated.len() as u64, "endurance rating"),
+            plural(volumes as u64, "volume")
+        );
+        return Err(usage(
+            Cause::new(what).with_hint("--endurance once for all volumes, or once for each --volume"),
+        ));
+    }
+    Ok(rated.to_vec())
+}
+
 fn settings(args: &Args) -> anyhow::Result<Settings> {
     let profile = keepup_plan::load(&args.profile)?;
     let volumes = volumes_or_default(&args.volume)?;
+    let endurance = endurance_each(&args.endurance, volumes.len())?;
     let profile = profile.on_volumes(u32::try_from(volumes.len()).unwrap_or(u32::MAX));
     let listen = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
     let base = RecorderConfig::new(listen, Target::Null, "base");
@@ -182,6 +218,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         until_steady: args.until_steady,
         soak: args.soak,
         write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
+        endurance,
         drain_to: args.drain_to.clone(),
         recorder,
         loads: args.loads.plan()?,
@@ -207,3 +244,7 @@ fn show(status: &mut StatusLine, progress: &Progress) {
         Progress::Warning { text } => status.log(&format!("warning: {text}")),
     }
 }
+
+#[cfg(test)]
+#[path = "qualify_tests.rs"]
+mod tests;

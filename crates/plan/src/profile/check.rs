@@ -22,6 +22,8 @@ const BLOCK_MIN: Bytes = Bytes(4096);
 const DIMENSIONS_MAX: usize = 8;
 /// Longest run.
 const DURATION_MAX: Duration = Duration::from_secs(366 * 86_400);
+/// Longest lifetime of volumes.
+const LIFETIME_MAX: Duration = Duration::from_secs(100 * 366 * 86_400);
 /// Maximum length of a name, so that it fits in file names.
 const NAME_MAX: usize = 64;
 
@@ -210,6 +212,9 @@ impl Profile {
         }
         if self.cpu_free.fraction() >= 1.0 {
             return refuse("require.cpu_free", "recording itself needs some of the processors");
+        }
+        if let Some(lifetime) = self.lifetime.filter(|span| span.0.is_zero() || span.0 > LIFETIME_MAX) {
+            return refuse("require.lifetime", format!("{lifetime} is not above zero and at most 100 years"));
         }
         Ok(())
     }

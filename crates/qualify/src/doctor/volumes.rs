@@ -1,9 +1,9 @@
-//! Rules for volumes: free space, file system, mount options, request queues, disks and software
-//! RAID.
-use keepup_measure::environment::Disk;
+//! Rules for volumes: free space, file system, mount options, request queues, disks and their wear, and
+//! software RAID.
+use keepup_measure::environment::{Disk, Reading};
 use keepup_measure::settings::{Queue, Volume};
 use keepup_plan::units::Bytes;
-use keepup_results::DoctorFinding;
+use keepup_results::{DiskWear, DoctorFinding};
 
 use super::card::narrow;
 use super::{Case, FAST, FindingExt, SLOW, Subject, either, read};
@@ -304,4 +304,24 @@ pub(super) fn raid(case: &Case<'_>) -> Vec<DoctorFinding> {
         }
     }
     findings
+}
+
+/// A worn disk may fail or slow down during a run.
+pub(super) fn wear(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let judged = |(disk, reading): (&String, &Reading<DiskWear>)| {
+        let subject =
+            Subject::new(format!("{disk}: wear"), "NVM Express Base Specification 2.0c, SMART log page");
+        let judged = |subject: Subject| {
+            let wear = read(reading, &subject)?;
+            let found = format!("{} % of its rated life, spare {} %", wear.used_percent, wear.spare_percent);
+            let Some(fault) = wear.fault() else {
+                let written = wear.written_bytes.map(|written| format!("{} were written", Bytes(written)));
+                return Ok(subject.fine(found, written.unwrap_or_else(|| "it reports no fault".into())));
+            };
+            let wanted = format!("below 100 %, spare at least {} %", wear.spare_threshold_percent);
+            Ok(subject.look(found, wanted).because(format!("{fault}; it may fail during a run")))
+        };
+        either(judged(subject))
+    };
+    case.readings.wear.iter().map(judged).collect()
 }

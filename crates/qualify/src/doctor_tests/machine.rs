@@ -6,6 +6,7 @@ use keepup_measure::environment::Reading;
 use keepup_measure::settings::{
     CoreList, IdleState, Interface, Interrupt, Limit, Limits, Link, Node, Settings,
 };
+use keepup_results::DiskWear;
 use keepup_workload::doctor::{Card, Port, Readings};
 
 /// A machine with a card and a volume and no readable settings.
@@ -30,6 +31,7 @@ pub(super) fn unreadable() -> Readings {
         interfaces: BTreeMap::from([("eth0".into(), Port { interface, card })]),
         chosen: Some("eth0: the fastest card that is up".into()),
         route: None,
+        wear: BTreeMap::from([("nvme0n1".into(), none())]),
     }
 }
 
@@ -83,7 +85,20 @@ pub(super) fn tuned() -> Readings {
     settings.process.io_uring_disabled = value(0);
     volume(&mut readings);
     card(&mut readings);
+    readings.wear.insert("nvme0n1".into(), value(unworn()));
     readings
+}
+
+/// Wear of a disk in its first year.
+pub(super) fn unworn() -> DiskWear {
+    DiskWear {
+        disk: "nvme0n1".into(),
+        used_percent: 12,
+        spare_percent: 100,
+        spare_threshold_percent: 10,
+        is_degraded: false,
+        written_bytes: Some(80_000_000_000_000),
+    }
 }
 
 pub(super) fn volume(readings: &mut Readings) {

@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_results::live::{Moment, VolumeNow};
 
+use super::margin::{self, RateRange};
 use crate::counters::Counters;
 
 /// The pool causes a warning when it bridges a stall of less than this, in seconds, and is more
@@ -16,8 +17,6 @@ const STALL_SECONDS: f64 = 1.0;
 const FULL_IN_SECONDS: f64 = 3600.0;
 /// A reducer thread that is busy for more than this share of the time is overloaded.
 const REDUCER_BUSY: f64 = 0.95;
-/// A rate above this share of the qualified one causes a warning.
-const MARGIN_USED: f64 = 0.9;
 
 /// Warnings already issued, so that each is issued once.
 #[derive(Debug, Default)]
@@ -28,7 +27,7 @@ pub(super) struct Warnings {
     rests: Vec<u64>,
     filling: Vec<bool>,
     was_behind: bool,
-    was_beyond: bool,
+    range: RateRange,
 }
 
 impl Warnings {
@@ -54,12 +53,7 @@ impl Warnings {
             warnings.push(format!("free memory bridges only {seconds:.1} s"));
         }
         warnings.extend(moment.volumes.iter().filter_map(stalled));
-        if let Some(margin) = moment.margin.as_ref().filter(|margin| margin.used > MARGIN_USED) {
-            warnings.push(format!(
-                "the rate is {:.0} % of what this machine was qualified for",
-                margin.used * 100.0
-            ));
-        }
+        warnings.extend(moment.margin.as_ref().and_then(margin::warning));
         warnings.extend(moment.volumes.iter().filter_map(full_soon));
         warnings
     }
@@ -113,16 +107,21 @@ impl Warnings {
         if more > 0 {
             news.push(format!("{more} events are missing, {missing} so far"));
         }
-        let beyond = moment.margin.as_ref().filter(|margin| margin.used > MARGIN_USED);
-        if let (Some(margin), false) = (beyond, self.was_beyond) {
-            news.push(format!(
-                "the rate is {:.0} % of the {:.0} MB/s that this machine was qualified for",
-                margin.used * 100.0,
-                margin.qualified_bytes_per_second / 1e6
-            ));
-        }
-        self.was_beyond = beyond.is_some();
+        news.extend(self.new_range(moment));
         news
+    }
+
+    /// Warning that the rate entered a worse range of the qualification.
+    fn new_range(&mut self, moment: &Moment) -> Option<String> {
+        let margin = moment.margin.as_ref()?;
+        let range = RateRange::of(margin);
+        // A rate that varies about a limit causes no new warning.
+        if margin.used < margin::FAR {
+            self.range = range;
+        }
+        let is_worse = range > self.range;
+        self.range = self.range.max(range);
+        is_worse.then(|| margin::warning(margin)).flatten()
     }
 }
 

@@ -1,4 +1,5 @@
 //! Warnings for constructed figures.
+use keepup_results::FailedRate;
 use keepup_results::live::{Flow, Margin, Moment, PoolNow, ReductionNow, VolumeNow};
 
 use super::Warnings;
@@ -35,7 +36,7 @@ fn the_most_severe_warning_comes_first() {
             "/a takes no more data: no space",
             "3 events are missing: 3 volume failed",
             "the memory is full: sources must wait for the volumes",
-            "the rate is 95 % of what this machine was qualified for",
+            "the rate is 95 % of the 100 MB/s that this machine was qualified for",
         ]
     );
 }
@@ -106,4 +107,33 @@ fn a_warning_is_repeated_only_when_it_gets_worse() {
     assert!(warnings.take_new(&moment, &counters).is_empty());
     moment.pool.waiting = true;
     assert_eq!(warnings.take_new(&moment, &counters).len(), 1);
+}
+
+#[test]
+fn a_rate_in_a_worse_range_is_reported_once() {
+    let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 0));
+    let mut moment = quiet();
+    moment.margin.as_mut().unwrap().failed_above = Some(FailedRate {
+        bytes_per_second: 1.2e8,
+        seconds: 30.0,
+        lost_events: 3,
+        condition: "events were lost".into(),
+    });
+    let mut news = |used: f64| {
+        moment.margin.as_mut().unwrap().used = used;
+        let news = warnings.take_new(&moment, &counters);
+        let current = warnings.current(&moment);
+        assert!(news.iter().all(|warning| current.contains(warning)), "{news:?} and {current:?}");
+        news
+    };
+    for (used, words) in [(0.95, "95 %"), (1.1, "not proven"), (1.3, "this machine failed")] {
+        let found = news(used);
+        assert!(found.len() == 1 && found[0].contains(words), "{used}: {found:?}");
+    }
+    // Not again for a rate that varies about the limits.
+    for used in [1.1, 1.3, 0.85, 0.95, 1.3] {
+        assert_eq!(news(used), Vec::<String>::new(), "{used}");
+    }
+    assert_eq!(news(0.5), Vec::<String>::new());
+    assert_eq!(news(1.3).len(), 1);
 }

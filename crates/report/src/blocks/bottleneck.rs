@@ -13,7 +13,8 @@ pub(crate) fn block(found: Option<&Bottleneck>) -> Block {
         || "The next limit was not determined.".to_owned(),
         |next| {
             let at = next.bytes_per_second.map(|r| format!(" at {}", rate(r))).unwrap_or_default();
-            format!("The next limit is {}{at}: {}.", next.stage, next.evidence)
+            let is = if next.stage == Bottleneck::NOT_RESOLVED { "was" } else { "is" };
+            format!("The next limit {is} {}{at}: {}.", next.stage, next.evidence)
         },
     );
     let is = if found.stage == Bottleneck::NOT_RESOLVED { "was" } else { "is" };

@@ -13,7 +13,7 @@ pub(crate) fn block(summary: &ResultSummary) -> Block {
     let cpu = &summary.cpu;
     let storage = &summary.storage;
     let engine = &summary.engine;
-    let facts = vec![
+    let mut facts = vec![
         Fact::new("CPU per GB", cpu_per_gb(cpu)),
         Fact::new("cores busy", cores(&cpu.per_core_percent)),
         Fact::new("share of all cores", shares(cpu)),
@@ -30,6 +30,8 @@ pub(crate) fn block(summary: &ResultSummary) -> Block {
             }),
         ),
     ];
+    facts.extend(storage.endurance.as_ref().map(|endurance| Fact::new("endurance", endurance.to_string())));
+    facts.extend(storage.disks.iter().map(|disk| Fact::new("disk", disk.to_string())));
     Block::new("Cost", vec![Item::Facts(facts)])
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::summary::Count;
+use crate::summary::{Count, FailedRate};
 
 /// Figures of a recorder at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -204,8 +204,18 @@ pub struct Margin {
     pub qualified_bytes_per_second: f64,
     /// Current rate over qualified rate; above 1 the rate exceeds what was proven.
     pub used: f64,
+    /// Lowest rate above the qualified one that failed; null if none did. Rates between the two are not proven.
+    pub failed_above: Option<FailedRate>,
     /// Result of the qualification.
     pub result: String,
     /// Differences from the qualification, if any.
     pub differs: Vec<String>,
+}
+
+impl Margin {
+    /// Current rate, bytes per second.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> f64 {
+        self.used * self.qualified_bytes_per_second
+    }
 }

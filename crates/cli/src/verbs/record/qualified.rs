@@ -6,6 +6,7 @@ use keepup_catalog::newest_qualification;
 use keepup_error::Cause;
 use keepup_measure::environment::{Environment, differences};
 use keepup_recorder::watch::Qualified;
+use keepup_results::format::rate;
 use keepup_results::{ResultSummary, Stored, StoredResult};
 use serde_json::Value;
 
@@ -15,7 +16,8 @@ use crate::output::log;
 /// Limit on listed differences.
 const DIFFERENCES_MAX: usize = 3;
 
-/// Reads the qualified rate from the result at `path` and compares its environment with the current one.
+/// Reads the qualified rate from the result at `path` and compares its environment with the current one. Logs
+/// the rate.
 pub(super) fn read(path: &Path, volumes: &[PathBuf]) -> anyhow::Result<Qualified> {
     let stored = StoredResult::open(path).with_context(|| format!("cannot use {}", path.display()))?;
     let Stored::Qualify(summary) = stored.summary else {
@@ -36,7 +38,20 @@ pub(super) fn read(path: &Path, volumes: &[PathBuf]) -> anyhow::Result<Qualified
     } else {
         describe_differences(&summary, &now)
     };
-    Ok(Qualified { bytes_per_second, result: summary.result_directory, differs })
+    let (failed_above, result) = (summary.failed_above, summary.result_directory);
+    let qualified = Qualified { bytes_per_second, failed_above, result, differs };
+    log(&describe(&qualified));
+    Ok(qualified)
+}
+
+/// Both ends of what the qualification found.
+fn describe(qualified: &Qualified) -> String {
+    let held = rate(qualified.bytes_per_second);
+    let above = match &qualified.failed_above {
+        Some(failed) => format!("; {failed}; rates between the two are not proven"),
+        None => "; no higher rate is proven".to_owned(),
+    };
+    format!("qualified rate: {held} by {}{above}", qualified.result)
 }
 
 /// Describes differences of machine and settings.
@@ -58,14 +73,15 @@ fn describe_differences(summary: &ResultSummary, now: &Environment) -> Vec<Strin
 }
 
 /// Finds the newest qualification below `results` from this machine, in its current state, with these
-/// volumes.
+/// volumes. Logs its rate.
 pub(super) fn newest(results: &Path, volumes: &[PathBuf]) -> Option<Qualified> {
     let machine = || Environment::collect(volumes, Path::new("/")).fingerprint();
     let summary = newest_qualification(results, machine)?;
     let bytes_per_second = summary.qualified_bytes_per_second?;
-    let mb = bytes_per_second / 1e6;
-    log(&format!("this machine is qualified for {mb:.0} MB/s by {}", summary.result_directory));
-    Some(Qualified { bytes_per_second, result: summary.result_directory, differs: vec![] })
+    let (failed_above, result) = (summary.failed_above, summary.result_directory);
+    let qualified = Qualified { bytes_per_second, failed_above, result, differs: vec![] };
+    log(&describe(&qualified));
+    Some(qualified)
 }
 
 #[cfg(test)]
