@@ -194,10 +194,16 @@ pub struct FailedRate {
 impl fmt::Display for FailedRate {
     /// Rate and loss: "1.61 GB/s lost 51 events".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rate = format::rate(self.bytes_per_second);
+        write!(f, "{} {}", format::rate(self.bytes_per_second), self.outcome())
+    }
+}
+
+impl FailedRate {
+    /// How it failed: "lost 51 events".
+    pub fn outcome(&self) -> String {
         match self.lost_events {
-            0 => write!(f, "{rate} failed"),
-            lost => write!(f, "{rate} lost {}", format::plural(lost, "event")),
+            0 => "failed".to_owned(),
+            lost => format!("lost {}", format::plural(lost, "event")),
         }
     }
 }

@@ -96,7 +96,7 @@ fn failed(summary: &ResultSummary) -> String {
     let rate = |failed: f64| rate_like(failed, summary.qualified_bytes_per_second.unwrap_or(failed));
     let upper = || summary.knee_interval?.upper_bytes_per_second;
     match (&summary.failed_above, upper()) {
-        (Some(above), _) => above.to_string(),
+        (Some(above), _) => format!("{} {}", rate(above.bytes_per_second), above.outcome()),
         // Results of earlier versions.
         (None, Some(upper)) => format!("{} failed", rate(upper)),
         (None, None) => "no higher rate failed".to_owned(),
