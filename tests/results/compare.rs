@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::common::{directory, json, keepup};
+use crate::common::{directory, json, keepup, stored};
 
 /// Runs a small disk test on volumes below `here` and stores its result below `out`. Returns its directory.
 fn measured(here: &Path, volumes: &[&str], repeats: &str, depth: &str) -> PathBuf {
@@ -86,6 +86,41 @@ fn too_few_runs_are_inconclusive() {
     let slow = slowed(&before, "slow.json", 4.0);
     let run = keepup(place.path(), &["compare", text(&before), text(&slow), "--fail-below", "0.95"]);
     assert_eq!(run.code(), 5, "{run:#?}");
+    let run = keepup(place.path(), &["compare", text(&before), text(&slow)]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let page = run.stdout.replace("\n  ", " ");
+    assert!(page.contains(" would resolve a difference of 5 %: the largest spread is "), "{page}");
+    assert!(!page.contains("Index of each system") && !page.contains("significant"), "{page}");
+    let found = json(&keepup(place.path(), &["compare", text(&before), text(&slow), "--json"]));
+    assert_eq!(found["rows"][0]["cells"][1]["beside"]["ratio"], Value::Null, "{found:#}");
+    assert!(found["runs_needed"][0]["more_of_system"].as_u64() >= Some(3), "{found:#}");
+}
+
+#[test]
+fn two_qualifications_are_compared_by_both_ends_and_not_ranked() {
+    let place = directory();
+    let stored = |name: &str, held: f64, failed: f64| {
+        let result = stored(place.path(), name, "qualify-v2.json");
+        let file = result.join("result.json");
+        let mut summary: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        summary["qualified_bytes_per_second"] = held.into();
+        summary["failed_above"] = serde_json::json!({ "bytes_per_second": failed, "seconds": 30.0,
+            "lost_events": 51, "condition": "no event may be lost" });
+        std::fs::write(&file, summary.to_string()).unwrap();
+        result
+    };
+    let (first, second) = (stored("first", 1.43e9, 1.61e9), stored("second", 1.49e9, 1.78e9));
+    let run = keepup(place.path(), &["compare", text(&first), text(&second)]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let page = run.stdout.replace("\n  ", " ");
+    for words in [
+        "[ TOO FEW RUNS ]",
+        "4 more runs of first and 4 more runs of second are the least that the test accepts, 5 of each.",
+        "second held 1.49 GB/s and failed at 1.78 GB/s; first held 1.43 GB/s and failed at 1.61 GB/s.",
+        "The intervals overlap: neither system is shown to be faster.",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
 }
 
 #[test]
@@ -112,7 +147,7 @@ fn different_settings_are_reported_and_not_ranked() {
         place.path(),
         &["compare", text(&second), text(&slow), "--axis", "file_bytes", "--axis", "place"],
     );
-    assert!(run.stdout.contains("Index of each system") && !run.stdout.contains("Not ranked"), "{run:#?}");
+    assert!(run.stdout.contains("[ TOO FEW RUNS ]") && !run.stdout.contains("Not ranked"), "{run:#?}");
 }
 
 #[test]

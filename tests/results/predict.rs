@@ -31,6 +31,37 @@ fn the_predicted_figure_of_the_paper_has_its_knees() {
 }
 
 #[test]
+fn events_are_counted_in_those_of_the_profile() {
+    let place = directory();
+    let predicted = |profile: &str, more: &[&str]| {
+        keepup(place.path(), &[&["predict", profile, "--on", "today/camera-pc"], more].concat())
+    };
+    // The path of this machine moves blocks of 1 MiB: 2951 of them a second, whatever the detector.
+    for (profile, events_per_second) in [("csl", 305.175_781_25), ("eiger2-16m", 133)] {
+        let found = json(&predicted(profile, &["--json"]));
+        let point = &found["points"][0];
+        let events = point["events_per_second"].as_f64().unwrap();
+        let required = events / point["headroom"].as_f64().unwrap();
+        assert!((required / events_per_second - 1.0).abs() < 1e-3, "{profile}: {required}");
+        let run = predicted(profile, &["--html", "page.html"]);
+        let text = run.stdout.replace("\n  ", " ");
+        assert!(text.contains(" events per second.") && !text.contains("2951"), "{text}");
+        let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+        assert!(page.contains("Utilisation of each stage at the required rate of"), "the chart is present");
+    }
+}
+
+#[test]
+fn a_sweep_over_names_is_drawn_as_bars() {
+    let place = directory();
+    let sweep = ["predict", "csl", "--on", "today/camera-pc", "--sweep", "net=ethernet-10g,ethernet-25g"];
+    let run = keepup(place.path(), &[&sweep[..], &["--html", "page.html"]].concat());
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+    assert!(page.contains("Predicted rate over net, ") && page.contains("ethernet-25g"), "{run:#?}");
+}
+
+#[test]
 fn published_figures_are_compared_with_the_model() {
     let place = directory();
     let run = keepup(place.path(), &["predict", "papers", "--json"]);

@@ -1,11 +1,13 @@
 //! Comparison of results: differences between the systems, then ratios of their common figures.
 //!
 //! Invariants: pure; systems with undeclared differences are not ranked unless forced; changes are reported
-//! only if significant; published figures have no intervals.
+//! only if significant; too few values have no ratio; published figures have no intervals.
 mod differences;
 mod error;
 mod index;
+mod intervals;
 mod rows;
+mod runs;
 mod systems;
 
 use keepup_results::{
@@ -87,6 +89,7 @@ pub fn compare(
         None => index::of(&systems, &rows),
         Some(_) => Vec::new(),
     };
+    let runs_needed = runs::of(&systems, &rows);
     notes.extend(rows::by_chance(&rows));
     notes.extend(rows::not_alternated(&systems, &rows));
     let first = &systems[0];
@@ -106,6 +109,8 @@ pub fn compare(
         not_ranked,
         rows,
         indices,
+        runs_needed,
+        qualified: intervals::of(&systems),
         notes,
     })
 }
@@ -130,14 +135,16 @@ fn limit(systems: &[System], rows: &[ComparedRow], below: f64) -> ComparedLimit 
             if row.quantity == Quantity::Lost && rows::loses_more(row, cell) {
                 limit.failed.push(name());
             }
-            let Some(beside) = cell.beside.filter(|b| is_headline(row.quantity) && b.ratio < below) else {
-                continue;
-            };
-            let text = format!("{} at {:.3} of the baseline", name(), beside.ratio);
+            let Some(beside) = cell.beside.filter(|_| is_headline(row.quantity)) else { continue };
+            if beside.change == Change::TooFew {
+                limit.open.push(format!("{}: too few values", name()));
+            }
+            let Some(ratio) = beside.ratio.filter(|ratio| *ratio < below) else { continue };
+            let text = format!("{} at {ratio:.3} of the baseline", name());
             match beside.change {
                 Change::Worse => limit.failed.push(text),
-                Change::Better | Change::NotJudged => {}
-                Change::NotShown | Change::TooFew => limit.open.push(text),
+                Change::Better => {}
+                Change::NotShown | Change::TooFew | Change::NotJudged => limit.open.push(text),
             }
         }
     }

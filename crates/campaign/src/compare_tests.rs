@@ -2,7 +2,9 @@
 use std::path::Path;
 
 use keepup_error::Diagnostic as _;
-use keepup_results::{Change, CompareSummary, Figure, Quantity, Stored, StoredResult};
+use keepup_results::{
+    Change, CompareSummary, FailedRate, Figure, IntervalPosition, Quantity, Stored, StoredResult,
+};
 use serde_json::json;
 
 use super::{Candidate, CompareError, CompareOptions, Published, compare};
@@ -58,7 +60,7 @@ fn a_faster_disk_is_shown_and_its_place_is_the_axis() {
     let cell = row(&summary, Quantity::BytesPerSecond).cells[1].clone().unwrap();
     let beside = cell.beside.unwrap();
     assert_eq!(beside.change, Change::Better);
-    assert!((beside.ratio - 1.2).abs() < 0.01, "{beside:?}");
+    assert!((beside.ratio.unwrap() - 1.2).abs() < 0.01, "{beside:?}");
     assert!(beside.lower.unwrap() > 1.0 && !beside.is_paired);
     let index = &summary.indices[1];
     assert!((index.index.unwrap() - 1.2).abs() < 0.01 && index.worse == 0, "{index:?}");
@@ -81,7 +83,7 @@ fn the_baseline_can_be_named_and_turns_the_ratios() {
     let summary = compare(&both, &[], &named).unwrap();
     assert_eq!(summary.systems[0].name, "fast");
     let beside = row(&summary, Quantity::BytesPerSecond).cells[1].clone().unwrap().beside.unwrap();
-    assert!((beside.ratio - 0.8).abs() < 0.01 && beside.change == Change::Worse, "{beside:?}");
+    assert!((beside.ratio.unwrap() - 0.8).abs() < 0.01 && beside.change == Change::Worse, "{beside:?}");
     let unknown = CompareOptions { baseline: Some("medium".into()), ..options() };
     let error = compare(&both, &[], &unknown).unwrap_err();
     assert_eq!(error.hint().as_deref(), Some("use one of slow, fast"), "{error}");
@@ -125,7 +127,7 @@ fn places_of_one_result_took_turns() {
     assert_eq!(summary.systems.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["/data/a", "/data/b"]);
     let beside = row(&summary, Quantity::BytesPerSecond).cells[1].clone().unwrap().beside.unwrap();
     assert!(beside.is_paired);
-    assert_eq!(beside.change, Change::TooFew, "two repeats show nothing");
+    assert_eq!((beside.change, beside.ratio), (Change::TooFew, None), "two repeats show nothing");
     assert!(summary.rows.iter().all(|row| row.place.is_empty()), "the place is the system");
 }
 
@@ -147,12 +149,111 @@ fn a_limit_fails_on_what_is_shown_and_leaves_open_what_is_not() {
     let both = [candidate("old", on("/data/a", &FIVE)), candidate("new", on("/data/a", &slow))];
     let limit = compare(&both, &[], &limited).unwrap().limit.unwrap();
     assert!(!limit.failed.is_empty() && limit.open.is_empty(), "{limit:?}");
-    let few = [candidate("old", on("/data/a", &FIVE[..2])), candidate("new", on("/data/a", &slow[..2]))];
-    let limit = compare(&few, &[], &limited).unwrap().limit.unwrap();
-    assert!(limit.failed.is_empty() && !limit.open.is_empty(), "{limit:?}");
+    // Two values are neither below the limit nor above it.
+    for factors in [&slow[..2], &FIVE[..2]] {
+        let few = [candidate("old", on("/data/a", &FIVE[..2])), candidate("new", on("/data/a", factors))];
+        let limit = compare(&few, &[], &limited).unwrap().limit.unwrap();
+        assert!(limit.failed.is_empty() && !limit.open.is_empty(), "{limit:?}");
+        assert!(limit.open.iter().all(|open| open.ends_with(": too few values")), "{limit:?}");
+    }
     let same = [candidate("old", on("/data/a", &FIVE)), candidate("new", on("/data/a", &FIVE))];
     let limit = compare(&same, &[], &limited).unwrap().limit.unwrap();
     assert!(limit.failed.is_empty() && limit.open.is_empty(), "{limit:?}");
+}
+
+/// All numbers of a comparison that a reader could take for a rank.
+fn ranks(summary: &CompareSummary) -> usize {
+    let beside = summary.rows.iter().flat_map(|row| &row.cells).flatten().filter_map(|cell| cell.beside);
+    let ratios = beside.filter(|beside| beside.change != Change::NotJudged).map(|beside| {
+        let numbers = [beside.ratio, beside.lower, beside.upper, beside.chance, beside.effect];
+        numbers.iter().flatten().count()
+    });
+    ratios.sum::<usize>() + summary.indices.len()
+}
+
+#[test]
+fn too_few_values_have_no_rank_but_the_number_of_runs_that_allow_one() {
+    let fast: Vec<f64> = FIVE.iter().map(|factor| factor * 2.0).collect();
+    let with = |old: usize, new: usize| {
+        let both =
+            [candidate("old", on("/data/a", &FIVE[..old])), candidate("new", on("/data/a", &fast[..new]))];
+        compare(&both, &[], &options()).unwrap()
+    };
+    let one = with(1, 1);
+    assert_eq!(ranks(&one), 0, "{one:#?}");
+    let needed = &one.runs_needed[0];
+    assert_eq!((needed.spread, needed.figure.as_str()), (None, ""), "one run has no spread");
+    assert_eq!((needed.runs, needed.more_of_baseline, needed.more_of_system), (5, 4, 4));
+
+    let some = with(3, 4);
+    assert_eq!(ranks(&some), 0, "{some:#?}");
+    let needed = &some.runs_needed[0];
+    assert_eq!((needed.system.as_str(), needed.difference), ("new", 0.05));
+    assert!((0.001..0.02).contains(&needed.spread.unwrap()), "{needed:?}");
+    assert!(needed.figure.ends_with(", rate"), "{needed:?}");
+    assert_eq!((needed.more_of_baseline, needed.more_of_system), (needed.runs - 3, needed.runs - 4));
+
+    let enough = with(5, 5);
+    assert!(enough.runs_needed.is_empty() && ranks(&enough) > 0, "{enough:#?}");
+}
+
+#[test]
+fn more_spread_needs_more_runs() {
+    let needed = |factors: &[f64]| {
+        let both = [candidate("old", on("/data/a", factors)), candidate("new", on("/data/a", factors))];
+        compare(&both, &[], &options()).unwrap().runs_needed[0].clone()
+    };
+    let (quiet, noisy) = (needed(&[1.0, 1.001, 0.999]), needed(&[1.0, 1.2, 0.8]));
+    assert_eq!(quiet.runs, 5, "{quiet:?}");
+    assert!(noisy.runs > 100 && noisy.spread.unwrap() > 0.15, "{noisy:?}");
+}
+
+/// A qualification that held and failed at these rates, MB/s.
+fn qualified(held: f64, failed: Option<f64>) -> StoredResult {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/samples");
+    let mut result = StoredResult::open(&samples.join("qualify-v2.json")).unwrap();
+    let Stored::Qualify(summary) = &mut result.summary else { panic!() };
+    summary.qualified_bytes_per_second = Some(1e6 * held);
+    summary.failed_above = failed.map(|failed| FailedRate {
+        bytes_per_second: 1e6 * failed,
+        seconds: 30.0,
+        lost_events: 51,
+        condition: "no event may be lost".into(),
+    });
+    result
+}
+
+#[test]
+fn one_qualification_each_is_not_ranked_and_both_ends_are_compared() {
+    let position = |old: StoredResult, new: StoredResult| {
+        let summary = compare(&[candidate("old", old), candidate("new", new)], &[], &options()).unwrap();
+        assert_eq!(ranks(&summary), 0, "{summary:#?}");
+        assert_eq!(summary.runs_needed.len(), 1, "{summary:#?}");
+        assert_eq!(summary.qualified[0].position, None, "the baseline");
+        (summary.qualified[1].position.unwrap(), summary.qualified[1].clone())
+    };
+    let (found, own) = position(qualified(1430.0, Some(1610.0)), qualified(1490.0, Some(1780.0)));
+    assert_eq!(found, IntervalPosition::Overlaps);
+    assert_eq!((own.held_bytes_per_second, own.failed_bytes_per_second), (1490e6, Some(1780e6)));
+    let apart = |new| position(qualified(1430.0, Some(1610.0)), new).0;
+    assert_eq!(apart(qualified(1700.0, None)), IntervalPosition::Above);
+    assert_eq!(apart(qualified(900.0, Some(1000.0))), IntervalPosition::Below);
+    assert_eq!(apart(qualified(900.0, None)), IntervalPosition::Overlaps, "no rate above 900 MB/s failed");
+}
+
+#[test]
+fn several_qualifications_widen_the_interval() {
+    let results = vec![qualified(1430.0, Some(1610.0)), qualified(1200.0, Some(1500.0))];
+    let both = [Candidate { name: "old".into(), results }, candidate("new", qualified(1550.0, Some(1700.0)))];
+    let summary = compare(&both, &[], &options()).unwrap();
+    let ends = &summary.qualified[0];
+    assert_eq!((ends.held_bytes_per_second, ends.failed_bytes_per_second), (1200e6, Some(1610e6)));
+    assert_eq!(summary.qualified[1].position, Some(IntervalPosition::Overlaps));
+    let mut none = qualified(1.0, None);
+    let Stored::Qualify(changed) = &mut none.summary else { panic!() };
+    changed.qualified_bytes_per_second = None;
+    let both = [candidate("old", none), candidate("new", qualified(1550.0, Some(1700.0)))];
+    assert!(compare(&both, &[], &options()).unwrap().qualified.is_empty());
 }
 
 #[test]
@@ -167,7 +268,9 @@ fn what_was_published_has_a_ratio_and_no_interval() {
     let summary = compare(&[candidate("now", result)], &[published], &options()).unwrap();
     assert_eq!(summary.systems[1].published.as_deref(), Some("a paper"));
     let beside = row(&summary, Quantity::BytesPerSecond).cells[1].clone().unwrap().beside.unwrap();
-    assert!(beside.lower.is_none() && beside.change == Change::TooFew && beside.ratio < 1.0, "{beside:?}");
+    assert!(beside.lower.is_none() && beside.change == Change::NotJudged, "{beside:?}");
+    assert!(beside.ratio.unwrap() < 1.0, "{beside:?}");
+    assert!(summary.runs_needed.is_empty(), "no run can be added to a publication");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod change;
 mod compare;
 mod cost;
 mod poisson;
+mod resolve;
 mod steady;
 mod trend;
 
@@ -16,6 +17,7 @@ pub use change::{Change, ChangeDetector};
 pub use compare::{CHANCE_MAX, Comparison, Pairing, VALUES_MIN, compare};
 pub use cost::{BreakEven, Cost, KNEE_SHARE, LENGTHS_MAX, Timed, break_even, fit_cost, knee, pays_from};
 pub use poisson::poisson_interval;
+pub use resolve::{Resolution, runs_to_resolve};
 pub use steady::{DRIFT_SHARE_MAX, RANGE_SHARE_MAX, STEADY_ROUNDS, SteadyWindow, steady_window};
 pub use trend::least_squares_slope;
 

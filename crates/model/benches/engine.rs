@@ -21,7 +21,8 @@ fn machine(resources: usize) -> System {
         capacity: 100e6 + number as f64 * 1e6,
         count: 1,
     };
-    let one = |resource| Use { resource, per_byte: 1.0, per_operation: 100.0, window: None };
+    let one =
+        |resource| Use { resource, per_byte: 1.0, per_operation: 100.0, window: None, in_flight_bytes: None };
     System {
         resources: (0..resources).map(resource).collect(),
         uses: (0..resources).map(one).collect(),

@@ -69,6 +69,7 @@ impl Calibration<'_> {
         let slowest = self.volumes.iter().copied().fold(f64::INFINITY, f64::min);
         let count = u32::try_from(self.volumes.len()).unwrap_or(u32::MAX);
         let mut volumes = rated(count, self.measured(slowest, "B/s", SCATTER)?);
+        volumes.queue = true;
         let stall = self.result.trials.iter().filter(|trial| trial.passed).filter_map(|t| t.stall_ms_max);
         let stall = stall.fold(0.0, f64::max);
         volumes.stall = (stall > 0.0).then(|| self.measured(stall / 1e3, "s", 0.0)).transpose()?;
@@ -162,6 +163,7 @@ fn bare() -> ResourceSpec {
         count: 1,
         layout: Layout::Each,
         shared: false,
+        queue: false,
         stall: None,
         set: BTreeMap::new(),
     }
@@ -178,6 +180,7 @@ fn on(name: &str) -> StageSpec {
         rate: None,
         per_operation: None,
         window: None,
+        in_flight: None,
     }
 }
 

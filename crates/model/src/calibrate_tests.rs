@@ -26,6 +26,7 @@ fn ask(path: &str) -> Ask {
     Ask {
         path: Some(path.to_owned()),
         operation_bytes: Some(1e6),
+        event_bytes: None,
         required_bytes_per_second: Some(100e6),
         headroom: 1.0,
         outstanding: None,

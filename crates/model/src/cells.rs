@@ -101,6 +101,21 @@ enum By {
     Claim { claim: String },
 }
 
+impl By {
+    /// Machine of the evaluation; `None` for a formula.
+    fn machine(&self) -> Option<&str> {
+        match self {
+            Self::Rate { on }
+            | Self::WordTime { on, .. }
+            | Self::Loss { on, .. }
+            | Self::Gain { on, .. }
+            | Self::Machines { on, .. }
+            | Self::Use { on, .. } => Some(&on.machine),
+            Self::Claim { .. } => None,
+        }
+    }
+}
+
 /// Figures that are not predicted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

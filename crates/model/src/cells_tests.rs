@@ -1,4 +1,6 @@
 //! Coverage and accuracy of published figures.
+use keepup_results::PredictedCell;
+
 use super::*;
 use crate::papers::{Published, paper_names};
 
@@ -68,6 +70,41 @@ fn the_network_beside_the_disks_is_told_better_than_by_nothing_changes() {
     for id in ["E1", "E3", "E4", "E5", "E6", "E7"] {
         assert!(loaded(id).iter().all(|(with, without)| with > &(0.97 * without)), "{id}: {:?}", loaded(id));
     }
+}
+
+#[test]
+fn figures_that_are_the_input_of_their_own_constant_are_not_called_predicted() {
+    let found = all();
+    let origin = |id: &str, words: &str| {
+        let is_it = |cell: &&PredictedCell| {
+            cell.id == id
+                && [&cell.system, &cell.condition, &cell.quantity].iter().any(|text| text.contains(words))
+        };
+        let origins: Vec<Origin> = found.cells.iter().filter(is_it).map(|cell| cell.origin).collect();
+        assert!(!origins.is_empty(), "{id} {words}");
+        origins
+    };
+    // Ratios of times to which constants were fitted.
+    for words in ["DMA over single", "L865", "PPC4"] {
+        assert!(origin("C6", words).iter().all(|origin| *origin == Origin::Fitted), "C6 {words}");
+    }
+    // The cycles of the TL follow from a busy processor at 80 MB/s, those of the ISP from its equal rate.
+    assert_eq!(origin("F4", "CPU"), [Origin::Fitted]);
+    assert_eq!((origin("F4", "gain"), origin("F4", "rate")), (vec![Origin::Assumed], vec![Origin::Assumed]));
+    // 24 KiB are the size that gives 4 MB/s.
+    assert_eq!(origin("T1", "random"), [Origin::Assumed]);
+}
+
+#[test]
+fn the_skill_on_disks_with_traffic_rests_on_the_one_shared_bus() {
+    let found = all();
+    let skill = found.skill.iter().find(|skill| skill.of.contains("with network traffic")).unwrap();
+    assert_eq!(skill.left_out.len(), 7, "E1 to E7: {skill:#?}");
+    for one in &skill.left_out {
+        let over = one.over_unchanged.unwrap();
+        assert_eq!(over < 0.1, one.machine == "papers/esrf-e2", "{one:#?}");
+    }
+    assert!(skill.median_error_unchanged.is_some() && skill.median_error_of_others.is_some(), "{skill:#?}");
 }
 
 #[test]

@@ -68,6 +68,9 @@ pub struct ResourceSpec {
     /// Whether it is shared by all hosts, such as one network.
     #[serde(default, skip_serializing_if = "is_false")]
     pub shared: bool,
+    /// Whether it serves requests in order of arrival, without an arbiter. Disks always do.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub queue: bool,
     /// Longest stall, which memory must bridge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall: Option<Ranged>,
@@ -126,6 +129,9 @@ pub struct StageSpec {
     /// Set where a bus master waits for answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowSpec>,
+    /// Bytes that the path keeps in flight on all units of a queue; see [`ResourceSpec::queue`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<Ranged>,
 }
 
 /// A bus master that waits for answers; see [`crate::Window`].
@@ -200,6 +206,8 @@ pub struct Fitting {
     pub layout: Layout,
     /// Whether it is shared by all hosts.
     pub shared: bool,
+    /// Whether it serves requests in order of arrival.
+    pub queue: bool,
 }
 
 impl ResourceSpec {
@@ -270,7 +278,8 @@ impl Machine {
                 .part(name)
                 .map_err(|fault| self.unsolvable(fault.reason.map(|why| format!("{name}: {why}"))))?;
             let ResourceSpec { count, layout, shared, .. } = *spec;
-            Ok(Fitting { name: name.clone(), part, count, layout, shared })
+            let queue = spec.queue || part.formula.is_disk();
+            Ok(Fitting { name: name.clone(), part, count, layout, shared, queue })
         };
         self.resource.iter().map(fitting).collect()
     }

@@ -495,6 +495,62 @@ fn figures_are_listed_in_the_order_in_which_they_are_drawn() {
     }
 }
 
+/// A disk that a path and other traffic share.
+const SHARED: &str = "name = \"shared\"\ntitle = \"one disk\"\nmain = \"record\"\n\
+    [resource.disk]\nformula = \"rate\"\nqueue = true\nset = { rate = \"60 MB/s\" }\n\
+    [path.record]\nabout = \"to disk\"\ndirection = \"write\"\noperation = \"1 MiB\"\n\
+    [[path.record.stage]]\non = \"disk\"\nOWN\n\
+    [path.load]\nabout = \"other writes\"\ndirection = \"write\"\noperation = \"64 KiB\"\n\
+    [[path.load.stage]]\non = \"disk\"\nOTHER\n\
+    [beside.load]\npath = \"load\"\nrate = \"20 MB/s\"\n";
+
+fn shared(own: &str, other: &str) -> Machine {
+    let text = SHARED.replace("OWN", own).replace("OTHER", other);
+    Machine::parse(&text, "shared.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_shared_disk_is_divided_by_the_bytes_in_flight_or_refused_with_a_reason() {
+    let value = |machine: &Machine| {
+        Ok::<f64, ModelError>(
+            solve(&machine.system("record", None, &mut |figure| figure.value)?).bytes_per_second,
+        )
+    };
+    let known = shared("in_flight = \"8 MiB\"", "in_flight = \"256 KiB\"");
+    assert!((value(&known).unwrap() / (60e6 * 32.0 / 33.0) - 1.0).abs() < 1e-12);
+    for (own, other) in [("", ""), ("in_flight = \"8 MiB\"", ""), ("", "in_flight = \"256 KiB\"")] {
+        let mut machine = shared(own, other);
+        let error = value(&machine).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("the path and load share disk, a queue that serves requests in order"),
+            "{text}"
+        );
+        let hint = keepup_error::Diagnostic::hint(&error).unwrap().into_owned();
+        assert!(hint.contains("in_flight = \"8 MiB\"") && hint.contains("load=off"), "{hint}");
+        // Alone it needs no division.
+        machine.with("load=off").unwrap();
+        assert_eq!(value(&machine).unwrap(), 60e6);
+    }
+    // A bus has an arbiter.
+    let bus = SHARED.replace("queue = true\n", "").replace("OWN", "").replace("OTHER", "");
+    assert_eq!(value(&Machine::parse(&bus, "bus.toml").unwrap()).unwrap(), 40e6);
+    // A disk is a queue without saying so.
+    let disk = SHARED
+        .replace("formula = \"rate\"\nqueue = true\nset = { rate = \"60 MB/s\" }", "part = \"hdd-sata\"");
+    let disk = disk.replace("OWN", "").replace("OTHER", "");
+    assert!(value(&Machine::parse(&disk, "disk.toml").unwrap()).is_err());
+}
+
+#[test]
+fn bytes_in_flight_are_bytes_above_zero() {
+    for (own, wanted) in [("in_flight = \"8\"", "requires"), ("in_flight = \"0 B\"", "must be above 0")] {
+        let text = SHARED.replace("OWN", own).replace("OTHER", "");
+        let error = Machine::parse(&text, "shared.toml").unwrap_err().to_string();
+        assert!(error.contains("in_flight") && error.contains(wanted), "{error}");
+    }
+}
+
 #[test]
 fn unknown_names_come_with_close_ones() {
     let error = machine("papers/romanic").unwrap_err().to_string();

@@ -148,7 +148,7 @@ fn resource(name: &str, capacity: f64, count: u32) -> Resource {
 }
 
 fn plain(resource: usize, per_byte: f64) -> Use {
-    Use { resource, per_byte, per_operation: 0.0, window: None }
+    Use { resource, per_byte, per_operation: 0.0, window: None, in_flight_bytes: None }
 }
 
 #[test]
@@ -172,7 +172,13 @@ fn bus_with_a_window(capacity: f64, outstanding: f64, operation_bytes: f64) -> S
     let window = Window { outstanding, request_bytes: 512.0, round_trip_seconds: 4e-6, behind_bytes: 0.0 };
     System {
         resources: vec![resource("bus", capacity, 1)],
-        uses: vec![Use { resource: 0, per_byte: 1.0, per_operation: 0.0, window: Some(window) }],
+        uses: vec![Use {
+            resource: 0,
+            per_byte: 1.0,
+            per_operation: 0.0,
+            window: Some(window),
+            in_flight_bytes: None,
+        }],
         operation_bytes,
         beside: Vec::new(),
     }
@@ -253,7 +259,8 @@ proptest! {
                 behind_bytes: 100.0,
             };
             let (resource, per_byte) = (at % resources.len(), *per_byte);
-            Use { resource, per_byte, per_operation: *per_operation, window: is_window.then_some(window) }
+            let window = is_window.then_some(window);
+            Use { resource, per_byte, per_operation: *per_operation, window, in_flight_bytes: None }
         }).collect();
         let beside = vec![Flow {
             name: "beside".to_owned(),

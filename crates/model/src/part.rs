@@ -56,6 +56,14 @@ pub enum Formula {
     Thread,
 }
 
+impl Formula {
+    /// Whether it is a disk, which serves requests in order of arrival.
+    #[must_use]
+    pub fn is_disk(self) -> bool {
+        matches!(self, Self::Disk | Self::DiskGeometry | Self::Flash)
+    }
+}
+
 /// A part of the catalog or of a machine's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {

@@ -25,6 +25,8 @@ pub struct Ask {
     pub path: Option<String>,
     /// Payload per operation or event, bytes; default: the path's own.
     pub operation_bytes: Option<f64>,
+    /// Mean payload of the detector's event, bytes; `None` without a detector.
+    pub event_bytes: Option<f64>,
     /// Required mean rate, bytes per second.
     pub required_bytes_per_second: Option<f64>,
     /// Required headroom.
@@ -85,11 +87,12 @@ pub fn predict(machine: &Machine, ask: &Ask, label: &str) -> Result<Prediction, 
         bytes_per_second: rate,
         lower_bytes_per_second: lower,
         upper_bytes_per_second: upper,
+        events_per_second: ask.event_bytes.map(|event_bytes| rate / event_bytes),
         operations_per_second: rate / system.operation_bytes,
         headroom: required.map(|required| rate / required),
         cores_busy: cores(&system, rate, hosts),
         cores_busy_at_required: required.and_then(|required| cores(&system, required.min(rate), hosts)),
-        parts: parts(machine, &system, rate)?,
+        parts: parts(machine, &system, rate, required)?,
         enough: required.map(|required| enough::enough(machine, ask, required * ask.headroom)).transpose()?,
         buffers: stalls.buffers(machine, ask)?,
     })
@@ -128,8 +131,13 @@ fn cores(system: &System, rate: f64, hosts: f64) -> Option<f64> {
 /// Name of the resource for all cores of a measured machine, counted in seconds.
 pub(crate) const PROCESSORS: &str = "cores";
 
-/// Limits of a path, with utilization at `rate`.
-fn parts(machine: &Machine, system: &System, rate: f64) -> Result<Vec<PredictedPart>, ModelError> {
+/// Limits of a path, with utilization at `rate` and at the required one.
+fn parts(
+    machine: &Machine,
+    system: &System,
+    rate: f64,
+    required: Option<f64>,
+) -> Result<Vec<PredictedPart>, ModelError> {
     let fittings = machine.resources()?;
     let title = |name: &str| {
         let found = fittings.iter().find(|fitting| fitting.name == name);
@@ -148,6 +156,7 @@ fn parts(machine: &Machine, system: &System, rate: f64) -> Result<Vec<PredictedP
             bytes_per_second: limit.bytes_per_second,
             // In a stream the first resource is saturated; waiting operations saturate none.
             utilisation: limit.utilisation * rate / stream,
+            utilisation_at_required: required.map(|required| limit.utilisation_at(system, required)),
             gain_of_a_tenth: gain.filter(|_| is_first),
             name: limit.name,
         }

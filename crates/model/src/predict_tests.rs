@@ -9,6 +9,7 @@ fn ask() -> Ask {
     Ask {
         path: None,
         operation_bytes: None,
+        event_bytes: None,
         required_bytes_per_second: None,
         headroom: 1.0,
         outstanding: None,
@@ -96,6 +97,38 @@ fn sufficient_counts_are_found() {
     assert_eq!(found.enough.unwrap().hosts, Some(1));
     // 2 s of 40 MB/s, drained by the other 40 MB/s in 2 s.
     assert_eq!((found.buffers[0].bytes, found.buffers[0].recovery_seconds), (80e6, Some(2.0)));
+}
+
+#[test]
+fn events_are_those_of_the_detector_whatever_the_operation_of_the_path() {
+    let with =
+        |event_bytes: f64| predict(&small(), &Ask { event_bytes: Some(event_bytes), ..ask() }, "").unwrap();
+    let (small_events, frames) = (with(250e3), with(16e6));
+    assert_eq!((small_events.events_per_second, frames.events_per_second), (Some(320.0), Some(5.0)));
+    // The path moves blocks of 1 MB, whatever is in them.
+    assert_eq!((small_events.operations_per_second, frames.operations_per_second), (80.0, 80.0));
+    assert_eq!(predict(&small(), &ask(), "").unwrap().events_per_second, None);
+}
+
+#[test]
+fn utilisation_at_the_required_rate_grows_beyond_all() {
+    let at = |required: f64| {
+        let asked = Ask { required_bytes_per_second: Some(required), ..ask() };
+        let parts = predict(&small(), &asked, "").unwrap().parts;
+        parts
+            .iter()
+            .map(|part| (part.name.clone(), part.utilisation_at_required.unwrap()))
+            .collect::<Vec<_>>()
+    };
+    for (required, factor) in [(40e6, 1.0), (160e6, 4.0)] {
+        let wanted = [("disks", 0.5), ("link", 0.4), ("cores", 0.04)];
+        for ((name, found), (wanted_name, wanted)) in at(required).into_iter().zip(wanted) {
+            assert_eq!(name, wanted_name);
+            assert!((found - wanted * factor).abs() < 1e-9, "{name} at {required}: {found}");
+        }
+    }
+    let without = predict(&small(), &ask(), "").unwrap();
+    assert!(without.parts.iter().all(|part| part.utilisation_at_required.is_none()));
 }
 
 #[test]

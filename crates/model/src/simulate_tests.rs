@@ -320,6 +320,7 @@ proptest! {
             per_byte: 1.0 / stage.bytes_per_second,
             per_operation: stage.event_seconds,
             window: None,
+            in_flight_bytes: None,
         };
         let resources = chain.stages.iter().map(resource).collect();
         let uses = chain.stages.iter().enumerate().map(one).collect();

@@ -1,9 +1,12 @@
 //! Maximum rate of a path, determined by its scarcest resource.
 //!
 //! Stages of a stream work concurrently, so the slowest one sets the rate. Shared resources use
-//! max-min fairness: demands below an equal share are met, the rest is divided.
+//! max-min fairness: demands below a flow's share are met, the rest is divided. An arbiter gives equal
+//! shares. A queue that serves requests in order of arrival gives shares in proportion to the bytes that
+//! each flow keeps in flight: between two of a flow's completions, everything that was queued before its
+//! next request is served.
 
-use crate::system::{Flow, Resource, System, Use, demand};
+use crate::system::{Flow, Resource, System, Use, demand, in_flight};
 
 /// Cause of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +30,22 @@ pub struct Limit {
     pub bytes_per_second: f64,
     /// Utilization at the path's rate including background traffic, 0 to 1.
     pub utilisation: f64,
+}
+
+impl Limit {
+    /// Demand on the resource at a rate of the path, with background traffic, over its capacity: above 1 it
+    /// is insufficient. Waiting masters count as used at their highest rate.
+    #[must_use]
+    pub fn utilisation_at(&self, system: &System, bytes_per_second: f64) -> f64 {
+        match self.kind {
+            LimitKind::RoundTrip => bytes_per_second / self.bytes_per_second,
+            LimitKind::Capacity => {
+                let own = bytes_per_second * demand(&system.uses, self.resource, system.operation_bytes);
+                let others: f64 = system.beside.iter().map(|flow| wanted(flow, self.resource)).sum();
+                (own + others) / system.resources[self.resource].capacity
+            }
+        }
+    }
 }
 
 /// Solution for a path.
@@ -56,8 +75,9 @@ pub fn solve(system: &System) -> Solution {
         if each <= 0.0 {
             continue;
         }
-        let wanted: Vec<f64> = system.beside.iter().map(|flow| wanted(flow, number)).collect();
-        limits.push(limit(number, resource, LimitKind::Capacity, left(resource.capacity, &wanted) / each));
+        let (own_weight, others) = shares(system, number);
+        let left = left(resource.capacity, own_weight, &others);
+        limits.push(limit(number, resource, LimitKind::Capacity, left / each));
         let is_shared = is_shared(system, number);
         let windows = system.uses.iter().filter(|one| one.resource == number);
         limits.extend(windows.filter_map(|one| {
@@ -68,14 +88,7 @@ pub fn solve(system: &System) -> Solution {
     limits.sort_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second));
     let rate = limits.first().map_or(f64::INFINITY, |limit| limit.bytes_per_second);
     for limit in &mut limits {
-        limit.utilisation = match limit.kind {
-            LimitKind::RoundTrip => rate / limit.bytes_per_second,
-            LimitKind::Capacity => {
-                let own = rate * demand(&system.uses, limit.resource, system.operation_bytes);
-                let others: f64 = system.beside.iter().map(|flow| wanted(flow, limit.resource)).sum();
-                ((own + others) / system.resources[limit.resource].capacity).min(1.0)
-            }
-        };
+        limit.utilisation = limit.utilisation_at(system, rate).min(1.0);
     }
     Solution { bytes_per_second: rate, limits }
 }
@@ -94,20 +107,38 @@ pub(crate) fn is_shared(system: &System, resource: usize) -> bool {
     system.beside.iter().any(|flow| wanted(flow, resource) > 0.0)
 }
 
-/// Max-min fair share of a greedy flow beside others with these demands.
-fn left(capacity: f64, wanted: &[f64]) -> f64 {
-    let mut wanted: Vec<f64> = wanted.iter().copied().filter(|wanted| *wanted > 0.0).collect();
-    wanted.sort_by(f64::total_cmp);
+/// Demand of another flow, and its weight in the division of a resource.
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    wanted: f64,
+    weight: f64,
+}
+
+/// Weight of the path on a resource, and the shares of the flows beside it: bytes in flight if all state
+/// them, otherwise equal.
+fn shares(system: &System, resource: usize) -> (f64, Vec<Share>) {
+    let flows: Vec<&Flow> = system.beside.iter().filter(|flow| wanted(flow, resource) > 0.0).collect();
+    let own = in_flight(&system.uses, resource);
+    let weights: Option<Vec<f64>> = flows.iter().map(|flow| in_flight(&flow.uses, resource)).collect();
+    let (own, weights) = own.zip(weights).unwrap_or_else(|| (1.0, vec![1.0; flows.len()]));
+    let share = |(flow, weight): (&Flow, f64)| Share { wanted: wanted(flow, resource), weight };
+    (own, flows.into_iter().zip(weights).map(share).collect())
+}
+
+/// Weighted max-min fair share of a greedy flow beside others.
+fn left(capacity: f64, own_weight: f64, others: &[Share]) -> f64 {
+    let mut others = others.to_vec();
+    others.sort_by(|a, b| (a.wanted / a.weight).total_cmp(&(b.wanted / b.weight)));
     let mut left = capacity;
-    let mut sharing = wanted.len() as f64 + 1.0;
-    for one in wanted {
-        if one >= left / sharing {
+    let mut weights = own_weight + others.iter().map(|one| one.weight).sum::<f64>();
+    for one in others {
+        if one.wanted >= left * one.weight / weights {
             break;
         }
-        left -= one;
-        sharing -= 1.0;
+        left -= one.wanted;
+        weights -= one.weight;
     }
-    left / sharing
+    left * own_weight / weights
 }
 
 /// Rate of a waiting master, in payload of the path.

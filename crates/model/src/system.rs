@@ -55,6 +55,9 @@ pub struct Use {
     pub per_operation: f64,
     /// Set where the path's master waits for answers.
     pub window: Option<Window>,
+    /// Bytes that the path keeps in flight on a resource that serves requests in order of arrival, such as
+    /// a disk; `None` for a resource with an arbiter.
+    pub in_flight_bytes: Option<f64>,
 }
 
 /// Background traffic at a fixed rate.
@@ -89,6 +92,12 @@ impl Use {
     pub(crate) fn demand(&self, operation_bytes: f64) -> f64 {
         self.per_byte + self.per_operation / operation_bytes
     }
+}
+
+/// Bytes in flight on one resource; `None` if no use of it states any.
+pub(crate) fn in_flight(uses: &[Use], resource: usize) -> Option<f64> {
+    let stated = uses.iter().filter(|one| one.resource == resource).filter_map(|one| one.in_flight_bytes);
+    stated.reduce(|sum, bytes| sum + bytes)
 }
 
 /// Total demand on one resource per payload byte.

@@ -10,6 +10,7 @@ mod loads;
 mod net;
 mod paper;
 mod predict;
+mod predict_charts;
 mod predict_papers;
 mod qualify;
 mod record;

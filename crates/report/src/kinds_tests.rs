@@ -1,7 +1,8 @@
 //! Every kind of result in every form: one description, lines that fit, the same figures everywhere.
 
 use keepup_results::{
-    SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin, SoakPlace, SoakRange, SoakRate, Stored,
+    PredictSummary, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin, SoakPlace, SoakRange,
+    SoakRate, Stored,
 };
 use unicode_width::UnicodeWidthStr as _;
 
@@ -33,7 +34,7 @@ fn every_result_fits_a_terminal_of_80_columns() {
 
 #[test]
 fn long_names_do_not_make_lines_longer() {
-    let long = |value: &mut String| *value = format!("/data/{}", "disk-of-the-second-crate/".repeat(6));
+    let long: fn(&mut String) = |value| *value = format!("/data/{}", "disk-of-the-second-crate/".repeat(6));
     let mut tried = 0;
     for (name, mut stored) in samples() {
         match &mut stored {
@@ -45,12 +46,55 @@ fn long_names_do_not_make_lines_longer() {
                 let places = found.index.iter_mut().flat_map(|index| &mut index.places);
                 places.for_each(|place| long(&mut place.place));
             }
+            Stored::Predict(found) => long_prediction(found, long),
+            Stored::Compare(found) => {
+                found.systems.iter_mut().for_each(|system| long(&mut system.name));
+                found.rows.iter_mut().for_each(|row| long(&mut row.what));
+                found.runs_needed.iter_mut().for_each(|needed| long(&mut needed.system));
+                found.qualified.iter_mut().for_each(|interval| long(&mut interval.system));
+            }
             _ => continue,
         }
         tried += 1;
         assert_fits(&name, &stored);
     }
     assert!(tried > 6, "{tried}");
+}
+
+/// Lengthens all names of a prediction.
+fn long_prediction(found: &mut PredictSummary, long: fn(&mut String)) {
+    let machine = &mut found.machine;
+    [&mut machine.name, &mut machine.title, &mut machine.path].into_iter().for_each(long);
+    machine.with.iter_mut().chain(&mut found.sweep).for_each(long);
+    found.assumptions.iter_mut().for_each(|one| long(&mut one.name));
+    for point in &mut found.points {
+        long(&mut point.label);
+        point.parts.iter_mut().for_each(|part| long(&mut part.name));
+        let more = point.enough.iter_mut().flat_map(|enough| &mut enough.more);
+        more.for_each(|more| long(&mut more.name));
+    }
+    for cell in found.papers.iter_mut().flat_map(|papers| &mut papers.cells) {
+        [&mut cell.paper, &mut cell.condition, &mut cell.because].into_iter().for_each(long);
+    }
+}
+
+#[test]
+fn a_long_name_leaves_the_columns_of_a_prediction_where_they_are() {
+    let mut tried = 0;
+    for (name, mut stored) in samples() {
+        let Stored::Predict(found) = &mut stored else { continue };
+        if found.points.is_empty() {
+            continue;
+        }
+        tried += 1;
+        found.points.iter_mut().flat_map(|point| &mut point.parts).for_each(|part| {
+            part.name = format!("{}-of-the-second-crate-behind-the-switch-of-hall-3", part.name);
+        });
+        let text = terminal_full(&stored, NARROW);
+        let title = text.lines().find(|line| line.contains("bottleneck") && line.contains("rate"));
+        assert!(title.is_some(), "{name}: the points are no table: {text}");
+    }
+    assert!(tried > 0);
 }
 
 fn tables(blocks: &[Block]) -> impl Iterator<Item = (&Block, &Table)> {

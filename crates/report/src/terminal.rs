@@ -17,6 +17,8 @@ const WIDTH_MIN: usize = 60;
 /// Most rows of a table. The other output formats show more.
 const ROWS_MAX: usize = 100;
 const INDENT: usize = 2;
+/// Widest label with its text on the same line. A longer one would push the texts of all others.
+const LABEL_MAX: usize = 32;
 const GAP: &str = "  ";
 
 /// Renders a page. Ends with a line feed.
@@ -132,9 +134,10 @@ impl Renderer {
     }
 
     fn facts(&mut self, facts: &[Fact]) {
-        let width = facts.iter().map(|fact| clean(&fact.label).width()).max().unwrap_or(0);
-        for fact in facts {
-            let lead = format!("{}{GAP}", pad(&clean(&fact.label), width));
+        let labels: Vec<String> = facts.iter().map(|fact| clean(&fact.label)).collect();
+        let width = label_width(labels.iter().map(String::as_str));
+        for (fact, label) in facts.iter().zip(&labels) {
+            let lead = self.lead(INDENT, label, width);
             let text = clean(&fact.text);
             match fact.copyable {
                 None => self.wrapped(&lead, &fact.text),
@@ -224,11 +227,20 @@ impl Renderer {
         self.wrapped("", &lead.join(", "));
         let rest: Vec<(&Cell, &Cell)> =
             row.iter().zip(titles).skip(heads).filter(|(cell, _)| !cell.text.is_empty()).collect();
-        let width = rest.iter().map(|(_, title)| title.text.width()).max().unwrap_or(0);
+        let width = label_width(rest.iter().map(|(_, title)| title.text.as_str()));
         for (cell, title) in rest {
-            let lead = format!("{}{GAP}", pad(&title.text, width));
+            let lead = self.lead(2 * INDENT, &title.text, width);
             self.wrapped_at(2 * INDENT, &lead, &cell.text);
         }
+    }
+
+    /// Pads a label to `width`. Writes a label that is wider on lines of its own, above the text.
+    fn lead(&mut self, indent: usize, label: &str, width: usize) -> String {
+        if label.width() <= width {
+            return format!("{}{GAP}", pad(label, width));
+        }
+        self.wrapped_at(indent, "", label);
+        format!("{}{GAP}", pad("", width))
     }
 
     /// Pads a cell outside of its colour codes, so that trailing spaces can be trimmed.
@@ -259,6 +271,11 @@ impl Renderer {
             text.to_owned()
         }
     }
+}
+
+/// Common width of labels, without those that are too wide.
+fn label_width<'a>(labels: impl Iterator<Item = &'a str>) -> usize {
+    labels.map(|label| label.width()).filter(|width| *width <= LABEL_MAX).max().unwrap_or(0)
 }
 
 fn clean(text: &str) -> String {

@@ -10,7 +10,7 @@ use crate::stored::{Head, Headed};
 use crate::summary::Kind;
 
 /// Version of the comparison's layout; incremented when an older reader could misread a newer file.
-pub const COMPARE_SCHEMA_VERSION: u32 = 1;
+pub const COMPARE_SCHEMA_VERSION: u32 = 2;
 
 /// Result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,8 +42,16 @@ pub struct CompareSummary {
     pub not_ranked: Option<String>,
     /// Figures available for at least two systems.
     pub rows: Vec<ComparedRow>,
-    /// Index of each system, if there is a ranking.
+    /// Index of each system, if there is a ranking; empty with too few values of every system.
     pub indices: Vec<ComparedIndex>,
+    /// Systems with too few values in every judged row, and the runs that they need. Systems of earlier
+    /// versions are missing.
+    #[serde(default)]
+    pub runs_needed: Vec<ComparedRuns>,
+    /// Both ends of the qualified rate of each system; empty if a system is no qualification, and in
+    /// results of earlier versions.
+    #[serde(default)]
+    pub qualified: Vec<ComparedInterval>,
     /// Requested limit and whether it holds; null without one.
     pub limit: Option<ComparedLimit>,
     /// Notes on how the comparison was made.
@@ -120,8 +128,8 @@ pub struct ComparedCell {
 pub struct ComparedRatio {
     /// Ratio of the medians, or median of the ratios of pairs, inverted where necessary so that
     /// more than 1 is better. For a quantity that is neither better nor worse: system over
-    /// baseline.
-    pub ratio: f64,
+    /// baseline. Null with too few values.
+    pub ratio: Option<f64>,
     /// Lower bound of its 95 % bootstrap interval.
     pub lower: Option<f64>,
     /// Upper bound.
@@ -129,8 +137,8 @@ pub struct ComparedRatio {
     /// p-value of the difference.
     pub chance: Option<f64>,
     /// Probability that a value of the system is better than one of the baseline; 0.5 for equal
-    /// distributions.
-    pub effect: f64,
+    /// distributions. Null with too few values.
+    pub effect: Option<f64>,
     /// Whether the values were measured in alternation, as pairs.
     pub is_paired: bool,
     /// Interpretation.
@@ -147,10 +155,71 @@ pub enum Change {
     Worse,
     /// No significant difference.
     NotShown,
-    /// Too few values.
+    /// Too few values for a ratio.
     TooFew,
-    /// A quantity that is reported but not judged.
+    /// A quantity without a better direction, or a published value without repeats.
     NotJudged,
+}
+
+/// Runs needed to resolve a difference between a system and the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComparedRuns {
+    /// Name of the system.
+    pub system: String,
+    /// Difference to resolve, for example 0.05.
+    pub difference: f64,
+    /// Figure with the largest spread; empty if no spread is known.
+    pub figure: String,
+    /// Relative standard deviation of this figure, or of its ratios for values measured in alternation;
+    /// null with fewer than two values on a side.
+    pub spread: Option<f64>,
+    /// Runs of each of the two systems in total. Without a known spread, the least number that the test
+    /// accepts.
+    pub runs: u32,
+    /// Runs still missing of the baseline.
+    pub more_of_baseline: u32,
+    /// Runs still missing of the system.
+    pub more_of_system: u32,
+}
+
+/// Both ends of the qualified rate over all runs of a system.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComparedInterval {
+    /// Name of the system.
+    pub system: String,
+    /// Lowest qualified rate of its runs, bytes per second.
+    pub held_bytes_per_second: f64,
+    /// Highest of the rates that failed above the qualified one; null if a run found none.
+    pub failed_bytes_per_second: Option<f64>,
+    /// Position relative to the baseline's interval; null for the baseline.
+    pub position: Option<IntervalPosition>,
+}
+
+/// Position of an interval relative to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IntervalPosition {
+    /// It starts above the end of the other one.
+    Above,
+    /// It ends below the start of the other one.
+    Below,
+    /// They share rates.
+    Overlaps,
+}
+
+impl IntervalPosition {
+    /// Position of an interval relative to `other`. An end of `None` is unbounded.
+    #[must_use]
+    pub fn of(own: (f64, Option<f64>), other: (f64, Option<f64>)) -> Self {
+        let is_below = |(_, end): (f64, Option<f64>), (start, _)| end.is_some_and(|end| end < start);
+        match (is_below(other, own), is_below(own, other)) {
+            (true, _) => Self::Above,
+            (_, true) => Self::Below,
+            _ => Self::Overlaps,
+        }
+    }
 }
 
 /// Summary of one system over all judged rows.
@@ -181,7 +250,7 @@ pub struct ComparedLimit {
     pub below: f64,
     /// Ratios below the minimum that are significantly worse: the limit is violated.
     pub failed: Vec<String>,
-    /// Ratios below the minimum without significance.
+    /// Ratios below the minimum without significance, and figures with too few values.
     pub open: Vec<String>,
 }
 
@@ -220,3 +289,7 @@ impl Figures for CompareSummary {
         self.rows.iter().flat_map(of_row).collect()
     }
 }
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

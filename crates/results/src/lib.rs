@@ -44,7 +44,8 @@ mod version;
 pub use campaign::{CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals};
 pub use compare::{
     COMPARE_SCHEMA_VERSION, Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex,
-    ComparedLimit, ComparedRatio, ComparedRow, ComparedSystem,
+    ComparedInterval, ComparedLimit, ComparedRatio, ComparedRow, ComparedRuns, ComparedSystem,
+    IntervalPosition,
 };
 pub use counter::{CounterPair, CounterRate, CounterTrial, ExpectedEffect};
 pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
@@ -72,7 +73,7 @@ pub use paper::{
 };
 pub use predict::{
     Assumption, ContradictedClaim, Enough, MoreOf, OpenCell, Origin, PredictSummary, PredictedBuffer,
-    PredictedCell, PredictedMachine, PredictedPapers, PredictedPart, Prediction, Skill,
+    PredictedCell, PredictedMachine, PredictedPapers, PredictedPart, Prediction, Skill, SkillWithout,
 };
 pub use record::{RecordFirst, RecordMoment, RecordPlacement, RecordReadBack, RecordRun, RecordSummary};
 pub use register::{

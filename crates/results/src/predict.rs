@@ -43,6 +43,9 @@ pub struct PredictedMachine {
     pub path: String,
     /// Payload per operation, bytes.
     pub operation_bytes: f64,
+    /// Mean payload of the detector's event, bytes; null in results of earlier versions.
+    #[serde(default)]
+    pub event_bytes: Option<f64>,
     /// Concurrent operations; null for a stream, in which all stages work concurrently.
     pub operations_under_way: Option<u32>,
     /// Changed settings, as given.
@@ -63,7 +66,10 @@ pub struct Prediction {
     pub lower_bytes_per_second: Option<f64>,
     /// 97.5 % quantile.
     pub upper_bytes_per_second: Option<f64>,
-    /// Events or operations per second.
+    /// Events of the detector per second; null in results of earlier versions.
+    #[serde(default)]
+    pub events_per_second: Option<f64>,
+    /// Operations of the path per second, each of `operation_bytes`.
     pub operations_per_second: f64,
     /// Rate over required rate; null without a required rate.
     pub headroom: Option<f64>,
@@ -95,6 +101,10 @@ pub struct PredictedPart {
     pub bytes_per_second: f64,
     /// Utilization at the predicted rate, 0 to 1.
     pub utilisation: f64,
+    /// Demand at the required rate over capacity, above 1 if insufficient; null without a required rate, and
+    /// in results of earlier versions.
+    #[serde(default)]
+    pub utilisation_at_required: Option<f64>,
     /// Relative growth of the rate with 10 % more of it; null for a second limit of the same
     /// resource.
     pub gain_of_a_tenth: Option<f64>,
@@ -189,8 +199,30 @@ pub enum Origin {
     Derived,
     /// Predicted with constants fitted to other cells.
     Predicted,
-    /// A constant was fitted to this cell, so it proves nothing.
+    /// A constant was fitted to this cell, or to figures that it follows from, so it proves nothing.
     Fitted,
+    /// Rests on a constant that the paper does not state and that was chosen with this figure in view, so it
+    /// proves nothing.
+    Assumed,
+}
+
+impl Origin {
+    /// Whether the published figure tests the model.
+    #[must_use]
+    pub fn is_test(self) -> bool {
+        matches!(self, Self::Derived | Self::Predicted)
+    }
+
+    /// Name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Derived => "derived",
+            Self::Predicted => "predicted",
+            Self::Fitted => "fitted",
+            Self::Assumed => "assumed",
+        }
+    }
 }
 
 /// One published figure and its prediction.
@@ -203,6 +235,10 @@ pub struct PredictedCell {
     pub id: String,
     /// Measured system.
     pub system: String,
+    /// Machine of the catalog that predicts it; empty for figures of a formula, and in results of earlier
+    /// versions.
+    #[serde(default)]
+    pub machine: String,
     /// Condition.
     pub condition: String,
     /// Quantity.
@@ -271,8 +307,37 @@ pub struct Skill {
     pub median_error: f64,
     /// Maximum absolute relative error.
     pub worst_error: f64,
+    /// Median absolute relative error of the "no change" model; null without such cells.
+    #[serde(default)]
+    pub median_error_unchanged: Option<f64>,
+    /// Median absolute relative error of the median of the other machines: the "no change" value times the
+    /// median change of the same quantity on all machines but the cell's own; null without other machines.
+    #[serde(default)]
+    pub median_error_of_others: Option<f64>,
     /// Skill: 1 - (mean squared error of the model / that of the "no change" model), over cells
     /// with both: above 0 it is better; null without such cells.
+    pub over_unchanged: Option<f64>,
+    /// The same figures with the cells of one machine left out, one entry for each machine; empty with fewer
+    /// than three machines.
+    #[serde(default)]
+    pub left_out: Vec<SkillWithout>,
+}
+
+/// Accuracy without the cells of one machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillWithout {
+    /// Machine whose cells are left out.
+    pub machine: String,
+    /// Number of remaining cells with a "no change" value.
+    pub cells: u32,
+    /// Median absolute relative error of the model.
+    pub median_error: f64,
+    /// Median absolute relative error of the "no change" model.
+    pub median_error_unchanged: f64,
+    /// Median absolute relative error of the median of the other machines; null without other machines.
+    pub median_error_of_others: Option<f64>,
+    /// Skill over the "no change" model; null if that model has no error.
     pub over_unchanged: Option<f64>,
 }
 

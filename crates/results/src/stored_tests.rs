@@ -7,6 +7,7 @@ use keepup_error::Diagnostic as _;
 use keepup_testkit::pipe;
 
 use super::{Headed, Stored, StoredResult};
+use crate::compare::Change;
 use crate::directory::ResultDirectory;
 use crate::error::ResultsError;
 use crate::event::Event;
@@ -41,6 +42,24 @@ fn every_version_of_every_kind_has_a_sample_that_can_be_read() {
             assert!(!stored.summary.figures().is_empty(), "{file} has no figures");
         }
     }
+}
+
+#[test]
+fn an_older_comparison_gives_no_ratio_of_too_few_values() {
+    let Stored::Compare(found) = open("compare-v1.json").summary else { panic!() };
+    let cells = || found.rows.iter().filter_map(|row| row.cells[1].as_ref()?.beside);
+    assert!(cells().count() > 0);
+    for beside in cells() {
+        let numbers = [beside.ratio, beside.lower, beside.upper, beside.chance, beside.effect];
+        assert_eq!((beside.change, numbers), (Change::TooFew, [None; 5]));
+    }
+    assert_eq!((found.indices[0].index, found.indices[1].index), (Some(1.0), None));
+
+    let tests = samples().join("../../report/tests/compare.json");
+    let Stored::Compare(found) = StoredResult::open(&tests).unwrap().summary else { panic!() };
+    let published = found.rows[0].cells[3].as_ref().unwrap().beside.unwrap();
+    assert_eq!((published.change, published.ratio), (Change::NotJudged, Some(0.1)));
+    assert!(found.indices[1].index.is_some(), "some of its rows have enough values");
 }
 
 #[test]

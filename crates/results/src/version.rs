@@ -39,6 +39,7 @@ const STEPS: &[Step] = &[
     Step { kind: Kind::Replay, from: 1, change: |_| {} },
     Step { kind: Kind::Soak, from: 1, change: no_loads },
     Step { kind: Kind::Soak, from: 2, change: soak_by_name },
+    Step { kind: Kind::Compare, from: 1, change: no_ratio_of_too_few },
 ];
 
 /// All kinds.
@@ -180,6 +181,37 @@ fn loads_beside_phases(fields: &mut Fields) {
             phase.entry("begin_seconds").or_insert_with(|| json!(seconds));
             phase.entry("load_rates").or_insert_with(|| json!([]));
             seconds += phase.get("seconds").and_then(Value::as_f64).unwrap_or(0.0);
+        }
+    }
+}
+
+/// Too few values had a ratio and an index. Published values counted as too few.
+fn no_ratio_of_too_few(fields: &mut Fields) {
+    let is_published: Vec<bool> =
+        each(fields, "systems").map(|system| system.get("published").is_some_and(Value::is_string)).collect();
+    let mut is_judged = vec![false; is_published.len()];
+    let change_is = |beside: &Fields, name: &str| beside.get("change").is_some_and(|change| change == name);
+    for row in each(fields, "rows") {
+        let cells = row.get_mut("cells").and_then(Value::as_array_mut).into_iter().flatten();
+        for ((cell, is_published), is_judged) in cells.zip(&is_published).zip(&mut is_judged) {
+            let has_few = cell.get("values").and_then(Value::as_array).is_some_and(|values| values.len() < 5);
+            let Some(beside) = cell.get_mut("beside").and_then(Value::as_object_mut) else { continue };
+            let is_too_few = change_is(beside, "too_few") || (has_few && change_is(beside, "not_judged"));
+            if *is_published {
+                beside.insert("change".into(), json!("not_judged"));
+            } else if is_too_few {
+                beside.insert("change".into(), json!("too_few"));
+                for name in ["ratio", "lower", "upper", "chance", "effect"] {
+                    beside.insert(name.into(), Value::Null);
+                }
+            }
+            *is_judged |= *is_published || !(is_too_few || change_is(beside, "not_judged"));
+        }
+    }
+    // The baseline keeps its index of 1.
+    for (index, _) in each(fields, "indices").zip(is_judged).skip(1).filter(|(_, is_judged)| !is_judged) {
+        for name in ["index", "lower", "upper"] {
+            index.insert(name.into(), Value::Null);
         }
     }
 }

@@ -19,6 +19,13 @@ pub(super) struct Setting {
     pub(super) load: Option<Load>,
 }
 
+/// Resource of all volumes.
+const VOLUMES: &str = "volumes";
+/// Bytes in flight on one volume: eight blocks of 1 MiB of the recorder, `--depth` and `record.block` at
+/// their defaults; four requests of 64 KiB of a disk load of 20 MB/s (`crates/workload/src/load/disk.rs`).
+const RECORDER_IN_FLIGHT: usize = 8 << 20;
+const LOAD_IN_FLIGHT: usize = 4 * (64 << 10);
+
 /// Background load.
 #[derive(Clone, Copy)]
 pub(super) enum Load {
@@ -124,8 +131,10 @@ impl Setting {
             )
         };
         let rated = |name: &str, count: usize, rate: f64| {
+            // A throttled volume serves requests in order of arrival.
+            let queue = if name == VOLUMES { "queue = true\n" } else { "" };
             format!(
-                "[resource.{name}]\nformula = \"rate\"\ncount = {count}\nset = {{ rate = {} }}\n\n",
+                "[resource.{name}]\nformula = \"rate\"\ncount = {count}\n{queue}set = {{ rate = {} }}\n\n",
                 measured(rate, "B/s")
             )
         };
@@ -133,12 +142,13 @@ impl Setting {
             "name = \"validation\"\ntitle = \"validation machine\"\nmain = \"record\"\n\n".to_owned();
         text += &rated("link", 1, link);
         text += &rated("pipeline", 1, ceilings.pipeline);
-        text += &rated("volumes", self.volumes, volume);
+        text += &rated(VOLUMES, self.volumes, volume);
         text += &rated("disk", 1, ceilings.disks.max(ceilings.disk));
         text += "[resource.cores]\nformula = \"thread\"\ncount = 2\n\n";
         text += "[path.record]\nabout = \"from the link to the volumes\"\ndirection = \"write\"\n\n";
-        for stage in ["link", "pipeline", "volumes", "disk"] {
-            text += &format!("[[path.record.stage]]\non = \"{stage}\"\n\n");
+        for stage in ["link", "pipeline", VOLUMES, "disk"] {
+            let queued = if stage == VOLUMES { self.in_flight(RECORDER_IN_FLIGHT) } else { String::new() };
+            text += &format!("[[path.record.stage]]\non = \"{stage}\"\n{queued}\n");
         }
         let cost = measured(ceilings.seconds_per_gb, "s/GB");
         text += &format!("[[path.record.stage]]\non = \"cores\"\nper_byte = {cost}\n\n");
@@ -146,12 +156,19 @@ impl Setting {
         Ok(text)
     }
 
+    /// Bytes in flight on all volumes. Streams are distributed evenly, so the first volume stands for all.
+    fn in_flight(&self, each: usize) -> String {
+        let bytes = each * self.volumes;
+        format!("in_flight = \"{bytes} B\"\n")
+    }
+
     fn beside(&self) -> String {
         let (stage, rate) = match self.load {
             None => return String::new(),
             // Streams are distributed evenly, so a slower volume slows down all.
             Some(Load::Disk(mb)) => {
-                (format!("on = \"volumes\"\ntimes = {}\n", self.volumes), f64::from(mb) * 1e6)
+                let queued = self.in_flight(LOAD_IN_FLIGHT);
+                (format!("on = \"{VOLUMES}\"\ntimes = {}\n{queued}", self.volumes), f64::from(mb) * 1e6)
             }
             // A fully loaded core corresponds to 1 s/GB at 1 GB/s.
             Some(Load::Cores(cores)) => {

@@ -1,4 +1,5 @@
-//! Index of each system: geometric mean of its ratios. The ranking does not depend on the baseline.
+//! Index of each system: geometric mean of its ratios. The ranking does not depend on the baseline. Rows with
+//! too few values do not count.
 use fastrand::Rng;
 use keepup_measure::stats::{median, quantile};
 use keepup_results::{Better, Change, ComparedIndex, ComparedRow, Quantity};
@@ -9,7 +10,7 @@ use super::systems::System;
 const RESAMPLES: u32 = 1000;
 const SEED: u64 = 1;
 
-/// Indices of all systems. That of the baseline is 1.
+/// Indices of all systems. That of the baseline is 1. Empty if no other system has one.
 pub(super) fn of(systems: &[System], rows: &[ComparedRow]) -> Vec<ComparedIndex> {
     let rows = chosen(rows);
     let index_of = |(number, system): (usize, &System)| {
@@ -29,7 +30,9 @@ pub(super) fn of(systems: &[System], rows: &[ComparedRow]) -> Vec<ComparedIndex>
             worse: changes(Change::Worse),
         }
     };
-    systems.iter().enumerate().map(index_of).collect()
+    let indices: Vec<ComparedIndex> = systems.iter().enumerate().map(index_of).collect();
+    let is_ranked = indices.iter().skip(1).any(|index| index.index.is_some());
+    if is_ranked { indices } else { Vec::new() }
 }
 
 fn count(number: usize) -> u32 {
@@ -37,7 +40,7 @@ fn count(number: usize) -> u32 {
 }
 
 /// One row for each operation: byte rate if any, otherwise operation rate, otherwise time.
-fn chosen(rows: &[ComparedRow]) -> Vec<&ComparedRow> {
+pub(super) fn chosen(rows: &[ComparedRow]) -> Vec<&ComparedRow> {
     let has_preferred_row = |row: &ComparedRow| {
         let same = rows.iter().filter(|other| other.place == row.place && other.what == row.what);
         same.filter(|other| is_headline(other.quantity)).any(|other| other.quantity < row.quantity)
@@ -55,6 +58,10 @@ struct Sides<'a> {
 fn sides(row: &ComparedRow, number: usize) -> Option<Sides<'_>> {
     let values = |n: usize| row.cells.get(n)?.as_ref().map(|cell| &cell.values[..]);
     let (base, own) = (values(0)?, values(number)?);
+    let beside = row.cells.get(number)?.as_ref()?.beside;
+    if beside.is_some_and(|beside| beside.change == Change::TooFew) {
+        return None;
+    }
     let is_usable = |values: &[f64]| values.iter().all(|value| *value > 0.0);
     (is_usable(base) && is_usable(own)).then_some(Sides { base, own, quantity: row.quantity })
 }

@@ -47,7 +47,8 @@ fn row(systems: &[System], key: &Figure) -> ComparedRow {
             let is_paired = system.turns.is_some()
                 && system.turns == systems[0].turns
                 && values.len() == base.values.len();
-            ratio(&base.values, &values, key.quantity, is_paired)
+            let is_published = system.published.is_some();
+            ratio(&base.values, &values, key.quantity, is_paired, is_published)
         });
         Some(ComparedCell { median: median(&values)?, variation: variation(&values), values, beside })
     });
@@ -59,24 +60,35 @@ fn row(systems: &[System], key: &Figure) -> ComparedRow {
     }
 }
 
-fn ratio(base: &[f64], own: &[f64], quantity: Quantity, is_paired: bool) -> Option<ComparedRatio> {
+fn ratio(
+    base: &[f64],
+    own: &[f64],
+    quantity: Quantity,
+    is_paired: bool,
+    is_published: bool,
+) -> Option<ComparedRatio> {
     let pairing = if is_paired { Pairing::Paired } else { Pairing::Apart };
     // More than 1 is better.
     let (first, second) = if quantity.better() == Better::Less { (own, base) } else { (base, own) };
     let found = compare(first, second, pairing, RESAMPLES, SEED)?;
     let change = match quantity.better() {
-        Better::Neither => Change::NotJudged,
+        // A published value has no repeats, and no run can add any.
+        _ if is_published => Change::NotJudged,
         _ if base.len().min(own.len()) < VALUES_MIN => Change::TooFew,
+        Better::Neither => Change::NotJudged,
         _ if !found.is_change() => Change::NotShown,
         _ if found.ratio > 1.0 => Change::Better,
         _ => Change::Worse,
     };
+    // A ratio of too few values would be read as a rank.
+    let judged = Some(found).filter(|_| change != Change::TooFew);
+    let interval = judged.and_then(|found| found.interval);
     Some(ComparedRatio {
-        ratio: found.ratio,
-        lower: found.interval.map(|interval| interval.lower),
-        upper: found.interval.map(|interval| interval.upper),
-        chance: found.chance,
-        effect: found.effect,
+        ratio: judged.map(|found| found.ratio),
+        lower: interval.map(|interval| interval.lower),
+        upper: interval.map(|interval| interval.upper),
+        chance: judged.and_then(|found| found.chance),
+        effect: judged.map(|found| found.effect),
         is_paired,
         change,
     })

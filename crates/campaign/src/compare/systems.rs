@@ -2,6 +2,7 @@
 use keepup_results::{CampaignSummary, Figure, Figures, Headed, Stored, StoredResult};
 use serde_json::Value;
 
+use super::intervals::Ends;
 use super::{Candidate, CompareError, Published, workload_of};
 
 /// Column of a comparison.
@@ -20,6 +21,8 @@ pub(super) struct System {
     /// Background loads, as on the command line.
     pub(super) loads: Vec<String>,
     pub(super) figures: Vec<Figure>,
+    /// Both ends of the qualified rate for each qualification; `None` without a qualified rate.
+    pub(super) qualified: Vec<Option<Ends>>,
     /// Set of systems that were measured alternately.
     pub(super) turns: Option<usize>,
 }
@@ -39,6 +42,7 @@ impl System {
             environment: head.environment.clone(),
             loads: loads_of(&result.summary),
             figures: result.summary.figures(),
+            qualified: qualified_of(&result.summary),
             turns: None,
         }
     }
@@ -61,6 +65,7 @@ impl System {
             environment: Value::Null,
             loads: Vec::new(),
             figures: published.figures.iter().map(placed).collect(),
+            qualified: Vec::new(),
             turns: None,
         }
     }
@@ -117,6 +122,7 @@ fn pool(system: &mut System, name: &str, result: &StoredResult) -> Result<(), Co
         });
     }
     system.results.extend(more.results);
+    system.qualified.extend(more.qualified);
     system.figures = Figure::pooled(std::mem::take(&mut system.figures).into_iter().chain(more.figures));
     Ok(())
 }
@@ -133,6 +139,8 @@ fn places_of(system: &System, set: usize) -> Vec<System> {
             name: place.clone(),
             place: Some(place.clone()),
             figures: figures.cloned().collect(),
+            // Found on all volumes together.
+            qualified: Vec::new(),
             turns: Some(set),
             ..system.clone()
         }
@@ -161,6 +169,13 @@ fn cells_of(system: &System, campaign: &CampaignSummary, set: usize) -> Vec<Syst
 fn words_of(command: &str) -> String {
     let words = command.split(' ').skip(1).take_while(|word| !word.starts_with('-'));
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// Both ends of the qualified rate of a qualification.
+fn qualified_of(summary: &Stored) -> Vec<Option<Ends>> {
+    let Stored::Qualify(summary) = summary else { return Vec::new() };
+    let failed = summary.failed_above.as_ref().map(|failed| failed.bytes_per_second);
+    vec![summary.qualified_bytes_per_second.map(|held| (held, failed))]
 }
 
 /// Distinct background loads of a result.

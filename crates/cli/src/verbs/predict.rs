@@ -185,6 +185,7 @@ fn ask(profile: &Profile, machine: &Machine, args: &OneArgs) -> Ask {
     Ask {
         path: args.path.clone(),
         operation_bytes: args.operation.map(|size| size.0 as f64).or((!own).then_some(event)),
+        event_bytes: Some(event),
         required_bytes_per_second: Some(profile.required_bytes_per_second()),
         headroom: profile.headroom,
         outstanding: args.outstanding,
@@ -209,6 +210,7 @@ fn summary(
         title: machine.title.clone(),
         path: ask.path_of(machine).to_owned(),
         operation_bytes: ask.system(machine)?.operation_bytes,
+        event_bytes: ask.event_bytes,
         operations_under_way: ask.outstanding,
         with: args.with.clone(),
         hosts: machine.hosts,

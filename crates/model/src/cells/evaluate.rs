@@ -134,6 +134,7 @@ pub(super) fn cell(
         paper: paper.name.clone(),
         id: published.id.clone(),
         system: published.system.clone(),
+        machine: spec.by.machine().unwrap_or_default().to_owned(),
         condition: published.condition.clone(),
         quantity: published.quantity.clone(),
         unit: unit.text().to_owned(),

@@ -29,6 +29,7 @@ struct Ready {
     name: String,
     part: Part,
     count: u32,
+    is_queue: bool,
 }
 
 /// Stages of one path.
@@ -98,10 +99,45 @@ impl Assembly {
         }
         let resources = machine.resources()?.into_iter().map(|fitting| {
             let hosts = if fitting.shared { 1 } else { machine.hosts };
-            Ready { name: fitting.name, part: fitting.part, count: fitting.count.saturating_mul(hosts) }
+            let count = fitting.count.saturating_mul(hosts);
+            Ready { name: fitting.name, part: fitting.part, count, is_queue: fitting.queue }
         });
         let resources = resources.collect();
-        Ok(Self { machine: machine.name.clone(), resources, paths, main, operation_bytes, beside })
+        let assembly =
+            Self { machine: machine.name.clone(), resources, paths, main, operation_bytes, beside };
+        assembly.check_queues().map_err(|why| machine.unsolvable(why))?;
+        Ok(assembly)
+    }
+
+    /// Refuses a queue that the path shares with other traffic if one of them does not state its bytes in
+    /// flight: they decide the shares.
+    fn check_queues(&self) -> Result<(), Cause> {
+        let queues = self.resources.iter().enumerate().filter(|(_, resource)| resource.is_queue);
+        for (number, Ready { name, .. }) in queues {
+            let stages = |legs: &[Leg]| -> Vec<&Stage> {
+                let all = legs.iter().flat_map(|leg| &self.paths[leg.path].stages);
+                all.filter(|stage| stage.resource == number).collect()
+            };
+            let states = |stages: &[&Stage]| stages.iter().any(|stage| stage.spec.in_flight.is_some());
+            let own = stages(&self.main);
+            for flow in self.beside.iter().filter(|_| !own.is_empty()) {
+                let others = stages(&flow.legs);
+                if others.is_empty() || (states(&own) && states(&others)) {
+                    continue;
+                }
+                let flow = &flow.name;
+                let why = format!(
+                    "the path and {flow} share {name}, a queue that serves requests in order of arrival: \
+                     their shares depend on the bytes that each keeps in flight, which the machine does not state \
+                     for both"
+                );
+                let hint = format!(
+                    "add in_flight = \"8 MiB\" to the stages of both on {name}, or predict with {flow}=off"
+                );
+                return Err(Cause::new(why).with_hint(hint));
+            }
+        }
+        Ok(())
     }
 
     /// Plain numbers with each figure drawn once.
@@ -111,7 +147,7 @@ impl Assembly {
     pub fn system(&self, draw: &mut dyn FnMut(&Ranged) -> f64) -> Result<System, ModelError> {
         let mut resources = Vec::with_capacity(self.resources.len());
         let mut capabilities = Vec::with_capacity(self.resources.len());
-        for Ready { name, part, count } in &self.resources {
+        for Ready { name, part, count, .. } in &self.resources {
             let can = part.capability(draw).map_err(|why| ModelError::Unsolvable {
                 machine: self.machine.clone(),
                 reason: format!("{name}: {why}").into(),
@@ -220,6 +256,7 @@ impl StageSpec {
             ("request", self.window.as_ref().map(|window| &window.request)),
             ("round_trip", self.window.as_ref().map(|window| &window.round_trip)),
             ("behind", self.window.as_ref().map(|window| &window.behind)),
+            ("in_flight", self.in_flight.as_ref()),
         ];
         own.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()
     }
@@ -257,6 +294,7 @@ impl Stage {
             per_byte: per_byte * self.times * factor,
             per_operation: per_operation + self.accesses * can.access_seconds * can.capacity,
             window,
+            in_flight_bytes: spec.in_flight.as_ref().map(draw),
         }
     }
 }

@@ -178,6 +178,10 @@ fn stage_fault(key: &str, stage: &StageSpec, part: &Part, currency: Currency) ->
         figure(&at("factor"), "factor", factor, &[Dimension::Count])?;
         above_zero(&at("factor"), factor)?;
     }
+    if let Some(in_flight) = &stage.in_flight {
+        figure(&at("in_flight"), "in_flight", in_flight, &[Dimension::Bytes])?;
+        above_zero(&at("in_flight"), in_flight)?;
+    }
     let capability = part.capability(&mut |figure| figure.value).map_err(|why| Fault::new(key, why))?;
     let says = [&stage.per_byte, &stage.per_operation, &stage.rate].iter().any(|cost| cost.is_some());
     if !says && capability.per_byte_read == 0.0 && capability.per_operation == 0.0 {

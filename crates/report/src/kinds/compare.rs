@@ -2,14 +2,14 @@
 
 use keepup_error::Cause;
 use keepup_results::{
-    Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex, ComparedLimit, ComparedRow,
-    Stored,
+    Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex, ComparedInterval, ComparedLimit,
+    ComparedRow, ComparedRuns, IntervalPosition, Stored,
 };
 
 use super::common::{self, PageContent, charts, format_quantity};
 use super::forest::{self, Effect, Ratio};
 use crate::chart::{Chart, short};
-use crate::format::{plural, shorten};
+use crate::format::{percent, plural, rate, shorten};
 use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
 
 const ROWS_MAX: usize = 600;
@@ -36,6 +36,7 @@ pub(super) fn document(stored: &Stored, summary: &CompareSummary) -> Document {
     let drawn: Vec<Chart> = drawn.map(|chart| Chart { is_in_table: true, ..chart }).collect();
     content.blocks.extend(charts("Ratio of each figure to the baseline", drawn));
     content.blocks.push(systems(summary));
+    content.blocks.extend(qualified(summary));
     content.blocks.push(rows(summary));
     common::document(stored, content)
 }
@@ -46,8 +47,14 @@ fn answer(summary: &CompareSummary) -> (String, Tone) {
         (Some(limit), _) if !limit.open.is_empty() => ("LIMIT OPEN".to_owned(), Tone::Doubtful),
         (Some(_), _) => ("LIMIT HOLDS".to_owned(), Tone::Good),
         (None, Some(_)) => ("NOT RANKED".to_owned(), Tone::Doubtful),
+        (None, None) if is_too_few(summary) => ("TOO FEW RUNS".to_owned(), Tone::Doubtful),
         (None, None) => ("COMPARED".to_owned(), Tone::Plain),
     }
+}
+
+/// Whether no system has enough values to be ranked.
+fn is_too_few(summary: &CompareSummary) -> bool {
+    !summary.runs_needed.is_empty() && summary.runs_needed.len() + 1 == summary.systems.len()
 }
 
 fn sentences(summary: &CompareSummary) -> Vec<String> {
@@ -67,8 +74,59 @@ fn sentences(summary: &CompareSummary) -> Vec<String> {
             index.worse
         ));
     }
+    for needed in &summary.runs_needed {
+        sentences.extend(runs_needed(needed, baseline));
+        sentences.extend(intervals(summary, &needed.system));
+    }
     sentences.extend(summary.limit.iter().flat_map(limit));
     sentences
+}
+
+/// Reason for the absence of a ratio, and the runs that would allow one.
+fn runs_needed(needed: &ComparedRuns, baseline: &str) -> Vec<String> {
+    let difference = format!("{:.0} %", 100.0 * needed.difference);
+    let more = [(needed.more_of_baseline, baseline), (needed.more_of_system, needed.system.as_str())];
+    let more: Vec<String> = more
+        .into_iter()
+        .filter(|(more, _)| *more > 0)
+        .map(|(more, name)| format!("{} of {name}", plural(u64::from(more), "more run")))
+        .collect();
+    let more = more.join(" and ");
+    let remedy = match needed.spread {
+        Some(spread) => format!(
+            "{more} would resolve a difference of {difference}: the largest spread is {} ({}).",
+            percent(100.0 * spread),
+            needed.figure
+        ),
+        None => format!(
+            "{more} are the least that the test accepts, {} of each. The spread of one run is unknown: a \
+             difference of {difference} may need more.",
+            needed.runs
+        ),
+    };
+    vec![format!("{} is not ranked against {baseline}: too few values.", needed.system), remedy]
+}
+
+/// Qualified intervals of a system and of the baseline, and what they show without a ratio.
+fn intervals(summary: &CompareSummary, system: &str) -> Option<String> {
+    let own = summary.qualified.iter().find(|interval| interval.system == system)?;
+    let baseline = summary.qualified.first()?;
+    let shows = match own.position? {
+        IntervalPosition::Overlaps => "The intervals overlap: neither system is shown to be faster.",
+        IntervalPosition::Above | IntervalPosition::Below => {
+            "The intervals do not overlap, but further runs may differ by more than both ends of one run."
+        }
+    };
+    Some(format!("{}; {}. {shows}", ends(own), ends(baseline)))
+}
+
+/// Both ends of a qualified rate.
+fn ends(interval: &ComparedInterval) -> String {
+    let held = format!("{} held {}", interval.system, rate(interval.held_bytes_per_second));
+    match interval.failed_bytes_per_second {
+        Some(failed) => format!("{held} and failed at {}", rate(failed)),
+        None => format!("{held}, and no rate above it failed"),
+    }
 }
 
 /// Reason for not ranking, with its hint.
@@ -88,7 +146,7 @@ fn limit(limit: &ComparedLimit) -> Vec<String> {
         (!names.is_empty()).then(|| format!("{lead}: {shown}{more}."))
     };
     let failed = named(format!("Below {below} of the baseline"), &limit.failed);
-    let open = named(format!("Possibly below {below}, not significant"), &limit.open);
+    let open = named(format!("Not shown to reach {below} of the baseline"), &limit.open);
     let sentences: Vec<String> = failed.into_iter().chain(open).collect();
     match sentences.is_empty() {
         true => vec![format!("No figure is below {below} of the baseline.")],
@@ -163,7 +221,13 @@ fn ratios(summary: &CompareSummary, number: usize, system: &str) -> Option<Chart
         let beside = row.cells.get(number)?.as_ref()?.beside?;
         let (words, shown) = words(beside.change);
         let interval = beside.lower.zip(beside.upper);
-        Some(Ratio { name: name(row), ratio: beside.ratio, interval, effect: shown, words: words.to_owned() })
+        Some(Ratio {
+            name: name(row),
+            ratio: beside.ratio?,
+            interval,
+            effect: shown,
+            words: words.to_owned(),
+        })
     };
     let ratios: Vec<Ratio> = summary.rows.iter().filter_map(of).collect();
     forest::chart(
@@ -195,6 +259,23 @@ fn systems(summary: &CompareSummary) -> Block {
     Block::new("Systems", vec![Item::Table(Table { columns, rows: rows.collect() })])
 }
 
+/// Both ends of the qualified rates.
+fn qualified(summary: &CompareSummary) -> Option<Block> {
+    let row = |interval: &ComparedInterval| -> Vec<Cell> {
+        vec![
+            interval.system.as_str().into(),
+            rate(interval.held_bytes_per_second).into(),
+            interval.failed_bytes_per_second.map_or_else(|| "none".to_owned(), rate).into(),
+        ]
+    };
+    let columns = vec![left("system"), right("held"), right("failed")];
+    let rows: Vec<Vec<Cell>> = summary.qualified.iter().map(row).collect();
+    let how = "Highest rate that held and lowest rate above it that failed. Over several runs: the lowest \
+               rate that held, and the highest that failed.";
+    let items = vec![Item::Table(Table { columns, rows }), Item::Text(how.to_owned())];
+    (!summary.qualified.is_empty()).then(|| Block::new("Qualified rates", items))
+}
+
 /// Median with its standard deviation if large, ratio with interval, and interpretation.
 fn cell(row: &ComparedRow, cell: Option<&ComparedCell>) -> Cell {
     let Some(cell) = cell else { return "".into() };
@@ -211,8 +292,8 @@ fn cell(row: &ComparedRow, cell: Option<&ComparedCell>) -> Cell {
     };
     let interval = beside.lower.zip(beside.upper);
     let interval = interval.map(|(lower, upper)| format!(" ({} to {})", short(lower), short(upper)));
-    let ratio = format!("{}{}", short(beside.ratio), interval.unwrap_or_default());
-    Cell::toned(format!("{value}, {ratio}, {words}"), tone)
+    let ratio = beside.ratio.map(|ratio| format!("{}{}, ", short(ratio), interval.unwrap_or_default()));
+    Cell::toned(format!("{value}, {}{words}", ratio.unwrap_or_default()), tone)
 }
 
 fn rows(summary: &CompareSummary) -> Block {
@@ -234,3 +315,7 @@ fn rows(summary: &CompareSummary) -> Block {
     ));
     Block::new("Medians and ratios to the baseline", items)
 }
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

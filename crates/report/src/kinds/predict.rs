@@ -5,15 +5,15 @@ use keepup_results::{
 };
 
 use super::common::{self, PageContent, charts};
-use super::predict_papers;
-use crate::chart::{Axis, Chart, Dash, Mark, Series, Symbol, colour, pair, plot, rate_scale};
+use super::{predict_charts, predict_papers};
 use crate::format::{bytes, digits, number, or_not_measured, percent, plural, rate, seconds, shorten};
 use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
 
-const HEIGHT: u32 = 260;
 const NAME_CHARACTERS_MAX: usize = 48;
-/// Most resources drawn over a sweep.
-const PARTS_DRAWN_MAX: usize = 5;
+/// Most characters of the name of a resource, or of a point of a sweep.
+const SHORT_NAME_CHARACTERS_MAX: usize = 24;
+/// Most characters of a name in the table of points: with both bottlenecks it fits 80 columns.
+const COLUMN_NAME_CHARACTERS_MAX: usize = 10;
 const POINTS_MAX: usize = 600;
 /// Utilisation from which a bottleneck counts as full. Operations that wait for each other stay below.
 const FULL: f64 = 0.995;
@@ -54,6 +54,7 @@ fn machine(summary: &PredictSummary) -> Block {
         Fact::new("path", machine.path.as_str()),
         Fact::new("operation", bytes(machine.operation_bytes as u64)),
     ];
+    facts.extend(machine.event_bytes.map(|event| Fact::new("event", bytes(event as u64))));
     if !machine.with.is_empty() {
         facts.push(Fact::new("changed", machine.with.join(", ")));
     }
@@ -72,11 +73,12 @@ fn machine(summary: &PredictSummary) -> Block {
 
 fn of_one(summary: &PredictSummary, point: &Prediction) -> PageContent {
     let mut blocks = vec![parts(point)];
+    blocks.extend(charts("Utilisation of each stage", predict_charts::utilisation(summary, point)));
     blocks.extend(point.enough.as_ref().map(enough));
     blocks.extend(buffers(&point.buffers));
     PageContent {
         answer: Some(answer(summary, point)),
-        sentences: sentences(point),
+        sentences: sentences(summary, point),
         blocks,
         ..PageContent::default()
     }
@@ -93,32 +95,50 @@ fn answer(summary: &PredictSummary, point: &Prediction) -> (String, Tone) {
 
 /// Formats a predicted rate with its interval.
 fn rate_with_interval(point: &Prediction) -> String {
+    let interval = interval(point).replace(')', " at 95 %)");
+    format!("{}{interval}", rate(point.bytes_per_second))
+}
+
+/// 95 % interval in brackets, empty without one.
+fn interval(point: &Prediction) -> String {
     let interval = point.lower_bytes_per_second.zip(point.upper_bytes_per_second);
     let interval = interval.filter(|(lower, upper)| lower < upper);
-    let interval = interval.map(|(lower, upper)| format!(" ({} to {} at 95 %)", rate(lower), rate(upper)));
-    format!("{}{}", rate(point.bytes_per_second), interval.unwrap_or_default())
+    interval.map_or_else(String::new, |(lower, upper)| format!(" ({} to {})", rate(lower), rate(upper)))
 }
 
 /// Name of a resource with its count.
-fn named(part: &PredictedPart) -> String {
+fn named(part: &PredictedPart, characters_max: usize) -> String {
+    let name = shorten(&part.name, characters_max);
     match part.count {
-        1 => part.name.clone(),
-        count => format!("{count} {}", part.name),
+        1 => name,
+        count => format!("{count} {name}"),
     }
 }
 
-fn sentences(point: &Prediction) -> Vec<String> {
-    let each = format!("{} events or operations per second", digits(point.operations_per_second));
-    let mut sentences = vec![format!("Predicted: {}, {each}.", rate_with_interval(point))];
+/// Events of the detector per second. Also operations, if they wait for each other or no event is known.
+fn events(summary: &PredictSummary, point: &Prediction) -> String {
+    let operations = format!("{} operations per second", digits(point.operations_per_second));
+    let is_closed = summary.machine.operations_under_way.is_some();
+    match point.events_per_second {
+        None => operations,
+        Some(events) if is_closed => format!("{} events and {operations}", digits(events)),
+        Some(events) => format!("{} events per second", digits(events)),
+    }
+}
+
+fn sentences(summary: &PredictSummary, point: &Prediction) -> Vec<String> {
+    let mut sentences =
+        vec![format!("Predicted: {}, {}.", rate_with_interval(point), events(summary, point))];
     if let Some(headroom) = point.headroom {
         sentences.push(format!("Headroom: {} the required rate.", times(headroom)));
     }
     let mut parts = point.parts.iter();
     if let Some(first) = parts.next() {
         let why = if first.is_waiting { " (its master waits for responses)" } else { "" };
-        let mut sentence = format!("The bottleneck is {}{why}", named(first));
+        let mut sentence = format!("The bottleneck is {}{why}", named(first, NAME_CHARACTERS_MAX));
         if let Some(next) = parts.find(|part| part.name != first.name) {
-            sentence += &format!("; next: {} at {}", named(next), rate(next.bytes_per_second));
+            let next_name = named(next, NAME_CHARACTERS_MAX);
+            sentence += &format!("; next: {next_name} at {}", rate(next.bytes_per_second));
         }
         sentences.push(sentence + ".");
         if first.utilisation < FULL {
@@ -153,10 +173,11 @@ fn parts(point: &Prediction) -> Block {
         });
         let tone = if place == 0 { Tone::Doubtful } else { Tone::Plain };
         vec![
-            Cell::toned(part.name.as_str(), tone),
+            Cell::toned(shorten(&part.name, SHORT_NAME_CHARACTERS_MAX), tone),
             part.count.to_string().into(),
             rate(part.bytes_per_second).into(),
             percent(100.0 * part.utilisation).into(),
+            part.utilisation_at_required.map_or_else(|| "".into(), at_required),
             gain.into(),
             kind.into(),
             shorten(&part.part, NAME_CHARACTERS_MAX).into(),
@@ -167,12 +188,22 @@ fn parts(point: &Prediction) -> Block {
         right("count"),
         right("limit alone"),
         right("utilisation"),
+        right("at the required rate"),
         right("gain of 10 % more"),
         left(""),
         left("part"),
     ];
-    let rows = point.parts.iter().enumerate().map(row).collect();
-    Block::new("Resources, bottleneck first", vec![Item::Table(Table { columns, rows })])
+    let mut table = Table { columns, rows: point.parts.iter().enumerate().map(row).collect() };
+    if point.parts.iter().all(|part| part.utilisation_at_required.is_none()) {
+        without(&mut table, "at the required rate");
+    }
+    Block::new("Resources, bottleneck first", vec![Item::Table(table)])
+}
+
+/// Utilisation at the required rate.
+fn at_required(utilisation: f64) -> Cell {
+    let tone = if utilisation > 1.0 { Tone::Bad } else { Tone::Plain };
+    Cell::toned(percent(100.0 * utilisation), tone)
 }
 
 fn enough(enough: &Enough) -> Block {
@@ -246,7 +277,7 @@ fn buffers(buffers: &[PredictedBuffer]) -> Option<Block> {
 }
 
 fn of_sweep(summary: &PredictSummary) -> PageContent {
-    let axis = summary.sweep.clone().unwrap_or_default();
+    let axis = shorten(summary.sweep.as_deref().unwrap_or_default(), SHORT_NAME_CHARACTERS_MAX);
     let ends = summary.points.first().zip(summary.points.last());
     let mut sentences: Vec<String> = ends
         .into_iter()
@@ -282,7 +313,10 @@ fn of_sweep(summary: &PredictSummary) -> PageContent {
     PageContent {
         answer: Some((format!("PREDICTED OVER {}", axis.to_uppercase()), Tone::Plain)),
         sentences,
-        blocks: charts("Rate over the sweep", drawn(summary)).into_iter().chain([points(summary)]).collect(),
+        blocks: charts("Rate over the sweep", predict_charts::rates(summary, table(summary)))
+            .into_iter()
+            .chain([points(summary)])
+            .collect(),
         ..PageContent::default()
     }
 }
@@ -313,74 +347,26 @@ fn changes(points: &[Prediction]) -> Vec<(&Prediction, &Prediction)> {
         .collect()
 }
 
-fn drawn(summary: &PredictSummary) -> Option<Chart> {
-    let points: Vec<(f64, &Prediction)> =
-        summary.points.iter().filter_map(|point| Some((point.label.parse().ok()?, point))).collect();
-    let most = points.iter().map(|(_, point)| point.upper_bytes_per_second.unwrap_or(point.bytes_per_second));
-    let unit = rate_scale(most.fold(0.0, f64::max));
-    let line = |of: &dyn Fn(&Prediction) -> Option<f64>| {
-        let values = points.iter().filter_map(|(x, point)| Some(pair(*x, Some(unit.of(of(point)?)))));
-        values.collect::<Vec<_>>()
-    };
-    let predicted = line(&|point| Some(point.bytes_per_second));
-    let mut series = vec![Series::new("rate", colour(0), Mark::Line(Dash::Solid, None), predicted)];
-    let ends = [
-        ("lower end of 95 %", line(&|point| point.lower_bytes_per_second)),
-        ("upper end of 95 %", line(&|point| point.upper_bytes_per_second)),
-    ];
-    let ends = ends.into_iter().filter(|(_, values)| !values.is_empty());
-    series.extend(
-        ends.map(|(name, values)| Series::new(name, colour(0), Mark::Line(Dash::Dotted, None), values)),
-    );
-    let mut names: Vec<&str> = Vec::new();
-    for part in points.iter().flat_map(|(_, point)| point.parts.iter().take(2)) {
-        if !names.contains(&part.name.as_str()) && names.len() < PARTS_DRAWN_MAX {
-            names.push(&part.name);
-        }
-    }
-    // Much higher limits would compress the curve.
-    let top = 1.5 * points.iter().map(|(_, point)| point.bytes_per_second).fold(0.0, f64::max);
-    for (number, name) in names.iter().enumerate() {
-        let of = |point: &Prediction| {
-            let part = point.parts.iter().find(|part| part.name == **name)?;
-            Some(part.bytes_per_second).filter(|rate| *rate <= top)
-        };
-        let values = line(&of);
-        if !values.is_empty() {
-            let mark = Mark::Dots(if number % 2 == 0 { Symbol::Circle } else { Symbol::Diamond });
-            series.push(Series::new(format!("{name} alone"), colour(number + 1), mark, values));
-        }
-    }
-    let axis = summary.sweep.clone().unwrap_or_default();
-    (points.len() > 1).then(|| Chart {
-        title: format!("Predicted rate over {axis}, {}", unit.unit),
-        note: "Dots: limits of single resources. The lowest one bounds the rate.".into(),
-        table: table(summary),
-        is_in_table: true,
-        ..plot(
-            &Axis::linear(axis),
-            &Axis::linear(format!("rate, {}", unit.unit)).with_zero(),
-            &series,
-            HEIGHT,
-        )
-    })
-}
-
 fn table(summary: &PredictSummary) -> Table {
     let row = |point: &Prediction| -> Vec<Cell> {
-        let part = |number: usize| point.parts.get(number).map(named).unwrap_or_default();
+        let part = |number: usize| {
+            let part = point.parts.get(number);
+            part.map(|part| named(part, COLUMN_NAME_CHARACTERS_MAX)).unwrap_or_default()
+        };
         vec![
-            point.label.as_str().into(),
-            rate_with_interval(point).into(),
+            shorten(&point.label, SHORT_NAME_CHARACTERS_MAX).into(),
+            format!("{}{}", rate(point.bytes_per_second), interval(point)).into(),
             or_not_measured(point.headroom, times).into(),
             or_not_measured(point.cores_busy, digits).into(),
             part(0).into(),
             part(1).into(),
         ]
     };
+    let axis = shorten(summary.sweep.as_deref().unwrap_or_default(), SHORT_NAME_CHARACTERS_MAX);
+    let is_number = |point: &Prediction| point.label.parse::<f64>().is_ok();
     let columns = vec![
-        right(summary.sweep.clone().unwrap_or_default()),
-        right("rate"),
+        if summary.points.iter().all(is_number) { right(axis) } else { left(axis) },
+        right("rate (95 %)"),
         right("of the required rate"),
         right("cores busy"),
         left("bottleneck"),

@@ -1,13 +1,17 @@
 //! Page of the predictions for five papers: published and predicted figures.
 
-use keepup_results::{ContradictedClaim, OpenCell, Origin, PredictedCell, PredictedPapers, Skill};
+use keepup_results::{
+    ContradictedClaim, OpenCell, Origin, PredictedCell, PredictedPapers, Skill, SkillWithout,
+};
 
 use super::common::PageContent;
 use crate::format::{digits, percent, plural};
 use crate::page::{Block, Cell, Item, Table, Tone, left, right};
 
 pub(super) fn content(papers: &PredictedPapers) -> PageContent {
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<Block> = Vec::new();
+    let beside = papers.skill.iter().filter(|skill| skill.of.starts_with("disks"));
+    blocks.extend(beside.filter_map(left_out));
     let mut names: Vec<&str> = Vec::new();
     for cell in &papers.cells {
         if !names.contains(&cell.paper.as_str()) {
@@ -35,7 +39,7 @@ fn is_met(cell: &PredictedCell) -> bool {
 }
 
 fn answer(papers: &PredictedPapers) -> (String, Tone) {
-    let judged = papers.cells.iter().filter(|cell| cell.origin != Origin::Fitted);
+    let judged = papers.cells.iter().filter(|cell| cell.origin.is_test());
     let (met, all) = judged.fold((0, 0), |(met, all), cell| (met + u32::from(is_met(cell)), all + 1));
     let tone = if met == all { Tone::Good } else { Tone::Doubtful };
     (format!("{met} OF {all} CELLS MET"), tone)
@@ -48,16 +52,8 @@ fn sentences(papers: &PredictedPapers) -> Vec<String> {
         plural(of(Origin::Derived), "figure"),
         of(Origin::Predicted),
     )];
-    for skill in papers.skill.iter().filter(|skill| skill.of.starts_with("disks")) {
-        let Some(over) = skill.over_unchanged else { continue };
-        let than = if over > 0.0 { "better" } else { "worse" };
-        sentences.push(format!(
-            "{}: {than} than \"nothing changes\", with {}x its squared error.",
-            skill.of,
-            digits(1.0 - over)
-        ));
-    }
-    let missed = papers.cells.iter().filter(|cell| cell.origin != Origin::Fitted && !is_met(cell));
+    sentences.extend(papers.skill.iter().filter(|skill| skill.of.starts_with("disks")).filter_map(over_null));
+    let missed = papers.cells.iter().filter(|cell| cell.origin.is_test() && !is_met(cell));
     let missed: Vec<String> = missed.map(|cell| format!("{} {}", cell.id, cell.quantity)).collect();
     if !missed.is_empty() {
         sentences.push(format!("Missed targets (see the tables for reasons): {}.", missed.join(", ")));
@@ -65,16 +61,47 @@ fn sentences(papers: &PredictedPapers) -> Vec<String> {
     sentences
 }
 
+/// Skill over "nothing changes", and the machine without which it is lowest.
+fn over_null(skill: &Skill) -> Option<String> {
+    let over = skill.over_unchanged?;
+    let than = if over > 0.0 { "better" } else { "worse" };
+    let whole = format!(
+        "{}: {than} than \"nothing changes\", with {}x its squared error",
+        skill.of,
+        digits(1.0 - over)
+    );
+    let known = skill.left_out.iter().filter_map(|without| Some((without, without.over_unchanged?)));
+    let lowest = known.min_by(|(_, a), (_, b)| a.total_cmp(b));
+    let lowest = lowest.map(|(without, over)| {
+        format!("; without {}, {}x its squared error", machine(without), digits(1.0 - over))
+    });
+    Some(format!("{whole}{}.", lowest.unwrap_or_default()))
+}
+
+fn machine(without: &SkillWithout) -> &str {
+    without.machine.strip_prefix("papers/").unwrap_or(&without.machine)
+}
+
 fn cautions(papers: &PredictedPapers) -> Vec<String> {
-    let fitted = papers.cells.iter().filter(|cell| cell.origin == Origin::Fitted).count() as u64;
+    let of = |origin| papers.cells.iter().filter(|cell| cell.origin == origin).count() as u64;
     vec![
         format!(
-            "{} were fitted to {}. The fitted figures are not counted and appear only in the JSON output.",
+            "{} were fitted to {}, and {} on assumptions chosen with the figure in view. These figures prove \
+             nothing and are not counted.",
             plural(u64::from(papers.fitted_constants), "constant"),
-            plural(fitted, "figure")
+            plural(of(Origin::Fitted), "figure"),
+            match of(Origin::Assumed) {
+                1 => "1 rests".to_owned(),
+                assumed => format!("{assumed} rest"),
+            }
         ),
         format!("{} cannot be predicted.", plural(papers.open.len() as u64, "row")),
     ]
+}
+
+/// Formats a relative error, or nothing.
+fn error(error: Option<f64>) -> String {
+    error.map_or_else(String::new, |error| percent(100.0 * error))
 }
 
 /// Accuracy by kind of figure.
@@ -87,6 +114,8 @@ pub(super) fn skill(all: &[Skill]) -> Block {
             one.cells.to_string().into(),
             Cell::toned(one.met.to_string(), tone),
             percent(100.0 * one.median_error).into(),
+            error(one.median_error_unchanged).into(),
+            error(one.median_error_of_others).into(),
             percent(100.0 * one.worst_error).into(),
             over.into(),
         ]
@@ -96,8 +125,10 @@ pub(super) fn skill(all: &[Skill]) -> Block {
         right("count"),
         right("within target"),
         right("median error"),
+        right("\"nothing changes\""),
+        right("median of others"),
         right("worst"),
-        right("skill over \"nothing changes\""),
+        right("skill"),
     ];
     let table = Item::Table(Table { columns, rows: all.iter().map(row).collect() });
     let how = "Skill = 1 - squared error of the model / squared error of \"nothing changes\". 1 is perfect; \
@@ -105,9 +136,38 @@ pub(super) fn skill(all: &[Skill]) -> Block {
     Block::new("Accuracy", vec![table, Item::Text(how.to_owned())])
 }
 
+/// Errors of the model and of two simple ones, with each machine left out.
+fn left_out(skill: &Skill) -> Option<Block> {
+    let row = |one: &SkillWithout| -> Vec<Cell> {
+        let over = one.over_unchanged;
+        let tone = if over.is_some_and(|over| over <= 0.0) { Tone::Doubtful } else { Tone::Plain };
+        vec![
+            machine(one).into(),
+            one.cells.to_string().into(),
+            percent(100.0 * one.median_error).into(),
+            percent(100.0 * one.median_error_unchanged).into(),
+            error(one.median_error_of_others).into(),
+            Cell::toned(over.map_or_else(String::new, digits), tone),
+        ]
+    };
+    let columns = vec![
+        left("without"),
+        right("figures"),
+        right("model"),
+        right("nothing changes"),
+        right("median of others"),
+        right("skill"),
+    ];
+    let table = Item::Table(Table { columns, rows: skill.left_out.iter().map(row).collect() });
+    let how = "Median errors. \"Median of others\": the median change of the same quantity on all other \
+               machines. A machine without which the skill is gone is the only evidence for it.";
+    let title = format!("One machine left out: {}", skill.of);
+    (!skill.left_out.is_empty()).then(|| Block::new(title, vec![table, Item::Text(how.to_owned())]))
+}
+
 fn cells(papers: &PredictedPapers, paper: &str) -> Block {
     let mut reasons: Vec<&str> = Vec::new();
-    let shown = papers.cells.iter().filter(|cell| cell.paper == paper && cell.origin != Origin::Fitted);
+    let shown = papers.cells.iter().filter(|cell| cell.paper == paper);
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for cell in shown {
         let known = reasons.iter().position(|reason| *reason == cell.because);
@@ -135,11 +195,12 @@ fn row(cell: &PredictedCell, reason: usize) -> Vec<Cell> {
     let unit = if cell.unit.is_empty() { String::new() } else { format!(" {}", cell.unit) };
     let interval = cell.lower.zip(cell.upper).filter(|(lower, upper)| lower < upper);
     let interval = interval.map(|(lower, upper)| format!(" ({} to {})", digits(lower), digits(upper)));
-    let (origin, tone) = match cell.origin {
-        _ if !is_met(cell) => ("MISSED", Tone::Bad),
-        Origin::Derived => ("derived", Tone::Good),
-        Origin::Predicted | Origin::Fitted => ("predicted", Tone::Good),
+    let (missed, tone) = match (cell.origin.is_test(), is_met(cell)) {
+        (false, _) => ("", Tone::Plain),
+        (true, false) => (", MISSED", Tone::Bad),
+        (true, true) => ("", Tone::Good),
     };
+    let origin = format!("{}{missed}", cell.origin.name());
     let words = [cell.condition.as_str(), cell.quantity.as_str()];
     let what: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
     vec![
