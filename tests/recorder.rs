@@ -15,6 +15,7 @@ mod qualify;
 mod raw_client;
 mod recording;
 mod reduce;
+mod remote_source;
 mod retention;
 mod run_control;
 mod run_live;

@@ -90,6 +90,8 @@ fn an_unresolvable_name_is_reported_by_every_command() {
         &["sink", "--to-null", "--listen", name],
         &["serve", "--http", name],
         &["qualify", "csl", "--drain-to", &drain],
+        &["qualify", "csl", "--source", name],
+        &["source", "--serve", "--listen", name],
         &["net", "serve", "--listen", name],
         &["register", "serve-ipbus", "--listen", name],
         &["drain", "nothing", "--to", &drain],

@@ -7,7 +7,8 @@ use keepup_testkit::root::{ShapedNamespace, ThrottledWrites, allowed, skip};
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{TestDirectory, count, directory, json};
+use crate::common::{TestDirectory, count, directory, json, secret_file};
+use crate::net::TOKEN;
 
 /// Events of 64 KiB.
 const EVENT_BYTES: f64 = 65_536.0;
@@ -184,4 +185,44 @@ fn a_drain_over_a_shaped_link_is_not_fit() {
     assert_eq!((run.code(), &found["verdict"]), (1, &"NOT FIT".into()), "{run:#?}");
     assert_eq!(found["qualified_bytes_per_second"], Value::Null, "{found:#}");
     names(&found, "drain");
+}
+
+/// A source on another machine, behind a shaped link: the link is measured, and named.
+#[test]
+#[ignore = "system"]
+fn a_shaped_link_from_the_source_is_the_limit() {
+    let test = "a_shaped_link_from_the_source_is_the_limit";
+    if !allowed(test) {
+        return;
+    }
+    let cable = match Cable::lay(&format!("ks{}", std::process::id())) {
+        Ok(cable) => cable,
+        Err(why) => return skip(test, &why),
+    };
+    cable.shape(1, LINK).unwrap();
+    let place = prepared(FAR_BELOW, "");
+    secret_file(place.path(), "token", TOKEN);
+    let at = |end: usize, arguments: &[&str]| {
+        let keepup = env!("CARGO_BIN_EXE_keepup");
+        Program::start("ip", &[&cable.at(end)[1..], &[keepup], arguments].concat(), place.path())
+    };
+    let there = Cable::address(1);
+    let mut server = at(1, &["source", "--serve", "--listen", there, "--token-file", "token"]);
+    let address = server.address().to_string();
+    let run = at(0, &[&QUALIFY[..], &["--source", there, "--source-token-file", "token"]].concat()).wait();
+    is_fit(&run, "network");
+    let found = json(&run);
+    // The link carries headers too.
+    assert!(rate(&found, "qualified_bytes_per_second") < PATH, "{found:#}");
+    let alone = found["ceilings"]["network_bytes_per_second"].as_f64().unwrap();
+    assert!(alone < PATH, "the ceiling is that of the link: {alone}");
+    // The source alone does not use the link.
+    assert!(found["ceilings"]["source_bytes_per_second"].as_f64().unwrap() > 2.0 * PATH, "{found:#}");
+    let limits: Vec<&str> = found["limits"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(limits[0].starts_with("the source ran on ") && limits[0].contains(&address), "{limits:#?}");
+    assert!(!limits.iter().any(|limit| limit.contains("loopback")), "{limits:#?}");
+    assert_eq!(found["source_host"]["address"], address, "{found:#}");
+    server.signal("TERM");
+    let served = server.wait();
+    assert!(served.code() == 0 && !served.stderr.contains(TOKEN), "{served:#?}");
 }

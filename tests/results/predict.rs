@@ -37,7 +37,7 @@ fn events_are_counted_in_those_of_the_profile() {
         keepup(place.path(), &[&["predict", profile, "--on", "today/camera-pc"], more].concat())
     };
     // The path of this machine moves blocks of 1 MiB: 2951 of them a second, whatever the detector.
-    for (profile, events_per_second) in [("csl", 305.175_781_25), ("eiger2-16m", 133)] {
+    for (profile, events_per_second) in [("csl", 305.175_781_25), ("eiger2-16m", 133.0)] {
         let found = json(&predicted(profile, &["--json"]));
         let point = &found["points"][0];
         let events = point["events_per_second"].as_f64().unwrap();

@@ -2,6 +2,7 @@
 mod args;
 mod exit;
 mod forecast;
+mod generator;
 mod http;
 mod loads;
 mod output;

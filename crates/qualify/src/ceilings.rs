@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use keepup_results::{Ceilings, VolumeCeiling as VolumeFigure};
-use keepup_workload::ceiling::{MemoryCeiling, NetworkCeiling, SourceCeiling, VolumeCeiling, VolumeSpec};
+use keepup_workload::ceiling::{MemoryCeiling, VolumeCeiling, VolumeSpec};
 use keepup_workload::detector::SourceRate;
 use keepup_workload::preflight::Checked;
 use keepup_workload::run;
@@ -24,7 +24,8 @@ impl Session<'_> {
         self.ceiling_done("memory copy, one core", memory);
         let network = self.network_alone(time)?;
         ceilings.network_bytes_per_second = Some(network);
-        self.ceiling_done("network alone (loopback)", network);
+        let is_loopback = self.settings.generator.is_loopback();
+        self.ceiling_done(if is_loopback { "network alone (loopback)" } else { "network alone" }, network);
         let source = self.source_alone(time)?;
         ceilings.source_bytes_per_second = Some(source);
         self.ceiling_done("source alone", source);
@@ -52,13 +53,13 @@ impl Session<'_> {
 
     /// Throughput of the network path alone, bytes per second.
     pub(crate) fn network_alone(&self, time: Duration) -> Result<f64, QualifyError> {
-        Ok(run(&mut NetworkCeiling::new(time), &mut self.context())?)
+        Ok(self.settings.generator.network_ceiling(time, &mut self.context())?)
     }
 
     /// Throughput of the source alone, bytes per second.
     pub(crate) fn source_alone(&self, time: Duration) -> Result<f64, QualifyError> {
         let plan = self.settings.source(SourceRate::Max, time);
-        Ok(run(&mut SourceCeiling::new(&plan, time), &mut self.context())?)
+        Ok(self.settings.generator.source_ceiling(&plan, time, &mut self.context())?)
     }
 
     fn ceiling_done(&mut self, what: &str, bytes_per_second: f64) {

@@ -213,7 +213,7 @@ pub(crate) struct SummaryInputs<'a> {
 
 fn summary_plan(settings: &Settings) -> serde_json::Value {
     let recorder = settings.recorder(String::new());
-    serde_json::json!({
+    let mut plan = serde_json::json!({
         "profile": settings.profile.to_toml(),
         "volumes": settings.volumes,
         "quick": settings.quick,
@@ -226,7 +226,11 @@ fn summary_plan(settings: &Settings) -> serde_json::Value {
         "segment_bytes": recorder.segment_bytes,
         "depth": recorder.depth,
         "loads": settings.loads.specs.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(host) = settings.generator.host() {
+        plan["source"] = host.address.clone().into();
+    }
+    plan
 }
 
 impl Session<'_> {
@@ -411,6 +415,7 @@ impl Session<'_> {
         let drain_rate = self.settings.profile.drain.filter(|_| is_drained).map(|r| r.bytes_per_second());
         let spec = TrialSpec {
             source: self.settings.source(rate, request.duration),
+            generator: Arc::clone(&self.settings.generator),
             recorder,
             recording: self.fresh_id(),
             drain: drain_rate.map(|rate| DrainSpec { rate, to: self.settings.drain_to.clone() }),

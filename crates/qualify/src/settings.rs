@@ -18,6 +18,7 @@ use keepup_workload::WorkloadError;
 use keepup_workload::detector::{SourceRate, source_plan};
 use keepup_workload::load::LoadPlan;
 use keepup_workload::preflight::{Checked, check};
+use keepup_workload::record::Generator;
 
 use crate::QualifyError;
 use crate::search::SearchPlan;
@@ -70,7 +71,9 @@ pub struct Settings {
     pub drain_to: Option<Endpoint>,
     /// Recorder configuration from profile and flags; target and name are replaced.
     pub recorder: RecorderConfig,
-    /// CPUs of the source's threads.
+    /// What runs the source: this machine or another.
+    pub generator: Arc<dyn Generator>,
+    /// CPUs of the source's threads, on the machine of the source.
     pub source_cpus: Vec<usize>,
     /// Background loads during all measurements.
     pub loads: LoadPlan,
@@ -174,7 +177,7 @@ impl Settings {
     fn try_recorder(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
         let name = format!("keepup-qualify-{}-000", &identity.to_string()[..8]);
         let mut config = self.recorder(name);
-        config.listen = SocketAddr::from((config.listen.address().ip(), 0)).into();
+        config.listen = SocketAddr::from((self.generator.reach().listen, 0)).into();
         let ended = Recorder::arm(config, identity, Arc::clone(clock)).and_then(Recorder::disarm);
         match ended.map_err(WorkloadError::from)? {
             Ended::VolumesFailed(why) => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 use keepup_results::format::{bytes, rate, seconds, time};
 use keepup_results::{
     Bottleneck, Ceilings, FailedRate, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, Soak,
-    SteadyState, StorageCost, rfc3339,
+    SourceHost, SteadyState, StorageCost, rfc3339,
 };
 use keepup_workload::preflight::usable_bytes_each;
 
@@ -211,6 +211,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         soak: soak(&parts),
         steady: findings.steady.clone(),
         bottleneck: Some(findings.bottleneck()),
+        source_host: source_host(&parts),
         ceilings: findings.ceilings.clone(),
         ledger: shown.measured.ledger(),
         cpu,
@@ -349,14 +350,43 @@ fn unread(findings: &Findings) -> Option<String> {
     ))
 }
 
+/// Machine of the source, with the greatest age of its counters in the trial shown.
+fn source_host(parts: &SummaryInputs<'_>) -> Option<SourceHost> {
+    let host = parts.settings.generator.host()?.clone();
+    let age_ns = parts.findings.shown().measured.source_age_ns_max;
+    Some(SourceHost { counters_age_seconds_max: Some(age_ns as f64 / 1e9), ..host })
+}
+
+/// What lay between source and recorder.
+fn path(host: Option<&SourceHost>, is_loopback: bool) -> String {
+    let Some(host) = host.filter(|_| !is_loopback) else {
+        return "source and recorder shared this machine and talked over loopback: \
+                no network card, cable or switch was tested"
+            .to_owned();
+    };
+    let cpu = host.cpu.as_ref().map_or_else(String::new, |cpu| format!(" ({cpu})"));
+    format!(
+        "the source ran on {}{cpu}, reached at {}: its network card sent the events, not the detector's",
+        host.host, host.address
+    )
+}
+
+/// Error of the backlogs with a source on another machine.
+fn counters_age(host: &SourceHost) -> Option<String> {
+    host.counters_age_seconds_max.map(|age_s| {
+        format!(
+            "counters of the source were up to {} old: backlogs may be larger than reported by the data of \
+             that time",
+            time(age_s)
+        )
+    })
+}
+
 /// Limits of validity, one sentence each.
 fn limits(parts: &SummaryInputs<'_>) -> Vec<String> {
     let (settings, findings) = (parts.settings, parts.findings);
-    let mut limits = vec![
-        "source and recorder shared this machine and talked over loopback: \
-         no network card, cable or switch was tested"
-            .to_owned(),
-    ];
+    let mut limits = vec![path(settings.generator.host(), settings.generator.is_loopback())];
+    limits.extend(source_host(parts).as_ref().and_then(counters_age));
     if settings.profile.transport != keepup_plan::Transport::Tcp {
         limits.push("the detector's own transport was not used: events were sent over TCP".into());
     }
@@ -399,3 +429,7 @@ fn limits(parts: &SummaryInputs<'_>) -> Vec<String> {
     limits.extend(findings.notes.iter().cloned());
     limits
 }
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

@@ -1,5 +1,6 @@
 //! Settings of a recorder, and limits that hold whatever a client sends.
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,6 +84,8 @@ pub struct RecorderConfig {
     pub slow_after: Duration,
     /// Connections served at a time.
     pub connections_max: usize,
+    /// The only address from which connections are accepted; `None`: any.
+    pub only_from: Option<IpAddr>,
     /// A connection that has not sent hello within this time is closed.
     pub hello_timeout: Duration,
     /// A connection is closed when its peer does not answer for this long. One that sends nothing
@@ -126,6 +129,7 @@ impl RecorderConfig {
             engine: EngineChoice::Auto,
             cpus: Vec::new(),
             connections_max: CONNECTIONS_MAX,
+            only_from: None,
             keep: None,
             slow_after: Duration::from_secs(5),
             hello_timeout: Duration::from_secs(10),

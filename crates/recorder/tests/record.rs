@@ -237,3 +237,17 @@ fn the_last_sample_agrees_with_the_ledger() {
     recorder.stopper().stop();
     recorder.join().unwrap();
 }
+
+#[test]
+fn a_recorder_for_one_address_refuses_others() {
+    let config = RecorderConfig { only_from: Some([127, 0, 0, 2].into()), ..config(Target::Null) };
+    let recorder = Recorder::start(config, Id([7; 16]), Arc::new(SystemClock)).unwrap();
+    let plan = plan(1, 1, EventSize::Fixed(4096), 10);
+    let outcome = run(&plan, recorder.address(), &AtomicBool::new(false), &SourceCounters::default());
+    let refused = keepup_error::Cause::of(&outcome.unwrap_err()).to_text();
+    assert!(refused.contains("the recorder expects another machine"), "{refused}");
+    recorder.stopper().stop();
+    let report = recorder.join().unwrap();
+    assert_eq!((report.incidents.total, report.ledger.total().received.events), (1, 0));
+    assert!(report.incidents.listed[0].contains("refused, another address"), "{:?}", report.incidents);
+}

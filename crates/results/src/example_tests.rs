@@ -72,6 +72,7 @@ pub(crate) fn fit() -> ResultSummary {
                 not_run: None,
             }],
         }),
+        source_host: None,
         ceilings: Ceilings {
             source_bytes_per_second: Some(3e9),
             network_bytes_per_second: Some(2e9),

@@ -91,7 +91,7 @@ pub use soak::{
 pub use stored::{Head, Headed, Stored, StoredResult};
 pub use summary::{
     Bottleneck, Ceilings, Count, CpuCost, DiskWear, Endurance, Engine, FailedRate, IoEngine, Kind,
-    KneeInterval, LedgerSummary, NextLimit, ResultSummary, SCHEMA_VERSION, Soak, SteadyState, StorageCost,
-    ThreadCpu, TrialResult, Verdict, VolumeCeiling,
+    KneeInterval, LedgerSummary, NextLimit, ResultSummary, SCHEMA_VERSION, Soak, SourceHost, SteadyState,
+    StorageCost, ThreadCpu, TrialResult, Verdict, VolumeCeiling,
 };
 pub use test::{Begun, Ended, TestSummary};

@@ -74,6 +74,9 @@ pub struct ResultSummary {
     pub steady: Option<SteadyState>,
     /// Bottleneck, if identified.
     pub bottleneck: Option<Bottleneck>,
+    /// Machine of the source; omitted if the source ran on the recorder's machine, in the same process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_host: Option<SourceHost>,
     /// Ceilings of the components.
     pub ceilings: Ceilings,
     /// Ledger of the soak that decides the verdict, or of the last trial without a soak.
@@ -251,6 +254,25 @@ pub struct SteadyState {
     pub bytes: u64,
     /// Durable rate of each round.
     pub bytes_per_second: Vec<f64>,
+}
+
+/// Machine that ran the source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceHost {
+    /// Address and port.
+    pub address: String,
+    /// Host name.
+    pub host: String,
+    /// Model of its processor.
+    pub cpu: Option<String>,
+    /// Its online logical cores.
+    pub cores: Option<u64>,
+    /// Its version of keepup.
+    pub tool_version: String,
+    /// Greatest age of the source's counters in a sample of the soak, or of the last trial without one,
+    /// seconds; reported backlogs lack up to this time's data.
+    pub counters_age_seconds_max: Option<f64>,
 }
 
 /// Bottleneck of the rate.

@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicU64;
 
 use hdrhistogram::Histogram;
 use keepup_error::{Cause, Diagnostic, ErrorClass};
+use serde::{Deserialize, Serialize};
 
 use crate::client::ClientError;
 use crate::ledger::Count;
@@ -57,7 +58,8 @@ pub struct SourceCounters {
 }
 
 /// Counts of one stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StreamReport {
     /// Stream id.
     pub id: u32,

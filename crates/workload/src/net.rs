@@ -1,5 +1,5 @@
 //! Network test without storage: TCP and UDP flows between `keepup net serve` and a client, which
-//! share their code.
+//! share their code. `keepup source --serve` also runs a source for the client (`source`).
 //!
 //! The client connects to the server's single TCP port, both ends prove that they know the token,
 //! and the client sends the test specification; the client also opens every flow. Each end counts
@@ -9,6 +9,7 @@ mod client;
 mod control;
 mod error;
 mod flow;
+mod handshake;
 mod ledger;
 mod local_end;
 mod path;
@@ -16,6 +17,7 @@ mod proof;
 mod sequence;
 mod server;
 mod session;
+mod source;
 mod spec;
 mod wire;
 
@@ -24,10 +26,13 @@ pub const PORT: u16 = 7613;
 /// Environment variable for the token, used when no flag gives one.
 pub const TOKEN_VARIABLE: &str = "KEEPUP_NET_TOKEN";
 
-pub use client::{NetMeasured, NetTest, Server as NetServer};
+pub use client::{NetMeasured, NetTest};
 pub use error::NetError;
+pub use handshake::Server as NetServer;
 pub use proof::{Credentials, Random};
 pub use sequence::Sequence;
 pub use server::{Listening, ServerLimits};
+pub(crate) use source::RemoteOrder;
+pub use source::{PORT as SOURCE_PORT, RemoteSource};
 pub use spec::{Direction, NetSpec, Probe, Protocol, ReceiveBy, SendBy, SpecError};
 pub use wire::conversation;

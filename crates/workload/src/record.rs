@@ -1,6 +1,8 @@
-//! One recording trial: source, recorder and drain at one rate for a given time.
+//! One recording trial: source, recorder and drain at one rate for a given time. The source may run
+//! on another machine (`generator`).
 mod account;
 mod first;
+mod generator;
 mod occupancy;
 mod read_back;
 mod repeat;
@@ -13,7 +15,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use keepup_error::Cause;
 use keepup_measure::cpu::{CoreTimes, CoreUsage, ProcessCpu, core_usage, thread_cpu_ns};
 use keepup_measure::sampler::Sampler;
 use keepup_peer::Endpoint;
@@ -27,12 +28,13 @@ use keepup_recording::reader::Recording;
 use keepup_recording::remove::remove;
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
 use keepup_results::RecordReadBack;
-use keepup_stream::source::{Rate, SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
+use keepup_stream::source::{Rate, SourceCounters, SourcePlan, SourceReport};
 use keepup_stream::wire::StreamInfo;
 
 pub use self::account::longest_stall;
 use self::first::Watch;
 pub use self::first::{First, Moment};
+pub use self::generator::{Generated, Generator, LocalSource, Order, Reach};
 pub use self::occupancy::{Occupancy, VolumeOccupancy};
 use self::read_back::read_back;
 pub use self::repeat::{Repeated, SETTLE, repeat};
@@ -65,7 +67,10 @@ pub enum Verification {
 pub struct TrialSpec {
     /// Source settings, including the trial's rate and duration.
     pub source: SourcePlan,
-    /// Recorder configuration. The listening address is replaced by a free loopback port.
+    /// What runs the source.
+    pub generator: Arc<dyn Generator>,
+    /// Recorder configuration. The listening address is replaced by a free port of the one that the
+    /// generator reaches.
     pub recorder: RecorderConfig,
     /// Random identity of the recording.
     pub recording: Id,
@@ -103,7 +108,7 @@ pub struct TrialMeasured {
     /// Occupancy of every stage.
     pub occupancy: Occupancy,
     /// CPU time of the recorder with its kernel workers, ns: that of the process minus source,
-    /// drain, sink and sampling.
+    /// drain, sink and sampling. With a source on another machine it includes receiving the source's reports.
     pub recorder_cpu_ns: u64,
     /// CPU time of the drain, if any, ns.
     pub drain_cpu_ns: Option<u64>,
@@ -121,6 +126,9 @@ pub struct TrialMeasured {
     pub source_buffer_bytes: u64,
     /// Sending threads of the source.
     pub source_threads: u32,
+    /// Greatest age of the source's counters in a sample, ns; 0 if they were read directly. Between two
+    /// reports of a source on another machine, up to this time's data counts neither as due nor as sent.
+    pub source_age_ns_max: u64,
     /// Reason why the source was cut off, if it was.
     pub broken: Option<String>,
     /// Size of the recording's files, bytes; 0 without volumes.
@@ -149,7 +157,7 @@ pub struct RecordTrial {
     spec: TrialSpec,
     running: Option<Running>,
     directories: Vec<PathBuf>,
-    source: Option<SourceReport>,
+    source: Option<Generated>,
     samples: Vec<Sample>,
     cpu_ns: u64,
     sampler_cpu_ns: Arc<AtomicU64>,
@@ -164,7 +172,6 @@ pub struct RecordTrial {
     read_back: Option<RecordReadBack>,
     first: Option<First>,
     occupancy: Option<Occupancy>,
-    broken: Option<String>,
     file_bytes: u64,
 }
 
@@ -190,7 +197,6 @@ impl RecordTrial {
             read_back: None,
             first: None,
             occupancy: None,
-            broken: None,
             file_bytes: 0,
         }
     }
@@ -207,7 +213,7 @@ impl RecordTrial {
         let (sink, to) = match &spec.to {
             Some(endpoint) => (None, endpoint.clone()),
             None => {
-                let mut config = RecorderConfig::new(self.spec.recorder.listen.clone(), Target::Null, "sink");
+                let mut config = RecorderConfig::new((Ipv4Addr::LOCALHOST, 0).into(), Target::Null, "sink");
                 config.pool_bytes = (64 << 20).max(4 * self.spec.recorder.event_bytes_max() as usize / 2);
                 config.pool_bytes = config.pool_bytes.min(self.spec.recorder.pool_bytes);
                 let recorder = Recorder::start(config, self.spec.recording, Arc::clone(&context.clock))?;
@@ -299,7 +305,9 @@ impl Workload for RecordTrial {
     }
 
     fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        self.spec.recorder.listen = (Ipv4Addr::LOCALHOST, 0).into();
+        let reach = self.spec.generator.reach();
+        self.spec.recorder.listen = (reach.listen, 0).into();
+        self.spec.recorder.only_from = reach.only_from;
         let recorder =
             Recorder::start(self.spec.recorder.clone(), self.spec.recording, Arc::clone(&context.clock))?;
         self.directories = recorder.directories();
@@ -321,7 +329,6 @@ impl Workload for RecordTrial {
             drain: running.drain.as_ref().map(|d| Arc::clone(&d.counters)),
         };
         let (begin_ns, cpu) = (context.clock.now_ns(), ProcessCpu::now());
-        let begin_unix_ns = context.clock.unix_ns();
         let cores = CoreTimes::read_all(root)?;
         let watch = |events| {
             Watch::start(events, Arc::clone(&running.counters), Arc::clone(&context.clock), begin_ns)
@@ -334,8 +341,13 @@ impl Workload for RecordTrial {
             cost.store(thread_cpu_ns(), Ordering::Relaxed);
             sample
         })?;
-        let outcome =
-            run_source(&self.spec.source, running.recorder.address(), &context.stop, &source_counters);
+        let outcome = self.spec.generator.run(&Order {
+            plan: &self.spec.source,
+            to: running.recorder.address(),
+            clock: &context.clock,
+            stop: &context.stop,
+            live: &source_counters,
+        });
         let samples = sampler.stop();
         self.first = watch.map(Watch::end).transpose()?;
         (self.begin_ns, self.elapsed_ns) = (begin_ns, context.clock.now_ns() - begin_ns);
@@ -344,15 +356,8 @@ impl Workload for RecordTrial {
         self.occupancy = Some(Occupancy::of(&running.counters, self.elapsed_ns));
         record_samples(context, &samples);
         self.samples = samples.into_iter().map(|(sample, _)| sample).collect();
-        let source = match outcome {
-            // The recorder's report, which follows, has the cause.
-            Err(SourceError::Broken { error, report, .. }) => {
-                self.broken = Some(Cause::of(&error).to_text());
-                *report
-            }
-            outcome => outcome?,
-        };
-        self.lead_ns = source.started_unix_ns.saturating_sub(begin_unix_ns).min(self.elapsed_ns);
+        let source = outcome?;
+        self.lead_ns = source.started_ns.saturating_sub(begin_ns).min(self.elapsed_ns);
         self.source = Some(source);
         Ok(())
     }
@@ -380,11 +385,10 @@ impl Workload for RecordTrial {
 
     fn verify(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
         // Lost events already decide the verdict; verification would only take time.
-        let whole = self
-            .source
-            .as_ref()
-            .zip(self.record.as_ref())
-            .is_some_and(|(source, record)| source.total(|s| s.due) == record.ledger.total().durable);
+        let whole =
+            self.source.as_ref().zip(self.record.as_ref()).is_some_and(|(source, record)| {
+                source.report.total(|s| s.due) == record.ledger.total().durable
+            });
         if !whole || self.directories.is_empty() || !(self.spec.verify.is_some() || self.spec.read_back) {
             return Ok(());
         }
@@ -432,16 +436,16 @@ impl Workload for RecordTrial {
             return Err(missing);
         };
         let drain_cpu_ns = self.drained.as_ref().map(|drain| drain.cpu_ns);
-        let others_ns = source.cpu_ns
+        let others_ns = source.cpu_ns_here
             + drain_cpu_ns.unwrap_or(0)
             + self.sink_cpu_ns
             + self.first.map_or(0, |first| first.cpu_ns)
             + self.sampler_cpu_ns.load(Ordering::Relaxed);
         Ok(TrialMeasured {
-            source_cpu_ns: source.cpu_ns,
+            source_cpu_ns: source.report.cpu_ns,
             recorder_cpu_ns: self.cpu_ns.saturating_sub(others_ns),
             drain_cpu_ns,
-            source,
+            source: source.report,
             record,
             drain: self.drained.take(),
             verify: self.verified.take(),
@@ -455,7 +459,8 @@ impl Workload for RecordTrial {
             lead_ns: self.lead_ns,
             source_buffer_bytes: self.spec.source.buffer_bytes,
             source_threads: self.spec.source.connections,
-            broken: self.broken.take(),
+            source_age_ns_max: source.age_ns_max,
+            broken: source.broken,
             file_bytes: self.file_bytes,
         })
     }

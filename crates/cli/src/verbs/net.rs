@@ -4,6 +4,7 @@ mod run;
 mod serve;
 
 pub(crate) use self::run::credentials;
+pub(crate) use self::serve::serve_clients;
 use keepup_workload::net::{NetSpec, Probe, Protocol, ReceiveBy, SendBy};
 
 use self::run::{Common, Grid, SearchArgs, measure, search};

@@ -20,11 +20,13 @@ use keepup_results::format::plural;
 use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
 use keepup_workload::preflight::{check, usable_bytes_each};
+use keepup_workload::record::LocalSource;
 
 use self::live::SearchPage;
 use crate::args::{Cpus, RecorderArgs, cpus, duration, size, volumes_or_default};
 use crate::exit::{Exit, UsageError, usage};
 use crate::forecast::{forecast, print_plan};
+use crate::generator::GeneratorArgs;
 use crate::http::HttpArgs;
 use crate::loads::{LoadArgs, check_loads};
 use crate::output::{command, full_page, json, log, page};
@@ -34,8 +36,9 @@ use crate::verbs::record::with_reductions;
 
 /// Find the highest rate that this machine records without loss, and what limits it
 ///
-/// Runs source, recorder and drain in production configuration over loopback, on the given volumes. It writes
-/// only to a new directory on each volume and removes its recordings afterwards.
+/// Runs source, recorder and drain in production configuration over loopback, on the given volumes. With
+/// --source the source runs on another machine, and the network between the two takes part. It writes only
+/// to a new directory on each volume and removes its recordings afterwards.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup qualify csl                        the CDF event logger, recording below ./keepup-data
@@ -43,6 +46,7 @@ use crate::verbs::record::with_reductions;
   keepup qualify eiger2-4m --volume /data/a --volume /data/b
   keepup qualify csl --load net=50MB/s      during network traffic
   keepup qualify csl --endurance '600 TB'   and how long the disk lasts
+  keepup qualify csl --source daq2          over the network, from `keepup source --serve` on daq2
   keepup qualify csl --soak 10m --max-write '500 GB' --json > result.json")]
 pub(crate) struct Args {
     /// Built-in profile (see `keepup profile list`) or path of a profile file
@@ -71,7 +75,9 @@ pub(crate) struct Args {
     /// Sink for the concurrent drain, tcp://HOST:PORT (see `keepup sink`)
     #[arg(long, value_name = "HOST:PORT", value_parser = super::drain::tcp_endpoint)]
     drain_to: Option<Endpoint>,
-    /// CPUs of the source threads, such as "1" [default: any]
+    #[command(flatten)]
+    generator: GeneratorArgs,
+    /// CPUs of the source threads, on the machine of the source, such as "1" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     source_cpus: Option<Cpus>,
     #[command(flatten)]
@@ -92,7 +98,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let settings = settings(args)?;
+    let mut settings = settings(args)?;
     settings.profile.validate().map_err(keepup_qualify::QualifyError::from)?;
     let checked = check(&settings.volumes, 0)?;
     let usable = usable_bytes_each(&checked) * checked.len() as u64;
@@ -117,6 +123,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     log(&plan);
+    settings.generator = args.generator.connect()?;
     let stop = stop_flag()?;
     let mut status = StatusLine::new();
     let identity = Id::random().context("cannot read random bytes")?;
@@ -222,6 +229,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         drain_to: args.drain_to.clone(),
         recorder,
         loads: args.loads.plan()?,
+        generator: Arc::new(LocalSource),
         source_cpus: args.source_cpus.clone().unwrap_or_default().0,
         command: command(),
         results: args.out.clone(),

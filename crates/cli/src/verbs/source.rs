@@ -1,4 +1,6 @@
 //! `keepup source`: simulated detector.
+mod serve;
+
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -7,6 +9,7 @@ use keepup_report::{listing, plural};
 use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
 use keepup_workload::detector::{SourceRate, source_plan};
 
+use self::serve::ServeArgs;
 use crate::args::{Cpus, cpus, nonzero_duration, size, source_rate};
 use crate::exit::Exit;
 use crate::output::{json, log, print_listing, report_error};
@@ -22,13 +25,15 @@ use crate::signals::stop_flag;
 #[command(after_help = "Examples:
   keepup source csl --to 127.0.0.1:7611
   keepup source csl --to 127.0.0.1:7611 --rate '300 MB/s' --time 60s
-  keepup source romanis --to 127.0.0.1:7611 --rate max")]
+  keepup source romanis --to 127.0.0.1:7611 --rate max
+  keepup source --serve --listen 192.168.1.2       for `keepup qualify --source 192.168.1.2` elsewhere")]
 pub(crate) struct Args {
     /// Built-in profile (see `keepup profile list`) or path of a profile file
-    profile: String,
+    #[arg(required_unless_present = "serve")]
+    profile: Option<String>,
     /// Address of the recorder
-    #[arg(long, value_name = "HOST:PORT")]
-    to: Endpoint,
+    #[arg(long, value_name = "HOST:PORT", required_unless_present = "serve")]
+    to: Option<Endpoint>,
     /// Rate: "80 MB/s", "305 /s" or "max" [default: the profile's]
     #[arg(long, value_parser = source_rate, value_name = "RATE")]
     rate: Option<SourceRate>,
@@ -59,10 +64,12 @@ pub(crate) struct Args {
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    serve: ServeArgs,
 }
 
-fn plan(args: &Args) -> anyhow::Result<SourcePlan> {
-    let profile = keepup_plan::load(&args.profile)?;
+fn plan(args: &Args, profile: &str) -> anyhow::Result<SourcePlan> {
+    let profile = keepup_plan::load(profile)?;
     let mut plan = source_plan(&profile, args.rate.unwrap_or(SourceRate::Profile), None);
     plan.duration = match (args.time, args.events) {
         (None, Some(_)) => None,
@@ -79,18 +86,26 @@ fn plan(args: &Args) -> anyhow::Result<SourcePlan> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let plan = plan(args)?;
+    // Both are there unless --serve is.
+    match (&args.profile, &args.to) {
+        (Some(profile), Some(to)) if !args.serve.serve => send(args, profile, to),
+        _ => serve::run(&args.serve),
+    }
+}
+
+fn send(args: &Args, profile: &str, to: &Endpoint) -> anyhow::Result<Exit> {
+    let plan = plan(args, profile)?;
     let stop = stop_flag()?;
     let live = SourceCounters::default();
     log(&format!(
         "sending {} as {} over {} to {}",
-        args.profile,
+        profile,
         plural(plan.streams.into(), "stream"),
         plural(plan.connections.into(), "connection"),
-        args.to
+        to
     ));
     let outcome = std::thread::scope(|scope| {
-        let running = scope.spawn(|| run_source(&plan, &args.to, &stop, &live));
+        let running = scope.spawn(|| run_source(&plan, to, &stop, &live));
         let mut sent_before = 0;
         poll_until(&|| running.is_finished(), &mut |line, passed| {
             line.show(&status(&live, &mut sent_before, passed), passed);

@@ -4,6 +4,7 @@ mod messages;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -21,13 +22,14 @@ use keepup_workload::detector::{
     SourceRate, asked_bytes_per_second, events_in, recorder_config, source_plan,
 };
 use keepup_workload::preflight::{check, check_together, common_disks, usable_bytes_each};
-use keepup_workload::record::{DrainSpec, RecordTrial, TrialSpec, Verification, repeat};
+use keepup_workload::record::{DrainSpec, LocalSource, RecordTrial, TrialSpec, Verification, repeat};
 
 use crate::args::{
     Cpus, RecorderArgs, RepeatArgs, byte_rate, cpus, nonzero_duration, size, source_rate, volumes_or_default,
 };
 use crate::exit::{Exit, usage};
 use crate::forecast::{forecast, print_plan};
+use crate::generator::GeneratorArgs;
 use crate::loads::{self, check_loads};
 use crate::output::log;
 use crate::verbs::record::with_reductions;
@@ -45,7 +47,8 @@ const FILL_SHARE: f64 = 0.8;
 /// Record at one rate and report throughput, losses and CPU cost
 ///
 /// Runs source, recorder and drain in production configuration over loopback, and removes the recording
-/// afterwards. `keepup qualify` runs such trials to find the highest rate; this command runs a single one.
+/// afterwards. With --source the source runs on another machine. `keepup qualify` runs such trials to find
+/// the highest rate; this command runs a single one.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup trial csl --volume /data/a
@@ -95,7 +98,9 @@ pub(crate) struct Args {
     /// Drain concurrently at this rate, such as "20 MB/s", and drop the data
     #[arg(long, value_parser = byte_rate, value_name = "RATE")]
     drain: Option<f64>,
-    /// CPUs of the source threads, such as "1" [default: any]
+    #[command(flatten)]
+    generator: GeneratorArgs,
+    /// CPUs of the source threads, on the machine of the source, such as "1" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     source_cpus: Option<Cpus>,
     #[command(flatten)]
@@ -134,6 +139,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     log(&text);
+    plan.spec.generator = args.generator.connect()?;
     let mut session =
         TestSession::<RecordSummary>::start("record", settings(args, &plan), &plan.volumes, output)?;
     plan.spec.recorder.name = format!("keepup-trial-{}", session.id());
@@ -195,6 +201,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let spec = TrialSpec {
         watcher_slot: None,
         source,
+        generator: Arc::new(LocalSource),
         recorder,
         recording: Id::random().context("cannot read random bytes")?,
         drain: args.drain.map(|rate| DrainSpec { rate, to: None }),
@@ -239,7 +246,7 @@ fn settings(args: &Args, plan: &Plan) -> serde_json::Value {
         "streams": spec.source.streams,
         "connections": spec.source.connections,
         "first_events": args.first,
-        "verify": spec.verify,
+        "verify": spec.verify.is_some(),
         "read_back": spec.read_back,
         "drain_bytes_per_second": args.drain,
         "placement": spec.recorder.placement,
@@ -250,5 +257,6 @@ fn settings(args: &Args, plan: &Plan) -> serde_json::Value {
         "engine": engine.map(|engine| engine.get_name().to_owned()),
         "repeats": args.runs.repeats,
         "loads": args.runs.loads.names(),
+        "source": spec.generator.host(),
     })
 }

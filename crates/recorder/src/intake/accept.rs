@@ -1,6 +1,7 @@
 //! Connection lifecycle: accepting, refusing, replacing, time limits, and the entries for a lost
 //! connection.
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -59,18 +60,13 @@ impl Intake {
     }
 
     fn admit(&mut self, socket: OwnedFd, address: Option<SocketAddrAny>, now_ns: u64) {
-        let peer = address
-            .and_then(|a| std::net::SocketAddr::try_from(a).ok())
-            .map_or_else(|| "unknown client".to_owned(), |a| a.to_string());
-        if self.connected >= self.config.connections_max {
-            let reply = ErrorReply {
-                error: format!("cannot serve more than {} connections", self.config.connections_max),
-                hint: "put more streams on one connection".into(),
-            };
+        let address = address.and_then(|a| std::net::SocketAddr::try_from(a).ok());
+        let peer = address.map_or_else(|| "unknown client".to_owned(), |a| a.to_string());
+        if let Some((reply, incident)) = self.reason_to_refuse(address.map(|address| address.ip())) {
             if let Ok(frame) = reply.to_frame() {
                 let _ = rustix::net::send(&socket, &frame, rustix::net::SendFlags::NOSIGNAL);
             }
-            self.store.incidents.push(format!("{peer}: refused, too many connections"));
+            self.store.incidents.push(format!("{peer}: refused, {incident}"));
             return;
         }
         // Without TCP_NODELAY, acknowledgements would wait for each other; without keepalive, a
@@ -94,6 +90,25 @@ impl Intake {
             self.connected += 1;
             self.counters.intake.connections.store(self.connected as u64, Ordering::Relaxed);
         }
+    }
+
+    /// Reply to a client that is refused before its first message, and the reason for the report.
+    fn reason_to_refuse(&self, ip: Option<IpAddr>) -> Option<(ErrorReply, &'static str)> {
+        let is_other = |only: IpAddr| ip.is_none_or(|ip| ip.to_canonical() != only.to_canonical());
+        if self.config.only_from.is_some_and(is_other) {
+            let reply = ErrorReply {
+                error: "cannot serve this address: the recorder expects another machine".into(),
+                hint: "connect from the address of the machine that runs the source".into(),
+            };
+            return Some((reply, "another address"));
+        }
+        (self.connected >= self.config.connections_max).then(|| {
+            let reply = ErrorReply {
+                error: format!("cannot serve more than {} connections", self.config.connections_max),
+                hint: "put more streams on one connection".into(),
+            };
+            (reply, "too many connections")
+        })
     }
 
     /// Makes the kernel detect a dead peer within the time limit.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use keepup_error::Cause;
 use rustix::thread::CpuSet;
+use serde::{Deserialize, Serialize};
 
 use super::SourceError;
 use crate::wire::{ControlMessage, ElementType, HEADER_BYTES, Hello, STREAM_ID_END, StreamInfo};
@@ -17,7 +18,8 @@ const CONNECTIONS_MAX: u32 = 64;
 const RATE_MAX: f64 = 1e9;
 
 /// Event rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rate {
     /// Events per second of all streams together, open loop.
     EventsPerSecond(f64),
@@ -26,7 +28,8 @@ pub enum Rate {
 }
 
 /// Distribution of payload sizes, bytes.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum EventSize {
     /// All the same.
     Fixed(u64),
@@ -59,7 +62,8 @@ impl EventSize {
 }
 
 /// Burst pattern: the rate holds for `on`, then no event is due for `off`, repeatedly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Length of a burst.
     pub on: Duration,
@@ -68,7 +72,8 @@ pub struct Burst {
 }
 
 /// Plan of a source.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SourcePlan {
     /// Payload sizes.
     pub size: EventSize,
@@ -124,7 +129,7 @@ impl SourcePlan {
     ///
     /// # Errors
     /// [`SourceError::Plan`] with the first problem.
-    pub(super) fn check(&self) -> Result<(), SourceError> {
+    pub fn check(&self) -> Result<(), SourceError> {
         self.first_fault().map_or(Ok(()), |what| Err(SourceError::Plan { what }))
     }
 

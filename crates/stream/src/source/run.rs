@@ -140,25 +140,36 @@ fn prepare_thread(cpus: &[usize]) -> Result<(), Cause> {
     })
 }
 
+impl SourceReport {
+    /// Report without any event.
+    ///
+    /// # Errors
+    /// [`SourceError::Thread`]: the histogram of lateness cannot be created.
+    pub fn empty(closed_loop: bool) -> Result<Self, SourceError> {
+        let lateness_ns =
+            lateness_histogram().map_err(|what| SourceError::Thread { connection: 0, what: what.into() })?;
+        Ok(Self {
+            closed_loop,
+            streams: Vec::new(),
+            bye: Bye { streams: Vec::new() },
+            durable_events: 0,
+            lateness_ns,
+            longest_blocked_ns: 0,
+            blocked_ns: 0,
+            idle_ns: 0,
+            cpu_ns: 0,
+            started_unix_ns: 0,
+            ended_unix_ns: 0,
+            elapsed_ns: 0,
+            max_backlog_bytes: 0,
+        })
+    }
+}
+
 fn merge(plan: &SourcePlan, clock: &Clock, lanes: Vec<LaneReport>) -> Result<SourceReport, SourceError> {
     let mut broken: Option<(u32, ClientError)> = None;
-    let lateness_ns =
-        lateness_histogram().map_err(|what| SourceError::Thread { connection: 0, what: what.into() })?;
-    let mut report = SourceReport {
-        closed_loop: plan.rate == Rate::Max,
-        streams: Vec::new(),
-        bye: Bye { streams: Vec::new() },
-        durable_events: 0,
-        lateness_ns,
-        longest_blocked_ns: 0,
-        blocked_ns: 0,
-        idle_ns: 0,
-        cpu_ns: 0,
-        started_unix_ns: clock.unix_ns(0),
-        ended_unix_ns: 0,
-        elapsed_ns: 0,
-        max_backlog_bytes: 0,
-    };
+    let mut report = SourceReport::empty(plan.rate == Rate::Max)?;
+    report.started_unix_ns = clock.unix_ns(0);
     for (connection, lane) in (0u32..).zip(lanes) {
         report.streams.extend(lane.streams);
         report.bye.streams.extend(lane.bye);

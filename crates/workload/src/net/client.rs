@@ -6,46 +6,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
-use keepup_peer::Endpoint;
 use keepup_results::{NetEnd, NetFlow, NetLedger, NetRun};
 
 use super::control::ControlConnections;
 use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
+use super::handshake::{CONNECT_MAX, Server, authenticate};
 use super::ledger::{Pair, ledger};
 use super::local_end::{LocalEnd, TAIL};
-use super::proof::{Credentials, Nonces, Side, is_nonce};
 use super::server::reject_multicast;
 use super::spec::{NetSpec, Role};
-use super::wire::{self, CONTROL_MAGIC, FlowReport, Message, Report, STRANGER_BYTES_MAX, VERSION};
+use super::wire::{self, FlowReport, Message, Report};
 use crate::ceiling::system;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
-/// Timeout of a connection attempt.
-const CONNECT_MAX: Duration = Duration::from_secs(4);
+/// What starts a server.
+const SERVE: &str = "start a server on the other machine: keepup net serve --listen ADDR:PORT";
 /// Timeout of each step before the start and after the end.
 const STEP_MAX: Duration = Duration::from_secs(6);
 /// Interval between the datagrams that announce the client's port until the server answers.
 const KNOCK_EVERY: Duration = Duration::from_millis(50);
-
-/// A server and the credentials for it.
-#[derive(Clone, Debug)]
-pub struct Server {
-    /// Address and port.
-    pub endpoint: Endpoint,
-    /// Token and source of nonces.
-    pub credentials: Credentials,
-    /// Name in results; the address by default.
-    pub name: Option<String>,
-}
-
-impl Server {
-    /// Name in results.
-    #[must_use]
-    pub fn label(&self) -> String {
-        self.name.clone().unwrap_or_else(|| self.endpoint.to_string())
-    }
-}
 
 /// Result of a test, and the error that ended it early.
 #[derive(Debug)]
@@ -105,48 +85,6 @@ impl NetTest {
     pub fn with_live_bytes(mut self, live: Arc<AtomicU64>) -> Self {
         self.live = Some(live);
         self
-    }
-
-    /// Connects to a server; both ends prove that they know the token.
-    fn authenticate(server: &Server) -> Result<TcpStream, NetError> {
-        let name = server.endpoint.to_string();
-        let connect = |address: SocketAddr, source: std::io::Error| {
-            let hint = match source.kind() {
-                std::io::ErrorKind::ConnectionRefused => {
-                    "start a server on the other machine: keepup net serve --listen ADDR:PORT"
-                }
-                std::io::ErrorKind::TimedOut => "check the address and firewalls",
-                _ => "check the route: ip route get ADDR",
-            };
-            NetError::Connect { server: address.to_string(), source, hint }
-        };
-        let mut stream = server.endpoint.try_each(|address| {
-            TcpStream::connect_timeout(&address, CONNECT_MAX).map_err(|source| connect(address, source))
-        })?;
-        let gone = |why| NetError::Disconnected { peer: name.clone(), why: Some(why) };
-        stream.set_read_timeout(Some(CONNECT_MAX)).map_err(gone)?;
-        stream.set_write_timeout(Some(CONNECT_MAX)).map_err(gone)?;
-        std::io::Write::write_all(&mut stream, &CONTROL_MAGIC).map_err(gone)?;
-        let credentials = &server.credentials;
-        let client = credentials.draw().map_err(|source| NetError::Random { source })?;
-        let hello = Message::Hello { version: VERSION, nonce: client.clone() };
-        let nonces = match exchange(&mut stream, &hello, &name)? {
-            Message::Challenge { version: VERSION, nonce } if is_nonce(&nonce) => {
-                Nonces { client, server: nonce }
-            }
-            Message::Challenge { version, .. } if version != VERSION => {
-                return Err(NetError::Version { server: name, theirs: version, ours: VERSION });
-            }
-            _ => return Err(NetError::Protocol { peer: name, what: "no challenge message".into() }),
-        };
-        let proof = Message::Proof { proof: credentials.prove(Side::Client, &nonces) };
-        match exchange(&mut stream, &proof, &name)? {
-            Message::Welcome { proof, .. } if credentials.accepts(Side::Server, &nonces, &proof) => {
-                Ok(stream)
-            }
-            Message::Welcome { .. } => Err(NetError::Impostor { server: name }),
-            _ => Err(NetError::Protocol { peer: name, what: "no welcome message".into() }),
-        }
     }
 
     /// Opens all flows to one server.
@@ -336,7 +274,7 @@ impl Workload for NetTest {
     fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
         let mut talk = ControlConnections::new(Arc::clone(&context.clock));
         for server in &self.servers {
-            let stream = Self::authenticate(server)?;
+            let stream = authenticate(server, SERVE)?;
             self.reached.push(stream.peer_addr().map_err(system("read the address of a connection"))?);
             talk.add(stream).map_err(system("set up the control connection"))?;
         }
@@ -393,17 +331,6 @@ impl Workload for NetTest {
             loads: Vec::new(),
         };
         Ok(NetMeasured { run, failure: self.failure.take() })
-    }
-}
-
-/// Sends one message to a server during the handshake and returns the answer.
-fn exchange(stream: &mut TcpStream, message: &Message, server: &str) -> Result<Message, NetError> {
-    let gone = |why| NetError::Disconnected { peer: server.to_owned(), why };
-    wire::write(stream, message).map_err(|why| gone(Some(why)))?;
-    match wire::read(stream, STRANGER_BYTES_MAX).map_err(|why| gone(Some(why)))? {
-        Some(Message::Refused { why }) => Err(NetError::Refused { server: server.to_owned(), why }),
-        Some(answer) => Ok(answer),
-        None => Err(gone(None)),
     }
 }
 

@@ -110,6 +110,11 @@ impl ControlConnections {
         Ok(number)
     }
 
+    /// Time on the clock of the silence, ns.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
     /// Number of connections.
     pub(super) fn len(&self) -> usize {
         self.controls.len()

@@ -1,4 +1,5 @@
-//! `keepup net serve`: accepts and authenticates clients and hands each connection to its session.
+//! `keepup net serve` and `keepup source --serve`: accepts and authenticates clients and hands each
+//! connection to its session.
 //!
 //! Invariants: unauthenticated peers get no lasting memory or thread; connections, sessions and
 //! waits are bounded; nothing is written to a disk.
@@ -21,6 +22,8 @@ use super::wire::{self, CONTROL_MAGIC, FLOW_MAGIC, Message, STRANGER_BYTES_MAX, 
 
 /// Timeout of the handshake of a connection.
 const GREETING_MAX: Duration = Duration::from_secs(3);
+/// Longest wait for the source of another session to end.
+const SOURCE_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Interval between checks of the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -31,11 +34,13 @@ pub struct ServerLimits {
     pub sessions: u32,
     /// Maximum number of concurrent unauthenticated connections.
     pub pending: u32,
+    /// Maximum number of concurrent sources; 0: the server runs no source.
+    pub sources: u32,
 }
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        Self { sessions: 32, pending: 64 }
+        Self { sessions: 32, pending: 64, sources: 0 }
     }
 }
 
@@ -56,6 +61,7 @@ pub(super) struct NetServerState {
     session_channels: Mutex<HashMap<String, Sender<(u32, TcpStream)>>>,
     pending: Mutex<PendingConnections>,
     sessions: AtomicU32,
+    sources: AtomicU32,
     /// Stop flag of the server.
     pub(super) stop: Arc<AtomicBool>,
     /// Log messages for the operator.
@@ -90,6 +96,7 @@ impl Listening {
             session_channels: Mutex::new(HashMap::new()),
             pending: Mutex::new(PendingConnections::default()),
             sessions: AtomicU32::new(0),
+            sources: AtomicU32::new(0),
             stop,
             words: sender,
         });
@@ -136,7 +143,7 @@ pub(super) fn reject_multicast(endpoint: &Endpoint) -> Result<(), NetError> {
 }
 
 /// Decrements a counter when dropped.
-struct CountGuard<'a>(&'a AtomicU32);
+pub(super) struct CountGuard<'a>(&'a AtomicU32);
 
 impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
@@ -301,6 +308,25 @@ impl NetServerState {
         let (sender, receiver) = channel();
         self.session_channels().insert(text.clone(), sender);
         Ok((Secret { state: self, text }, receiver))
+    }
+
+    /// Permission to run a source, until dropped; none after a short wait while other clients use it. A
+    /// client that starts one source after another may be faster than the end of its last session.
+    pub(super) fn take_source(&self) -> Option<CountGuard<'_>> {
+        let begin_ns = self.clock.now_ns();
+        loop {
+            let taken = count(&self.sources, self.limits.sources);
+            let waited_ns = self.clock.now_ns().saturating_sub(begin_ns);
+            if taken.is_some() || !self.runs_sources() || waited_ns > SOURCE_WAIT_MAX.as_nanos() as u64 {
+                return taken;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Whether clients may use a source.
+    pub(super) fn runs_sources(&self) -> bool {
+        self.limits.sources > 0
     }
 
     /// Number of active sessions.

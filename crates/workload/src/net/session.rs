@@ -1,4 +1,5 @@
-//! Server side of a session: runs the client's test on sockets restricted to that client.
+//! Server side of a session: runs the client's test on sockets restricted to that client, or hands
+//! the session to `source`.
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,6 +11,8 @@ use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
 use super::local_end::{LocalEnd, host};
 use super::server::NetServerState;
+use super::source;
+use super::source::wire::SourceRequest;
 use super::spec::NetSpec;
 use super::wire::{self, Message};
 use crate::WorkloadError;
@@ -23,15 +26,21 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const OVERTIME_MAX: Duration = Duration::from_secs(10);
 
 /// State of a session.
-struct Session<'a> {
-    state: &'a NetServerState,
-    talk: ControlConnections,
+pub(super) struct Session<'a> {
+    pub(super) state: &'a NetServerState,
+    pub(super) talk: ControlConnections,
     /// The client's address, required of all datagrams, and the local address that it connected to.
-    client: IpAddr,
+    pub(super) client: IpAddr,
     here: SocketAddr,
 }
 
-/// Runs one test for the client.
+/// First request of a client.
+enum Request {
+    Test(NetSpec),
+    Source(SourceRequest),
+}
+
+/// Runs one test or source for the client.
 pub(super) fn serve(
     mut stream: TcpStream,
     proof: String,
@@ -45,7 +54,11 @@ pub(super) fn serve(
     let mut talk = ControlConnections::new(Arc::clone(&state.clock));
     talk.add(stream).map_err(system("set up the control connection"))?;
     let mut session = Session { state, talk, client, here };
-    let Some(spec) = session.receive_spec()? else { return Ok(()) };
+    let spec = match session.receive_request()? {
+        None => return Ok(()),
+        Some(Request::Source(request)) => return source::session::serve(&mut session, request, log),
+        Some(Request::Test(spec)) => spec,
+    };
     if let Err(why) = spec.check() {
         session.talk.send(0, &Message::Refused { why: why.to_string() })?;
         return Ok(());
@@ -67,7 +80,7 @@ pub(super) fn serve(
 }
 
 impl Session<'_> {
-    fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         self.state.stop.load(Ordering::Acquire)
     }
 
@@ -80,23 +93,29 @@ impl Session<'_> {
     }
 
     /// Ends the session because the server is stopping.
-    fn end_stopped_session(&mut self) -> Result<(), NetError> {
+    pub(super) fn end_stopped_session(&mut self) -> Result<(), NetError> {
         self.talk.send(0, &Message::Refused { why: "the server was stopped".into() })?;
         Err(NetError::Stopped { peer: self.talk.peer(0).into() })
     }
 
-    /// The client's test specification; none if it disconnects without one.
-    fn receive_spec(&mut self) -> Result<Option<NetSpec>, NetError> {
+    /// The client's request; none if it disconnects without one.
+    fn receive_request(&mut self) -> Result<Option<Request>, NetError> {
         let begin_ns = self.state.clock.now_ns();
         loop {
             match self.talk.receive(POLL_INTERVAL) {
-                Ok(Some((_, Message::Prepare { spec }))) => return Ok(Some(*spec)),
+                Ok(Some((_, Message::Prepare { spec }))) => return Ok(Some(Request::Test(*spec))),
+                Ok(Some((_, Message::Source { request }))) => return Ok(Some(Request::Source(*request))),
                 Ok(Some((_, other))) => return Err(self.talk.unexpected(0, &other)),
                 Err(NetError::Disconnected { why: None, .. }) => return Ok(None),
                 Err(why) => return Err(why),
                 Ok(None) => self.check_timeout(begin_ns)?,
             }
         }
+    }
+
+    /// Waits for the client, which disconnects once it has its answer.
+    pub(super) fn await_disconnect(&mut self) {
+        while !matches!(self.talk.receive(POLL_INTERVAL), Err(_) | Ok(Some(_))) {}
     }
 
     /// Opens all flows and waits until the client has connected each.
@@ -233,8 +252,7 @@ impl Session<'_> {
         self.talk.send(0, &Message::Quiet { sent })?;
         let report = local_end.finish(self.here.to_string(), sessions);
         self.talk.send(0, &Message::Done { report: Box::new(report) })?;
-        // The client disconnects once it has the report.
-        while !matches!(self.talk.receive(POLL_INTERVAL), Err(_) | Ok(Some(_))) {}
+        self.await_disconnect();
         Ok(())
     }
 }

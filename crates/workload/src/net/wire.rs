@@ -9,6 +9,7 @@ use keepup_results::printable::{deserialize_line, deserialize_optional_line, one
 use keepup_results::{NetMoved, NetTransport};
 use serde::{Deserialize, Serialize};
 
+use super::source::wire::{SourceAnswer, SourceRequest};
 use super::spec::NetSpec;
 
 /// Protocol version, which must match.
@@ -57,6 +58,10 @@ pub(super) enum Message {
     Quiet { sent: Vec<Sent> },
     /// The server's report.
     Done { report: Box<Report> },
+    /// The client's request to the server's source.
+    Source { request: Box<SourceRequest> },
+    /// Answer of the server's source.
+    SourceAnswer { answer: Box<SourceAnswer> },
 }
 
 /// Totals of a sending datagram flow.
@@ -173,9 +178,12 @@ pub fn conversation(mut bytes: &[u8], is_authenticated: bool) -> usize {
     let bytes_max = if is_authenticated { MESSAGE_BYTES_MAX } else { STRANGER_BYTES_MAX };
     let mut messages = 0;
     while let Ok(Some(message)) = read(&mut bytes, bytes_max) {
-        if let Message::Prepare { spec } = message {
+        match message {
             // An accepted test must have countable flows.
-            drop(spec.check().map(|()| spec.roles()));
+            Message::Prepare { spec } => drop(spec.check().map(|()| spec.roles())),
+            Message::Source { request } => drop(request.check()),
+            Message::SourceAnswer { answer } => drop(answer.report(0)),
+            _ => {}
         }
         messages += 1;
     }

@@ -1,6 +1,7 @@
 //! `keepup net serve`: server of network tests.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError};
@@ -45,20 +46,29 @@ pub(super) fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let given = credentials(args.token_file.as_deref())?;
-    let is_generated = given.is_none();
-    let credentials = match given {
-        Some(given) => given,
-        None => Credentials { token: token::generate()?, random: token::random_hex },
-    };
     let limits = ServerLimits { sessions: args.sessions.max(1), ..ServerLimits::default() };
     let stop = stop_flag()?;
     if args.child {
         end_with_parent(&stop)?;
     }
+    serve_clients(&args.listen, args.token_file.as_deref(), limits, stop)
+}
+
+/// Serves clients with the token until `stop` is set. Without a given token a new one is printed.
+pub(crate) fn serve_clients(
+    listen: &Endpoint,
+    token_file: Option<&Path>,
+    limits: ServerLimits,
+    stop: Arc<AtomicBool>,
+) -> anyhow::Result<Exit> {
+    let given = credentials(token_file)?;
+    let is_generated = given.is_none();
+    let credentials = match given {
+        Some(given) => given,
+        None => Credentials { token: token::generate()?, random: token::random_hex },
+    };
     let (clock, token) = (Arc::new(SystemClock), credentials.token.clone());
-    let listening = Listening::bind(&args.listen, credentials, limits, clock, Arc::clone(&stop));
-    let listening = listening.map_err(WorkloadError::from)?;
+    let listening = Listening::bind(listen, credentials, limits, clock, stop).map_err(WorkloadError::from)?;
     log(&format!("{LISTENING}{}", listening.address()));
     if is_generated {
         result(&format!("token: {}", token.reveal()));

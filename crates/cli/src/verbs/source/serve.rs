@@ -1,0 +1,42 @@
+//! `keepup source --serve`: runs sources for `keepup qualify --source` on another machine.
+use std::path::PathBuf;
+
+use keepup_peer::Endpoint;
+use keepup_workload::net::ServerLimits;
+
+use crate::exit::Exit;
+use crate::generator::endpoint;
+use crate::signals::stop_flag;
+use crate::verbs::net::serve_clients;
+
+/// Flags of the server.
+#[derive(clap::Args)]
+pub(super) struct ServeArgs {
+    /// Run sources for `keepup qualify --source` and `keepup trial --source`, until stopped
+    #[arg(long, conflicts_with_all = [
+        "profile", "to", "rate", "time", "events", "streams", "connections", "buffer", "first_stream", "seed",
+        "cpus", "json",
+    ])]
+    pub(super) serve: bool,
+    /// Address for --serve
+    #[arg(
+        long,
+        value_name = "HOST[:PORT]",
+        default_value = "127.0.0.1",
+        value_parser = endpoint,
+        requires = "serve"
+    )]
+    listen: Endpoint,
+    /// Token file for --serve [default: $KEEPUP_NET_TOKEN, or a new token]
+    ///
+    /// A new token is printed.
+    #[arg(long, value_name = "FILE", requires = "serve")]
+    token_file: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
+    // Two sources at a time would measure each other.
+    let limits = ServerLimits { sources: 1, ..ServerLimits::default() };
+    let stop = stop_flag()?;
+    serve_clients(&args.listen, args.token_file.as_deref(), limits, stop)
+}

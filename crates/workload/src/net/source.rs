@@ -1,0 +1,25 @@
+//! Source on another machine: `keepup source --serve` and its client.
+//!
+//! After the handshake of a network test the client sends one request: describe the machine, measure
+//! the source alone, or send a plan's events to the client's recorder. The server connects only to
+//! the address of the client, and runs one source at a time. While a source runs, the server
+//! reports its counters at a fixed interval; the last message has the final counts.
+//!
+//! Invariants: every wait is bounded; figures of the server are checked before they are used.
+//!
+//! Modules: `wire` (messages), `delay` (the two clocks), `session` (server), `client`.
+mod client;
+mod delay;
+pub(super) mod session;
+pub(super) mod wire;
+
+use std::time::Duration;
+
+pub(crate) use client::RemoteOrder;
+pub use client::RemoteSource;
+
+/// Default port of `keepup source --serve`.
+pub const PORT: u16 = 7614;
+
+/// Interval at which the server reports the counters of a running source.
+const REPORT_EVERY: Duration = Duration::from_millis(20);
