@@ -84,7 +84,7 @@ fn without_disk(source: &RemoteSource, plan: SourcePlan) -> RecordTrial {
         recorder,
         recording: Id::random().unwrap(),
         drain: None,
-        verify: false,
+        verify: None,
         read_back: false,
         first_events: None,
         sample_every: Duration::from_millis(10),
