@@ -184,6 +184,7 @@ fn too_few_values_have_no_rank_but_the_number_of_runs_that_allow_one() {
     let needed = &one.runs_needed[0];
     assert_eq!((needed.spread, needed.figure.as_str()), (None, ""), "one run has no spread");
     assert_eq!((needed.runs, needed.more_of_baseline, needed.more_of_system), (5, 4, 4));
+    assert!(!one.notes.iter().any(|note| note.contains("ratios")), "there are none: {:?}", one.notes);
 
     let some = with(3, 4);
     assert_eq!(ranks(&some), 0, "{some:#?}");

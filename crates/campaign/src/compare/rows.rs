@@ -130,7 +130,7 @@ pub(super) fn by_chance(rows: &[ComparedRow]) -> Option<String> {
 pub(super) fn not_alternated(systems: &[System], rows: &[ComparedRow]) -> Option<String> {
     let beside = || rows.iter().flat_map(|row| &row.cells).flatten().filter_map(|cell| cell.beside);
     let is_sequential = systems.iter().filter(|system| system.published.is_none()).count() > 1
-        && beside().any(|beside| !beside.is_paired);
+        && beside().any(|beside| beside.ratio.is_some() && !beside.is_paired);
     is_sequential.then(|| {
         "the systems were not measured alternately: the ratios include any drift of the machine (a campaign \
          alternates)"

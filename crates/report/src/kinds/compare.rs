@@ -308,12 +308,17 @@ fn rows(summary: &CompareSummary) -> Block {
     if summary.rows.len() > ROWS_MAX {
         items.push(Item::Text(format!("{} more rows are in the result.", summary.rows.len() - ROWS_MAX)));
     }
-    items.push(Item::Text(
-        "Median, with the standard deviation if above 5 %; ratio to the baseline (more than 1 is better) \
-         with its 95 % interval; and whether the difference is significant."
-            .to_owned(),
-    ));
-    Block::new("Medians and ratios to the baseline", items)
+    let beside = summary.rows.iter().flat_map(|row| &row.cells).flatten().filter_map(|cell| cell.beside);
+    let (title, how) = match beside.filter_map(|beside| beside.ratio).next() {
+        Some(_) => (
+            "Medians and ratios to the baseline",
+            "Median, with the standard deviation if above 5 %; ratio to the baseline (more than 1 is better) \
+             with its 95 % interval; and whether the difference is significant.",
+        ),
+        None => ("Medians", "Median, with the standard deviation if above 5 %."),
+    };
+    items.push(Item::Text(how.to_owned()));
+    Block::new(title, items)
 }
 
 #[cfg(test)]

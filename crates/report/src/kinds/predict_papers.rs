@@ -182,8 +182,8 @@ fn cells(papers: &PredictedPapers, paper: &str) -> Block {
         right("published"),
         right("model"),
         right("error"),
-        right("unchanged"),
-        left(""),
+        right("no change"),
+        left("origin"),
         left("what"),
     ];
     let reasons = (1..).zip(reasons).map(|(number, reason): (usize, _)| format!("[{number}] {reason}"));
@@ -200,16 +200,15 @@ fn row(cell: &PredictedCell, reason: usize) -> Vec<Cell> {
         (true, false) => (", MISSED", Tone::Bad),
         (true, true) => ("", Tone::Good),
     };
-    let origin = format!("{}{missed}", cell.origin.name());
     let words = [cell.condition.as_str(), cell.quantity.as_str()];
     let what: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
     vec![
         cell.id.as_str().into(),
         format!("{}{unit}", digits(cell.published)).into(),
         format!("{}{}", digits(cell.predicted), interval.unwrap_or_default()).into(),
-        format!("{:+.1} %", 100.0 * cell.error).into(),
+        Cell::toned(format!("{:+.1} %{missed}", 100.0 * cell.error), tone),
         cell.unchanged.map_or_else(String::new, digits).into(),
-        Cell::toned(origin, tone),
+        cell.origin.name().into(),
         format!("{} [{reason}]", what.join(", ")).into(),
     ]
 }
