@@ -22,7 +22,7 @@ fn qualify(here: &Path, more: &[&str]) -> Program {
     std::fs::create_dir_all(here.join("disk")).unwrap();
     std::fs::write(here.join("small.toml"), PROFILE).unwrap();
     let base = ["qualify", "./small.toml", "--volume", "disk", "--quick", "--soak", "3s", "--pool", "32 MiB"];
-    start(here, &[&base[..], &["--max-write", "8 GB", "--json"], more].concat())
+    start(here, &[&base[..], &["--max-write", "48 GB", "--json"], more].concat())
 }
 
 /// Nothing was measured, and nothing is left.

@@ -350,11 +350,11 @@ fn unread(findings: &Findings) -> Option<String> {
     ))
 }
 
-/// Machine of the source, with the greatest age of its counters in the trial shown.
+/// Machine of the source, with the longest time between its reports in the trial shown.
 fn source_host(parts: &SummaryInputs<'_>) -> Option<SourceHost> {
     let host = parts.settings.generator.host()?.clone();
-    let age_ns = parts.findings.shown().measured.source_age_ns_max;
-    Some(SourceHost { counters_age_seconds_max: Some(age_ns as f64 / 1e9), ..host })
+    let gap_ns = parts.findings.shown().measured.source_gap_ns_max;
+    Some(SourceHost { counters_gap_seconds_max: gap_ns.map(|ns| ns as f64 / 1e9), ..host })
 }
 
 /// What lay between source and recorder.
@@ -372,12 +372,12 @@ fn path(host: Option<&SourceHost>, is_loopback: bool) -> String {
 }
 
 /// Error of the backlogs with a source on another machine.
-fn counters_age(host: &SourceHost) -> Option<String> {
-    host.counters_age_seconds_max.map(|age_s| {
+fn counters_gap(host: &SourceHost) -> Option<String> {
+    host.counters_gap_seconds_max.map(|gap_s| {
         format!(
-            "counters of the source were up to {} old: backlogs may be larger than reported by the data of \
-             that time",
-            time(age_s)
+            "the source reported its counters at least every {}: backlogs are known to within the data of that \
+             time and of one delivery",
+            time(gap_s)
         )
     })
 }
@@ -386,7 +386,7 @@ fn counters_age(host: &SourceHost) -> Option<String> {
 fn limits(parts: &SummaryInputs<'_>) -> Vec<String> {
     let (settings, findings) = (parts.settings, parts.findings);
     let mut limits = vec![path(settings.generator.host(), settings.generator.is_loopback())];
-    limits.extend(source_host(parts).as_ref().and_then(counters_age));
+    limits.extend(source_host(parts).as_ref().and_then(counters_gap));
     if settings.profile.transport != keepup_plan::Transport::Tcp {
         limits.push("the detector's own transport was not used: events were sent over TCP".into());
     }

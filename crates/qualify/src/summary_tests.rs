@@ -8,7 +8,7 @@ fn host() -> SourceHost {
         cpu: Some("Fast CPU @ 3 GHz".into()),
         cores: Some(8),
         tool_version: "0.1.0".into(),
-        counters_age_seconds_max: Some(0.043),
+        counters_gap_seconds_max: Some(0.043),
     }
 }
 
@@ -29,8 +29,8 @@ fn a_second_process_on_this_machine_is_no_network() {
 }
 
 #[test]
-fn the_age_of_the_counters_is_a_limit() {
-    let sentence = counters_age(&host()).unwrap();
-    assert!(sentence.contains("up to 43 ms old"), "{sentence}");
-    assert_eq!(counters_age(&SourceHost { counters_age_seconds_max: None, ..host() }), None);
+fn the_time_between_reports_is_a_limit() {
+    let sentence = counters_gap(&host()).unwrap();
+    assert!(sentence.contains("at least every 43"), "{sentence}");
+    assert_eq!(counters_gap(&SourceHost { counters_gap_seconds_max: None, ..host() }), None);
 }

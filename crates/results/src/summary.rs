@@ -270,9 +270,9 @@ pub struct SourceHost {
     pub cores: Option<u64>,
     /// Its version of keepup.
     pub tool_version: String,
-    /// Greatest age of the source's counters in a sample of the soak, or of the last trial without one,
-    /// seconds; reported backlogs lack up to this time's data.
-    pub counters_age_seconds_max: Option<f64>,
+    /// Longest time between two reports of the source's counters in the soak, or in the last trial without
+    /// one, seconds; backlogs in between are interpolated.
+    pub counters_gap_seconds_max: Option<f64>,
 }
 
 /// Bottleneck of the rate.

@@ -33,6 +33,6 @@ pub use proof::{Credentials, Random};
 pub use sequence::Sequence;
 pub use server::{Listening, ServerLimits};
 pub(crate) use source::RemoteOrder;
-pub use source::{PORT as SOURCE_PORT, RemoteSource};
+pub use source::{PORT as SOURCE_PORT, RemoteSource, SourceCounts, Timeline as SourceTimeline};
 pub use spec::{Direction, NetSpec, Probe, Protocol, ReceiveBy, SendBy, SpecError};
 pub use wire::conversation;

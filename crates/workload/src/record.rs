@@ -40,6 +40,7 @@ use self::read_back::read_back;
 pub use self::repeat::{Repeated, SETTLE, repeat};
 pub use self::sampling::Sample;
 use self::sampling::{CoreFeed, Feeds, record_samples};
+use crate::net::SourceTimeline;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
 const ROOT: &str = "/";
@@ -126,9 +127,9 @@ pub struct TrialMeasured {
     pub source_buffer_bytes: u64,
     /// Sending threads of the source.
     pub source_threads: u32,
-    /// Greatest age of the source's counters in a sample, ns; 0 if they were read directly. Between two
-    /// reports of a source on another machine, up to this time's data counts neither as due nor as sent.
-    pub source_age_ns_max: u64,
+    /// Longest time between two reports of a source on another machine, ns; `None` if its counters were
+    /// read directly. Between two reports the counters in the samples are interpolated.
+    pub source_gap_ns_max: Option<u64>,
     /// Reason why the source was cut off, if it was.
     pub broken: Option<String>,
     /// Size of the recording's files, bytes; 0 without volumes.
@@ -348,15 +349,18 @@ impl Workload for RecordTrial {
             stop: &context.stop,
             live: &source_counters,
         });
-        let samples = sampler.stop();
+        let mut samples = sampler.stop();
         self.first = watch.map(Watch::end).transpose()?;
         (self.begin_ns, self.elapsed_ns) = (begin_ns, context.clock.now_ns() - begin_ns);
         self.cpu_ns = ProcessCpu::now().since_ns(cpu);
         self.cores = core_usage(&cores, &CoreTimes::read_all(root)?);
         self.occupancy = Some(Occupancy::of(&running.counters, self.elapsed_ns));
+        let source = outcome?;
+        if let Some(timeline) = &source.timeline {
+            samples.iter_mut().for_each(|(sample, _)| sample.align(timeline, begin_ns));
+        }
         record_samples(context, &samples);
         self.samples = samples.into_iter().map(|(sample, _)| sample).collect();
-        let source = outcome?;
         self.lead_ns = source.started_ns.saturating_sub(begin_ns).min(self.elapsed_ns);
         self.source = Some(source);
         Ok(())
@@ -459,7 +463,7 @@ impl Workload for RecordTrial {
             lead_ns: self.lead_ns,
             source_buffer_bytes: self.spec.source.buffer_bytes,
             source_threads: self.spec.source.connections,
-            source_age_ns_max: source.age_ns_max,
+            source_gap_ns_max: source.timeline.as_ref().map(SourceTimeline::gap_ns_max),
             broken: source.broken,
             file_bytes: self.file_bytes,
         })

@@ -7,16 +7,18 @@
 //!
 //! Invariants: every wait is bounded; figures of the server are checked before they are used.
 //!
-//! Modules: `wire` (messages), `delay` (the two clocks), `session` (server), `client`.
+//! Modules: `wire` (messages), `timeline` (counters on the client's clock), `session` (server),
+//! `client`.
 mod client;
-mod delay;
 pub(super) mod session;
+mod timeline;
 pub(super) mod wire;
 
 use std::time::Duration;
 
 pub(crate) use client::RemoteOrder;
 pub use client::RemoteSource;
+pub use timeline::{SourceCounts, Timeline};
 
 /// Default port of `keepup source --serve`.
 pub const PORT: u16 = 7614;

@@ -16,6 +16,7 @@ use keepup_stream::source::{SourceCounters, SourcePlan, SourceReport};
 
 pub use local::LocalSource;
 
+use crate::net::SourceTimeline;
 use crate::{Context, WorkloadError};
 
 /// Runs the sources of trials.
@@ -85,8 +86,8 @@ pub struct Generated {
     pub started_ns: u64,
     /// CPU time of the source on this machine, ns.
     pub cpu_ns_here: u64,
-    /// Greatest age of the live counters, ns; 0 if they were read directly.
-    pub age_ns_max: u64,
+    /// Counters over time, if the live ones were not read directly but reported.
+    pub timeline: Option<SourceTimeline>,
     /// Reason why the source was cut off, if it was.
     pub broken: Option<String>,
 }

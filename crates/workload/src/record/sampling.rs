@@ -10,6 +10,7 @@ use keepup_recorder::drain::DrainCounters;
 use keepup_stream::source::SourceCounters;
 
 use crate::Context;
+use crate::net::SourceTimeline;
 
 /// Minimum interval for core usage: the kernel counts in steps of 10 ms.
 const CORES_EVERY_NS: u64 = 250_000_000;
@@ -47,6 +48,16 @@ impl Sample {
     /// Bytes due and neither lost nor written: in the source, network or pool.
     pub fn backlog_bytes(&self) -> u64 {
         self.due_bytes.saturating_sub(self.lost_bytes + self.written_bytes)
+    }
+
+    /// Replaces the counters of the source by those that it had at the time of the sample. The live ones
+    /// were those of the last report received by then, which may have waited on a full path.
+    pub(super) fn align(&mut self, timeline: &SourceTimeline, begin_ns: u64) {
+        let t_ns = begin_ns.saturating_add((self.t_s * 1e9).round() as u64);
+        if let Some(counts) = timeline.at(t_ns) {
+            (self.due_bytes, self.lost_bytes) = (counts.due_bytes, counts.lost_bytes);
+            self.sent_bytes = counts.sent_bytes;
+        }
     }
 }
 

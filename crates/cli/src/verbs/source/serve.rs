@@ -24,13 +24,13 @@ pub(super) struct ServeArgs {
         value_name = "HOST[:PORT]",
         default_value = "127.0.0.1",
         value_parser = endpoint,
-        requires = "serve"
+        conflicts_with_all = ["profile", "to"]
     )]
     listen: Endpoint,
     /// Token file for --serve [default: $KEEPUP_NET_TOKEN, or a new token]
     ///
     /// A new token is printed.
-    #[arg(long, value_name = "FILE", requires = "serve")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "to"])]
     token_file: Option<PathBuf>,
 }
 

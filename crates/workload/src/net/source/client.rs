@@ -9,7 +9,7 @@ use keepup_results::SourceHost;
 use keepup_stream::source::{SourceCounters, SourcePlan, SourceReport};
 
 use super::REPORT_EVERY;
-use super::delay::Delay;
+use super::timeline::{SourceCounts, Timeline};
 use super::wire::{SCHEDULE_MAX, SourceAnswer, SourceEnd, SourceProgress, SourceRequest};
 use crate::ceiling::system;
 use crate::net::control::ControlConnections;
@@ -44,8 +44,8 @@ pub(crate) struct RemoteRun {
     pub(crate) report: SourceReport,
     /// Start of the schedule on this machine's monotonic clock, ns.
     pub(crate) started_ns: u64,
-    /// Greatest age of the live counters, ns.
-    pub(crate) age_ns_max: u64,
+    /// Counters over time.
+    pub(crate) timeline: Timeline,
     /// Error that cut the source off.
     pub(crate) failure: Option<String>,
 }
@@ -84,7 +84,7 @@ impl RemoteSource {
             cpu: machine.cpu,
             cores: machine.cores,
             tool_version: machine.tool_version,
-            counters_age_seconds_max: None,
+            counters_gap_seconds_max: None,
         };
         // Later connections go to the same address of the name, so that all use the same path.
         let server = Server { endpoint: there.into(), ..server };
@@ -153,7 +153,7 @@ impl RemoteSource {
     pub(crate) fn run(&self, order: &RemoteOrder<'_>) -> Result<RemoteRun, WorkloadError> {
         let mut talk = self.open(&order.clock)?;
         talk.ask(SourceRequest::Start { plan: order.plan.clone(), port: order.port })?;
-        let mut delay = Delay::default();
+        let mut timeline = Timeline::default();
         let time = order.plan.duration.unwrap_or(SCHEDULE_MAX) + ANSWER_MAX;
         let (mut begin_ns, mut limit) = (order.clock.now_ns(), time);
         let mut has_stopped = false;
@@ -165,10 +165,10 @@ impl RemoteSource {
             }
             match talk.receive(REPORT_EVERY)? {
                 Some(SourceAnswer::Progress { progress }) => {
-                    delay.take(order.clock.now_ns(), progress.t_ns);
+                    timeline.take(order.clock.now_ns(), &progress);
                     publish(&progress, order.live);
                 }
-                Some(SourceAnswer::End { end }) => return conclude(&talk, &end, &delay, order),
+                Some(SourceAnswer::End { end }) => return conclude(&talk, &end, timeline, order),
                 Some(other) => return Err(talk.unexpected(other).into()),
                 None => {}
             }
@@ -185,12 +185,12 @@ impl RemoteSource {
 fn conclude(
     talk: &Conversation,
     end: &SourceEnd,
-    delay: &Delay,
+    mut timeline: Timeline,
     order: &RemoteOrder<'_>,
 ) -> Result<RemoteRun, WorkloadError> {
     let (now_ns, now_unix_ns) = (order.clock.now_ns(), order.clock.unix_ns());
     // A source that ended before its first report started its schedule just before.
-    let started_ns = delay.on_our_clock(end.lead_ns).unwrap_or(now_ns).min(now_ns);
+    let started_ns = timeline.on_our_clock(end.lead_ns).unwrap_or(now_ns).min(now_ns);
     let started_unix_ns = now_unix_ns.saturating_sub(now_ns - started_ns);
     let report = end.report(started_unix_ns).map_err(|what| talk.protocol_error(what))?;
     if report.streams.len() != order.plan.streams as usize {
@@ -212,7 +212,9 @@ fn conclude(
         },
         order.live,
     );
-    Ok(RemoteRun { report, started_ns, age_ns_max: delay.age_ns_max(), failure: end.failure.clone() })
+    let counts = SourceCounts { due_bytes: due.bytes, lost_bytes: lost.bytes, sent_bytes: sent.bytes };
+    timeline.add(end.lead_ns.saturating_add(end.elapsed_ns), counts);
+    Ok(RemoteRun { report, started_ns, timeline, failure: end.failure.clone() })
 }
 
 /// Copies reported counters to the live ones. Counts never fall, whatever a server reports.

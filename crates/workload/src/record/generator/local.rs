@@ -28,7 +28,7 @@ impl Generator for LocalSource {
         };
         let lead_ns = report.started_unix_ns.saturating_sub(begin_unix_ns);
         let started_ns = begin_ns.saturating_add(lead_ns).min(order.clock.now_ns());
-        Ok(Generated { started_ns, cpu_ns_here: report.cpu_ns, age_ns_max: 0, broken, report })
+        Ok(Generated { started_ns, cpu_ns_here: report.cpu_ns, timeline: None, broken, report })
     }
 
     fn source_ceiling(

@@ -29,7 +29,7 @@ impl Generator for RemoteSource {
             report: done.report,
             started_ns: done.started_ns,
             cpu_ns_here: 0,
-            age_ns_max: done.age_ns_max,
+            timeline: Some(done.timeline),
             broken: done.failure,
         })
     }
