@@ -182,3 +182,7 @@ impl Setting {
         )
     }
 }
+
+#[cfg(test)]
+#[path = "setting_tests.rs"]
+mod tests;

@@ -127,9 +127,9 @@ impl Assembly {
                 }
                 let flow = &flow.name;
                 let why = format!(
-                    "the path and {flow} share {name}, a queue that serves requests in order of arrival: \
-                     their shares depend on the bytes that each keeps in flight, which the machine does not state \
-                     for both"
+                    "the path and {flow} share {name}, a queue that serves requests in order of \
+                     arrival: their shares depend on the bytes that each keeps in flight, which the \
+                     machine does not state for both"
                 );
                 let hint = format!(
                     "add in_flight = \"8 MiB\" to the stages of both on {name}, or predict with {flow}=off"
