@@ -29,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     let recording = Recording::open(&dirs).expect("open what was recovered");
-    let report = verify(&recording, VerifyOptions::whole(1), &|_| {});
+    let report = verify(&recording, VerifyOptions { threads: 1 }, &|_| {});
     assert!(report.faults.is_empty(), "{report:#?}");
     let told = info(&recording).expect("read the indexes");
     let mut read = 0;

@@ -180,7 +180,8 @@ pub(crate) fn report_flags(error: &clap::Error) -> Exit {
 fn with_hint(text: &str, hint: &str) -> String {
     let (error, help) =
         text.split_at(text.rfind("\n\nFor more information").unwrap_or(text.trim_end().len()));
-    format!("{error}\nhint: {}{help}", printable::lines(hint))
+    let error = Cause::new(error.to_owned()).with_hint(printable::lines(hint).into_owned());
+    format!("{}{help}", error.to_text())
 }
 
 /// Hint for an invalid flag value.

@@ -375,8 +375,8 @@ fn path(host: Option<&SourceHost>, is_loopback: bool) -> String {
 fn counters_gap(host: &SourceHost) -> Option<String> {
     host.counters_gap_seconds_max.map(|gap_s| {
         format!(
-            "the source reported its counters at least every {}: backlogs are known to within the data of that \
-             time and of one delivery",
+            "the source reported its counters at least every {}: backlogs are known to within the data of \
+             that time and of one delivery",
             time(gap_s)
         )
     })

@@ -1,7 +1,5 @@
 //! Forced bottlenecks on a simulated path: nominated by their occupancy and confirmed by counter-trials.
 
-#![expect(clippy::print_stdout, reason = "the table of the journal")]
-
 #[path = "simulation/chain.rs"]
 mod chain;
 

@@ -44,7 +44,7 @@ fn record(config: RecorderConfig, plan: &SourcePlan) -> (SourceReport, RecordRep
 }
 
 fn check(directories: &[PathBuf]) -> VerifyReport {
-    let report = verify(&Recording::open(&directories[..1]).unwrap(), VerifyOptions::whole(1), &|_| {});
+    let report = verify(&Recording::open(&directories[..1]).unwrap(), VerifyOptions { threads: 1 }, &|_| {});
     assert!(report.is_intact(), "{report:#?}");
     report
 }

@@ -61,7 +61,7 @@ type Events = Vec<(u64, u64, Vec<u8>)>;
 /// Streams with their events: sequence number, time, payload.
 fn read(directory: &Path) -> BTreeMap<u32, (StreamInfo, Events)> {
     let recording = Recording::open(&[directory.to_path_buf()]).unwrap();
-    let report = verify(&recording, VerifyOptions::whole(1), &|_| {});
+    let report = verify(&recording, VerifyOptions { threads: 1 }, &|_| {});
     assert!(report.is_intact(), "{report:#?}");
     let events = |id: u32| {
         let mut reader = StreamReader::open(&recording, id).unwrap().unwrap();

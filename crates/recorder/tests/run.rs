@@ -109,7 +109,7 @@ fn a_run_from_settings_to_a_sealed_recording_and_the_next_one() {
             assert_eq!((manifest.run, &manifest.metadata), (Some(number), &metadata));
         }
         let recording = Recording::open(&directories).unwrap();
-        assert!(verify(&recording, VerifyOptions::whole(1), &|_| {}).is_intact());
+        assert!(verify(&recording, VerifyOptions { threads: 1 }, &|_| {}).is_intact());
         assert!(recording.has_master());
         assert_eq!(control.report().unwrap().ledger.total().durable, sent);
     }

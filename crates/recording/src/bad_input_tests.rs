@@ -331,7 +331,7 @@ fn stream_names_with_slashes_dots_and_newlines() {
     let report = recover(&test.dirs()).unwrap();
     assert!(report.complete && report.streams.len() == ids.len(), "{report:#?}");
     let recording = Recording::open(&test.dirs()).unwrap();
-    let report = verify(&recording, VerifyOptions::whole(1), &|_| {});
+    let report = verify(&recording, VerifyOptions { threads: 1 }, &|_| {});
     assert_eq!(report.faults, []);
     assert_eq!(info(&recording).unwrap().streams[&ODD_NAMES_FROM].info.name, ODD_NAMES[0]);
     let place = test.root.path().join("exports");

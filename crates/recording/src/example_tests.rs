@@ -50,7 +50,7 @@ fn the_python_reader_agrees_with_verify() {
 }
 
 fn check(dirs: &[PathBuf]) {
-    let report = verify(&Recording::open(dirs).unwrap(), VerifyOptions::whole(1), &|_| {});
+    let report = verify(&Recording::open(dirs).unwrap(), VerifyOptions { threads: 1 }, &|_| {});
     assert_eq!(report.faults, []);
     let line = |(id, stream): (&u32, &crate::verify::StreamReport)| {
         format!("stream {id}: {} events, {} bytes\n", stream.recorded.events, stream.recorded.bytes)

@@ -15,7 +15,7 @@ use crate::testing::{TestRecording, payloads, recover};
 use crate::verify::{Ending, VerifyOptions, VerifyReport, verify};
 
 fn verified(recording: &TestRecording) -> VerifyReport {
-    verify(&Recording::open(&recording.dirs()).unwrap(), VerifyOptions::whole(1), &|_| {})
+    verify(&Recording::open(&recording.dirs()).unwrap(), VerifyOptions { threads: 1 }, &|_| {})
 }
 
 /// Two volumes with two alternating streams, interrupted: volume 0 has a watermark after all of

@@ -112,7 +112,7 @@ fn removed_events_are_neither_faults_nor_losses() {
     }
     let check = |complete: bool| {
         let recording = Recording::open(&dirs[..1]).unwrap();
-        let report = verify(&recording, VerifyOptions::whole(1), &|_| {});
+        let report = verify(&recording, VerifyOptions { threads: 1 }, &|_| {});
         assert!(report.is_intact(), "{report:#?}");
         assert_eq!(report.streams[&0].removed.events, 6, "{report:#?}");
         if complete {

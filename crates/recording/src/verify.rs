@@ -13,7 +13,6 @@ mod window;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use keepup_stream::wire::StreamInfo;
 
@@ -35,16 +34,6 @@ pub use report::{Ending, FAULTS_MAX, Fault, Stop, StreamReport, VerifyReport};
 pub struct VerifyOptions {
     /// Segments read concurrently; at least 1.
     pub threads: usize,
-    /// Time after which no further segment is read; none: all are. Segments are then read in an order in which
-    /// any number of the first ones is spread evenly over the recording.
-    pub time_max: Option<Duration>,
-}
-
-impl VerifyOptions {
-    /// Reads the whole recording with `threads` threads.
-    pub fn whole(threads: usize) -> Self {
-        Self { threads, time_max: None }
-    }
 }
 
 /// Progress of a verification.
@@ -64,7 +53,8 @@ struct Shared<'a> {
     next_job: AtomicUsize,
     done_bytes: AtomicU64,
     total_bytes: u64,
-    deadline: Option<Instant>,
+    /// Whether no further segment is to be read.
+    is_enough: &'a (dyn Fn() -> bool + Sync),
     progress: &'a (dyn Fn(Progress) + Sync),
     tally: Mutex<Tally>,
 }
@@ -77,26 +67,48 @@ struct Tally {
     report: VerifyReport,
 }
 
-/// Reads every byte of the recording below its durable watermarks, and checks it, or a sample of its
-/// segments if the time is limited. `progress` is called often and from several threads.
+/// Reads every byte of the recording below its durable watermarks, and checks it. `progress` is
+/// called often and from several threads.
 ///
-/// A sample proves the integrity of what was read; whether the recording is complete is then not checked. Read
-/// errors are part of the report: the function itself cannot fail.
+/// Read errors are part of the report: the function itself cannot fail.
 pub fn verify(
     recording: &Recording,
     options: VerifyOptions,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> VerifyReport {
+    scan(recording, jobs(recording), options, &|| false, progress)
+}
+
+/// Like [`verify`], but reads segments only until `is_enough`, at least one, in an order in which any number
+/// of the first ones is spread evenly over the recording.
+///
+/// A sample proves the integrity of what was read. If segments are left, completeness is not checked.
+pub fn verify_sample(
+    recording: &Recording,
+    options: VerifyOptions,
+    is_enough: &(dyn Fn() -> bool + Sync),
+) -> VerifyReport {
+    scan(recording, spread(jobs(recording)), options, is_enough, &|_| {})
+}
+
+/// Segments of all volumes. Those of the same time are on all volumes: reading them together joins their
+/// streams early.
+fn jobs(recording: &Recording) -> Vec<(&Volume, &Segment)> {
+    let mut jobs: Vec<_> = recording.volumes().iter().flat_map(segments_of).collect();
+    jobs.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
+    jobs
+}
+
+fn scan(
+    recording: &Recording,
+    jobs: Vec<(&Volume, &Segment)>,
+    options: VerifyOptions,
+    is_enough: &(dyn Fn() -> bool + Sync),
+    progress: &(dyn Fn(Progress) + Sync),
+) -> VerifyReport {
     let streams = recording.streams();
     let channel =
         |(&id, &stream): (&u32, &&StreamInfo)| Some((id, Arc::new(ChannelBytes::new(stream).ok()?)));
-    let mut jobs: Vec<_> = recording.volumes().iter().flat_map(segments_of).collect();
-    // Segments of the same time are on all volumes: reading them together joins their streams
-    // early.
-    jobs.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
-    if options.time_max.is_some() {
-        jobs = spread(jobs);
-    }
     let shared = Shared {
         channels: streams.iter().filter_map(channel).collect(),
         duplicates: duplicates(recording.volumes().iter()),
@@ -104,7 +116,7 @@ pub fn verify(
         jobs,
         next_job: AtomicUsize::new(0),
         done_bytes: AtomicU64::new(0),
-        deadline: options.time_max.and_then(|time| Instant::now().checked_add(time)),
+        is_enough,
         progress,
         tally: Mutex::new(Tally::new(recording)),
     };
@@ -135,9 +147,7 @@ fn segments_of(volume: &Volume) -> impl Iterator<Item = (&Volume, &Segment)> {
 fn work(shared: &Shared<'_>) {
     let mut window = Window::new();
     // At least one segment is read.
-    while shared.next_job.load(Ordering::Relaxed) == 0
-        || shared.deadline.is_none_or(|deadline| Instant::now() < deadline)
-    {
+    while shared.next_job.load(Ordering::Relaxed) == 0 || !(shared.is_enough)() {
         let job = shared.next_job.fetch_add(1, Ordering::Relaxed);
         let Some((volume, segment)) = shared.jobs.get(job) else {
             return;

@@ -205,7 +205,7 @@ fn load_result() -> LoadResult {
 /// Texts of one recording: description, verification, recovery, account.
 fn recordings_of_samples() -> Vec<(&'static str, String)> {
     let (_place, recording) = cut_off();
-    let mut report = verify(&recording, VerifyOptions::whole(1), &|_| {});
+    let mut report = verify(&recording, VerifyOptions { threads: 1 }, &|_| {});
     for stream in report.streams.values_mut() {
         (stream.damaged_events, stream.lost_events, stream.unsettled_events) = (1, 1 << 40, 1 << 40);
         (stream.removed, stream.name) = (count(1 << 40), "left wing of the detector \u{1b}".into());

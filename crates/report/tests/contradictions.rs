@@ -76,7 +76,8 @@ fn summary(trials: Vec<TrialResult>, usable_bytes: u64) -> ResultSummary {
     summary
 }
 
-/// Counter-trials of up to three nominees, refuted but for the last one, which may also be confirmed or not run.
+/// Counter-trials of up to three nominees, refuted but for the last one, which may also be confirmed or not
+/// run.
 fn any_bottleneck() -> impl Strategy<Value = Bottleneck> {
     (0usize..3, 0usize..3, 90f64..2000.0, 0.5f64..2.0).prop_map(|(refuted, end, rate, ratio)| {
         let stages = ["volume /data", "network", "recorder CPU", "pool"];

@@ -26,7 +26,7 @@ use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Ta
 use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove::remove;
-use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
+use keepup_recording::verify::{VerifyOptions, VerifyReport, verify, verify_sample};
 use keepup_results::RecordReadBack;
 use keepup_stream::source::{Rate, SourceCounters, SourcePlan, SourceReport};
 use keepup_stream::wire::StreamInfo;
@@ -399,11 +399,14 @@ impl Workload for RecordTrial {
         let recording = Recording::open(&self.directories)?;
         if let Some(verification) = self.spec.verify {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
-            let time_max = match verification {
-                Verification::Whole => None,
-                Verification::Sample(time) => Some(time),
-            };
-            self.verified = Some(verify(&recording, VerifyOptions { threads, time_max }, &|_| {}));
+            let options = VerifyOptions { threads };
+            self.verified = Some(match verification {
+                Verification::Whole => verify(&recording, options, &|_| {}),
+                Verification::Sample(time) => {
+                    let end_ns = context.clock.now_ns().saturating_add(time.as_nanos() as u64);
+                    verify_sample(&recording, options, &|| context.clock.now_ns() >= end_ns)
+                }
+            });
         }
         if self.spec.read_back {
             self.read_back = read_back(&recording, context)?;

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let begin_ns = clock.now_ns();
     let status = Mutex::new(StatusLine::new());
     let last_ns = AtomicU64::new(begin_ns);
-    let report = verify(&recording, VerifyOptions::whole(threads), &|progress: Progress| {
+    let report = verify(&recording, VerifyOptions { threads }, &|progress: Progress| {
         let (now_ns, before_ns) = (clock.now_ns(), last_ns.load(Ordering::Relaxed));
         // Only one thread per second updates the progress line.
         if now_ns.saturating_sub(before_ns) < 1_000_000_000 {

@@ -177,7 +177,7 @@ impl Bench {
                 return 0;
             }
         };
-        let report = verify(&recording, VerifyOptions::whole(2), &|_| {});
+        let report = verify(&recording, VerifyOptions { threads: 2 }, &|_| {});
         let fault =
             |f: &crate::verify::Fault| format!("{} at offset {}: {}", f.file.display(), f.offset, f.what);
         self.messages.extend(report.faults.iter().map(fault));

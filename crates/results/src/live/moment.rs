@@ -204,7 +204,8 @@ pub struct Margin {
     pub qualified_bytes_per_second: f64,
     /// Current rate over qualified rate; above 1 the rate exceeds what was proven.
     pub used: f64,
-    /// Lowest rate above the qualified one that failed; null if none did. Rates between the two are not proven.
+    /// Lowest rate above the qualified one that failed; null if none did. Rates between the two are not
+    /// proven.
     pub failed_above: Option<FailedRate>,
     /// Result of the qualification.
     pub result: String,

@@ -25,7 +25,8 @@ pub struct DiskWear {
 }
 
 impl DiskWear {
-    /// Why the disk counts as worn: its rated life is used, its spare is below its own threshold, or it warns.
+    /// Why the disk counts as worn: its rated life is used, its spare is below its own threshold, or it
+    /// warns.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let Self { disk, used_percent, spare_percent, spare_threshold_percent, .. } = self;
@@ -82,8 +83,8 @@ impl Endurance {
 }
 
 impl fmt::Display for Endurance {
-    /// "the rated endurance of /data/a (600 TB, 80.0 TB already written) lasts 75.2 days of continuous recording
-    /// at the required rate, 226 runs of 8 h".
+    /// "the rated endurance of /data/a (600 TB, 80.0 TB already written) lasts 75.2 days of continuous
+    /// recording at the required rate, 226 runs of 8 h".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let written = self.written_bytes.map(|written| format!(", {} already written", bytes(written)));
         write!(

@@ -51,7 +51,8 @@ fn the_rate_that_failed_is_taken_from_the_result_and_said() {
     for qualified in found {
         assert_eq!(
             describe(&qualified),
-            "qualified rate: 1.42 GB/s by here; 1.61 GB/s lost 51 events; rates between the two are not proven"
+            "qualified rate: 1.42 GB/s by here; 1.61 GB/s lost 51 events; \
+             rates between the two are not proven"
         );
     }
 }

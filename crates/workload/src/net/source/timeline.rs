@@ -6,7 +6,7 @@
 
 use super::wire::SourceProgress;
 
-/// Most reports that are kept; beyond them every second one is dropped.
+/// Most reports that are kept; beyond them every second one is dropped, and of later ones too.
 const REPORTS_MAX: usize = 1 << 16;
 
 /// Counts of a source at one moment, payload bytes.
@@ -27,8 +27,11 @@ pub struct Timeline {
     offset_ns: Option<i128>,
     /// Times on their clock, rising, and counts.
     reports: Vec<(u64, SourceCounts)>,
-    /// Longest time between two reports on their clock, ns.
+    /// Longest time between two kept reports on their clock, ns.
     gap_ns_max: u64,
+    /// Number of times that every second report was dropped, and of reports received since the last kept.
+    halvings: u32,
+    skipped: u64,
 }
 
 impl Timeline {
@@ -41,7 +44,11 @@ impl Timeline {
             lost_bytes: progress.lost_bytes,
             sent_bytes: progress.sent_bytes,
         };
-        self.add(progress.t_ns, counts);
+        self.skipped += 1;
+        if self.skipped >> self.halvings > 0 {
+            self.skipped = 0;
+            self.add(progress.t_ns, counts);
+        }
     }
 
     /// Adds counts at a time of their clock; none is earlier than the last report.
@@ -49,6 +56,8 @@ impl Timeline {
         let last_ns = self.reports.last().map_or(0, |(ns, _)| *ns);
         let their_ns = their_ns.max(last_ns);
         if self.reports.len() >= REPORTS_MAX {
+            self.halvings += 1;
+            // The number is even, so the last report stays.
             let mut is_kept = true;
             self.reports.retain(|_| {
                 is_kept = !is_kept;
@@ -57,7 +66,6 @@ impl Timeline {
             let pairs = self.reports.windows(2).map(|pair| pair[1].0 - pair[0].0);
             self.gap_ns_max = pairs.max().unwrap_or(0).max(self.gap_ns_max);
         }
-        let last_ns = self.reports.last().map_or(0, |(ns, _)| *ns);
         self.gap_ns_max = self.gap_ns_max.max(their_ns - last_ns);
         self.reports.push((their_ns, counts));
     }
