@@ -55,7 +55,15 @@ fn a_quick_qualification_is_complete_and_leaves_no_files() {
     assert_eq!(summary, result);
     let events = std::fs::read_to_string(kept.join("events.jsonl")).unwrap();
     let trials = events.lines().filter(|line| line.contains("\"event\":\"trial\"")).count();
-    assert_eq!(trials, result["trials"].as_array().unwrap().len());
+    // Of a counter-trial that measures one part alone, only the other of each pair is a trial.
+    let counters = result["bottleneck"]["counter_trials"].as_array().unwrap();
+    let trials_of = |counter: &serde_json::Value| {
+        let is_alone = counter["change"].as_str().unwrap().ends_with("alone");
+        counter["pairs"].as_array().unwrap().len() * if is_alone { 1 } else { 2 }
+    };
+    let counted: usize = counters.iter().map(trials_of).sum();
+    assert!(counted > 0, "{counters:#?}");
+    assert_eq!(trials, result["trials"].as_array().unwrap().len() + counted);
 }
 
 #[test]

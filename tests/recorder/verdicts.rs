@@ -85,8 +85,12 @@ fn is_not_fit(run: &Run, stage: &str) {
 }
 
 fn names(found: &Value, stage: &str) {
-    let named = found["bottleneck"]["stage"].as_str().unwrap_or_default();
+    let bottleneck = &found["bottleneck"];
+    let named = bottleneck["stage"].as_str().unwrap_or_default();
     assert!(named.starts_with(stage), "not {stage}: {found:#}");
+    let counters = bottleneck["counter_trials"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_confirmed = counters.iter().any(|counter| counter["confirmed"] == true);
+    assert!(is_confirmed, "no counter-trial confirmed {stage}: {bottleneck:#}");
 }
 
 /// Qualifies on a throttled volume.

@@ -25,8 +25,10 @@ impl Session<'_> {
         };
         let mut counters = Counters::new(findings.nominees(), setup, lengths.counter_pairs, lengths.counter);
         while let Step::Trial { rate, change, is_changed, duration } = counters.next() {
-            let bytes = duration.as_secs_f64() * findings.saturated.measured.durable_bytes_per_second();
-            if self.is_stopped() || self.bytes_left() < bytes {
+            // A pair is complete or not begun.
+            let pair_s = 2.0 * duration.as_secs_f64();
+            let bytes = pair_s * findings.saturated.measured.durable_bytes_per_second();
+            if self.is_stopped() || (!is_changed && self.bytes_left() < bytes) {
                 break;
             }
             let outcome = match (change, is_changed) {

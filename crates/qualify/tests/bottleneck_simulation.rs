@@ -123,7 +123,7 @@ fn diagnosed(path: &Chain, is_pinned: bool, pairs: usize, seconds: f64, seed: u6
     counters.bottleneck(&unresolved(&evidence)).1
 }
 
-/// Journal 0030 has the table.
+/// Journal 0031 has the table.
 #[test]
 fn forced_bottlenecks_are_named_in_20_of_20() {
     let plans = [("default", 3, 1.5), ("quick", 2, 1.0)];

