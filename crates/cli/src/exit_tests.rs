@@ -4,11 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use keepup_model::machine;
 use keepup_peer::{Endpoint, Token};
 use keepup_stream::source::SourceReport;
-use keepup_stream::wire::Bye;
 use keepup_trace::FilePosition;
 use keepup_workload::VolumeTrouble;
 use keepup_workload::net::NetSpec;
@@ -107,21 +105,7 @@ fn refused() -> ClientError {
 }
 
 fn report() -> Box<SourceReport> {
-    Box::new(SourceReport {
-        closed_loop: false,
-        streams: Vec::new(),
-        bye: Bye { streams: Vec::new() },
-        durable_events: 0,
-        lateness_ns: Histogram::new(3).unwrap(),
-        longest_blocked_ns: 0,
-        blocked_ns: 0,
-        idle_ns: 0,
-        cpu_ns: 0,
-        started_unix_ns: 0,
-        ended_unix_ns: 0,
-        elapsed_ns: 0,
-        max_backlog_bytes: 0,
-    })
+    Box::new(SourceReport::empty(false).unwrap())
 }
 
 #[test]

@@ -175,6 +175,13 @@ impl Counters {
         self.advance();
     }
 
+    /// Gives up the current test: its trials cannot run because of `cause`.
+    pub fn give_up(&mut self, cause: String) {
+        if let Some(counter) = self.tested.last_mut() {
+            counter.not_run = Some(cause);
+        }
+    }
+
     /// Goes on to the next nominee when the current one is refuted.
     fn advance(&mut self) {
         while self.tested.last().is_none_or(|counter| counter.is_refuted(self.pairs)) {

@@ -132,6 +132,17 @@ fn a_run_that_ends_early_leaves_the_nominee_unconfirmed() {
 }
 
 #[test]
+fn a_change_that_cannot_be_made_leaves_the_nominee_unconfirmed() {
+    let mut counters = counters(&[volume(), Stage::Network]);
+    counters.record(CounterRate { bytes_per_second: 1e9, held: true });
+    counters.give_up("cannot allocate".into());
+    assert_eq!(counters.next(), Step::Done);
+    let (stage, found) = counters.bottleneck("nothing");
+    assert_eq!((stage, found.is_confirmed()), (volume(), false));
+    assert_eq!(found.counter_trials[0].not_run.as_deref(), Some("cannot allocate"));
+}
+
+#[test]
 fn a_change_applies_to_one_trial_of_a_pair() {
     let config = |change: Change, is_changed| {
         let mut config =

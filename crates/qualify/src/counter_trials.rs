@@ -32,21 +32,25 @@ impl Session<'_> {
                 break;
             }
             let outcome = match (change, is_changed) {
-                (Change::NetworkAlone, true) => alone(self.network_alone(duration)?),
-                (Change::SourceAlone, true) => alone(self.source_alone(duration)?),
-                _ => {
-                    let tried = self.counter_trial(rate, change, is_changed, duration)?;
-                    if self.is_stopped() {
-                        break;
-                    }
+                (Change::NetworkAlone, true) => self.network_alone(duration).map(alone),
+                (Change::SourceAlone, true) => self.source_alone(duration).map(alone),
+                _ => self.counter_trial(rate, change, is_changed, duration).map(|tried| {
                     let outcome = outcome(&tried);
+                    findings.fault = findings.fault.take().or_else(|| tried.broken());
                     if change == Change::Discard && is_changed {
                         findings.take_relieved(tried);
                     }
                     outcome
-                }
+                }),
             };
-            counters.record(outcome);
+            if self.is_stopped() || findings.fault.is_some() {
+                break;
+            }
+            match outcome {
+                Ok(outcome) => counters.record(outcome),
+                // The rate is qualified by now: a change that this machine cannot make takes nothing back.
+                Err(error) => counters.give_up(error.to_string()),
+            }
         }
         findings.counters = Some(counters);
         Ok(())

@@ -83,7 +83,7 @@ pub(crate) struct TrialRun {
 /// Parameters of a trial to run.
 pub(crate) struct Request {
     pub(crate) phase: Phase,
-    /// Name, if not that of the phase.
+    /// Name: that of the phase, or what is changed.
     pub(crate) label: String,
     /// Rate, bytes per second; none: unthrottled.
     pub(crate) rate: Option<f64>,
