@@ -48,7 +48,7 @@ impl Session<'_> {
             }
             match outcome {
                 Ok(outcome) => counters.record(outcome),
-                // The rate is qualified by now: a change that this machine cannot make takes nothing back.
+                // The search is over: a change that this machine cannot make takes nothing back.
                 Err(error) => counters.give_up(error.to_string()),
             }
         }
