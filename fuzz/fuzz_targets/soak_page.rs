@@ -1,7 +1,7 @@
 //! A page of arbitrary bytes, and a right page with arbitrary bytes laid over it: judged, whatever they are.
 #![no_main]
 
-use keepup_workload::soak::stamp::{PAGE_BYTES, SECTOR_BYTES, Stamp, judge};
+use keepup_soak::stamp::{PAGE_BYTES, SECTOR_BYTES, Stamp, judge};
 use libfuzzer_sys::fuzz_target;
 
 const HERE: Stamp = Stamp { run: 7, file: 1, offset: 1 << 20, generation: 3 };

@@ -4,8 +4,8 @@
 //! The first byte says which format is claimed; above those that there are, the content has to tell.
 #![no_main]
 
+use keepup_replay::{Policy, Script, ScriptOptions};
 use keepup_trace::{Format, Hints, Operation, TimeUnit, Trace, Unit, Waits};
-use keepup_workload::replay::{Policy, Script, ScriptOptions};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

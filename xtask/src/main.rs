@@ -21,6 +21,7 @@ mod rules;
 mod source;
 mod tidy;
 mod validate;
+mod violation;
 
 use std::process::ExitCode;
 

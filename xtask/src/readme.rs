@@ -14,7 +14,7 @@ use keepup_report::{Style, terminal};
 use keepup_results::{ResultSummary, Stored, StoredResult};
 use serde_json::json;
 
-use crate::tidy::Violation;
+use crate::violation::Violation;
 
 pub(crate) const USAGE: &str = "  readme [--check | --take RESULT]
         draw the stored result of docs/sample/ into README.md; --check compares only, --take first stores

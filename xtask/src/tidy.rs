@@ -7,21 +7,9 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::readme;
-use crate::rules::{code, crates, links, text, tiers, words};
+use crate::rules::{code, crates, links, modules, text, tiers, words};
 use crate::source::{self, SourceFile};
-
-/// Violation of a rule, with advice.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Violation {
-    /// Path in the workspace.
-    pub(crate) file: String,
-    /// Line, from 1.
-    pub(crate) line: usize,
-    /// Name of the rule.
-    pub(crate) rule: &'static str,
-    /// Advice.
-    pub(crate) advice: String,
-}
+use crate::violation::Violation;
 
 /// Prints every violation as `file:line: rule: advice`. True if there are none.
 pub(crate) fn run() -> Result<bool> {
@@ -31,6 +19,7 @@ pub(crate) fn run() -> Result<bool> {
     let mut violations = crates::check(&metadata);
     violations.extend(files.iter().flat_map(check_file));
     violations.extend(links::check(Path::new(root), &files));
+    violations.extend(modules::check(&files));
     violations.extend(readme::check(Path::new(root)));
     violations.sort();
     for violation in &violations {

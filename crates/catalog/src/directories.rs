@@ -15,9 +15,7 @@ use keepup_recording::access::{From, StreamReader};
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_recording::manifest::Manifest;
 use keepup_recording::reader::{Event, Recording};
-use keepup_results::{
-    CompareSummary, RecordingEntry, ResultsError, Stored, StoredResult, Unreadable, rfc3339,
-};
+use keepup_results::{CompareSummary, RecordingEntry, Stored, Unreadable, rfc3339};
 
 use crate::cache::{DirectoriesById, EntryCache, unreadable};
 use crate::entry;
@@ -29,8 +27,6 @@ use crate::scan::{ScanLimits, scan};
 const SCAN_INTERVAL_NS: u64 = 1_000_000_000;
 /// Scans take at most 1/`SCAN_SHARE` of the time, because a recording may use the same disks.
 const SCAN_SHARE: u64 = 10;
-/// Largest summary that is read here, bytes. Many are read, also while a recording runs.
-const SUMMARY_BYTES_MAX: u64 = 16 << 20;
 
 /// Catalog of the results and recordings below some directories. Requests during a scan get the previous
 /// list, so that a hanging disk does not block them.
@@ -126,11 +122,6 @@ impl Scanner {
     }
 }
 
-/// Opens a result in a directory with untrusted content.
-pub(crate) fn open_stored(directory: &Path) -> Result<StoredResult, ResultsError> {
-    StoredResult::open_directory(directory, SUMMARY_BYTES_MAX)
-}
-
 impl Catalog for DirectoryCatalog {
     fn list(&self) -> Result<Listing, Cause> {
         Ok(self.current().listing.clone())
@@ -138,7 +129,7 @@ impl Catalog for DirectoryCatalog {
 
     fn page(&self, id: &str) -> Result<Option<String>, Cause> {
         let Some(path) = self.result(id) else { return Ok(None) };
-        let stored = open_stored(&path).map_err(|e| Cause::of(&e))?;
+        let stored = entry::open_stored(&path).map_err(|e| Cause::of(&e))?;
         Ok(Some(report_page(&stored)))
     }
 
@@ -157,7 +148,7 @@ impl Catalog for DirectoryCatalog {
         }
         let mut candidates = Vec::new();
         for (name, path) in names.into_iter().zip([&first, &second]) {
-            let opened = open_stored(path).map_err(|e| Cause::of(&e))?;
+            let opened = entry::open_stored(path).map_err(|e| Cause::of(&e))?;
             candidates.push(Candidate { name, results: vec![opened] });
         }
         let command = [&first, &second].map(|path| quoted(&path.display().to_string())).join(" ");

@@ -8,14 +8,20 @@ use keepup_recording::journal::StreamEnd;
 use keepup_recording::reader::Recording;
 use keepup_recording::volume::Segment;
 use keepup_results::{
-    Event, Head, Headed, Kind, RecordingEntry, RecordingState, ResultDirectory, ResultsError, rfc3339,
+    Event, Head, Headed, Kind, RecordingEntry, RecordingState, ResultDirectory, ResultsError, StoredResult,
+    rfc3339,
 };
 use serde_json::Value;
 
-use crate::directories::open_stored;
-
 /// The summary within a result's directory.
 pub(crate) const SUMMARY: &str = "result.json";
+/// Largest summary that is read, bytes. Many are read, also while a recording runs.
+const SUMMARY_BYTES_MAX: u64 = 16 << 20;
+
+/// Opens a result in a directory with untrusted content.
+pub(crate) fn open_stored(directory: &Path) -> Result<StoredResult, ResultsError> {
+    StoredResult::open_directory(directory, SUMMARY_BYTES_MAX)
+}
 
 /// Entry of the result in `directory`, with the result's own id.
 ///

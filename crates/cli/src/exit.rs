@@ -17,9 +17,11 @@ use keepup_recording::error::RecordingError;
 use keepup_recording::layout::LayoutError;
 use keepup_registers::RegisterError;
 use keepup_registers::ipbus::IpbusError;
+use keepup_replay::ReplayError;
 use keepup_reproduce::ReproduceError;
 use keepup_results::ResultsError;
 use keepup_results::live::RunRefusal;
+use keepup_soak::SoakError;
 use keepup_stream::client::ClientError;
 use keepup_stream::source::SourceError;
 use keepup_stream::wire::WireError;
@@ -27,10 +29,9 @@ use keepup_sys::SysError;
 use keepup_trace::TraceError;
 use keepup_workload::WorkloadError;
 use keepup_workload::net::NetError;
-use keepup_workload::replay::ReplayError;
 
+use crate::ctl_error::CtlError;
 use crate::token::SharedTokenFile;
-use crate::verbs::ctl::CtlError;
 
 /// Exit codes as listed by `--help`.
 pub(crate) const HELP: &str = "\
@@ -111,6 +112,7 @@ pub(crate) fn diagnostic<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Op
         PlanError,
         WorkloadError,
         NetError,
+        SoakError,
         RegisterError,
         IpbusError,
         ReplayError,

@@ -141,8 +141,6 @@ fn nested(inner: impl Fn() -> WorkloadError) -> Vec<anyhow::Error> {
                 errors.push(RecorderError::Recording(e).into());
             }
         }
-        WorkloadError::Replay(ReplayError::Trace(e)) => errors.push(e.into()),
-        WorkloadError::Replay(e) => errors.push(e.into()),
         _ => {}
     }
     errors.push(inner().into());
@@ -163,10 +161,7 @@ fn errors_of_measurements_keep_their_codes() {
             || NetSpec { flows: 0, ..NetSpec::default() }.check().map_err(NetError::from).unwrap_err().into(),
             || NetError::Address { address: String::new(), why: "" }.into(),
             || NetError::Endpoint("a:b:c".parse::<Endpoint>().unwrap_err()).into(),
-            || W::StatePlan { path: path(), what: String::new() },
             || W::Interface { name: String::new(), known: String::new() },
-            || ReplayError::Unfit { trace: String::new(), what: "".into(), hint: "".into() }.into(),
-            || ReplayError::Trace(TraceError::Usage { what: "".into(), help: "".into() }).into(),
             || W::Recorder(RecorderError::Config { what: "".into() }),
             || W::Source(SourceError::Plan { what: "".into() }),
             || W::Recording(RecordingError::NotARecording { path: path() }),
@@ -182,8 +177,6 @@ fn errors_of_measurements_keep_their_codes() {
     assert_nested(
         Exit::Failed,
         &[
-            || W::State { path: path(), line: 1, offset: 0, what: String::new() },
-            || W::Reference { path: path(), what: "".into() },
             || W::Source(SourceError::Broken { connection: 0, error: refused(), report: report() }),
             || W::Recording(RecordingError::File { path: path(), what: "" }),
         ],
@@ -203,18 +196,50 @@ fn errors_of_measurements_keep_their_codes() {
             || NetError::Disconnected { peer: String::new(), why: None }.into(),
             || NetError::Stopped { peer: String::new() }.into(),
             || NetError::Protocol { peer: String::new(), what: String::new() }.into(),
-            || W::StateBusy { path: path() },
-            || W::StateFile { path: path(), source: io(ErrorKind::NotFound), hint: "".into() },
             || W::Route { peer: address().ip(), source: io(ErrorKind::Other) },
             || W::Load { spec: String::new(), why: "".into() },
             || W::System { action: String::new(), source: io(ErrorKind::Other) },
             || W::Thread { name: "" },
-            || {
-                ReplayError::Failed { trace: String::new(), place: String::new(), count: 1, why: "".into() }
-                    .into()
-            },
             || W::Recorder(RecorderError::Ended { why: "".into() }),
             || W::Recording(recording_io()),
+        ],
+    );
+}
+
+#[test]
+fn errors_of_soaks_and_replays_keep_their_codes() {
+    use ReplayError as R;
+    use SoakError as S;
+    let system = || WorkloadError::System { action: String::new(), source: io(ErrorKind::Other) };
+    let invalid = || SysError::Invalid { what: String::new() };
+    let unsafe_volume =
+        || WorkloadError::Volume { path: path(), why: "".into(), trouble: VolumeTrouble::Unsafe };
+    assert_all(
+        Exit::Usage,
+        vec![
+            S::StatePlan { path: path(), what: String::new() }.into(),
+            R::Unfit { trace: String::new(), what: "".into(), hint: "".into() }.into(),
+            R::Trace(TraceError::Usage { what: "".into(), help: "".into() }).into(),
+        ],
+    );
+    assert_all(Exit::Unsafe, vec![S::Workload(unsafe_volume()).into(), R::Workload(unsafe_volume()).into()]);
+    assert_all(
+        Exit::Failed,
+        vec![
+            S::State { path: path(), line: 1, offset: 0, what: String::new() }.into(),
+            S::Reference { path: path(), what: "".into() }.into(),
+        ],
+    );
+    assert_all(
+        Exit::Environment,
+        vec![
+            S::StateBusy { path: path() }.into(),
+            S::StateFile { path: path(), source: io(ErrorKind::NotFound), hint: "".into() }.into(),
+            S::Sys(invalid()).into(),
+            S::Workload(system()).into(),
+            R::Failed { trace: String::new(), place: String::new(), count: 1, why: "".into() }.into(),
+            R::Sys(invalid()).into(),
+            R::Workload(system()).into(),
         ],
     );
 }

@@ -10,7 +10,7 @@ use keepup_workload::record::{Generator, LocalSource};
 
 use crate::exit::usage;
 use crate::output::log;
-use crate::verbs::net::credentials;
+use crate::token::net_credentials;
 
 /// Flags for the place of the source.
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ impl GeneratorArgs {
     /// Connects to the machine of the source, if one was given.
     pub(crate) fn connect(&self) -> anyhow::Result<Arc<dyn Generator>> {
         let Some(endpoint) = &self.source else { return Ok(Arc::new(LocalSource)) };
-        let credentials = credentials(self.source_token_file.as_deref())?.ok_or_else(|| {
+        let credentials = net_credentials(self.source_token_file.as_deref())?.ok_or_else(|| {
             let why = Cause::new(format!("cannot use the source at {endpoint}: no token given"));
             usage(why.with_hint(format!(
                 "--source-token-file FILE or {TOKEN_VARIABLE}=TOKEN, as printed by `keepup source --serve`"

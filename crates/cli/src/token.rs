@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use keepup_error::{Diagnostic, ErrorClass};
 use keepup_peer::Token;
 use keepup_recording::id::Id;
+use keepup_workload::net::{Credentials, TOKEN_VARIABLE};
 
 /// Limit on the size of a token file, in bytes.
 const FILE_BYTES_MAX: u64 = 4096;
@@ -45,6 +46,17 @@ pub(crate) fn read(file: Option<&Path>, variable: &str) -> anyhow::Result<Option
 /// Generates a random token.
 pub(crate) fn generate() -> anyhow::Result<Token> {
     Ok(Token::new(&random_hex().context("cannot read random bytes")?)?)
+}
+
+/// Credentials of network tests, with the token from `file`, else from the environment.
+pub(crate) fn net_credentials(file: Option<&Path>) -> anyhow::Result<Option<Credentials>> {
+    let token = read(file, TOKEN_VARIABLE)?;
+    Ok(token.map(|token| Credentials { token, random: random_hex }))
+}
+
+/// Credentials of network tests, with a new token.
+pub(crate) fn new_net_credentials() -> anyhow::Result<Credentials> {
+    Ok(Credentials { token: generate()?, random: random_hex })
 }
 
 /// Generates 32 random hexadecimal digits.

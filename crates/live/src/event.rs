@@ -1,10 +1,12 @@
 //! Event for display: description and payload.
+mod thin;
+
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::thin::thin;
+use self::thin::thin;
 
 /// HTTP header with the description of an event, as JSON in ASCII; the body is the payload.
 pub const EVENT_HEADER: &str = "keepup-event";

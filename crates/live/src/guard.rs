@@ -6,11 +6,11 @@ use axum::extract::{Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use keepup_peer::{Endpoint, Token};
 
 use crate::LiveError;
-use crate::routes::problem;
+use crate::response::problem;
 
 /// Cookie that gives a browser read access after it has presented the token.
 pub(crate) const COOKIE: &str = "keepup";
@@ -159,11 +159,6 @@ fn refusal(access: &Access, request: &Request) -> Option<Response> {
         return Some(response);
     }
     None
-}
-
-/// Response for an unknown path.
-pub(crate) async fn not_found() -> impl IntoResponse {
-    problem(StatusCode::NOT_FOUND, "unknown path", Some("GET /api/v1/openapi.json lists all paths"))
 }
 
 #[cfg(test)]

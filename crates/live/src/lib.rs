@@ -20,13 +20,14 @@ mod metrics;
 #[cfg(test)]
 mod packaging_tests;
 mod page;
+mod parts;
+mod response;
 mod routes;
 mod server;
 mod tap;
 mod tap_query;
 #[cfg(test)]
 mod testing;
-mod thin;
 
 pub use answers::AnswerLimits;
 pub use board::{Board, Scene};
@@ -35,6 +36,7 @@ pub use commands::{CommandQueue, PendingCommand};
 pub use error::LiveError;
 pub use event::{EVENT_BYTES_MAX, EVENT_HEADER, EventCard, EventCopy};
 pub use guard::Access;
-pub use server::{Live, Parts};
+pub use parts::Parts;
+pub use server::Live;
 pub use tap::TapSource;
 pub use tap_query::TapQuery;

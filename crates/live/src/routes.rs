@@ -9,15 +9,16 @@ mod tap;
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing::{get, post};
-use axum::{Json, Router, middleware};
+use axum::{Router, middleware};
 
 use crate::board::Board;
 use crate::commands::CommandSender;
-use crate::guard::{Access, guard, not_found};
-use crate::server::Parts;
+use crate::guard::{Access, guard};
+use crate::parts::Parts;
+use crate::response::{not_found, problem};
 use crate::tap::TapHub;
 
 /// Largest request body, in bytes: settings with the maximum of metadata, twice.
@@ -92,16 +93,4 @@ async fn not_allowed() -> Response {
         "method not allowed",
         Some("GET /api/v1/openapi.json lists the methods"),
     )
-}
-
-/// Error response: `{"error": …, "hint": …}`.
-pub(crate) fn problem(status: StatusCode, why: &str, hint: Option<&str>) -> Response {
-    (status, Json(serde_json::json!({ "error": why, "hint": hint }))).into_response()
-}
-
-/// Response with a fixed text.
-fn text(kind: &'static str, body: impl Into<axum::body::Body>) -> Response {
-    let mut response = Response::new(body.into());
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
 }

@@ -8,19 +8,17 @@ use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use keepup_peer::Endpoint;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_io_timeout::TimeoutStream;
 
 use crate::LiveError;
-use crate::answers::{AnswerLimits, Peer};
+use crate::answers::Peer;
 use crate::board::{Board, Scene};
-use crate::catalog::Catalog;
 use crate::commands::{CommandQueue, CommandSender};
-use crate::guard::Access;
+use crate::parts::Parts;
 use crate::routes::{self, App};
-use crate::tap::{TapHub, TapSource};
+use crate::tap::TapHub;
 
 /// Timeout for a complete request head, and for idle connections.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,32 +30,6 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Time for clients to read their last data when the server ends.
 const LINGER: Duration = Duration::from_millis(500);
-
-/// Configuration of the server.
-pub struct Parts {
-    /// Address to listen on: the first one that works; port 0 lets the kernel choose.
-    pub listen: Endpoint,
-    /// Access rules.
-    pub access: Access,
-    /// Most connections; more are closed at once.
-    pub connections_max: usize,
-    /// Title in the page's header.
-    pub title: String,
-    /// Colours of all pages, light and dark, as CSS custom properties.
-    pub colours: &'static str,
-    /// Chart library, as a script.
-    pub charts: &'static str,
-    /// Whether commands for run control are accepted.
-    pub commands: bool,
-    /// Stored results and recordings.
-    pub catalog: Option<Arc<dyn Catalog>>,
-    /// Limits of answers with stored data.
-    pub answers: AnswerLimits,
-    /// Source of event copies.
-    pub tap: Option<Arc<dyn TapSource>>,
-    /// Called first on the server's thread, for example to lower its priority.
-    pub on_start: Box<dyn FnOnce() + Send>,
-}
 
 /// Running server.
 #[derive(Debug)]

@@ -1,8 +1,5 @@
 //! Built-in profiles, one TOML file each in the repository's folder `profiles/`.
 
-use crate::load::{ProfileError, parse, unknown};
-use crate::profile::Profile;
-
 crate::embedded! {
     "../../../profiles/":
     "agipd-1m",
@@ -48,15 +45,9 @@ pub fn builtin_names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
 }
 
-/// Built-in profile of this name.
-pub fn builtin(name: &str) -> Result<Profile, ProfileError> {
-    parse(&text(name)?, &format!("profiles/{name}.toml"), &text)
-}
-
 /// Text of the built-in profile of this name.
-pub(crate) fn text(name: &str) -> Result<String, ProfileError> {
-    let found = EMBEDDED.iter().find(|(known, _)| *known == name);
-    found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| unknown(name, builtin_names()))
+pub(crate) fn builtin_text(name: &str) -> Option<&'static str> {
+    EMBEDDED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 #[cfg(test)]

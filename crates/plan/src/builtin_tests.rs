@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::profile::{EventSize, Transport};
+use crate::load::{builtin, parse};
+use crate::profile::{EventSize, Profile, Transport};
 use crate::units::ByteRate;
 
 #[test]
@@ -25,7 +26,7 @@ fn every_profile_is_valid_and_says_where_it_comes_from() {
         let profile = builtin(name).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(profile.name, name);
         assert!(!profile.references.is_empty(), "{name} has no reference");
-        assert!(text(name).unwrap().contains("\ntitle = "), "{name} has no title of its own");
+        assert!(builtin_text(name).unwrap().contains("\ntitle = "), "{name} has no title of its own");
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`parse`] is valid; after changing its fields, call [`Profile::validate`] again.
 
 mod builtin;
+mod element;
 mod embedded;
 mod load;
 mod load_spec;
@@ -14,8 +15,9 @@ pub mod reduction;
 mod toml_form;
 pub mod units;
 
-pub use builtin::{builtin, builtin_names};
-pub use load::{ProfileError, close_names, load, parse};
+pub use builtin::builtin_names;
+pub use element::Element;
+pub use load::{ProfileError, builtin, close_names, load, parse};
 pub use load_spec::{DiskWay, LoadSpec, LoadSpecError};
 pub use place::{SourceLocation, key_at, line_of_key, line_of_offset};
-pub use profile::{Burst, Element, EventSize, Invalid, Placement, Profile, Reference, Transport};
+pub use profile::{Burst, EventSize, Invalid, Placement, Profile, Reference, Transport};

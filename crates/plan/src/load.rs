@@ -12,7 +12,7 @@ use std::path::Path;
 use keepup_error::{Cause, Diagnostic, ErrorClass};
 use toml::{Table, Value};
 
-use crate::builtin;
+use crate::builtin::{builtin_names, builtin_text};
 use crate::place::{SourceLocation, key_at, line_of_key, line_of_offset};
 use crate::profile::{Invalid, Profile};
 use crate::toml_form::ProfileFile;
@@ -108,11 +108,11 @@ impl Link {
 /// Extended profiles are resolved in the same way, relative to the folder of the first file.
 pub fn load(name_or_path: &str) -> Result<Profile, ProfileError> {
     if !is_path(name_or_path) {
-        return builtin::builtin(name_or_path);
+        return builtin(name_or_path);
     }
     let folder = Path::new(name_or_path).parent().unwrap_or(Path::new(""));
     let resolve = |name: &str| {
-        if is_path(name) { read_file(&folder.join(name).to_string_lossy()) } else { builtin::text(name) }
+        if is_path(name) { read_file(&folder.join(name).to_string_lossy()) } else { text_of(name) }
     };
     parse(&read_file(name_or_path)?, name_or_path, &resolve)
 }
@@ -135,9 +135,17 @@ fn read_file(path: &str) -> Result<String, ProfileError> {
     read().map_err(|source| ProfileError::Unreadable { path: path.to_owned(), source })
 }
 
-/// Error for an unknown name.
-pub(crate) fn unknown(name: &str, known: impl Iterator<Item = &'static str>) -> ProfileError {
-    ProfileError::Unknown { name: name.to_owned(), close: close::close_names(name, known) }
+/// Built-in profile of this name.
+pub fn builtin(name: &str) -> Result<Profile, ProfileError> {
+    parse(&text_of(name)?, &format!("profiles/{name}.toml"), &text_of)
+}
+
+/// Text of the built-in profile of this name.
+fn text_of(name: &str) -> Result<String, ProfileError> {
+    builtin_text(name).map(str::to_owned).ok_or_else(|| ProfileError::Unknown {
+        name: name.to_owned(),
+        close: close::close_names(name, builtin_names()),
+    })
 }
 
 /// Parses and validates a profile with everything it extends. `origin` is used in messages; a file

@@ -5,13 +5,12 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
-use crate::builtin;
 use crate::units::Bytes;
 
 const MINIMAL: &str = "name = \"x\"\ntitle = \"t\"\n[event]\nsize = \"1 MB\"\n[source]\nrate = \"10 /s\"\n";
 
 fn alone(name: &str) -> Result<String, ProfileError> {
-    builtin::text(name)
+    text_of(name)
 }
 
 fn complaint(text: &str) -> String {
@@ -134,7 +133,7 @@ fn chains_are_bounded_and_cycles_refused() {
 #[test]
 fn a_file_may_bear_the_name_of_what_it_extends() {
     let mine = parse("name = \"csl\"\nextends = \"csl\"\n", "mine/csl.toml", &alone).unwrap();
-    assert_eq!(mine.rate, builtin::builtin("csl").unwrap().rate);
+    assert_eq!(mine.rate, builtin("csl").unwrap().rate);
 }
 
 #[test]
@@ -186,10 +185,10 @@ proptest! {
     /// Any input gives an error or a valid profile that round-trips, never a panic.
     #[test]
     fn mutilated_profiles_never_panic(
-        name in 0..builtin::builtin_names().count(), at in 0..2000usize, length in 0..30usize,
+        name in 0..builtin_names().count(), at in 0..2000usize, length in 0..30usize,
         put in "\\PC{0,12}",
     ) {
-        let text = builtin::text(builtin::builtin_names().nth(name).unwrap()).unwrap();
+        let text = text_of(builtin_names().nth(name).unwrap()).unwrap();
         let characters: Vec<char> = text.chars().collect();
         let start = at % characters.len();
         let end = (start + length).min(characters.len());

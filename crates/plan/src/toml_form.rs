@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Burst, Element, EventSize, Invalid, Placement, Profile, Reference, Transport};
+use crate::element::Element;
+use crate::profile::{Burst, EventSize, Invalid, Placement, Profile, Reference, Transport};
 use crate::reduction::{ReduceTable, Reduction};
 use crate::units::{ByteRate, Bytes, EventRate, Share, Span};
 

@@ -6,9 +6,7 @@
 //! nominees), `room` (space for a run), `wear` (worn disks, rated endurance), `verdict` (answer for the
 //! requirement). `doctor` judges host settings, also with pure rules.
 pub mod bottleneck;
-mod ceilings;
 pub mod counter;
-mod counter_trials;
 pub mod datagrams;
 pub mod doctor;
 mod error;
@@ -18,8 +16,8 @@ pub mod room;
 pub mod search;
 mod session;
 pub mod settings;
-mod steady;
 mod summary;
+mod trial_run;
 pub mod verdict;
 pub mod wear;
 

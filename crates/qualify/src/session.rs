@@ -2,6 +2,10 @@
 //!
 //! Decisions are made by pure functions elsewhere; this module runs the trials, logs every event,
 //! and keeps partial results when interrupted.
+mod ceilings;
+mod counter_trials;
+mod steady;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,24 +17,24 @@ use keepup_measure::environment::Environment;
 use keepup_recorder::Target;
 use keepup_recording::id::Id;
 use keepup_results::{
-    Ceilings, Event, EventLog, Kind, LoadResult, ResultDirectory, ResultSummary, SessionLoad, SteadyState,
-    TrialResult, default_name,
+    Ceilings, Event, EventLog, Kind, ResultDirectory, ResultSummary, SessionLoad, SteadyState, TrialResult,
+    default_name,
 };
 use keepup_workload::detector::SourceRate;
 use keepup_workload::load::Loads;
 use keepup_workload::preflight::{Checked, usable_bytes_each};
-use keepup_workload::record::{DrainSpec, RecordTrial, SETTLE, TrialMeasured, TrialSpec, Verification};
+use keepup_workload::record::{DrainSpec, RecordTrial, SETTLE, TrialSpec, Verification};
 use keepup_workload::wear::VolumeDisks;
 use keepup_workload::{Context, run};
 
 use crate::QualifyError;
-use crate::bottleneck::Evidence;
 use crate::counter::Change;
 use crate::judge::{self, TrialRequest};
 use crate::progress::Progress;
-use crate::search::{End, Outcome, Phase, Search, Step, TrialOutcome};
+use crate::search::{End, Outcome, Phase, Search, Step};
 use crate::settings::{Bounds, Settings};
-use crate::summary::{Findings, summarise};
+use crate::summary::{Findings, SummaryInputs, summarise};
+use crate::trial_run::TrialRun;
 
 /// Samples per trial, from which the backlog's trend is computed.
 const SAMPLES: u32 = 100;
@@ -49,7 +53,7 @@ type Samples = (u64, std::collections::BTreeMap<String, f64>);
 
 /// A running qualification.
 pub struct Session<'a> {
-    pub(crate) settings: &'a Settings,
+    settings: &'a Settings,
     clock: Arc<dyn Clock>,
     stop: Arc<AtomicBool>,
     watch: &'a mut dyn FnMut(Progress),
@@ -60,37 +64,25 @@ pub struct Session<'a> {
     names: u32,
     begin_ns: u64,
     estimate_s: f64,
-    pub(crate) bytes_written: u64,
+    bytes_written: u64,
     trials: Vec<TrialResult>,
     /// Whether the search started: results from then on are kept after a failure.
     has_searched: bool,
     /// Free memory at the start, bytes.
-    pub(crate) available_bytes: u64,
-}
-
-/// A completed trial with its outcome.
-pub(crate) struct TrialRun {
-    pub(crate) measured: TrialMeasured,
-    /// Rate, bytes per second; none: unthrottled.
-    asked: Option<f64>,
-    pub(crate) outcome: TrialOutcome,
-    /// Results of the background loads from the start of the source to the last durable event.
-    pub(crate) loads: Vec<LoadResult>,
-    /// Failed condition of the drain, if any.
-    drain_behind: Option<String>,
+    available_bytes: u64,
 }
 
 /// Parameters of a trial to run.
-pub(crate) struct Request {
-    pub(crate) phase: Phase,
+struct Request {
+    phase: Phase,
     /// Name: that of the phase, or what is changed.
-    pub(crate) label: String,
+    label: String,
     /// Rate, bytes per second; none: unthrottled.
-    pub(crate) rate: Option<f64>,
-    pub(crate) duration: Duration,
+    rate: Option<f64>,
+    duration: Duration,
     /// Change of a counter-trial, and whether it applies to this trial.
-    pub(crate) change: Option<(Change, bool)>,
-    pub(crate) verify: bool,
+    change: Option<(Change, bool)>,
+    verify: bool,
 }
 
 /// Qualifies this machine for `settings`, reporting progress to `watch`. `identity` is random.
@@ -195,22 +187,6 @@ fn started(
     }
 }
 
-/// Inputs of the summary.
-pub(crate) struct SummaryInputs<'a> {
-    pub(crate) settings: &'a Settings,
-    pub(crate) environment: &'a Environment,
-    pub(crate) findings: &'a Findings,
-    pub(crate) trials: Vec<TrialResult>,
-    pub(crate) loads: Vec<SessionLoad>,
-    pub(crate) bytes_written: u64,
-    pub(crate) id: String,
-    pub(crate) created_unix_ns: u64,
-    pub(crate) plan: serde_json::Value,
-    pub(crate) directory: &'a Path,
-    pub(crate) volumes: &'a [Checked],
-    pub(crate) disks: &'a [VolumeDisks],
-}
-
 fn summary_plan(settings: &Settings) -> serde_json::Value {
     let recorder = settings.recorder(String::new());
     let mut plan = serde_json::json!({
@@ -234,7 +210,7 @@ fn summary_plan(settings: &Settings) -> serde_json::Value {
 }
 
 impl Session<'_> {
-    pub(crate) fn report(&mut self, progress: Progress) {
+    fn report(&mut self, progress: Progress) {
         (self.watch)(progress);
     }
 
@@ -243,7 +219,7 @@ impl Session<'_> {
     }
 
     /// Directory name unique within this run.
-    pub(crate) fn fresh_name(&mut self) -> String {
+    fn fresh_name(&mut self) -> String {
         self.names += 1;
         format!("keepup-qualify-{}-{:03}", &self.identity.to_string()[..8], self.names)
     }
@@ -253,7 +229,7 @@ impl Session<'_> {
         self.identity.nth(self.names)
     }
 
-    pub(crate) fn context(&self) -> Context {
+    fn context(&self) -> Context {
         let samples = self.samples.0.clone();
         Context {
             clock: Arc::clone(&self.clock),
@@ -272,7 +248,7 @@ impl Session<'_> {
         session.into_iter().zip(shown).map(|(session, shown)| SessionLoad { session, shown }).collect()
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
@@ -395,11 +371,11 @@ impl Session<'_> {
     }
 
     /// Bytes that may still be written.
-    pub(crate) fn bytes_left(&self) -> f64 {
+    fn bytes_left(&self) -> f64 {
         self.settings.write_bytes_max.saturating_sub(self.bytes_written) as f64
     }
 
-    pub(crate) fn trial(&mut self, request: &Request) -> Result<TrialRun, QualifyError> {
+    fn trial(&mut self, request: &Request) -> Result<TrialRun, QualifyError> {
         let seconds = request.duration.as_secs_f64();
         let label = request.label.clone();
         self.report(Progress::Trial { phase: label.clone(), rate: request.rate, seconds });
@@ -471,17 +447,4 @@ fn one_line(trial: &TrialResult) -> String {
         "{:<13} {asked:>6.0} MB/s requested, {through:>6.0} MB/s recorded in {:.0} s{cpu}: {verdict}",
         trial.phase, trial.seconds
     )
-}
-
-impl TrialRun {
-    /// Reason why the recording was aborted, if it was.
-    pub(crate) fn broken(&self) -> Option<String> {
-        self.measured.broken_off()
-    }
-
-    /// Occupancy of every stage.
-    pub(crate) fn evidence(&self) -> Evidence {
-        let failed = judge::first_failed(&self.outcome).is_some() && !self.outcome.generator_limited;
-        Evidence::of(&self.measured, self.asked, self.drain_behind.clone(), failed)
-    }
 }

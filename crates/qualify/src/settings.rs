@@ -22,7 +22,6 @@ use keepup_workload::record::Generator;
 
 use crate::QualifyError;
 use crate::search::SearchPlan;
-use crate::steady::ROUNDS_MAX;
 
 /// Share of the byte limit for the soak; the rest is for the search.
 const SOAK_SHARE: f64 = 0.5;
@@ -32,6 +31,8 @@ pub const WRITE_BYTES_MAX: u64 = 200_000_000_000;
 const READ_BACK: f64 = 2.0;
 /// Time of a trial beyond its length, seconds: its files are prepared and removed (measured: 1.3 to 1.6 s).
 const TRIAL_OVERHEAD_S: f64 = 1.5;
+/// Maximum number of rounds at full speed until the rate is steady.
+pub(crate) const ROUNDS_MAX: usize = 24;
 /// Connection timeout of a sink.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Minimum useful soak, seconds.

@@ -1,18 +1,22 @@
 //! Assembles the result of a qualification.
+use std::path::Path;
 use std::time::Duration;
 
+use keepup_measure::environment::Environment;
 use keepup_results::format::{bytes, rate, seconds, time};
 use keepup_results::{
-    Bottleneck, Ceilings, FailedRate, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, Soak,
-    SourceHost, SteadyState, StorageCost, rfc3339,
+    Bottleneck, Ceilings, FailedRate, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION,
+    SessionLoad, Soak, SourceHost, SteadyState, StorageCost, TrialResult, rfc3339,
 };
-use keepup_workload::preflight::usable_bytes_each;
+use keepup_workload::preflight::{Checked, usable_bytes_each};
+use keepup_workload::wear::VolumeDisks;
 
 use crate::bottleneck::{Evidence, Nominee, next, next_above, nominees, unresolved};
 use crate::counter::{Counters, Setup};
 use crate::room::{self, Room};
 use crate::search::{End, Outcome, Phase};
-use crate::session::{SummaryInputs, TrialRun};
+use crate::settings::Settings;
+use crate::trial_run::TrialRun;
 use crate::verdict::{Basis, judge};
 use crate::wear::{Usage, Wear};
 
@@ -156,6 +160,22 @@ impl Findings {
     pub(crate) fn shown(&self) -> &TrialRun {
         self.soak.as_ref().map_or(&self.saturated, |(_, tried)| tried)
     }
+}
+
+/// Inputs of the summary.
+pub(crate) struct SummaryInputs<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) environment: &'a Environment,
+    pub(crate) findings: &'a Findings,
+    pub(crate) trials: Vec<TrialResult>,
+    pub(crate) loads: Vec<SessionLoad>,
+    pub(crate) bytes_written: u64,
+    pub(crate) id: String,
+    pub(crate) created_unix_ns: u64,
+    pub(crate) plan: serde_json::Value,
+    pub(crate) directory: &'a Path,
+    pub(crate) volumes: &'a [Checked],
+    pub(crate) disks: &'a [VolumeDisks],
 }
 
 /// The summary, and whether the generator prevented an answer.

@@ -1,7 +1,7 @@
 //! Contents of a sealed segment, from its index or, if that is damaged, from its blocks.
 use crate::error::RecordingError;
 use crate::files::open_regular;
-use crate::recover::scan::scan;
+use crate::scan::scan;
 use crate::seal::{IndexedBlock, SegmentLookup, StreamSummary, summaries};
 use crate::volume::{Segment, Volume};
 

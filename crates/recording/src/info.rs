@@ -11,9 +11,8 @@ use crate::duplicates::duplicates;
 use crate::error::RecordingError;
 use crate::id::Id;
 use crate::journal::{DamagedLine, Rotation};
-use crate::manifest::{Origin, Placement};
+use crate::manifest::{Keep, Origin, Placement};
 use crate::reader::Recording;
-use crate::retention::Keep;
 use crate::seal::{SegmentLookup, StreamSummary};
 use crate::volume::{Segment, Volume};
 

@@ -33,6 +33,7 @@ pub mod recover;
 pub mod remove;
 pub mod retention;
 pub mod runs;
+mod scan;
 pub mod seal;
 #[cfg(test)]
 mod testing;

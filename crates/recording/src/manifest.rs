@@ -16,7 +16,6 @@ use crate::error::RecordingError;
 use crate::files::{create_new, open_regular, replace, sync_directory};
 use crate::id::Id;
 use crate::layout::FORMAT_VERSION;
-use crate::retention::Keep;
 
 /// Name of the manifest within a recording's directory.
 pub const MANIFEST_FILE: &str = "keepup.json";
@@ -35,6 +34,26 @@ pub enum Placement {
     Pinned,
     /// Each block goes to the next volume with space in its queue.
     Free,
+}
+
+/// Retention setting of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keep {
+    /// Data beyond this limit may be removed.
+    pub limit: KeepLimit,
+    /// Whether data may be removed without a copy elsewhere.
+    pub disposable: bool,
+}
+
+/// Retention limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepLimit {
+    /// Total size on all volumes.
+    Bytes(u64),
+    /// Age since sealing.
+    Seconds(u64),
 }
 
 /// Original of a copied recording.

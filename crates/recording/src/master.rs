@@ -28,6 +28,18 @@ use crate::seal::{attributes, key_names, link_names, master_names};
 /// Name of the master in the recording's directory on the first volume.
 pub const MASTER_FILE: &str = "recording.nxs";
 
+impl Recording {
+    /// Path of the NeXus master, which exists once the recording has ended.
+    pub fn master_path(&self) -> PathBuf {
+        self.volumes()[0].dir().join(MASTER_FILE)
+    }
+
+    /// Whether the master exists as a regular file, not a link.
+    pub fn has_master(&self) -> bool {
+        fs::symlink_metadata(self.master_path()).is_ok_and(|meta| meta.is_file())
+    }
+}
+
 /// The part of one stream in one segment.
 struct Part {
     segment: usize,

@@ -14,7 +14,6 @@ use keepup_stream::wire::StreamInfo;
 use crate::error::RecordingError;
 use crate::journal::{DamagedLine, Journal, Rotation};
 use crate::manifest::Manifest;
-use crate::master::MASTER_FILE;
 use crate::retention::RemovedStream;
 use crate::volume::Volume;
 
@@ -115,16 +114,6 @@ impl Recording {
     /// Events of each stream that were removed by the retention limit.
     pub fn removed(&self) -> BTreeMap<u32, RemovedStream> {
         crate::volume::removed(self.volumes.iter())
-    }
-
-    /// Path of the NeXus master, which exists once the recording has ended.
-    pub fn master_path(&self) -> PathBuf {
-        self.volumes[0].dir().join(MASTER_FILE)
-    }
-
-    /// Whether the master exists as a regular file, not a link.
-    pub fn has_master(&self) -> bool {
-        std::fs::symlink_metadata(self.master_path()).is_ok_and(|meta| meta.is_file())
     }
 }
 

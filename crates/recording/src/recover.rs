@@ -6,7 +6,6 @@
 //! has nothing to do; a recording in progress is refused, and nothing is read while writes are in flight.
 mod account;
 mod copies;
-pub(crate) mod scan;
 mod volume;
 
 use std::collections::BTreeMap;

@@ -26,30 +26,12 @@ use crate::layout::segment_file_name;
 use crate::line::{LINE_BYTES_MAX, parse_line, put_line};
 use crate::manifest::Manifest;
 
+pub use crate::manifest::{Keep, KeepLimit};
+
 /// File with the counts of removed events.
 pub const REMOVED_FILE: &str = "removed.jsonl";
 /// File with the drain marks: what is durable elsewhere.
 pub const DRAINED_FILE: &str = "drained.jsonl";
-
-/// Retention setting of a recording, stored in `keepup.json`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Keep {
-    /// Data beyond this limit may be removed.
-    pub limit: KeepLimit,
-    /// Whether data may be removed without a copy elsewhere.
-    pub disposable: bool,
-}
-
-/// Retention limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeepLimit {
-    /// Total size on all volumes.
-    Bytes(u64),
-    /// Age since sealing.
-    Seconds(u64),
-}
 
 /// Counts of one volume's removed segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use crate::id::Id;
 use crate::layout::{
     BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, block_bytes,
 };
-use crate::recover::scan::scan;
+use crate::scan::scan;
 use crate::testing::{payloads, stream};
 use crate::volume::{Segment, SegmentState};
 

@@ -9,7 +9,7 @@ use keepup_results::{Better, Figure, Figures, Stored, Verdict};
 
 use crate::format::{rate, shorten};
 use crate::kinds;
-use crate::page::Tone;
+use crate::table::Tone;
 
 const LABEL: &str = "keepup";
 const HEIGHT: u32 = 20;

@@ -18,7 +18,8 @@ pub(crate) use self::ledger::block as ledger;
 pub(crate) use self::proof::block as proof;
 pub(crate) use self::verdict::{brief, full};
 use crate::format::{digits, or_not_measured, rate, seconds, shorten};
-use crate::page::{Block, Fact, Headline, Item, Page, Table, Tone, left, right};
+use crate::page::{Block, Fact, Headline, Item, Page};
+use crate::table::{Table, Tone, left, right};
 
 /// Longest path in a table. The summary has the full path.
 const PATH_CHARACTERS_MAX: usize = 40;

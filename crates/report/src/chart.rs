@@ -14,7 +14,7 @@ pub(crate) use self::axis::{Axis, Scale, rate_scale, round_end, short, size_name
 pub(crate) use self::heat::{HeatMap, heat_map};
 pub(crate) use self::panels::{Panel, panels};
 pub(crate) use self::series::{Dash, LabelPosition, Mark, Series, Shape, Symbol, pair};
-use crate::page::Table;
+use crate::table::Table;
 
 /// Chart with its title, legend and table.
 pub(crate) struct Chart {

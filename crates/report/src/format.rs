@@ -43,6 +43,11 @@ pub(crate) fn height(percent: f64) -> char {
     HEIGHTS.get(index).copied().unwrap_or(' ')
 }
 
+/// First line of a text.
+pub(crate) fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
 /// Shortens a text to `width` characters by cutting its middle: both ends of a path matter most.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     let length = text.chars().count();

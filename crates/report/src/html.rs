@@ -14,7 +14,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::page::{Block, Cell, Document, Fact, Headline, Item, Table, Tone};
+use crate::page::{Block, Document, Fact, Headline, Item};
+use crate::table::{Cell, Table, Tone};
 
 /// Colours of all pages, light and dark, as CSS custom properties.
 pub const COLOURS_CSS: &str = include_str!("../assets/colours.css");

@@ -3,8 +3,8 @@
 use keepup_results::Stored;
 
 use super::{POLICY, table};
-use crate::page::{Table, left, right};
 use crate::samples::samples;
+use crate::table::{Table, left, right};
 use crate::{History, html, markdown};
 
 const LARGEST: usize = 1_500_000;

@@ -8,8 +8,9 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{document, page};
 use crate::history::History;
-use crate::page::{Block, Item, Table};
+use crate::page::{Block, Item};
 use crate::samples::samples;
+use crate::table::Table;
 use crate::{Style, html, markdown, terminal, terminal_full};
 
 /// As wide as the narrowest terminal in use.

@@ -18,12 +18,13 @@ mod markdown;
 mod page;
 #[cfg(test)]
 mod samples;
+mod table;
 mod terminal;
 
 pub use format::{plural, time};
 pub use history::History;
 pub use html::{CHARTS_JS, COLOURS_CSS};
-pub use page::Tone;
+pub use table::Tone;
 
 use keepup_results::Stored;
 

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use keepup_results::printable::is_printable;
 
-use crate::page::{Cell, Fact, Item, Page, Table};
+use crate::page::{Fact, Item, Page};
+use crate::table::{Cell, Table};
 
 /// Renders a page. Ends with a line feed.
 pub(crate) fn render(page: &Page) -> String {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::chart::Chart;
+use crate::table::{Table, Tone};
 
 /// Report with a headline and blocks below it.
 pub(crate) struct Page {
@@ -114,58 +115,4 @@ impl Fact {
     pub(crate) fn path(label: impl Into<String>, text: impl Into<String>) -> Self {
         Self { label: label.into(), text: text.into(), copyable: Some(Copyable::Path) }
     }
-}
-
-/// Table. Every row has one cell for each column.
-#[derive(Default)]
-pub(crate) struct Table {
-    pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Vec<Cell>>,
-}
-
-/// Title and alignment of a column.
-pub(crate) struct Column {
-    pub(crate) title: String,
-    pub(crate) right: bool,
-}
-
-/// Creates a left-aligned column, for words.
-pub(crate) fn left(title: impl Into<String>) -> Column {
-    Column { title: title.into(), right: false }
-}
-
-/// Creates a right-aligned column, for figures.
-pub(crate) fn right(title: impl Into<String>) -> Column {
-    Column { title: title.into(), right: true }
-}
-
-/// Table cell.
-pub(crate) struct Cell {
-    pub(crate) text: String,
-    pub(crate) tone: Tone,
-}
-
-impl Cell {
-    pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
-        Self { text: text.into(), tone }
-    }
-}
-
-impl<T: Into<String>> From<T> for Cell {
-    fn from(text: T) -> Self {
-        Self::toned(text, Tone::Plain)
-    }
-}
-
-/// Rating of a text, shown as its colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
-    /// Neutral.
-    Plain,
-    /// Good.
-    Good,
-    /// Needs attention.
-    Doubtful,
-    /// Bad.
-    Bad,
 }

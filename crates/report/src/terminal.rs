@@ -10,7 +10,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use self::layout::{columns, pieces, shell_lines, wrap};
 use crate::Style;
-use crate::page::{Block, Cell, Copyable, Fact, Headline, Item, Page, Table, Tone, VerdictLast};
+use crate::page::{Block, Copyable, Fact, Headline, Item, Page, VerdictLast};
+use crate::table::{Cell, Table, Tone};
 
 /// Fewest columns assumed.
 const WIDTH_MIN: usize = 60;

@@ -5,7 +5,8 @@ use unicode_width::UnicodeWidthStr as _;
 use super::layout::{pieces, shell_lines, wrap};
 use super::{clean, render};
 use crate::Style;
-use crate::page::{Block, Fact, Headline, Item, Page, Table, Tone, left, right};
+use crate::page::{Block, Fact, Headline, Item, Page};
+use crate::table::{Table, Tone, left, right};
 
 fn draw(items: Vec<Item>, width: usize) -> String {
     let headline = Headline { verdict: "FIT".into(), tone: Tone::Good, title: "t".into(), items: Vec::new() };

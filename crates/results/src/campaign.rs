@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::{Figure, Figures, Quantity};
+use crate::head::Kind;
 use crate::paper::PaperPage;
-use crate::summary::Kind;
 use crate::test::test_summary;
 
 test_summary! {

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::{Figure, Figures, Quantity};
-use crate::stored::{Head, Headed};
-use crate::summary::Kind;
+use crate::head::{Head, Headed, Kind};
 
 /// Version of the comparison's layout; incremented when an older reader could misread a newer file.
 pub const COMPARE_SCHEMA_VERSION: u32 = 2;

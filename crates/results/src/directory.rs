@@ -6,37 +6,21 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::ResultsError;
 use crate::event::Event;
+use crate::file_names::{EVENTS, MARKER, SUMMARY, SUMMARY_TEMPORARY};
+use crate::head::Kind;
 use crate::log::{EventLog, EventReader};
-use crate::summary::{Kind, SCHEMA_VERSION};
+use crate::summary::SCHEMA_VERSION;
 use crate::test::Begun;
+use crate::time::rfc3339;
 
-/// Marker file of directories created by keepup.
-pub(crate) const MARKER: &str = ".keepup-result";
-const EVENTS: &str = "events.jsonl";
-pub(crate) const SUMMARY: &str = "result.json";
-const SUMMARY_TEMPORARY: &str = ".result.json.new";
 /// Characters of the id in a directory's name, to distinguish results of the same second.
 const SHORT_ID_CHARACTERS: usize = 8;
-
-/// Formats nanoseconds since the Unix epoch as RFC 3339, UTC, whole seconds.
-#[must_use]
-pub fn rfc3339(unix_ns: u64) -> String {
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_nanos(unix_ns)).to_string()
-}
-
-/// Parses a time in the format of [`rfc3339`] to nanoseconds since the Unix epoch; `None` if
-/// malformed.
-pub fn unix_ns(text: &str) -> Option<u64> {
-    let time = humantime::parse_rfc3339(text).ok()?;
-    u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
-}
 
 /// Default name of a result directory, `<profile>-<yyyymmddThhmmssZ>-<short id>`: sorts by time per
 /// profile.

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use keepup_error::Diagnostic as _;
 
-use super::{ResultDirectory, default_name, rfc3339};
+use super::{ResultDirectory, default_name};
 use crate::error::ResultsError;
 use crate::event::Event;
 use crate::example::fit;
 use crate::log::EventLog;
 use crate::stored::{Stored, StoredResult};
 use crate::summary::SCHEMA_VERSION;
+use crate::time::rfc3339;
 
 /// 2026-11-21T03:30:00Z.
 const CREATED_UNIX_NS: u64 = 1_795_231_800 * 1_000_000_000;

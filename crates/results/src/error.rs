@@ -25,7 +25,7 @@ pub enum ResultsError {
     #[error(
         "cannot open the result directory {}: it has no `{}` file, so keepup did not make it",
         path.display(),
-        crate::directory::MARKER
+        crate::file_names::MARKER
     )]
     NotAResult {
         /// The directory.

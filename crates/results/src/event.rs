@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::disk::DiskRun;
+use crate::head::Kind;
 use crate::net::NetRun;
 use crate::record::RecordRun;
 use crate::register::RegisterRun;
 use crate::replay::ReplayPass;
-use crate::summary::{Kind, TrialResult, Verdict};
+use crate::summary::{TrialResult, Verdict};
 
 /// One event. `t_unix_ns` is nanoseconds since the Unix epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

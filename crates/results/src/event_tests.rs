@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::Event;
 use crate::example::trial;
-use crate::summary::{Kind, SCHEMA_VERSION, Verdict};
+use crate::head::Kind;
+use crate::summary::{SCHEMA_VERSION, Verdict};
 
 /// One event of every kind.
 pub(crate) fn one_of_each() -> Vec<Event> {

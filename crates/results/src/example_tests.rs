@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::counter::{CounterPair, CounterRate, CounterTrial, ExpectedEffect};
+use crate::head::Kind;
 use crate::summary::{
-    Bottleneck, Ceilings, Count, CpuCost, DiskWear, Endurance, Engine, FailedRate, IoEngine, Kind,
-    KneeInterval, LedgerSummary, NextLimit, ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu,
-    TrialResult, Verdict, VolumeCeiling,
+    Bottleneck, Ceilings, Count, CpuCost, DiskWear, Endurance, Engine, FailedRate, IoEngine, KneeInterval,
+    LedgerSummary, NextLimit, ResultSummary, SCHEMA_VERSION, Soak, StorageCost, ThreadCpu, TrialResult,
+    Verdict, VolumeCeiling,
 };
 
 /// A machine that holds 80 MB/s with headroom: qualified 120 MB/s over a soak of 60 s.

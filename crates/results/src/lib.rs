@@ -20,7 +20,9 @@ mod event;
 #[path = "example_tests.rs"]
 mod example;
 mod figure;
+mod file_names;
 pub mod format;
+mod head;
 mod latency;
 pub mod live;
 mod load;
@@ -39,6 +41,7 @@ mod soak;
 mod stored;
 mod summary;
 mod test;
+mod time;
 mod version;
 
 pub use campaign::{CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals};
@@ -48,7 +51,7 @@ pub use compare::{
     IntervalPosition,
 };
 pub use counter::{CounterPair, CounterRate, CounterTrial, ExpectedEffect};
-pub use directory::{ResultDirectory, default_name, rfc3339, unix_ns};
+pub use directory::{ResultDirectory, default_name};
 pub use disk::{
     CacheFinding, CacheMemory, CacheStep, DiskFinding, DiskPart, DiskPhase, DiskRun, DiskSkipped,
     DiskSummary, ScaleFinding, SteadyCause, SteadyCauseKind, SteadyChange, SteadyConditions, SteadyFile,
@@ -61,6 +64,7 @@ pub use entries::{Entries, RecordingEntry, RecordingState, Unreadable};
 pub use error::ResultsError;
 pub use event::Event;
 pub use figure::{Better, Figure, Figures, Quantity};
+pub use head::{Head, Headed, Kind};
 pub use latency::LatencyFigures;
 pub use load::{LoadKind, LoadReading, LoadResult, LoadUnit, SessionLoad};
 pub use log::{EventLog, EventReader};
@@ -88,10 +92,11 @@ pub use soak::{
     SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin, SoakPart, SoakPlace,
     SoakRange, SoakRate, SoakSummary, SoakTotals,
 };
-pub use stored::{Head, Headed, Stored, StoredResult};
+pub use stored::{Stored, StoredResult};
 pub use summary::{
-    Bottleneck, Ceilings, Count, CpuCost, DiskWear, Endurance, Engine, FailedRate, IoEngine, Kind,
-    KneeInterval, LedgerSummary, NextLimit, ResultSummary, SCHEMA_VERSION, Soak, SourceHost, SteadyState,
-    StorageCost, ThreadCpu, TrialResult, Verdict, VolumeCeiling,
+    Bottleneck, Ceilings, Count, CpuCost, DiskWear, Endurance, Engine, FailedRate, IoEngine, KneeInterval,
+    LedgerSummary, NextLimit, ResultSummary, SCHEMA_VERSION, Soak, SourceHost, SteadyState, StorageCost,
+    ThreadCpu, TrialResult, Verdict, VolumeCeiling,
 };
 pub use test::{Begun, Ended, TestSummary};
+pub use time::{rfc3339, unix_ns};

@@ -5,9 +5,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::head::Kind;
 use crate::latency::LatencyFigures;
 use crate::load::LoadResult;
-use crate::summary::Kind;
 use crate::test::test_summary;
 
 mod figures;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::{Collected, Figure, Figures, Quantity};
-use crate::summary::Kind;
+use crate::head::Kind;
 use crate::test::test_summary;
 
 test_summary! {

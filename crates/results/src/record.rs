@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::{Collected, Figure, Figures, Quantity};
+use crate::head::Kind;
 use crate::load::LoadResult;
-use crate::summary::{CpuCost, Engine, Kind, LedgerSummary};
+use crate::summary::{CpuCost, Engine, LedgerSummary};
 use crate::test::test_summary;
 
 /// Place name of runs without disks.

@@ -5,8 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::head::Kind;
 use crate::latency::LatencyFigures;
-use crate::summary::Kind;
 use crate::test::test_summary;
 
 mod figures;

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::head::Kind;
 use crate::latency::LatencyFigures;
 use crate::load::LoadResult;
-use crate::summary::Kind;
 use crate::test::test_summary;
 
 mod figures;

@@ -13,18 +13,20 @@ use serde_json::Value;
 
 use crate::campaign::CampaignSummary;
 use crate::compare::CompareSummary;
-use crate::directory::{ResultDirectory, SUMMARY};
+use crate::directory::ResultDirectory;
 use crate::disk::DiskSummary;
 use crate::error::ResultsError;
 use crate::event::Event;
 use crate::figure::{Figure, Figures};
+use crate::file_names::{EVENTS, SUMMARY};
+use crate::head::{Head, Headed, Kind};
 use crate::net::NetSummary;
 use crate::predict::PredictSummary;
 use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
 use crate::soak::SoakSummary;
-use crate::summary::{Kind, ResultSummary};
+use crate::summary::ResultSummary;
 use crate::test::{Begun, Ended, TestSummary};
 use crate::version;
 
@@ -65,37 +67,6 @@ pub enum Stored {
     Compare(Box<CompareSummary>),
     /// A prediction.
     Predict(Box<PredictSummary>),
-}
-
-/// Common fields of all results.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Head<'a> {
-    /// Kind of result.
-    pub kind: Kind,
-    /// Identity; empty in versions without it.
-    pub id: &'a str,
-    /// Version of keepup that measured.
-    pub tool_version: &'a str,
-    /// Start of the measurement, RFC 3339, UTC.
-    pub created: &'a str,
-    /// Command that repeats it.
-    pub command: &'a str,
-    /// Name of the test or profile.
-    pub workload: &'a str,
-    /// Settings.
-    pub plan: &'a Value,
-    /// Environment record.
-    pub environment: &'a Value,
-    /// Error that ended it early, if any.
-    pub failure: Option<&'a str>,
-    /// Whether the user stopped it.
-    pub interrupted: bool,
-}
-
-/// A result with common fields.
-pub trait Headed {
-    /// Common fields.
-    fn head(&self) -> Head<'_>;
 }
 
 impl StoredResult {
@@ -254,7 +225,7 @@ fn rebuild(
     else {
         return Err(cut("its event log has no start event"));
     };
-    version::known(kind, u64::from(schema_version), &directory.path().join("events.jsonl"))?;
+    version::known(kind, u64::from(schema_version), &directory.path().join(EVENTS))?;
     let begun =
         Begun { id, tool_version, created_unix_ns: t_unix_ns, command, workload: profile, plan, environment };
     match kind {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use keepup_error::Diagnostic as _;
 use keepup_testkit::pipe;
 
-use super::{Headed, Stored, StoredResult};
+use super::{Stored, StoredResult};
 use crate::compare::Change;
 use crate::directory::ResultDirectory;
 use crate::error::ResultsError;
 use crate::event::Event;
 use crate::figure::{Figures, Quantity};
-use crate::summary::Kind;
+use crate::head::{Headed, Kind};
 use crate::version::{ALL, current};
 
 fn samples() -> PathBuf {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::counter::CounterTrial;
 use crate::format;
+use crate::head::{Head, Headed, Kind};
 use crate::load::SessionLoad;
-use crate::stored::{Head, Headed};
 
 mod figures;
 mod wear;
@@ -114,32 +114,6 @@ impl Headed for ResultSummary {
             interrupted: self.interrupted,
         }
     }
-}
-
-/// Kind of result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Qualification of a machine for a profile.
-    Qualify,
-    /// Disk test.
-    Disk,
-    /// Network test.
-    Net,
-    /// Register test.
-    Register,
-    /// Trace replay.
-    Replay,
-    /// Recording trials.
-    Record,
-    /// Bit-error test.
-    Soak,
-    /// Campaign.
-    Campaign,
-    /// Comparison of results.
-    Compare,
-    /// Prediction of the capacity model.
-    Predict,
 }
 
 /// Verdict on whether a machine can keep up with a detector.

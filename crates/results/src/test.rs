@@ -2,8 +2,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::stored::Headed;
-use crate::summary::Kind;
+use crate::head::{Headed, Kind};
 
 /// Properties of a test known before its first run.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +62,7 @@ macro_rules! test_summary {
             /// Layout version.
             pub schema_version: u32,
             /// Kind of result.
-            pub kind: $crate::summary::Kind,
+            pub kind: $crate::head::Kind,
             /// Identity of the result.
             pub id: String,
             /// Version of keepup that measured.
@@ -86,7 +85,7 @@ macro_rules! test_summary {
         }
 
         impl $crate::test::TestSummary for $name {
-            const KIND: $crate::summary::Kind = $kind;
+            const KIND: $crate::head::Kind = $kind;
             const SCHEMA_VERSION: u32 = $version;
 
             fn begun(begun: &$crate::test::Begun) -> Self {
@@ -95,7 +94,7 @@ macro_rules! test_summary {
                     kind: $kind,
                     id: begun.id.clone(),
                     tool_version: begun.tool_version.clone(),
-                    created: $crate::directory::rfc3339(begun.created_unix_ns),
+                    created: $crate::time::rfc3339(begun.created_unix_ns),
                     command: begun.command.clone(),
                     workload: begun.workload.clone(),
                     plan: begun.plan.clone(),
@@ -112,9 +111,9 @@ macro_rules! test_summary {
             }
         }
 
-        impl $crate::stored::Headed for $name {
-            fn head(&self) -> $crate::stored::Head<'_> {
-                $crate::stored::Head {
+        impl $crate::head::Headed for $name {
+            fn head(&self) -> $crate::head::Head<'_> {
+                $crate::head::Head {
                     kind: self.kind,
                     id: &self.id,
                     tool_version: &self.tool_version,

@@ -10,13 +10,14 @@ use crate::compare::COMPARE_SCHEMA_VERSION;
 use crate::disk::DiskSummary;
 use crate::error::ResultsError;
 use crate::event::Event;
+use crate::head::Kind;
 use crate::net::NetSummary;
 use crate::predict::PredictSummary;
 use crate::record::RecordSummary;
 use crate::register::RegisterSummary;
 use crate::replay::ReplaySummary;
 use crate::soak::SoakSummary;
-use crate::summary::{Kind, SCHEMA_VERSION};
+use crate::summary::SCHEMA_VERSION;
 use crate::test::TestSummary;
 
 type Fields = Map<String, Value>;

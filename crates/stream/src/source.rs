@@ -6,9 +6,9 @@
 //! event is lost at the source and counted, and its sequence number is used up. `Rate::Max` is
 //! the closed loop: as fast as the recorder accepts.
 //!
-//! Modules: `plan` (what to send), `schedule` (when, which stream), `size` (how large),
-//! `frontend` (buffer and counts), all pure; `fill` (bytes), `clock`, `lane` (one connection, one
-//! thread), `run` (all connections).
+//! Modules: `plan` (what to send), `schedule` (when, which stream), `size` (how large), `event`
+//! (one event with all of these), `frontend` (buffer and counts), all pure; `fill` (bytes),
+//! `clock`, `lane` (one connection, one thread), `run` (all connections).
 
 use std::borrow::Cow;
 use std::sync::atomic::AtomicU64;
@@ -25,6 +25,7 @@ pub use plan::{Burst, EventSize, Rate, SourcePlan};
 pub use run::run;
 
 mod clock;
+mod event;
 mod fill;
 mod frontend;
 mod lane;

@@ -16,7 +16,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::fs::OFlags;
 
 use crate::SysError;
-use crate::engine::Completion;
 
 /// The tracer of this process.
 static TRACER: OnceLock<Arc<IoTracer>> = OnceLock::new();
@@ -300,16 +299,20 @@ impl RequestList {
         }
     }
 
-    /// These requests have ended; replaces their numbers on this line by the owner's tokens.
-    pub(crate) fn end(&self, tracer: &IoTracer, ended: &mut [Completion]) {
-        if ended.is_empty() {
+    /// Requests have ended: each with its number on this line, which is replaced by its owner's
+    /// token, and whether it failed.
+    pub(crate) fn end<'a>(
+        &self,
+        tracer: &IoTracer,
+        ended: impl ExactSizeIterator<Item = (&'a mut u64, bool)>,
+    ) {
+        if ended.len() == 0 {
             return;
         }
         let mut requests = lock(&self.0);
         let now_ns = (tracer.now_ns)();
-        for completion in ended {
-            let token = requests.end(tracer, completion.token, now_ns, completion.result.is_err());
-            completion.token = token;
+        for (number, has_failed) in ended {
+            *number = requests.end(tracer, *number, now_ns, has_failed);
         }
     }
 

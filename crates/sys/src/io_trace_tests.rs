@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use super::*;
-use crate::engine::{BlockEngine, FileSlot, Traced};
+use crate::engine::{BlockEngine, Completion, FileSlot, Traced};
 use crate::pool::{Block, Pool};
 
 /// Clock that the test sets.

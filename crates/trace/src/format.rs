@@ -1,4 +1,4 @@
-//! Formats: names, detection by content, and the meaning of their numbers.
+//! Formats: detection by content, the meaning of their numbers, and the reader of each.
 //!
 //! Invariant: a format is detected from the content or given by the user, never guessed. If several
 //! match, the error names them and the deciding flag.
@@ -12,40 +12,10 @@ mod simulator;
 
 use std::io::Read;
 
-use serde::{Deserialize, Serialize};
-
 use super::batch::{Reader, TimeBase};
 use super::error::{ParseError, ReadError};
-use super::header::{Level, TraceClock, Unit};
+use super::header::{Format, Level, TraceClock, Unit};
 use super::text::{TextReader, decimal, separated, whole, words};
-
-/// A format of traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// keepup's native format.
-    Native,
-    /// fio's iolog, version 2.
-    Iolog2,
-    /// fio's iolog, version 3.
-    Iolog3,
-    /// blktrace's binary events.
-    Blktrace,
-    /// blkparse's default text.
-    Blkparse,
-    /// bcc's biosnoop.
-    Biosnoop,
-    /// MSR Cambridge.
-    Msr,
-    /// SPC and UMass.
-    Spc,
-    /// Alibaba 2020.
-    Alibaba,
-    /// MQSim's text.
-    Mqsim,
-    /// DiskSim's text.
-    Disksim,
-}
 
 /// Unit of times in a format that does not define it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,38 +74,6 @@ impl TimeUnit {
 }
 
 impl Format {
-    /// All formats.
-    pub const ALL: [Self; 11] = [
-        Self::Native,
-        Self::Iolog2,
-        Self::Iolog3,
-        Self::Blktrace,
-        Self::Blkparse,
-        Self::Biosnoop,
-        Self::Msr,
-        Self::Spc,
-        Self::Alibaba,
-        Self::Mqsim,
-        Self::Disksim,
-    ];
-
-    /// Name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Iolog2 => "iolog2",
-            Self::Iolog3 => "iolog3",
-            Self::Blktrace => "blktrace",
-            Self::Blkparse => "blkparse",
-            Self::Biosnoop => "biosnoop",
-            Self::Msr => "msr",
-            Self::Spc => "spc",
-            Self::Alibaba => "alibaba",
-            Self::Mqsim => "mqsim",
-            Self::Disksim => "disksim",
-        }
-    }
-
     pub(super) fn properties(self, hints: &Hints) -> FormatProperties {
         let (unit, resolution_ns, level) = match self {
             Self::Native => (Unit::Bytes, 1, Level::Unknown),

@@ -1,7 +1,67 @@
-//! Header and corrections of a trace: its origin, the meaning of its numbers, and what was changed.
+//! Header and corrections of a trace: its format, its origin, the meaning of its numbers, what was changed.
 use serde::{Deserialize, Serialize};
 
-use super::format::Format;
+/// A format of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// keepup's native format.
+    Native,
+    /// fio's iolog, version 2.
+    Iolog2,
+    /// fio's iolog, version 3.
+    Iolog3,
+    /// blktrace's binary events.
+    Blktrace,
+    /// blkparse's default text.
+    Blkparse,
+    /// bcc's biosnoop.
+    Biosnoop,
+    /// MSR Cambridge.
+    Msr,
+    /// SPC and UMass.
+    Spc,
+    /// Alibaba 2020.
+    Alibaba,
+    /// MQSim's text.
+    Mqsim,
+    /// DiskSim's text.
+    Disksim,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 11] = [
+        Self::Native,
+        Self::Iolog2,
+        Self::Iolog3,
+        Self::Blktrace,
+        Self::Blkparse,
+        Self::Biosnoop,
+        Self::Msr,
+        Self::Spc,
+        Self::Alibaba,
+        Self::Mqsim,
+        Self::Disksim,
+    ];
+
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Iolog2 => "iolog2",
+            Self::Iolog3 => "iolog3",
+            Self::Blktrace => "blktrace",
+            Self::Blkparse => "blkparse",
+            Self::Biosnoop => "biosnoop",
+            Self::Msr => "msr",
+            Self::Spc => "spc",
+            Self::Alibaba => "alibaba",
+            Self::Mqsim => "mqsim",
+            Self::Disksim => "disksim",
+        }
+    }
+}
 
 /// Unit of a format's offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

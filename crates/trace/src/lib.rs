@@ -6,7 +6,7 @@
 //!
 //! Invariants: memory does not grow with the file; every change and every omission is counted
 //! ([`Corrections`]); nothing is guessed: an ambiguous file is an error that names the deciding flag. Replay
-//! is in `keepup-workload`.
+//! is in `keepup-replay`.
 //!
 //! | what | where |
 //! |---|---|
@@ -42,8 +42,8 @@ mod units;
 pub use self::capture::{Capture, Captured};
 pub use self::convert::{Converted, IologWriter, Target, convert, target_for};
 pub use self::error::{FilePosition, TraceError};
-pub use self::format::{Format, Hints, TimeUnit, Waits};
-pub use self::header::{Corrections, Level, Origin, TraceClock, TraceDevice, TraceHeader, Unit};
+pub use self::format::{Hints, TimeUnit, Waits};
+pub use self::header::{Corrections, Format, Level, Origin, TraceClock, TraceDevice, TraceHeader, Unit};
 pub use self::info::{
     DeviceDetail, DeviceInfo, INFO_VERSION, Jumps, OperationInfo, Outstanding, SizeClass, TraceInfo, describe,
 };

@@ -4,8 +4,8 @@ use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::{ParseError, ReadError, TraceError};
-use crate::format::{self, Format, Hints};
-use crate::header::{Corrections, Origin, TraceDevice, TraceHeader};
+use crate::format::{self, Hints};
+use crate::header::{Corrections, Format, Origin, TraceDevice, TraceHeader};
 use crate::native;
 use crate::order::Sorter;
 use crate::record::Record;

@@ -14,10 +14,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 
 use crate::WorkloadError;
-
-pub(crate) fn system(action: &str) -> impl Fn(std::io::Error) -> WorkloadError + '_ {
-    move |source| WorkloadError::System { action: action.to_owned(), source }
-}
+use crate::error::system;
 
 fn loopback() -> Result<(TcpListener, SocketAddr), WorkloadError> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(system("listen on loopback"))?;

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 
-use crate::WorkloadError;
-
 /// Resources that a workload will use, known in advance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
@@ -54,6 +52,8 @@ pub struct Context {
 pub trait Workload {
     /// Result type.
     type Measured;
+    /// Error type.
+    type Error;
 
     /// Name of the workload.
     fn name(&self) -> &'static str;
@@ -62,30 +62,30 @@ pub trait Workload {
     fn plan(&self) -> Footprint;
 
     /// Prepares everything outside the measurement.
-    fn prepare(&mut self, context: &mut Context) -> Result<(), WorkloadError>;
+    fn prepare(&mut self, context: &mut Context) -> Result<(), Self::Error>;
 
     /// Runs the measurement.
-    fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError>;
+    fn measure(&mut self, context: &mut Context) -> Result<(), Self::Error>;
 
     /// Completes work in flight, inside the measurement.
-    fn drain(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
+    fn drain(&mut self, _context: &mut Context) -> Result<(), Self::Error> {
         Ok(())
     }
 
     /// Verifies the output.
-    fn verify(&mut self, _context: &mut Context) -> Result<(), WorkloadError> {
+    fn verify(&mut self, _context: &mut Context) -> Result<(), Self::Error> {
         Ok(())
     }
 
     /// Removes all files; always called.
-    fn clean_up(&mut self) -> Result<(), WorkloadError>;
+    fn clean_up(&mut self) -> Result<(), Self::Error>;
 
     /// Result; called after all other steps succeeded.
-    fn measured(&mut self) -> Result<Self::Measured, WorkloadError>;
+    fn measured(&mut self) -> Result<Self::Measured, Self::Error>;
 }
 
 /// Runs a workload through its steps. Cleans up after an error too and returns the first error.
-pub fn run<W: Workload>(workload: &mut W, context: &mut Context) -> Result<W::Measured, WorkloadError> {
+pub fn run<W: Workload>(workload: &mut W, context: &mut Context) -> Result<W::Measured, W::Error> {
     let outcome = (workload.prepare(context))
         .and_then(|()| workload.measure(context))
         .and_then(|()| workload.drain(context))

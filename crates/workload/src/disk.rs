@@ -7,19 +7,17 @@ pub mod cache;
 pub mod concurrent;
 pub mod fio;
 mod lanes;
-pub mod mode;
-pub(crate) mod mover;
 mod on_volumes;
 mod phase;
 mod repeat;
 pub mod scale;
-pub(crate) mod series;
 pub mod steady;
 pub mod sweep;
 pub mod testdisk;
 pub mod throttle;
 
 pub use lanes::Pace;
-pub use mover::{IoDirection, Point};
 pub use on_volumes::{Cost, DiskMeasured, DiskTest, OnVolumes, TestDirectories};
 pub use repeat::{Repeated, alternate};
+
+pub use crate::file_io::{IoDirection, Point, mode};

@@ -1,4 +1,6 @@
-//! Why something could not be measured.
+//! Why something could not be measured: errors of all measurements, and those of network tests.
+mod net;
+
 use std::borrow::Cow;
 use std::path::PathBuf;
 
@@ -6,7 +8,9 @@ use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_recorder::RecorderError;
 use keepup_stream::source::SourceError;
 
-/// An error of this crate.
+pub use net::{NetError, SpecError};
+
+/// An error of a measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// The recorder failed.
@@ -26,10 +30,7 @@ pub enum WorkloadError {
     Recording(#[from] keepup_recording::error::RecordingError),
     /// A network test failed.
     #[error(transparent)]
-    Net(#[from] crate::net::NetError),
-    /// A trace cannot be replayed.
-    #[error(transparent)]
-    Replay(#[from] crate::replay::ReplayError),
+    Net(#[from] NetError),
     /// A volume does not do.
     #[error("cannot use volume {}: {why}", path.display())]
     Volume {
@@ -39,50 +40,6 @@ pub enum WorkloadError {
         why: Cause,
         /// What kind of trouble it is.
         trouble: VolumeTrouble,
-    },
-    /// A line of a soak's state that cannot be used.
-    #[error("cannot use line {line} of the state {}, at offset {offset}: {what}", path.display())]
-    State {
-        /// The file.
-        path: PathBuf,
-        /// Number of the line, from 1.
-        line: u64,
-        /// Where it begins in the file, bytes.
-        offset: u64,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// A soak that another process runs.
-    #[error("cannot resume the soak in {}: another process runs it", path.display())]
-    StateBusy {
-        /// The state file.
-        path: PathBuf,
-    },
-    /// A soak that does something else than what is asked for.
-    #[error("cannot resume the soak in {}: it is another one, its {what}", path.display())]
-    StatePlan {
-        /// The state file.
-        path: PathBuf,
-        /// The first difference.
-        what: String,
-    },
-    /// The file of a soak's state cannot be opened.
-    #[error("cannot open the state {}: {source}", path.display())]
-    StateFile {
-        /// The state file.
-        path: PathBuf,
-        /// The system's answer.
-        source: std::io::Error,
-        /// What helps.
-        hint: String,
-    },
-    /// A reference that is not what it was.
-    #[error("cannot copy {}: {what}", path.display())]
-    Reference {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
     },
     /// An interface that is not there.
     #[error("cannot check interface {name}: no interface of this host has that name")]
@@ -133,20 +90,15 @@ impl Diagnostic for WorkloadError {
             Self::Measure(e) => e.class(),
             Self::Recording(e) => e.class(),
             Self::Net(e) => e.class(),
-            Self::Replay(e) => e.class(),
             Self::Volume { trouble, .. } => match trouble {
                 VolumeTrouble::Missing => ErrorClass::Usage,
                 VolumeTrouble::Unsafe => ErrorClass::Refused,
                 VolumeTrouble::Unable => ErrorClass::Environment,
             },
-            Self::StatePlan { .. } | Self::Interface { .. } => ErrorClass::Usage,
-            Self::State { .. } | Self::Reference { .. } => ErrorClass::Failed,
-            Self::StateBusy { .. }
-            | Self::StateFile { .. }
-            | Self::Route { .. }
-            | Self::Load { .. }
-            | Self::System { .. }
-            | Self::Thread { .. } => ErrorClass::Environment,
+            Self::Interface { .. } => ErrorClass::Usage,
+            Self::Route { .. } | Self::Load { .. } | Self::System { .. } | Self::Thread { .. } => {
+                ErrorClass::Environment
+            }
         }
     }
 
@@ -158,20 +110,12 @@ impl Diagnostic for WorkloadError {
             Self::Measure(e) => e.hint(),
             Self::Recording(e) => e.hint(),
             Self::Net(e) => e.hint(),
-            Self::Replay(e) => e.hint(),
             Self::Volume { why, .. } | Self::Load { why, .. } => why.hint(),
-            Self::State { .. } => Some("nothing was changed; start again with another --state FILE".into()),
-            Self::StatePlan { .. } => {
-                Some("repeat the command that started it, or start another with another --state FILE".into())
-            }
-            Self::StateFile { hint, .. } => Some(hint.into()),
             Self::Interface { known, .. } => Some(format!("this host has {known}").into()),
             Self::Route { peer, .. } => {
                 Some(format!("`ip route get {peer}` shows the kernel's answer").into())
             }
-            Self::StateBusy { .. } | Self::Reference { .. } | Self::System { .. } | Self::Thread { .. } => {
-                None
-            }
+            Self::System { .. } | Self::Thread { .. } => None,
         }
     }
 }
@@ -185,4 +129,9 @@ pub enum VolumeTrouble {
     Unsafe,
     /// It cannot be written to, or has too little space.
     Unable,
+}
+
+/// Error of a failed system call: what was tried, and the system's answer.
+pub(crate) fn system(action: &str) -> impl Fn(std::io::Error) -> WorkloadError + '_ {
+    move |source| WorkloadError::System { action: action.to_owned(), source }
 }

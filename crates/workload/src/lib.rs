@@ -5,37 +5,38 @@
 //! ([`Context`]).
 //!
 //! Invariants: what will be written is known before anything is touched; clean-up runs after an error too.
-//! Absent: judging the results (`keepup-qualify`), trace formats (`keepup-trace`), registers
-//! (`keepup-registers`).
+//! Absent: judging the results (`keepup-qualify`), the bit-error test (`keepup-soak`), replay of traces
+//! (`keepup-replay`), registers (`keepup-registers`).
 //!
 //! | what | where |
 //! |---|---|
 //! | one trial of the recording path | [`record`] |
 //! | upper limits of disk, network, memory and source | [`ceiling`] |
 //! | disk tests, one file per test | [`disk`] |
+//! | requests to files, for disk tests, loads and ceilings | `file_io.rs`, `file_io/` |
 //! | network tests: client, server, flows, datagram ledger | [`net`] |
-//! | bit-error test | [`soak`] |
-//! | replay of traces | [`replay`] |
 //! | background loads, each in its own process | [`load`] |
 //! | checks of volumes before anything is written | [`preflight`] |
+//! | temporary directories on volumes | [`scratch`] |
+//! | incompressible data | [`random_data`] |
+//! | elapsed time and CPU time of an interval | [`spent`] |
 //! | settings of the host, as the doctor reads them | [`doctor`] |
 //! | wear of the volumes' disks | [`wear`] |
 //! | a profile as source and recorder settings | [`detector`] |
 pub mod ceiling;
 mod contract;
-mod data;
 pub mod detector;
 pub mod disk;
 pub mod doctor;
 mod error;
+mod file_io;
 pub mod load;
 pub mod net;
 pub mod preflight;
+pub mod random_data;
 pub mod record;
-pub mod replay;
-mod scratch;
-pub mod soak;
-mod spent;
+pub mod scratch;
+pub mod spent;
 #[cfg(test)]
 mod testing;
 pub mod wear;

@@ -1,5 +1,6 @@
 //! Network test without storage: TCP and UDP flows between `keepup net serve` and a client, which
-//! share their code. `keepup source --serve` also runs a source for the client (`source`).
+//! share their code. `keepup source --serve` also runs a source for the client: its side is in `source`,
+//! that of the server in `server::session::source`.
 //!
 //! The client connects to the server's single TCP port, both ends prove that they know the token,
 //! and the client sends the test specification; the client also opens every flow. Each end counts
@@ -7,7 +8,6 @@
 //! reports. A server never touches a disk and sends only to the address that connected.
 mod client;
 mod control;
-mod error;
 mod flow;
 mod handshake;
 mod ledger;
@@ -16,7 +16,6 @@ mod path;
 mod proof;
 mod sequence;
 mod server;
-mod session;
 mod source;
 mod spec;
 mod wire;
@@ -27,12 +26,13 @@ pub const PORT: u16 = 7613;
 pub const TOKEN_VARIABLE: &str = "KEEPUP_NET_TOKEN";
 
 pub use client::{NetMeasured, NetTest};
-pub use error::NetError;
 pub use handshake::Server as NetServer;
 pub use proof::{Credentials, Random};
 pub use sequence::Sequence;
 pub use server::{Listening, ServerLimits};
 pub(crate) use source::RemoteOrder;
 pub use source::{PORT as SOURCE_PORT, RemoteSource, SourceCounts, Timeline as SourceTimeline};
-pub use spec::{Direction, NetSpec, Probe, Protocol, ReceiveBy, SendBy, SpecError};
+pub use spec::{Direction, NetSpec, Probe, Protocol, ReceiveBy, SendBy};
 pub use wire::conversation;
+
+pub use crate::error::{NetError, SpecError};

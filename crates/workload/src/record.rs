@@ -234,7 +234,7 @@ impl RecordTrial {
         let thread = std::thread::Builder::new()
             .name("ku-drain".into())
             .spawn(move || drain(&plan, clock.as_ref(), &switch, &live))
-            .map_err(super::ceiling::system("start the drain"))?;
+            .map_err(crate::error::system("start the drain"))?;
         Ok((sink, Some(Drain { thread, counters, stop })))
     }
 }
@@ -288,6 +288,7 @@ fn stored_bytes_max(spec: &TrialSpec) -> u64 {
 
 impl Workload for RecordTrial {
     type Measured = TrialMeasured;
+    type Error = WorkloadError;
 
     fn name(&self) -> &'static str {
         "record"

@@ -8,14 +8,17 @@ const MARKER: &str = "keepup-scratch";
 
 /// A scratch directory, removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     directory: PathBuf,
     files: Vec<PathBuf>,
 }
 
 impl Scratch {
     /// Creates `volume/name`, which must not exist.
-    pub(crate) fn create(volume: &Path, name: &str) -> Result<Self, WorkloadError> {
+    ///
+    /// # Errors
+    /// The directory or its marker cannot be created.
+    pub fn create(volume: &Path, name: &str) -> Result<Self, WorkloadError> {
         let directory = volume.join(name);
         let fail = |source| WorkloadError::System { action: format!("make {}", directory.display()), source };
         std::fs::create_dir(&directory).map_err(fail)?;
@@ -37,7 +40,10 @@ impl Scratch {
 
     /// Replaces a directory left by a killed process that contains at most the files `left`; other
     /// content is not touched and is an error.
-    pub(crate) fn renew(volume: &Path, name: &str, left: &[&str]) -> Result<Self, WorkloadError> {
+    ///
+    /// # Errors
+    /// The directory or its marker cannot be created.
+    pub fn renew(volume: &Path, name: &str, left: &[&str]) -> Result<Self, WorkloadError> {
         Self::remove_left(volume, name, left);
         Self::create(volume, name)
     }
@@ -52,7 +58,7 @@ impl Scratch {
     }
 
     /// Path for a new file, removed with the directory.
-    pub(crate) fn file(&mut self, name: &str) -> PathBuf {
+    pub fn file(&mut self, name: &str) -> PathBuf {
         let path = self.directory.join(name);
         self.files.push(path.clone());
         path

@@ -5,7 +5,7 @@ use keepup_measure::clock::Clock;
 use keepup_measure::cpu::{CoreTimes, ProcessCpu};
 
 /// Start of an interval.
-pub(crate) struct SpentClock {
+pub struct SpentClock {
     cores: Option<Vec<CoreTimes>>,
     interrupts: Option<u64>,
     cpu: ProcessCpu,
@@ -14,21 +14,21 @@ pub(crate) struct SpentClock {
 
 /// Time and CPU time of an interval, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Spent {
+pub struct Spent {
     /// Elapsed time.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
     /// CPU time of this process including its kernel workers.
-    pub(crate) cpu_seconds: f64,
+    pub cpu_seconds: f64,
     /// CPU time of the whole machine: all non-idle time of all cores, in steps of 10 ms per core.
-    pub(crate) machine_cpu_seconds: Option<f64>,
+    pub machine_cpu_seconds: Option<f64>,
     /// Part of it in softirqs.
-    pub(crate) softirq_seconds: Option<f64>,
+    pub softirq_seconds: Option<f64>,
     /// Time stolen by the hypervisor.
-    pub(crate) steal_seconds: Option<f64>,
+    pub steal_seconds: Option<f64>,
     /// Interrupts of the whole machine.
-    pub(crate) interrupts: Option<u64>,
+    pub interrupts: Option<u64>,
     /// Number of cores counted.
-    pub(crate) cores: Option<u32>,
+    pub cores: Option<u32>,
 }
 
 fn cores() -> Option<Vec<CoreTimes>> {
@@ -40,7 +40,8 @@ fn interrupts() -> Option<u64> {
 }
 
 impl SpentClock {
-    pub(crate) fn begin(clock: &dyn Clock) -> Self {
+    /// Starts an interval now.
+    pub fn begin(clock: &dyn Clock) -> Self {
         Self { cores: cores(), interrupts: interrupts(), cpu: ProcessCpu::now(), begin_ns: clock.now_ns() }
     }
 
@@ -50,12 +51,12 @@ impl SpentClock {
     }
 
     /// Start time, ns.
-    pub(crate) fn begin_ns(&self) -> u64 {
+    pub fn begin_ns(&self) -> u64 {
         self.begin_ns
     }
 
     /// Usage since the start.
-    pub(crate) fn end(&self, clock: &dyn Clock) -> Spent {
+    pub fn end(&self, clock: &dyn Clock) -> Spent {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let elapsed_ns = clock.now_ns().saturating_sub(self.begin_ns);
         let cpu_ns = ProcessCpu::now().since_ns(self.cpu);

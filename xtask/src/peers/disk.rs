@@ -34,6 +34,13 @@ const METHOD: &str = "\
   its file with O_DIRECT only for the block write (according to strace), so no other direct phase is
   comparable. bonnie++ prints no figure for phases shorter than half a second.";
 
+/// Formats a size.
+fn label(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit = units.into_iter().find(|(shift, _)| bytes >> shift > 0 && bytes.is_multiple_of(1 << shift));
+    unit.map_or_else(|| format!("{bytes} B"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
+}
+
 /// Checks the names in `--only`.
 pub(super) fn check((options, disk): (Options, DiskOptions)) -> Result<(Options, DiskOptions), String> {
     let testdisk = match &disk.testdisk {

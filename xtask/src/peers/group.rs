@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::claims::Claim;
 use super::contestant::{Contestant, Figure};
+use super::runner::Work;
 
 /// Group of contestants that run alternately.
 pub(super) struct Group {
@@ -50,15 +51,6 @@ impl Group {
             notes: Vec::new(),
         }
     }
-}
-
-/// Work of one run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Work {
-    /// Bytes on the disk.
-    pub(super) bytes: u64,
-    /// Minimum duration, independent of the disk.
-    pub(super) time: Duration,
 }
 
 /// Selects the groups and contestants named in `only`. Fails for unknown names.

@@ -6,11 +6,12 @@ use std::time::Duration;
 use super::claims::{Goal, figure, ratio};
 use super::contestant::{Contestant, Figure};
 use super::fio::Fio;
-use super::group::{Group, Work, select};
+use super::group::{Group, select};
 use super::iperf3::Iperf3;
 use super::keepup::{Events, Keepup, Target};
 use super::mbuffer::Mbuffer;
 use super::options::Options;
+use super::runner::Work;
 
 /// Streams of the acoustic camera, the largest number in the design.
 const MANY_STREAMS: u32 = 508;

@@ -11,10 +11,11 @@ use serde_json::Value;
 use super::campaign::Campaign;
 use super::claims::{Goal, ratio};
 use super::contestant::{Contestant, Figure, Run};
-use super::group::{Group, Work, select};
+use super::group::{Group, select};
 use super::options::Options;
 use super::program::Program;
 use super::render::Head;
+use super::runner::Work;
 use super::tools::Tool;
 
 /// Method.

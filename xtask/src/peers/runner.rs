@@ -5,8 +5,16 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::contestant::{Contestant, Figure, Run, RunLimits};
-use super::group::Work;
 use super::scratch::Scratch;
+
+/// Work of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Work {
+    /// Bytes on the disk.
+    pub(super) bytes: u64,
+    /// Minimum duration, independent of the disk.
+    pub(super) time: Duration,
+}
 
 /// Pause between two runs, for deferred work of the disk such as discards and journal writes.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! Rules on code: location of `unsafe`, clocks, I/O and tests, and length of functions.
 
 use crate::source::SourceFile;
-use crate::tidy::Violation;
+use crate::violation::Violation;
 
 /// Longest function outside of tests, lines.
 const FUNCTION_LINES_MAX: usize = 70;

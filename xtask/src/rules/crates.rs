@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::tidy::Violation;
+use crate::violation::Violation;
 
 /// Crates in the order of the design table.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 22] = [
     "error",
     "plan",
     "measure",
@@ -22,6 +22,8 @@ const ORDER: [&str; 20] = [
     "trace",
     "registers",
     "workload",
+    "soak",
+    "replay",
     "qualify",
     "model",
     "campaign",

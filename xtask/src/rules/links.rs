@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::source::SourceFile;
-use crate::tidy::Violation;
+use crate::violation::Violation;
 
 /// Pages whose paths in backticks are checked too.
 const MAPS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];

@@ -1,7 +1,7 @@
 //! Rules on the text of a file: length, first line, name, and forbidden words.
 
 use crate::source::SourceFile;
-use crate::tidy::Violation;
+use crate::violation::Violation;
 
 /// Longest shipping file, lines.
 const FILE_LINES_MAX: usize = 600;

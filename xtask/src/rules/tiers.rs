@@ -1,7 +1,7 @@
 //! Tiers of the end-to-end tests must match their names.
 
 use crate::source::SourceFile;
-use crate::tidy::Violation;
+use crate::violation::Violation;
 
 /// Not a test: a helper process of other tests.
 const SERVER: &str = "the file server of the other tests";

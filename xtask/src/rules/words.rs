@@ -3,7 +3,7 @@
 //! Comments and literals of shipping code, and every page but those that are history.
 
 use crate::source::SourceFile;
-use crate::tidy::Violation;
+use crate::violation::Violation;
 
 /// Words that signal a sentence to rewrite, with what a reader expects instead.
 const WORDS: [(&str, &str); 27] = [

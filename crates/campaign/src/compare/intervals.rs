@@ -1,10 +1,7 @@
 //! Both ends of the qualified rates: the rate that held, and the lowest that failed above it.
 use keepup_results::{ComparedInterval, IntervalPosition};
 
-use super::systems::System;
-
-/// Qualified rate and the lowest rate that failed above it, if one did, bytes per second.
-pub(super) type Ends = (f64, Option<f64>);
+use super::systems::{Ends, System};
 
 /// Intervals of all systems relative to the baseline's; empty unless all measured systems have one.
 pub(super) fn of(systems: &[System]) -> Vec<ComparedInterval> {

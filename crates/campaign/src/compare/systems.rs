@@ -2,8 +2,10 @@
 use keepup_results::{CampaignSummary, Figure, Figures, Headed, Stored, StoredResult};
 use serde_json::Value;
 
-use super::intervals::Ends;
 use super::{Candidate, CompareError, Published, workload_of};
+
+/// Qualified rate and the lowest rate that failed above it, if one did, bytes per second.
+pub(super) type Ends = (f64, Option<f64>);
 
 /// Column of a comparison.
 #[derive(Debug, Clone)]

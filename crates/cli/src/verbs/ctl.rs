@@ -11,8 +11,8 @@ use keepup_report::listing;
 use keepup_results::live::{RunCommand, RunSettings, RunState, RunStatus};
 
 use self::client::Client;
-pub(crate) use self::client::CtlError;
 use crate::args::nonzero_duration;
+use crate::ctl_error::CtlError;
 use crate::exit::{Exit, UsageError};
 use crate::http::TOKEN_VARIABLE;
 use crate::output::{json, log, print_listing};

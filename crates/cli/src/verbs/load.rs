@@ -20,7 +20,7 @@ use crate::loads::{check_loads, format_rate, parse_load, plan, start};
 use crate::output::{log, print_listing, report_error, result};
 use crate::progress::StatusLine;
 use crate::signals::stop_flag;
-use crate::verbs::net::credentials;
+use crate::token::net_credentials;
 
 /// Interval between reports.
 const EVERY: Duration = Duration::from_secs(1);
@@ -150,7 +150,7 @@ fn child(spec: &LoadSpec, name: &str) -> anyhow::Result<Exit> {
         sample: Box::new(|_, _| {}),
         note: Box::new(log),
     };
-    let credentials = credentials(None)?;
+    let credentials = net_credentials(None)?;
     let outcome = run_child(spec, credentials, name, &mut context, &mut std::io::stdout().lock());
     Ok(outcome.map_or_else(|why| Exit::of(&why.into()), |()| Exit::Done))
 }

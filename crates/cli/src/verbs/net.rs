@@ -3,7 +3,6 @@ mod loopback;
 mod run;
 mod serve;
 
-pub(crate) use self::run::credentials;
 pub(crate) use self::serve::serve_clients;
 use keepup_workload::net::{NetSpec, Probe, Protocol, ReceiveBy, SendBy};
 

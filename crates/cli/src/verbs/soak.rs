@@ -9,11 +9,11 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::errors::ErrorCounter;
 use keepup_recording::id::Id;
 use keepup_results::{SoakSummary, rfc3339};
-use keepup_workload::preflight::check;
-use keepup_workload::soak::{
-    DigestKind, Limits, Mode, ReferencePlan, Soak, SoakMeasured, SoakPlan, SoakStart, SoakState, compared,
-    counters,
+use keepup_soak::{
+    DigestKind, Limits, Mode, ReferencePlan, Soak, SoakError, SoakMeasured, SoakPlan, SoakStart, SoakState,
+    compared, counters,
 };
+use keepup_workload::preflight::check;
 use keepup_workload::{Context, Workload, run as run_workload};
 
 use crate::args::{OutputArgs, duration, size, volumes_or_default};
@@ -198,7 +198,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let begin_ns = SystemClock.now_ns();
     let failure = run_workload(&mut soak, &mut context).err();
     let loads_done = loads.over(begin_ns, SystemClock.now_ns());
-    let failure = failure.or_else(|| loads.failure()).map(anyhow::Error::from);
+    let failure = failure.or_else(|| loads.failure().map(SoakError::from)).map(anyhow::Error::from);
     drop(loads);
     // Removes the progress line.
     drop(context);

@@ -10,8 +10,9 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::{App, problem, text};
+use super::App;
 use crate::board::{Frame, PARTS};
+use crate::response::{problem, text};
 
 /// Most concurrent event streams.
 pub(super) const CLIENTS_MAX: usize = 256;

@@ -7,8 +7,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keepup_results::live::{Moment, RunState};
 
-use super::{App, problem, text};
+use super::App;
 use crate::exposition::TextFormat;
+use crate::response::{problem, text};
 
 /// Description of the API.
 pub(crate) const OPENAPI: &str = include_str!("../../assets/openapi.json");

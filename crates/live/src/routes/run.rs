@@ -10,8 +10,9 @@ use axum::response::{IntoResponse, Response};
 use keepup_results::live::{RefusalKind, RunCommand, RunOrder, RunRefusal, RunSettings, RunStatus};
 use serde::Deserialize;
 
-use super::{App, problem};
+use super::App;
 use crate::commands::Unanswered;
+use crate::response::problem;
 
 /// Timeout of a command: arming allocates memory, which the kernel zeroes first.
 const TIMEOUT: Duration = Duration::from_secs(120);

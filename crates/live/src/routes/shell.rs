@@ -5,9 +5,10 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::{App, text};
-use crate::guard::{COOKIE, not_found};
+use super::App;
+use crate::guard::COOKIE;
 use crate::page;
+use crate::response::{not_found, text};
 
 /// Assets of the page that are part of this crate.
 const SCRIPTS: [(&str, &str); 10] = [

@@ -17,10 +17,11 @@ use keepup_error::Cause;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{App, problem, text};
+use super::App;
 use crate::answers::{AnswerLimits, Answers, Peer};
 use crate::catalog::Catalog;
 use crate::event::{EVENT_HEADER, EventCopy};
+use crate::response::{problem, text};
 
 /// Most concurrent lookups on disks.
 pub(super) const LOOKUPS_MAX: usize = 2;

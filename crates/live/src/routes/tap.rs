@@ -13,7 +13,8 @@ use axum::response::{IntoResponse, Response};
 use futures_util::SinkExt as _;
 use serde::Serialize;
 
-use super::{App, problem};
+use super::App;
+use crate::response::problem;
 use crate::tap::Subscription;
 use crate::tap_query::TapQuery;
 

@@ -1,6 +1,7 @@
 //! Claims of papers, and the values that follow from their own numbers.
 use serde::{Deserialize, Serialize};
 
+use super::formula::number;
 use super::{Evaluated, Formula, PaperUnit};
 
 /// Relative difference from which a claim is contradicted. Smaller ones are rounding.
@@ -84,19 +85,5 @@ impl Claim {
         self.follows()
             .is_none()
             .then(|| format!("the result is in {unit}, the claim in {}", self.unit.text()))
-    }
-}
-
-/// Formats with three significant digits, but never rounds before the decimal point.
-pub(super) fn number(value: f64) -> String {
-    let digits = match value.abs() {
-        size if size >= 99.95 => 0,
-        size if size >= 9.995 => 1,
-        _ => 2,
-    };
-    let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
     }
 }

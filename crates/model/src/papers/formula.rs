@@ -241,3 +241,17 @@ impl Formula {
         }
     }
 }
+
+/// Formats with three significant digits, but never rounds before the decimal point.
+pub(super) fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Element;
+use crate::element::Element;
 
 /// Maximum decimation factor; the filter length grows with it.
 const DECIMATE_MAX: u64 = 1024;

@@ -1,76 +1,39 @@
-//! The intake's side of reduction: which streams are reduced and how, blocks handed to the
-//! reducer threads, and their results.
+//! Configured reductions, and the rings to the reducer threads.
 //!
-//! Invariants: a block is handed over only together with the memory for its reduced form; all
-//! blocks of a stream go to one thread, which keeps their order; a thread that ends early leaves
-//! losses with a cause.
-use std::collections::{BTreeSet, VecDeque};
+//! Invariant: all blocks of a stream go to one thread, which keeps their order.
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use keepup_error::Cause;
-use keepup_plan::reduction::{Keep, Reduction, Samples, Step, reduction_of};
-use keepup_recording::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER};
-use keepup_stream::ledger::{Count, Gap, Ledger, LossCause, Reduced, StreamLedger};
-use keepup_stream::wire::{Compression, StreamInfo};
+use keepup_plan::reduction::{Reduction, Samples, Step, reduction_of};
+use keepup_recording::layout::BlockHeader;
+use keepup_stream::wire::StreamInfo;
 use keepup_sys::pool::Block;
 
-use super::store::Store;
-use super::stream::{OpenBlock, Stream};
-use crate::config::block_bytes_needed;
 use crate::counters::{Counters, add};
-use crate::link::Sealed;
 use crate::reduce::worker::{Destination, Done, Job, Recipe, ReducerLink};
-use crate::reduce::{bytes_max, element_type, samples};
-
-/// A block, and for a reduced stream the memory for its reduced form.
-pub(super) type Lent = (Block, Option<Block>);
-
-/// First id of derived streams.
-const DERIVED_ID_MIN: u32 = 32_768;
-/// One past the largest stream id.
-const ID_END: u32 = 65_536;
-/// Suffix of a derived stream's name.
-const SUFFIX: &str = "/reduced";
-/// Longest stream name, in bytes.
-const NAME_BYTES_MAX: usize = 256;
+use crate::reduce::{bytes_max, samples};
 
 /// Reduction of one stream.
 #[derive(Debug)]
 pub(super) struct Reducing {
-    recipe: Arc<Recipe>,
-    to: Arc<Destination>,
+    pub(super) recipe: Arc<Recipe>,
+    pub(super) to: Arc<Destination>,
     /// Bytes of every event.
-    event_bytes: u64,
+    pub(super) event_bytes: u64,
     /// Largest size of a reduced event, in bytes.
-    reduced_bytes_max: usize,
+    pub(super) reduced_bytes_max: usize,
     /// Memory for the reduced form of the open block; lent together with it.
-    target: Option<Block>,
-}
-
-/// A declared stream, ready to be added.
-pub(super) struct Prepared {
-    stream: Stream,
-    recorded: StreamInfo,
-    /// The derived stream with the reduced events, where the raw ones are kept too.
-    derived: Option<Stream>,
-    /// Steps, and the kind of events they apply to.
-    reduction: Option<(Vec<Step>, Samples)>,
-    reduced_bytes_max: usize,
-}
-
-/// Allocator of ids for derived streams.
-struct FreeIds {
-    taken: BTreeSet<u32>,
-    next: u32,
+    pub(super) target: Option<Block>,
 }
 
 /// A block handed to a reducer, for the case that it does not come back.
 #[derive(Debug)]
-struct Owed {
-    raw_slot: usize,
-    to: Arc<Destination>,
-    header: BlockHeader,
+pub(super) struct Owed {
+    pub(super) raw_slot: usize,
+    pub(super) to: Arc<Destination>,
+    pub(super) header: BlockHeader,
 }
 
 struct Lane {
@@ -86,7 +49,7 @@ pub(super) struct Reductions {
     counters: Arc<Counters>,
     event_bytes_max: u64,
     /// Flush the volumes once no block is with a reducer.
-    flush_after: bool,
+    pub(super) flush_after: bool,
 }
 
 impl Reductions {
@@ -119,7 +82,7 @@ impl Reductions {
     }
 
     /// Reduction that applies to the stream `info`, if any, and its result.
-    fn plan(&self, info: &StreamInfo) -> Result<Option<(&Reduction, Samples)>, Cause> {
+    pub(super) fn plan(&self, info: &StreamInfo) -> Result<Option<(&Reduction, Samples)>, Cause> {
         let Some(reduction) = reduction_of(&self.asked, info.id) else { return Ok(None) };
         let input = samples(info);
         let output = reduction.output(&input).map_err(|e| {
@@ -139,7 +102,7 @@ impl Reductions {
     }
 
     /// Recipe of these steps; shared by all streams with events of one kind.
-    fn recipe(&mut self, steps: Vec<Step>, input: Samples) -> Arc<Recipe> {
+    pub(super) fn recipe(&mut self, steps: Vec<Step>, input: Samples) -> Arc<Recipe> {
         let known = self.recipes.iter().find(|recipe| recipe.input == input && recipe.steps == steps);
         if let Some(recipe) = known {
             return Arc::clone(recipe);
@@ -150,7 +113,7 @@ impl Reductions {
     }
 
     #[expect(clippy::result_large_err, reason = "the blocks go back to their owner; boxing would allocate")]
-    fn hand_over(&mut self, job: Job) -> Result<(), Job> {
+    pub(super) fn hand_over(&mut self, job: Job) -> Result<(), Job> {
         let index = job.raw.meta.slot % self.lanes.len().max(1);
         let Some(lane) = self.lanes.get_mut(index) else { return Err(job) };
         if lane.link.jobs.is_abandoned() {
@@ -167,7 +130,7 @@ impl Reductions {
     }
 
     /// Next finished block.
-    fn next_done(&mut self) -> Option<Done> {
+    pub(super) fn next_done(&mut self) -> Option<Done> {
         self.lanes.iter_mut().find_map(|lane| {
             let done = lane.link.done.pop().ok()?;
             lane.owed.pop_front();
@@ -176,273 +139,8 @@ impl Reductions {
     }
 
     /// Next block that was lost with a reducer that ended.
-    fn next_abandoned(&mut self) -> Option<Owed> {
+    pub(super) fn next_abandoned(&mut self) -> Option<Owed> {
         let gone = |lane: &&mut Lane| lane.link.done.is_abandoned() && lane.link.done.is_empty();
         self.lanes.iter_mut().filter(gone).find_map(|lane| lane.owed.pop_front())
     }
 }
-
-impl Stream {
-    /// Keeps the memory for the reduced form of its open block.
-    pub(super) fn keep_target(&mut self, target: Option<Block>) {
-        if let Some(reducing) = &mut self.reducing {
-            reducing.target = target;
-        }
-    }
-
-    /// Whether the stream is derived from another one.
-    pub(super) fn is_derived(&self) -> bool {
-        self.ledger.reduced.is_some_and(|reduced| reduced.raw_kept)
-    }
-
-    /// Shares of the pool for the reduced form, relative to the raw form; whole shares.
-    fn shares(event_bytes: u64, reduced_bytes_max: usize) -> usize {
-        // Message headers add a little, in proportion to the size.
-        let grown = (reduced_bytes_max as u64 * 7 / 8).div_ceil(event_bytes.max(1));
-        1 + (grown as usize).max(1)
-    }
-}
-
-impl Prepared {
-    /// Shares of the pool that the stream needs.
-    pub(super) fn shares(&self) -> usize {
-        let bytes = self.reduction.as_ref().and_then(|(_, input)| input.bytes());
-        bytes.map_or(1, |bytes| Stream::shares(bytes, self.reduced_bytes_max))
-    }
-}
-
-impl Store {
-    /// Prepares newly declared streams and their derived streams, without adding them.
-    pub(super) fn prepare(&self, new: &[&StreamInfo]) -> Result<Vec<Prepared>, Cause> {
-        let taken = new.iter().map(|info| info.id).collect();
-        let mut ids = FreeIds { taken, next: DERIVED_ID_MIN };
-        let mut made = Vec::with_capacity(new.len());
-        for &info in new {
-            let mut prepared = Prepared {
-                stream: Stream::new(info.clone(), channel(info)?),
-                recorded: info.clone(),
-                derived: None,
-                reduction: None,
-                reduced_bytes_max: 0,
-            };
-            if let Some((reduction, output)) = self.reductions.plan(info)? {
-                prepared.reduction = Some((reduction.steps.clone(), samples(info)));
-                prepared.reduced_bytes_max = bytes_max(&output);
-                let reduced = StreamInfo {
-                    element: element_type(output.element),
-                    shape: output.shape,
-                    compression: output.compressed.then_some(Compression::BitshuffleLz4),
-                    ..info.clone()
-                };
-                match reduction.keep {
-                    Keep::Reduced => {
-                        prepared.stream.ledger.reduced = Some(Reduced::default());
-                        prepared.recorded = reduced;
-                    }
-                    Keep::Both => prepared.derived = Some(self.derive(reduced, &mut ids)?),
-                }
-            }
-            made.push(prepared);
-        }
-        Ok(made)
-    }
-
-    /// Derived stream of one that is also kept raw.
-    fn derive(&self, reduced: StreamInfo, ids: &mut FreeIds) -> Result<Stream, Cause> {
-        let is_free = |id: &u32| !ids.taken.contains(id) && !self.knows(*id);
-        let Some(id) = (ids.next..ID_END).find(is_free) else {
-            let what = format!("no stream id is left for the reduced form of stream {}", reduced.id);
-            return Err(what.into());
-        };
-        ids.next = id + 1;
-        let name = format!("{}{SUFFIX}", reduced.name);
-        if name.len() > NAME_BYTES_MAX {
-            let what = format!(
-                "cannot keep both forms of stream {}: its name is too long to append \"{SUFFIX}\"",
-                reduced.id
-            );
-            let hint = format!("at most {} bytes where both forms are kept", NAME_BYTES_MAX - SUFFIX.len());
-            return Err(Cause::new(what).with_hint(hint));
-        }
-        let info = StreamInfo { id, name, ..reduced };
-        let channel = channel(&info)?;
-        let mut stream = Stream::new(info, channel);
-        stream.ledger.reduced = Some(Reduced { raw_kept: true, ..Reduced::default() });
-        Ok(stream)
-    }
-
-    /// Adds a prepared stream and its derived stream.
-    pub(super) fn take_in(&mut self, prepared: Prepared) -> Result<(), Cause> {
-        let Prepared { stream, recorded, derived, reduction, reduced_bytes_max } = prepared;
-        self.counters.streams.add(Arc::clone(&stream.figures));
-        let slot = self.enter(stream, &recorded);
-        let Some((steps, input)) = reduction else { return Ok(()) };
-        let recipe = self.reductions.recipe(steps, input);
-        let (target_slot, recorded) = match derived {
-            Some(derived) => {
-                let info = derived.info.clone();
-                (self.enter(derived, &info), info)
-            }
-            None => (slot, recorded),
-        };
-        let channel = Arc::new(channel(&recorded)?);
-        let to = Arc::new(Destination { stream: recorded.id, channel, slot: target_slot });
-        let event_bytes = recipe.input.bytes().unwrap_or(0);
-        self.streams[slot].reducing =
-            Some(Reducing { recipe, to, event_bytes, reduced_bytes_max, target: None });
-        Ok(())
-    }
-
-    /// Lends a block for an event of `length` bytes and later ones; for a reduced stream, also
-    /// the memory for the reduced form.
-    pub(super) fn lend(&mut self, slot: usize, length: u64) -> Option<Lent> {
-        let block = self.pool.take(block_bytes_needed(self.block_bytes.max(length as usize)))?;
-        let Some(reducing) = &self.streams[slot].reducing else { return Some((block, None)) };
-        let events = (block.len() / (reducing.event_bytes as usize + MESSAGE_HEADER)).max(1);
-        let target = block_bytes_needed(events * (reducing.reduced_bytes_max + MESSAGE_HEADER));
-        match self.pool.take(target) {
-            Some(target) => Some((block, Some(target))),
-            None => {
-                self.pool.give_back(block);
-                None
-            }
-        }
-    }
-
-    /// Makes a lent block the stream's open one.
-    pub(super) fn open(&mut self, slot: usize, (block, target): Lent) {
-        let stream = &mut self.streams[slot];
-        stream.open = Some(OpenBlock::new(block));
-        stream.keep_target(target);
-    }
-
-    /// Takes back memory that was lent and not used.
-    pub(super) fn take_unused(&mut self, slot: usize) {
-        let stream = &mut self.streams[slot];
-        let target = stream.reducing.as_mut().and_then(|reducing| reducing.target.take());
-        let empty = stream.open.take().map(OpenBlock::into_block);
-        empty.into_iter().chain(target).for_each(|block| self.pool.give_back(block));
-    }
-
-    /// Sends a sealed block to its reducer or to a volume.
-    pub(super) fn send(&mut self, sealed: Sealed) {
-        let slot = sealed.meta.slot;
-        let Some(reducing) = &mut self.streams[slot].reducing else { return self.place(sealed) };
-        let to = Arc::clone(&reducing.to);
-        let owed = Owed { raw_slot: slot, to: Arc::clone(&to), header: sealed.meta.header };
-        let Some(target) = reducing.target.take() else {
-            self.pool.give_back(sealed.block);
-            return self.lose_owed(owed);
-        };
-        let recipe = Arc::clone(&reducing.recipe);
-        if to.slot != slot {
-            self.streams[to.slot].unsettled += 1;
-        }
-        if let Err(job) = self.reductions.hand_over(Job { recipe, to, raw: sealed, target }) {
-            self.pool.give_back(job.raw.block);
-            self.pool.give_back(job.target);
-            self.lose_owed(owed);
-            self.failed.get_or_insert_with(|| "a reducer thread ended early".into());
-        }
-    }
-
-    /// Places finished blocks. Returns whether memory was freed.
-    pub(super) fn absorb_reduced(&mut self) -> bool {
-        let mut freed = false;
-        while let Some(Done { to, raw, reduced }) = self.reductions.next_done() {
-            freed = true;
-            let (slot, header) = (raw.meta.slot, raw.meta.header);
-            match reduced {
-                Ok(sealed) => self.place(sealed),
-                Err(target) => {
-                    self.pool.give_back(target);
-                    self.lose_reduced(&to, &header);
-                }
-            }
-            match to.slot == slot {
-                true => self.pool.give_back(raw.block),
-                false => self.place(raw),
-            }
-        }
-        while let Some(owed) = self.reductions.next_abandoned() {
-            self.lose_owed(owed);
-            self.failed.get_or_insert_with(|| "a reducer thread ended early".into());
-        }
-        if self.reductions.flush_after && self.reductions.is_idle() {
-            self.reductions.flush_after = false;
-            self.volumes.flush();
-        }
-        freed
-    }
-
-    /// Makes everything durable that was sent.
-    pub(super) fn flush(&mut self) {
-        self.volumes.flush();
-        self.reductions.flush_after = !self.reductions.is_idle();
-    }
-
-    fn lose_reduced(&mut self, to: &Destination, header: &BlockHeader) {
-        self.incidents.push(format!(
-            "{} events of stream {} from {} on could not be reduced",
-            header.event_count, header.stream, header.first_sequence
-        ));
-        self.lose(to.slot, gap(to.stream, header));
-    }
-
-    fn lose_owed(&mut self, owed: Owed) {
-        if owed.to.slot != owed.raw_slot {
-            self.lose(owed.raw_slot, gap(owed.header.stream, &owed.header));
-        }
-        self.lose_reduced(&owed.to, &owed.header);
-    }
-
-    /// Whether every event of the stream in `slot`, raw and reduced, is durable or known to be
-    /// lost.
-    pub(super) fn is_slot_settled(&self, slot: usize) -> bool {
-        let stream = &self.streams[slot];
-        let derived = stream.reducing.as_ref().is_none_or(|r| self.streams[r.to.slot].is_settled());
-        stream.is_settled() && derived
-    }
-
-    /// Stream id, received and durable counts of every stream on the volumes.
-    pub(super) fn ends(&self) -> Vec<(u32, Count, Count)> {
-        let end = |stream: &Stream| {
-            let ledger = &stream.ledger;
-            (
-                stream.info.id,
-                ledger.received,
-                ledger.reduced.map_or(ledger.durable, |reduced| reduced.durable),
-            )
-        };
-        let mut ends: Vec<_> = self.streams.iter().map(end).collect();
-        for stream in &self.streams {
-            if let Some(reducing) = &stream.reducing {
-                ends[reducing.to.slot].1 = stream.ledger.received;
-            }
-        }
-        ends
-    }
-
-    /// Ledger of all received streams; a stream's reduced form is part of its account.
-    pub(super) fn ledger(&self) -> Ledger {
-        let received = self.streams.iter().filter(|stream| !stream.is_derived());
-        let account = |stream: &Stream| {
-            let reduced = stream.reducing.as_ref().and_then(|r| self.streams[r.to.slot].ledger.reduced);
-            (stream.info.id, StreamLedger { reduced, ..stream.ledger.clone() })
-        };
-        Ledger { streams: received.map(account).collect() }
-    }
-}
-
-fn gap(stream: u32, header: &BlockHeader) -> Gap {
-    let (first_sequence, events) = (header.first_sequence, u64::from(header.event_count));
-    Gap { stream, first_sequence, events, cause: LossCause::NotReduced }
-}
-
-fn channel(info: &StreamInfo) -> Result<ChannelBytes, Cause> {
-    ChannelBytes::new(info).map_err(|e| Cause::of(&e))
-}
-
-#[cfg(test)]
-#[path = "reduction_tests.rs"]
-mod tests;

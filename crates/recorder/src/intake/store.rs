@@ -3,6 +3,8 @@
 //! Owned by the intake thread alone. Events come in (begin, complete, abort), blocks go out to
 //! writers, and the writers' reports are absorbed. No locks; no allocation after warm-up, except
 //! for gaps and other faults.
+mod reduced;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,7 +16,8 @@ use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Pool;
 
-use super::reduction::{Lent, Prepared, Reductions};
+use self::reduced::{Lent, Prepared};
+use super::reduction::Reductions;
 use super::stream::{OpenBlock, Stream};
 use super::unflushed::Unflushed;
 use super::volumes::Volumes;

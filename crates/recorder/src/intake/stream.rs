@@ -136,6 +136,18 @@ impl Stream {
         }
     }
 
+    /// Keeps the memory for the reduced form of its open block.
+    pub(super) fn keep_target(&mut self, target: Option<Block>) {
+        if let Some(reducing) = &mut self.reducing {
+            reducing.target = target;
+        }
+    }
+
+    /// Whether the stream is derived from another one.
+    pub(super) fn is_derived(&self) -> bool {
+        self.ledger.reduced.is_some_and(|reduced| reduced.raw_kept)
+    }
+
     /// Updates its counters for observers.
     pub(super) fn publish(&self) {
         let (figures, ledger) = (&self.figures, &self.ledger);

@@ -15,7 +15,7 @@ use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
 use crate::layout::{SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, segment_preamble};
 use crate::reader::Recording;
-use crate::recover::scan::scan_events;
+use crate::scan::scan_events;
 use crate::seal::{SegmentIndex, put_tail};
 
 /// Most events of one file: the index takes 16 bytes of memory per event.

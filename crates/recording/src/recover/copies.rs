@@ -5,9 +5,9 @@
 //! Invariant: a block is dropped only if a copy with the same checksum stays.
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::scan::ScanResult;
 use super::volume::OpenVolume;
 use crate::duplicates::{Copy, blocks_of, failed};
+use crate::scan::ScanResult;
 use crate::seal::summaries;
 use crate::volume::Segment;
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use keepup_error::Cause;
 
-use super::scan::{ScanResult, has_block, scan};
 use super::{SegmentRecovery, VolumeRecovery};
 use crate::error::RecordingError;
 use crate::files::{open_regular, sync_directory};
@@ -14,6 +13,7 @@ use crate::in_flight::wait_for_writes;
 use crate::journal::{Journal, JournalRecord};
 use crate::layout::{LayoutError, SECTOR, segment_file_name};
 use crate::manifest::Manifest;
+use crate::scan::{ScanResult, has_block, scan};
 use crate::seal::{seal, sealed_bytes};
 use crate::volume::{Segment, SegmentState, Volume, preamble};
 

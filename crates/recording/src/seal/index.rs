@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use keepup_stream::wire::StreamInfo;
 
-use super::view::arrangement;
 use crate::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, block_bytes, parse_channel};
 use crate::retention::RemovedStream;
 
@@ -167,16 +166,6 @@ impl SegmentIndex {
         let parsed =
             |(&id, channel): (&u32, &Arc<ChannelBytes>)| Some((id, parse_channel(channel.as_slice()).ok()?));
         self.channels.iter().filter_map(parsed).collect()
-    }
-
-    /// Whether all events of a stream can be the rows of one HDF5 dataset.
-    pub(super) fn is_array(&self, stream: u32) -> bool {
-        let Some(Ok(info)) = self.channels.get(&stream).map(|c| parse_channel(c.as_slice())) else {
-            return false;
-        };
-        let blocks = self.blocks.iter().filter(|block| block.stream == stream);
-        let lengths = blocks.flat_map(|block| self.events_of(block)).map(|event| event.payload_bytes);
-        arrangement(&info, lengths).is_some()
     }
 
     /// Blocks by stream, and within a stream by sequence number.

@@ -10,6 +10,7 @@ use keepup_error::Cause;
 
 use super::index::{BlockMark, SEGMENT_EVENTS_MAX, SegmentIndex};
 use super::mcap::{DATA_END_BYTES, FOOTER_BYTES};
+use super::view::is_array;
 use crate::crc::crc32;
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
@@ -303,7 +304,8 @@ fn check_blocks(s: &StreamSummary, blocks: &[IndexedBlock], data_bytes: u64) -> 
 /// Streams and blocks as in a lookup, without positions in its block table.
 pub(crate) fn summaries(index: &SegmentIndex) -> Vec<(StreamSummary, Vec<IndexedBlock>)> {
     let summary = |(stream, blocks): (u32, Vec<&BlockMark>)| {
-        let mut summary = StreamSummary { stream, is_array: index.is_array(stream), ..StreamSummary::none() };
+        let mut summary =
+            StreamSummary { stream, is_array: is_array(index, stream), ..StreamSummary::none() };
         blocks.iter().for_each(|block| summary.add(block));
         (summary, blocks.into_iter().map(IndexedBlock::from).collect())
     };

@@ -8,7 +8,7 @@ use super::names::link_names;
 use crate::hdf5::{
     Attribute, ChunkEntry, Dataset, ElementKind, Filter, Filtered, HdfWriter, Links, Storage, can_be_chunk,
 };
-use crate::layout::{SECTOR, SUPERBLOCK_SPACE};
+use crate::layout::{SECTOR, SUPERBLOCK_SPACE, parse_channel};
 
 /// File offset of the superblock: base of all HDF5 addresses.
 pub(super) const BASE: u64 = SUPERBLOCK_SPACE.start as u64;
@@ -113,17 +113,24 @@ impl StreamView<'_> {
     }
 }
 
+/// Whether all events of a stream can be the rows of one dataset.
+pub(super) fn is_array(index: &SegmentIndex, stream: u32) -> bool {
+    let Some(Ok(info)) = index.channels().get(&stream).map(|c| parse_channel(c.as_slice())) else {
+        return false;
+    };
+    let blocks = index.in_order().iter().filter(|block| block.stream == stream);
+    let lengths = blocks.flat_map(|block| index.events_of(block)).map(|event| event.payload_bytes);
+    arrangement(&info, lengths).is_some()
+}
+
 /// Arrangement of events as chunks.
-pub(super) struct Arrangement<'a> {
+struct Arrangement<'a> {
     shape: &'a [u64],
     filter: Option<(Filter, Filtered)>,
 }
 
 /// Shape and filter, if events of these lengths can each be a chunk of one dataset.
-pub(super) fn arrangement(
-    stream: &StreamInfo,
-    mut lengths: impl Iterator<Item = u64>,
-) -> Option<Arrangement<'_>> {
+fn arrangement(stream: &StreamInfo, mut lengths: impl Iterator<Item = u64>) -> Option<Arrangement<'_>> {
     let (shape, element) = (stream.shape.as_slice(), stream.element);
     let bytes = stream.event_bytes()?;
     if !can_be_chunk(ElementKind::of(element), shape) {

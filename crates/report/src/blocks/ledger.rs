@@ -3,7 +3,8 @@
 use keepup_results::{Count, LedgerSummary};
 
 use crate::format::{NOT_MEASURED, bytes, count, number};
-use crate::page::{Block, Cell, Item, Table, Tone, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 const TITLE: &str = "Event ledger";
 

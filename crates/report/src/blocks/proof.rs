@@ -3,7 +3,8 @@
 use keepup_results::{FailedRate, LoadUnit, ResultSummary, SessionLoad, Soak, SteadyState};
 
 use crate::format::{NOT_MEASURED, bytes, count, digits, number, or_not_measured, plural, rate, seconds};
-use crate::page::{Block, Cell, Item, Table, Tone, left};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, Tone, left};
 
 /// Total duration of all passes of a soak.
 pub(super) fn soak_seconds(soak: &Soak) -> f64 {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use keepup_results::TrialResult;
 
 use crate::format::{bar, plural, rate, seconds};
-use crate::page::{Block, Cell, Item, Table, Tone, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 const BAR_CHARACTERS: usize = 16;
 /// Phase of the soaks.

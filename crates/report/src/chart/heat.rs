@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::axis::{Axis, short};
 use super::{Chart, figure};
-use crate::page::Table;
+use crate::table::Table;
 
 /// Share of the range above which cells are dark and need light text.
 const DARK_FROM: f64 = 0.55;

@@ -13,7 +13,8 @@ use crate::chart::{
     time_scale,
 };
 use crate::format::{NOT_MEASURED, plural, seconds, shorten};
-use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
+use crate::page::{Block, Document, Fact, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 /// Most cells drawn as bars. More are drawn as a heat map or listed only.
 const BARS_MAX: usize = 60;

@@ -7,8 +7,9 @@ use keepup_results::{Figure, Figures, Headed, Kind, LoadResult, Quantity, Stored
 
 use super::loads;
 use crate::chart::{Chart, size_name};
-use crate::format::{NOT_MEASURED, bytes, digits, fixed, number, rate, shorten, time};
-use crate::page::{Block, Cell, Document, Fact, Headline, Item, Page, Table, Tone, left, right};
+use crate::format::{NOT_MEASURED, bytes, digits, first_line, fixed, number, rate, shorten, time};
+use crate::page::{Block, Document, Fact, Headline, Item, Page};
+use crate::table::{Cell, Table, Tone, left, right};
 
 /// Most rows in the table of figures.
 const ROWS_MAX: usize = 600;
@@ -101,10 +102,6 @@ pub(crate) fn name(stored: &Stored) -> String {
         Kind::Compare => format!("comparison of {workload}"),
         _ => workload,
     }
-}
-
-pub(super) fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }
 
 /// Main settings in the plan.

@@ -10,7 +10,8 @@ use super::common::{self, PageContent, charts, format_quantity};
 use super::forest::{self, Effect, Ratio};
 use crate::chart::{Chart, short};
 use crate::format::{percent, plural, rate, shorten};
-use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
+use crate::page::{Block, Document, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 const ROWS_MAX: usize = 600;
 const NAME_CHARACTERS_MAX: usize = 40;

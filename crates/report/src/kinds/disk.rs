@@ -18,7 +18,8 @@ use super::common::{self, PageContent, charts};
 use super::latency;
 use crate::chart::{Axis, Chart, Mark, Series, colour, figure, plot, rate_scale, short};
 use crate::format::{plural, rate, shorten};
-use crate::page::{Block, Cell, Document, Table, left, right};
+use crate::page::{Block, Document};
+use crate::table::{Cell, Table, left, right};
 
 /// Most bars in one chart. The table of figures has all.
 const BARS_MAX: usize = 60;

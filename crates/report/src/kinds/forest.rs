@@ -7,7 +7,7 @@ use crate::chart::{
     figure, plot, round_end, short,
 };
 use crate::format::shorten;
-use crate::page::{Cell, Table, left, right};
+use crate::table::{Cell, Table, left, right};
 
 /// Most rows drawn. The table has all.
 const ROWS_MAX: usize = 60;

@@ -3,7 +3,7 @@
 use keepup_results::LatencyFigures;
 
 use crate::chart::{Axis, Chart, Series, figure, plot, short, time_scale};
-use crate::page::{Cell, Table, left, right};
+use crate::table::{Cell, Table, left, right};
 
 /// Most lines in one chart.
 pub(super) const LINES_MAX: usize = 12;

@@ -3,9 +3,9 @@
 use keepup_measure::stats::median;
 use keepup_results::{LoadResult, LoadUnit};
 
-use super::common::first_line;
-use crate::format::{NOT_MEASURED, digits, or_not_measured, percent, rate, shorten};
-use crate::page::{Block, Cell, Item, Table, Tone, left, right};
+use crate::format::{NOT_MEASURED, digits, first_line, or_not_measured, percent, rate, shorten};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 /// Longest load text in the table.
 const NAME_CHARACTERS_MAX: usize = 60;

@@ -12,7 +12,8 @@ use super::common::{self, PageContent, charts};
 use super::latency;
 use crate::chart::{Axis, BAD, Chart, Mark, Series, Symbol, colour, figure, plot, rate_scale, short};
 use crate::format::{bytes, digits, fixed, number, rate, shorten};
-use crate::page::{Block, Cell, Document, Item, Table, left, right};
+use crate::page::{Block, Document, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Share of the best rate that counts as equally good.
 const GOOD_ENOUGH: f64 = 0.98;

@@ -8,7 +8,8 @@ use keepup_results::{
 use super::common::{self, PageContent, charts};
 use crate::chart::{Axis, Chart, Dash, Mark, Series, Symbol, colour, pair, plot};
 use crate::format::{digits, plural};
-use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
+use crate::page::{Block, Document, Fact, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 /// Height of a chart, pixels.
 const HEIGHT: u32 = 260;

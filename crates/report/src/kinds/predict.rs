@@ -7,7 +7,8 @@ use keepup_results::{
 use super::common::{self, PageContent, charts};
 use super::{predict_charts, predict_papers};
 use crate::format::{bytes, digits, number, or_not_measured, percent, plural, rate, seconds, shorten};
-use crate::page::{Block, Cell, Document, Fact, Item, Table, Tone, left, right};
+use crate::page::{Block, Document, Fact, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 const NAME_CHARACTERS_MAX: usize = 48;
 /// Most characters of the name of a resource, or of a point of a sweep.

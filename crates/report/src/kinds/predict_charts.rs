@@ -8,7 +8,7 @@ use crate::chart::{
     plot, rate_scale, short,
 };
 use crate::format::{percent, rate, shorten};
-use crate::page::{Table, left, right};
+use crate::table::{Table, left, right};
 
 const HEIGHT: u32 = 260;
 /// Height of one horizontal bar with its gap, pixels.

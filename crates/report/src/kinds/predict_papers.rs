@@ -6,7 +6,8 @@ use keepup_results::{
 
 use super::common::PageContent;
 use crate::format::{digits, percent, plural};
-use crate::page::{Block, Cell, Item, Table, Tone, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 pub(super) fn content(papers: &PredictedPapers) -> PageContent {
     let mut blocks: Vec<Block> = Vec::new();

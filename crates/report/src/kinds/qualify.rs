@@ -11,7 +11,8 @@ use crate::chart::{
 use crate::format::{digits, number, rate};
 use crate::history::History;
 use crate::kinds::timeline;
-use crate::page::{Block, Document, Item, Page, Table, left, right};
+use crate::page::{Block, Document, Item, Page};
+use crate::table::{Table, left, right};
 
 /// Complete report of a qualification.
 pub(crate) fn document(summary: &ResultSummary, history: &History) -> Document {

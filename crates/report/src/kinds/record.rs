@@ -7,9 +7,10 @@ use super::common::{self, PageContent, charts};
 use super::timeline;
 use crate::blocks;
 use crate::chart::{Axis, BAD, Chart, GOOD, Mark, Series, Symbol, TEXT, figure, legend, plot, rate_scale};
-use crate::format::{count, fixed, number, or_not_measured, plural, rate};
+use crate::format::{count, first_line, fixed, number, or_not_measured, plural, rate};
 use crate::history::History;
-use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
+use crate::page::{Block, Document, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 /// Most runs drawn and listed.
 const RUNS_MAX: usize = 400;
@@ -162,8 +163,7 @@ fn problems(run: &RecordRun) -> Vec<String> {
     let mut problems: Vec<String> = causes
         .map(|(cause, lost)| format!("{name} lost {}: {}", count(*lost), cause.replace('_', " ")))
         .collect();
-    problems
-        .extend(run.broken_off.iter().map(|why| format!("{name} was aborted: {}", common::first_line(why))));
+    problems.extend(run.broken_off.iter().map(|why| format!("{name} was aborted: {}", first_line(why))));
     let on_volumes = run.ledger.on_volumes().events;
     let back = run.read_back.as_ref().filter(|back| back.events != on_volumes);
     problems.extend(back.map(|back| {

@@ -10,7 +10,8 @@ use super::common::{self, PageContent};
 use super::latency;
 use crate::chart::{Axis, Chart, LabelPosition, Series, plot, time_scale};
 use crate::format::{digits, fixed, percent, time};
-use crate::page::{Block, Cell, Document, Fact, Item, Table, left, right};
+use crate::page::{Block, Document, Fact, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Most break-evens marked in the chart.
 const MARKS_MAX: usize = 4;

@@ -11,7 +11,8 @@ use super::common::{self, PageContent, charts};
 use super::latency;
 use crate::chart::short;
 use crate::format::{bytes, number, percent, seconds, shorten, time};
-use crate::page::{Block, Cell, Document, Item, Table, left, right};
+use crate::page::{Block, Document, Item};
+use crate::table::{Cell, Table, left, right};
 
 const NAME_CHARACTERS_MAX: usize = 32;
 

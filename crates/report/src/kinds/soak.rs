@@ -9,7 +9,8 @@ use serde_json::json;
 use super::common::{self, PageContent};
 use crate::chart::{Axis, Chart, Mark, Series, TEXT, colour, figure, plot, rate_scale, short};
 use crate::format::{fixed, number, plural, seconds};
-use crate::page::{Block, Cell, Document, Item, Table, Tone, left, right};
+use crate::page::{Block, Document, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 /// Most mismatches listed, and most ranges of wrong data in them.
 const MISMATCHES_MAX: usize = 200;

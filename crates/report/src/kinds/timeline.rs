@@ -5,7 +5,7 @@ use crate::chart::{
     rate_scale, short, time_scale,
 };
 use crate::history::{History, Thin};
-use crate::page::{Cell, Table, right};
+use crate::table::{Cell, Table, right};
 
 /// Rates shown, with their names.
 const RATES: [(&str, &str); 5] = [

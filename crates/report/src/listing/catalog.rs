@@ -6,7 +6,8 @@ use keepup_plan::Profile;
 use super::render;
 use crate::Style;
 use crate::format::{bytes, rate};
-use crate::page::{Block, Cell, Fact, Item, Table, left, right};
+use crate::page::{Block, Fact, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Lists profiles with their required rates.
 #[must_use]

@@ -2,7 +2,8 @@
 
 use super::render;
 use crate::Style;
-use crate::page::{Block, Item, Table, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Table, left, right};
 
 /// Lists counters with their labels.
 #[must_use]

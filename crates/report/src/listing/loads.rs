@@ -5,7 +5,8 @@ use keepup_results::LoadResult;
 use super::render;
 use crate::Style;
 use crate::kinds::{load_amount, load_problem};
-use crate::page::{Block, Cell, Item, Table, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Reports the requested and the achieved rate of each load, and every load that missed its rate.
 #[must_use]

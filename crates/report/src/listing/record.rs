@@ -8,7 +8,8 @@ use keepup_stream::ledger::StreamLedger;
 use super::{ROWS_SHOWN, megabytes, missing, more, per_gb, recover, render};
 use crate::Style;
 use crate::format::{bytes, rate, seconds, time};
-use crate::page::{Block, Cell, Fact, Item, Table, Tone, left, right};
+use crate::page::{Block, Fact, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 /// Reports the streams, the rate, the volumes and the faults of a recording.
 #[must_use]

@@ -10,7 +10,8 @@ use keepup_results::rfc3339;
 use super::{ROWS_SHOWN, megabytes, missing, more, recover, render};
 use crate::Style;
 use crate::format::{bytes, plural, seconds};
-use crate::page::{Block, Cell, Column, Fact, Item, Table, left, right};
+use crate::page::{Block, Fact, Item};
+use crate::table::{Cell, Column, Table, left, right};
 
 /// Describes a recording: state, volumes, streams, missing events.
 #[must_use]

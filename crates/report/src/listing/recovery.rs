@@ -5,7 +5,8 @@ use keepup_recording::recover::{RecoverReport, StreamRecovery, VolumeRecovery};
 use super::{megabytes, missing, render};
 use crate::Style;
 use crate::format::{bytes, plural};
-use crate::page::{Block, Cell, Fact, Item, Table, left, right};
+use crate::page::{Block, Fact, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Reports what was sealed and removed on each volume, the streams, and what is still missing.
 #[must_use]

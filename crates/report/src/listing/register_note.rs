@@ -6,7 +6,8 @@ use keepup_model::papers::{Paper, PublishedFigure};
 use super::render;
 use crate::Style;
 use crate::format::fixed;
-use crate::page::{Block, Cell, Fact, Item, Table, left, right};
+use crate::page::{Block, Fact, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Systems of the note, as its figures name them.
 const L865: &str = "L865 (MEN A20), Linux";

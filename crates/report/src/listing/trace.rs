@@ -11,7 +11,8 @@ use super::{ROWS_SHOWN, megabytes, more, render};
 use crate::Style;
 use crate::chart::size_name;
 use crate::format::{bytes, fixed, percent, plural, rate, time};
-use crate::page::{Block, Cell, Fact, Item, Table, left, right};
+use crate::page::{Block, Fact, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Describes a trace: source, times, operations, sizes, places and devices.
 #[must_use]

@@ -6,7 +6,8 @@ use keepup_stream::source::SourceReport;
 use super::{megabytes, per_gb, render};
 use crate::Style;
 use crate::format::{bytes, plural, rate, seconds, time};
-use crate::page::{Block, Cell, Fact, Item, Table, left, right};
+use crate::page::{Block, Fact, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Account of a drain.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,8 @@ use keepup_recording::verify::{Ending, Fault, StreamReport, VerifyReport};
 use super::{ROWS_SHOWN, megabytes, missing, more, recover, render};
 use crate::Style;
 use crate::format::{bytes, plural, rate, time};
-use crate::page::{Block, Cell, Fact, Item, Table, left, right};
+use crate::page::{Block, Fact, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// A verification of a recording.
 #[derive(Clone, Copy)]

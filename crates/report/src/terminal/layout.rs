@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::page::{Cell, Table};
+use crate::table::{Cell, Table};
 
 /// Step by which a column shrinks.
 const STEP: usize = 2;

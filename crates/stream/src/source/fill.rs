@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crc32fast::Hasher;
 
-use super::frontend::Event;
+use super::event::Event;
 use super::size::mix;
 use crate::client::SLICES_MAX;
 use crate::wire::{FrameKind, HEADER_BYTES, Header, crc32};

@@ -9,10 +9,11 @@
 use std::collections::VecDeque;
 
 use super::StreamReport;
+use super::event::Event;
+use super::fill::BATCH_EVENTS_MAX;
 use super::plan::{EventSize, SourcePlan};
 use super::schedule::{RoundRobin, Schedule, duration_ns};
 use crate::ledger::Count;
-use crate::wire::HEADER_BYTES;
 
 /// First-in first-out buffer of event numbers, bounded by the events' bytes.
 #[derive(Debug)]
@@ -68,26 +69,6 @@ impl Fifo {
 
     pub(super) fn bytes_max_seen(&self) -> u64 {
         self.bytes_max_seen
-    }
-}
-
-/// An event to be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Event {
-    /// Index of its stream among the connection's streams.
-    pub(super) slot: usize,
-    pub(super) stream: u32,
-    pub(super) sequence: u64,
-    /// Due time, ns from the start of the schedule.
-    pub(super) due_ns: u64,
-    /// Payload bytes.
-    pub(super) bytes: u64,
-}
-
-impl Event {
-    /// Bytes it occupies in the front-end buffer.
-    pub(super) fn occupied_bytes(&self) -> u64 {
-        self.bytes.saturating_add(HEADER_BYTES as u64)
     }
 }
 
@@ -152,7 +133,7 @@ impl FrontEnd {
             next: None,
             open_until_ns: 0,
             fifo: Fifo::new(plan.buffer_bytes),
-            in_flight: Vec::with_capacity(super::fill::BATCH_EVENTS_MAX),
+            in_flight: Vec::with_capacity(BATCH_EVENTS_MAX),
             streams: streams.collect(),
             totals: Totals::default(),
         };

@@ -13,8 +13,9 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::clock::{Clock, thread_cpu_ns};
+use super::event::Event;
 use super::fill::{self, Fill};
-use super::frontend::{Event, FrontEnd, Totals};
+use super::frontend::{FrontEnd, Totals};
 use super::{SourceCounters, StreamReport};
 use crate::client::{Client, ClientError, SLICES_MAX, Sent};
 use crate::wire::{ByeStream, End, EndStream};

@@ -92,7 +92,8 @@ impl BlockEngine for Traced {
     fn wait(&mut self, timeout: Duration, ended: &mut Vec<Completion>) -> Result<(), SysError> {
         let before = ended.len();
         let outcome = self.inner.wait(timeout, ended);
-        self.line.end(&self.tracer, &mut ended[before..]);
+        let ended = ended[before..].iter_mut();
+        self.line.end(&self.tracer, ended.map(|one| (&mut one.token, one.result.is_err())));
         outcome
     }
 }

@@ -21,6 +21,7 @@ impl MemoryCeiling {
 
 impl Workload for MemoryCeiling {
     type Measured = f64;
+    type Error = WorkloadError;
 
     fn name(&self) -> &'static str {
         "memory copy"

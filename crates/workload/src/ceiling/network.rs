@@ -4,7 +4,8 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{discard, join, loopback, system};
+use super::{discard, join, loopback};
+use crate::error::system;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
 const CHUNK_BYTES: usize = 256 << 10;
@@ -25,6 +26,7 @@ impl NetworkCeiling {
 
 impl Workload for NetworkCeiling {
     type Measured = f64;
+    type Error = WorkloadError;
 
     fn name(&self) -> &'static str {
         "network"

@@ -12,7 +12,8 @@ use keepup_stream::wire::{
     WelcomeStream,
 };
 
-use super::{discard, join, loopback, system};
+use super::{discard, join, loopback};
+use crate::error::system;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
 /// Closed-loop source with a discarding receiver.
@@ -67,6 +68,7 @@ fn welcome_and_discard(mut stream: TcpStream) -> std::io::Result<u64> {
 
 impl Workload for SourceCeiling {
     type Measured = f64;
+    type Error = WorkloadError;
 
     fn name(&self) -> &'static str {
         "source"

@@ -9,9 +9,8 @@ use keepup_sys::SysError;
 use keepup_sys::engine::EngineChoice;
 use keepup_sys::file::{Access, Durability, open_file};
 
-use crate::disk::Point;
-use crate::disk::mode::Mode;
-use crate::disk::series::Series;
+use crate::file_io::mode::Mode;
+use crate::file_io::{Point, Series};
 use crate::scratch::Scratch;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
@@ -71,6 +70,7 @@ fn access(probe: &Path) -> Result<Access, WorkloadError> {
 
 impl Workload for VolumeCeiling {
     type Measured = VolumeMeasured;
+    type Error = WorkloadError;
 
     fn name(&self) -> &'static str {
         "volume"

@@ -12,9 +12,10 @@ use keepup_error::Cause;
 use keepup_sys::file::{Access, direct_alignment, open_truncated};
 
 use super::fio::FioFile;
-use super::mode::{EngineChoice, Mode, Space};
 use super::phase::RATE_GUESS;
-use super::{Cost, DiskMeasured, DiskTest, IoDirection, Point, TestDirectories};
+use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
+use crate::file_io::mode::{EngineChoice, Mode, Space};
+use crate::file_io::{IoDirection, Point};
 use crate::{Context, WorkloadError};
 
 mod bulk;
@@ -157,7 +158,7 @@ impl DiskTest for BlockTest {
                 return Ok(());
             }
             std::fs::remove_file(&path)
-                .map_err(crate::ceiling::system(&format!("remove {}", path.display())))?;
+                .map_err(crate::error::system(&format!("remove {}", path.display())))?;
         }
         if self.files > 0 {
             names::run(self, &place.first, found, context)?;

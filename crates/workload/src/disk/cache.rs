@@ -22,12 +22,12 @@ use keepup_sys::file::{
 };
 use keepup_sys::pool::{Block, Pool};
 
-use super::mode::Pattern;
 use super::phase::{PhaseClock, RATE_GUESS};
 use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
-use crate::ceiling::system;
-use crate::data::{SEED, fill_random};
+use crate::error::system;
+use crate::file_io::mode::Pattern;
 use crate::preflight::Checked;
+use crate::random_data::{SEED, fill_random};
 use crate::{Context, WorkloadError};
 
 mod search;

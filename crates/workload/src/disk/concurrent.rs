@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::fio::FioFile;
 use super::lanes::{Lane, Pace, Until, run_lanes};
-use super::mode::{Mode, Target};
-use super::mover::{IoDirection, Mover, Point};
 use super::phase::RATE_GUESS;
 use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
+use crate::file_io::mode::{Mode, Target};
+use crate::file_io::{IoDirection, Mover, Point};
 use crate::{Context, WorkloadError};
 
 /// Size ratio of the other files to the timed one, so that they outlast it.

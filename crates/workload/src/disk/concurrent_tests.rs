@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::disk::OnVolumes;
-use crate::disk::mode::Access;
+use crate::file_io::mode::Access;
 use crate::testing::context;
 use crate::{Workload, run};
 

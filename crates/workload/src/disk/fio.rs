@@ -10,8 +10,8 @@ use keepup_sys::engine::EngineChoice;
 use keepup_sys::file::{Access, Durability};
 
 use super::lanes::Pace;
-use super::mode::{Mode, Space};
-use super::mover::{IoDirection, Point};
+use crate::file_io::mode::{Mode, Space};
+use crate::file_io::{IoDirection, Point};
 
 /// A job file under construction.
 #[derive(Clone, Debug, Default)]

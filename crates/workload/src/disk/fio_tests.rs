@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use super::*;
 use crate::disk::DiskTest;
 use crate::disk::concurrent::Concurrent;
-use crate::disk::mode::Pattern;
 use crate::disk::scale::{Scale, Step};
 use crate::disk::sweep::Sweep;
 use crate::disk::testdisk::{QUICK, Testdisk};
 use crate::disk::throttle::{ClientGroup, Setting, Throttle};
+use crate::file_io::mode::Pattern;
 
 const POINT: Point = Point { bytes: 1 << 20, depth: 8 };
 

@@ -12,9 +12,9 @@ use keepup_measure::histogram::Latency;
 use keepup_results::{DiskPart, DiskPhase, LatencyFigures};
 use keepup_sys::file::forget_cached;
 
-use super::mode::{Mode, Target};
-use super::mover::{Ended, IoDirection, Mover, Point};
 use super::phase::PhaseClock;
+use crate::file_io::mode::{Mode, Target};
+use crate::file_io::{Ended, IoDirection, Mover, Point};
 use crate::{Context, WorkloadError};
 
 /// Width of the throughput bins of a part.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::disk::mode::{Access, EngineChoice, Space};
+use crate::file_io::mode::{Access, EngineChoice, Space};
 use crate::testing::context;
 
 const FILE: u64 = 8 << 20;

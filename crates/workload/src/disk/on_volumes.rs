@@ -81,6 +81,7 @@ impl<T: DiskTest> OnVolumes<T> {
 
 impl<T: DiskTest> Workload for OnVolumes<T> {
     type Measured = DiskMeasured;
+    type Error = WorkloadError;
 
     fn name(&self) -> &'static str {
         self.test.name()

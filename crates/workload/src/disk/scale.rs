@@ -11,11 +11,11 @@ use keepup_results::{DiskFinding, DiskPhase, ScaleFinding};
 
 use super::fio::FioFile;
 use super::lanes::{Lane, Pace, Until, run_lanes};
-use super::mode::{Mode, Space, Target};
-use super::mover::{IoDirection, Mover, Point};
 use super::phase::RATE_GUESS;
 use super::sweep::RATE_MAX;
 use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
+use crate::file_io::mode::{Mode, Space, Target};
+use crate::file_io::{IoDirection, Mover, Point};
 use crate::{Context, WorkloadError};
 
 /// Minimum gain of a useful additional volume, as a share of the first one's throughput.

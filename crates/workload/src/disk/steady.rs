@@ -16,11 +16,11 @@ use keepup_measure::histogram::Latency;
 use keepup_results::{DiskFinding, LatencyFigures, SteadyChange};
 
 use super::fio::FioFile;
-use super::mode::Mode;
 use super::phase::{PhaseClock, RATE_GUESS};
-use super::series::Series;
 use super::sweep::RATE_MAX;
-use super::{Cost, DiskMeasured, DiskTest, IoDirection, Point, TestDirectories};
+use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
+use crate::file_io::mode::Mode;
+use crate::file_io::{IoDirection, Point, Series};
 use crate::preflight::Checked;
 use crate::{Context, WorkloadError};
 

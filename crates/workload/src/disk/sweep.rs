@@ -12,10 +12,10 @@ use keepup_results::{DiskPhase, DiskSkipped, LatencyFigures};
 use keepup_sys::file::{Access, direct_alignment, forget_cached};
 
 use super::fio::FioFile;
-use super::mode::{Mode, Space, Target};
-use super::mover::{Ended, IoDirection, Mover, Point};
 use super::phase::{PhaseClock, RATE_GUESS};
 use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
+use crate::file_io::mode::{Mode, Space, Target};
+use crate::file_io::{Ended, IoDirection, Mover, Point};
 use crate::scratch::Scratch;
 use crate::{Context, WorkloadError};
 

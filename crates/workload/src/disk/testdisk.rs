@@ -15,11 +15,12 @@ use keepup_sys::file::{Access, open_truncated, sync_everything, write_all_at};
 use keepup_sys::pool::{Block, Pool};
 
 use super::fio::FioFile;
-use super::mode::{EngineChoice, Mode, Space};
 use super::phase::{PhaseClock, RATE_GUESS};
-use super::{Cost, DiskMeasured, DiskTest, IoDirection, Point, TestDirectories};
-use crate::ceiling::system;
-use crate::data::{SEED, fill_random};
+use super::{Cost, DiskMeasured, DiskTest, TestDirectories};
+use crate::error::system;
+use crate::file_io::mode::{EngineChoice, Mode, Space};
+use crate::file_io::{IoDirection, Point};
+use crate::random_data::{SEED, fill_random};
 use crate::scratch::Scratch;
 use crate::{Context, WorkloadError};
 

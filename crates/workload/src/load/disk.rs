@@ -9,8 +9,8 @@ use keepup_sys::file::forget_cached;
 
 use super::pace::Pacer;
 use super::{LOOK, LoadGenerator, LoadRun};
-use crate::disk::mode::{Access, Mode, Space, Target};
-use crate::disk::mover::{IoDirection, Mover, Point};
+use crate::file_io::mode::{Access, Mode, Space, Target};
+use crate::file_io::{IoDirection, Mover, Point};
 use crate::scratch::Scratch;
 use crate::{Context, WorkloadError};
 

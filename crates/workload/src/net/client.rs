@@ -9,7 +9,6 @@ use keepup_measure::clock::Clock;
 use keepup_results::{NetEnd, NetFlow, NetLedger, NetRun};
 
 use super::control::ControlConnections;
-use super::error::NetError;
 use super::flow::{Flow, Wire, is_datagrams, set_buffers};
 use super::handshake::{CONNECT_MAX, Server, authenticate};
 use super::ledger::{Pair, ledger};
@@ -17,7 +16,7 @@ use super::local_end::{LocalEnd, TAIL};
 use super::server::reject_multicast;
 use super::spec::{NetSpec, Role};
 use super::wire::{self, FlowReport, Message, Report};
-use crate::ceiling::system;
+use crate::error::{NetError, system};
 use crate::{Context, Footprint, Workload, WorkloadError};
 
 /// What starts a server.
@@ -262,6 +261,7 @@ impl NetTest {
 
 impl Workload for NetTest {
     type Measured = NetMeasured;
+    type Error = WorkloadError;
 
     fn name(&self) -> &'static str {
         "net"

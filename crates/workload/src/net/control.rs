@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 
-use super::error::NetError;
 use super::wire::{self, MESSAGE_BYTES_MAX, Message};
+use crate::error::NetError;
 
 /// Keep-alive interval.
 pub(super) const ALIVE_EVERY: Duration = Duration::from_millis(500);

@@ -17,8 +17,6 @@ use keepup_measure::clock::Clock;
 use super::spec::{NetSpec, Protocol, Role};
 use super::wire::FlowReport;
 
-pub(super) use datagrams::HEADER_BYTES;
-
 /// Timeout of a blocking kernel call, after which the thread checks its stop flags.
 pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 

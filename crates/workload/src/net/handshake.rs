@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use keepup_peer::Endpoint;
 
-use super::error::NetError;
 use super::proof::{Credentials, Nonces, Side, is_nonce};
 use super::wire::{self, CONTROL_MAGIC, Message, STRANGER_BYTES_MAX, VERSION};
+use crate::error::NetError;
 
 /// Timeout of a connection attempt.
 pub(super) const CONNECT_MAX: Duration = Duration::from_secs(4);

@@ -17,7 +17,7 @@ use super::path::interfaces;
 use super::spec::{NetSpec, Role};
 use super::wire::{Counted, FlowReport, Report, Sent};
 use crate::WorkloadError;
-use crate::ceiling::system;
+use crate::error::system;
 use crate::spent::{Spent, SpentClock};
 
 /// Resolution of the throughput series in a window.

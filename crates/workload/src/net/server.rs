@@ -3,6 +3,8 @@
 //!
 //! Invariants: unauthenticated peers get no lasting memory or thread; connections, sessions and
 //! waits are bounded; nothing is written to a disk.
+mod session;
+
 use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,10 +17,9 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::{Endpoint, listen_hint};
 
-use super::error::NetError;
 use super::proof::{Credentials, Nonces, SECRET_BYTES, Side, is_nonce};
-use super::session;
 use super::wire::{self, CONTROL_MAGIC, FLOW_MAGIC, Message, STRANGER_BYTES_MAX, VERSION};
+use crate::error::NetError;
 
 /// Timeout of the handshake of a connection.
 const GREETING_MAX: Duration = Duration::from_secs(3);
@@ -53,17 +54,17 @@ pub struct Listening {
 }
 
 /// State shared by all connections of a server.
-pub(super) struct NetServerState {
+struct NetServerState {
     credentials: Credentials,
     limits: ServerLimits,
-    pub(super) clock: Arc<dyn Clock>,
+    clock: Arc<dyn Clock>,
     /// Session connection channels, by session secret.
     session_channels: Mutex<HashMap<String, Sender<(u32, TcpStream)>>>,
     pending: Mutex<PendingConnections>,
     sessions: AtomicU32,
     sources: AtomicU32,
     /// Stop flag of the server.
-    pub(super) stop: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
     /// Log messages for the operator.
     words: Sender<String>,
 }
@@ -143,7 +144,7 @@ pub(super) fn reject_multicast(endpoint: &Endpoint) -> Result<(), NetError> {
 }
 
 /// Decrements a counter when dropped.
-pub(super) struct CountGuard<'a>(&'a AtomicU32);
+struct CountGuard<'a>(&'a AtomicU32);
 
 impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
@@ -303,7 +304,7 @@ impl NetServerState {
     ///
     /// # Errors
     /// No random bytes from the system.
-    pub(super) fn open(&self) -> std::io::Result<(Secret<'_>, Receiver<(u32, TcpStream)>)> {
+    fn open(&self) -> std::io::Result<(Secret<'_>, Receiver<(u32, TcpStream)>)> {
         let text = self.credentials.draw()?;
         let (sender, receiver) = channel();
         self.session_channels().insert(text.clone(), sender);
@@ -312,7 +313,7 @@ impl NetServerState {
 
     /// Permission to run a source, until dropped; none after a short wait while other clients use it. A
     /// client that starts one source after another may be faster than the end of its last session.
-    pub(super) fn take_source(&self) -> Option<CountGuard<'_>> {
+    fn take_source(&self) -> Option<CountGuard<'_>> {
         let begin_ns = self.clock.now_ns();
         loop {
             let taken = count(&self.sources, self.limits.sources);
@@ -325,20 +326,20 @@ impl NetServerState {
     }
 
     /// Whether clients may use a source.
-    pub(super) fn runs_sources(&self) -> bool {
+    fn runs_sources(&self) -> bool {
         self.limits.sources > 0
     }
 
     /// Number of active sessions.
-    pub(super) fn sessions(&self) -> u32 {
+    fn sessions(&self) -> u32 {
         self.sessions.load(Ordering::Acquire)
     }
 }
 
 /// A session's secret, unregistered when dropped.
-pub(super) struct Secret<'a> {
+struct Secret<'a> {
     state: &'a NetServerState,
-    pub(super) text: String,
+    text: String,
 }
 
 impl Drop for Secret<'_> {

@@ -7,14 +7,10 @@
 //!
 //! Invariants: every wait is bounded; figures of the server are checked before they are used.
 //!
-//! Modules: `wire` (messages), `timeline` (counters on the client's clock), `session` (server),
-//! `client`.
+//! Modules: `client`, `timeline` (counters on the client's clock). Messages are in `net::wire::source`, the
+//! server side is in `net::server::session::source`.
 mod client;
-pub(super) mod session;
 mod timeline;
-pub(super) mod wire;
-
-use std::time::Duration;
 
 pub(crate) use client::RemoteOrder;
 pub use client::RemoteSource;
@@ -22,6 +18,3 @@ pub use timeline::{SourceCounts, Timeline};
 
 /// Default port of `keepup source --serve`.
 pub const PORT: u16 = 7614;
-
-/// Interval at which the server reports the counters of a running source.
-const REPORT_EVERY: Duration = Duration::from_millis(20);

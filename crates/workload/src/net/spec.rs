@@ -4,8 +4,10 @@ use std::time::Duration;
 use keepup_sys::datagram::{DATAGRAM_BYTES_MAX, SEGMENTS_MAX};
 use serde::{Deserialize, Serialize};
 
-use super::flow::HEADER_BYTES;
+use crate::error::SpecError;
 
+/// Header of every datagram and probe message: magic, flow, sequence number, due time.
+pub(super) const HEADER_BYTES: usize = 24;
 /// Maximum number of flows per session.
 pub(super) const FLOWS_MAX: u32 = 256;
 /// Maximum TCP message, bytes.
@@ -112,11 +114,6 @@ pub struct NetSpec {
     /// Measurement time.
     pub run: Duration,
 }
-
-/// Violation of a bound of the specification, worded for the user.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SpecError(String);
 
 /// Role of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,13 +3,15 @@
 //!
 //! Invariant: a length is checked against a limit before memory is allocated; unauthenticated peers
 //! get a small limit.
+pub(super) mod source;
+
 use std::io::{Read, Write};
 
 use keepup_results::printable::{deserialize_line, deserialize_optional_line, one_line};
 use keepup_results::{NetMoved, NetTransport};
 use serde::{Deserialize, Serialize};
 
-use super::source::wire::{SourceAnswer, SourceRequest};
+use self::source::{SourceAnswer, SourceRequest};
 use super::spec::NetSpec;
 
 /// Protocol version, which must match.

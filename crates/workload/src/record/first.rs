@@ -9,7 +9,7 @@ use keepup_measure::cpu::thread_cpu_ns;
 use keepup_recorder::counters::Counters;
 
 use crate::WorkloadError;
-use crate::ceiling::system;
+use crate::error::system;
 
 /// Polling interval, ns. A late poll is late for time and bytes alike.
 const LOOK_NS: u64 = 1_000_000;

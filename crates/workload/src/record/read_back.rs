@@ -10,7 +10,7 @@ use keepup_results::RecordReadBack;
 use keepup_stream::ledger::Count;
 use keepup_sys::file::{Access, forget_cached, open_to_read};
 
-use crate::ceiling::system;
+use crate::error::system;
 use crate::spent::SpentClock;
 use crate::{Context, WorkloadError};
 

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use super::fio::{Job, Setting};
 use super::slope::Slope;
-use super::{bonnie, fio, keepup, listing};
+use super::{bonnie, fio, keepup, label, listing};
 use crate::peers::claims::{Claim, Goal, figure, ratio};
 use crate::peers::contestant::{Contestant, Figure};
-use crate::peers::group::{Group, Work};
+use crate::peers::group::Group;
 use crate::peers::options::DiskOptions;
 use crate::peers::program::WHOLE;
+use crate::peers::runner::Work;
 
 /// Transfer sizes in bytes, and queue depths.
 const SIZES: [u64; 3] = [64 << 10, 1 << 20, 4 << 20];
@@ -71,13 +72,6 @@ impl Inputs {
             )
         })
     }
-}
-
-/// Formats a size.
-pub(super) fn label(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let unit = units.into_iter().find(|(shift, _)| bytes >> shift > 0 && bytes.is_multiple_of(1 << shift));
-    unit.map_or_else(|| format!("{bytes} B"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
 }
 
 /// Formats a duration for a flag of keepup.

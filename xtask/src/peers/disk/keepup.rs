@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::groups::label;
+use super::label;
 use crate::peers::contestant::Run;
 use crate::peers::program::Program;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::groups::label;
+use super::label;
 use crate::peers::contestant::Run;
 use crate::peers::program::Program;
 

@@ -9,7 +9,8 @@ use super::programs::{iperf3, keepup, nuttcp};
 use super::wire::Wire;
 use crate::peers::claims::{Goal, ratio};
 use crate::peers::contestant::{Contestant, Figure};
-use crate::peers::group::{Group, Work};
+use crate::peers::group::Group;
+use crate::peers::runner::Work;
 
 /// Seconds of a run, and of a trial at one rate.
 const RUN_SECONDS: u64 = 4;

@@ -17,7 +17,6 @@ pub(super) const NUTTCP: Tool = Tool { program: "nuttcp", package: "nuttcp" };
 const KEEPUP_PORT: u16 = 7613;
 const IPERF3_PORT: u16 = 5201;
 const NUTTCP_PORT: u16 = 5000;
-pub(super) const TOKEN: &str = "a-token-for-peers";
 
 fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()

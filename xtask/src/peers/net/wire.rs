@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use anyhow::{Result, bail};
 
-use super::programs::TOKEN;
+const TOKEN: &str = "a-token-for-peers";
 
 /// Addresses of the two ends of a cable.
 const ENDS: [&str; 2] = ["10.214.0.1", "10.214.0.2"];

@@ -9,7 +9,8 @@ use super::traces::{
 };
 use crate::peers::claims::{Goal, figure, ratio};
 use crate::peers::contestant::{Contestant, Figure};
-use crate::peers::group::{Group, Work};
+use crate::peers::group::Group;
+use crate::peers::runner::Work;
 
 /// Largest span error, per cent.
 const SPAN: Goal = Goal::AtMost(0.1);

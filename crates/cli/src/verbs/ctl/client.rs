@@ -1,8 +1,7 @@
 //! HTTP client with limits on time and size.
-use std::borrow::Cow;
 use std::time::Duration;
 
-use keepup_error::{Cause, Diagnostic, ErrorClass};
+use keepup_error::Cause;
 use keepup_live::{EVENT_BYTES_MAX, EVENT_HEADER, EventCard};
 use keepup_peer::{Endpoint, EndpointError, Token};
 use keepup_recording::info::RecordingInfo;
@@ -14,6 +13,7 @@ use serde::de::DeserializeOwned;
 use ureq::http::Response;
 use ureq::{Agent, Body, RequestBuilder};
 
+use crate::ctl_error::CtlError;
 use crate::exit::UsageError;
 use crate::http::{PORT, TOKEN_VARIABLE};
 
@@ -25,61 +25,6 @@ const ANSWER_BYTES_MAX: u64 = 16 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of an answer. Arming takes long, because the kernel clears the memory of the pool.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(150);
-
-/// Failure of a request.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CtlError {
-    /// No answer.
-    #[error("cannot reach a recorder at {to}: {why}")]
-    Unreachable {
-        /// Address.
-        to: String,
-        /// Cause.
-        why: String,
-    },
-    /// The recorder refused the command.
-    #[error("{why}")]
-    Refused {
-        /// Cause from the recorder.
-        why: Cause,
-    },
-    /// The command failed.
-    #[error("{why}")]
-    Failed {
-        /// Cause from the recorder.
-        why: Cause,
-    },
-    /// The answer is not that of a recorder.
-    #[error("cannot parse the answer of {to}: {what}")]
-    Answer {
-        /// Address.
-        to: String,
-        /// Description of the defect.
-        what: Cause,
-    },
-}
-
-impl Diagnostic for CtlError {
-    fn class(&self) -> ErrorClass {
-        match self {
-            Self::Refused { .. } => ErrorClass::Refused,
-            Self::Failed { .. } => ErrorClass::Failed,
-            Self::Unreachable { .. } | Self::Answer { .. } => ErrorClass::Environment,
-        }
-    }
-
-    fn hint(&self) -> Option<Cow<'_, str>> {
-        match self {
-            Self::Unreachable { .. } => {
-                Some("start `keepup record --http HOST:PORT` there, or give its address with --to URL".into())
-            }
-            Self::Refused { why } | Self::Failed { why } => why.hint(),
-            Self::Answer { what, .. } => {
-                what.hint().or(Some("check that a keepup of this version serves there".into()))
-            }
-        }
-    }
-}
 
 /// Error in an answer.
 #[derive(Deserialize)]

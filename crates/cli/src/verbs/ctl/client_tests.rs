@@ -1,4 +1,6 @@
 //! Addresses and answers.
+use keepup_error::Diagnostic as _;
+
 use super::*;
 
 fn read(status: u16, text: &str) -> Result<RunStatus, CtlError> {

@@ -8,7 +8,8 @@ use keepup_error::Cause;
 use keepup_recording::export::create;
 use keepup_report::listing;
 
-use super::client::{Client, CtlError};
+use super::client::Client;
+use crate::ctl_error::CtlError;
 use crate::exit::Exit;
 use crate::output::{json, log, print_listing};
 use crate::verbs::info;

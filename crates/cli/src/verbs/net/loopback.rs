@@ -30,7 +30,7 @@ pub(super) struct LoopbackServer {
 impl LoopbackServer {
     /// Starts this executable as a server on a free loopback port, with a new token in its environment.
     pub(super) fn start() -> anyhow::Result<Self> {
-        let credentials = Credentials { token: token::generate()?, random: token::random_hex };
+        let credentials = token::new_net_credentials()?;
         let program =
             std::env::current_exe().context("cannot find the keepup executable to run the server")?;
         let process = Command::new(program)

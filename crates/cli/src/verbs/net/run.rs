@@ -1,7 +1,7 @@
 //! Common part of all network tests: flags, grid of settings, interleaved runs, result.
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,9 +11,7 @@ use keepup_peer::Endpoint;
 use keepup_qualify::datagrams::{DatagramSearch, safe_rate};
 use keepup_results::{Event, NetRun, NetSummary};
 use keepup_workload::load::Loads;
-use keepup_workload::net::{
-    Credentials, Direction, NetServer, NetSpec, NetTest, Probe, Protocol, TOKEN_VARIABLE,
-};
+use keepup_workload::net::{Direction, NetServer, NetSpec, NetTest, Probe, Protocol, TOKEN_VARIABLE};
 use keepup_workload::{Context, Footprint, WorkloadError};
 
 use super::loopback::{LoopbackServer, SELF};
@@ -100,7 +98,7 @@ impl Servers {
         let name = Some(SELF.to_owned());
         if dry_run {
             let endpoint = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
-            let credentials = Credentials { token: token::generate()?, random: token::random_hex };
+            let credentials = token::new_net_credentials()?;
             self.list.push(NetServer { endpoint, credentials, name });
             return Ok(());
         }
@@ -118,12 +116,6 @@ impl Servers {
 /// Grid of settings, one run each.
 pub(super) struct Grid {
     specs: Vec<(String, NetSpec)>,
-}
-
-/// Credentials with the token from a file, else from the environment.
-pub(crate) fn credentials(file: Option<&Path>) -> anyhow::Result<Option<Credentials>> {
-    let token = token::read(file, TOKEN_VARIABLE)?;
-    Ok(token.map(|token| Credentials { token, random: token::random_hex }))
 }
 
 impl Common {
@@ -147,7 +139,7 @@ impl Common {
     /// Servers of the test. Starts the loopback server, except in a dry run.
     fn servers(&self) -> anyhow::Result<Servers> {
         let own = |name| {
-            credentials(self.token_file.as_deref())?.ok_or_else(|| {
+            token::net_credentials(self.token_file.as_deref())?.ok_or_else(|| {
                 usage(Cause::new(format!("cannot test {name}: no token given")).with_hint(format!(
                     "--token-file FILE or {TOKEN_VARIABLE}=TOKEN, as printed by `keepup net serve`"
                 )))

@@ -6,10 +6,9 @@ use std::sync::atomic::AtomicBool;
 use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError};
 use keepup_workload::WorkloadError;
-use keepup_workload::net::{Credentials, Listening, PORT, ServerLimits};
+use keepup_workload::net::{Listening, PORT, ServerLimits};
 
 use super::loopback::{LISTENING, end_with_parent};
-use super::run::credentials;
 use crate::exit::Exit;
 use crate::output::{log, result};
 use crate::signals::stop_flag;
@@ -61,11 +60,11 @@ pub(crate) fn serve_clients(
     limits: ServerLimits,
     stop: Arc<AtomicBool>,
 ) -> anyhow::Result<Exit> {
-    let given = credentials(token_file)?;
+    let given = token::net_credentials(token_file)?;
     let is_generated = given.is_none();
     let credentials = match given {
         Some(given) => given,
-        None => Credentials { token: token::generate()?, random: token::random_hex },
+        None => token::new_net_credentials()?,
     };
     let (clock, token) = (Arc::new(SystemClock), credentials.token.clone());
     let listening = Listening::bind(listen, credentials, limits, clock, stop).map_err(WorkloadError::from)?;

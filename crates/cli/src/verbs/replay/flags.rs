@@ -3,12 +3,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use keepup_replay::{IoOptions, Mode, PASSES_MIN, Policy, ReplayOptions, ScriptOptions, TargetSpec};
 use keepup_trace::Level;
 use keepup_workload::disk::mode::{Access, EngineChoice};
 use keepup_workload::load::LoadPlan;
-use keepup_workload::replay::{
-    IoOptions, Mode, PASSES_MIN, Policy, ReplayOptions, ScriptOptions, TargetSpec,
-};
 
 use crate::args::{
     AccessArg, EngineArg, OutputArgs, byte_rate, duration, nonzero_duration, size, volumes_or_default,

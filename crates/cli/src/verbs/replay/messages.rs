@@ -1,8 +1,8 @@
 //! Messages of a replay: plan, finished passes, exit code.
+use keepup_replay::{Mode, ReplayOptions, TargetSpec};
 use keepup_results::{ReplayPass, ReplaySummary, ReplayTrace};
 use keepup_workload::Footprint;
 use keepup_workload::disk::mode::Access;
-use keepup_workload::replay::{Mode, ReplayOptions, TargetSpec};
 
 use crate::exit::Exit;
 

@@ -1,8 +1,7 @@
 //! Formulas for buses, PCI Express, Ethernet and Fibre Channel. MB = 10^6 bytes.
-use super::{Evaluated, evaluated};
+use super::{Evaluated, evaluated, number};
 use crate::formulas::{bus, link};
 use crate::papers::PaperUnit;
-use crate::papers::claim::number;
 
 /// Share of data bits (8b/10b).
 const CODING_SHARE: f64 = 0.8;

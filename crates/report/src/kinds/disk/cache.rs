@@ -6,7 +6,8 @@ use super::places;
 use crate::chart::{Axis, Chart, Mark, Series, Symbol, colour, pair, plot, rate_scale};
 use crate::format::{bytes, fixed, or_not_measured, plural, rate};
 use crate::kinds::common::item;
-use crate::page::{Block, Cell, Item, Table, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, right};
 
 pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<Block> {
     let mut blocks = Vec::new();

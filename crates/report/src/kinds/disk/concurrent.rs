@@ -7,7 +7,8 @@ use super::{NAME_CHARACTERS_MAX, middle, places};
 use crate::chart::{Axis, Chart, Series, figure, plot, rate_scale, short};
 use crate::format::shorten;
 use crate::kinds::common::item;
-use crate::page::{Block, Cell, Item, Table, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, right};
 
 pub(super) fn blocks(summary: &DiskSummary) -> Vec<Block> {
     let mut blocks = Vec::new();

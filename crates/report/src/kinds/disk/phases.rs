@@ -5,7 +5,8 @@ use keepup_results::{DiskPhase, DiskSummary, LoadResult, LoadUnit};
 
 use super::places;
 use crate::format::fixed;
-use crate::page::{Block, Cell, Item, Table, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Column: title with unit, value of a phase, decimals.
 pub(super) type Column<'a> = (&'a str, &'a dyn Fn(&DiskPhase) -> Option<f64>, usize);

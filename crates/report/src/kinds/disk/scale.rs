@@ -7,7 +7,8 @@ use super::{NAME_CHARACTERS_MAX, middle, places};
 use crate::chart::{Axis, Chart, Series, figure, plot, rate_scale, short};
 use crate::format::{percent, shorten};
 use crate::kinds::common::charts;
-use crate::page::{Block, Cell, Table, left, right};
+use crate::page::Block;
+use crate::table::{Cell, Table, left, right};
 
 pub(super) fn blocks(summary: &DiskSummary, sentences: &mut Vec<String>) -> Vec<Block> {
     sentences.extend(finding(summary));

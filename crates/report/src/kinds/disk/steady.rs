@@ -8,7 +8,8 @@ use crate::chart::{
 };
 use crate::format::{bar, bytes, fixed, plural, rate, seconds};
 use crate::kinds::common::item;
-use crate::page::{Block, Cell, Item, Table, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Most rows of the rate table, and the length of its bars.
 const ROWS_MAX: usize = 20;

@@ -10,7 +10,8 @@ use crate::chart::{
 };
 use crate::format::{fixed, shorten};
 use crate::kinds::common::item;
-use crate::page::{Block, Cell, Item, Table, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, left, right};
 
 pub(super) fn blocks(summary: &DiskSummary) -> Vec<Block> {
     let kinds = summary.kinds();

@@ -4,7 +4,8 @@ use keepup_results::{DiskPhase, DiskRun, DiskSummary};
 
 use super::phases::{of_places, rates};
 use crate::format::fixed;
-use crate::page::{Block, Cell, Table, left, right};
+use crate::page::Block;
+use crate::table::{Cell, Table, left, right};
 
 /// Note below the table.
 const NOTE: &str = "The original listing prints MiB (2^20 bytes) as MB.";

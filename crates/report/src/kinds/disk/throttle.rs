@@ -7,7 +7,8 @@ use super::{NAME_CHARACTERS_MAX, middle, places};
 use crate::chart::{Chart, HeatMap, Scale, heat_map, rate_scale, short, time_scale};
 use crate::format::{rate, shorten};
 use crate::kinds::common::charts;
-use crate::page::{Block, Table, left, right};
+use crate::page::Block;
+use crate::table::{Table, left, right};
 
 /// Settings of a phase, parsed from its name.
 struct Setting<'a> {

@@ -7,7 +7,8 @@ use super::NAME_CHARACTERS_MAX;
 use crate::chart::{Axis, BAD, Chart, Mark, Series, TEXT, plot};
 use crate::format::{bytes, fixed, number, seconds, shorten};
 use crate::kinds::common;
-use crate::page::{Block, Cell, Item, Table, Tone, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 /// Losses that no layer counted.
 const UNEXPLAINED: &str = "network, not counted by either host";

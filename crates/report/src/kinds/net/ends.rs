@@ -4,7 +4,8 @@ use keepup_results::{NetEnd, NetInterface, NetRun, NetSummary};
 
 use super::NAME_CHARACTERS_MAX;
 use crate::format::{fixed, shorten};
-use crate::page::{Block, Cell, Fact, Item, Table, left, right};
+use crate::page::{Block, Fact, Item};
+use crate::table::{Cell, Table, left, right};
 
 pub(super) fn blocks(summary: &NetSummary, names: &[&str]) -> Vec<Block> {
     let Some(run) = summary.runs.last() else { return Vec::new() };

@@ -8,7 +8,8 @@ use super::{NAME_CHARACTERS_MAX, goodput};
 use crate::chart::{Axis, Chart, Mark, Series, TEXT, colour, figure, plot, rate_scale, short};
 use crate::format::{fixed, rate, shorten};
 use crate::kinds::common::item;
-use crate::page::{Block, Cell, Item, Table, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, left, right};
 
 /// Note below the table.
 const NOTE: &str = "Medians. MB = 10^6 bytes of received payload. CPU in seconds per GB: keepup at each \

@@ -7,7 +7,8 @@ use super::NAME_CHARACTERS_MAX;
 use crate::chart::{Axis, Chart, LabelPosition, Mark, Series, TEXT, colour, figure, plot, short};
 use crate::format::{fixed, shorten};
 use crate::kinds::common::charts;
-use crate::page::{Block, Cell, Item, Table, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, left, right};
 
 pub(super) fn blocks(index: &ReplayIndex) -> Vec<Block> {
     let note = "Geometric mean over all traces of baseline time / time of this place. More than 1 is faster \

@@ -5,7 +5,8 @@ use keepup_results::{LatencyFigures, ReplayPass, ReplaySummary, ReplayTimes};
 
 use super::NAME_CHARACTERS_MAX;
 use crate::format::{fixed, number, seconds, shorten};
-use crate::page::{Block, Cell, Item, Table, Tone, left, right};
+use crate::page::{Block, Item};
+use crate::table::{Cell, Table, Tone, left, right};
 
 /// Most passes listed.
 const ROWS_MAX: usize = 400;

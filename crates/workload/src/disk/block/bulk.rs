@@ -9,11 +9,11 @@ use keepup_sys::file::{Durability, open_file, read_exact_at, sync_data, write_al
 use keepup_sys::pool::{Block, Pool};
 
 use super::super::DiskMeasured;
-use super::super::mode::Pattern;
 use super::super::phase::PhaseClock;
 use super::BlockTest;
-use crate::ceiling::system;
-use crate::data::{SEED, fill_random};
+use crate::error::system;
+use crate::file_io::mode::Pattern;
+use crate::random_data::{SEED, fill_random};
 use crate::{Context, WorkloadError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]

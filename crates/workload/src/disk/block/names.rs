@@ -15,8 +15,8 @@ use keepup_sys::file::sync_directory;
 use super::super::DiskMeasured;
 use super::super::phase::PhaseClock;
 use super::BlockTest;
-use crate::ceiling::system;
-use crate::data::SEED;
+use crate::error::system;
+use crate::random_data::SEED;
 use crate::scratch::Scratch;
 use crate::{Context, WorkloadError};
 

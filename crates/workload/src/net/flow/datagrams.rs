@@ -12,11 +12,9 @@ use rustix::net::sockopt;
 
 use super::{CallFailure, Flow, FlowContext, classify_failure, incompressible_bytes};
 use crate::net::sequence::Sequence;
-use crate::net::spec::{NetSpec, ReceiveBy, Role, SendBy};
+use crate::net::spec::{HEADER_BYTES, NetSpec, ReceiveBy, Role, SendBy};
 use crate::net::wire::{Datagrams, FLOW_MAGIC, FlowReport, Sent};
 
-/// Header of every datagram: magic, flow, sequence number, due time.
-pub(crate) const HEADER_BYTES: usize = 24;
 const MAGIC: u32 = u32::from_le_bytes(*b"KUdg");
 /// Backlog after which a sender drops overdue datagrams, as a detector would.
 const CATCH_UP: Duration = Duration::from_millis(20);

@@ -8,15 +8,15 @@ use keepup_measure::clock::Clock;
 use keepup_results::SourceHost;
 use keepup_stream::source::{SourceCounters, SourcePlan, SourceReport};
 
-use super::REPORT_EVERY;
 use super::timeline::{SourceCounts, Timeline};
-use super::wire::{SCHEDULE_MAX, SourceAnswer, SourceEnd, SourceProgress, SourceRequest};
-use crate::ceiling::system;
+use crate::error::{NetError, system};
 use crate::net::control::ControlConnections;
-use crate::net::error::NetError;
 use crate::net::handshake::{Server, authenticate};
 use crate::net::spec::{Direction, NetSpec};
 use crate::net::wire::Message;
+use crate::net::wire::source::{
+    REPORT_EVERY, SCHEDULE_MAX, SourceAnswer, SourceEnd, SourceProgress, SourceRequest,
+};
 use crate::net::{NetMeasured, NetTest};
 use crate::{Context, WorkloadError, run};
 

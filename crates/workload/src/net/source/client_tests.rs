@@ -201,7 +201,7 @@ fn hostile(answer: impl Fn(&mut TcpStream) + Send + 'static) -> (SocketAddr, Joi
             assert!(matches!(request, Some(Message::Source { .. })), "{request:?}");
             match is_first {
                 true => {
-                    let machine = super::super::wire::SourceMachine {
+                    let machine = crate::net::wire::source::SourceMachine {
                         host: "a\nb".into(),
                         cpu: None,
                         cores: None,

@@ -4,7 +4,7 @@
 //! them: its delivery counts as no time, so all times are late by that one delivery. How long other
 //! reports waited behind events on a full path does not matter, because each has its own time.
 
-use super::wire::SourceProgress;
+use crate::net::wire::source::SourceProgress;
 
 /// Most reports that are kept; beyond them every second one is dropped, and of later ones too.
 const REPORTS_MAX: usize = 1 << 16;
