@@ -4,7 +4,8 @@
 //! the *knee*, the highest rate with no loss and no growing backlog, following MLRsearch
 //! (draft-ietf-bmwg-mlrsearch-15); then it soaks just below the knee with no tolerance, and steps
 //! down until a rate holds, and up again until that and the lowest rate that failed are close: the
-//! *qualified rate*. A trial or soak that the generator spoiled is repeated. All trials stay on record.
+//! *qualified rate*. A trial or soak that the generator spoiled is repeated, and so is a target that failed
+//! once. All trials stay on record.
 //!
 //! Invariants: no I/O, clock, thread or randomness, so the same outcomes give the same search; each
 //! trial costs at least its length of the budget and soaks are counted, so the search ends after at
@@ -150,8 +151,9 @@ impl Search {
                 if !is_spoiled || !may_repeat {
                     self.weigh(load, duration, &outcome);
                 }
+                let is_doubtful = !is_spoiled && self.is_first_failure_of_target(phase, &outcome);
                 self.keep(phase, self.grid.rate(load), duration, outcome);
-                if is_spoiled && may_repeat {
+                if may_repeat && (is_spoiled || is_doubtful) {
                     self.repeats += 1;
                 } else {
                     self.repeats = 0;
@@ -173,6 +175,13 @@ impl Search {
             Pending::End(end) => self.outcome(end),
             _ => self.outcome(End::Interrupted),
         }
+    }
+
+    /// Whether the target failed for the first time. It is tried again: one stall of the machine in that
+    /// trial must not keep the search below the target.
+    fn is_first_failure_of_target(&self, phase: Phase, outcome: &TrialOutcome) -> bool {
+        let is_first = self.trials.iter().all(|trial| trial.outcome.generator_limited);
+        phase == Phase::Target && outcome.first_failed().is_some() && is_first
     }
 
     fn keep(&mut self, phase: Phase, rate: f64, duration: Duration, outcome: TrialOutcome) {

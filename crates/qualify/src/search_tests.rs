@@ -9,6 +9,10 @@ fn plan() -> SearchPlan {
     SearchPlan::standard(10.0 * MB, 2000.0 * MB)
 }
 
+fn quick() -> SearchPlan {
+    SearchPlan::quick_qualification(10.0 * MB, 2000.0 * MB)
+}
+
 /// A successful trial.
 fn clean(rate: f64, duration: Duration) -> TrialOutcome {
     let duration_s = duration.as_secs_f64();
@@ -87,12 +91,37 @@ fn the_rate_asked_for_is_tried_first_and_soaked() {
     let first = &outcome.trials[0];
     assert_eq!((first.phase, first.duration), (Phase::Target, plan.trial));
     assert!(first.rate >= 795.0 * MB && first.rate < 795.0 * 1.011 * MB);
-    assert_eq!(rates(&outcome, Phase::Target).len(), 1);
+    // Tried on the grid, just above the target; again if it failed.
+    let trials = if first.rate <= 800.0 * MB { 1 } else { 2 };
+    assert_eq!(rates(&outcome, Phase::Target).len(), trials);
     // The knee may be one grid step below the capacity, and the soak at most at the knee.
     let soaked = outcome.qualified_rate.unwrap();
     assert_eq!(soaked == 795.0 * MB, outcome.knee.unwrap().lower >= 795.0 * MB);
     let beyond = SearchPlan { target_rate: Some(2001.0 * MB), ..plan };
     assert!(rates(&drive(beyond, ideal(800.0 * MB)), Phase::Target).is_empty());
+}
+
+#[test]
+fn a_stall_in_the_trial_of_the_target_does_not_hide_the_rates_above_it() {
+    for plan in [SearchPlan::qualification(10.0 * MB, 2000.0 * MB), quick()] {
+        let plan = SearchPlan { target_rate: Some(100.0 * MB), ..plan };
+        let mut trials = 0;
+        let outcome = drive(plan, |rate, duration| {
+            trials += 1;
+            TrialOutcome {
+                backlog_growing: trials == 1 || rate > 800.0 * MB,
+                ..ideal(800.0 * MB)(rate, duration)
+            }
+        });
+        let target = rates(&outcome, Phase::Target);
+        assert!(target.len() == 2 && target[0] == target[1], "{target:?}");
+        let qualified = outcome.qualified_rate.unwrap() / MB;
+        assert!((0.9 * 800.0..800.0).contains(&qualified), "{qualified}");
+    }
+    // A target that fails again is too much.
+    let outcome = drive(SearchPlan { target_rate: Some(100.0 * MB), ..quick() }, ideal(50.0 * MB));
+    assert_eq!(rates(&outcome, Phase::Target).len(), 2);
+    assert!(outcome.qualified_rate.unwrap() < 50.0 * MB);
 }
 
 #[test]
