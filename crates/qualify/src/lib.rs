@@ -3,7 +3,8 @@
 //!
 //! `session` drives the qualification; decisions are pure functions: `search` (next rate), `judge`
 //! (outcome of a trial), `bottleneck` (nominated stages and next limit), `counter` (tests of the
-//! nominees), `room` (space for a run), `wear` (worn disks, rated endurance), `verdict` (answer for the
+//! nominees), `room` (space for a run), `wear` (worn disks, rated endurance), `run_time`
+//! (announced time), `verdict` (answer for the
 //! requirement). `doctor` judges host settings, also with pure rules.
 pub mod bottleneck;
 pub mod counter;
@@ -13,6 +14,7 @@ mod error;
 pub mod judge;
 pub mod progress;
 pub mod room;
+pub mod run_time;
 pub mod search;
 mod session;
 pub mod settings;

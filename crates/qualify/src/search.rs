@@ -325,10 +325,23 @@ impl Search {
         self.goals.first().and_then(|goal| goal.knee(&self.loads, &self.grid))
     }
 
+    /// The knee of the trials, raised to a soak that held above it: that is no loss and no growing backlog, too.
+    fn knee_with(&self, soak: Option<SoakRecord>) -> Option<Interval> {
+        let knee = self.knee();
+        let Some(lower) = soak.map(|soak| soak.rate) else { return knee };
+        if knee.is_some_and(|knee| knee.lower >= lower) {
+            return knee;
+        }
+        let bad =
+            self.trials.iter().filter(|trial| trial.failed.is_some() && !trial.outcome.generator_limited);
+        let upper = bad.map(|trial| trial.rate).filter(|rate| *rate > lower).reduce(f64::min);
+        Some(Interval { lower, upper })
+    }
+
     fn outcome(&self, end: End) -> Outcome {
         let soak = self.soaks.as_ref().and_then(Soaks::held);
         Outcome {
-            knee: self.knee(),
+            knee: self.knee_with(soak),
             second_knee: self.goals.get(1).and_then(|goal| goal.knee(&self.loads, &self.grid)),
             qualified_rate: soak.map(|soak| soak.rate),
             soak,

@@ -425,6 +425,7 @@ proptest! {
             prop_assert!(bound > 0.0);
             let failed = outcome.lowest_failed().map_or(f64::INFINITY, |trial| trial.rate);
             prop_assert!(failed > rate);
+            prop_assert!(outcome.knee.is_some_and(|knee| knee.lower >= rate));
         }
     }
 }

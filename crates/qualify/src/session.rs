@@ -31,6 +31,7 @@ use crate::QualifyError;
 use crate::counter::Change;
 use crate::judge::{self, TrialRequest};
 use crate::progress::Progress;
+use crate::run_time::TRIAL_OVERHEAD_S;
 use crate::search::{End, Outcome, Phase, Search, Step};
 use crate::settings::{Bounds, Settings};
 use crate::summary::{Findings, SummaryInputs, summarise};
@@ -43,6 +44,8 @@ const SAMPLE_EVERY_MIN: Duration = Duration::from_millis(10);
 /// Highest rate tried, as a share of the source's ceiling: closer to it the source would be tested
 /// instead.
 const SOURCE_SHARE: f64 = 0.8;
+/// Least time to read back a soak when earlier ones have used up the time for it.
+const READ_BACK_MIN: Duration = Duration::from_secs(1);
 /// Start of the search relative to the unthrottled rate: a closed loop leaves capacity unused
 /// between its turns.
 const ABOVE_SATURATED: f64 = 2.0;
@@ -65,6 +68,8 @@ pub struct Session<'a> {
     begin_ns: u64,
     estimate_s: f64,
     bytes_written: u64,
+    /// Time left to read back soaks.
+    read_back_left: Duration,
     trials: Vec<TrialResult>,
     /// Whether the search started: results from then on are kept after a failure.
     has_searched: bool,
@@ -124,6 +129,7 @@ pub fn qualify(
         names: 0,
         estimate_s: settings.cost(usable).seconds,
         bytes_written: 0,
+        read_back_left: settings.lengths().read_back,
         trials: Vec::new(),
         has_searched: false,
         available_bytes: environment.moment.available_bytes.value().copied().unwrap_or(0),
@@ -395,7 +401,7 @@ impl Session<'_> {
             recorder,
             recording: self.fresh_id(),
             drain: drain_rate.map(|rate| DrainSpec { rate, to: self.settings.drain_to.clone() }),
-            verify: request.verify.then_some(Verification::Sample(self.settings.lengths().read_back)),
+            verify: request.verify.then_some(Verification::Sample(self.read_back_left.max(READ_BACK_MIN))),
             read_back: false,
             first_events: None,
             watcher_slot: self.settings.watcher_slot.clone(),
@@ -406,6 +412,11 @@ impl Session<'_> {
         let measured = run(&mut RecordTrial::new(spec), &mut context)?;
         let elapsed_s = self.clock.now_ns().saturating_sub(begin_ns) as f64 / 1e9;
         self.keep_samples(begin_ns)?;
+        if request.verify {
+            let read_back_s = elapsed_s - measured.elapsed_ns as f64 / 1e9 - TRIAL_OVERHEAD_S;
+            let read_back = Duration::try_from_secs_f64(read_back_s).unwrap_or_default();
+            self.read_back_left = self.read_back_left.saturating_sub(read_back);
+        }
         if !is_discarded {
             self.bytes_written += measured.record.ledger.stored().bytes;
         }

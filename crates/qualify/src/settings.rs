@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
-use keepup_measure::stats::STEADY_ROUNDS;
 use keepup_peer::Endpoint;
 use keepup_plan::Profile;
 use keepup_recorder::report::Ended;
@@ -21,18 +20,13 @@ use keepup_workload::preflight::{Checked, check};
 use keepup_workload::record::Generator;
 
 use crate::QualifyError;
+use crate::run_time::{Lengths, RunTime};
 use crate::search::SearchPlan;
 
 /// Share of the byte limit for the soak; the rest is for the search.
 const SOAK_SHARE: f64 = 0.5;
 /// Default limit of bytes written.
 pub const WRITE_BYTES_MAX: u64 = 200_000_000_000;
-/// Verification time as a multiple of the soak that wrote the data.
-const READ_BACK: f64 = 2.0;
-/// Time of a trial beyond its length, seconds: its files are prepared and removed (measured: 1.3 to 1.6 s).
-const TRIAL_OVERHEAD_S: f64 = 1.5;
-/// Maximum number of rounds at full speed until the rate is steady.
-pub(crate) const ROUNDS_MAX: usize = 24;
 /// Connection timeout of a sink.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Minimum useful soak, seconds.
@@ -90,23 +84,6 @@ pub struct Settings {
     pub watcher_slot: Option<WatcherSlot>,
 }
 
-/// Durations of everything except search and soak.
-#[derive(Clone, Copy, Debug)]
-pub struct Lengths {
-    /// Each ceiling.
-    pub ceiling: Duration,
-    /// Unthrottled trial.
-    pub saturated: Duration,
-    /// Each round until the rate is steady.
-    pub steady_round: Duration,
-    /// Each counter-trial of the bottleneck.
-    pub counter: Duration,
-    /// Pairs of counter-trials.
-    pub counter_pairs: usize,
-    /// Time to read back the events of a soak; what takes longer is sampled.
-    pub read_back: Duration,
-}
-
 /// Cost of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
@@ -123,15 +100,7 @@ pub struct Cost {
 impl Settings {
     /// Durations of the parts.
     pub fn lengths(&self) -> Lengths {
-        let ms = |quick, full| Duration::from_millis(if self.quick { quick } else { full });
-        Lengths {
-            ceiling: ms(1000, 2500),
-            saturated: ms(1500, 4000),
-            steady_round: ms(2000, 5000),
-            counter: ms(1000, 1500),
-            counter_pairs: if self.quick { 2 } else { 3 },
-            read_back: ms(6_000, 60_000),
-        }
+        Lengths::new(self.quick)
     }
 
     /// Required rate of the profile, bytes per second.
@@ -268,23 +237,13 @@ impl Settings {
 
     /// Cost of the run, before anything is known about the machine.
     pub fn cost(&self, usable_bytes: u64) -> Cost {
-        let lengths = self.lengths();
         let plan = self.plan(1.0, 1.0);
-        let trial_s = |length: Duration| length.as_secs_f64() + TRIAL_OVERHEAD_S;
-        let soak_s = trial_s(self.soak.unwrap_or(plan.soak));
-        let ceilings_s = (3.0 + self.volumes.len() as f64) * lengths.ceiling.as_secs_f64();
-        let counter_s = 2.0 * lengths.counter_pairs as f64 * trial_s(lengths.counter);
-        let rounds_s = |rounds: usize| match self.until_steady {
-            true => rounds as f64 * trial_s(lengths.steady_round),
-            false => trial_s(lengths.saturated),
-        };
-        let read_back_s = (READ_BACK * soak_s).min(lengths.read_back.as_secs_f64());
-        let others_s = ceilings_s + plan.budget.as_secs_f64() + read_back_s + counter_s;
-        let soaks_max = f64::from(plan.soak_refine_max);
+        let plan = SearchPlan { soak: self.soak.unwrap_or(plan.soak), ..plan };
+        let time = RunTime::new(&plan, &self.lengths(), self.volumes.len(), self.until_steady);
         Cost {
             bytes_written: self.write_bytes_max,
-            seconds: others_s + rounds_s(STEADY_ROUNDS) + soak_s,
-            seconds_max: others_s + rounds_s(ROUNDS_MAX) + soaks_max * soak_s,
+            seconds: time.seconds,
+            seconds_max: time.seconds_max,
             space_bytes: self.write_bytes_max.min(usable_bytes),
         }
     }

@@ -96,6 +96,7 @@ impl SearchPlan {
             budget: Duration::from_secs(60),
             soak: Duration::from_secs(30),
             soak_attempts_max: 6,
+            soak_refine_max: 3,
             ..Self::standard(min_rate, max_rate)
         }
     }

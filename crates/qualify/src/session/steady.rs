@@ -7,8 +7,8 @@ use keepup_results::SteadyState;
 
 use super::{Request, Session};
 use crate::QualifyError;
+use crate::run_time::ROUNDS_MAX;
 use crate::search::Phase;
-use crate::settings::ROUNDS_MAX;
 use crate::trial_run::TrialRun;
 
 /// Share of the byte limit for the rounds; the rest is for search and soak.

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use keepup_qualify::run_time::TRIAL_OVERHEAD_S;
 use keepup_qualify::search::{TrialOutcome, backlog_grows};
 
 /// Undisturbed write rate, bytes/s.
@@ -161,7 +162,7 @@ impl Machine {
         TrialOutcome {
             duration_s,
             clean_s,
-            elapsed_s: duration_s,
+            elapsed_s: duration_s + TRIAL_OVERHEAD_S,
             offered_events: (rate * duration_s / EVENT) as u64,
             lost_events: (lost / EVENT).ceil() as u64 + PAUSE_EVENTS * pauses,
             backlog_growing: backlog_grows(&samples, rate),
