@@ -69,7 +69,7 @@ impl Lengths {
 pub struct RunTime {
     /// If the first soak holds and the first nominee is the bottleneck.
     pub seconds: f64,
-    /// If as many soaks are needed as narrow the gap.
+    /// If every soak but the last fails.
     pub seconds_max: f64,
 }
 
@@ -81,7 +81,7 @@ impl RunTime {
         let search_s = plan.budget.as_secs_f64() + lengths.counter_s();
         let before_s =
             |rounds| lengths.before_search_s(volumes, Some(rounds).filter(|_| until_steady)) + search_s;
-        let soaks_max = f64::from(plan.soak_refine_max);
+        let soaks_max = f64::from(plan.soak_attempts_max);
         Self {
             seconds: before_s(STEADY_ROUNDS) + soak_s + read_back_s,
             seconds_max: before_s(ROUNDS_MAX) + soaks_max * soak_s + lengths.read_back.as_secs_f64(),

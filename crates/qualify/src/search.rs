@@ -33,6 +33,9 @@ use soak::{COMPLETE_SHARE, SoakStep, Soaks};
 /// Repetitions of a trial or soak spoiled by the generator, until it counts as too slow for the rate.
 const REPEATS_MAX: u32 = 2;
 
+/// Share of the offered rate that comes through in spite of a stall; less is overload.
+const DOUBT_SHARE: f64 = 0.9;
+
 /// Next action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
@@ -68,7 +71,7 @@ pub struct Search {
     ceiling: Option<usize>,
     /// Lowest rate that the generator could not offer, bytes/s.
     generator_limit: Option<f64>,
-    /// Load that came through when the highest load was too much.
+    /// Load that came through when a higher one was too much.
     hint: Option<usize>,
     /// Time spent on trials before the soak, seconds.
     spent_s: f64,
@@ -177,11 +180,12 @@ impl Search {
         }
     }
 
-    /// Whether the target failed for the first time. It is tried again: one stall of the machine in that
-    /// trial must not keep the search below the target.
+    /// Whether the target failed for the first time, although most came through: one stall of the machine
+    /// explains that. It is tried again, because the search stays below a target that failed.
     fn is_first_failure_of_target(&self, phase: Phase, outcome: &TrialOutcome) -> bool {
         let is_first = self.trials.iter().all(|trial| trial.outcome.generator_limited);
-        phase == Phase::Target && outcome.first_failed().is_some() && is_first
+        let came_through = outcome.achieved_rate >= DOUBT_SHARE * outcome.offered_rate;
+        phase == Phase::Target && is_first && outcome.first_failed().is_some() && came_through
     }
 
     fn keep(&mut self, phase: Phase, rate: f64, duration: Duration, outcome: TrialOutcome) {
@@ -209,7 +213,8 @@ impl Search {
         if !finding.is_bad(0.0) && outcome.duration_s.max(0.0) < COMPLETE_SHARE * asked_s {
             finding.duration_s = outcome.duration_s.max(0.0);
         }
-        if finding.is_bad(0.0) && Some(load) == self.ceiling {
+        // The first overload shows what comes through, that at the highest load shows it best.
+        if finding.is_bad(0.0) && (Some(load) == self.ceiling || self.hint.is_none()) {
             self.hint = outcome
                 .achieved_rate
                 .is_finite()
@@ -267,7 +272,7 @@ impl Search {
     /// Proceeds from the search to the soak if there is a knee, or an estimate of it.
     fn first_soak(&mut self, end: End) -> Pending {
         self.search_end = Some(end);
-        let below = |knee: Interval| Soaks::below(&self.plan, knee.lower, knee.upper);
+        let below = |knee: Interval| Soaks::below(&self.plan, knee, self.highest_held(knee));
         let near = |knee: Interval| Soaks::near(&self.plan, knee.lower, knee.upper);
         match self.knee().map(below).or_else(|| self.estimate(end).map(near)) {
             Some(soaks) => {
@@ -281,6 +286,13 @@ impl Search {
                 Pending::End(stalls.unwrap_or(end))
             }
         }
+    }
+
+    /// Highest rate within `knee` that held in a trial, however short.
+    fn highest_held(&self, knee: Interval) -> Option<f64> {
+        let held = self.trials.iter().filter(|trial| trial.failed.is_none()).map(|trial| trial.rate);
+        let inside = held.filter(|rate| *rate > knee.lower && knee.upper.is_none_or(|upper| *rate < upper));
+        inside.reduce(f64::max)
     }
 
     /// What came through in the worst of the trials with a growing backlog: without a knee, because time ran
@@ -325,7 +337,7 @@ impl Search {
         self.goals.first().and_then(|goal| goal.knee(&self.loads, &self.grid))
     }
 
-    /// The knee of the trials, raised to a soak that held above it: that is no loss and no growing backlog, too.
+    /// The knee of the trials, raised to a soak that held above it, which had no loss and no growing backlog.
     fn knee_with(&self, soak: Option<SoakRecord>) -> Option<Interval> {
         let knee = self.knee();
         let Some(lower) = soak.map(|soak| soak.rate) else { return knee };

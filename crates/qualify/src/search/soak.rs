@@ -4,7 +4,7 @@
 //! lowest rate that failed, until the two are close. The highest rate that held is qualified.
 
 use super::REPEATS_MAX;
-use super::outcome::{End, SoakRecord, TrialOutcome, TrialRecord};
+use super::outcome::{End, Interval, SoakRecord, TrialOutcome, TrialRecord};
 use super::plan::SearchPlan;
 
 /// Number of failures caused by stalls longer than the buffer, one of them a soak, after which
@@ -49,13 +49,14 @@ pub(super) enum SoakStep {
 }
 
 impl Soaks {
-    /// First soak below a knee at `knee_rate` bytes/s; `upper` is the lowest rate that failed in trials.
-    pub(super) fn below(plan: &SearchPlan, knee_rate: f64, upper: Option<f64>) -> Self {
-        let first = Self::near(plan, knee_rate, upper);
-        let is_wide = |upper: &f64| upper - knee_rate > GAP * upper;
-        // If time ran out before the knee was narrow, the middle decides more than its lower end.
-        let middle = upper.filter(is_wide).map(|upper| (knee_rate * upper).sqrt());
-        Self { rate: middle.unwrap_or(first.rate), ..first }
+    /// First soak below a knee; `held` is the highest rate within it that held in a shorter trial.
+    pub(super) fn below(plan: &SearchPlan, knee: Interval, held: Option<f64>) -> Self {
+        let first = Self::near(plan, knee.lower, knee.upper);
+        let is_wide = |upper: &f64| upper - knee.lower > GAP * upper;
+        let Some(upper) = knee.upper.filter(is_wide) else { return first };
+        // Time ran out before the knee was narrow: a short trial or the middle says more than the lower end.
+        let rate = held.map_or((knee.lower * upper).sqrt(), |held| held * plan.soak_start);
+        Self { rate: rate.max(first.rate), ..first }
     }
 
     /// First soak just below `rate` bytes/s; `upper` is the lowest rate that failed in trials.

@@ -7,6 +7,10 @@ use fastrand::Rng;
 use super::super::outcome::Phase;
 use super::*;
 
+fn below(plan: &SearchPlan, lower: f64, upper: Option<f64>) -> Soaks {
+    Soaks::below(plan, Interval { lower, upper }, None)
+}
+
 fn plan() -> SearchPlan {
     SearchPlan {
         soak_start: 0.9,
@@ -51,7 +55,7 @@ fn trial(rate: f64, outcome: TrialOutcome) -> TrialRecord {
 
 /// Rates of the soaks of a plan on a machine that sustains `limit` bytes/s, and what held.
 fn soaks(plan: &SearchPlan, knee: (f64, Option<f64>), limit: f64) -> (Vec<f64>, Option<SoakRecord>) {
-    let mut soaks = Soaks::below(plan, knee.0, knee.1);
+    let mut soaks = below(plan, knee.0, knee.1);
     let mut rates = vec![soaks.rate.round()];
     while soaks.count(plan, &lossy(u64::from(soaks.rate > limit))) == SoakStep::Again {
         rates.push(soaks.rate.round());
@@ -62,7 +66,7 @@ fn soaks(plan: &SearchPlan, knee: (f64, Option<f64>), limit: f64) -> (Vec<f64>, 
 #[test]
 fn passes_must_come_in_a_row_at_one_rate() {
     let plan = SearchPlan { soak_passes: 2, ..plan() };
-    let mut soaks = Soaks::below(&plan, 1000.0, None);
+    let mut soaks = below(&plan, 1000.0, None);
     assert_eq!(soaks.rate, 900.0);
     assert_eq!(soaks.count(&plan, &lossy(0)), SoakStep::Again);
     assert_eq!(soaks.count(&plan, &lossy(1)), SoakStep::Again);
@@ -84,7 +88,7 @@ fn every_condition_of_the_machine_counts_in_a_soak() {
         TrialOutcome { offered_events: 0, ..lossy(0) },
     ];
     for outcome in failures {
-        let mut soaks = Soaks::below(&plan(), 1000.0, None);
+        let mut soaks = below(&plan(), 1000.0, None);
         assert_eq!(soaks.count(&plan(), &outcome), SoakStep::Again, "{outcome:?}");
         assert!(soaks.rate < 900.0 && soaks.held().is_none());
     }
@@ -92,7 +96,7 @@ fn every_condition_of_the_machine_counts_in_a_soak() {
 
 #[test]
 fn a_soak_that_was_cut_off_or_spoiled_by_the_generator_is_repeated() {
-    let mut soaks = Soaks::below(&plan(), 1000.0, None);
+    let mut soaks = below(&plan(), 1000.0, None);
     assert_eq!(soaks.count(&plan(), &TrialOutcome { duration_s: 100.0, ..lossy(0) }), SoakStep::Again);
     assert_eq!(soaks.count(&plan(), &spoiled()), SoakStep::Again);
     assert_eq!(soaks.count(&plan(), &spoiled()), SoakStep::Again);
@@ -101,7 +105,7 @@ fn a_soak_that_was_cut_off_or_spoiled_by_the_generator_is_repeated() {
     let held = soaks.held().unwrap();
     assert_eq!((held.attempts, held.failed, held.exposed_s), (2, 0, 120.0));
     // A generator that never keeps its schedule is followed down, and is no failure of the machine.
-    let mut soaks = Soaks::below(&plan(), 1000.0, None);
+    let mut soaks = below(&plan(), 1000.0, None);
     while soaks.count(&plan(), &spoiled()) == SoakStep::Again {}
     assert!(soaks.held().is_none() && soaks.failed == 0 && soaks.rate < 900.0);
 }
@@ -132,7 +136,7 @@ fn a_wide_knee_is_narrowed_by_soaks() {
 #[test]
 fn a_step_follows_what_came_through_or_what_the_buffer_bridges() {
     let after = |outcome: &TrialOutcome| {
-        let mut soaks = Soaks::below(&plan(), 1000.0, None);
+        let mut soaks = below(&plan(), 1000.0, None);
         soaks.count(&plan(), outcome);
         soaks.rate.round()
     };
@@ -150,7 +154,7 @@ fn a_step_follows_what_came_through_or_what_the_buffer_bridges() {
 fn it_gives_up_after_the_last_attempt_or_below_the_lowest_rate() {
     let (rates, held) = soaks(&plan(), (1000.0, None), 0.0);
     assert_eq!((rates, held), (vec![900.0, 810.0, 648.0, 389.0, 194.0], None));
-    let mut soaks = Soaks::below(&plan(), 105.0, None);
+    let mut soaks = below(&plan(), 105.0, None);
     assert_eq!(soaks.rate, 100.0);
     assert_eq!(soaks.count(&plan(), &lossy(1)), SoakStep::Ended);
 }
@@ -158,9 +162,9 @@ fn it_gives_up_after_the_last_attempt_or_below_the_lowest_rate() {
 #[test]
 fn the_rate_asked_for_is_neither_stepped_over_nor_reached_in_one_jump() {
     let plan = SearchPlan { target_rate: Some(950.0), ..plan() };
-    assert_eq!(Soaks::below(&plan, 1000.0, None).rate, 950.0);
-    assert_eq!(Soaks::below(&plan, 950.0, None).rate, 950.0);
-    assert_eq!(Soaks::below(&plan, 949.0, None).rate, 949.0 * 0.9);
+    assert_eq!(below(&plan, 1000.0, None).rate, 950.0);
+    assert_eq!(below(&plan, 950.0, None).rate, 950.0);
+    assert_eq!(below(&plan, 949.0, None).rate, 949.0 * 0.9);
     assert_eq!(soaks(&plan, (1100.0, None), 0.0).0[..3], [990.0, 950.0, 760.0]);
     let low = SearchPlan { target_rate: Some(150.0), ..plan };
     // Only the last attempt goes there.
@@ -178,7 +182,7 @@ fn the_bound_holds_in_95_of_100_searches() {
         let per_s = incidents_per_soak / soak_s;
         let plan = SearchPlan::qualification(1.0, 1e9);
         let wrong = (0..SEARCHES).filter(|_| {
-            let mut soaks = Soaks::below(&plan, 1e9, Some(2e9));
+            let mut soaks = below(&plan, 1e9, Some(2e9));
             loop {
                 let clean_s = (-(1.0 - rng.f64()).ln() / per_s).min(soak_s);
                 let lost_events = u64::from(clean_s < soak_s);
@@ -216,4 +220,17 @@ fn two_failures_by_stalls_are_evidence_and_size_the_buffer() {
         TrialOutcome { generator_limited: true, ..lossy() },
     ];
     assert_eq!(stalls_exceed_buffer(&harmless.map(|outcome| trial(400.0, outcome)), 500.0), None);
+}
+
+#[test]
+fn a_wide_knee_is_soaked_where_a_short_trial_held() {
+    let wide = Interval { lower: 400.0, upper: Some(1000.0) };
+    let rate = |knee, held| Soaks::below(&plan(), knee, held).rate;
+    assert_eq!(rate(wide, Some(980.0)), 980.0 * plan().soak_start);
+    assert_eq!(rate(wide, None), 400_000f64.sqrt());
+    // A narrow one by its lower end, whatever held in between.
+    let narrow = Interval { lower: 950.0, upper: Some(1000.0) };
+    assert_eq!(rate(narrow, Some(980.0)), 950.0 * plan().soak_start);
+    // Never below the lower end.
+    assert_eq!(rate(wide, Some(401.0)), 401.0 * plan().soak_start);
 }
