@@ -20,6 +20,7 @@ mod retention;
 mod run_control;
 mod run_live;
 mod service;
+mod space;
 mod trial;
 mod verdicts;
 mod volumes;

@@ -1,5 +1,6 @@
 //! Stored results: reports, comparisons, campaigns, the model, published papers, the catalog.
 mod campaign;
+mod coherence;
 mod compare;
 mod predict;
 mod report;

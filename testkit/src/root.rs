@@ -154,6 +154,41 @@ impl Drop for VethNamespace {
     }
 }
 
+/// A network namespace with a loopback whose TCP sockets hold little.
+#[derive(Debug)]
+pub struct SmallSockets {
+    name: String,
+}
+
+impl SmallSockets {
+    /// Creates a namespace in which a socket holds at most `bytes` in each direction, with the kernel's
+    /// overhead.
+    ///
+    /// # Errors
+    /// System error.
+    pub fn create(name: &str, bytes: u32) -> Result<Self, String> {
+        command("ip", &["netns", "add", name])?;
+        let namespace = Self { name: name.into() };
+        inside(name, "ip", &["link", "set", "lo", "up"])?;
+        for limits in ["tcp_rmem", "tcp_wmem"] {
+            let write = format!("echo 4096 {bytes} {bytes} > /proc/sys/net/ipv4/{limits}");
+            inside(name, "sh", &["-c", &write])?;
+        }
+        Ok(namespace)
+    }
+
+    /// Name, for `ip netns exec`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for SmallSockets {
+    fn drop(&mut self) {
+        drop(command("ip", &["netns", "del", &self.name]));
+    }
+}
+
 fn inside(namespace: &str, program: &str, arguments: &[&str]) -> Result<(), String> {
     let mut all = vec!["netns", "exec", namespace, program];
     all.extend(arguments);

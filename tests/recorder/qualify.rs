@@ -2,7 +2,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{busy_directory, count, directory, json, keepup, qualified, start};
+use crate::common::{busy_directory, count, directory, json, keepup, qualified, squeezed, start};
 
 const FIELDS: [&str; 16] = [
     "verdict",
@@ -42,6 +42,9 @@ fn a_quick_qualification_is_complete_and_leaves_no_files() {
     if run.code() == 0 {
         assert_eq!(lost.0, 0);
         assert_eq!(count(&ledger["verified"]), durable, "the soak was read back");
+        let limits = result["limits"].as_array().unwrap();
+        let read = "read back from the disks: the page cache was dropped before";
+        assert!(limits.iter().any(|limit| limit == read), "{limits:#?}");
         let (qualified, required) =
             (&result["qualified_bytes_per_second"], &result["required_bytes_per_second"]);
         assert!(qualified.as_f64() >= required.as_f64());
@@ -94,6 +97,34 @@ fn an_interrupted_qualification_keeps_its_result() {
     assert_eq!((&result["interrupted"], &result["verdict"]), (&true.into(), &"INCONCLUSIVE".into()));
     assert!(!result["trials"].as_array().unwrap().is_empty());
     assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "recordings are removed");
+}
+
+/// The search adds nothing: the run is stopped at its start.
+#[test]
+#[ignore = "system"]
+fn rounds_until_the_rate_is_steady_are_in_the_result() {
+    let directory = busy_directory();
+    let here = directory.path();
+    std::fs::create_dir(here.join("disk")).unwrap();
+    let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--soak", "2s", "--until-steady"];
+    let mut run = start(here, &[&arguments[..], &["--max-write", "24 GB", "--json"]].concat());
+    run.line("search for");
+    run.signal("INT");
+    let run = run.wait();
+    assert_eq!(run.code(), 130, "{run:#?}");
+    let found = json(&run);
+    let steady = &found["steady"];
+    let rounds = steady["bytes_per_second"].as_array().unwrap().len();
+    let is_reached = steady["reached"].as_bool().unwrap();
+    assert!(rounds >= if is_reached { 5 } else { 1 }, "{steady:#}");
+    assert!(steady["bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{steady:#}");
+    let trials = found["trials"].as_array().unwrap();
+    assert!(trials.iter().filter(|trial| trial["phase"] == "until steady").count() == rounds, "{trials:#?}");
+    let limits = found["limits"].as_array().unwrap();
+    let unsteady = "the write rate was not steady before the search: a cache of the disks may not be full";
+    assert_eq!(limits.iter().any(|limit| limit == unsteady), !is_reached, "{limits:#?}");
+    let page = keepup(here, &["report", found["result_directory"].as_str().unwrap(), "--full"]);
+    assert!(squeezed(&page.stdout).contains("write rate before the search"), "{page:#?}");
 }
 
 #[test]

@@ -1,13 +1,23 @@
-//! What `qualify` says of paths of a known rate. The rate that is required lies far below the path's, or far
-//! above: no noise of a machine moves one past the other, so each verdict is certain.
+//! What `qualify` says of paths whose slow stage is known: the verdict, and the bottleneck, which a
+//! counter-trial must confirm. Noise of the machine changes no answer, so the tests are in the system tier:
+//!
+//! - Throttled volume, shaped link, slow drain: the required rate is a twentieth of what the path carries, or
+//!   six times as much.
+//! - Slow reduction: it is several times slower than the path without it. Its thread has a high priority, so
+//!   that other tests do not take its processor.
+//! - Small pool: the test sets the length of the stalls, and the rates set what arrives in one. The
+//!   counter-trial enlarges the pool by four, so no amount can be three times away from both sizes. The
+//!   margin is 1.2 to the small pool and 2.3 to the large one: noise can make a stall longer, not shorter.
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use keepup_testkit::cable::Cable;
-use keepup_testkit::root::{ShapedNamespace, ThrottledWrites, allowed, skip};
+use keepup_testkit::root::{ShapedNamespace, SmallSockets, ThrottledWrites, allowed, skip};
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
-use crate::common::{TestDirectory, count, directory, json, secret_file};
+use crate::common::{TestDirectory, busy_directory, count, directory, json, qualified, secret_file};
 use crate::net::TOKEN;
 
 /// Events of 64 KiB.
@@ -22,20 +32,30 @@ const PATH: f64 = 10e6;
 const FAR_BELOW: u32 = 8;
 const FAR_ABOVE: u32 = 916;
 
-/// A small profile. Its buffer and the pool bridge seconds in which the machine stands still.
-fn prepared(events_per_second: u32, more: &str) -> TestDirectory {
-    let place = directory();
+/// A profile with events of 64 KiB. `event` has further lines of that table; `more` follows the last table,
+/// `record`.
+pub(super) fn profile(events_per_second: u32, buffer: &str, event: &str, more: &str) -> String {
+    format!(
+        "name = \"small\"\ntitle = \"small events\"\n[event]\nsize = \"64 KiB\"\n{event}\
+        [source]\nrate = \"{events_per_second} /s\"\nbuffer = \"{buffer}\"\nstreams = 1\n\
+        transport = \"tcp\"\n[run]\nduration = \"8 h\"\n[record]\nsegment = \"64 MiB\"\n{more}"
+    )
+}
+
+/// Creates a volume and stores the profile in `place`.
+pub(super) fn with_profile(place: TestDirectory, profile: &str) -> TestDirectory {
     std::fs::create_dir(place.path().join("disk")).unwrap();
-    let profile = format!(
-        "name = \"small\"\ntitle = \"small events\"\n[event]\nsize = \"64 KiB\"\n\
-        [source]\nrate = \"{events_per_second} /s\"\nbuffer = \"64 MiB\"\nstreams = 1\ntransport = \"tcp\"\n\
-        [run]\nduration = \"8 h\"\n{more}[record]\nsegment = \"64 MiB\"\n"
-    );
     std::fs::write(place.path().join("small.toml"), profile).unwrap();
     place
 }
 
-const QUALIFY: [&str; 12] = [
+/// The buffer of the source and the pool bridge seconds in which the machine stands still.
+fn prepared(events_per_second: u32, more: &str) -> TestDirectory {
+    with_profile(directory(), &profile(events_per_second, "64 MiB", "", more))
+}
+
+/// A short qualification on what [`with_profile`] prepares.
+pub(super) const QUALIFY: [&str; 10] = [
     "qualify",
     "./small.toml",
     "--volume",
@@ -43,15 +63,15 @@ const QUALIFY: [&str; 12] = [
     "--quick",
     "--soak",
     "3s",
-    "--pool",
-    "32 MiB",
     "--max-write",
     "48 GB",
     "--json",
 ];
+const POOL: [&str; 2] = ["--pool", "32 MiB"];
 
-fn shell(here: &Path, before: &str) -> Run {
-    let quoted: Vec<String> = QUALIFY.iter().map(|a| format!("'{a}'")).collect();
+/// Qualifies by a shell, which runs `before` first.
+fn shell(here: &Path, before: &str, more: &[&str]) -> Run {
+    let quoted: Vec<String> = QUALIFY.iter().chain(more).map(|a| format!("'{a}'")).collect();
     let script = format!("{before} {} {}", env!("CARGO_BIN_EXE_keepup"), quoted.join(" "));
     Program::start("sh", &["-c", &script], here).wait()
 }
@@ -74,23 +94,38 @@ fn is_fit(run: &Run, stage: &str) {
     names(&found, stage);
 }
 
-/// NOT FIT: nothing near the required rate is promised, and the stage that sets the path's rate is named.
-fn is_not_fit(run: &Run, stage: &str) {
+/// NOT FIT, and `stage` is named.
+fn is_refused(run: &Run, stage: &str) -> Value {
     let found = json(run);
     assert_eq!((run.code(), &found["verdict"]), (1, &"NOT FIT".into()), "{run:#?}");
+    names(&found, stage);
+    found
+}
+
+/// NOT FIT: nothing near the required rate is promised, and the stage that sets the path's rate is named.
+fn is_not_fit(run: &Run, stage: &str) {
+    let found = is_refused(run, stage);
     let required = rate(&found, "required_bytes_per_second");
     assert!((required - f64::from(FAR_ABOVE) * EVENT_BYTES).abs() < 1.0, "{found:#}");
-    assert!(found["qualified_bytes_per_second"].as_f64().unwrap_or(0.0) < 1.2 * PATH, "{found:#}");
-    names(&found, stage);
+    assert!(promised(&found) < 1.2 * PATH, "{found:#}");
+}
+
+/// The qualified rate, bytes per second; 0 if there is none.
+fn promised(found: &Value) -> f64 {
+    found["qualified_bytes_per_second"].as_f64().unwrap_or(0.0)
 }
 
 fn names(found: &Value, stage: &str) {
+    assert!(is_named(found, stage), "{stage} is not named, or not confirmed: {found:#}");
+}
+
+/// Whether the bottleneck is `stage`, and a counter-trial of that stage confirms it.
+pub(super) fn is_named(found: &Value, stage: &str) -> bool {
     let bottleneck = &found["bottleneck"];
     let named = bottleneck["stage"].as_str().unwrap_or_default();
-    assert!(named.starts_with(stage), "not {stage}: {found:#}");
     let counters = bottleneck["counter_trials"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_confirmed = counters.iter().any(|counter| counter["confirmed"] == true);
-    assert!(is_confirmed, "no counter-trial confirmed {stage}: {bottleneck:#}");
+    let confirms = |counter: &Value| counter["stage"] == named && counter["confirmed"] == true;
+    named.starts_with(stage) && counters.iter().any(confirms)
 }
 
 /// Qualifies on a throttled volume.
@@ -107,7 +142,7 @@ fn on_a_throttled_volume(test: &str, events_per_second: u32) -> Option<Run> {
             return None;
         }
     };
-    let run = shell(place.path(), &format!("echo $$ > {}; exec", throttled.entry().display()));
+    let run = shell(place.path(), &format!("echo $$ > {}; exec", throttled.entry().display()), &POOL);
     let alone = json(&run)["ceilings"]["volumes"][0]["bytes_per_second"].as_f64().unwrap();
     assert!(alone < 1.5 * PATH, "the throttle holds: {alone}");
     Some(run)
@@ -121,7 +156,9 @@ fn over_a_shaped_link(test: &str, events_per_second: u32) -> Option<Run> {
     let place = prepared(events_per_second, "");
     let name = format!("keepup-{events_per_second}-{}", std::process::id());
     match ShapedNamespace::create(&name, LINK) {
-        Ok(namespace) => Some(shell(place.path(), &format!("exec ip netns exec {}", namespace.name()))),
+        Ok(namespace) => {
+            Some(shell(place.path(), &format!("exec ip netns exec {}", namespace.name()), &POOL))
+        }
         Err(why) => {
             skip(test, &why);
             None
@@ -184,11 +221,9 @@ fn a_drain_over_a_shaped_link_is_not_fit() {
     };
     let mut sink = at(1, &sink);
     let to = format!("tcp://{}", sink.address());
-    let run = at(0, &[&QUALIFY[..], &["--drain-to", &to]].concat()).wait();
-    let found = json(&run);
-    assert_eq!((run.code(), &found["verdict"]), (1, &"NOT FIT".into()), "{run:#?}");
+    let run = at(0, &[&QUALIFY[..], &POOL, &["--drain-to", &to]].concat()).wait();
+    let found = is_refused(&run, "drain");
     assert_eq!(found["qualified_bytes_per_second"], Value::Null, "{found:#}");
-    names(&found, "drain");
 }
 
 /// A source on another machine, behind a shaped link: the link is measured, and named.
@@ -213,7 +248,8 @@ fn a_shaped_link_from_the_source_is_the_limit() {
     let there = Cable::address(1);
     let mut server = at(1, &["source", "--serve", "--listen", there, "--token-file", "token"]);
     let address = server.address().to_string();
-    let run = at(0, &[&QUALIFY[..], &["--source", there, "--source-token-file", "token"]].concat()).wait();
+    let source = ["--source", there, "--source-token-file", "token"];
+    let run = at(0, &[&QUALIFY[..], &POOL, &source].concat()).wait();
     is_fit(&run, "network");
     let found = json(&run);
     let alone = found["ceilings"]["network_bytes_per_second"].as_f64().unwrap();
@@ -227,4 +263,77 @@ fn a_shaped_link_from_the_source_is_the_limit() {
     server.signal("TERM");
     let served = server.wait();
     assert!(served.code() == 0 && !served.stderr.contains(TOKEN), "{served:#?}");
+}
+
+/// Priority of a path beside other tests, which get the processor time that it leaves. Without root it stays
+/// normal.
+const FIRST: &str = "nice -n -19";
+
+/// A stall of a volume, and the time in which it writes. Each trial of 3 s contains a whole stall.
+const STALL: Duration = Duration::from_secs(1);
+const FLOW: Duration = Duration::from_millis(500);
+/// Limit on what a socket holds in one direction, bytes. By default the sockets of a connection hold 4 to
+/// 37 MB, more than the small pool.
+const SOCKET_BYTES: u32 = 512 << 10;
+
+/// Runs `work` while the volume stalls again and again.
+fn beside_stalls<T>(volume: &ThrottledWrites, work: impl FnOnce() -> T) -> T {
+    let (end, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while ended.recv_timeout(FLOW) == Err(RecvTimeoutError::Timeout) {
+                volume.limit(1).unwrap();
+                std::thread::sleep(STALL);
+                volume.limit(0).unwrap();
+            }
+        });
+        // Dropped after `work`, also if that panics.
+        let _end = end;
+        work()
+    })
+}
+
+/// Events that arrive in a stall wait in 30 blocks of the pool (7.9 MB), the source's buffer (4.2 MB) and the
+/// sockets (1.0 MB), together 13.1 MB:
+///
+/// - The target, 1.3 times the required rate, sends 32.4 MB in a stall, 2.5 times as much. It loses events,
+///   and so does the required rate.
+/// - With four times the pool 36.7 MB fit, more than the target sends. The counter-trial uses the lowest rate
+///   that lost events, about 16 MB/s: 1.2 times what fits the small pool, and less than half of what fits the
+///   large one.
+/// - A volume of 200 MB/s carries 67 MB/s beside its stalls, twice the target: throughput suffices.
+#[test]
+#[ignore = "system"]
+fn a_pool_that_does_not_bridge_the_stalls_of_a_volume_is_named() {
+    let test = "a_pool_that_does_not_bridge_the_stalls_of_a_volume_is_named";
+    if !allowed(test) {
+        return;
+    }
+    let place = with_profile(busy_directory(), &profile(380, "4 MiB", "", "block = \"256 KiB\"\n"));
+    let name = format!("keepup-pool-{}", std::process::id());
+    let made = ThrottledWrites::create(&name, place.path(), 0)
+        .and_then(|volume| Ok((volume, SmallSockets::create(&name, SOCKET_BYTES)?)));
+    let (volume, sockets) = match made {
+        Ok(made) => made,
+        Err(why) => return skip(test, &why),
+    };
+    let before =
+        format!("echo $$ > {}; exec {FIRST} ip netns exec {}", volume.entry().display(), sockets.name());
+    let run = beside_stalls(&volume, || shell(place.path(), &before, &["--pool", "8 MiB"]));
+    let found = qualified(&run);
+    assert!(promised(&found) < rate(&found, "required_bytes_per_second"), "{found:#}");
+    names(&found, "pool");
+}
+
+/// Every sample passes eight transforms of two samples: one thread reduces tens of MB/s. Without reduction
+/// the path receives and discards hundreds of MB/s. The required rate is 655 MB/s.
+#[test]
+#[ignore = "system"]
+fn a_reduction_slower_than_the_path_is_not_fit() {
+    let event = "element = \"f32\"\nshape = [16384]\n";
+    let place = with_profile(busy_directory(), &profile(10_000, "4 MiB", event, ""));
+    let reduction = ["spectrum size=2"; 8].join(" | ");
+    let more = ["--pool", "16 MiB", "--reduce", &reduction, "--reduce-threads", "1"];
+    let run = shell(place.path(), &format!("exec {FIRST}"), &more);
+    is_refused(&run, "reduction");
 }

@@ -1,7 +1,7 @@
 //! Stages nominated as the bottleneck by their occupancy, and the next limit. Pure.
 //!
 //! [`counter`](crate::counter) tests the nominees.
-use keepup_results::format::rate;
+use keepup_results::format::{megabytes_per_second, rate, rates};
 use keepup_results::{Bottleneck, Ceilings, NextLimit};
 use keepup_workload::record::TrialMeasured;
 
@@ -17,6 +17,8 @@ const STARVED: f64 = 0.25;
 const SATURATED: f64 = 0.85;
 /// A source is throttled above this share of time blocked on the network.
 const HELD_BACK: f64 = 0.2;
+/// Share of its threshold at which a stage is named by the rule.
+const CLEAR: f64 = 1.0;
 /// Below this fraction of its threshold a stage is no candidate.
 const SUSPICIOUS: f64 = 0.2;
 /// Limit on candidates.
@@ -182,10 +184,12 @@ fn percent(share: f64) -> String {
 /// trial failed, the bottleneck is not resolved, and the nearest stages are candidates.
 pub fn limiting(evidence: &Evidence) -> (Stage, String) {
     if let Some(behind) = &evidence.drain_behind {
-        return (Stage::Drain, format!("{behind}; recording continued at {}", rate(evidence.rate)));
+        // That sentence states MB/s.
+        let rate = megabytes_per_second(evidence.rate);
+        return (Stage::Drain, format!("{behind}; recording continued at {rate}"));
     }
     let suspects = suspects(evidence);
-    if let Some(suspect) = suspects.iter().find(|suspect| suspect.score >= 1.0) {
+    if let Some(suspect) = suspects.iter().find(|suspect| suspect.score >= CLEAR) {
         return (suspect.stage.clone(), suspect.text.clone());
     }
     if evidence.failed {
@@ -291,18 +295,21 @@ fn network(evidence: &Evidence) -> Option<Suspect> {
     Some(Suspect { stage: Stage::Network, score: evidence.source_blocked / HELD_BACK, text })
 }
 
-/// Limit after `stage`: from the trial without it, or from the ceilings of the others.
-pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> Option<NextLimit> {
+/// Limit after `stage`: from the trial without it, or from the ceilings of the others. "Not resolved" if it
+/// is below `held`, a rate in bytes per second that held: a short measurement alone was disturbed.
+pub fn next(
+    stage: &Stage,
+    ceilings: &Ceilings,
+    relieved: Option<&Evidence>,
+    held: Option<f64>,
+) -> Option<NextLimit> {
     if let (Stage::Volume(_), Some(relieved)) = (stage, relieved) {
         let (stage, evidence) = limiting(relieved);
-        return Some(NextLimit {
-            stage: stage.to_string(),
-            bytes_per_second: Some(relieved.rate),
-            evidence: format!(
-                "with blocks discarded instead of written the same path reached {}, where {evidence}",
-                rate(relieved.rate)
-            ),
-        });
+        return Some(next_above(stage.to_string(), relieved.rate, held, |reached| {
+            format!(
+                "with blocks discarded instead of written the same path reached {reached}, where {evidence}"
+            )
+        }));
     }
     let volumes: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).sum();
     let others = [
@@ -310,9 +317,10 @@ pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> 
         (Stage::Source, ceilings.source_bytes_per_second),
         (Stage::Volume("sum".into()), Some(volumes).filter(|&sum| sum > 0.0)),
     ];
+    let is_volume = |stage: &Stage| matches!(stage, Stage::Volume(_));
     let lowest = others
         .into_iter()
-        .filter(|(other, _)| other != stage)
+        .filter(|(other, _)| other != stage && !(is_volume(other) && is_volume(stage)))
         .filter_map(|(other, rate)| rate.map(|rate| (other, rate)))
         .min_by(|a, b| a.1.total_cmp(&b.1))?;
     let name = match lowest.0 {
@@ -320,23 +328,26 @@ pub fn next(stage: &Stage, ceilings: &Ceilings, relieved: Option<&Evidence>) -> 
         Stage::Volume(_) => "volumes together".into(),
         other => other.to_string(),
     };
-    Some(NextLimit {
-        evidence: format!("measured alone, {name} reached {}", rate(lowest.1)),
-        stage: name,
-        bytes_per_second: Some(lowest.1),
-    })
+    let evidence = |reached: &str| format!("measured alone, {name} reached {reached}");
+    Some(next_above(name.clone(), lowest.1, held, evidence))
 }
 
-/// The next limit, or "not resolved" if it is below `held`, a rate in bytes per second that held: a short
-/// measurement alone was disturbed.
-pub fn next_above(next: NextLimit, held: Option<f64>) -> NextLimit {
-    match next.bytes_per_second.zip(held).filter(|(limit, held)| limit < held) {
-        None => next,
-        Some((_, held)) => NextLimit {
-            stage: Bottleneck::NOT_RESOLVED.into(),
-            bytes_per_second: None,
-            evidence: format!("{}; that is less than {}, which held", next.evidence, rate(held)),
-        },
+/// The next limit at `reached` bytes per second; not resolved below `held`.
+fn next_above(
+    stage: String,
+    reached: f64,
+    held: Option<f64>,
+    evidence: impl Fn(&str) -> String,
+) -> NextLimit {
+    let Some(held) = held.filter(|held| reached < *held) else {
+        let evidence = evidence(&rate(reached));
+        return NextLimit { stage, bytes_per_second: Some(reached), evidence };
+    };
+    let [reached, held] = rates([reached, held]);
+    NextLimit {
+        stage: Bottleneck::NOT_RESOLVED.into(),
+        bytes_per_second: None,
+        evidence: format!("{}; that is less than {held}, which held", evidence(&reached)),
     }
 }
 
@@ -347,24 +358,43 @@ pub struct Nominee {
     pub stage: Stage,
     /// The figures that nominate it, one sentence.
     pub evidence: String,
+    /// The figures as a share of their thresholds.
+    pub score: f64,
     /// Rate of the trial with these figures, bytes per second; none: unthrottled.
     pub asked: Option<f64>,
 }
 
+impl Nominee {
+    /// Whether its figures pass the rule, so that it is named even if it cannot be tested.
+    pub fn is_clear(&self) -> bool {
+        self.score >= CLEAR
+    }
+}
+
+/// The trial that nominates. Just above the knee, buffers hide the slow stage; at higher rates they do not.
+/// So the first with clear evidence counts, else the first.
+fn nominating(trials: &[Evidence]) -> Option<&Evidence> {
+    let is_clear = |evidence: &&Evidence| {
+        let mut suspects = suspects(evidence).into_iter();
+        evidence.drain_behind.is_some() || suspects.any(|suspect| suspect.score >= CLEAR)
+    };
+    trials.iter().find(is_clear).or(trials.first())
+}
+
 /// Stages to test, the likeliest first.
-///
-/// Just above the knee, buffers hide the slow stage; at higher rates they do not. So the first of `trials`
-/// with clear evidence counts, else the first.
 pub fn nominees(trials: &[Evidence]) -> Vec<Nominee> {
-    let clear = trials.iter().find(|evidence| is_clear(evidence));
-    let Some(evidence) = clear.or(trials.first()) else { return Vec::new() };
+    let Some(evidence) = nominating(trials) else { return Vec::new() };
     let mut suspects = suspects(evidence);
     suspects.retain(|suspect| suspect.score >= SUSPICIOUS);
     suspects.sort_by(|a, b| b.score.total_cmp(&a.score));
     let (stage, text) = limiting(evidence);
-    let named = (stage != Stage::Unresolved).then_some(Suspect { stage, score: 1.0, text });
-    let of =
-        |suspect: Suspect| Nominee { stage: suspect.stage, evidence: suspect.text, asked: evidence.asked };
+    let named = (stage != Stage::Unresolved).then_some(Suspect { stage, score: CLEAR, text });
+    let of = |Suspect { stage, score, text }: Suspect| Nominee {
+        stage,
+        evidence: text,
+        score,
+        asked: evidence.asked,
+    };
     let mut all: Vec<Nominee> = Vec::new();
     // A drain that falls behind is its own condition.
     let pool = pool(trials).filter(|_| evidence.drain_behind.is_none());
@@ -382,27 +412,22 @@ fn pool(trials: &[Evidence]) -> Option<Nominee> {
     let lost = trials.iter().filter(|trial| trial.lost && trial.pool_empty > 0.0);
     let rated = lost.filter_map(|trial| trial.asked.map(|asked| (asked, trial)));
     let (asked, lowest) = rated.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let [at, carried] = rates([asked, unthrottled]);
     (asked < POOL_SHARE * unthrottled).then(|| Nominee {
         stage: Stage::Pool,
         evidence: format!(
-            "events were lost at {}, while the path carried {} without a schedule; the pool was empty {} of \
-             the time",
-            rate(asked),
-            rate(unthrottled),
+            "events were lost at {at}, while the path carried {carried} without a schedule; the pool was \
+             empty {} of the time",
             percent(lowest.pool_empty)
         ),
+        score: CLEAR,
         asked: Some(asked),
     })
 }
 
 /// Candidates of a bottleneck that is not resolved, one sentence.
 pub fn unresolved(trials: &[Evidence]) -> String {
-    trials.first().map_or_else(|| candidates(Vec::new()), |first| candidates(suspects(first)))
-}
-
-/// Whether a stage exceeds its threshold.
-fn is_clear(evidence: &Evidence) -> bool {
-    evidence.drain_behind.is_some() || suspects(evidence).iter().any(|suspect| suspect.score >= 1.0)
+    candidates(nominating(trials).map_or_else(Vec::new, suspects))
 }
 
 #[cfg(test)]

@@ -72,9 +72,9 @@ fn the_next_limit_is_proven_or_the_lowest_ceiling() {
         ..Ceilings::default()
     };
     let relieved = Evidence { rate: 1.9e9, source_blocked: 0.9, ..quiet() };
-    let after_volume = next(&Stage::Volume("/a".into()), &ceilings, Some(&relieved)).unwrap();
+    let after_volume = next(&Stage::Volume("/a".into()), &ceilings, Some(&relieved), None).unwrap();
     assert_eq!((after_volume.stage.as_str(), after_volume.bytes_per_second), ("network", Some(1.9e9)));
-    let after_network = next(&Stage::Network, &ceilings, None).unwrap();
+    let after_network = next(&Stage::Network, &ceilings, None, None).unwrap();
     assert_eq!((after_network.stage.as_str(), after_network.bytes_per_second), ("volume /a", Some(1e9)));
 }
 
@@ -85,11 +85,13 @@ fn stages(trials: &[Evidence]) -> Vec<Stage> {
 #[test]
 fn a_next_limit_below_a_rate_that_held_is_not_resolved() {
     let relieved = Evidence { rate: 1.64e9, source_blocked: 0.9, ..quiet() };
-    let found = || next(&Stage::Volume("/a".into()), &Ceilings::default(), Some(&relieved)).unwrap();
+    let volume = Stage::Volume("/a".into());
+    let found = |held| next(&volume, &Ceilings::default(), Some(&relieved), held).unwrap();
     for held in [None, Some(1.5e9), Some(1.64e9)] {
-        assert_eq!(next_above(found(), held), found(), "{held:?}");
+        let limit = found(held);
+        assert_eq!((limit.stage.as_str(), limit.bytes_per_second), ("network", Some(1.64e9)), "{held:?}");
     }
-    let refuted = next_above(found(), Some(1.92e9));
+    let refuted = found(Some(1.92e9));
     assert_eq!((refuted.stage.as_str(), refuted.bytes_per_second), ("not resolved", None));
     assert!(
         refuted
@@ -99,8 +101,22 @@ fn a_next_limit_below_a_rate_that_held_is_not_resolved() {
     assert!(refuted.evidence.ends_with("; that is less than 1.92 GB/s, which held"), "{refuted:?}");
     // A ceiling measured alone is no better.
     let ceilings = Ceilings { network_bytes_per_second: Some(1.7e9), ..Ceilings::default() };
-    let alone = next(&Stage::Source, &ceilings, None).unwrap();
-    assert_eq!(next_above(alone, Some(1.92e9)).stage, "not resolved");
+    assert_eq!(next(&Stage::Source, &ceilings, None, Some(1.92e9)).unwrap().stage, "not resolved");
+    // The two rates are compared in one unit.
+    let ceilings = Ceilings { network_bytes_per_second: Some(950e6), ..Ceilings::default() };
+    let below = next(&Stage::Source, &ceilings, None, Some(1.05e9)).unwrap();
+    assert_eq!(
+        below.evidence,
+        "measured alone, network reached 0.95 GB/s; that is less than 1.05 GB/s, which held"
+    );
+}
+
+#[test]
+fn a_volume_is_not_the_next_limit_after_itself() {
+    let volumes = vec![keepup_results::VolumeCeiling { path: "/a".into(), bytes_per_second: Some(1e9) }];
+    let ceilings = Ceilings { network_bytes_per_second: Some(2e9), volumes, ..Ceilings::default() };
+    let volume = Stage::Volume("/a".into());
+    assert_eq!(next(&volume, &ceilings, None, None).unwrap().stage, "network");
 }
 
 #[test]
@@ -113,6 +129,44 @@ fn the_trial_that_shows_it_clearly_nominates() {
     assert_eq!(stages(&[quiet()])[0], Stage::Source);
     assert_eq!(stages(&[Evidence { failed: true, ..Evidence::default() }]), []);
     assert_eq!(unresolved(&[Evidence::default()]), "no stage was near its threshold");
+}
+
+#[test]
+fn a_nominee_has_its_share_of_the_threshold() {
+    let clear = |evidence: &Evidence| -> Vec<(Stage, bool)> {
+        let all = nominees(std::slice::from_ref(evidence)).into_iter();
+        all.map(|nominee| (nominee.stage.clone(), nominee.is_clear())).collect()
+    };
+    let mut evidence = Evidence { failed: true, source_blocked: 0.1, intake_busy: 0.1, ..quiet() };
+    evidence.volumes[0].full = 0.3;
+    let volume = Stage::Volume("/a".into());
+    assert_eq!(clear(&evidence), [(volume.clone(), false), (Stage::Network, false)]);
+    evidence.volumes[0].full = 0.5;
+    assert_eq!(clear(&evidence), [(volume, true), (Stage::Network, false)]);
+    // A trial that did not fail names the source by the rule.
+    assert_eq!(clear(&quiet())[0], (Stage::Source, true));
+}
+
+/// The candidates are those of the trial that nominated.
+#[test]
+fn candidates_are_the_stages_that_were_nominated() {
+    let vague = Evidence { failed: true, ..Evidence::default() };
+    let clear = Evidence { failed: true, source_blocked: 0.6, ..Evidence::default() };
+    assert_eq!(
+        unresolved(&[vague, clear]),
+        "candidates, with the share of their thresholds: network (300 %)"
+    );
+}
+
+#[test]
+fn figures_of_a_sentence_have_one_unit() {
+    let behind =
+        Evidence { drain_behind: Some("the drain fell behind: 41.0 MB/s of 100.0 MB/s".into()), ..quiet() };
+    let text = limiting(&behind).1;
+    assert_eq!(text, "the drain fell behind: 41.0 MB/s of 100.0 MB/s; recording continued at 1200 MB/s");
+    let lost = Evidence { failed: true, lost: true, asked: Some(0.7e9), pool_empty: 0.1, ..quiet() };
+    let text = nominees(&[lost, Evidence { durable_rate: 1.1e9, ..quiet() }])[0].evidence.clone();
+    assert!(text.starts_with("events were lost at 0.70 GB/s, while the path carried 1.10 GB/s"), "{text}");
 }
 
 #[test]
@@ -153,5 +207,5 @@ fn reduction_is_named_when_its_busiest_thread_is_saturated() {
     let text = limiting(&evidence).1;
     assert!(text.contains("of 1 threads that reduce the busiest was busy 98 %"), "{text}");
     let ceilings = Ceilings { network_bytes_per_second: Some(2e9), ..Ceilings::default() };
-    assert_eq!(next(&Stage::Reduction, &ceilings, None).unwrap().stage, "network");
+    assert_eq!(next(&Stage::Reduction, &ceilings, None, None).unwrap().stage, "network");
 }

@@ -1,8 +1,9 @@
 //! A nominee is confirmed by the effect of its change, and by nothing else.
 use super::*;
 
+/// A stage whose figures pass the rule.
 fn nominee(stage: Stage, asked: Option<f64>) -> Nominee {
-    Nominee { stage, evidence: "figures".into(), asked }
+    Nominee { stage, evidence: "figures".into(), score: 1.0, asked }
 }
 
 const SETUP: Setup = Setup { is_pinned: false, cores: 8, pool_bytes: 1 << 20, available_bytes: 1 << 30 };
@@ -129,6 +130,35 @@ fn a_run_that_ends_early_leaves_the_nominee_unconfirmed() {
     let (stage, found) = counters.bottleneck("nothing");
     assert_eq!((stage, found.is_confirmed()), (volume(), false));
     assert_eq!(found.counter_trials[0].not_run.as_deref(), Some("the run ended before"));
+}
+
+/// Figures below the rule name a candidate at most, whatever kept the test from running.
+#[test]
+fn an_untested_nominee_below_its_threshold_is_a_candidate() {
+    let named = |score: f64, setup: Setup| {
+        let vague = Nominee { score, ..nominee(Stage::Pool, None) };
+        let counters = Counters::new(vec![vague], setup, 2, Duration::from_secs(1));
+        let (stage, found) = counters.bottleneck("candidates");
+        assert_eq!(stage.to_string(), found.stage);
+        assert!(found.counter_trials[0].not_run.is_some());
+        (found.stage, found.evidence)
+    };
+    let unresolved = ("not resolved".to_owned(), "candidates".to_owned());
+    for setup in [SETUP, Setup { available_bytes: 0, ..SETUP }] {
+        assert_eq!(named(0.99, setup), unresolved, "{setup:?}");
+        assert_eq!(named(1.0, setup), ("pool".to_owned(), "figures".to_owned()), "{setup:?}");
+    }
+}
+
+#[test]
+fn one_pair_against_the_effect_is_enough_without_the_others() {
+    for (changed, stage) in [(1.04e9, "not resolved"), (1.2e9, "volume /a")] {
+        let mut counters = counters(&[volume()]);
+        counters.record(CounterRate { bytes_per_second: 1e9, held: true });
+        counters.record(CounterRate { bytes_per_second: changed, held: true });
+        let found = counters.bottleneck("nothing").1;
+        assert_eq!((found.stage.as_str(), found.is_confirmed()), (stage, false));
+    }
 }
 
 #[test]

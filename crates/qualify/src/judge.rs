@@ -16,7 +16,7 @@ const OVERFLOW_SHARE: f64 = 0.5;
 /// Deadline for durability after the end of the source.
 const DURABLE_WITHIN: Duration = Duration::from_secs(5);
 /// Minimum share of the drain's rate.
-const DRAIN_SHARE: f64 = 0.9;
+pub(crate) const DRAIN_SHARE: f64 = 0.9;
 /// Tolerance for blocks in flight, bytes.
 const DRAIN_SLACK_BYTES: f64 = 4e6;
 /// Time at the start of a trial in which a drain cannot have data yet, seconds: one flush and one
@@ -126,17 +126,39 @@ fn late(measured: &TrialMeasured) -> Option<String> {
         .then(|| format!("durable only {:.1} s after the last event", after_ns as f64 / 1e9))
 }
 
+/// What a concurrent drain did. The first second counts on neither side.
+struct Drained {
+    /// Length of that time, seconds; negative for a trial shorter than a second.
+    time_s: f64,
+    /// Bytes that it could take.
+    available_bytes: u64,
+    /// Bytes that it took.
+    bytes: u64,
+}
+
+fn drained(samples: &[Sample]) -> Option<Drained> {
+    let last = samples.last()?;
+    let time_s = last.t_s - DRAIN_START_S;
+    let at = |time_s: f64| samples.iter().rev().find(|s| s.t_s <= time_s);
+    let before = at(DRAIN_START_S).map_or(0, |s| s.drained_bytes);
+    let available_bytes = at(time_s).map_or(0, |s| s.stored_bytes.saturating_sub(before));
+    Some(Drained { time_s, available_bytes, bytes: last.drained_bytes.saturating_sub(before) })
+}
+
+/// Rate that a concurrent drain reached, payload bytes per second; `None` if the trial was too short to
+/// measure it, or had nothing to drain.
+pub fn drain_rate(samples: &[Sample]) -> Option<f64> {
+    let found = drained(samples)?;
+    let is_measured = found.time_s >= DRAIN_START_S && found.available_bytes > 0;
+    is_measured.then(|| found.bytes as f64 / found.time_s)
+}
+
 /// Failed condition of the concurrent drain, if any.
 pub fn drain_behind(asked: &TrialRequest, measured: &TrialMeasured) -> Option<String> {
     let rate = asked.drain_rate?;
-    let last = measured.samples.last()?;
-    let time_s = last.t_s - DRAIN_START_S;
-    let at = |time_s: f64| measured.samples.iter().rev().find(|s| s.t_s <= time_s);
-    // The first second counts on neither side.
-    let before = at(DRAIN_START_S).map_or(0, |s| s.drained_bytes);
-    let available = at(time_s).map_or(0, |s| s.stored_bytes.saturating_sub(before));
-    let owed = (rate * time_s).min(available as f64);
-    let drained = last.drained_bytes.saturating_sub(before) as f64;
+    let Drained { time_s, available_bytes, bytes } = drained(&measured.samples)?;
+    let owed = (rate * time_s).min(available_bytes as f64);
+    let drained = bytes as f64;
     // A difference of a few blocks is no evidence.
     (drained <= DRAIN_SHARE * owed - DRAIN_SLACK_BYTES).then(|| {
         format!("the drain fell behind: {:.1} MB/s of {:.1} MB/s", drained / time_s / 1e6, rate / 1e6)

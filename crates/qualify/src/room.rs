@@ -1,6 +1,8 @@
 //! Space of the volumes for one run of the detector. Pure.
 use keepup_recorder::PlacementKind;
-use keepup_results::format::{bytes, seconds};
+use keepup_results::format::{bytes, rate, seconds};
+
+use crate::judge::DRAIN_SHARE;
 
 /// Space for one run, and what the run needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,7 +11,7 @@ pub struct Room {
     pub usable_bytes: f64,
     /// Rate at which files grow at the required rate, bytes per second.
     pub written: f64,
-    /// Rate at which a drain frees space, bytes per second; 0 without a drain.
+    /// Rate at which a drain frees space of a ring, bytes per second; 0 without a drain.
     pub drained: f64,
     /// Length of a run, seconds.
     pub run_seconds: f64,
@@ -36,7 +38,10 @@ impl Room {
     /// Sentence on a run that does not fit.
     pub fn shortage(&self) -> Option<String> {
         let after = self.full_after().filter(|after| *after < self.run_seconds)?;
-        let drain = if self.drained > 0.0 { " beyond what the drain frees" } else { "" };
+        let drain = match self.drained > 0.0 {
+            true => " beyond what the drain frees in a ring (record --keep)",
+            false => "",
+        };
         Some(format!(
             "the volumes are full after {}: a run of {} needs {}{drain}, {} can be used",
             seconds(after),
@@ -45,6 +50,27 @@ impl Room {
             bytes(self.usable_bytes as u64)
         ))
     }
+
+    /// Sentence on a run that fits only because a drain frees space.
+    pub fn ring(&self) -> Option<String> {
+        let kept = Self { drained: 0.0, ..*self };
+        let after = kept.full_after().filter(|after| *after < self.run_seconds)?;
+        (self.drained > 0.0 && self.shortage().is_none()).then(|| {
+            format!(
+                "a run of {} fits only in a ring (record --keep), where the drain frees {}: otherwise the \
+                 volumes are full after {}",
+                seconds(self.run_seconds),
+                rate(self.drained),
+                seconds(after)
+            )
+        })
+    }
+}
+
+/// Rate credited to a drain of the `nominal` rate, bytes per second: what it `reached` in a trial. Without a
+/// measurement it is the least that passes one.
+pub fn credited_drain(nominal: f64, reached: Option<f64>) -> f64 {
+    reached.unwrap_or(DRAIN_SHARE * nominal).min(nominal)
 }
 
 /// Bytes that `streams` streams of equal rate can record before the first of `volumes` volumes is full, each

@@ -33,7 +33,7 @@ use soak::{COMPLETE_SHARE, SoakStep, Soaks};
 /// Repetitions of a trial or soak spoiled by the generator, until it counts as too slow for the rate.
 const REPEATS_MAX: u32 = 2;
 
-/// Share of the offered rate that comes through in spite of a stall; less is overload.
+/// Share of the requested rate that comes through in spite of a stall; less is overload.
 const DOUBT_SHARE: f64 = 0.9;
 
 /// Next action.
@@ -154,7 +154,8 @@ impl Search {
                 if !is_spoiled || !may_repeat {
                     self.weigh(load, duration, &outcome);
                 }
-                let is_doubtful = !is_spoiled && self.is_first_failure_of_target(phase, &outcome);
+                let is_doubtful =
+                    !is_spoiled && self.is_first_failure_of_target(phase, self.grid.rate(load), &outcome);
                 self.keep(phase, self.grid.rate(load), duration, outcome);
                 if may_repeat && (is_spoiled || is_doubtful) {
                     self.repeats += 1;
@@ -182,9 +183,9 @@ impl Search {
 
     /// Whether the target failed for the first time, although most came through: one stall of the machine
     /// explains that. It is tried again, because the search stays below a target that failed.
-    fn is_first_failure_of_target(&self, phase: Phase, outcome: &TrialOutcome) -> bool {
+    fn is_first_failure_of_target(&self, phase: Phase, rate: f64, outcome: &TrialOutcome) -> bool {
         let is_first = self.trials.iter().all(|trial| trial.outcome.generator_limited);
-        let came_through = outcome.achieved_rate >= DOUBT_SHARE * outcome.offered_rate;
+        let came_through = outcome.achieved_rate >= DOUBT_SHARE * rate;
         phase == Phase::Target && is_first && outcome.first_failed().is_some() && came_through
     }
 

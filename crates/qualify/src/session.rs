@@ -32,10 +32,11 @@ use crate::counter::Change;
 use crate::judge::{self, TrialRequest};
 use crate::progress::Progress;
 use crate::run_time::TRIAL_OVERHEAD_S;
-use crate::search::{End, Outcome, Phase, Search, Step};
+use crate::search::{Outcome, Phase, Search, Step};
 use crate::settings::{Bounds, Settings};
 use crate::summary::{Findings, SummaryInputs, summarise};
 use crate::trial_run::TrialRun;
+use crate::verdict::bounded_end;
 
 /// Samples per trial, from which the backlog's trend is computed.
 const SAMPLES: u32 = 100;
@@ -144,7 +145,6 @@ pub fn qualify(
     }
     let findings = outcome?;
     let loads = session.end_loads(&findings);
-    let written = session.bytes_written;
     let trials = std::mem::take(&mut session.trials);
     let (summary, generator_limited) = summarise(SummaryInputs {
         settings,
@@ -152,7 +152,7 @@ pub fn qualify(
         findings: &findings,
         trials,
         loads,
-        bytes_written: written,
+        bytes_written: session.bytes_written,
         id,
         created_unix_ns,
         plan,
@@ -305,8 +305,10 @@ impl Session<'_> {
         let search = Search::new(plan)?;
         self.has_searched = true;
         self.search(search, &mut findings)?;
-        if findings.outcome.end == End::MaxRateHolds && bounds.source_bound {
-            findings.outcome.end = End::GeneratorLimited { rate: bounds.max_rate };
+        if bounds.source_bound {
+            let (alone, unthrottled) =
+                (bounds.max_rate / SOURCE_SHARE, findings.saturated.outcome.offered_rate);
+            findings.outcome.end = bounded_end(findings.outcome.end, alone, unthrottled);
         }
         if findings.fault.is_none() && !self.is_stopped() {
             self.phase("bottleneck")?;

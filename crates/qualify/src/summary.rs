@@ -3,26 +3,34 @@ use std::path::Path;
 use std::time::Duration;
 
 use keepup_measure::environment::Environment;
-use keepup_results::format::{bytes, rate, seconds, time};
+use keepup_plan::{EventSize, Profile, Transport};
+use keepup_results::format::{bytes, time};
 use keepup_results::{
-    Bottleneck, Ceilings, FailedRate, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION,
-    SessionLoad, Soak, SourceHost, SteadyState, StorageCost, TrialResult, rfc3339,
+    Bottleneck, Ceilings, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, SessionLoad,
+    SourceHost, SteadyState, StorageCost, TrialResult, rfc3339,
 };
 use keepup_workload::preflight::{Checked, usable_bytes_each};
 use keepup_workload::wear::VolumeDisks;
 
-use crate::bottleneck::{Evidence, Nominee, next, next_above, nominees, unresolved};
+use crate::bottleneck::{Evidence, Nominee, next, nominees, unresolved};
 use crate::counter::{Counters, Setup};
+use crate::judge::drain_rate;
 use crate::room::{self, Room};
 use crate::search::{End, Outcome, Phase};
 use crate::settings::Settings;
 use crate::trial_run::TrialRun;
-use crate::verdict::{Basis, judge};
+use crate::verdict::{Basis, failed_above, judge, longest_run, soak, untried};
 use crate::wear::{Usage, Wear};
 
 /// Share of the CPU time taken by a hypervisor that is worth a sentence.
 const STEAL_PERCENT: f64 = 1.0;
 const YEAR_S: f64 = 365.25 * 86_400.0;
+/// Content of the simulated events.
+const CONTENT: &str = "events had random, incompressible content: a disk that compresses or deduplicates may \
+                       be faster with real data";
+/// Space that trials write to.
+const SEGMENTS: &str = "segments were new files, preallocated where the file system can, not overwritten; \
+                        their space may have been written before: first writes to thin storage may be slower";
 
 /// Findings of a run.
 pub(crate) struct Findings {
@@ -146,7 +154,7 @@ impl Findings {
         let (stage, mut found) = counters.bottleneck(&unresolved(&evidence));
         let relieved = self.relieved.as_ref().map(TrialRun::evidence);
         let held = highest_held(&self.outcome);
-        found.next = next(&stage, &self.ceilings, relieved.as_ref()).map(|next| next_above(next, held));
+        found.next = next(&stage, &self.ceilings, relieved.as_ref(), held);
         found
     }
 
@@ -196,6 +204,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         // CPU time of the loads counts as used.
         cpu_share_at_required: cpu.seconds_per_gb.map(|s| (s * required / 1e9 + load_cores) / cores),
         saturated: findings.path_rate(),
+        offered_unthrottled: Some(findings.saturated.outcome.offered_rate),
         outcome,
         fault: findings.fault.as_deref(),
         loads: &shown.loads,
@@ -228,7 +237,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         qualified_bytes_per_second: qualified,
         headroom: qualified.map(|rate| rate / required),
         failed_above: failed_above(outcome),
-        soak: soak(&parts),
+        soak: soak(outcome, findings.soaked_bytes, memory_bytes(&parts)),
         steady: findings.steady.clone(),
         bottleneck: Some(findings.bottleneck()),
         source_host: source_host(&parts),
@@ -237,7 +246,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         cpu,
         storage: storage(&parts, &room, wear),
         engine: shown.measured.engine(),
-        limits: limits(&parts),
+        limits: limits(&parts, &room),
         interrupted: outcome.end == End::Interrupted && findings.fault.is_none(),
         result_directory: parts.directory.display().to_string(),
         loads: parts.loads,
@@ -250,33 +259,10 @@ fn memory_bytes(parts: &SummaryInputs<'_>) -> Option<u64> {
     parts.environment.memory.total_bytes.value().copied()
 }
 
-fn soak(parts: &SummaryInputs<'_>) -> Option<Soak> {
-    let record = parts.findings.outcome.soak?;
-    Some(Soak {
-        seconds: record.seconds / f64::from(record.passes),
-        bytes: parts.findings.soaked_bytes,
-        passes: record.passes,
-        failed: record.failed,
-        exposed_seconds: Some(record.exposed_s),
-        upper_bound_loss_per_second: record.incidents_per_s_max(),
-        memory_bytes: memory_bytes(parts),
-    })
-}
-
 /// Highest rate that held, in a soak or in trials, bytes per second.
 fn highest_held(outcome: &Outcome) -> Option<f64> {
     let knee = outcome.knee.map(|knee| knee.lower);
     outcome.qualified_rate.into_iter().chain(knee).reduce(f64::max)
-}
-
-/// The lowest rate above the qualified one that the machine did not sustain.
-fn failed_above(outcome: &Outcome) -> Option<FailedRate> {
-    outcome.lowest_failed().map(|trial| FailedRate {
-        bytes_per_second: trial.rate,
-        seconds: trial.duration.as_secs_f64(),
-        lost_events: trial.outcome.lost_events,
-        condition: crate::judge::first_failed(&trial.outcome).unwrap_or_default(),
-    })
 }
 
 /// Space for one run at the required rate. Files grow as in the trial shown, where events may be reduced and
@@ -290,6 +276,8 @@ fn room(parts: &SummaryInputs<'_>, required: f64) -> Room {
     let is_known = measured.file_bytes > 0 && received > 0 && stored > 0;
     let (written, drained) = if is_known { (of(received), of(stored)) } else { (1.0, 1.0) };
     let recorder = parts.settings.recorder(String::new());
+    let nominal = profile.drain.map_or(0.0, |rate| rate.bytes_per_second());
+    let credited = room::credited_drain(nominal, drain_rate(&measured.samples));
     Room {
         usable_bytes: room::usable_bytes(
             recorder.placement,
@@ -298,7 +286,7 @@ fn room(parts: &SummaryInputs<'_>, required: f64) -> Room {
             usable_bytes_each(parts.volumes),
         ),
         written: required * written,
-        drained: profile.drain.map_or(0.0, |rate| rate.bytes_per_second() * drained),
+        drained: credited * drained,
         run_seconds: profile.duration.0.as_secs_f64(),
         is_required: profile.whole_run,
     }
@@ -343,6 +331,32 @@ fn caches(parts: &SummaryInputs<'_>) -> Option<String> {
          a controller's cache was not excluded"
             .into()
     })
+}
+
+/// Assumptions about the detector's events.
+fn events(profile: &Profile) -> String {
+    let size = match profile.event {
+        EventSize::Fixed(size) => format!("of {} each", bytes(size.0)),
+        EventSize::Uniform { min, max } => {
+            format!("of {} to {}, uniformly distributed", bytes(min.0), bytes(max.0))
+        }
+        EventSize::LogNormal { median, max, .. } => {
+            let (median, max) = (bytes(median.0), bytes(max.0));
+            format!("of log-normally distributed size (median {median}, at most {max})")
+        }
+    };
+    let spacing = match profile.burst {
+        Some(burst) => {
+            let [on, off] = [burst.on, burst.off].map(|span| time(span.0.as_secs_f64()));
+            format!("in bursts of {on} with pauses of {off}")
+        }
+        None => "evenly spaced".to_owned(),
+    };
+    let streams = match profile.streams {
+        1 => String::new(),
+        streams => format!(", at the same rate on all {streams} streams"),
+    };
+    format!("the detector was assumed to send events {size}, {spacing}{streams}")
 }
 
 /// What a virtual machine hides.
@@ -403,19 +417,15 @@ fn counters_gap(host: &SourceHost) -> Option<String> {
 }
 
 /// Limits of validity, one sentence each.
-fn limits(parts: &SummaryInputs<'_>) -> Vec<String> {
+fn limits(parts: &SummaryInputs<'_>, room: &Room) -> Vec<String> {
     let (settings, findings) = (parts.settings, parts.findings);
     let mut limits = vec![path(settings.generator.host(), settings.generator.is_loopback())];
     limits.extend(source_host(parts).as_ref().and_then(counters_gap));
-    if settings.profile.transport != keepup_plan::Transport::Tcp {
+    if settings.profile.transport != Transport::Tcp {
         limits.push("the detector's own transport was not used: events were sent over TCP".into());
     }
-    let soaked = findings.soak.as_ref().map_or(0.0, |(_, s)| s.measured.source.elapsed_ns as f64 / 1e9);
-    limits.push(format!(
-        "the longest run without loss took {}; the profile runs for {}",
-        seconds(soaked),
-        seconds(settings.profile.duration.0.as_secs_f64())
-    ));
+    limits.extend([events(&settings.profile), CONTENT.to_owned()]);
+    limits.push(longest_run(&findings.outcome, settings.profile.duration.0.as_secs_f64()));
     if !settings.loads.specs.is_empty() {
         limits.push("background loads ran during all measurements, including the ceilings".into());
     }
@@ -425,20 +435,18 @@ fn limits(parts: &SummaryInputs<'_>) -> Vec<String> {
             "the write rate was not steady before the search: a cache of the disks may not be full".into(),
         );
     }
+    limits.extend(findings.shown().measured.read_from.as_ref().map(ToString::to_string));
     limits.extend(unread(findings));
+    limits.push(SEGMENTS.to_owned());
     limits.extend(virtual_machine(parts));
+    limits.extend(room.ring());
     let buffer = settings.profile.buffer.0;
     limits.push(format!(
         "the detector was assumed to buffer {}, {} at the required rate (source.buffer)",
         bytes(buffer),
         time(buffer as f64 / settings.required())
     ));
-    // A rate that passed more often than it failed bounds no knee, but nothing higher needs to be tried.
-    let has_failed = findings.outcome.lowest_failed().is_some();
-    if findings.outcome.knee.is_some_and(|knee| knee.upper.is_none()) && !has_failed {
-        let highest = rate(findings.max_rate);
-        limits.push(format!("no rate above {highest} was tried, so the limit may be higher"));
-    }
+    limits.extend(untried(&findings.outcome, findings.max_rate));
     if settings.quick {
         limits.push("quick search: short trials; stalls rarer than one per soak were not observed".into());
     }

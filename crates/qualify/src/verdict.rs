@@ -1,7 +1,9 @@
-//! Verdict of a qualification, FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons. Pure.
-use keepup_results::format::rate;
-use keepup_results::{LoadResult, LoadUnit, Verdict};
+//! Verdict of a qualification, FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons, and what else
+//! follows from the search alone. Pure.
+use keepup_results::format::{rate, rates, seconds};
+use keepup_results::{FailedRate, LoadResult, LoadUnit, Soak, Verdict};
 
+use crate::judge::first_failed;
 use crate::room::Room;
 use crate::search::{End, Outcome};
 use crate::wear::Wear;
@@ -20,6 +22,8 @@ pub struct Basis<'a> {
     /// Rate of the path while it throttled a source that sent as fast as it could, bytes per
     /// second; none if it did not throttle the source.
     pub saturated: Option<f64>,
+    /// Rate that the source offered without a schedule, bytes per second; none if unknown.
+    pub offered_unthrottled: Option<f64>,
     /// Outcome of the search.
     pub outcome: &'a Outcome,
     /// Failed volume or damage found by verification.
@@ -37,6 +41,8 @@ pub struct Basis<'a> {
 /// The required rate exceeds the saturated one beyond doubt above this ratio: one short trial on a
 /// disturbed machine errs by less.
 const FAR_ABOVE: f64 = 1.5;
+/// Least share of the rate that a source on schedule offers, as for the judge of a trial.
+const ON_SCHEDULE: f64 = 0.98;
 
 /// Verdict with reasons.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,19 +117,20 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
     }
     let Some(qualified) = basis.outcome.qualified_rate else { return nothing_held(basis) };
     let headroom = qualified / basis.required;
+    let [held, required] = rates([qualified, basis.required]);
     let mut reasons = vec![format!(
-        "{} sustained for the whole soak without loss: {headroom:.2}x the required {} ({:.2}x wanted)",
-        rate(qualified),
-        rate(basis.required),
+        "{held} sustained for the whole soak without loss: {headroom:.2}x the required {required} \
+         ({:.2}x wanted)",
         basis.headroom_wanted
     )];
+    let machine_failed = machine_failed(basis.outcome, qualified, generator_limit(basis));
     if headroom < 1.0 {
-        let limit = generator_limit(basis.outcome);
-        if machine_failed(basis.outcome, qualified, limit) {
+        if machine_failed {
             return answer(Verdict::NotFit, reasons);
         }
-        reasons.push(limit.map_or_else(|| "no higher rate was tried".into(), generator));
-        return Judgement { verdict: Verdict::Inconclusive, reasons, generator_limited: limit.is_some() };
+        let (reason, generator_limited) = not_found(basis, qualified);
+        reasons.push(reason);
+        return Judgement { verdict: Verdict::Inconclusive, reasons, generator_limited };
     }
     let mut limited = headroom < basis.headroom_wanted;
     if limited {
@@ -138,8 +145,8 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
             basis.cpu_free_wanted * 100.0
         ));
     }
-    if let End::GeneratorLimited { rate } = end {
-        reasons.push(generator(*rate));
+    if matches!(end, End::GeneratorLimited { .. }) && !machine_failed {
+        reasons.push(not_found(basis, qualified).0);
     }
     answer(if limited { Verdict::FitWithLimits } else { Verdict::Fit }, reasons)
 }
@@ -153,57 +160,147 @@ fn machine_failed(outcome: &Outcome, qualified: f64, limit: Option<f64>) -> bool
     })
 }
 
-/// Lowest rate that the generator could not offer, if any. A pause at a rate below one that passed is no
+/// Lowest rate that the generator could not offer, if any. A pause at or below a rate that it offered is no
 /// limit.
-fn generator_limit(outcome: &Outcome) -> Option<f64> {
-    let passed = outcome.trials.iter().filter(|trial| trial.failed.is_none()).map(|trial| trial.rate);
-    let offered = passed.fold(0.0, f64::max);
-    let limited = outcome.trials.iter().filter(|trial| trial.outcome.generator_limited);
-    let seen = limited.map(|trial| trial.rate).filter(|&rate| rate > offered);
-    let end = match outcome.end {
+fn generator_limit(basis: &Basis<'_>) -> Option<f64> {
+    let offered = offered(basis);
+    let end = match basis.outcome.end {
         End::GeneratorLimited { rate } => Some(rate),
         _ => None,
     };
-    seen.chain(end).min_by(f64::total_cmp)
+    missed(basis.outcome).chain(end).filter(|&rate| rate > offered).min_by(f64::total_cmp)
+}
+
+/// Rates at which the source missed its schedule, bytes per second.
+fn missed(outcome: &Outcome) -> impl Iterator<Item = f64> {
+    outcome.trials.iter().filter(|trial| trial.outcome.generator_limited).map(|trial| trial.rate)
+}
+
+/// Highest rate that the source offered, on schedule or without one, bytes per second. A trial that failed
+/// because of the machine counts too.
+fn offered(basis: &Basis<'_>) -> f64 {
+    let trials = basis.outcome.trials.iter().filter(|trial| !trial.outcome.generator_limited);
+    let rates = trials.map(|trial| {
+        let is_on_schedule = trial.failed.is_none() || trial.outcome.offered_rate >= ON_SCHEDULE * trial.rate;
+        if is_on_schedule { trial.rate } else { trial.outcome.offered_rate }
+    });
+    rates.chain(basis.offered_unthrottled).fold(0.0, f64::max)
+}
+
+/// What the source missed above `held` bytes per second, with the `consequence`; none if it missed no
+/// schedule there.
+fn source_reason(basis: &Basis<'_>, held: f64, consequence: &str) -> Option<String> {
+    if let Some(limit) = generator_limit(basis) {
+        let limit = rate(limit);
+        return Some(format!("the source may not keep its schedule at {limit} or more, so {consequence}"));
+    }
+    let missed = missed(basis.outcome).filter(|&rate| rate > held).min_by(f64::total_cmp)?;
+    let [missed, offered] = rates([missed, offered(basis)]);
+    Some(format!(
+        "the source missed its schedule at {missed}, although it offered {offered} in another trial, so \
+         {consequence}"
+    ))
+}
+
+/// Why the machine's limit above `qualified` was not found, and whether because of the source.
+fn not_found(basis: &Basis<'_>, qualified: f64) -> (String, bool) {
+    match source_reason(basis, qualified, "the machine's limit was not found") {
+        Some(reason) => (reason, true),
+        None => ("no higher rate failed because of the machine, so its limit was not found".into(), false),
+    }
+}
+
+/// End of a search whose highest rate was bound by `alone`, what the source reaches alone: that is the limit
+/// of the source, unless it offered more without a schedule. Rates in bytes per second.
+pub fn bounded_end(end: End, alone: f64, unthrottled: f64) -> End {
+    match end {
+        End::MaxRateHolds if unthrottled <= alone => End::GeneratorLimited { rate: alone },
+        other => other,
+    }
 }
 
 fn saturated(reached: f64, required: f64) -> String {
-    format!(
-        "the path carried {} from a source that sent as fast as it could; {} required",
-        rate(reached),
-        rate(required)
-    )
-}
-
-fn generator(limit: f64) -> String {
-    let limit = rate(limit);
-    format!("the source may not keep its schedule at {limit} or more, so the machine's limit was not found")
+    let [reached, required] = rates([reached, required]);
+    format!("the path carried {reached} from a source that sent as fast as it could; {required} required")
 }
 
 fn nothing_held(basis: &Basis<'_>) -> Judgement {
     let answer =
         |verdict, reason: String| Judgement { verdict, reasons: vec![reason], generator_limited: false };
     match &basis.outcome.end {
-        End::GeneratorLimited { rate } => {
-            Judgement { generator_limited: true, ..answer(Verdict::Inconclusive, generator(*rate)) }
+        End::GeneratorLimited { .. } => {
+            let reason = source_reason(basis, 0.0, "no rate was proven");
+            let reason = reason.unwrap_or_else(|| "the source did not keep its schedule".to_owned());
+            Judgement { generator_limited: true, ..answer(Verdict::Inconclusive, reason) }
         }
         End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } => answer(
             Verdict::NotFit,
             format!(
-                "the buffer is too small for the stalls seen: the longest took {:.0} ms, \
-                 the buffer bridges {:.0} ms; \
+                "the buffer is too small for the stalls seen: one took {:.0} ms, \
+                 the buffer bridges {:.0} ms at that rate; \
                  {:.0} MB of buffer would do",
                 longest_stall.as_secs_f64() * 1e3,
                 buffer.as_secs_f64() * 1e3,
                 buffer_needed_bytes / 1e6
             ),
         ),
-        End::MinRateFails => answer(Verdict::NotFit, "events were lost even at the lowest rate tried".into()),
+        End::MinRateFails => {
+            let lowest = basis.outcome.lowest_failed().map(|trial| format!(", {}", rate(trial.rate)));
+            let lowest = lowest.unwrap_or_default();
+            answer(Verdict::NotFit, format!("trials failed even at the lowest rate tried{lowest}"))
+        }
         End::SoakFails => answer(Verdict::NotFit, "no rate passed the whole soak".into()),
         End::Converged | End::MaxRateHolds | End::TimeCap | End::Interrupted => {
             answer(Verdict::Inconclusive, "the time limit was reached before a soak".into())
         }
     }
+}
+
+/// The lowest rate above the qualified one that the machine did not sustain.
+pub fn failed_above(outcome: &Outcome) -> Option<FailedRate> {
+    outcome.lowest_failed().map(|trial| FailedRate {
+        bytes_per_second: trial.rate,
+        seconds: trial.duration.as_secs_f64(),
+        lost_events: trial.outcome.lost_events,
+        condition: first_failed(&trial.outcome).unwrap_or_default(),
+    })
+}
+
+/// The soaks that held, which made `bytes` durable, on a machine with so much memory.
+pub fn soak(outcome: &Outcome, bytes: u64, memory_bytes: Option<u64>) -> Option<Soak> {
+    let record = outcome.soak?;
+    Some(Soak {
+        seconds: record.seconds / f64::from(record.passes),
+        bytes,
+        passes: record.passes,
+        failed: record.failed,
+        exposed_seconds: Some(record.exposed_s),
+        upper_bound_loss_per_second: record.incidents_per_s_max(),
+        memory_bytes,
+    })
+}
+
+/// Sentence on the longest run without loss beside the detector's runs of `run_seconds`.
+pub fn longest_run(outcome: &Outcome, run_seconds: f64) -> String {
+    let lossless = outcome.trials.iter().filter(|trial| trial.outcome.lost_events == 0);
+    let longest = lossless.map(|trial| trial.outcome.duration_s).reduce(f64::max);
+    let run = seconds(run_seconds);
+    match longest {
+        Some(longest) => {
+            format!("the longest run without loss took {}; the profile runs for {run}", seconds(longest))
+        }
+        None => format!("no run at a set rate was without loss; the profile runs for {run}"),
+    }
+}
+
+/// Sentence on rates above `max_rate`, the highest of the plan in bytes per second, if the limit may be
+/// there.
+pub fn untried(outcome: &Outcome, max_rate: f64) -> Option<String> {
+    // A rate that passed more often than it failed bounds no knee, but nothing higher needs to be tried.
+    let may_be_higher = outcome.knee.is_some_and(|knee| knee.upper.is_none());
+    let has_failed = outcome.lowest_failed().is_some();
+    (may_be_higher && !has_failed)
+        .then(|| format!("no rate above {} was tried, so the limit may be higher", rate(max_rate)))
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! Verdicts and their reasons.
 use std::time::Duration;
 
-use keepup_results::{DiskWear, Endurance, LoadKind, LoadReading};
+use keepup_results::{DiskWear, Endurance, LoadKind, LoadReading, TrialResult};
 
 use super::*;
-use crate::search::{FailedCondition, Phase, TrialOutcome, TrialRecord};
+use crate::search::{FailedCondition, Interval, Phase, SoakRecord, TrialOutcome, TrialRecord};
 
 fn outcome(qualified_rate: Option<f64>, end: End) -> Outcome {
     Outcome { knee: None, second_knee: None, qualified_rate, soak: None, end, trials: vec![] }
 }
 
-/// A failed trial, because of the generator or the machine.
+/// A failed trial at 80 MB/s, because of the generator or the machine, which throttled the source.
 fn failed(generator_limited: bool) -> TrialRecord {
     let outcome = TrialOutcome {
         duration_s: 4.0,
@@ -21,13 +21,24 @@ fn failed(generator_limited: bool) -> TrialRecord {
         backlog_growing: false,
         longest_stall: None,
         buffer: None,
-        achieved_rate: 79e6,
-        offered_rate: 79e6,
+        achieved_rate: 72e6,
+        offered_rate: 72e6,
         failed: None,
         generator_limited,
     };
     let failed = Some(FailedCondition::Loss);
     TrialRecord { phase: Phase::Knee, rate: 80e6, duration: Duration::from_secs(4), failed, outcome }
+}
+
+/// A trial that the machine failed though the source kept its schedule.
+fn failed_on_schedule(rate: f64) -> TrialRecord {
+    let outcome = TrialOutcome { offered_rate: 0.999 * rate, ..failed(false).outcome };
+    TrialRecord { rate, outcome, ..failed(false) }
+}
+
+fn passed(rate: f64) -> TrialRecord {
+    let outcome = TrialOutcome { lost_events: 0, offered_rate: rate, ..failed(false).outcome };
+    TrialRecord { rate, failed: None, outcome, ..failed(false) }
 }
 
 fn room(usable_bytes: f64) -> Room {
@@ -44,6 +55,7 @@ fn verdict<'a>(outcome: &'a Outcome, change: impl FnOnce(&mut Basis<'a>)) -> Jud
         cpu_free_wanted: 0.2,
         cpu_share_at_required: Some(0.1),
         saturated: None,
+        offered_unthrottled: None,
         outcome,
         fault: None,
         loads: &[],
@@ -100,18 +112,154 @@ fn a_slow_generator_proves_nothing_about_the_machine() {
     assert_eq!((enough.verdict, enough.generator_limited), (Verdict::Fit, false));
 }
 
+/// Readers of a result tell the source from the machine by this condition.
+#[test]
+fn the_condition_of_a_slow_source_is_the_one_that_results_know() {
+    let condition = first_failed(&failed(true).outcome);
+    assert_eq!(condition.as_deref(), Some(TrialResult::SOURCE_FAILED));
+    assert_ne!(first_failed(&failed(false).outcome), condition);
+}
+
 /// A generator that paused once at a low rate can still offer a higher one.
 #[test]
 fn a_pause_of_the_generator_below_a_rate_that_passed_is_no_limit() {
     let mut found = outcome(Some(70e6), End::Converged);
     let paused = TrialRecord { rate: 50e6, ..failed(true) };
-    let passed = TrialRecord { rate: 70e6, failed: None, ..failed(false) };
-    found.trials = vec![paused, passed];
+    found.trials = vec![paused, passed(73e6)];
     let judgement = verdict(&found, |_| {});
     assert_eq!((judgement.verdict, judgement.generator_limited), (Verdict::Inconclusive, false));
-    assert_eq!(judgement.reasons[1], "no higher rate was tried");
+    let not_found = "no higher rate failed because of the machine, so its limit was not found";
+    assert_eq!(judgement.reasons[1], not_found, "73 MB/s passed, so more was tried");
     found.trials.push(failed(false));
     assert_eq!(verdict(&found, |_| {}).verdict, Verdict::NotFit);
+}
+
+/// What the source offered is no limit of the source, whatever became of the trial.
+#[test]
+fn a_rate_that_was_offered_is_never_called_a_limit_of_the_source() {
+    let reasons = |trials: Vec<TrialRecord>, unthrottled| {
+        let found = Outcome { trials, ..outcome(Some(70e6), End::GeneratorLimited { rate: 80e6 }) };
+        let judgement = verdict(&found, |basis| basis.offered_unthrottled = unthrottled);
+        (judgement.verdict, judgement.generator_limited, judgement.reasons[1..].join(" "))
+    };
+    let limit = |rate: &str| {
+        format!(
+            "the source may not keep its schedule at {rate} or more, so the machine's limit was not found"
+        )
+    };
+    let offered = |rate: &str| {
+        format!(
+            "the source missed its schedule at 80.0 MB/s, although it offered {rate} in another trial, so \
+             the machine's limit was not found"
+        )
+    };
+    let missed = |rate| TrialRecord { rate, ..failed(true) };
+    let inconclusive = |reason| (Verdict::Inconclusive, true, reason);
+    assert_eq!(reasons(vec![missed(80e6)], None), inconclusive(limit("80.0 MB/s")));
+    assert_eq!(reasons(vec![missed(80e6)], Some(79e6)), inconclusive(limit("80.0 MB/s")));
+    assert_eq!(reasons(vec![missed(80e6), passed(80e6)], None), inconclusive(offered("80.0 MB/s")));
+    assert_eq!(
+        reasons(vec![missed(80e6), missed(90e6), passed(85e6)], None),
+        inconclusive(limit("90.0 MB/s"))
+    );
+    assert_eq!(reasons(vec![missed(80e6)], Some(2e9)), inconclusive(offered("2000 MB/s")));
+    // The machine failed at a rate that the source offered, so that is its limit.
+    let lost = reasons(vec![missed(80e6), failed_on_schedule(85e6)], None);
+    assert_eq!(lost, (Verdict::NotFit, false, String::new()));
+    // A source that the path throttled has shown no more than it sent.
+    let throttled = reasons(vec![missed(80e6), failed(false)], None);
+    assert_eq!(throttled, inconclusive(limit("80.0 MB/s")));
+}
+
+#[test]
+fn nothing_that_held_because_of_the_source_is_explained_by_what_it_offered() {
+    let missed =
+        Outcome { trials: vec![failed(true)], ..outcome(None, End::GeneratorLimited { rate: 80e6 }) };
+    let reason = |unthrottled| {
+        let judgement = verdict(&missed, |basis| basis.offered_unthrottled = unthrottled);
+        assert!(judgement.generator_limited);
+        judgement.reasons[0].clone()
+    };
+    assert!(reason(Some(79e6)).starts_with("the source may not keep its schedule at 80.0 MB/s or more"));
+    assert!(reason(Some(90e6)).starts_with("the source missed its schedule at 80.0 MB/s, although it"));
+}
+
+#[test]
+fn a_fit_machine_has_a_limit_of_the_source_only_without_one_of_its_own() {
+    let found = |trials| Outcome { trials, ..outcome(Some(200e6), End::GeneratorLimited { rate: 300e6 }) };
+    let reasons = |found: Outcome| verdict(&found, |_| {}).reasons.len();
+    assert_eq!(reasons(found(vec![passed(208e6)])), 2);
+    assert_eq!(reasons(found(vec![passed(208e6), failed_on_schedule(250e6)])), 1);
+}
+
+#[test]
+fn a_search_bound_by_the_source_ends_with_what_the_source_reaches_alone() {
+    let alone = End::GeneratorLimited { rate: 100e6 };
+    assert_eq!(bounded_end(End::MaxRateHolds, 100e6, 90e6), alone);
+    assert_eq!(bounded_end(End::MaxRateHolds, 100e6, 101e6), End::MaxRateHolds, "it offered more");
+    assert_eq!(bounded_end(End::Converged, 100e6, 90e6), End::Converged);
+}
+
+#[test]
+fn a_machine_that_fails_at_the_lowest_rate_is_not_said_to_lose_events() {
+    let mut found = outcome(None, End::MinRateFails);
+    let mut backlog = failed_on_schedule(20e6);
+    (backlog.failed, backlog.outcome.lost_events) = (Some(FailedCondition::Backlog), 0);
+    found.trials = vec![failed(false), backlog];
+    assert_eq!(verdict(&found, |_| {}).reasons, ["trials failed even at the lowest rate tried, 20.0 MB/s"]);
+}
+
+#[test]
+fn rates_far_apart_have_one_unit_in_a_reason() {
+    let judged = verdict(&outcome(Some(1.86e9), End::Converged), |_| {});
+    assert!(judged.reasons[0].starts_with("1860 MB/s sustained"), "{judged:?}");
+    assert!(judged.reasons[0].contains("the required 80.0 MB/s"), "{judged:?}");
+    let found = outcome(None, End::TimeCap);
+    let judged = verdict(&found, |basis| (basis.saturated, basis.required) = (Some(410e6), 2.1e9));
+    assert!(judged.reasons[0].starts_with("the path carried 0.41 GB/s"), "{judged:?}");
+    assert!(judged.reasons[0].ends_with("; 2.10 GB/s required"), "{judged:?}");
+}
+
+/// A soak that lost events is no run without loss, however long.
+#[test]
+fn the_longest_run_without_loss_lost_nothing() {
+    let mut lossy = failed_on_schedule(80e6);
+    lossy.outcome.duration_s = 30.0;
+    let found = |trials| Outcome { trials, ..outcome(None, End::SoakFails) };
+    let (some, none) = (found(vec![passed(70e6), lossy.clone()]), found(vec![lossy]));
+    assert_eq!(
+        longest_run(&some, 28_800.0),
+        "the longest run without loss took 4 s; the profile runs for 8 h"
+    );
+    assert_eq!(
+        longest_run(&none, 28_800.0),
+        "no run at a set rate was without loss; the profile runs for 8 h"
+    );
+}
+
+#[test]
+fn a_limit_above_the_plan_is_possible_only_if_nothing_failed() {
+    let mut found = outcome(Some(70e6), End::MaxRateHolds);
+    found.knee = Some(Interval { lower: 73e6, upper: None });
+    assert_eq!(
+        untried(&found, 75e6).as_deref(),
+        Some("no rate above 75.0 MB/s was tried, so the limit may be higher")
+    );
+    found.trials = vec![failed(true)];
+    assert!(untried(&found, 75e6).is_some(), "the source proves nothing");
+    found.trials = vec![failed(false)];
+    assert_eq!(untried(&found, 75e6), None);
+}
+
+#[test]
+fn a_soak_is_stored_with_its_bound() {
+    let record = SoakRecord { rate: 70e6, passes: 2, seconds: 60.0, attempts: 3, failed: 1, exposed_s: 75.0 };
+    let found = Outcome { soak: Some(record), ..outcome(Some(70e6), End::Converged) };
+    let stored = soak(&found, 5, Some(7)).unwrap();
+    assert_eq!((stored.seconds, stored.passes, stored.bytes, stored.memory_bytes), (30.0, 2, 5, Some(7)));
+    assert_eq!((stored.failed, stored.exposed_seconds), (1, Some(75.0)));
+    assert!((stored.upper_bound_loss_per_second - 0.08).abs() < 1e-12);
+    assert_eq!(soak(&outcome(None, End::SoakFails), 5, None), None);
 }
 
 #[test]

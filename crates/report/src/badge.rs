@@ -7,7 +7,7 @@ use keepup_measure::stats::median;
 use keepup_results::printable::is_printable;
 use keepup_results::{Better, Figure, Figures, Stored, Verdict};
 
-use crate::format::{rate, shorten};
+use crate::format::{rate, rates, shorten};
 use crate::kinds;
 use crate::table::Tone;
 
@@ -58,10 +58,17 @@ pub(crate) fn answer(result: &Stored) -> (String, Tone) {
             Verdict::NotFit => Tone::Bad,
         };
         let held = summary.qualified_bytes_per_second.or(summary.knee_bytes_per_second);
-        let held = held.map(|held| format!(" {}", rate(held))).unwrap_or_default();
-        let failed = summary.failed_above.as_ref();
-        let failed = failed.map(|above| format!(", failed {}", rate(above.bytes_per_second)));
-        return (format!("{}{held}{}", summary.verdict, failed.unwrap_or_default()), tone);
+        let failed = summary.failed_above.as_ref().map(|above| above.bytes_per_second);
+        let found = match (held, failed) {
+            (None, None) => String::new(),
+            (Some(held), None) => format!(" {}", rate(held)),
+            (None, Some(failed)) => format!(", failed {}", rate(failed)),
+            (Some(held), Some(failed)) => {
+                let [held, failed] = rates([held, failed]);
+                format!(" {held}, failed {failed}")
+            }
+        };
+        return (format!("{}{found}", summary.verdict), tone);
     }
     if let Stored::Soak(_) = result {
         let headline = kinds::page(result, true).headline;

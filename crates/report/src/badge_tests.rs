@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use keepup_results::StoredResult;
+use keepup_results::{FailedRate, Stored, StoredResult};
 
-use super::{escape, render, width};
+use super::{answer, escape, render, width};
 
 fn badge(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
@@ -16,6 +16,18 @@ fn a_badge_says_the_verdict_with_its_rate() {
     assert!(badge("tests/fit.json").contains("aria-label=\"keepup: FIT 120 MB/s\""));
     assert!(badge("tests/not_fit.json").contains("aria-label=\"keepup: NOT FIT 410 MB/s\""));
     assert!(badge("tests/bare.json").contains("keepup: "));
+}
+
+#[test]
+fn the_two_rates_of_a_badge_have_one_unit() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fit.json");
+    let Stored::Qualify(mut summary) = StoredResult::open(&path).unwrap().summary else {
+        panic!("another kind")
+    };
+    let condition = "the backlog grew".to_owned();
+    let failed = FailedRate { bytes_per_second: 1.05e9, seconds: 4.0, lost_events: 0, condition };
+    (summary.qualified_bytes_per_second, summary.failed_above) = (Some(950e6), Some(failed));
+    assert_eq!(answer(&Stored::Qualify(summary)).0, "FIT 0.95 GB/s, failed 1.05 GB/s");
 }
 
 #[test]

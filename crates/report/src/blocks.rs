@@ -17,7 +17,7 @@ pub(crate) use self::cost::block as cost;
 pub(crate) use self::ledger::block as ledger;
 pub(crate) use self::proof::block as proof;
 pub(crate) use self::verdict::{brief, full};
-use crate::format::{digits, or_not_measured, rate, seconds, shorten};
+use crate::format::{digits, or_not_measured, rate, rates, seconds, shorten};
 use crate::page::{Block, Fact, Headline, Item, Page};
 use crate::table::{Table, Tone, left, right};
 
@@ -47,11 +47,17 @@ pub(crate) fn staircase(trials: &[TrialResult]) -> Block {
 
 pub(crate) fn headline(summary: &ResultSummary) -> Headline {
     let profile = &summary.profile;
-    let required = rate(summary.required_bytes_per_second);
-    let sentence = match (summary.qualified_bytes_per_second, summary.headroom) {
-        (Some(qualified), Some(headroom)) => format!(
-            "{} sustained{} without loss: {}x the {required} that {profile} requires ({}x wanted).",
-            rate(qualified),
+    let required = summary.required_bytes_per_second;
+    let above = summary.failed_above.as_ref();
+    let qualified = summary.qualified_bytes_per_second.zip(summary.headroom);
+    let [held, failed, required] = rates([
+        qualified.map_or(required, |(held, _)| held),
+        above.map_or(required, |above| above.bytes_per_second),
+        required,
+    ]);
+    let sentence = match qualified {
+        Some((_, headroom)) => format!(
+            "{held} sustained{} without loss: {}x the {required} that {profile} requires ({}x wanted).",
             summary
                 .soak
                 .map(|soak| format!(" for {}", seconds(proof::soak_seconds(&soak))))
@@ -59,10 +65,9 @@ pub(crate) fn headline(summary: &ResultSummary) -> Headline {
             digits(headroom),
             digits(summary.headroom_wanted),
         ),
-        _ => format!("No rate passed a whole soak; {profile} requires {required}."),
+        None => format!("No rate passed a whole soak; {profile} requires {required}."),
     };
-    let failed =
-        summary.failed_above.as_ref().map(|above| format!(" Lowest failure: {}.", proof::failed(above)));
+    let failed = above.map(|above| format!(" Lowest failure: {}.", proof::failed(above, failed)));
     let mut items = vec![Item::Text(format!("{sentence}{}", failed.unwrap_or_default()))];
     if !summary.loads.is_empty() {
         let spec = |load: &SessionLoad| shorten(&load.shown.spec, PATH_CHARACTERS_MAX);

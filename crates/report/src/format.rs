@@ -1,7 +1,7 @@
 //! Formatting of figures: decimal units, three significant digits, "not measured" for missing ones.
 
 use keepup_results::Count;
-pub(crate) use keepup_results::format::{bytes, digits, number, rate, rate_like, seconds};
+pub(crate) use keepup_results::format::{bytes, digits, megabytes_per_second, number, rate, rates, seconds};
 pub use keepup_results::format::{plural, time};
 
 /// Text for a missing figure.

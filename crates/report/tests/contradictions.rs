@@ -1,41 +1,75 @@
-//! Pages of many outcomes, searched for sentences that contradict the trials.
+//! Pages of many outcomes, searched for sentences that contradict the trials, and the search itself: each
+//! contradiction is found. `tests/results/coherence.rs` searches the pages of simulated qualifications.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use keepup_report::{Style, markdown, terminal, terminal_full};
-use keepup_results::format::{rate, rate_like};
+#[path = "contradictions/check.rs"]
+mod check;
+
+use std::path::Path;
+
 use keepup_results::{
     Bottleneck, CounterPair, CounterRate, CounterTrial, ExpectedEffect, FailedRate, KneeInterval,
-    ResultSummary, Stored, TrialResult, Verdict,
+    ResultSummary, Stored, StoredResult, TrialResult, Verdict,
 };
 use proptest::prelude::*;
 
-const STYLE: Style = Style { colour: false, width: 100 };
+use check::{BADGE, BRIEF, FULL, HTML, MARKDOWN, contradictions, facts, mixed_units, pages};
 
 fn sample() -> ResultSummary {
     let path = format!("{}/tests/fit.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Trials and soaks at rates in MB/s, each with the events lost, or a backlog.
-fn any_trials() -> impl Strategy<Value = Vec<(u32, u64, bool, bool)>> {
-    let lost = prop_oneof![2 => Just(0u64), 1 => 1..1000u64];
-    prop::collection::vec((90u32..2000, lost, any::<bool>(), any::<bool>()), 1..30)
+/// Purpose of a trial, or that its source failed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum TrialKind {
+    Unthrottled,
+    Narrow,
+    Soak,
+    SourceFailed,
 }
 
-fn trial((rate, lost_events, backlog_growing, is_soak): (u32, u64, bool, bool)) -> TrialResult {
-    let passed = lost_events == 0 && !backlog_growing;
-    let failed = if lost_events > 0 { "events were lost" } else { "the backlog grew" };
+/// A trial or soak at a rate in MB/s with the events lost, or a backlog.
+type Drawn = (u32, u64, bool, TrialKind);
+
+fn any_trials() -> impl Strategy<Value = Vec<Drawn>> {
+    let lost = prop_oneof![2 => Just(0u64), 1 => 1..1000u64];
+    let kind = prop_oneof![
+        1 => Just(TrialKind::Unthrottled),
+        4 => Just(TrialKind::Narrow),
+        4 => Just(TrialKind::Soak),
+        1 => Just(TrialKind::SourceFailed),
+    ];
+    prop::collection::vec((90u32..2000, lost, any::<bool>(), kind), 1..30)
+}
+
+fn trial((rate, lost_events, backlog_growing, kind): Drawn) -> TrialResult {
+    // Without a schedule the source drops nothing and has no backlog.
+    let is_scheduled = kind != TrialKind::Unthrottled;
+    let (lost_events, backlog_growing) =
+        (lost_events * u64::from(is_scheduled), backlog_growing && is_scheduled);
+    let failed = match kind {
+        TrialKind::SourceFailed => Some(TrialResult::SOURCE_FAILED),
+        _ if lost_events > 0 => Some("events were lost"),
+        _ => backlog_growing.then_some("the backlog grew"),
+    };
     let bytes_per_second = f64::from(rate) * 1e6;
     TrialResult {
-        phase: if is_soak { "soak" } else { "narrow" }.to_owned(),
+        phase: match kind {
+            TrialKind::Unthrottled => "saturated",
+            TrialKind::Soak => "soak",
+            TrialKind::Narrow | TrialKind::SourceFailed => "narrow",
+        }
+        .to_owned(),
+        seconds: if kind == TrialKind::Soak { 60.0 } else { 5.0 },
         asked_bytes_per_second: bytes_per_second,
         achieved_bytes_per_second: bytes_per_second,
-        durable_bytes_per_second: bytes_per_second,
+        durable_bytes_per_second: 0.97 * bytes_per_second,
         lost_events,
         backlog_growing,
-        passed,
-        failed_condition: (!passed).then(|| failed.to_owned()),
+        passed: failed.is_none(),
+        failed_condition: failed.map(str::to_owned),
         ..sample().trials[0].clone()
     }
 }
@@ -46,7 +80,7 @@ fn summary(trials: Vec<TrialResult>, usable_bytes: u64) -> ResultSummary {
     let soaks = trials.iter().filter(|trial| trial.phase == "soak" && trial.passed);
     let held = soaks.map(|trial| trial.asked_bytes_per_second).reduce(f64::max);
     let above = |trial: &&TrialResult| held.is_none_or(|held| trial.asked_bytes_per_second > held);
-    let failed = trials.iter().filter(|trial| !trial.passed).filter(above);
+    let failed = trials.iter().filter(|trial| trial.machine_failed()).filter(above);
     let lowest = failed.min_by(|a, b| a.asked_bytes_per_second.total_cmp(&b.asked_bytes_per_second));
     summary.failed_above = lowest.map(|trial| FailedRate {
         bytes_per_second: trial.asked_bytes_per_second,
@@ -58,7 +92,7 @@ fn summary(trials: Vec<TrialResult>, usable_bytes: u64) -> ResultSummary {
     summary.headroom = held.map(|held| held / summary.required_bytes_per_second);
     summary.soak = summary.soak.filter(|_| held.is_some());
     // The next limit of the sample is below some of these rates.
-    summary.bottleneck.as_mut().unwrap().next.as_mut().unwrap().bytes_per_second = None;
+    summary.bottleneck.as_mut().unwrap().next = None;
     summary.knee_bytes_per_second = held;
     let upper = summary.failed_above.as_ref().map(|failed| failed.bytes_per_second);
     summary.knee_interval =
@@ -76,24 +110,32 @@ fn summary(trials: Vec<TrialResult>, usable_bytes: u64) -> ResultSummary {
     summary
 }
 
+fn counter(stage: &str, confirmed: bool, not_run: Option<&str>, pairs: Vec<CounterPair>) -> CounterTrial {
+    CounterTrial {
+        stage: stage.to_owned(),
+        change: "a change".to_owned(),
+        expected: if stage == "network" { ExpectedEffect::Holds } else { ExpectedEffect::Rises },
+        pairs,
+        confirmed,
+        not_run: not_run.map(str::to_owned),
+    }
+}
+
 /// Counter-trials of up to three nominees, refuted but for the last one, which may also be confirmed or not
 /// run.
 fn any_bottleneck() -> impl Strategy<Value = Bottleneck> {
-    (0usize..3, 0usize..3, 90f64..2000.0, 0.5f64..2.0).prop_map(|(refuted, end, rate, ratio)| {
+    (0usize..3, 0usize..3, 90f64..2000.0, 0.05f64..2.0).prop_map(|(refuted, end, rate, ratio)| {
         let stages = ["volume /data", "network", "recorder CPU", "pool"];
-        let counter = |index: usize, confirmed: bool, not_run: Option<&str>| CounterTrial {
-            stage: stages[index].into(),
-            change: "a change".into(),
-            expected: [ExpectedEffect::Rises, ExpectedEffect::Holds][index % 2],
-            pairs: if not_run.is_some() { vec![] } else { vec![pair(rate * 1e6, ratio, confirmed)] },
-            confirmed,
-            not_run: not_run.map(str::to_owned),
-        };
-        let mut counter_trials: Vec<_> = (0..refuted).map(|index| counter(index, false, None)).collect();
+        let pairs = |held: bool| vec![pair(rate * 1e6, ratio, held)];
+        let of = |stage: &&str| counter(stage, false, None, pairs(false));
+        let mut counter_trials: Vec<_> = stages.iter().take(refuted).map(of).collect();
         let mut stage = Bottleneck::NOT_RESOLVED;
         if end > 0 {
             stage = stages[refuted];
-            counter_trials.push(counter(refuted, end == 1, (end == 2).then_some("no memory")));
+            counter_trials.push(match end {
+                1 => counter(stage, true, None, pairs(true)),
+                _ => counter(stage, false, Some("no memory"), vec![]),
+            });
         }
         Bottleneck { stage: stage.into(), evidence: "candidates".into(), next: None, counter_trials }
     })
@@ -104,72 +146,282 @@ fn pair(rate: f64, ratio: f64, held: bool) -> CounterPair {
     CounterPair { unchanged: of(rate, false), changed: of(rate * ratio, held) }
 }
 
-/// The limit is named as the counter-trials say.
-fn check_bottleneck(found: &Bottleneck, brief: &str, full: &str) -> Result<(), TestCaseError> {
-    let is_resolved = found.stage != Bottleneck::NOT_RESOLVED;
-    let doubt = if is_resolved && !found.is_confirmed() { " (not confirmed)" } else { "" };
-    let limit = format!("limit {}{doubt}", found.stage);
-    for page in [brief, full] {
-        let is_shown = page.contains(&limit) || found.counter_trials.is_empty();
-        prop_assert!(is_shown, "no `{}` in {}", limit, page);
-        prop_assert_eq!(page.contains("(not confirmed)"), !doubt.is_empty(), "{}", page);
-    }
-    prop_assert_eq!(full.contains("The bottleneck is"), is_resolved, "{}", full);
-    for counter in &found.counter_trials {
-        let how = match (counter.confirmed, &counter.not_run) {
-            (true, _) => "confirmed",
-            (false, Some(_)) => "not tested",
-            (false, None) => "not confirmed",
-        };
-        prop_assert!(full.contains(&format!("{} {how}, a change", counter.stage)), "{}", full);
-    }
-    Ok(())
-}
-
-/// Text without line breaks.
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
     fn no_page_contradicts_its_trials(
         trials in any_trials(),
         usable_gb in 1u64..2000,
         bottleneck in any_bottleneck(),
     ) {
-        let usable_bytes = usable_gb * 1_000_000_000;
-        let trials: Vec<TrialResult> = trials.into_iter().map(trial).collect();
-        let mut summary = summary(trials, usable_bytes);
+        let mut summary = summary(trials.into_iter().map(trial).collect(), usable_gb * 1_000_000_000);
         summary.bottleneck = Some(bottleneck);
-        prop_assert_eq!(summary.check(), Vec::<String>::new());
-        let stored = Stored::Qualify(Box::new(summary.clone()));
-        let (brief, full) = (flat(&terminal(&stored, STYLE)), flat(&terminal_full(&stored, STYLE)));
-        check_bottleneck(summary.bottleneck.as_ref().unwrap(), &brief, &full)?;
-        let pages = [brief.clone(), full.clone(), flat(&markdown(&stored))];
-        let all_passed = summary.trials.iter().all(|trial| trial.passed);
-        for page in &pages {
-            prop_assert!(!page.contains("no rate failed") || all_passed, "{}", page);
-            let has_failed = summary.failed_above.is_some();
-            prop_assert!(!page.contains("no higher rate failed") || !has_failed, "{}", page);
-        }
-        for page in &pages[..2] {
-            // Both ends of what was found.
-            if let Some(held) = summary.qualified_bytes_per_second {
-                let shown = page.contains(&format!("held {}", rate(held)));
-                prop_assert!(shown, "{}", page);
-                if let Some(failed) = &summary.failed_above {
-                    let upper = rate_like(failed.bytes_per_second, held);
-                    let how = if failed.lost_events > 0 { "lost" } else { "failed" };
-                    prop_assert!(page.contains(&format!("{upper} {how}")), "{}", page);
-                }
-            }
-            let is_full = usable_bytes < 1_000_000_000_000;
-            prop_assert_eq!(page.contains("space full after"), is_full, "{}", page);
-        }
-        // The soak that the verdict rests on is among the trials that are shown.
-        if let Some(held) = summary.qualified_bytes_per_second {
-            prop_assert!(full.contains("soak") && full.contains(&rate(held)), "{}", full);
-        }
+        prop_assert_eq!(contradictions(&summary, &pages(&summary)), Vec::<String>::new());
     }
+}
+
+/// Qualifications as they were stored: samples of every version, that of the README, and those beside this
+/// file.
+fn recorded() -> Vec<(String, ResultSummary)> {
+    let folders = ["../results/samples", "../../docs/sample", "tests"];
+    let files = folders.iter().flat_map(|folder| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
+    });
+    let json = files.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+    let open = |path: std::path::PathBuf| match StoredResult::open(&path).unwrap().summary {
+        Stored::Qualify(summary) => Some((path.display().to_string(), *summary)),
+        _ => None,
+    };
+    json.filter_map(open).collect()
+}
+
+/// The result without sentences of the version that measured it.
+fn without_stored_texts(mut summary: ResultSummary) -> ResultSummary {
+    let blank = |text: &mut String| *text = "a text".to_owned();
+    summary.verdict_reasons.iter_mut().chain(&mut summary.limits).for_each(blank);
+    if let Some(bottleneck) = &mut summary.bottleneck {
+        blank(&mut bottleneck.evidence);
+        bottleneck.next.iter_mut().for_each(|next| blank(&mut next.evidence));
+    }
+    (summary.plan, summary.environment) = (serde_json::json!({}), serde_json::json!({}));
+    summary
+}
+
+#[test]
+fn no_page_of_a_recorded_result_contradicts_it() {
+    let recorded = recorded();
+    assert!(recorded.len() >= 7, "{}", recorded.len());
+    for (path, summary) in recorded {
+        assert_eq!(facts(&summary, &pages(&summary)), Vec::<String>::new(), "{path}");
+        let units = mixed_units(&pages(&without_stored_texts(summary)));
+        assert_eq!(units, Vec::<String>::new(), "{path}");
+    }
+}
+
+const MB: u64 = 1_000_000;
+
+/// A result with a rate that failed: 120 MB/s held, 150 MB/s lost events.
+fn failed() -> ResultSummary {
+    let trials = [
+        (140, 0, false, TrialKind::Unthrottled),
+        (104, 0, false, TrialKind::Narrow),
+        (150, 3, false, TrialKind::Narrow),
+        (120, 0, false, TrialKind::Soak),
+    ];
+    let mut summary = summary(trials.into_iter().map(trial).collect(), 2_000_000 * MB);
+    let found = summary.bottleneck.as_mut().unwrap();
+    found.counter_trials = vec![counter("volume", true, None, vec![pair(1e9, 1.3, true)])];
+    found.stage = "volume".to_owned();
+    summary
+}
+
+/// A result in which nothing failed, with every sentence on what was not found.
+fn passed() -> ResultSummary {
+    let trials = [
+        (140, 0, false, TrialKind::Unthrottled),
+        (104, 0, false, TrialKind::Narrow),
+        (120, 0, false, TrialKind::Soak),
+    ];
+    let mut summary = summary(trials.into_iter().map(trial).collect(), 2_000_000 * MB);
+    let source =
+        "the source may not keep its schedule at 150 MB/s or more, so the machine's limit was not found";
+    summary.verdict_reasons = vec![source.to_owned()];
+    summary.limits = [
+        "the longest run without loss took 60 s; the profile runs for 8 h",
+        "no rate above 125 MB/s was tried, so the limit may be higher",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    summary
+}
+
+/// A result without a soak that held, interrupted.
+fn nothing() -> ResultSummary {
+    let trials = [(120, 9, false, TrialKind::Soak), (104, 7, true, TrialKind::Narrow)];
+    let mut summary = summary(trials.into_iter().map(trial).collect(), 2_000_000 * MB);
+    let reasons = ["no rate passed the whole soak", "the headroom is smaller than wanted"];
+    (summary.verdict_reasons, summary.interrupted) = (reasons.map(str::to_owned).to_vec(), true);
+    summary.limits = vec!["no run at a set rate was without loss; the profile runs for 8 h".to_owned()];
+    summary
+}
+
+#[test]
+fn the_results_to_change_have_no_contradiction() {
+    for summary in [failed(), passed(), nothing()] {
+        assert_eq!(contradictions(&summary, &pages(&summary)), Vec::<String>::new());
+    }
+}
+
+type Change = fn(&mut ResultSummary);
+
+/// Changes one value of a result after its pages are drawn, and expects the contradiction.
+fn assert_each_is_found(base: &ResultSummary, cases: &[(&str, Change)]) {
+    let pages = pages(base);
+    for (part, change) in cases {
+        let mut changed = base.clone();
+        change(&mut changed);
+        let found = contradictions(&changed, &pages);
+        assert!(found.iter().any(|text| text.contains(part)), "`{part}` is not in {found:#?}");
+    }
+}
+
+#[test]
+fn a_change_of_what_failed_contradicts_the_pages() {
+    let cases: [(&str, Change); 15] = [
+        ("brief: does not say NOT FIT", |s| s.verdict = Verdict::NotFit),
+        ("html: does not say NOT FIT", |s| s.verdict = Verdict::NotFit),
+        ("markdown: does not say FIT WITH", |s| s.verdict = Verdict::FitWithLimits),
+        ("badge: does not say FIT", |s| s.qualified_bytes_per_second = Some(119e6)),
+        ("brief: does not say that 119 MB/s held", |s| s.qualified_bytes_per_second = Some(119e6)),
+        ("full: does not say what failed: `; 160 MB/s", |s| {
+            s.failed_above.as_mut().unwrap().bytes_per_second = 160e6;
+        }),
+        ("markdown: `Lowest failure: ` stands", |s| s.failed_above = None),
+        ("full: `lowest rate that failed` stands", |s| s.failed_above = None),
+        ("full: has no row of a soak at 150 MB/s", |s| s.qualified_bytes_per_second = Some(150e6)),
+        ("brief: does not name the limit network", |s| {
+            s.bottleneck.as_mut().unwrap().stage = "network".into()
+        }),
+        ("html: confirms volume otherwise", |s| {
+            s.bottleneck.as_mut().unwrap().counter_trials[0].confirmed = false;
+        }),
+        ("full: does not say `volume not tested", |s| {
+            let counter = &mut s.bottleneck.as_mut().unwrap().counter_trials[0];
+            (counter.confirmed, counter.not_run) = (false, Some("no memory".into()));
+        }),
+        ("html: does not say `The bottleneck was not", |s| {
+            s.bottleneck.as_mut().unwrap().stage = Bottleneck::NOT_RESOLVED.into();
+        }),
+        ("brief: says otherwise whether the space", |s| s.storage.usable_bytes = Some(MB)),
+        ("names a bottleneck that is not known", |s| s.bottleneck = None),
+    ];
+    assert_each_is_found(&failed(), &cases);
+}
+
+#[test]
+fn a_change_of_losses_contradicts_the_pages() {
+    let cases: [(&str, Change); 5] = [
+        ("brief: says that nothing was lost", |s| s.ledger.lost.events = 1),
+        ("html: has other losses than the ledger", |s| s.ledger.lost.events = 1),
+        ("markdown: does not exclude 2,880 incidents", |s| {
+            s.soak.as_mut().unwrap().upper_bound_loss_per_second = 0.1;
+        }),
+        ("full: says that a run without loss took longer than 5 s", |s| s.trials[2].lost_events = 1),
+        ("full: says that a run without loss took longer than 0 s", |s| {
+            s.trials.iter_mut().for_each(|trial| trial.lost_events = 1);
+        }),
+    ];
+    assert_each_is_found(&passed(), &cases);
+}
+
+#[test]
+fn a_failure_contradicts_that_nothing_failed() {
+    let cases: [(&str, Change); 8] = [
+        ("full: says that no rate failed", |s| s.trials[0].passed = false),
+        ("brief: says that no higher rate failed", |s| {
+            s.trials.push(trial((130, 1, false, TrialKind::Narrow)))
+        }),
+        ("full: says that no higher rate failed", |s| {
+            s.trials.push(trial((130, 0, false, TrialKind::SourceFailed)));
+        }),
+        ("full: says that the machine's limit was not found", |s| {
+            s.trials.push(trial((130, 1, false, TrialKind::Narrow)));
+        }),
+        ("full: says that the source may not keep 150 MB/s, but it offered 160 MB/s", |s| {
+            s.trials.push(trial((160, 0, false, TrialKind::Narrow)));
+        }),
+        ("markdown: says that the source may not keep 150 MB/s, but it offered 160 MB/s", |s| {
+            s.trials.push(trial((160, 2, false, TrialKind::Narrow)));
+        }),
+        ("html: says that the source may not keep 150 MB/s, but it offered 160 MB/s", |s| {
+            s.trials.push(trial((160, 0, false, TrialKind::Unthrottled)));
+        }),
+        ("brief: says that nothing above 125 MB/s was tried", |s| {
+            s.trials.push(trial((130, 0, false, TrialKind::Narrow)));
+        }),
+    ];
+    assert_each_is_found(&passed(), &cases);
+}
+
+#[test]
+fn a_rate_that_held_contradicts_that_none_did() {
+    let cases: [(&str, Change); 4] = [
+        ("full: says that no rate passed a soak", |s| {
+            let soak = sample().soak;
+            (s.qualified_bytes_per_second, s.headroom, s.soak) = (Some(120e6), Some(1.5), soak);
+        }),
+        ("brief: calls a wanted headroom too small", |s| s.headroom = Some(1.5)),
+        ("brief: says it was interrupted", |s| s.interrupted = false),
+        ("brief: says that no run was without loss", |s| s.trials[1].lost_events = 0),
+    ];
+    assert_each_is_found(&nothing(), &cases);
+}
+
+#[test]
+fn a_point_that_is_not_the_rate_of_its_trial_contradicts_the_chart() {
+    let cases: [(&str, Change); 3] = [
+        ("html: has a point of \"asked\" that is not the requested rate", |s| {
+            s.trials[1].asked_bytes_per_second = s.trials[1].durable_bytes_per_second;
+        }),
+        ("html: has a point of \"durable, passed\" that is not the durable rate", |s| {
+            s.trials[1].durable_bytes_per_second = s.trials[1].asked_bytes_per_second;
+        }),
+        ("html: has no chart of the trials", |s| drop(s.trials.pop())),
+    ];
+    assert_each_is_found(&passed(), &cases);
+}
+
+/// Contradictions after a change of one page.
+fn with_page(summary: &ResultSummary, form: &str, change: impl Fn(&str) -> String) -> Vec<String> {
+    let mut pages = pages(summary);
+    let page = pages.iter_mut().find(|(other, _)| *other == form).unwrap();
+    let changed = change(&page.1);
+    assert_ne!(changed, page.1, "{form}");
+    page.1 = changed;
+    contradictions(summary, &pages)
+}
+
+/// The rate stands elsewhere on the page, and other rows are soaks.
+#[test]
+fn a_page_without_the_row_of_the_soak_is_found() {
+    let mut summary = failed();
+    summary.trials.push(trial((150, 2, false, TrialKind::Soak)));
+    let without = |text: &str, start: &str| -> String {
+        let is_kept = |line: &&str| !(line.trim_start().starts_with(start) && line.contains("120 MB/s"));
+        let lines: Vec<&str> = text.lines().filter(is_kept).collect();
+        assert!(lines.concat().contains("120 MB/s"));
+        lines.join("\n")
+    };
+    let wanted = |form: &str| format!("{form}: has no row of a soak at 120 MB/s that held");
+    assert_eq!(with_page(&summary, FULL, |text| without(text, "soak ")), [wanted(FULL)]);
+    assert_eq!(with_page(&summary, MARKDOWN, |text| without(text, "| soak ")), [wanted(MARKDOWN)]);
+    let renamed = |text: &str| text.replace("<td>soak</td>", "<td>knee</td>");
+    assert_eq!(with_page(&summary, HTML, renamed), [wanted(HTML)]);
+}
+
+#[test]
+fn a_requested_rate_of_a_trial_without_a_schedule_is_found() {
+    for form in [FULL, MARKDOWN, HTML] {
+        let found = with_page(&passed(), form, |text| text.replace("unthrottled", "140 MB/s"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("has a requested rate of a trial without one"), "{found:?}");
+    }
+    let bar = |text: &str| text.replacen("\"value\":null", "\"value\":140", 1);
+    let wanted = "html: has a point of \"asked\" that is not the requested rate of its trial";
+    assert_eq!(with_page(&passed(), HTML, bar), [wanted]);
+}
+
+#[test]
+fn two_units_in_a_sentence_are_found() {
+    let asked = |text: &str| text.replace("80.0 MB/s for 8 h", "80.0 MB/s of 0.12 GB/s for 8 h");
+    let found = with_page(&passed(), BRIEF, asked);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("brief: mixes units in `80.0 MB/s of 0.12 GB/s for 8 h"), "{found:?}");
+    let badge = |text: &str| text.replace("failed 150 MB/s", "failed 0.15 GB/s");
+    let found = with_page(&failed(), BADGE, badge);
+    assert!(found.iter().any(|text| text.starts_with("badge: mixes units")), "{found:?}");
+    // A load is written as the user wrote it.
+    let load = |text: &str| text.replace("80.0 MB/s for 8 h", "80.0 MB/s beside `2 GB/s` for 8 h");
+    assert_eq!(with_page(&passed(), BRIEF, load), Vec::<String>::new());
 }

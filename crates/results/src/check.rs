@@ -1,11 +1,32 @@
 //! Consistency checks of a summary: a contradictory result must not be published.
 
 use crate::summary::{
-    Count, DiskWear, Endurance, LedgerSummary, ResultSummary, SCHEMA_VERSION, TrialResult, Verdict,
+    Bottleneck, Count, DiskWear, Endurance, LedgerSummary, ResultSummary, SCHEMA_VERSION, TrialResult,
+    Verdict,
 };
 
 /// Relative difference allowed between derived figures because of rounding.
 const TOLERANCE: f64 = 1e-3;
+/// Phases of trials without a schedule, of all versions.
+const UNTHROTTLED: [&str; 3] = ["saturated", "until steady", "without disks"];
+
+impl TrialResult {
+    /// Condition that failed if the source, not the machine, was too slow.
+    pub const SOURCE_FAILED: &'static str = "the source did not keep its schedule";
+
+    /// Whether the source sent as fast as it could: `asked_bytes_per_second` is the rate that it reached.
+    #[must_use]
+    pub fn is_unthrottled(&self) -> bool {
+        UNTHROTTLED.contains(&self.phase.as_str())
+    }
+
+    /// Whether the machine did not sustain the requested rate.
+    #[must_use]
+    pub fn machine_failed(&self) -> bool {
+        let is_source = self.failed_condition.as_deref() == Some(Self::SOURCE_FAILED);
+        !self.passed && !is_source && !self.is_unthrottled()
+    }
+}
 
 impl ResultSummary {
     /// All contradictions, one sentence each; empty for a consistent summary.
@@ -16,6 +37,9 @@ impl ResultSummary {
             found.push(format!("schema version is {}, not {SCHEMA_VERSION}", self.schema_version));
         }
         self.check_rates(&mut found);
+        self.check_trials(&mut found);
+        self.check_failed_above(&mut found);
+        self.check_next_limit(&mut found);
         self.check_verdict(&mut found);
         self.check_soak(&mut found);
         self.check_bottleneck(&mut found);
@@ -59,21 +83,50 @@ impl ResultSummary {
         if self.qualified_bytes_per_second.is_some_and(|qualified| !below_upper(qualified)) {
             found.push("the qualified rate lies above a rate that failed".to_owned());
         }
-        self.check_failed_above(found);
-        self.check_next_limit(found);
     }
 
-    /// A rate that held is no limit.
+    /// A rate that held is no limit, and no limit comes after itself.
     fn check_next_limit(&self, found: &mut Vec<String>) {
+        if let Some(bottleneck) = &self.bottleneck
+            && bottleneck.stage != Bottleneck::NOT_RESOLVED
+            && bottleneck.next.as_ref().is_some_and(|next| next.stage == bottleneck.stage)
+        {
+            found.push("the next limit is the bottleneck".to_owned());
+        }
         let next = self.bottleneck.as_ref().and_then(|bottleneck| bottleneck.next.as_ref()?.bytes_per_second);
         if next.zip(self.qualified_bytes_per_second).is_some_and(|(next, qualified)| next < qualified) {
             found.push("the next limit is below the qualified rate".to_owned());
         }
     }
 
+    /// The qualified rate is one that the trials show.
+    fn check_trials(&self, found: &mut Vec<String>) {
+        let Some(qualified) = self.qualified_bytes_per_second else { return };
+        let is_it = |trial: &TrialResult| trial.passed && near(trial.asked_bytes_per_second, qualified);
+        if !self.trials.iter().any(is_it) {
+            found.push("the qualified rate is not among the trials that passed".to_owned());
+        }
+    }
+
     /// The lowest failed rate is the one that the trials show.
     fn check_failed_above(&self, found: &mut Vec<String>) {
-        let Some(failed) = &self.failed_above else { return };
+        let qualified = self.qualified_bytes_per_second.unwrap_or(0.0) * (1.0 + TOLERANCE);
+        let machine_failed = self.trials.iter().filter(|trial| trial.machine_failed());
+        let asked =
+            machine_failed.map(|trial| trial.asked_bytes_per_second).filter(|asked| *asked > qualified);
+        // The trial that an interruption cut off counts for nothing.
+        let lowest = asked.min_by(f64::total_cmp).filter(|_| !self.interrupted);
+        let Some(failed) = &self.failed_above else {
+            // Results of earlier versions name one in the interval of the knee.
+            let is_named = self.knee_interval.is_some_and(|knee| knee.upper_bytes_per_second.is_some());
+            if lowest.is_some() && !is_named {
+                found.push("a rate failed, but none is named as the lowest".to_owned());
+            }
+            return;
+        };
+        if lowest.is_some_and(|lowest| lowest < failed.bytes_per_second * (1.0 - TOLERANCE)) {
+            found.push("a lower rate failed than the lowest that is named".to_owned());
+        }
         if self.qualified_bytes_per_second.is_some_and(|qualified| failed.bytes_per_second <= qualified) {
             found.push("the lowest rate that failed is not above the qualified rate".to_owned());
         }
@@ -123,11 +176,11 @@ impl ResultSummary {
         }
     }
 
-    /// The bottleneck is the stage that a counter-trial confirmed, if one did.
+    /// The bottleneck is the stage that a counter-trial confirmed, or one that could not be tested.
     fn check_bottleneck(&self, found: &mut Vec<String>) {
         let Some(bottleneck) = &self.bottleneck else { return };
-        let stage = &bottleneck.stage;
-        for counter in bottleneck.counter_trials.iter().filter(|counter| counter.confirmed) {
+        let (stage, counters) = (&bottleneck.stage, &bottleneck.counter_trials);
+        for counter in counters.iter().filter(|counter| counter.confirmed) {
             if counter.stage != *stage {
                 found.push(format!(
                     "a counter-trial confirmed {}, but the bottleneck is {stage}",
@@ -137,6 +190,12 @@ impl ResultSummary {
             if counter.pairs.is_empty() {
                 found.push(format!("{} is confirmed by a counter-trial without trials", counter.stage));
             }
+        }
+        // Results of earlier versions have no counter-trials.
+        let is_open = stage == Bottleneck::NOT_RESOLVED || counters.is_empty() || bottleneck.is_confirmed();
+        let is_untested = counters.iter().any(|counter| counter.stage == *stage && counter.not_run.is_some());
+        if !is_open && !is_untested {
+            found.push(format!("the bottleneck is {stage}, which no counter-trial confirmed"));
         }
     }
 

@@ -145,11 +145,65 @@ fn the_lowest_failed_rate_is_above_the_qualified_one_and_among_the_trials() {
 }
 
 #[test]
+fn a_rate_that_failed_is_named_and_the_lowest_is() {
+    let none = |s: &mut ResultSummary| s.failed_above = None;
+    let unnamed = "a rate failed, but none is named as the lowest";
+    assert_eq!(after(none), Vec::<String>::new(), "the knee names one");
+    let without_upper = |s: &mut ResultSummary| {
+        none(s);
+        s.knee_interval.as_mut().unwrap().upper_bytes_per_second = None;
+    };
+    assert_eq!(after(without_upper), [unnamed]);
+    // What the source or a trial without a schedule missed is no limit of the machine.
+    let source = |s: &mut ResultSummary| {
+        without_upper(s);
+        s.trials[1].failed_condition = Some(crate::TrialResult::SOURCE_FAILED.into());
+    };
+    assert_eq!(after(source), Vec::<String>::new());
+    let unthrottled = |s: &mut ResultSummary| {
+        without_upper(s);
+        s.trials[1].phase = "saturated".into();
+    };
+    assert_eq!(after(unthrottled), Vec::<String>::new());
+    let lower = |s: &mut ResultSummary| s.trials.push(crate::example::trial(122e6, false));
+    assert_eq!(after(lower), ["a lower rate failed than the lowest that is named"]);
+    let below_the_qualified = |s: &mut ResultSummary| s.trials.push(crate::example::trial(100e6, false));
+    assert_eq!(after(below_the_qualified), Vec::<String>::new());
+}
+
+#[test]
+fn the_qualified_rate_passed_in_a_trial() {
+    let found = after(|s| s.trials[0].asked_bytes_per_second = 110e6);
+    assert_eq!(found, ["the qualified rate is not among the trials that passed"]);
+}
+
+#[test]
+fn a_named_stage_was_confirmed_or_not_tested() {
+    let change = |confirmed: bool, not_run: Option<&str>| {
+        after(|s| {
+            let counter = &mut s.bottleneck.as_mut().unwrap().counter_trials[0];
+            (counter.confirmed, counter.not_run) = (confirmed, not_run.map(str::to_owned));
+        })
+    };
+    assert_eq!(change(false, None), ["the bottleneck is volume, which no counter-trial confirmed"]);
+    assert_eq!(change(false, Some("too little memory")), Vec::<String>::new());
+    let another = after(|s| {
+        let found = s.bottleneck.as_mut().unwrap();
+        found.counter_trials[0].confirmed = false;
+        found.counter_trials[0].not_run = Some("too little memory".into());
+        found.stage = "drain".into();
+    });
+    assert_eq!(another, ["the bottleneck is drain, which no counter-trial confirmed"]);
+    let earlier = after(|s| s.bottleneck.as_mut().unwrap().counter_trials.clear());
+    assert_eq!(earlier, Vec::<String>::new());
+}
+
+#[test]
 fn a_bottleneck_that_its_counter_trials_contradict_is_found() {
     let change =
         |change: fn(&mut crate::summary::Bottleneck)| after(|s| change(s.bottleneck.as_mut().unwrap()));
-    let found = change(|found| found.stage = "network".into());
-    assert_eq!(found, ["a counter-trial confirmed volume, but the bottleneck is network"]);
+    let found = change(|found| found.stage = "drain".into());
+    assert_eq!(found, ["a counter-trial confirmed volume, but the bottleneck is drain"]);
     let found = change(|found| found.counter_trials[0].pairs.clear());
     assert_found(&found, "without trials");
     let refuted = change(|found| {
@@ -177,5 +231,7 @@ fn a_next_limit_is_not_below_the_qualified_rate() {
         s.bottleneck.as_mut().unwrap().next.as_mut().unwrap().bytes_per_second = rate;
     };
     assert_found(&after(|s| next(s, Some(110e6))), "the next limit is below the qualified rate");
+    let itself = after(|s| s.bottleneck.as_mut().unwrap().next.as_mut().unwrap().stage = "volume".into());
+    assert_eq!(itself, ["the next limit is the bottleneck"]);
     assert_eq!(after(|s| next(s, None)), Vec::<String>::new());
 }

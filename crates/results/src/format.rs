@@ -1,6 +1,10 @@
 //! Formatting of figures for sentences: decimal units, three significant digits.
 
 const BYTE_UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+/// Index of MB.
+const MEGABYTES: usize = 2;
+/// Lowest value with two significant digits in two decimals.
+const TWO_DIGITS: f64 = 0.0995;
 
 /// Formats bytes in decimal units: "7.20 GB".
 #[must_use]
@@ -14,18 +18,32 @@ pub fn rate(bytes_per_second: f64) -> String {
     format!("{}/s", scaled(bytes_per_second))
 }
 
-/// Formats bytes per second in the unit of `like`, so that two rates of one sentence can be compared:
-/// "0.95 GB/s" beside "1.05 GB/s". Rates that differ by a factor of ten or more keep their own units.
+/// Formats the rates of one sentence in one unit, so that they can be compared: that of the highest, or MB/s
+/// if the lowest has fewer than two significant digits in it. "0.95 GB/s" beside "1.05 GB/s", "1861 MB/s"
+/// beside "80.0 MB/s".
 #[must_use]
-pub fn rate_like(bytes_per_second: f64, like: f64) -> String {
-    let ((value, own), (_, unit)) = (scale(bytes_per_second), scale(like));
-    let ratio = bytes_per_second / like;
-    if own == unit || !(0.1..=10.0).contains(&ratio) {
-        return rate(bytes_per_second);
-    }
-    // The units differ by one: the rates differ by less than a factor of ten.
-    let value = if own < unit { value / 1000.0 } else { value * 1000.0 };
-    format!("{} {}/s", digits(value), BYTE_UNITS.get(unit).copied().unwrap_or_default())
+pub fn rates<const N: usize>(bytes_per_second: [f64; N]) -> [String; N] {
+    let highest = bytes_per_second.iter().copied().fold(0.0, f64::max);
+    let (_, own) = scale(highest);
+    let is_short = |rate: &f64| *rate != 0.0 && in_unit(*rate, own) < TWO_DIGITS;
+    let unit = if bytes_per_second.iter().any(is_short) { own.min(MEGABYTES) } else { own };
+    bytes_per_second.map(|rate| rate_in(rate, unit))
+}
+
+/// Formats bytes per second in MB/s, beside a text that states rates in MB/s: "1861 MB/s".
+#[must_use]
+pub fn megabytes_per_second(bytes_per_second: f64) -> String {
+    rate_in(bytes_per_second, MEGABYTES)
+}
+
+fn rate_in(bytes_per_second: f64, unit: usize) -> String {
+    let name = BYTE_UNITS.get(unit).copied().unwrap_or_default();
+    format!("{} {name}/s", digits(in_unit(bytes_per_second, unit)))
+}
+
+/// Value in the unit with this index, by the same divisions as [`scale`].
+fn in_unit(bytes: f64, unit: usize) -> f64 {
+    (0..unit).fold(bytes, |value, _| value / 1000.0)
 }
 
 /// Value in the decimal unit that suits it, and the index of the unit.

@@ -45,9 +45,25 @@ fn times_choose_their_unit() {
 
 #[test]
 fn rates_of_one_sentence_have_one_unit() {
-    assert_eq!(rate_like(950e6, 1.05e9), "0.95 GB/s");
-    assert_eq!(rate_like(1.05e9, 950e6), "1050 MB/s");
-    assert_eq!(rate_like(1.05e9, 1.2e9), "1.05 GB/s");
-    assert_eq!(rate_like(80e6, 1.86e9), "80.0 MB/s", "far apart");
-    assert_eq!(rate_like(0.0, 1e9), "0.00 B/s");
+    assert_eq!(rates([950e6, 1.05e9]), ["0.95 GB/s", "1.05 GB/s"]);
+    assert_eq!(rates([1.05e9, 950e6]), ["1.05 GB/s", "0.95 GB/s"]);
+    assert_eq!(rates([1.05e9, 1.2e9]), ["1.05 GB/s", "1.20 GB/s"]);
+    assert_eq!(rates([100e6, 1.2e9, 4e9]), ["0.10 GB/s", "1.20 GB/s", "4.00 GB/s"]);
+    assert_eq!(rates([0.0, 1e9]), ["0.00 GB/s", "1.00 GB/s"]);
+    // Three digits of the highest rate, as alone.
+    for value in [999.4, 999.6e6, 1.432e9, 80e6] {
+        assert_eq!(rates([value]), [rate(value)]);
+    }
+}
+
+#[test]
+fn a_rate_that_would_lose_its_digits_makes_the_unit_megabytes() {
+    assert_eq!(rates([1.8608e9, 80e6]), ["1861 MB/s", "80.0 MB/s"]);
+    assert_eq!(rates([99e6, 1.2e9]), ["99.0 MB/s", "1200 MB/s"]);
+    assert_eq!(rates([99.6e6, 1.2e9]), ["0.10 GB/s", "1.20 GB/s"]);
+    // A smaller unit helps nobody.
+    assert_eq!(rates([80e6, 50e3]), ["80.0 MB/s", "0.05 MB/s"]);
+    assert_eq!(rates([500e3, 3.0]), ["500 kB/s", "0.003 kB/s"]);
+    assert_eq!(megabytes_per_second(1.8608e9), "1861 MB/s");
+    assert_eq!(megabytes_per_second(41.2e6), "41.2 MB/s");
 }

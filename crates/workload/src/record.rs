@@ -36,6 +36,7 @@ use self::first::Watch;
 pub use self::first::{First, Moment};
 pub use self::generator::{Generated, Generator, LocalSource, Order, Reach};
 pub use self::occupancy::{Occupancy, VolumeOccupancy};
+pub use self::read_back::ReadFrom;
 use self::read_back::read_back;
 pub use self::repeat::{Repeated, SETTLE, repeat};
 pub use self::sampling::Sample;
@@ -100,6 +101,8 @@ pub struct TrialMeasured {
     pub drain: Option<DrainReport>,
     /// Result of verification, if requested.
     pub verify: Option<VerifyReport>,
+    /// Where it read from.
+    pub read_from: Option<ReadFrom>,
     /// Result of reading back in order, if requested.
     pub read_back: Option<RecordReadBack>,
     /// Times of the first events, if requested.
@@ -170,6 +173,7 @@ pub struct RecordTrial {
     record: Option<RecordReport>,
     drained: Option<DrainReport>,
     verified: Option<VerifyReport>,
+    read_from: Option<ReadFrom>,
     read_back: Option<RecordReadBack>,
     first: Option<First>,
     occupancy: Option<Occupancy>,
@@ -195,6 +199,7 @@ impl RecordTrial {
             record: None,
             drained: None,
             verified: None,
+            read_from: None,
             read_back: None,
             first: None,
             occupancy: None,
@@ -399,12 +404,14 @@ impl Workload for RecordTrial {
         }
         let recording = Recording::open(&self.directories)?;
         if let Some(verification) = self.spec.verify {
+            let begin_ns = context.clock.now_ns();
+            self.read_from = Some(ReadFrom::after_eviction(&recording));
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
             let options = VerifyOptions { threads };
             self.verified = Some(match verification {
                 Verification::Whole => verify(&recording, options, &|_| {}),
                 Verification::Sample(time) => {
-                    let end_ns = context.clock.now_ns().saturating_add(time.as_nanos() as u64);
+                    let end_ns = begin_ns.saturating_add(time.as_nanos() as u64);
                     verify_sample(&recording, options, &|| context.clock.now_ns() >= end_ns)
                 }
             });
@@ -457,6 +464,7 @@ impl Workload for RecordTrial {
             record,
             drain: self.drained.take(),
             verify: self.verified.take(),
+            read_from: self.read_from.take(),
             read_back: self.read_back.take(),
             first: self.first.take(),
             samples: std::mem::take(&mut self.samples),

@@ -2,7 +2,7 @@
 
 use keepup_results::{Bottleneck, CounterTrial, ExpectedEffect};
 
-use crate::format::{plural, rate, rate_like};
+use crate::format::{plural, rate, rates};
 use crate::page::{Block, Item};
 
 pub(crate) fn block(found: Option<&Bottleneck>) -> Block {
@@ -18,12 +18,18 @@ pub(crate) fn block(found: Option<&Bottleneck>) -> Block {
         },
     );
     let is = if found.stage == Bottleneck::NOT_RESOLVED { "was" } else { "is" };
-    let text = format!("The bottleneck {is} {}: {}. {next}", found.stage, found.evidence);
+    let text = format!("The bottleneck {is} {}{}: {}. {next}", found.stage, doubt(found), found.evidence);
     let mut items = vec![Item::Text(text)];
     if !found.counter_trials.is_empty() {
         items.push(Item::List(found.counter_trials.iter().map(sentence).collect()));
     }
     Block::new("Bottleneck", items)
+}
+
+/// Remark on a stage that is named without a counter-trial. Results of earlier versions have none.
+pub(super) fn doubt(found: &Bottleneck) -> &'static str {
+    let is_named = found.stage != Bottleneck::NOT_RESOLVED && !found.counter_trials.is_empty();
+    if is_named && !found.is_confirmed() { " (not confirmed)" } else { "" }
 }
 
 /// What was changed to test a stage, and its effect.
@@ -47,10 +53,6 @@ fn effect(counter: &CounterTrial) -> String {
     }
     let Some((unchanged, changed)) = counter.medians() else { return "no trial was run".to_owned() };
     let ratio = changed / unchanged;
-    format!(
-        "{} instead of {} ({ratio:.2}x, {})",
-        rate_like(changed, unchanged),
-        rate(unchanged),
-        plural(trials as u64, "pair")
-    )
+    let [changed, unchanged] = rates([changed, unchanged]);
+    format!("{changed} instead of {unchanged} ({ratio:.2}x, {})", plural(trials as u64, "pair"))
 }

@@ -2,7 +2,10 @@
 
 use keepup_results::{FailedRate, LoadUnit, ResultSummary, SessionLoad, Soak, SteadyState};
 
-use crate::format::{NOT_MEASURED, bytes, count, digits, number, or_not_measured, plural, rate, seconds};
+use crate::format::{
+    NOT_MEASURED, bytes, count, digits, megabytes_per_second, number, or_not_measured, plural, rate, rates,
+    seconds,
+};
 use crate::page::{Block, Item};
 use crate::table::{Cell, Table, Tone, left};
 
@@ -41,30 +44,41 @@ fn headroom_row(summary: &ResultSummary) -> Vec<Cell> {
 }
 
 fn knee_row(summary: &ResultSummary) -> Vec<Cell> {
-    let knee = or_not_measured(summary.knee_bytes_per_second, rate);
+    let knee = summary.knee_bytes_per_second;
     // The next row has the lowest rate that failed, even if it passed more often.
     let interval = summary.knee_interval.filter(|_| summary.failed_above.is_none());
-    let bounds = interval.map(|interval| match interval.upper_bytes_per_second {
-        Some(upper) => format!("; {} failed", rate(upper)),
-        None if summary.trials.iter().all(|trial| trial.passed) => "; no rate failed".to_owned(),
-        None => "; the limit of this machine was not found".to_owned(),
-    });
-    let text = format!("{knee}{}", bounds.unwrap_or_default());
+    let text = match (knee, interval.map(|interval| interval.upper_bytes_per_second)) {
+        (Some(knee), Some(Some(upper))) => {
+            let [knee, upper] = rates([knee, upper]);
+            format!("{knee}; {upper} failed")
+        }
+        (_, Some(None)) if summary.trials.iter().all(|trial| trial.passed) => {
+            format!("{}; no rate failed", or_not_measured(knee, rate))
+        }
+        (_, Some(None)) => {
+            format!("{}; the limit of this machine was not found", or_not_measured(knee, rate))
+        }
+        _ => or_not_measured(knee, rate),
+    };
     vec!["highest rate in trials".into(), "".into(), "".into(), text.into()]
 }
 
-/// A rate that failed and how: "1.61 GB/s, 51 events lost in 30 s".
-pub(super) fn failed(above: &FailedRate) -> String {
+/// A rate that failed and how: "1.61 GB/s: 51 events lost in 30 s". `rate` is the rate in the unit of the
+/// sentence.
+pub(super) fn failed(above: &FailedRate, rate: String) -> String {
     let time = seconds(above.seconds);
     let how = match above.lost_events {
         0 => format!("{} in {time}", above.condition),
         lost => format!("{} lost in {time}", plural(lost, "event")),
     };
-    format!("{}: {how}", rate(above.bytes_per_second))
+    // A drain that falls behind states its rates in MB/s.
+    let rate = if how.contains(" MB/s") { megabytes_per_second(above.bytes_per_second) } else { rate };
+    format!("{rate}: {how}")
 }
 
 fn failed_row(summary: &ResultSummary) -> Option<Vec<Cell>> {
-    let text = failed(summary.failed_above.as_ref()?);
+    let above = summary.failed_above.as_ref()?;
+    let text = failed(above, rate(above.bytes_per_second));
     Some(vec!["lowest rate that failed".into(), "".into(), "".into(), text.into()])
 }
 
@@ -72,7 +86,8 @@ fn failed_row(summary: &ResultSummary) -> Option<Vec<Cell>> {
 fn steady_row(steady: &SteadyState) -> Option<Vec<Cell>> {
     let (first, last) = (steady.bytes_per_second.first()?, steady.bytes_per_second.last()?);
     let state = if steady.reached { "steady" } else { "not steady" };
-    let text = format!("{state} after {}: {}, at first {}", bytes(steady.bytes), rate(*last), rate(*first));
+    let [first, last] = rates([*first, *last]);
+    let text = format!("{state} after {}: {last}, at first {first}", bytes(steady.bytes));
     Some(vec!["write rate before the search".into(), "".into(), "".into(), text.into()])
 }
 

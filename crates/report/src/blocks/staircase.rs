@@ -19,7 +19,7 @@ pub(super) fn block(trials: &[TrialResult], trials_max: usize) -> Block {
     if trials.is_empty() {
         return Block::new(title, vec![Item::Text("No trial was run.".to_owned())]);
     }
-    let full = trials.iter().map(|trial| trial.asked_bytes_per_second).fold(0.0, f64::max);
+    let full = trials.iter().filter_map(asked).fold(0.0, f64::max);
     let hidden = omitted(trials, trials_max);
     let rows =
         (0..).zip(trials).filter(|(index, _)| !hidden.contains(index)).map(|(_, trial)| row(trial, full));
@@ -37,6 +37,11 @@ pub(super) fn block(trials: &[TrialResult], trials_max: usize) -> Block {
     Block::new(title, items)
 }
 
+/// Requested rate, bytes per second; none without a schedule.
+fn asked(trial: &TrialResult) -> Option<f64> {
+    (!trial.is_unthrottled()).then_some(trial.asked_bytes_per_second)
+}
+
 fn row(trial: &TrialResult, full: f64) -> Vec<Cell> {
     let (outcome, tone) = if trial.passed {
         ("ok".to_owned(), Tone::Good)
@@ -48,12 +53,14 @@ fn row(trial: &TrialResult, full: f64) -> Vec<Cell> {
         };
         (format!("failed: {condition}{lost}"), Tone::Bad)
     };
+    let asked = asked(trial);
     vec![
         trial.phase.as_str().into(),
         seconds(trial.seconds).into(),
-        rate(trial.asked_bytes_per_second).into(),
+        asked.map_or_else(|| "unthrottled".to_owned(), rate).into(),
         rate(trial.durable_bytes_per_second).into(),
-        Cell::toned(bar(trial.asked_bytes_per_second, full, BAR_CHARACTERS), tone),
+        // The bar is that of the requested rate.
+        Cell::toned(asked.map_or_else(String::new, |asked| bar(asked, full, BAR_CHARACTERS)), tone),
         Cell::toned(outcome, tone),
     ]
 }

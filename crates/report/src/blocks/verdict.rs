@@ -3,10 +3,11 @@
 //!
 //! Invariant: the brief page omits only figures, never what was not tested or why a verdict is not FIT.
 
-use keepup_results::{Bottleneck, ResultSummary, Verdict};
+use keepup_results::{Bottleneck, ResultSummary, TrialResult, Verdict};
 
+use super::bottleneck::doubt;
 use super::{headline, proof};
-use crate::format::{bytes, digits, plural, rate, rate_like, seconds, shorten};
+use crate::format::{bytes, digits, plural, rate, rates, seconds, shorten};
 use crate::page::{Block, Fact, Headline, Item, VerdictLast};
 
 /// Two stages and a rate fit on a line of 80 columns.
@@ -82,7 +83,11 @@ fn held(summary: &ResultSummary) -> String {
                 lost => format!("with {} lost", plural(lost, "event")),
             };
             let time = seconds(proof::soak_seconds(soak));
-            format!("{} ({}x) for {time} {lost}; {}", rate(qualified), digits(headroom), failed(summary))
+            let failed = failed(summary);
+            let upper = failed.as_ref().map_or(qualified, |(rate, _)| *rate);
+            let [held, upper] = rates([qualified, upper]);
+            let failed = failed.map_or_else(|| nothing_failed(summary), |(_, how)| format!("{upper} {how}"));
+            format!("{held} ({}x) for {time} {lost}; {failed}", digits(headroom))
         }
         _ => summary.knee_bytes_per_second.map_or_else(
             || "no rate".to_owned(),
@@ -91,16 +96,22 @@ fn held(summary: &ResultSummary) -> String {
     }
 }
 
-/// The lowest rate that failed above the one that held.
-fn failed(summary: &ResultSummary) -> String {
-    let rate = |failed: f64| rate_like(failed, summary.qualified_bytes_per_second.unwrap_or(failed));
-    let upper = || summary.knee_interval?.upper_bytes_per_second;
-    match (&summary.failed_above, upper()) {
-        (Some(above), _) => format!("{} {}", rate(above.bytes_per_second), above.outcome()),
-        // Results of earlier versions.
-        (None, Some(upper)) => format!("{} failed", rate(upper)),
-        (None, None) => "no higher rate failed".to_owned(),
-    }
+/// The lowest rate that failed above the one that held, bytes per second, and how.
+fn failed(summary: &ResultSummary) -> Option<(f64, String)> {
+    let above = summary.failed_above.as_ref().map(|above| (above.bytes_per_second, above.outcome()));
+    // Results of earlier versions.
+    let upper = || summary.knee_interval?.upper_bytes_per_second.map(|upper| (upper, "failed".to_owned()));
+    above.or_else(upper)
+}
+
+/// What is known above the rate that held, if the machine failed at no higher one.
+fn nothing_failed(summary: &ResultSummary) -> String {
+    let held = summary.qualified_bytes_per_second.unwrap_or(0.0);
+    let is_above = |trial: &TrialResult| trial.asked_bytes_per_second > held && !trial.is_unthrottled();
+    // The source may have failed.
+    let has_failed = summary.trials.iter().any(|trial| !trial.passed && is_above(trial));
+    let text = if has_failed { "the machine's limit was not found" } else { "no higher rate failed" };
+    text.to_owned()
 }
 
 fn limit(summary: &ResultSummary) -> String {
@@ -112,8 +123,6 @@ fn limit(summary: &ResultSummary) -> String {
     if found.stage == Bottleneck::NOT_RESOLVED {
         return format!("{}; {}", found.stage, found.evidence);
     }
-    // Results of earlier versions have no counter-trials.
-    let is_doubtful = !found.counter_trials.is_empty() && !found.is_confirmed();
-    let doubt = if is_doubtful { " (not confirmed)" } else { "" };
-    format!("{}{doubt}{}", shorten(&found.stage, STAGE_CHARACTERS_MAX), next.unwrap_or_default())
+    let stage = shorten(&found.stage, STAGE_CHARACTERS_MAX);
+    format!("{stage}{}{}", doubt(found), next.unwrap_or_default())
 }

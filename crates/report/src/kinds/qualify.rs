@@ -81,8 +81,9 @@ fn trials(summary: &ResultSummary) -> Option<Chart> {
     let most = most.max(summary.required_bytes_per_second);
     let unit = rate_scale(most);
     let asked = trials.iter().map(|trial| {
-        // A trial without a schedule runs at full speed.
-        let rate = if trial.asked_bytes_per_second > 0.0 { trial.asked_bytes_per_second } else { f64::NAN };
+        // A trial without a schedule has no requested rate. What it reached must not fill the bar.
+        let is_asked = !trial.is_unthrottled() && trial.asked_bytes_per_second > 0.0;
+        let rate = if is_asked { trial.asked_bytes_per_second } else { f64::NAN };
         match trial.passed {
             true => json!({ "value": figure(unit.of(rate)), "itemStyle": { "color": GOOD } }),
             false => json!({

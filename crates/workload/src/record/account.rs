@@ -12,7 +12,7 @@ use keepup_results::{
 use keepup_stream::ledger::Count as LedgerCount;
 
 use super::first::{First, Moment};
-use super::{Sample, TrialMeasured, TrialSpec};
+use super::{ReadFrom, Sample, TrialMeasured, TrialSpec};
 
 fn count(count: LedgerCount) -> Count {
     Count { events: count.events, bytes: count.bytes }
@@ -137,6 +137,8 @@ impl TrialMeasured {
         let per_second = |bytes: u64, ns: u64| bytes as f64 / seconds(ns.max(1));
         let incidents = self.record.incidents.listed.iter().cloned();
         let notes = self.record.volumes.iter().filter_map(|volume| volume.note.clone());
+        let cached =
+            self.read_from.as_ref().filter(|from| **from != ReadFrom::Disks).map(ToString::to_string);
         RecordRun {
             volumes,
             repeat: 1,
@@ -166,7 +168,7 @@ impl TrialMeasured {
             read_back: self.read_back.clone(),
             broken_off: self.broken_off(),
             loads: Vec::new(),
-            notes: notes.chain(incidents).collect(),
+            notes: notes.chain(incidents).chain(cached).collect(),
         }
     }
 }
