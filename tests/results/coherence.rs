@@ -320,7 +320,7 @@ fn no_page_contradicts_a_simulated_qualification() {
     let all = [Verdict::Fit, Verdict::FitWithLimits, Verdict::NotFit, Verdict::Inconclusive];
     assert_eq!(verdicts, all.iter().map(ToString::to_string).collect::<BTreeSet<_>>());
     for sentence in [
-        "no higher rate failed",
+        "the source offered at most",
         "lowest rate that failed",
         "no rate failed",
         "the source may not keep its schedule at ",

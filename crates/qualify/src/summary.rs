@@ -12,7 +12,7 @@ use keepup_results::{
 use keepup_workload::preflight::{Checked, usable_bytes_each};
 use keepup_workload::wear::VolumeDisks;
 
-use crate::bottleneck::{Evidence, Nominee, next, nominees, unresolved};
+use crate::bottleneck::{Evidence, Nominee, Stage, next, nominees, unresolved};
 use crate::counter::{Counters, Setup};
 use crate::judge::drain_rate;
 use crate::room::{self, Room};
@@ -195,6 +195,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
     let cores = shown.measured.cores.len().max(1) as f64;
     let load_cores: f64 = shown.loads.iter().filter_map(LoadResult::cores).sum();
     let outcome = &findings.outcome;
+    let bottleneck = findings.bottleneck();
     let room = room(&parts, required);
     let wear = wear(&parts, &room);
     let judgement = judge(&Basis {
@@ -203,7 +204,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         cpu_free_wanted: settings.profile.cpu_free.fraction(),
         // CPU time of the loads counts as used.
         cpu_share_at_required: cpu.seconds_per_gb.map(|s| (s * required / 1e9 + load_cores) / cores),
-        saturated: findings.path_rate(),
+        saturated: findings.path_rate().filter(|_| !is_source_the_limit(&bottleneck)),
         offered_unthrottled: Some(findings.saturated.outcome.offered_rate),
         outcome,
         fault: findings.fault.as_deref(),
@@ -239,7 +240,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         failed_above: failed_above(outcome),
         soak: soak(outcome, findings.soaked_bytes, memory_bytes(&parts)),
         steady: findings.steady.clone(),
-        bottleneck: Some(findings.bottleneck()),
+        bottleneck: Some(bottleneck),
         source_host: source_host(&parts),
         ceilings: findings.ceilings.clone(),
         ledger: shown.measured.ledger(),
@@ -253,6 +254,11 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         trials: parts.trials,
     };
     (summary, judgement.generator_limited)
+}
+
+/// Whether the source is the bottleneck: what it sends without a schedule says nothing about the path.
+fn is_source_the_limit(bottleneck: &Bottleneck) -> bool {
+    bottleneck.is_confirmed() && bottleneck.stage == Stage::Source.to_string()
 }
 
 fn memory_bytes(parts: &SummaryInputs<'_>) -> Option<u64> {

@@ -194,12 +194,16 @@ fn source_reason(basis: &Basis<'_>, held: f64, consequence: &str) -> Option<Stri
         let limit = rate(limit);
         return Some(format!("the source may not keep its schedule at {limit} or more, so {consequence}"));
     }
-    let missed = missed(basis.outcome).filter(|&rate| rate > held).min_by(f64::total_cmp)?;
-    let [missed, offered] = rates([missed, offered(basis)]);
-    Some(format!(
-        "the source missed its schedule at {missed}, although it offered {offered} in another trial, so \
-         {consequence}"
-    ))
+    let offered = offered(basis);
+    if let Some(missed) = missed(basis.outcome).filter(|&rate| rate > held).min_by(f64::total_cmp) {
+        let [missed, offered] = rates([missed, offered]);
+        return Some(format!(
+            "the source missed its schedule at {missed}, although it offered {offered} in another trial, so \
+             {consequence}"
+        ));
+    }
+    let is_bound = matches!(basis.outcome.end, End::GeneratorLimited { .. });
+    is_bound.then(|| format!("the source offered at most {}, so {consequence}", rate(offered)))
 }
 
 /// Why the machine's limit above `qualified` was not found, and whether because of the source.
@@ -210,11 +214,11 @@ fn not_found(basis: &Basis<'_>, qualified: f64) -> (String, bool) {
     }
 }
 
-/// End of a search whose highest rate was bound by `alone`, what the source reaches alone: that is the limit
-/// of the source, unless it offered more without a schedule. Rates in bytes per second.
+/// End of a search whose highest rate was bound by `alone`, what the source reaches alone: the source limits
+/// it, at what it reached alone or `unthrottled`, without a schedule. Rates in bytes per second.
 pub fn bounded_end(end: End, alone: f64, unthrottled: f64) -> End {
     match end {
-        End::MaxRateHolds if unthrottled <= alone => End::GeneratorLimited { rate: alone },
+        End::MaxRateHolds => End::GeneratorLimited { rate: alone.max(unthrottled) },
         other => other,
     }
 }

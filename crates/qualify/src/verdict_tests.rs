@@ -196,8 +196,18 @@ fn a_fit_machine_has_a_limit_of_the_source_only_without_one_of_its_own() {
 fn a_search_bound_by_the_source_ends_with_what_the_source_reaches_alone() {
     let alone = End::GeneratorLimited { rate: 100e6 };
     assert_eq!(bounded_end(End::MaxRateHolds, 100e6, 90e6), alone);
-    assert_eq!(bounded_end(End::MaxRateHolds, 100e6, 101e6), End::MaxRateHolds, "it offered more");
+    let more = End::GeneratorLimited { rate: 101e6 };
+    assert_eq!(bounded_end(End::MaxRateHolds, 100e6, 101e6), more, "it offered more");
     assert_eq!(bounded_end(End::Converged, 100e6, 90e6), End::Converged);
+}
+
+#[test]
+fn a_source_that_bound_the_search_is_named_with_what_it_offered() {
+    let found = outcome(Some(80e6), End::GeneratorLimited { rate: 210e6 });
+    let judged = verdict(&found, |basis| (basis.required, basis.offered_unthrottled) = (3.9e9, Some(210e6)));
+    assert_eq!((judged.verdict, judged.generator_limited), (Verdict::Inconclusive, true), "{judged:?}");
+    let reason = "the source offered at most 210 MB/s, so the machine's limit was not found";
+    assert!(judged.reasons.iter().any(|given| given == reason), "{judged:?}");
 }
 
 #[test]
