@@ -400,7 +400,8 @@ proptest! {
         };
         let steps_max = (plan.budget.as_secs_f64() / plan.initial_trial.as_secs_f64()) as usize
             + plan.soak_attempts_max as usize
-            + 2 * REPEATS_MAX as usize;
+            + 2 * REPEATS_MAX as usize
+            + 1;
         let mut given = outcomes.iter().cycle();
         let mut steps = 0;
         let outcome = drive(plan.clone(), |rate, duration| {

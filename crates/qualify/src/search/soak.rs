@@ -97,14 +97,22 @@ impl Soaks {
         if outcome.first_failed().is_none() { self.passed(plan, outcome) } else { self.failed(plan, outcome) }
     }
 
-    /// After a soak spoiled by the generator: the same again, then a lower rate that it may keep, as often.
+    /// After a soak spoiled by the generator: the same again, then a lower rate that it may keep, as often,
+    /// and at last the target, which answers the user's question.
     fn repeat(&mut self, plan: &SearchPlan) -> SoakStep {
         self.spoiled += 1;
         if self.spoiled <= REPEATS_MAX {
             return SoakStep::Again;
         }
-        if self.spoiled > 2 * REPEATS_MAX || self.held.is_some() {
+        if self.spoiled > 2 * REPEATS_MAX + 1 || self.held.is_some() {
             return SoakStep::Ended;
+        }
+        if self.spoiled > 2 * REPEATS_MAX {
+            let Some(target) = plan.target_rate.filter(|&target| target < self.rate) else {
+                return SoakStep::Ended;
+            };
+            self.start(target);
+            return self.again(plan);
         }
         self.start(self.rate * (1.0 - plan.soak_step));
         self.again(plan)

@@ -234,3 +234,22 @@ fn a_wide_knee_is_soaked_where_a_short_trial_held() {
     // Never below the lower end.
     assert_eq!(rate(wide, Some(401.0)), 401.0 * plan().soak_start);
 }
+
+#[test]
+fn soaks_that_the_source_spoils_end_at_the_target() {
+    let plan = SearchPlan { target_rate: Some(200.0), ..plan() };
+    let spoiled = TrialOutcome { generator_limited: true, ..lossy(50) };
+    let mut soaks = below(&plan, 1000.0, None);
+    let mut rates = vec![soaks.rate];
+    while soaks.count(&plan, &spoiled) == SoakStep::Again {
+        rates.push(soaks.rate);
+    }
+    assert_eq!((rates.len(), rates[5]), (6, 200.0), "{rates:?}");
+    // A source that keeps the target qualifies it.
+    let mut soaks = below(&plan, 1000.0, None);
+    for _ in 0..5 {
+        assert_eq!(soaks.count(&plan, &spoiled), SoakStep::Again);
+    }
+    soaks.count(&plan, &lossy(0));
+    assert_eq!(soaks.held().unwrap().rate, 200.0);
+}
