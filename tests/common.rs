@@ -18,6 +18,8 @@ static BUSY: Mutex<()> = Mutex::new(());
 pub(crate) struct TestDirectory {
     directory: tempfile::TempDir,
     since: Instant,
+    /// Name of the test.
+    test: String,
     _busy: Option<MutexGuard<'static, ()>>,
 }
 
@@ -32,9 +34,7 @@ const TIMES: &str = "KEEPUP_TEST_TIMES";
 impl Drop for TestDirectory {
     fn drop(&mut self) {
         let Some(file) = std::env::var_os(TIMES) else { return };
-        // The test harness names each thread after its test.
-        let name = std::thread::current().name().unwrap_or("?").to_owned();
-        let line = format!("{:.1} {name}\n", self.since.elapsed().as_secs_f64());
+        let line = format!("{:.1} {}\n", self.since.elapsed().as_secs_f64(), self.test);
         let file = std::fs::File::options().append(true).create(true).open(file);
         file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
     }
@@ -58,7 +58,9 @@ pub(crate) fn busy_directory() -> TestDirectory {
 
 fn create(busy: Option<MutexGuard<'static, ()>>) -> TestDirectory {
     let directory = free_directory(env!("CARGO_TARGET_TMPDIR"));
-    TestDirectory { directory, since: Instant::now(), _busy: busy }
+    // The test harness names each thread after its test.
+    let test = std::thread::current().name().unwrap_or("?").to_owned();
+    TestDirectory { directory, since: Instant::now(), test, _busy: busy }
 }
 
 /// Starts keepup.

@@ -254,7 +254,7 @@ fn a_soak_reports_its_background_loads() {
 fn qualify_reports_load_and_verdict_together() {
     let place = busy_directory();
     let here = place.path();
-    let arguments = ["qualify", "csl-old", "--quick", "--max-write", "48 GB"];
+    let arguments = ["qualify", "csl-old", "--quick", "--soak", "2s", "--max-write", "48 GB"];
     let loads = ["--load", "net=5MB/s", "--load", "memory=10TB/s", "--json"];
     let run = keepup(here, &[&arguments[..], &loads].concat());
     let found = qualified(&run);

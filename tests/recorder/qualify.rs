@@ -29,7 +29,7 @@ fn a_quick_qualification_is_complete_and_leaves_no_files() {
     let directory = busy_directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
-    let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "24 GB", "--json"];
+    let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "48 GB", "--json"];
     let run = keepup(here, &arguments);
     let result = qualified(&run);
     for field in FIELDS {
@@ -50,7 +50,7 @@ fn a_quick_qualification_is_complete_and_leaves_no_files() {
         assert!(qualified.as_f64() >= required.as_f64());
         assert!(result["knee_bytes_per_second"].as_f64() >= qualified.as_f64());
     }
-    assert!(result["storage"]["bytes_written"].as_u64().unwrap() <= 24_000_000_000);
+    assert!(result["storage"]["bytes_written"].as_u64().unwrap() <= 48_000_000_000);
     assert_eq!(std::fs::read_dir(here.join("disk")).unwrap().count(), 0, "recordings are removed");
     let kept = here.join(result["result_directory"].as_str().unwrap());
     let summary: serde_json::Value =
@@ -86,7 +86,7 @@ fn an_interrupted_qualification_keeps_its_result() {
     let directory = busy_directory();
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
-    let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "20 GB", "--json"];
+    let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--max-write", "48 GB", "--json"];
     let mut run = start(here, &arguments);
     run.line("search for");
     std::thread::sleep(Duration::from_secs(2));
@@ -107,7 +107,7 @@ fn rounds_until_the_rate_is_steady_are_in_the_result() {
     let here = directory.path();
     std::fs::create_dir(here.join("disk")).unwrap();
     let arguments = ["qualify", "csl-old", "--volume", "disk", "--quick", "--soak", "2s", "--until-steady"];
-    let mut run = start(here, &[&arguments[..], &["--max-write", "24 GB", "--json"]].concat());
+    let mut run = start(here, &[&arguments[..], &["--max-write", "48 GB", "--json"]].concat());
     run.line("search for");
     run.signal("INT");
     let run = run.wait();

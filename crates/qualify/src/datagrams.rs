@@ -118,6 +118,8 @@ fn judged(run: &NetRun, duration: Duration) -> TrialOutcome {
         duration_s: duration.as_secs_f64(),
         clean_s: if of(|l| l.lost) + refused == 0 { duration.as_secs_f64() } else { 0.0 },
         elapsed_s: (duration + RAMP).as_secs_f64(),
+        // Nothing is stored.
+        bytes: 0.0,
         offered_events: due,
         lost_events: of(|l| l.lost) + refused,
         backlog_growing: false,
@@ -135,7 +137,7 @@ fn finding(outcome: &Outcome, ceiling: f64, worst: Option<&NetLedger>) -> NetRat
         End::Converged => "the knee is known to the requested width",
         End::MaxRateHolds => "no loss at the highest rate tried: the network's limit is higher",
         End::MinRateFails => "loss even at the lowest rate tried",
-        End::TimeCap => "search time limit reached",
+        End::TimeCap | End::ByteLimit => "search time limit reached",
         End::SoakFails => "no rate passed a whole soak",
         End::StallsExceedBuffer { .. } => "stalls exceed the buffer",
         End::GeneratorLimited { .. } => "the sender is at its limit: the network's limit was not found",

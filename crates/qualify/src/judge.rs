@@ -47,6 +47,7 @@ pub fn outcome(asked: &TrialRequest, measured: &TrialMeasured, elapsed_s: f64) -
         duration_s: duration_s.min(asked.duration.as_secs_f64()),
         clean_s: clean_seconds(measured, duration_s),
         elapsed_s,
+        bytes: measured.record.ledger.total().received.bytes as f64,
         offered_events: due.events,
         lost_events: lost_events(measured),
         backlog_growing,
@@ -79,7 +80,8 @@ fn clean_seconds(measured: &TrialMeasured, duration_s: f64) -> f64 {
 }
 
 fn grows(asked: &TrialRequest, measured: &TrialMeasured) -> bool {
-    let end_s = asked.duration.as_secs_f64();
+    // After the end of a source that was cut off the backlog only falls.
+    let end_s = asked.duration.as_secs_f64().min(measured.source.elapsed_ns as f64 / 1e9);
     let offered: Vec<(f64, f64)> = measured.backlog().into_iter().filter(|(t, _)| *t <= end_s).collect();
     backlog_grows(&offered, asked.rate.unwrap_or(0.0))
 }
@@ -185,7 +187,7 @@ pub fn result(
     TrialResult {
         phase: phase.to_string(),
         asked_bytes_per_second: asked.rate.unwrap_or(outcome.achieved_rate),
-        seconds: asked.duration.as_secs_f64(),
+        seconds: outcome.duration_s,
         achieved_bytes_per_second: outcome.achieved_rate,
         durable_bytes_per_second: measured.durable_bytes_per_second(),
         lost_events: outcome.lost_events,

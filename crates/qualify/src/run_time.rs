@@ -7,6 +7,9 @@ use crate::search::SearchPlan;
 
 /// Time of a trial beyond its length, seconds: its files are prepared and removed (measured: 1.3 to 1.6 s).
 pub const TRIAL_OVERHEAD_S: f64 = 1.5;
+/// Time after its first loss at which a soak is cut off: it failed, and the stall that caused the loss is
+/// mostly over.
+pub const CUT_OFF: Duration = Duration::from_secs(2);
 /// Maximum number of rounds at full speed until the rate is steady.
 pub(crate) const ROUNDS_MAX: usize = 24;
 /// Ceilings besides those of the volumes: memory, network and source.
@@ -48,7 +51,12 @@ impl Lengths {
         length.as_secs_f64() + TRIAL_OVERHEAD_S
     }
 
-    /// Time of the counter-trials of one nominee, seconds.
+    /// Length of the counter-trials of one nominee, seconds.
+    pub fn counter_trials_s(&self) -> f64 {
+        2.0 * self.counter_pairs as f64 * self.counter.as_secs_f64()
+    }
+
+    /// Time of the counter-trials of one nominee with their set-up, seconds.
     pub fn counter_s(&self) -> f64 {
         2.0 * self.counter_pairs as f64 * Self::trial_s(self.counter)
     }

@@ -75,6 +75,8 @@ pub struct Search {
     hint: Option<usize>,
     /// Time spent on trials before the soak, seconds.
     spent_s: f64,
+    /// Payload written by trials and soaks, bytes.
+    written: f64,
     trials: Vec<TrialRecord>,
     /// Reason for the end of the search before the soak.
     search_end: Option<End>,
@@ -114,6 +116,7 @@ impl Search {
             generator_limit: None,
             hint: None,
             spent_s: 0.0,
+            written: 0.0,
             trials: Vec::new(),
             search_end: None,
             soaks: None,
@@ -121,11 +124,11 @@ impl Search {
             pending: first,
             plan,
         };
-        search.pending = match search.plan.target_rate.filter(|&rate| rate <= search.plan.max_rate) {
-            Some(rate) => {
-                let (load, duration) = (search.grid.at_least(rate), search.plan.trial);
-                Pending::Trial { load, duration, phase: Phase::Target }
-            }
+        let trial = search.plan.trial;
+        let target = search.plan.target_rate.filter(|&rate| rate <= search.plan.max_rate);
+        let target = target.map(|rate| search.grid.at_least(rate));
+        search.pending = match target.filter(|&load| search.fits(load, trial.as_secs_f64())) {
+            Some(load) => Pending::Trial { load, duration: trial, phase: Phase::Target },
             None => search.next_trial(),
         };
         Ok(search)
@@ -137,7 +140,7 @@ impl Search {
             Pending::Trial { load, duration, phase } => {
                 Step::Trial { rate: self.grid.rate(load), duration, phase }
             }
-            Pending::Soak { rate } => Step::Soak { rate, duration: self.plan.soak },
+            Pending::Soak { rate } => Step::Soak { rate, duration: self.soak_length() },
             Pending::End(end) => Step::Done(self.outcome(end)),
         }
     }
@@ -145,12 +148,14 @@ impl Search {
     /// Records the outcome of the trial or soak of [`next`](Self::next); ignored once the search is
     /// over.
     pub fn record(&mut self, outcome: TrialOutcome) {
+        self.written +=
+            Some(outcome.bytes).filter(|bytes| bytes.is_finite()).map_or(0.0, |bytes| bytes.max(0.0));
         match self.pending {
             Pending::Trial { load, duration, phase } => {
                 let is_spoiled = outcome.generator_limited;
                 // `max` drops a NaN cost.
                 self.spent_s += outcome.elapsed_s.max(duration.as_secs_f64());
-                let may_repeat = self.repeats < REPEATS_MAX && self.fits(duration.as_secs_f64());
+                let may_repeat = self.repeats < REPEATS_MAX && self.fits(load, duration.as_secs_f64());
                 if !is_spoiled || !may_repeat {
                     self.weigh(load, duration, &outcome);
                 }
@@ -165,8 +170,9 @@ impl Search {
                 }
             }
             Pending::Soak { rate } => {
-                let soaked = self.soaks.as_mut().map(|soaks| soaks.count(&self.plan, &outcome));
-                self.keep(Phase::Soak, rate, self.plan.soak, outcome);
+                let (length, left) = (self.soak_length(), self.bytes_left());
+                let soaked = self.soaks.as_mut().map(|soaks| soaks.count(&self.plan, left, &outcome));
+                self.keep(Phase::Soak, rate, length, outcome);
                 self.pending = self.after_soak(soaked.unwrap_or(SoakStep::Ended));
             }
             Pending::End(_) => {}
@@ -193,9 +199,20 @@ impl Search {
         self.trials.push(TrialRecord { phase, rate, duration, failed: outcome.first_failed(), outcome });
     }
 
-    /// Whether a trial of this length fits the budget.
-    fn fits(&self, trial_s: f64) -> bool {
-        self.spent_s + trial_s <= self.plan.budget.as_secs_f64()
+    /// Whether a trial of this length fits the budget of time and bytes.
+    fn fits(&self, load: usize, trial_s: f64) -> bool {
+        let bytes = trial_s * self.grid.rate(load);
+        let is_in_time = self.spent_s + trial_s <= self.plan.budget.as_secs_f64();
+        is_in_time && self.written + bytes <= self.plan.search_bytes && bytes <= self.plan.trial_bytes
+    }
+
+    /// Payload that may still be written, bytes.
+    fn bytes_left(&self) -> f64 {
+        (self.plan.bytes - self.written).max(0.0)
+    }
+
+    fn soak_length(&self) -> Duration {
+        self.soaks.as_ref().map_or(self.plan.soak, |soaks| soaks.length)
     }
 
     /// Adds a trial to the findings for its load.
@@ -245,7 +262,7 @@ impl Search {
             .flatten()
             .min_by(|a, b| a.load.cmp(&b.load).then(b.trial_s.total_cmp(&a.trial_s)));
         match next {
-            Some(next) if self.fits(next.trial_s) => Pending::Trial {
+            Some(next) if self.fits(next.load, next.trial_s) => Pending::Trial {
                 load: next.load,
                 duration: Duration::from_secs_f64(next.trial_s),
                 phase: if next.last_round { Phase::Knee } else { Phase::Narrow },
@@ -273,8 +290,9 @@ impl Search {
     /// Proceeds from the search to the soak if there is a knee, or an estimate of it.
     fn first_soak(&mut self, end: End) -> Pending {
         self.search_end = Some(end);
-        let below = |knee: Interval| Soaks::below(&self.plan, knee, self.highest_held(knee));
-        let near = |knee: Interval| Soaks::near(&self.plan, knee.lower, knee.upper);
+        let left = self.bytes_left();
+        let below = |knee: Interval| Soaks::below(&self.plan, left, knee, self.highest_held(knee));
+        let near = |knee: Interval| Soaks::near(&self.plan, left, knee);
         match self.knee().map(below).or_else(|| self.estimate(end).map(near)) {
             Some(soaks) => {
                 let rate = soaks.rate;
@@ -321,7 +339,10 @@ impl Search {
         let spoiled = self.trials.last().filter(|soak| soak.outcome.generator_limited);
         Pending::End(match spoiled {
             Some(soak) => End::GeneratorLimited { rate: self.generator_limit.unwrap_or(soak.rate) },
-            None => soak::stalls_exceed_buffer(&self.trials, rate).unwrap_or(End::SoakFails),
+            None => soak::stalls_exceed_buffer(&self.trials, rate).unwrap_or(match soaked {
+                SoakStep::OutOfBytes => End::ByteLimit,
+                SoakStep::Again | SoakStep::Ended => End::SoakFails,
+            }),
         })
     }
 

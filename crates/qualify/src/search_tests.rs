@@ -20,6 +20,7 @@ fn clean(rate: f64, duration: Duration) -> TrialOutcome {
         duration_s,
         clean_s: duration_s,
         elapsed_s: duration_s,
+        bytes: rate * duration_s,
         offered_events: 1_000_000,
         lost_events: 0,
         backlog_growing: false,
@@ -272,6 +273,55 @@ fn soaks_step_down_until_one_holds_or_none_does() {
     assert_eq!((outcome.end, outcome.qualified_rate, outcome.soak), (End::SoakFails, None, None));
 }
 
+/// Plan with a limit of bytes, the half of them for the trials, as `qualify` divides them.
+fn limited(plan: SearchPlan, bytes: f64) -> SearchPlan {
+    SearchPlan { bytes, search_bytes: bytes / 2.0, ..plan }
+}
+
+#[test]
+fn a_rate_that_held_is_not_refined_beyond_the_bytes() {
+    // Long soaks hold 600 MB/s, short trials 800.
+    let machine = |rate: f64, duration: Duration| TrialOutcome {
+        lost_events: u64::from(duration > Duration::from_secs(5) && rate > 600.0 * MB),
+        ..ideal(800.0 * MB)(rate, duration)
+    };
+    let plan = SearchPlan { soak_step: 0.3, ..quick() };
+    let all = drive(plan.clone(), machine);
+    assert_eq!(rates(&all, Phase::Soak).len(), 3, "{:?}", rates(&all, Phase::Soak));
+    let written = |phase| -> f64 {
+        let trials = all.trials.iter().filter(move |trial| phase == (trial.phase == Phase::Soak));
+        trials.map(|trial| trial.outcome.bytes).sum()
+    };
+    let (soaks, search) = (written(true), written(false));
+    let plan = SearchPlan { bytes: search + 0.9 * soaks, ..plan };
+    let outcome = drive(plan, machine);
+    assert_eq!(rates(&outcome, Phase::Soak).len(), 2);
+    assert!(outcome.qualified_rate.is_some());
+}
+
+#[test]
+fn the_last_bytes_are_for_the_target() {
+    let target = SearchPlan { target_rate: Some(50.0 * MB), ..quick() };
+    let soaks = |bytes: f64, holds: f64| {
+        let outcome = drive(limited(target.clone(), bytes), |rate, duration| TrialOutcome {
+            lost_events: u64::from(duration > Duration::from_secs(2) && rate > holds * MB),
+            ..ideal(800.0 * MB)(rate, duration)
+        });
+        (rates(&outcome, Phase::Soak), outcome)
+    };
+    // One soak of 6 s at 768 MB/s, and one at the target.
+    let (rates, outcome) = soaks(10e9, 100.0);
+    assert!(rates.len() == 2 && rates[1] == 50.0, "{rates:?}");
+    assert_eq!(outcome.qualified_rate, Some(50.0 * MB));
+    let (rates, outcome) = soaks(10e9, 10.0);
+    assert_eq!((rates[1], outcome.end, outcome.qualified_rate), (50.0, End::ByteLimit, None));
+    // Fewer bytes make soaks shorter.
+    let (_, outcome) = soaks(8e9, 1000.0);
+    let soak = outcome.trials.last().unwrap();
+    assert!(soak.duration < target.soak && soak.duration > target.soak / 2, "{soak:?}");
+    assert_eq!(outcome.soak.unwrap().seconds, soak.duration.as_secs_f64());
+}
+
 #[test]
 fn a_trial_spoiled_by_the_generator_is_repeated_and_not_counted() {
     let mut trials = 0;
@@ -366,6 +416,7 @@ fn any_outcome() -> impl Strategy<Value = TrialOutcome> {
                     duration_s,
                     clean_s: duration_s,
                     elapsed_s,
+                    bytes: achieved_rate,
                     offered_events,
                     lost_events,
                     backlog_growing,
@@ -381,6 +432,31 @@ fn any_outcome() -> impl Strategy<Value = TrialOutcome> {
 }
 
 proptest! {
+    /// Neither a trial nor a soak starts that could exceed the bytes of the plan or of one trial.
+    #[test]
+    fn a_search_never_asks_for_more_bytes_than_it_has(
+        outcomes in prop::collection::vec((0.0..1.2f64, 0u64..3, prop::bool::weighted(0.2)), 1..40),
+        bytes in 1e9..400e9f64,
+        trial_bytes in 1e9..50e9f64,
+        capacity in 20e6..2e9f64,
+        target in prop::option::of(1e6..3e9f64),
+        is_quick in any::<bool>(),
+    ) {
+        let plan = if is_quick { quick() } else { SearchPlan::qualification(10.0 * MB, 2000.0 * MB) };
+        let plan = SearchPlan { target_rate: target, trial_bytes, ..limited(plan, bytes) };
+        let (mut given, mut written) = (outcomes.iter().cycle(), 0.0);
+        drive(plan.clone(), |rate, duration| {
+            let asked = rate * duration.as_secs_f64();
+            assert!(asked <= 1.000_001 * plan.trial_bytes, "{asked} {rate}");
+            assert!(written + asked <= 1.000_001 * plan.bytes, "{written} and {asked} of {bytes}");
+            let &(share, lost, is_spoiled) = given.next().unwrap();
+            let outcome = ideal(capacity)(rate, duration);
+            let bytes = share.min(1.0) * asked;
+            written += bytes;
+            TrialOutcome { bytes, lost_events: lost / 2, generator_limited: is_spoiled, ..outcome }
+        });
+    }
+
     /// Whatever the outcomes, the search ends within its bounds and claims only what was observed.
     #[test]
     fn every_search_ends_and_claims_only_what_it_saw(
@@ -400,8 +476,7 @@ proptest! {
         };
         let steps_max = (plan.budget.as_secs_f64() / plan.initial_trial.as_secs_f64()) as usize
             + plan.soak_attempts_max as usize
-            + 2 * REPEATS_MAX as usize
-            + 1;
+            + soak::SPOILED_MAX as usize;
         let mut given = outcomes.iter().cycle();
         let mut steps = 0;
         let outcome = drive(plan.clone(), |rate, duration| {

@@ -20,6 +20,7 @@ use keepup_results::{
     Ceilings, Event, EventLog, Kind, ResultDirectory, ResultSummary, SessionLoad, SteadyState, TrialResult,
     default_name,
 };
+use keepup_stream::ledger::Ledger;
 use keepup_workload::detector::SourceRate;
 use keepup_workload::load::Loads;
 use keepup_workload::preflight::{Checked, usable_bytes_each};
@@ -31,7 +32,7 @@ use crate::QualifyError;
 use crate::counter::Change;
 use crate::judge::{self, TrialRequest};
 use crate::progress::Progress;
-use crate::run_time::TRIAL_OVERHEAD_S;
+use crate::run_time::{CUT_OFF, TRIAL_OVERHEAD_S};
 use crate::search::{Outcome, Phase, Search, Step};
 use crate::settings::{Bounds, Settings};
 use crate::summary::{Findings, SummaryInputs, summarise};
@@ -50,6 +51,8 @@ const READ_BACK_MIN: Duration = Duration::from_secs(1);
 /// Start of the search relative to the unthrottled rate: a closed loop leaves capacity unused
 /// between its turns.
 const ABOVE_SATURATED: f64 = 2.0;
+/// Largest share of the byte limit for the unthrottled trial, whose rate is not known beforehand.
+const SATURATED_SHARE: f64 = 0.2;
 /// Start of the search relative to the sum of the volumes' ceilings.
 const ABOVE_VOLUMES: f64 = 1.1;
 
@@ -68,7 +71,13 @@ pub struct Session<'a> {
     names: u32,
     begin_ns: u64,
     estimate_s: f64,
+    /// Payload stored on the volumes, bytes.
     bytes_written: u64,
+    /// The most that was stored of a trial's payload, as a share of what was received: below 1 with
+    /// reductions, above 1 if the events as received are kept too.
+    stored_share: f64,
+    /// Space of the volumes, bytes.
+    usable_bytes: u64,
     /// Time left to read back soaks.
     read_back_left: Duration,
     trials: Vec<TrialResult>,
@@ -89,6 +98,15 @@ struct Request {
     /// Change of a counter-trial, and whether it applies to this trial.
     change: Option<(Change, bool)>,
     verify: bool,
+    /// Bytes that it may store.
+    bytes_max: f64,
+}
+
+impl Request {
+    /// A short trial of which nothing is read back.
+    fn unverified(label: String, rate: Option<f64>, duration: Duration, bytes_max: f64) -> Self {
+        Self { phase: Phase::Narrow, label, rate, duration, change: None, verify: false, bytes_max }
+    }
 }
 
 /// Qualifies this machine for `settings`, reporting progress to `watch`. `identity` is random.
@@ -115,7 +133,6 @@ pub fn qualify(
     // Includes the files of the loads.
     let volumes = settings.preflight()?;
     let directory = ResultDirectory::create(&settings.results.join(name), &id)?;
-    let log = directory.create_log()?;
     let usable = usable_bytes_each(&volumes) * volumes.len() as u64;
     let mut session = Session {
         settings,
@@ -123,13 +140,15 @@ pub fn qualify(
         clock,
         stop,
         watch,
-        log,
+        log: directory.create_log()?,
         loads,
         samples: channel(),
         identity,
         names: 0,
         estimate_s: settings.cost(usable).seconds,
         bytes_written: 0,
+        stored_share: 0.0,
+        usable_bytes: usable,
         read_back_left: settings.lengths().read_back,
         trials: Vec::new(),
         has_searched: false,
@@ -144,8 +163,7 @@ pub fn qualify(
         let _ = directory.discard();
     }
     let findings = outcome?;
-    let loads = session.end_loads(&findings);
-    let trials = std::mem::take(&mut session.trials);
+    let (loads, trials) = (session.end_loads(&findings), std::mem::take(&mut session.trials));
     let (summary, generator_limited) = summarise(SummaryInputs {
         settings,
         environment: &environment,
@@ -282,7 +300,7 @@ impl Session<'_> {
         self.phase("ceilings of the components")?;
         let ceilings = self.measure_ceilings(volumes)?;
         let (saturated, steady) = self.saturated()?;
-        let bounds = self.bounds(&ceilings, &saturated, volumes);
+        let bounds = self.bounds(&ceilings, &saturated);
         let mut findings = Findings::new(ceilings, saturated, bounds.max_rate);
         findings.steady = steady;
         if let Some(fault) = findings.saturated.broken() {
@@ -290,17 +308,6 @@ impl Session<'_> {
             return Ok(findings);
         }
         let plan = self.settings.search(&bounds)?;
-        if plan.soak < Duration::from_secs(if self.settings.quick { 5 } else { 30 })
-            && self.settings.soak.is_none()
-        {
-            let text = format!(
-                "the soak is shortened to {:.0} s by the limit of bytes or free space",
-                plan.soak.as_secs_f64()
-            );
-            self.report(Progress::Warning { text: text.clone() });
-            findings.notes.push(text);
-        }
-        findings.soak_asked = plan.soak;
         self.phase("search for the highest rate without loss")?;
         let search = Search::new(plan)?;
         self.has_searched = true;
@@ -325,13 +332,11 @@ impl Session<'_> {
             return Ok((last, Some(steady)));
         }
         self.phase("the whole path, unthrottled")?;
-        let (phase, label) = (Phase::Narrow, "saturated".to_owned());
-        let duration = self.settings.lengths().saturated;
-        let request = Request { phase, label, rate: None, duration, change: None, verify: false };
-        Ok((self.trial(&request)?, None))
+        let (duration, bytes_max) = (self.settings.lengths().saturated, SATURATED_SHARE * self.bytes_left());
+        Ok((self.trial(&Request::unverified("saturated".to_owned(), None, duration, bytes_max))?, None))
     }
 
-    fn bounds(&self, ceilings: &Ceilings, saturated: &TrialRun, volumes: &[Checked]) -> Bounds {
+    fn bounds(&self, ceilings: &Ceilings, saturated: &TrialRun) -> Bounds {
         let source = ceilings.source_bytes_per_second.unwrap_or(f64::INFINITY) * SOURCE_SHARE;
         let through = saturated.measured.durable_bytes_per_second().max(1.0);
         let volumes_alone: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).sum();
@@ -342,8 +347,8 @@ impl Session<'_> {
             max_rate,
             source_bound: max_rate >= source,
             write_rate: through,
-            usable_bytes: usable_bytes_each(volumes) * volumes.len() as u64,
-            bytes_written: self.bytes_written,
+            usable_bytes: self.before_storing(self.usable_bytes as f64),
+            bytes_left: self.before_storing(self.bytes_left()),
         }
     }
 
@@ -356,13 +361,14 @@ impl Session<'_> {
                 Step::Trial { rate, duration, phase } => (phase, rate, duration),
                 Step::Soak { rate, duration } => {
                     self.phase("soak")?;
+                    self.note_short_soak(duration, findings);
                     (Phase::Soak, rate, duration)
                 }
                 Step::Done(outcome) => break outcome,
             };
             let verify = phase == Phase::Soak;
-            let (label, rate_asked) = (phase.to_string(), Some(rate));
-            let request = Request { phase, label, rate: rate_asked, duration, change: None, verify };
+            let (label, left) = (phase.to_string(), self.bytes_left());
+            let request = Request { phase, verify, ..Request::unverified(label, Some(rate), duration, left) };
             let tried = self.trial(&request)?;
             if self.is_stopped() {
                 break search.finish_now();
@@ -378,9 +384,28 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// States once that soaks are shorter than planned.
+    fn note_short_soak(&mut self, length: Duration, findings: &mut Findings) {
+        let is_noted = std::mem::replace(&mut findings.is_soak_short, length < self.settings.soak_planned());
+        if is_noted || !findings.is_soak_short {
+            return;
+        }
+        let text = format!(
+            "the soak is shortened to {:.1} s by --max-write or the free space",
+            length.as_secs_f64()
+        );
+        self.report(Progress::Warning { text: text.clone() });
+        findings.notes.push(text);
+    }
+
     /// Bytes that may still be written.
     fn bytes_left(&self) -> f64 {
         self.settings.write_bytes_max.saturating_sub(self.bytes_written) as f64
+    }
+
+    /// Payload of the source of which so many bytes are stored.
+    fn before_storing(&self, stored: f64) -> f64 {
+        if self.stored_share > 0.0 { stored / self.stored_share } else { stored }
     }
 
     fn trial(&mut self, request: &Request) -> Result<TrialRun, QualifyError> {
@@ -397,14 +422,21 @@ impl Session<'_> {
         let is_discarded = recorder.target == Target::Null;
         let is_drained = !is_discarded && request.change != Some((Change::NoDrain, true));
         let drain_rate = self.settings.profile.drain.filter(|_| is_drained).map(|r| r.bytes_per_second());
+        let mut source = self.settings.source(rate, request.duration);
+        if !is_discarded {
+            // What the plan of the search cannot know, such as a rate without a schedule, stays within it.
+            let bytes = self.before_storing(request.bytes_max.min(self.usable_bytes as f64));
+            source.events = Some((bytes / self.settings.profile.event.mean_bytes()) as u64);
+        }
         let spec = TrialSpec {
-            source: self.settings.source(rate, request.duration),
+            source,
             generator: Arc::clone(&self.settings.generator),
             recorder,
             recording: self.fresh_id(),
             drain: drain_rate.map(|rate| DrainSpec { rate, to: self.settings.drain_to.clone() }),
             verify: request.verify.then_some(Verification::Sample(self.read_back_left.max(READ_BACK_MIN))),
             read_back: false,
+            cut_off: (request.phase == Phase::Soak).then_some(CUT_OFF),
             first_events: None,
             watcher_slot: self.settings.watcher_slot.clone(),
             sample_every: (request.duration / SAMPLES).clamp(SAMPLE_EVERY_MIN, Duration::from_millis(500)),
@@ -420,7 +452,7 @@ impl Session<'_> {
             self.read_back_left = self.read_back_left.saturating_sub(read_back);
         }
         if !is_discarded {
-            self.bytes_written += measured.record.ledger.stored().bytes;
+            self.count_bytes(&measured.record.ledger);
         }
         let asked = TrialRequest { rate: request.rate, duration: request.duration, drain_rate };
         let outcome = judge::outcome(&asked, &measured, elapsed_s);
@@ -437,6 +469,14 @@ impl Session<'_> {
         }
         let drain_behind = judge::drain_behind(&asked, &measured);
         Ok(TrialRun { measured, asked: request.rate, outcome, loads, drain_behind })
+    }
+
+    fn count_bytes(&mut self, ledger: &Ledger) {
+        let (stored, received) = (ledger.stored().bytes, ledger.total().received.bytes);
+        self.bytes_written += stored;
+        if received > 0 {
+            self.stored_share = self.stored_share.max(stored as f64 / received as f64);
+        }
     }
 
     fn keep_samples(&mut self, begin_ns: u64) -> Result<(), QualifyError> {

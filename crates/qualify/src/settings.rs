@@ -23,10 +23,14 @@ use crate::QualifyError;
 use crate::run_time::{Lengths, RunTime};
 use crate::search::SearchPlan;
 
-/// Share of the byte limit for the soak; the rest is for the search.
+/// Share of the bytes of search and soaks that is kept for soaks.
 const SOAK_SHARE: f64 = 0.5;
-/// Default limit of bytes written.
-pub const WRITE_BYTES_MAX: u64 = 200_000_000_000;
+/// Largest share of the byte limit that is kept for counter-trials.
+const COUNTER_SHARE: f64 = 0.3;
+/// Counter-trials without a schedule may be faster than the unthrottled trial by this factor.
+pub(crate) const COUNTER_MARGIN: f64 = 1.1;
+/// Default limit of bytes written: search, three soaks and counter-trials at 2 GB/s.
+pub const WRITE_BYTES_MAX: u64 = 400_000_000_000;
 /// Connection timeout of a sink.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Minimum useful soak, seconds.
@@ -187,7 +191,7 @@ impl Settings {
 
     /// Search plan, once the speed of volumes and source is known.
     ///
-    /// The soak is shortened to fit the limits of bytes and space, unless the user set its length.
+    /// The soak is shortened to fit the limits of bytes and space.
     pub fn search(&self, bounds: &Bounds) -> Result<SearchPlan, QualifyError> {
         let mut plan = self.plan(bounds.min_rate, bounds.max_rate);
         let target = self.required() * self.profile.headroom;
@@ -200,10 +204,11 @@ impl Settings {
             plan.budget = plan.budget.max(6 * plan.trial);
         }
         let rate = bounds.write_rate.min(bounds.max_rate).max(1.0);
-        let allowed = self.write_bytes_max.saturating_sub(bounds.bytes_written) as f64;
-        let soak_bytes = (allowed * SOAK_SHARE).min(bounds.usable_bytes as f64);
-        let search_s = allowed * (1.0 - SOAK_SHARE) / rate;
-        plan.budget = plan.budget.min(Duration::from_secs_f64(search_s));
+        let counter_bytes = COUNTER_MARGIN * rate * self.lengths().counter_trials_s();
+        plan.bytes = bounds.bytes_left - counter_bytes.min(COUNTER_SHARE * bounds.bytes_left);
+        plan.search_bytes = (1.0 - SOAK_SHARE) * plan.bytes;
+        plan.trial_bytes = bounds.usable_bytes;
+        let soak_bytes = (plan.bytes - plan.search_bytes).min(plan.trial_bytes);
         let soak_s = soak_bytes / rate;
         match self.soak {
             Some(asked) if asked.as_secs_f64() > soak_s => {
@@ -221,11 +226,14 @@ impl Settings {
             Some(asked) => plan.soak = asked,
             None => plan.soak = plan.soak.min(Duration::from_secs_f64(soak_s)),
         }
-        if plan.soak.as_secs_f64() < SOAK_SECONDS_MIN || plan.budget < plan.trial {
+        let first_bytes = plan.initial_trial.as_secs_f64() * bounds.max_rate;
+        let trial_bytes = first_bytes.max(plan.trial.as_secs_f64() * rate);
+        let is_too_little = trial_bytes > plan.search_bytes.min(plan.trial_bytes);
+        if plan.soak.as_secs_f64() < SOAK_SECONDS_MIN || is_too_little {
             return Err(QualifyError::Settings {
                 what: Cause::new(format!(
                     "cannot search and soak: {:.1} GB may be written, too little at {:.0} MB/s",
-                    allowed / 1e9,
+                    plan.bytes / 1e9,
                     rate / 1e6
                 ))
                 .with_hint("a larger --max-write, or more space on the volume"),
@@ -235,10 +243,14 @@ impl Settings {
         Ok(plan)
     }
 
+    /// Length of soaks that neither bytes nor space shorten.
+    pub(crate) fn soak_planned(&self) -> Duration {
+        self.soak.unwrap_or_else(|| self.plan(1.0, 1.0).soak)
+    }
+
     /// Cost of the run, before anything is known about the machine.
     pub fn cost(&self, usable_bytes: u64) -> Cost {
-        let plan = self.plan(1.0, 1.0);
-        let plan = SearchPlan { soak: self.soak.unwrap_or(plan.soak), ..plan };
+        let plan = SearchPlan { soak: self.soak_planned(), ..self.plan(1.0, 1.0) };
         let time = RunTime::new(&plan, &self.lengths(), self.volumes.len(), self.until_steady);
         Cost {
             bytes_written: self.write_bytes_max,
@@ -260,10 +272,10 @@ pub struct Bounds {
     pub source_bound: bool,
     /// Maximum throughput of the volumes.
     pub write_rate: f64,
-    /// Usable space of the volumes, bytes.
-    pub usable_bytes: u64,
-    /// Bytes written so far.
-    pub bytes_written: u64,
+    /// Payload from the source that fits the volumes, bytes.
+    pub usable_bytes: f64,
+    /// Payload from the source that may still be written, bytes.
+    pub bytes_left: f64,
 }
 
 #[cfg(test)]

@@ -49,7 +49,8 @@ pub(crate) struct Findings {
     pub(crate) outcome: Outcome,
     /// The rounds until the rate was steady, if they were run.
     pub(crate) steady: Option<SteadyState>,
-    pub(crate) soak_asked: Duration,
+    /// Whether soaks are shorter than planned, which is a note.
+    pub(crate) is_soak_short: bool,
     pub(crate) fault: Option<String>,
     /// Name and error of a load that ended early.
     pub(crate) load_failure: Option<String>,
@@ -77,7 +78,7 @@ impl Findings {
             soaked_bytes: 0,
             outcome,
             steady: None,
-            soak_asked: Duration::ZERO,
+            is_soak_short: false,
             fault: None,
             load_failure: None,
             notes: Vec::new(),

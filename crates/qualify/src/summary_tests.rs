@@ -43,6 +43,7 @@ static MEASURED: LazyLock<TrialMeasured> = LazyLock::new(|| {
         drain: None,
         verify: Some(Verification::Whole),
         read_back: false,
+        cut_off: None,
         first_events: None,
         sample_every: Duration::from_millis(10),
         watcher_slot: None,

@@ -254,6 +254,10 @@ fn nothing_held(basis: &Basis<'_>) -> Judgement {
             answer(Verdict::NotFit, format!("trials failed even at the lowest rate tried{lowest}"))
         }
         End::SoakFails => answer(Verdict::NotFit, "no rate passed the whole soak".into()),
+        End::ByteLimit => {
+            let reason = "the limit of bytes written (--max-write) was reached before a rate held a soak";
+            answer(Verdict::Inconclusive, reason.into())
+        }
         End::Converged | End::MaxRateHolds | End::TimeCap | End::Interrupted => {
             answer(Verdict::Inconclusive, "the time limit was reached before a soak".into())
         }
@@ -264,7 +268,7 @@ fn nothing_held(basis: &Basis<'_>) -> Judgement {
 pub fn failed_above(outcome: &Outcome) -> Option<FailedRate> {
     outcome.lowest_failed().map(|trial| FailedRate {
         bytes_per_second: trial.rate,
-        seconds: trial.duration.as_secs_f64(),
+        seconds: trial.outcome.duration_s,
         lost_events: trial.outcome.lost_events,
         condition: first_failed(&trial.outcome).unwrap_or_default(),
     })

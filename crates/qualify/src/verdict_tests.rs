@@ -16,6 +16,7 @@ fn failed(generator_limited: bool) -> TrialRecord {
         duration_s: 4.0,
         clean_s: 0.0,
         elapsed_s: 4.0,
+        bytes: 288e6,
         offered_events: 100,
         lost_events: 1,
         backlog_growing: false,

@@ -152,15 +152,25 @@ impl Shipped {
     }
 }
 
-fn search(plan: SearchPlan, mut trial: impl FnMut(f64, Duration) -> TrialOutcome) -> Outcome {
+/// Searches with a machine, whose outcomes `change` may alter.
+fn search_with(
+    plan: SearchPlan,
+    machine: &mut Machine,
+    change: impl Fn(TrialOutcome) -> TrialOutcome,
+) -> Outcome {
     let mut search = Search::new(plan).unwrap();
     loop {
         let outcome = match search.next() {
-            Step::Trial { rate, duration, .. } | Step::Soak { rate, duration } => trial(rate, duration),
+            Step::Trial { rate, duration, .. } => change(machine.run(rate, duration)),
+            Step::Soak { rate, duration } => change(machine.soak(rate, duration)),
             Step::Done(outcome) => return outcome,
         };
         search.record(outcome);
     }
+}
+
+fn search(plan: SearchPlan, machine: &mut Machine) -> Outcome {
+    search_with(plan, machine, |outcome| outcome)
 }
 
 /// One search with a requirement between a fifth and three halves of the capacity.
@@ -173,7 +183,7 @@ fn tried(kind: MachineKind, shipped: &Shipped, seed: u64) -> Tried {
     let (min_rate, max_rate) = (plan.min_rate * factor, plan.max_rate * factor);
     let plan = SearchPlan { min_rate, max_rate, target_rate: target, ..plan.clone() };
     let mut machine = Machine::new(kind, seed);
-    let outcome = search(plan, |rate, duration| machine.run(rate, duration));
+    let outcome = search(plan, &mut machine);
     // A pause of the generator loses events that are not the machine's.
     let fresh = |rate| {
         let silent = MachineKind { pause_every_s: None, ..kind };
@@ -293,9 +303,9 @@ fn quiet_machines_need_one_soak() {
 #[test]
 fn loss_alone_would_overestimate_a_large_buffer() {
     let mut machine = Machine::new(QUIET_LARGE, 1);
-    let by_loss_alone = search(qualification(), |rate, duration| TrialOutcome {
+    let by_loss_alone = search_with(qualification(), &mut machine, |outcome| TrialOutcome {
         backlog_growing: false,
-        ..machine.run(rate, duration)
+        ..outcome
     });
     assert!(by_loss_alone.knee.unwrap().lower > 1.5 * CAPACITY);
 }
@@ -304,7 +314,7 @@ fn loss_alone_would_overestimate_a_large_buffer() {
 fn the_same_outcomes_give_the_same_search() {
     let run = || {
         let mut machine = Machine::new(BRIDGED, 7);
-        search(qualification(), |rate, duration| machine.run(rate, duration))
+        search(qualification(), &mut machine)
     };
     assert_eq!(run(), run());
 }

@@ -29,6 +29,13 @@ impl TrialResult {
 }
 
 impl ResultSummary {
+    /// Events lost in each soak that failed by losses. A soak is cut off after its first loss, so that each
+    /// is one incident.
+    pub fn soak_losses(&self) -> impl Iterator<Item = u64> {
+        let soaks = self.trials.iter().filter(|trial| trial.phase == "soak" && trial.machine_failed());
+        soaks.map(|trial| trial.lost_events).filter(|events| *events > 0)
+    }
+
     /// All contradictions, one sentence each; empty for a consistent summary.
     #[must_use]
     pub fn check(&self) -> Vec<String> {

@@ -403,7 +403,7 @@ pub struct TrialResult {
     pub phase: String,
     /// Requested rate.
     pub asked_bytes_per_second: f64,
-    /// Length, seconds.
+    /// Time for which events were sent, seconds. A soak that loses events is cut off.
     pub seconds: f64,
     /// Received rate.
     pub achieved_bytes_per_second: f64,

@@ -1,6 +1,7 @@
 //! One recording trial: source, recorder and drain at one rate for a given time. The source may run
 //! on another machine (`generator`).
 mod account;
+mod cut_off;
 mod first;
 mod generator;
 mod occupancy;
@@ -32,6 +33,7 @@ use keepup_stream::source::{Rate, SourceCounters, SourcePlan, SourceReport};
 use keepup_stream::wire::StreamInfo;
 
 pub use self::account::longest_stall;
+use self::cut_off::CutOff;
 use self::first::Watch;
 pub use self::first::{First, Moment};
 pub use self::generator::{Generated, Generator, LocalSource, Order, Reach};
@@ -82,6 +84,8 @@ pub struct TrialSpec {
     pub verify: Option<Verification>,
     /// Measure reading back: cold cache, stream by stream, in order.
     pub read_back: bool,
+    /// Time after the first event lost at the source until the source is stopped; none: it runs to its end.
+    pub cut_off: Option<Duration>,
     /// Number of first events to time.
     pub first_events: Option<u64>,
     /// Sampling interval.
@@ -343,8 +347,11 @@ impl Workload for RecordTrial {
         let watch = self.spec.first_events.map(watch).transpose()?;
         let cost = Arc::clone(&self.sampler_cpu_ns);
         let mut core_feed = CoreFeed::default();
+        let mut cut_off = self.spec.cut_off.map(|after| CutOff::new(after, Arc::clone(&context.stop)));
+        let stop = cut_off.as_ref().map_or_else(|| Arc::clone(&context.stop), CutOff::source_stop);
         let sampler = Sampler::start(self.spec.sample_every, move |now_ns| {
             let sample = (feeds.read(now_ns, begin_ns), core_feed.read(now_ns, root));
+            cut_off.iter_mut().for_each(|cut_off| cut_off.observe(&sample.0));
             cost.store(thread_cpu_ns(), Ordering::Relaxed);
             sample
         })?;
@@ -352,7 +359,7 @@ impl Workload for RecordTrial {
             plan: &self.spec.source,
             to: running.recorder.address(),
             clock: &context.clock,
-            stop: &context.stop,
+            stop: &stop,
             live: &source_counters,
         });
         let mut samples = sampler.stop();

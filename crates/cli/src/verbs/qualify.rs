@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// Duration of the soak, such as "10m"
     #[arg(long, value_parser = soak, value_name = "TIME")]
     soak: Option<Duration>,
-    /// Limit on the data written by all trials [default: 200 GB]
+    /// Limit on the data written by all trials [default: 400 GB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     max_write: Option<u64>,
     /// Rated endurance (TBW) of each volume, such as "600 TB"; once, or for each --volume

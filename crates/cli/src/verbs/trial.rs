@@ -207,6 +207,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         drain: args.drain.map(|rate| DrainSpec { rate, to: None }),
         verify: (!args.no_verify).then_some(Verification::Whole),
         read_back: args.read_back,
+        cut_off: None,
         first_events: Some(args.first),
         sample_every,
     };

@@ -12,6 +12,8 @@ pub struct TrialOutcome {
     pub clean_s: f64,
     /// Time it cost, set-up and drain included, seconds; counts against the budget.
     pub elapsed_s: f64,
+    /// Payload that it wrote, bytes; counts against the bytes of the plan.
+    pub bytes: f64,
     /// Events due in that time, sent or not.
     pub offered_events: u64,
     /// Events lost at the source or after it.
@@ -177,8 +179,10 @@ pub enum End {
     MaxRateHolds,
     /// The lowest rate of the plan does not hold.
     MinRateFails,
-    /// The budget was spent; the knee, if any, is wider than requested.
+    /// The budget of time or bytes was spent; the knee, if any, is wider than requested.
     TimeCap,
+    /// The bytes were spent before a soak passed.
+    ByteLimit,
     /// There is a knee, but no soak passed, down to the last attempt or the lowest rate.
     SoakFails,
     /// Stalls exceed the buffer, so events are lost at rates far below capacity.

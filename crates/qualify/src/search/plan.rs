@@ -33,7 +33,13 @@ pub struct SearchPlan {
     /// Time limit of the search before the soak, including set-up and drain of the trials. A trial
     /// starts only if it fits; its set-up and drain may exceed the limit.
     pub budget: Duration,
-    /// Length of one soak.
+    /// Payload that the trials before the first soak may write, bytes; a trial starts only if it fits.
+    pub search_bytes: f64,
+    /// Payload that all trials and soaks may write, bytes.
+    pub bytes: f64,
+    /// Payload that one trial or soak may write, bytes: the free space.
+    pub trial_bytes: f64,
+    /// Length of one soak; shorter if the bytes do not suffice.
     pub soak: Duration,
     /// First soak rate as a share of the knee. The knee tolerates stalls bridged by the buffer; the
     /// soak must also catch up after them.
@@ -64,6 +70,9 @@ impl SearchPlan {
             exceed_ratio: 0.5,
             second_loss_ratio: Some(1e-4),
             budget: Duration::from_secs(120),
+            search_bytes: f64::INFINITY,
+            bytes: f64::INFINITY,
+            trial_bytes: f64::INFINITY,
             soak: Duration::from_secs(120),
             soak_start: 0.96,
             soak_step: 0.05,
@@ -140,6 +149,11 @@ impl SearchPlan {
         }
         let budget = self.budget.as_secs_f64();
         check(self.budget >= self.trial, "budget", budget, "at least as long as trial")?;
+        for (setting, bytes) in
+            [("search_bytes", self.search_bytes), ("bytes", self.bytes), ("trial_bytes", self.trial_bytes)]
+        {
+            check(bytes > 0.0, setting, bytes, "above 0")?;
+        }
         check(!self.soak.is_zero(), "soak", 0.0, "longer than 0 s")?;
         let start = self.soak_start;
         check(start > 0.0 && start <= 1.0, "soak_start", start, "above 0, at most 1")?;

@@ -3,7 +3,8 @@
 //! A soak that fails lowers the rate by an informed step. A soak that holds is followed by one halfway to the
 //! lowest rate that failed, until the two are close. The highest rate that held is qualified.
 
-use super::REPEATS_MAX;
+use std::time::Duration;
+
 use super::outcome::{End, Interval, SoakRecord, TrialOutcome, TrialRecord};
 use super::plan::SearchPlan;
 
@@ -15,6 +16,13 @@ const STALL_FAILURES: usize = 2;
 pub(super) const COMPLETE_SHARE: f64 = 0.95;
 /// Largest step down after one failed soak, as a share of the rate.
 const STEP_MAX: f64 = 0.5;
+/// Repetitions at one rate of a soak that the generator spoiled, and then at lower rates.
+const SPOILED_REPEATS: u32 = 2;
+const SPOILED_STEPS: u32 = 2;
+/// Number of spoiled soaks in all; the last is at the target.
+pub(super) const SPOILED_MAX: u32 = SPOILED_REPEATS + SPOILED_STEPS + 1;
+/// Step down after each of the latter, as a share of the rate.
+const SPOILED_STEP: f64 = 0.1;
 /// Relative gap between the highest rate that held and the lowest that failed at which the search ends.
 const GAP: f64 = 0.1;
 
@@ -23,6 +31,8 @@ const GAP: f64 = 0.1;
 pub(super) struct Soaks {
     /// Rate of the next soak, bytes/s.
     pub(super) rate: f64,
+    /// Length of each soak.
+    pub(super) length: Duration,
     /// Lowest rate known to fail, bytes/s.
     upper: Option<f64>,
     /// The highest rate that held.
@@ -46,27 +56,33 @@ pub(super) enum SoakStep {
     Again,
     /// The search is over: a rate held, or no attempt or rate is left.
     Ended,
+    /// The search is over: no rate held, and no further soak fits the bytes that are left.
+    OutOfBytes,
 }
 
 impl Soaks {
-    /// First soak below a knee; `held` is the highest rate within it that held in a shorter trial.
-    pub(super) fn below(plan: &SearchPlan, knee: Interval, held: Option<f64>) -> Self {
-        let first = Self::near(plan, knee.lower, knee.upper);
+    /// First soak below a knee, for which `left` bytes may be written; `held` is the highest rate within the
+    /// knee that held in a shorter trial.
+    pub(super) fn below(plan: &SearchPlan, left: f64, knee: Interval, held: Option<f64>) -> Self {
+        let first = Self::near(plan, left, knee);
         let is_wide = |upper: &f64| upper - knee.lower > GAP * upper;
         let Some(upper) = knee.upper.filter(is_wide) else { return first };
         // Time ran out before the knee was narrow: a short trial or the middle says more than the lower end.
         let rate = held.map_or((knee.lower * upper).sqrt(), |held| held * plan.soak_start);
-        Self { rate: rate.max(first.rate), ..first }
+        let rate = rate.max(first.rate);
+        Self { rate, length: affordable(plan, left, rate), ..first }
     }
 
-    /// First soak just below `rate` bytes/s; `upper` is the lowest rate that failed in trials.
-    pub(super) fn near(plan: &SearchPlan, rate: f64, upper: Option<f64>) -> Self {
-        let start = rate * plan.soak_start;
+    /// First soak just below the lower end of `knee`, for which `left` bytes may be written.
+    pub(super) fn near(plan: &SearchPlan, left: f64, knee: Interval) -> Self {
+        let start = knee.lower * plan.soak_start;
         // The target rate is worth a soak; the lowest rate of the plan may be the knee.
-        let target = plan.target_rate.filter(|&target| start < target && target <= rate);
+        let target = plan.target_rate.filter(|&target| start < target && target <= knee.lower);
+        let rate = target.unwrap_or(start).max(plan.min_rate);
         Self {
-            rate: target.unwrap_or(start).max(plan.min_rate),
-            upper,
+            rate,
+            length: affordable(plan, left, rate),
+            upper: knee.upper,
             held: None,
             passes: 0,
             pass_s: 0.0,
@@ -88,38 +104,64 @@ impl Soaks {
         })
     }
 
-    /// Counts a soak at the current rate and chooses the next.
-    pub(super) fn count(&mut self, plan: &SearchPlan, outcome: &TrialOutcome) -> SoakStep {
-        if outcome.generator_limited {
-            return self.repeat(plan);
+    /// Counts a soak at the current rate and chooses the next, for which `left` bytes may be written.
+    pub(super) fn count(&mut self, plan: &SearchPlan, left: f64, outcome: &TrialOutcome) -> SoakStep {
+        let counted_rate = self.rate;
+        let step = if outcome.generator_limited {
+            self.repeat(plan)
+        } else {
+            self.attempts += 1;
+            if outcome.first_failed().is_none() {
+                self.passed(plan, outcome)
+            } else {
+                self.failed(plan, outcome)
+            }
+        };
+        if step == SoakStep::Again { self.afford(plan, left, counted_rate) } else { step }
+    }
+
+    /// Keeps the next soak if it fits `left` bytes. Otherwise a rate that held is not refined, and without
+    /// one the target is soaked, which answers the user's question.
+    fn afford(&mut self, plan: &SearchPlan, left: f64, counted_rate: f64) -> SoakStep {
+        let fits = |rate: f64| rate * self.length.as_secs_f64() <= left.min(plan.trial_bytes);
+        if fits(self.rate) {
+            return SoakStep::Again;
         }
-        self.attempts += 1;
-        if outcome.first_failed().is_none() { self.passed(plan, outcome) } else { self.failed(plan, outcome) }
+        if self.held.is_some() {
+            return SoakStep::Ended;
+        }
+        match plan.target_rate.filter(|&target| target < counted_rate && fits(target)) {
+            Some(target) => {
+                self.start(target);
+                SoakStep::Again
+            }
+            None => SoakStep::OutOfBytes,
+        }
     }
 
     /// After a soak spoiled by the generator: the same again, then a lower rate that it may keep, as often,
     /// and at last the target, which answers the user's question.
     fn repeat(&mut self, plan: &SearchPlan) -> SoakStep {
         self.spoiled += 1;
-        if self.spoiled <= REPEATS_MAX {
+        if self.spoiled <= SPOILED_REPEATS {
             return SoakStep::Again;
         }
-        if self.spoiled > 2 * REPEATS_MAX + 1 || self.held.is_some() {
+        if self.spoiled > SPOILED_MAX || self.held.is_some() {
             return SoakStep::Ended;
         }
-        if self.spoiled > 2 * REPEATS_MAX {
+        if self.spoiled == SPOILED_MAX {
             let Some(target) = plan.target_rate.filter(|&target| target < self.rate) else {
                 return SoakStep::Ended;
             };
             self.start(target);
             return self.again(plan);
         }
-        self.start(self.rate * (1.0 - plan.soak_step));
+        self.start(self.rate * (1.0 - SPOILED_STEP));
         self.again(plan)
     }
 
     fn passed(&mut self, plan: &SearchPlan, outcome: &TrialOutcome) -> SoakStep {
-        let soak_s = plan.soak.as_secs_f64();
+        let soak_s = self.length.as_secs_f64();
         if outcome.duration_s >= COMPLETE_SHARE * soak_s {
             self.passes += 1;
             self.pass_s += outcome.duration_s.min(soak_s);
@@ -137,7 +179,7 @@ impl Soaks {
         let rate = self.rate;
         self.failed += 1;
         // `max` drops a NaN time.
-        self.failed_s += outcome.clean_s.max(0.0).min(plan.soak.as_secs_f64());
+        self.failed_s += outcome.clean_s.max(0.0).min(self.length.as_secs_f64());
         self.upper = Some(self.upper.map_or(rate, |upper| upper.min(rate)));
         if self.held.is_some() {
             return self.refine(plan);
@@ -183,6 +225,14 @@ impl Soaks {
         let is_over = self.attempts >= plan.soak_attempts_max || self.rate < plan.min_rate;
         if is_over { SoakStep::Ended } else { SoakStep::Again }
     }
+}
+
+/// Length of soaks at `rate` of which the first leaves enough of `left` bytes for one at a lower target.
+fn affordable(plan: &SearchPlan, left: f64, rate: f64) -> Duration {
+    let reserved = plan.target_rate.filter(|&target| target < rate).unwrap_or(0.0);
+    let seconds = (left / (rate + reserved)).min(plan.trial_bytes / rate);
+    // Infinite without a limit.
+    Duration::try_from_secs_f64(seconds).map_or(plan.soak, |length| length.min(plan.soak))
 }
 
 /// End of the search if trials at or below `rate` and soaks fail because stalls exceed the buffer;

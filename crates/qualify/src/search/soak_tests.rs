@@ -8,7 +8,7 @@ use super::super::outcome::Phase;
 use super::*;
 
 fn below(plan: &SearchPlan, lower: f64, upper: Option<f64>) -> Soaks {
-    Soaks::below(plan, Interval { lower, upper }, None)
+    Soaks::below(plan, f64::INFINITY, Interval { lower, upper }, None)
 }
 
 fn plan() -> SearchPlan {
@@ -27,6 +27,7 @@ fn lossy(lost_events: u64) -> TrialOutcome {
         duration_s: 120.0,
         clean_s: if lost_events > 0 { 40.0 } else { 120.0 },
         elapsed_s: 121.0,
+        bytes: 60_000.0,
         offered_events: 1000,
         lost_events,
         backlog_growing: false,
@@ -57,7 +58,7 @@ fn trial(rate: f64, outcome: TrialOutcome) -> TrialRecord {
 fn soaks(plan: &SearchPlan, knee: (f64, Option<f64>), limit: f64) -> (Vec<f64>, Option<SoakRecord>) {
     let mut soaks = below(plan, knee.0, knee.1);
     let mut rates = vec![soaks.rate.round()];
-    while soaks.count(plan, &lossy(u64::from(soaks.rate > limit))) == SoakStep::Again {
+    while soaks.count(plan, f64::INFINITY, &lossy(u64::from(soaks.rate > limit))) == SoakStep::Again {
         rates.push(soaks.rate.round());
     }
     (rates, soaks.held())
@@ -68,11 +69,11 @@ fn passes_must_come_in_a_row_at_one_rate() {
     let plan = SearchPlan { soak_passes: 2, ..plan() };
     let mut soaks = below(&plan, 1000.0, None);
     assert_eq!(soaks.rate, 900.0);
-    assert_eq!(soaks.count(&plan, &lossy(0)), SoakStep::Again);
-    assert_eq!(soaks.count(&plan, &lossy(1)), SoakStep::Again);
+    assert_eq!(soaks.count(&plan, f64::INFINITY, &lossy(0)), SoakStep::Again);
+    assert_eq!(soaks.count(&plan, f64::INFINITY, &lossy(1)), SoakStep::Again);
     assert_eq!(soaks.rate, 810.0);
-    assert_eq!(soaks.count(&plan, &lossy(0)), SoakStep::Again);
-    assert_eq!(soaks.count(&plan, &lossy(0)), SoakStep::Ended);
+    assert_eq!(soaks.count(&plan, f64::INFINITY, &lossy(0)), SoakStep::Again);
+    assert_eq!(soaks.count(&plan, f64::INFINITY, &lossy(0)), SoakStep::Ended);
     let held = soaks.held().unwrap();
     assert_eq!((held.rate, held.passes, held.seconds, held.attempts), (810.0, 2, 240.0, 4));
     // The failed one ran 40 s without loss, at a higher rate.
@@ -89,7 +90,7 @@ fn every_condition_of_the_machine_counts_in_a_soak() {
     ];
     for outcome in failures {
         let mut soaks = below(&plan(), 1000.0, None);
-        assert_eq!(soaks.count(&plan(), &outcome), SoakStep::Again, "{outcome:?}");
+        assert_eq!(soaks.count(&plan(), f64::INFINITY, &outcome), SoakStep::Again, "{outcome:?}");
         assert!(soaks.rate < 900.0 && soaks.held().is_none());
     }
 }
@@ -97,16 +98,19 @@ fn every_condition_of_the_machine_counts_in_a_soak() {
 #[test]
 fn a_soak_that_was_cut_off_or_spoiled_by_the_generator_is_repeated() {
     let mut soaks = below(&plan(), 1000.0, None);
-    assert_eq!(soaks.count(&plan(), &TrialOutcome { duration_s: 100.0, ..lossy(0) }), SoakStep::Again);
-    assert_eq!(soaks.count(&plan(), &spoiled()), SoakStep::Again);
-    assert_eq!(soaks.count(&plan(), &spoiled()), SoakStep::Again);
+    assert_eq!(
+        soaks.count(&plan(), f64::INFINITY, &TrialOutcome { duration_s: 100.0, ..lossy(0) }),
+        SoakStep::Again
+    );
+    assert_eq!(soaks.count(&plan(), f64::INFINITY, &spoiled()), SoakStep::Again);
+    assert_eq!(soaks.count(&plan(), f64::INFINITY, &spoiled()), SoakStep::Again);
     assert_eq!(soaks.rate, 900.0);
-    assert_eq!(soaks.count(&plan(), &lossy(0)), SoakStep::Ended);
+    assert_eq!(soaks.count(&plan(), f64::INFINITY, &lossy(0)), SoakStep::Ended);
     let held = soaks.held().unwrap();
     assert_eq!((held.attempts, held.failed, held.exposed_s), (2, 0, 120.0));
     // A generator that never keeps its schedule is followed down, and is no failure of the machine.
     let mut soaks = below(&plan(), 1000.0, None);
-    while soaks.count(&plan(), &spoiled()) == SoakStep::Again {}
+    while soaks.count(&plan(), f64::INFINITY, &spoiled()) == SoakStep::Again {}
     assert!(soaks.held().is_none() && soaks.failed == 0 && soaks.rate < 900.0);
 }
 
@@ -137,7 +141,7 @@ fn a_wide_knee_is_narrowed_by_soaks() {
 fn a_step_follows_what_came_through_or_what_the_buffer_bridges() {
     let after = |outcome: &TrialOutcome| {
         let mut soaks = below(&plan(), 1000.0, None);
-        soaks.count(&plan(), outcome);
+        soaks.count(&plan(), f64::INFINITY, outcome);
         soaks.rate.round()
     };
     // 700 B/s came through of 900.
@@ -156,7 +160,7 @@ fn it_gives_up_after_the_last_attempt_or_below_the_lowest_rate() {
     assert_eq!((rates, held), (vec![900.0, 810.0, 648.0, 389.0, 194.0], None));
     let mut soaks = below(&plan(), 105.0, None);
     assert_eq!(soaks.rate, 100.0);
-    assert_eq!(soaks.count(&plan(), &lossy(1)), SoakStep::Ended);
+    assert_eq!(soaks.count(&plan(), f64::INFINITY, &lossy(1)), SoakStep::Ended);
 }
 
 #[test]
@@ -187,7 +191,7 @@ fn the_bound_holds_in_95_of_100_searches() {
                 let clean_s = (-(1.0 - rng.f64()).ln() / per_s).min(soak_s);
                 let lost_events = u64::from(clean_s < soak_s);
                 let outcome = TrialOutcome { duration_s: soak_s, clean_s, ..lossy(lost_events) };
-                if soaks.count(&plan, &outcome) == SoakStep::Ended {
+                if soaks.count(&plan, f64::INFINITY, &outcome) == SoakStep::Ended {
                     break soaks.held().is_some_and(|held| held.incidents_per_s_max() < per_s);
                 }
             }
@@ -225,7 +229,7 @@ fn two_failures_by_stalls_are_evidence_and_size_the_buffer() {
 #[test]
 fn a_wide_knee_is_soaked_where_a_short_trial_held() {
     let wide = Interval { lower: 400.0, upper: Some(1000.0) };
-    let rate = |knee, held| Soaks::below(&plan(), knee, held).rate;
+    let rate = |knee, held| Soaks::below(&plan(), f64::INFINITY, knee, held).rate;
     assert_eq!(rate(wide, Some(980.0)), 980.0 * plan().soak_start);
     assert_eq!(rate(wide, None), 400_000f64.sqrt());
     // A narrow one by its lower end, whatever held in between.
@@ -241,15 +245,15 @@ fn soaks_that_the_source_spoils_end_at_the_target() {
     let spoiled = TrialOutcome { generator_limited: true, ..lossy(50) };
     let mut soaks = below(&plan, 1000.0, None);
     let mut rates = vec![soaks.rate];
-    while soaks.count(&plan, &spoiled) == SoakStep::Again {
+    while soaks.count(&plan, f64::INFINITY, &spoiled) == SoakStep::Again {
         rates.push(soaks.rate);
     }
     assert_eq!((rates.len(), rates[5]), (6, 200.0), "{rates:?}");
     // A source that keeps the target qualifies it.
     let mut soaks = below(&plan, 1000.0, None);
     for _ in 0..5 {
-        assert_eq!(soaks.count(&plan, &spoiled), SoakStep::Again);
+        assert_eq!(soaks.count(&plan, f64::INFINITY, &spoiled), SoakStep::Again);
     }
-    soaks.count(&plan, &lossy(0));
+    soaks.count(&plan, f64::INFINITY, &lossy(0));
     assert_eq!(soaks.held().unwrap().rate, 200.0);
 }

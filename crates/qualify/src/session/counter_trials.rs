@@ -9,7 +9,7 @@ use keepup_results::CounterRate;
 use super::{Request, Session};
 use crate::QualifyError;
 use crate::counter::{Change, Counters, Setup, Step};
-use crate::search::Phase;
+use crate::settings::COUNTER_MARGIN;
 use crate::summary::Findings;
 use crate::trial_run::TrialRun;
 
@@ -28,7 +28,8 @@ impl Session<'_> {
         while let Step::Trial { rate, change, is_changed, duration } = counters.next() {
             // A pair is complete or not begun.
             let pair_s = 2.0 * duration.as_secs_f64();
-            let bytes = pair_s * findings.saturated.measured.durable_bytes_per_second();
+            let saturated = findings.saturated.measured.durable_bytes_per_second();
+            let bytes = COUNTER_MARGIN * pair_s * saturated;
             if self.is_stopped() || (!is_changed && self.bytes_left() < bytes) {
                 break;
             }
@@ -70,7 +71,8 @@ impl Session<'_> {
             Some((Change::BusyCores(cores), true)) => Some(BusyCores::start(cores)),
             _ => None,
         };
-        self.trial(&Request { phase: Phase::Narrow, label, rate, duration, change, verify: false })
+        let request = Request { change, ..Request::unverified(label, rate, duration, self.bytes_left()) };
+        self.trial(&request)
     }
 }
 

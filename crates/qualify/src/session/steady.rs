@@ -8,7 +8,6 @@ use keepup_results::SteadyState;
 use super::{Request, Session};
 use crate::QualifyError;
 use crate::run_time::ROUNDS_MAX;
-use crate::search::Phase;
 use crate::trial_run::TrialRun;
 
 /// Share of the byte limit for the rounds; the rest is for search and soak.
@@ -24,8 +23,8 @@ impl Session<'_> {
         let mut rounds = Vec::new();
         loop {
             let label = "until steady".to_owned();
-            let (phase, rate, change) = (Phase::Narrow, None, None);
-            let round = self.trial(&Request { phase, label, rate, duration, change, verify: false })?;
+            let left = budget - (self.bytes_written - written_before) as f64;
+            let round = self.trial(&Request::unverified(label, None, duration, left))?;
             rounds.push(round.measured.durable_bytes_per_second());
             let bytes = self.bytes_written - written_before;
             let is_steady = steady_window(&rounds).is_some_and(|window| window.is_steady());

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use keepup_qualify::run_time::TRIAL_OVERHEAD_S;
+use keepup_qualify::run_time::{CUT_OFF, TRIAL_OVERHEAD_S};
 use keepup_qualify::search::{TrialOutcome, backlog_grows};
 
 /// Undisturbed write rate, bytes/s.
@@ -127,8 +127,18 @@ impl Machine {
 
     /// Runs one trial.
     pub(crate) fn run(&mut self, rate: f64, duration: Duration) -> TrialOutcome {
-        let duration_s = duration.as_secs_f64();
-        let steps = (duration_s / STEP_S).round() as usize;
+        self.run_until(rate, duration, Duration::MAX)
+    }
+
+    /// Runs one soak, which is cut off some time after its first loss.
+    pub(crate) fn soak(&mut self, rate: f64, duration: Duration) -> TrialOutcome {
+        self.run_until(rate, duration, CUT_OFF)
+    }
+
+    fn run_until(&mut self, rate: f64, duration: Duration, cut_off: Duration) -> TrialOutcome {
+        let steps = (duration.as_secs_f64() / STEP_S).round() as usize;
+        let mut left = (cut_off.as_secs_f64() / STEP_S).round() as usize;
+        let mut duration_s = duration.as_secs_f64();
         let jitter_steps = (JITTER_EVERY_S / STEP_S).round() as usize;
         let sample_steps = (steps / 100).max(1);
         let (mut backlog, mut lost, mut served_sum, mut jitter) = (0.0f64, 0.0, 0.0, 1.0);
@@ -158,11 +168,19 @@ impl Machine {
             if (step + 1) % sample_steps == 0 {
                 samples.push(((step + 1) as f64 * STEP_S, backlog));
             }
+            if lost > 0.0 || pauses > 0 {
+                left -= 1;
+            }
+            if left == 0 {
+                duration_s = (step + 1) as f64 * STEP_S;
+                break;
+            }
         }
         TrialOutcome {
             duration_s,
-            clean_s,
+            clean_s: clean_s.min(duration_s),
             elapsed_s: duration_s + TRIAL_OVERHEAD_S,
+            bytes: served_sum,
             offered_events: (rate * duration_s / EVENT) as u64,
             lost_events: (lost / EVENT).ceil() as u64 + PAUSE_EVENTS * pauses,
             backlog_growing: backlog_grows(&samples, rate),

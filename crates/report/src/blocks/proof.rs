@@ -123,6 +123,14 @@ fn incidents(soak: &Soak, run_seconds: Option<f64>) -> (String, bool) {
     (text, in_run <= 1.0)
 }
 
+/// What an incident cost. A soak ends shortly after its first loss, so each that lost events is one incident.
+fn incident_cost(summary: &ResultSummary) -> Option<String> {
+    let lost: Vec<u64> = summary.soak_losses().collect();
+    let mean = lost.iter().map(|events| *events as f64).sum::<f64>() / lost.len() as f64;
+    let soaks = plural(lost.len() as u64, "failed soak");
+    (!lost.is_empty()).then(|| format!("; an incident cost {} events on average ({soaks})", digits(mean)))
+}
+
 fn loss_row(summary: &ResultSummary) -> Vec<Cell> {
     let lost = summary.ledger.lost;
     let (proven, mark) = if lost.events > 0 {
@@ -136,7 +144,8 @@ fn loss_row(summary: &ResultSummary) -> Vec<Cell> {
             true => met_cell(true),
             false => Cell::toned("not excluded", Tone::Doubtful),
         };
-        (format!("none{}", bound.map_or_else(String::new, |(text, _)| text)), mark)
+        let bound = bound.map_or_else(String::new, |(text, _)| text);
+        (format!("none{bound}{}", incident_cost(summary).unwrap_or_default()), mark)
     };
     vec!["loss".into(), "none".into(), mark, proven.into()]
 }

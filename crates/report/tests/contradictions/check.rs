@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use keepup_report::{History, Style, badge, html, markdown, terminal, terminal_full};
-use keepup_results::format::{digits, number, rate, rates};
+use keepup_results::format::{digits, number, plural, rate, rates};
 use keepup_results::{Bottleneck, FailedRate, ResultSummary, Stored, TrialResult};
 use serde_json::Value;
 
@@ -305,6 +305,9 @@ impl<'a> Page<'a> {
             let incidents = number((soak.upper_bound_loss_per_second * run).ceil() as u64);
             let is_said = self.says(&format!("fewer than {incidents} incidents in "));
             found.extend(list(!is_said, || format!("does not exclude {incidents} incidents")));
+            let seen = summary.soak_losses().count() as u64;
+            let is_said = self.says(&format!("on average ({})", plural(seen, "failed soak")));
+            found.extend(list(is_said != (seen > 0), || format!("does not say what {seen} incidents cost")));
         }
         found
     }

@@ -34,6 +34,7 @@ fn recorded(volume: &Path, verify: Verification) -> RecordTrial {
         drain: None,
         verify: Some(verify),
         read_back: false,
+        cut_off: None,
         first_events: None,
         sample_every: Duration::from_millis(10),
         watcher_slot: None,

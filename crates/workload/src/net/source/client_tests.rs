@@ -86,6 +86,7 @@ fn without_disk(source: &RemoteSource, plan: SourcePlan) -> RecordTrial {
         drain: None,
         verify: None,
         read_back: false,
+        cut_off: None,
         first_events: None,
         sample_every: Duration::from_millis(10),
         watcher_slot: None,
