@@ -277,8 +277,13 @@ impl Session<'_> {
     }
 
     fn phase(&mut self, name: &str) -> Result<(), QualifyError> {
+        self.phase_of(name, 0.0)
+    }
+
+    /// Reports a phase; it and what follows take at least `ahead_s` seconds, whatever was announced.
+    fn phase_of(&mut self, name: &str, ahead_s: f64) -> Result<(), QualifyError> {
         let elapsed_s = self.clock.now_ns().saturating_sub(self.begin_ns) as f64 / 1e9;
-        let estimate_s = (self.estimate_s - elapsed_s).max(0.0);
+        let estimate_s = (self.estimate_s - elapsed_s).max(ahead_s);
         self.report(Progress::Phase { name: name.into(), estimate_s });
         self.keep(Event::Phase { t_unix_ns: self.clock.unix_ns(), name: name.into() })
     }
@@ -318,7 +323,7 @@ impl Session<'_> {
             findings.outcome.end = bounded_end(findings.outcome.end, alone, unthrottled);
         }
         if findings.fault.is_none() && !self.is_stopped() {
-            self.phase("bottleneck")?;
+            self.phase_of("bottleneck", self.settings.lengths().counter_s())?;
             self.test_nominees(&mut findings)?;
         }
         Ok(findings)
@@ -360,7 +365,8 @@ impl Session<'_> {
             let (phase, rate, duration) = match search.next() {
                 Step::Trial { rate, duration, phase } => (phase, rate, duration),
                 Step::Soak { rate, duration } => {
-                    self.phase("soak")?;
+                    let counter_s = self.settings.lengths().counter_s();
+                    self.phase_of("soak", duration.as_secs_f64() + counter_s)?;
                     self.note_short_soak(duration, findings);
                     (Phase::Soak, rate, duration)
                 }
