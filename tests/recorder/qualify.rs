@@ -2,6 +2,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::common::{busy_directory, count, directory, json, keepup, qualified, squeezed, start};
 
 const FIELDS: [&str; 16] = [
@@ -41,8 +43,13 @@ fn a_quick_qualification_is_complete_and_leaves_no_files() {
     assert_eq!(sent.0 + lost_at_source.0, durable.0 + lost.0);
     if run.code() == 0 {
         assert_eq!(lost.0, 0);
-        assert_eq!(count(&ledger["verified"]), durable, "the soak was read back");
         let limits = result["limits"].as_array().unwrap();
+        // The time for it is limited, and the page says so.
+        let says_sample =
+            |limit: &Value| limit.as_str().unwrap().contains("segments of the soak were read back");
+        let is_sample = limits.iter().any(says_sample);
+        assert_eq!(count(&ledger["verified"]) == durable, !is_sample, "{ledger:#} {limits:#?}");
+        assert!(count(&ledger["verified"]).0 > 0, "{ledger:#}");
         let read = "read back from the disks: the page cache was dropped before";
         assert!(limits.iter().any(|limit| limit == read), "{limits:#?}");
         let (qualified, required) =
