@@ -107,7 +107,27 @@ fn with_sample(readme: &str, summary: &ResultSummary) -> Option<String> {
     let (before, rest) = readme.split_once(START)?;
     let (_, after) = rest.split_once(END)?;
     let page = terminal(&Stored::Qualify(Box::new(summary.clone())), Style { colour: false, width: WIDTH });
+    let page = shortened(&page);
     Some(format!("{before}{START}```\n$ {}\n{page}```\n{END}{after}", summary.command))
+}
+
+/// The page with the number of what was not tested instead of the list, which is explained elsewhere.
+fn shortened(page: &str) -> String {
+    let (mut short, mut entries, mut is_list) = (String::new(), 0, false);
+    for line in page.lines() {
+        is_list &= line.starts_with("  - ") || line.starts_with("    ");
+        entries += usize::from(is_list && line.starts_with("  - "));
+        if !is_list {
+            if entries > 0 {
+                short.push_str(&format!("  ... ({entries} assumptions and limits)\n"));
+                entries = 0;
+            }
+            short.push_str(line);
+            short.push('\n');
+        }
+        is_list |= line == "Not tested";
+    }
+    short
 }
 
 #[cfg(test)]

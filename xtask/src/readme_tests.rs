@@ -14,6 +14,14 @@ fn the_stored_sample_and_its_page_are_sound() {
 }
 
 #[test]
+fn only_the_number_of_limits_is_in_the_readme() {
+    let page = "Reasons\n  - one\n\nNot tested\n  - a\n  - b\n    more\n  result   x\n\n[ FIT ]\n";
+    let short = "Reasons\n  - one\n\nNot tested\n  ... (2 assumptions and limits)\n  result   x\n\n[ FIT ]\n";
+    assert_eq!(shortened(page), short);
+    assert_eq!(shortened("[ FIT ]\n"), "[ FIT ]\n");
+}
+
+#[test]
 fn every_contradiction_is_named() {
     type Change = fn(&mut ResultSummary);
     let cases: [(&str, Change); 12] = [
