@@ -5,6 +5,9 @@ results=()
 skips=()
 declare -A background_pid=()
 background_order=()
+# What is in the foreground goes first, without waiting for the end of a time slice where the kernel permits that.
+behind=(nice -n 19)
+! chrt --idle 0 true 2>/dev/null || behind=(chrt --idle 0 "${behind[@]}")
 
 # Runs a check's command; a process of its own, because `set -e` does not act inside a condition.
 step() { bash -euo pipefail -c '. .ci/checks/steps.sh; "$@"' check "$@"; }
@@ -38,8 +41,7 @@ background() { # NAME COMMAND...: the same beside what follows, until `finish NA
     printf '\n== %s: started\n' "$name"
     (
         start=$SECONDS code=0
-        # What is in the foreground goes first, without waiting for the end of a time slice.
-        chrt --idle 0 nice -n 19 bash -euo pipefail -c '. .ci/checks/steps.sh; "$@"' check "$@" >"$log" 2>&1 || code=$?
+        "${behind[@]}" bash -euo pipefail -c '. .ci/checks/steps.sh; "$@"' check "$@" >"$log" 2>&1 || code=$?
         printf '%d %d\n' "$code" "$((SECONDS - start))" >"$log.end"
     ) &
     background_pid["$name"]=$!

@@ -7,7 +7,7 @@ install_packages() {
         [cc]='gcc libc6-dev' [c++]=g++ [ip]=iproute2 [tc]=iproute2 [valgrind]=valgrind [h5dump]=hdf5-tools [fio]=fio
         [iperf3]=iperf3 [chromium]='chromium fonts-dejavu-core' [systemd-analyze]=systemd [promtool]=prometheus
         [mkfs.xfs]=xfsprogs [mkfs.btrfs]=btrfs-progs [python3]='python3 python3-venv' [losetup]=mount
-        [taskset]=util-linux [chrt]=util-linux
+        [taskset]=util-linux
     )
     local missing=() program left=()
     for program in "${!packages[@]}"; do
