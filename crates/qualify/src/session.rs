@@ -430,7 +430,7 @@ impl Session<'_> {
         let drain_rate = self.settings.profile.drain.filter(|_| is_drained).map(|r| r.bytes_per_second());
         let mut source = self.settings.source(rate, request.duration);
         if !is_discarded {
-            // What the plan of the search cannot know, such as a rate without a schedule, stays within it.
+            // The search cannot know the rate of a source without a schedule: the source stops at the limit.
             let bytes = self.before_storing(request.bytes_max.min(self.usable_bytes as f64));
             source.events = Some((bytes / self.settings.profile.event.mean_bytes()) as u64);
         }
