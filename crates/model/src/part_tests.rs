@@ -34,7 +34,7 @@ fn what_a_part_lacks_or_has_too_much_is_named() {
         (
             Formula::Ethernet,
             vec![("line", "1 Gbit/s"), ("mtu", "40 B"), ("headers", "52 B"), ("frame", "38 B")],
-            "overhead leaves no room for payload",
+            "overhead leaves no space for payload",
         ),
         (
             Formula::FibreChannel,

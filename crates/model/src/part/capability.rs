@@ -126,7 +126,7 @@ fn checked(capability: Capability) -> Result<Capability, String> {
         return Err("its figures contradict each other: they leave it no capacity".to_owned());
     }
     if [per_byte_read, per_byte_write].iter().any(|cost| !(*cost >= 0.0 && cost.is_finite())) {
-        return Err("its figures contradict each other: overhead leaves no room for payload".to_owned());
+        return Err("its figures contradict each other: overhead leaves no space for payload".to_owned());
     }
     Ok(capability)
 }
