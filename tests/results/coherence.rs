@@ -21,7 +21,9 @@ use keepup_qualify::counter::{Counters, Setup, Step as CounterStep};
 use keepup_qualify::judge::first_failed;
 use keepup_qualify::room::Room;
 use keepup_qualify::search::{End, Outcome, Phase, Search, SearchPlan, Step, TrialOutcome, TrialRecord};
-use keepup_qualify::verdict::{Basis, bounded_end, failed_above, judge, longest_run, soak, untried};
+use keepup_qualify::verdict::{
+    Basis, became_slower, bounded_end, failed_above, judge, longest_run, soak, unbridged_above, untried,
+};
 use keepup_qualify::wear::Wear;
 use keepup_results::{
     Bottleneck, Ceilings, Count, KneeInterval, LedgerSummary, ResultSummary, StorageCost, Stored,
@@ -105,7 +107,8 @@ impl Case {
         let mut machine = Machine::new(self.kind, self.seed);
         let mut trials = 0;
         let mut outcome = loop {
-            let (rate, duration) = match search.next() {
+            let step = search.next();
+            let (rate, duration) = match step {
                 Step::Trial { rate, duration, .. } | Step::Soak { rate, duration } => (rate, duration),
                 Step::Done(outcome) => break outcome,
             };
@@ -114,7 +117,10 @@ impl Case {
             }
             trials += 1;
             let offered_rate = rate.min(self.source);
-            let found = machine.run(offered_rate, duration);
+            let found = match &step {
+                Step::Soak { .. } => machine.soak(offered_rate, duration),
+                _ => machine.run(offered_rate, duration),
+            };
             let generator_limited = found.generator_limited || rate > self.source;
             search.record(TrialOutcome { offered_rate, generator_limited, ..found });
         };
@@ -151,8 +157,12 @@ impl Case {
         let held = outcome.qualified_rate.into_iter().chain(knee.map(|knee| knee.lower)).reduce(f64::max);
         let next = next(stage, &ceilings, None, held);
         let soaked = outcome.soak.map_or(0, |soak| (soak.rate * soak.seconds) as u64);
-        let limits =
-            [longest_run(&outcome, RUN_S)].into_iter().chain(untried(&outcome, self.plan().max_rate));
+        let limits = [
+            Some(longest_run(&outcome, RUN_S)),
+            became_slower(&outcome),
+            unbridged_above(&outcome, self.required),
+            untried(&outcome, self.plan().max_rate),
+        ];
         let unthrottled = unthrottled_trial(self.unthrottled(), sample);
         let trials = outcome.trials.iter().map(|record| trial(record, sample));
         ResultSummary {
@@ -179,7 +189,7 @@ impl Case {
                 usable_bytes: Some(self.room.usable_bytes as u64),
                 ..sample.storage.clone()
             },
-            limits: limits.collect(),
+            limits: limits.into_iter().flatten().collect(),
             interrupted: outcome.end == End::Interrupted,
             trials: [unthrottled].into_iter().chain(trials).collect(),
             ..sample.clone()
@@ -194,11 +204,12 @@ fn trial(record: &TrialRecord, sample: &ResultSummary) -> TrialResult {
     TrialResult {
         phase: record.phase.to_string(),
         asked_bytes_per_second: record.rate,
-        seconds: record.duration.as_secs_f64(),
+        seconds: outcome.duration_s,
         achieved_bytes_per_second: outcome.achieved_rate,
         durable_bytes_per_second: 0.97 * outcome.achieved_rate,
         lost_events: outcome.lost_events,
         backlog_growing: outcome.backlog_growing,
+        stall_ms_max: outcome.longest_stall.map(|stall| stall.as_secs_f64() * 1e3),
         passed: failed.is_none(),
         failed_condition: failed,
         ..sample.trials[0].clone()
@@ -330,6 +341,9 @@ fn no_page_contradicts_a_simulated_qualification() {
         "space  full after ",
         " (not confirmed)",
         " not tested, ",
+        "the machine became slower during the test: ",
+        "the machine became slower until the end, so no rate was proven: ",
+        "one trial saw a stall of ",
         "The bottleneck was not resolved: candidates, with the share of their thresholds: volume /data (60",
         "The bottleneck was not resolved: no stage was near its threshold",
     ] {

@@ -77,22 +77,24 @@ impl Lengths {
 pub struct RunTime {
     /// If the first soak holds and the first nominee is the bottleneck.
     pub seconds: f64,
-    /// If every soak but the last fails.
+    /// If every soak but the last fails, or is followed by a slower machine.
     pub seconds_max: f64,
 }
 
 impl RunTime {
     /// Announced time. Reading back is taken to be as fast as writing.
     pub fn new(plan: &SearchPlan, lengths: &Lengths, volumes: usize, until_steady: bool) -> Self {
-        let soak_s = Lengths::trial_s(plan.soak);
+        let (soak_s, recheck_s) = (Lengths::trial_s(plan.soak), Lengths::trial_s(plan.trial));
         let read_back_s = plan.soak.min(lengths.read_back).as_secs_f64();
         let search_s = plan.budget.as_secs_f64() + lengths.counter_s();
         let before_s =
             |rounds| lengths.before_search_s(volumes, Some(rounds).filter(|_| until_steady)) + search_s;
         let soaks_max = f64::from(plan.soak_attempts_max);
         Self {
-            seconds: before_s(STEADY_ROUNDS) + soak_s + read_back_s,
-            seconds_max: before_s(ROUNDS_MAX) + soaks_max * soak_s + lengths.read_back.as_secs_f64(),
+            seconds: before_s(STEADY_ROUNDS) + soak_s + recheck_s + read_back_s,
+            seconds_max: before_s(ROUNDS_MAX)
+                + soaks_max * (soak_s + recheck_s)
+                + lengths.read_back.as_secs_f64(),
         }
     }
 }

@@ -4,12 +4,13 @@
 //! the *knee*, the highest rate with no loss and no growing backlog, following MLRsearch
 //! (draft-ietf-bmwg-mlrsearch-15); then it soaks just below the knee with no tolerance, and steps
 //! down until a rate holds, and up again until that and the lowest rate that failed are close: the
-//! *qualified rate*. A trial or soak that the generator spoiled is repeated, and so is a target that failed
-//! once. All trials stay on record.
+//! *qualified rate*. The knee is tried once more at the end, because machines become slower: then a
+//! soak follows at a lower rate. A trial or soak that the generator spoiled is repeated, and so is a
+//! target that failed once. All trials stay on record.
 //!
 //! Invariants: no I/O, clock, thread or randomness, so the same outcomes give the same search; each
 //! trial costs at least its length of the budget and soaks are counted, so the search ends after at
-//! most `budget / initial_trial + soak_attempts_max + 5` steps.
+//! most `budget / initial_trial + 4 soak_attempts_max + 5` steps.
 
 mod backlog;
 mod goal;
@@ -17,17 +18,20 @@ mod grid;
 mod loads;
 mod outcome;
 mod plan;
+mod recheck;
 mod soak;
 
 use std::time::Duration;
 
 pub use backlog::backlog_grows;
-pub use outcome::{End, FailedCondition, Interval, Outcome, Phase, SoakRecord, TrialOutcome, TrialRecord};
+pub use outcome::{End, FailedCondition, Interval, Outcome, Phase, Slower, SoakRecord};
+pub use outcome::{TrialOutcome, TrialRecord};
 pub use plan::{PlanError, SearchPlan};
 
 use goal::{Goal, Nomination};
 use grid::Grid;
 use loads::{Finding, Loads};
+use recheck::Recheck;
 use soak::{COMPLETE_SHARE, SoakStep, Soaks};
 
 /// Repetitions of a trial or soak spoiled by the generator, until it counts as too slow for the rate.
@@ -81,6 +85,9 @@ pub struct Search {
     /// Reason for the end of the search before the soak.
     search_end: Option<End>,
     soaks: Option<Soaks>,
+    /// Trials since the last soak.
+    recheck: Recheck,
+    slower: Option<Slower>,
     /// Repetitions of the pending trial.
     repeats: u32,
     pending: Pending,
@@ -91,6 +98,7 @@ pub struct Search {
 enum Pending {
     Trial { load: usize, duration: Duration, phase: Phase },
     Soak { rate: f64 },
+    Recheck { rate: f64 },
     End(End),
 }
 
@@ -120,6 +128,8 @@ impl Search {
             trials: Vec::new(),
             search_end: None,
             soaks: None,
+            recheck: Recheck::default(),
+            slower: None,
             repeats: 0,
             pending: first,
             plan,
@@ -141,6 +151,9 @@ impl Search {
                 Step::Trial { rate: self.grid.rate(load), duration, phase }
             }
             Pending::Soak { rate } => Step::Soak { rate, duration: self.soak_length() },
+            Pending::Recheck { rate } => {
+                Step::Trial { rate, duration: self.plan.trial, phase: Phase::Recheck }
+            }
             Pending::End(end) => Step::Done(self.outcome(end)),
         }
     }
@@ -175,8 +188,18 @@ impl Search {
                 self.keep(Phase::Soak, rate, length, outcome);
                 self.pending = self.after_soak(soaked.unwrap_or(SoakStep::Ended));
             }
+            Pending::Recheck { rate } => {
+                let found = self.recheck.count(rate, &outcome);
+                self.keep(Phase::Recheck, rate, self.plan.trial, outcome);
+                self.pending = self.after_recheck(rate, found);
+            }
             Pending::End(_) => {}
         }
+    }
+
+    /// Whether a rate has held a soak, and the machine has not become slower since.
+    pub fn has_held(&self) -> bool {
+        self.soaks.as_ref().is_some_and(|soaks| soaks.held().is_some())
     }
 
     /// Ends the search early.
@@ -332,8 +355,12 @@ impl Search {
         if soaked == SoakStep::Again && !self.is_below_target_for_stalls(soaks.rate) {
             return Pending::Soak { rate: soaks.rate };
         }
-        if soaks.held().is_some() {
-            return Pending::End(self.search_end.unwrap_or(End::Interrupted));
+        if let Some(held) = soaks.held() {
+            self.recheck = Recheck::default();
+            return self.recheck_or_end(held);
+        }
+        if self.slower.is_some() {
+            return Pending::End(End::SlowsDown);
         }
         let rate = self.knee().map_or(0.0, |knee| knee.lower);
         let spoiled = self.trials.last().filter(|soak| soak.outcome.generator_limited);
@@ -344,6 +371,39 @@ impl Search {
                 SoakStep::Again | SoakStep::Ended => End::SoakFails,
             }),
         })
+    }
+
+    /// The knee once more, if the bytes suffice: the rate of which `held` is the share for soaks, or the knee
+    /// itself, if that is lower.
+    fn recheck_or_end(&self, held: SoakRecord) -> Pending {
+        let implied = held.rate / self.plan.soak_start;
+        let knee = self.knee().filter(|_| self.slower.is_none());
+        let rate =
+            implied.min(knee.map_or(implied, |knee| knee.lower)).min(self.plan.max_rate).max(held.rate);
+        let bytes = rate * self.plan.trial.as_secs_f64();
+        match bytes <= self.bytes_left().min(self.plan.trial_bytes) {
+            true => Pending::Recheck { rate },
+            false => Pending::End(self.search_end.unwrap_or(End::Interrupted)),
+        }
+    }
+
+    fn after_recheck(&mut self, rate: f64, found: recheck::Finding) -> Pending {
+        let left = self.bytes_left();
+        match (found, &mut self.soaks) {
+            (recheck::Finding::Open, Some(soaks)) => match soaks.held() {
+                Some(held) => self.recheck_or_end(held),
+                None => Pending::End(End::Interrupted),
+            },
+            (recheck::Finding::Slower(to), Some(soaks)) => {
+                let from = self.slower.map_or(rate, |earlier| earlier.from);
+                self.slower = Some(Slower { from, to });
+                match soaks.lower(&self.plan, left, to) {
+                    SoakStep::Again => Pending::Soak { rate: soaks.rate },
+                    SoakStep::Ended | SoakStep::OutOfBytes => Pending::End(End::SlowsDown),
+                }
+            }
+            _ => Pending::End(self.search_end.unwrap_or(End::Interrupted)),
+        }
     }
 
     /// Whether the last soak failed by a stall that the buffer bridges only below the target rate, and others
@@ -360,12 +420,15 @@ impl Search {
     }
 
     /// The knee of the trials, raised to a soak that held above it, which had no loss and no growing backlog.
+    /// Of a machine that has become slower, what held since.
     fn knee_with(&self, soak: Option<SoakRecord>) -> Option<Interval> {
         let knee = self.knee();
-        let Some(lower) = soak.map(|soak| soak.rate) else { return knee };
-        if knee.is_some_and(|knee| knee.lower >= lower) {
+        let Some(held) = soak.map(|soak| soak.rate) else { return knee };
+        if self.slower.is_none() && knee.is_some_and(|knee| knee.lower >= held) {
             return knee;
         }
+        let last = self.trials.last().filter(|last| self.slower.is_some() && last.failed.is_none());
+        let lower = last.map_or(held, |last| last.rate.max(held));
         let bad =
             self.trials.iter().filter(|trial| trial.failed.is_some() && !trial.outcome.generator_limited);
         let upper = bad.map(|trial| trial.rate).filter(|rate| *rate > lower).reduce(f64::min);
@@ -379,6 +442,7 @@ impl Search {
             second_knee: self.goals.get(1).and_then(|goal| goal.knee(&self.loads, &self.grid)),
             qualified_rate: soak.map(|soak| soak.rate),
             soak,
+            slower: self.slower,
             end,
             trials: self.trials.clone(),
         }

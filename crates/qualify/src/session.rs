@@ -382,6 +382,9 @@ impl Session<'_> {
             search.record(tried.outcome.clone());
             findings.fault = findings.fault.take().or_else(|| tried.broken());
             findings.take(phase, rate, tried);
+            if phase == Phase::Recheck && !search.has_held() {
+                findings.outdate_soaks();
+            }
             if findings.fault.is_some() {
                 break search.finish_now();
             }

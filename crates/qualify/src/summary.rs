@@ -19,7 +19,9 @@ use crate::room::{self, Room};
 use crate::search::{End, Outcome, Phase};
 use crate::settings::Settings;
 use crate::trial_run::TrialRun;
-use crate::verdict::{Basis, failed_above, judge, longest_run, soak, untried};
+use crate::verdict::{
+    Basis, became_slower, failed_above, judge, longest_run, soak, unbridged_above, untried,
+};
 use crate::wear::{Usage, Wear};
 
 /// Share of the CPU time taken by a hypervisor that is worth a sentence.
@@ -65,6 +67,7 @@ impl Findings {
             second_knee: None,
             qualified_rate: None,
             soak: None,
+            slower: None,
             end: End::Interrupted,
             trials: Vec::new(),
         };
@@ -99,6 +102,11 @@ impl Findings {
         } else {
             self.add_evidence(rate, &tried);
         }
+    }
+
+    /// After the machine has become slower: the soaks that held prove nothing any more.
+    pub(crate) fn outdate_soaks(&mut self) {
+        self.soaked_bytes = 0;
     }
 
     /// Keeps the soaks that held at the highest rate, else the last one.
@@ -433,6 +441,8 @@ fn limits(parts: &SummaryInputs<'_>, room: &Room) -> Vec<String> {
     }
     limits.extend([events(&settings.profile), CONTENT.to_owned()]);
     limits.push(longest_run(&findings.outcome, settings.profile.duration.0.as_secs_f64()));
+    limits.extend(became_slower(&findings.outcome));
+    limits.extend(unbridged_above(&findings.outcome, settings.required()));
     if !settings.loads.specs.is_empty() {
         limits.push("background loads ran during all measurements, including the ceilings".into());
     }

@@ -1,11 +1,13 @@
 //! Verdict of a qualification, FIT, FIT WITH LIMITS, NOT FIT or INCONCLUSIVE, with reasons, and what else
 //! follows from the search alone. Pure.
+use std::time::Duration;
+
 use keepup_results::format::{rate, rates, seconds};
 use keepup_results::{FailedRate, LoadResult, LoadUnit, Soak, Verdict};
 
 use crate::judge::first_failed;
 use crate::room::Room;
-use crate::search::{End, Outcome};
+use crate::search::{End, Outcome, Phase, Slower};
 use crate::wear::Wear;
 
 /// Inputs of the verdict.
@@ -145,6 +147,10 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
             basis.cpu_free_wanted * 100.0
         ));
     }
+    if let Some(stall) = basis.outcome.unbridged_stall(basis.required) {
+        limited = true;
+        reasons.push(unbridged(stall, "required"));
+    }
     if matches!(end, End::GeneratorLimited { .. }) && !machine_failed {
         reasons.push(not_found(basis, qualified).0);
     }
@@ -237,23 +243,30 @@ fn nothing_held(basis: &Basis<'_>) -> Judgement {
             let reason = reason.unwrap_or_else(|| "the source did not keep its schedule".to_owned());
             Judgement { generator_limited: true, ..answer(Verdict::Inconclusive, reason) }
         }
-        End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } => answer(
-            Verdict::NotFit,
-            format!(
+        End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } => {
+            let [stall_s, buffer_s] = [longest_stall, buffer].map(Duration::as_secs_f64);
+            let failed_rate = buffer_needed_bytes / stall_s;
+            let bridged_s = buffer_s * failed_rate / basis.required;
+            let mut reason = format!(
                 "the buffer is too small for the stalls seen: one took {:.0} ms, \
                  the buffer bridges {:.0} ms at that rate; \
                  {:.0} MB of buffer would do",
-                longest_stall.as_secs_f64() * 1e3,
-                buffer.as_secs_f64() * 1e3,
+                stall_s * 1e3,
+                buffer_s * 1e3,
                 buffer_needed_bytes / 1e6
-            ),
-        ),
+            );
+            if bridged_s >= stall_s {
+                reason.push_str(&format!("; {:.0} ms at the required rate", bridged_s * 1e3));
+            }
+            answer(not_fit_if(bridged_s < stall_s), reason)
+        }
         End::MinRateFails => {
             let lowest = basis.outcome.lowest_failed().map(|trial| format!(", {}", rate(trial.rate)));
             let lowest = lowest.unwrap_or_default();
             answer(Verdict::NotFit, format!("trials failed even at the lowest rate tried{lowest}"))
         }
-        End::SoakFails => answer(Verdict::NotFit, "no rate passed the whole soak".into()),
+        End::SoakFails => soak_fails(basis),
+        End::SlowsDown => slows_down(basis),
         End::ByteLimit => {
             let reason = "the limit of bytes written (--max-write) was reached before a rate held a soak";
             answer(Verdict::Inconclusive, reason.into())
@@ -262,6 +275,40 @@ fn nothing_held(basis: &Basis<'_>) -> Judgement {
             answer(Verdict::Inconclusive, "the time limit was reached before a soak".into())
         }
     }
+}
+
+/// The verdict without a rate that held: a failure above the required rate leaves the question open.
+fn not_fit_if(failed_at_required: bool) -> Verdict {
+    if failed_at_required { Verdict::NotFit } else { Verdict::Inconclusive }
+}
+
+/// Answer of a machine on which every soak failed.
+fn soak_fails(basis: &Basis<'_>) -> Judgement {
+    let soaks = basis.outcome.trials.iter().filter(|trial| trial.phase == Phase::Soak);
+    let own = soaks.filter(|soak| !soak.outcome.generator_limited).map(|soak| soak.rate);
+    let lowest = own.reduce(f64::min).unwrap_or(f64::INFINITY);
+    let [tried, required] = rates([lowest, basis.required]);
+    let reason = match lowest <= basis.required {
+        true => "no rate passed the whole soak".to_owned(),
+        false => format!("no rate passed the whole soak; the lowest tried was {tried}, {required} required"),
+    };
+    let verdict = not_fit_if(lowest <= basis.required);
+    Judgement { verdict, reasons: vec![reason], generator_limited: false }
+}
+
+/// Answer of a machine that became slower whenever a rate had held.
+fn slows_down(basis: &Basis<'_>) -> Judgement {
+    let slower = basis.outcome.slower;
+    let carried = slower.map(slowed).unwrap_or_default();
+    let reason = format!("the machine became slower until the end, so no rate was proven: {carried}");
+    let verdict = not_fit_if(slower.is_some_and(|slower| slower.to < basis.required));
+    Judgement { verdict, reasons: vec![reason], generator_limited: false }
+}
+
+/// Rates before and after a soak that held.
+fn slowed(slower: Slower) -> String {
+    let [from, to] = rates([slower.from, slower.to]);
+    format!("{from} came through before the soaks and {to} after them")
 }
 
 /// The lowest rate above the qualified one that the machine did not sustain.
@@ -299,6 +346,27 @@ pub fn longest_run(outcome: &Outcome, run_seconds: f64) -> String {
         }
         None => format!("no run at a set rate was without loss; the profile runs for {run}"),
     }
+}
+
+/// Sentence on a stall, and what the buffer bridges at the `which` rate.
+fn unbridged((stall, bridged): (Duration, Duration), which: &str) -> String {
+    let [stall, bridged] = [stall, bridged].map(|time| seconds(time.as_secs_f64()));
+    format!(
+        "one trial saw a stall of {stall}; at the {which} rate the buffer bridges {bridged}, so another one \
+         may lose events"
+    )
+}
+
+/// Sentence on a stall that the buffer bridges at the required rate, but not at the qualified one.
+pub fn unbridged_above(outcome: &Outcome, required: f64) -> Option<String> {
+    let qualified = outcome.qualified_rate.filter(|_| outcome.unbridged_stall(required).is_none())?;
+    outcome.unbridged_stall(qualified).map(|stall| unbridged(stall, "qualified"))
+}
+
+/// Sentence on a machine that became slower and then held a lower rate.
+pub fn became_slower(outcome: &Outcome) -> Option<String> {
+    let slower = outcome.slower.filter(|_| outcome.qualified_rate.is_some())?;
+    Some(format!("the machine became slower during the test: {}", slowed(slower)))
 }
 
 /// Sentence on rates above `max_rate`, the highest of the plan in bytes per second, if the limit may be

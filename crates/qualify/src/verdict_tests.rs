@@ -7,7 +7,7 @@ use super::*;
 use crate::search::{FailedCondition, Interval, Phase, SoakRecord, TrialOutcome, TrialRecord};
 
 fn outcome(qualified_rate: Option<f64>, end: End) -> Outcome {
-    Outcome { knee: None, second_knee: None, qualified_rate, soak: None, end, trials: vec![] }
+    Outcome { knee: None, second_knee: None, qualified_rate, soak: None, slower: None, end, trials: vec![] }
 }
 
 /// A failed trial at 80 MB/s, because of the generator or the machine, which throttled the source.
@@ -302,6 +302,53 @@ fn stalls_beyond_the_buffer_say_what_would_do() {
         judgement.reasons[0].contains("700 ms") && judgement.reasons[0].contains("56 MB"),
         "{judgement:?}"
     );
+    // At a quarter of the rate, the buffer bridges 800 ms: the answer is open.
+    let judgement = verdict(&outcome(None, end), |basis| basis.required = 20e6);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive);
+    assert!(judgement.reasons[0].ends_with("; 800 ms at the required rate"), "{judgement:?}");
+}
+
+#[test]
+fn soaks_that_failed_above_the_requirement_leave_it_open() {
+    let soak = |rate| TrialRecord { phase: Phase::Soak, ..failed_on_schedule(rate) };
+    let found = Outcome { trials: vec![soak(95e6), soak(85e6)], ..outcome(None, End::SoakFails) };
+    let judgement = verdict(&found, |_| {});
+    assert_eq!(judgement.verdict, Verdict::Inconclusive);
+    assert!(judgement.reasons[0].contains("85.0 MB/s, 80.0 MB/s required"), "{judgement:?}");
+    let found = Outcome { trials: vec![soak(95e6), soak(80e6)], ..found };
+    assert_eq!(verdict(&found, |_| {}).verdict, Verdict::NotFit);
+}
+
+#[test]
+fn a_machine_that_slows_down_has_no_rate() {
+    for (to, expected) in [(79e6, Verdict::NotFit), (90e6, Verdict::Inconclusive)] {
+        let slower = Some(Slower { from: 140e6, to });
+        let found = Outcome { slower, ..outcome(None, End::SlowsDown) };
+        let judgement = verdict(&found, |_| {});
+        assert_eq!(judgement.verdict, expected, "{judgement:?}");
+        assert!(judgement.reasons[0].contains("140 MB/s came through before"), "{judgement:?}");
+        assert_eq!(became_slower(&found), None);
+        let settled = Outcome { slower, ..outcome(Some(85e6), End::Converged) };
+        let limit = became_slower(&settled).unwrap();
+        assert!(limit.contains("140 MB/s came through before"), "{limit}");
+    }
+}
+
+#[test]
+fn a_stall_that_the_buffer_does_not_bridge_is_stated() {
+    let mut stalled = passed(90e6);
+    stalled.outcome.longest_stall = Some(Duration::from_millis(900));
+    stalled.outcome.buffer = Some(Duration::from_secs(1));
+    let found = Outcome { trials: vec![stalled], ..outcome(Some(120e6), End::Converged) };
+    // 90 MB: 1.1 s at the required rate, 0.75 s at the qualified one.
+    assert_eq!(verdict(&found, |_| {}).verdict, Verdict::Fit);
+    let limit = unbridged_above(&found, 80e6).unwrap();
+    assert!(limit.contains("stall of 900 ms") && limit.contains("qualified rate the buffer bridges 750 ms"));
+    // 0.82 s at a higher requirement.
+    let judgement = verdict(&found, |basis| (basis.required, basis.headroom_wanted) = (110e6, 1.0));
+    assert_eq!(judgement.verdict, Verdict::FitWithLimits);
+    assert!(judgement.reasons[1].contains("at the required rate the buffer bridges 818 ms"), "{judgement:?}");
+    assert_eq!(unbridged_above(&found, 110e6), None);
 }
 
 #[test]

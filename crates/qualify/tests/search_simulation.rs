@@ -51,6 +51,8 @@ struct Tried {
     knee: Option<f64>,
     /// Whether a fresh run at the qualified rate lost nothing.
     is_lossless: bool,
+    /// Whether the page says that the buffer does not bridge a stall of this run at the qualified rate.
+    is_stall_stated: bool,
     is_fit: bool,
     /// FIT, but a fresh run at the required rate loses events.
     is_false_fit: bool,
@@ -69,6 +71,19 @@ impl Tally {
 
     fn qualified(&self) -> usize {
         self.count(|tried| tried.outcome.qualified_rate.is_some())
+    }
+
+    /// Rates that the page states without a stall beyond the buffer.
+    fn unreserved(&self) -> usize {
+        self.count(|tried| tried.outcome.qualified_rate.is_some() && !tried.is_stall_stated)
+    }
+
+    fn unreserved_lossless(&self) -> usize {
+        self.count(|tried| tried.is_lossless && !tried.is_stall_stated)
+    }
+
+    fn slower(&self) -> usize {
+        self.count(|tried| tried.outcome.end == End::SlowsDown)
     }
 
     fn lossless(&self) -> usize {
@@ -113,6 +128,34 @@ impl Tally {
 
     fn knee_error(&self) -> f64 {
         self.quantile(0.5, |tried| Some((tried.knee? - 1.0).abs()))
+    }
+}
+
+/// Sums over all kinds.
+struct Found {
+    qualified: usize,
+    lossless: usize,
+    unreserved: usize,
+    unreserved_lossless: usize,
+    false_fits: usize,
+}
+
+impl Found {
+    fn print(plan: &str, tallies: &[(MachineKind, Tally)]) -> Self {
+        let sum = |of: fn(&Tally) -> usize| tallies.iter().map(|(_, tally)| of(tally)).sum::<usize>();
+        let found = Self {
+            qualified: sum(Tally::qualified),
+            lossless: sum(Tally::lossless),
+            unreserved: sum(Tally::unreserved),
+            unreserved_lossless: sum(Tally::unreserved_lossless),
+            false_fits: sum(Tally::false_fits),
+        };
+        println!(
+            "{plan}: {} of {} qualified rates lossless in a fresh run, {} of {} without a stated stall, {} \
+             false FIT",
+            found.lossless, found.qualified, found.unreserved_lossless, found.unreserved, found.false_fits
+        );
+        found
     }
 }
 
@@ -183,6 +226,7 @@ fn tried(kind: MachineKind, shipped: &Shipped, seed: u64) -> Tried {
     let (min_rate, max_rate) = (plan.min_rate * factor, plan.max_rate * factor);
     let plan = SearchPlan { min_rate, max_rate, target_rate: target, ..plan.clone() };
     let mut machine = Machine::new(kind, seed);
+    machine.run(2.0 * CAPACITY, shipped.lengths.saturated);
     let outcome = search(plan, &mut machine);
     // A pause of the generator loses events that are not the machine's.
     let fresh = |rate| {
@@ -193,6 +237,7 @@ fn tried(kind: MachineKind, shipped: &Shipped, seed: u64) -> Tried {
     Tried {
         knee: outcome.knee.map(|knee| knee.lower / CAPACITY),
         is_lossless: outcome.qualified_rate.is_some_and(fresh),
+        is_stall_stated: outcome.qualified_rate.is_some_and(|rate| outcome.unbridged_stall(rate).is_some()),
         is_fit,
         is_false_fit: is_fit && !fresh(required),
         seconds: shipped.run_s(&outcome),
@@ -206,7 +251,8 @@ fn tally(kind: MachineKind, shipped: &Shipped) -> Tally {
     let qualified = |q| tally.quantile(q, |tried| Some(tried.outcome.qualified_rate? / CAPACITY));
     println!(
         "{:29} {:8} knee error {:5.1} %  qualified {:3} of {SEEDS} (p10 {:.2}, median {:.2})  \
-         lossless {:3}  FIT {:3}, false {}  stalls named {:3}  time median {:3.0} s, p95 {:3.0} s, \
+         lossless {:3} (without a stated stall {:3} of {:3})  FIT {:3}, false {}  stalls named {:3}, slower \
+         {:3}  time median {:3.0} s, p95 {:3.0} s, \
          as announced {:3}, within the most {:3}",
         kind.name,
         shipped.name,
@@ -215,9 +261,12 @@ fn tally(kind: MachineKind, shipped: &Shipped) -> Tally {
         qualified(0.1),
         qualified(0.5),
         tally.lossless(),
+        tally.unreserved_lossless(),
+        tally.unreserved(),
         tally.count(|tried| tried.is_fit),
         tally.false_fits(),
         tally.stalls_exceed_buffer(),
+        tally.slower(),
         tally.seconds(0.5),
         tally.seconds(0.95),
         tally.as_announced(),
@@ -248,16 +297,12 @@ fn assert_times(tallies: &[(MachineKind, Tally)]) {
 #[test]
 fn a_qualification_holds_what_it_says_on_machines_of_every_kind() {
     let tallies = all(&Shipped::full());
-    let sum = |of: fn(&Tally) -> usize| tallies.iter().map(|(_, tally)| of(tally)).sum::<usize>();
-    let (qualified, lossless, false_fits) =
-        (sum(Tally::qualified), sum(Tally::lossless), sum(Tally::false_fits));
-    println!(
-        "default: {lossless} of {qualified} qualified rates lossless in a fresh run, {false_fits} false FIT"
-    );
-    assert!(lossless as f64 >= 0.95 * qualified as f64, "{lossless} of {qualified}");
-    assert!((false_fits as f64) < 0.02 * qualified as f64, "{false_fits} of {qualified}");
+    let found = Found::print("default", &tallies);
+    assert!(found.lossless as f64 >= 0.95 * found.qualified as f64);
+    assert!((found.false_fits as f64) < 0.02 * found.qualified as f64);
     for (kind, tally) in &tallies {
-        let explained = tally.qualified() + tally.stalls_exceed_buffer() + tally.generator_limited();
+        let named = tally.stalls_exceed_buffer() + tally.generator_limited() + tally.slower();
+        let explained = tally.qualified() + named;
         assert_eq!(explained, tally.0.len(), "{}", kind.name);
         let is_steady = kind.drift.is_none() && kind.cache_s.is_none();
         assert!(!is_steady || tally.knee_error() < 0.03, "{}: {}", kind.name, tally.knee_error());
@@ -266,12 +311,13 @@ fn a_qualification_holds_what_it_says_on_machines_of_every_kind() {
 }
 
 #[test]
-fn a_quick_qualification_is_right_within_what_its_soak_covers() {
+fn a_quick_qualification_holds_what_it_says_or_states_a_stall() {
     let tallies = all(&Shipped::quick());
-    let false_fits: usize = tallies.iter().map(|(_, tally)| tally.false_fits()).sum();
-    assert!(false_fits < 28, "{false_fits} of 1400");
+    let found = Found::print("quick", &tallies);
+    assert!(found.unreserved_lossless as f64 >= 0.95 * found.unreserved as f64);
+    assert!((found.false_fits as f64) < 0.02 * found.qualified as f64);
     for (kind, tally) in &tallies {
-        // A test of 20 s sees no stalls that come every minute, nor caches and drifts that take as long.
+        // A test of a minute sees no stalls that come every few minutes, nor caches that last as long.
         if [QUIET_LARGE.name, QUIET_SMALL.name, BRIDGED.name, PAUSING.name].contains(&kind.name) {
             assert!(tally.lossless() as f64 >= 0.95 * tally.qualified() as f64, "{}", kind.name);
             assert!(tally.knee_error() < 0.03, "{}", kind.name);

@@ -227,7 +227,10 @@ fn passed() -> ResultSummary {
     let source =
         "the source may not keep its schedule at 150 MB/s or more, so the machine's limit was not found";
     summary.verdict_reasons = vec![source.to_owned()];
+    summary.trials[1].stall_ms_max = Some(250.0);
     summary.limits = [
+        "one trial saw a stall of 250 ms; at the qualified rate the buffer bridges 200 ms, so another one \
+         may lose events",
         "the longest run without loss took 60 s; the profile runs for 8 h",
         "no rate above 125 MB/s was tried, so the limit may be higher",
     ]
@@ -240,7 +243,13 @@ fn passed() -> ResultSummary {
 fn nothing() -> ResultSummary {
     let trials = [(120, 9, false, TrialKind::Soak), (104, 7, true, TrialKind::Narrow)];
     let mut summary = summary(trials.into_iter().map(trial).collect(), 2_000_000 * MB);
-    let reasons = ["no rate passed the whole soak", "the headroom is smaller than wanted"];
+    let slower = trial((100, 2, true, TrialKind::Narrow));
+    summary.trials.push(TrialResult { phase: "recheck".into(), ..slower });
+    let reasons = [
+        "no rate passed the whole soak",
+        "the headroom is smaller than wanted",
+        "the machine became slower until the end, so no rate was proven",
+    ];
     (summary.verdict_reasons, summary.interrupted) = (reasons.map(str::to_owned).to_vec(), true);
     summary.limits = vec!["no run at a set rate was without loss; the profile runs for 8 h".to_owned()];
     summary
@@ -301,12 +310,13 @@ fn a_change_of_what_failed_contradicts_the_pages() {
 
 #[test]
 fn a_change_of_losses_contradicts_the_pages() {
-    let cases: [(&str, Change); 5] = [
+    let cases: [(&str, Change); 6] = [
         ("brief: says that nothing was lost", |s| s.ledger.lost.events = 1),
         ("html: has other losses than the ledger", |s| s.ledger.lost.events = 1),
         ("markdown: does not exclude 2,880 incidents", |s| {
             s.soak.as_mut().unwrap().upper_bound_loss_per_second = 0.1;
         }),
+        ("full: says that a stall took longer than 0.1 s", |s| s.trials[1].stall_ms_max = Some(100.0)),
         ("full: says that a run without loss took longer than 5 s", |s| s.trials[2].lost_events = 1),
         ("full: says that a run without loss took longer than 0 s", |s| {
             s.trials.iter_mut().for_each(|trial| trial.lost_events = 1);
@@ -346,11 +356,14 @@ fn a_failure_contradicts_that_nothing_failed() {
 
 #[test]
 fn a_rate_that_held_contradicts_that_none_did() {
-    let cases: [(&str, Change); 4] = [
-        ("full: says that no rate passed a soak", |s| {
-            let soak = sample().soak;
-            (s.qualified_bytes_per_second, s.headroom, s.soak) = (Some(120e6), Some(1.5), soak);
-        }),
+    let hold: Change = |s| {
+        let soak = sample().soak;
+        (s.qualified_bytes_per_second, s.headroom, s.soak) = (Some(120e6), Some(1.5), soak);
+    };
+    let cases: [(&str, Change); 6] = [
+        ("full: says that no rate passed a soak", hold),
+        ("markdown: says that no rate was proven", hold),
+        ("html: says that the machine became slower", |s| s.trials[2].phase = "narrow".into()),
         ("brief: calls a wanted headroom too small", |s| s.headroom = Some(1.5)),
         ("brief: says it was interrupted", |s| s.interrupted = false),
         ("brief: says that no run was without loss", |s| s.trials[1].lost_events = 0),

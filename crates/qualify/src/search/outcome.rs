@@ -74,6 +74,8 @@ pub enum Phase {
     Knee,
     /// Long run without tolerance.
     Soak,
+    /// The knee once more after the soaks, to see whether the machine has become slower.
+    Recheck,
 }
 
 impl fmt::Display for Phase {
@@ -83,6 +85,7 @@ impl fmt::Display for Phase {
             Self::Narrow => "narrow",
             Self::Knee => "knee",
             Self::Soak => "soak",
+            Self::Recheck => "recheck",
         })
     }
 }
@@ -170,6 +173,15 @@ impl SoakRecord {
 /// Incidents that no incident excludes at 95 % confidence: exp(-3) is 0.05.
 const RULE_OF_THREE: f64 = 3.0;
 
+/// What came through after a soak that held, and how much less it was than before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slower {
+    /// Rate that trials held before, bytes/s.
+    pub from: f64,
+    /// What came through at last, bytes/s.
+    pub to: f64,
+}
+
 /// Reason for the end of the search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum End {
@@ -185,6 +197,8 @@ pub enum End {
     ByteLimit,
     /// There is a knee, but no soak passed, down to the last attempt or the lowest rate.
     SoakFails,
+    /// Rates held a soak, but the machine became slower afterwards, each time.
+    SlowsDown,
     /// Stalls exceed the buffer, so events are lost at rates far below capacity.
     StallsExceedBuffer {
         /// Longest stall in a trial that lost events to it.
@@ -215,6 +229,8 @@ pub struct Outcome {
     pub qualified_rate: Option<f64>,
     /// The soaks that held, if any did.
     pub soak: Option<SoakRecord>,
+    /// How much slower the machine became after its first soak that held, if it did.
+    pub slower: Option<Slower>,
     /// Reason for the end.
     pub end: End,
     /// All trials and soaks in order.
@@ -222,6 +238,17 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The longest stall seen that the buffer does not bridge at `rate` bytes/s, and what it bridges there.
+    pub fn unbridged_stall(&self, rate: f64) -> Option<(Duration, Duration)> {
+        let own = self.trials.iter().filter(|trial| !trial.outcome.generator_limited);
+        let stalls = own.filter_map(|trial| {
+            let (stall, buffer) = trial.outcome.longest_stall.zip(trial.outcome.buffer)?;
+            let bridged = Duration::try_from_secs_f64(buffer.as_secs_f64() * trial.rate / rate).ok()?;
+            (stall > bridged).then_some((stall, bridged))
+        });
+        stalls.max_by_key(|(stall, _)| *stall)
+    }
+
     /// The lowest rate above the qualified one, or of all without one, at which the machine failed.
     pub fn lowest_failed(&self) -> Option<&TrialRecord> {
         let own = |trial: &&TrialRecord| trial.failed.is_some() && !trial.outcome.generator_limited;

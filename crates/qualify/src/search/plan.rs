@@ -110,11 +110,11 @@ impl SearchPlan {
         }
     }
 
-    /// The search of `qualify --quick`: trials of 1.5 s, 3 % wide, within 14 s, soaks of 6 s.
+    /// The search of `qualify --quick`: trials of 1.5 s, 3 % wide, within 12 s, soaks of 16 s.
     pub fn quick_qualification(min_rate: f64, max_rate: f64) -> Self {
         Self {
-            budget: Duration::from_secs(14),
-            soak: Duration::from_secs(6),
+            budget: Duration::from_secs(12),
+            soak: Duration::from_secs(16),
             soak_attempts_max: 4,
             soak_refine_max: 3,
             ..Self::quick(min_rate, max_rate)

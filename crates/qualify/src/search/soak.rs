@@ -43,6 +43,8 @@ pub(super) struct Soaks {
     /// Soaks that failed, and the sum of their times up to the first loss, seconds.
     failed: u32,
     failed_s: f64,
+    /// Time of soaks that held at rates which the machine no longer keeps, seconds.
+    outdated_s: f64,
     /// Soaks that count, passed or failed.
     attempts: u32,
     /// Soaks spoiled by the generator.
@@ -88,6 +90,7 @@ impl Soaks {
             pass_s: 0.0,
             failed: 0,
             failed_s: 0.0,
+            outdated_s: 0.0,
             attempts: 0,
             spoiled: 0,
         }
@@ -95,11 +98,11 @@ impl Soaks {
 
     /// The highest rate that held, with the time and the failures that count for it.
     pub(super) fn held(&self) -> Option<SoakRecord> {
-        // Every soak that failed was at a higher rate: the rate of a soak is always below `upper`.
+        // Every other soak was at a higher rate: the rate of a soak is always below `upper`.
         self.held.map(|held| SoakRecord {
             attempts: self.attempts,
             failed: self.failed,
-            exposed_s: held.seconds + self.failed_s,
+            exposed_s: held.seconds + self.failed_s + self.outdated_s,
             ..held
         })
     }
@@ -215,6 +218,19 @@ impl Soaks {
         }
         self.start((held.rate * upper).sqrt());
         SoakStep::Again
+    }
+
+    /// After the machine has become slower: the rate that held is followed by one below what comes through
+    /// now, for which `left` bytes may be written.
+    pub(super) fn lower(&mut self, plan: &SearchPlan, left: f64, through: f64) -> SoakStep {
+        let Some(outdated) = self.held.take() else { return SoakStep::Ended };
+        self.outdated_s += outdated.seconds;
+        self.upper = Some(through);
+        self.start(through * plan.soak_start);
+        match self.again(plan) {
+            SoakStep::Again => self.afford(plan, left, outdated.rate),
+            ended => ended,
+        }
     }
 
     fn start(&mut self, rate: f64) {

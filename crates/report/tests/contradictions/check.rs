@@ -127,6 +127,7 @@ impl<'a> Page<'a> {
             self.bottleneck(summary),
             self.losses(summary),
             self.untested(summary),
+            self.changes(summary),
             self.trials(summary),
         ]
         .concat()
@@ -336,6 +337,26 @@ impl<'a> Page<'a> {
         let is_full = is_short && storage.hours_of_storage_left_at_required.is_some();
         if self.is_terminal() && self.says("space full after ") != is_full {
             found.push("says otherwise whether the space is enough".to_owned());
+        }
+        found
+    }
+
+    /// Machines that became slower, and stalls.
+    fn changes(&self, summary: &ResultSummary) -> Vec<String> {
+        let mut found = Vec::new();
+        let is_slower = |trial: &TrialResult| trial.phase == "recheck" && !trial.passed;
+        if self.says("the machine became slower") && !summary.trials.iter().any(is_slower) {
+            found.push("says that the machine became slower, but no trial shows it".to_owned());
+        }
+        if self.says("so no rate was proven") && summary.qualified_bytes_per_second.is_some() {
+            found.push("says that no rate was proven, but one was".to_owned());
+        }
+        let stalls = summary.trials.iter().filter_map(|trial| trial.stall_ms_max);
+        let longest_s = stalls.fold(0.0, f64::max) / 1e3;
+        for rest in self.words.split("one trial saw a stall of ").skip(1) {
+            if time_at_the_start(rest).is_none_or(|stall_s| stall_s * ROUNDING > longest_s) {
+                found.push(format!("says that a stall took longer than {longest_s} s"));
+            }
         }
         found
     }
