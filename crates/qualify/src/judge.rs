@@ -43,6 +43,7 @@ pub fn outcome(asked: &TrialRequest, measured: &TrialMeasured, elapsed_s: f64) -
     let offered_rate = sent.bytes as f64 / duration_s.max(1e-9);
     let buffer_bytes = buffer_bytes(measured);
     let backlog_growing = asked.rate.is_some() && grows(asked, measured);
+    let is_overloaded = backlog_growing || lost_events(measured) > 0;
     TrialOutcome {
         duration_s: duration_s.min(asked.duration.as_secs_f64()),
         clean_s: clean_seconds(measured, duration_s),
@@ -53,11 +54,26 @@ pub fn outcome(asked: &TrialRequest, measured: &TrialMeasured, elapsed_s: f64) -
         backlog_growing,
         longest_stall: longest_stall(&measured.samples),
         buffer: asked.rate.map(|rate| Duration::from_secs_f64((buffer_bytes / rate.max(1.0)).min(1e6))),
-        achieved_rate: measured.received_bytes_per_second(),
+        achieved_rate: achieved_rate(is_overloaded, duration_s, measured),
         offered_rate,
         failed: late(measured).or_else(|| drain_behind(asked, measured)).or_else(|| damaged(measured)),
         generator_limited: generator_limited(rate, duration_s, backlog_growing, measured),
     }
+}
+
+/// What came through, bytes per second: all that arrived, but under overload what was written, because
+/// buffers that fill up take more than the path carries.
+fn achieved_rate(is_overloaded: bool, duration_s: f64, measured: &TrialMeasured) -> f64 {
+    let received = measured.received_bytes_per_second();
+    let written = written_rate(&measured.samples, duration_s + measured.lead_ns as f64 / 1e9);
+    written.filter(|_| is_overloaded).map_or(received, |written| written.min(received))
+}
+
+/// Rate of the writes from the first one to `end_s`, bytes per second; none if there were too few.
+fn written_rate(samples: &[Sample], end_s: f64) -> Option<f64> {
+    let mut writing = samples.iter().filter(|sample| sample.written_bytes > 0 && sample.t_s <= end_s);
+    let (first, last) = (writing.next()?, writing.next_back()?);
+    Some((last.written_bytes - first.written_bytes) as f64 / (last.t_s - first.t_s))
 }
 
 /// Events lost at the source or later.
@@ -182,13 +198,13 @@ pub fn result(
     measured: &TrialMeasured,
     outcome: &TrialOutcome,
 ) -> TrialResult {
-    let failed = first_failed(outcome);
+    let (failed, received) = (first_failed(outcome), measured.received_bytes_per_second());
     let gb = measured.record.ledger.total().received.bytes as f64 / 1e9;
     TrialResult {
         phase: phase.to_string(),
-        asked_bytes_per_second: asked.rate.unwrap_or(outcome.achieved_rate),
+        asked_bytes_per_second: asked.rate.unwrap_or(received),
         seconds: outcome.duration_s,
-        achieved_bytes_per_second: outcome.achieved_rate,
+        achieved_bytes_per_second: received,
         durable_bytes_per_second: measured.durable_bytes_per_second(),
         lost_events: outcome.lost_events,
         backlog_growing: outcome.backlog_growing,
@@ -215,3 +231,7 @@ pub fn first_failed(outcome: &TrialOutcome) -> Option<String> {
     }
     outcome.failed.clone()
 }
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

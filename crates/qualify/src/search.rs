@@ -37,7 +37,7 @@ use soak::{COMPLETE_SHARE, SoakStep, Soaks};
 /// Repetitions of a trial or soak spoiled by the generator, until it counts as too slow for the rate.
 const REPEATS_MAX: u32 = 2;
 
-/// Share of the requested rate that comes through in spite of a stall; less is overload.
+/// Share of the requested rate that comes through outside of a stall; less is overload.
 const DOUBT_SHARE: f64 = 0.9;
 
 /// Next action.
@@ -214,7 +214,7 @@ impl Search {
     /// explains that. It is tried again, because the search stays below a target that failed.
     fn is_first_failure_of_target(&self, phase: Phase, rate: f64, outcome: &TrialOutcome) -> bool {
         let is_first = self.trials.iter().all(|trial| trial.outcome.generator_limited);
-        let came_through = outcome.achieved_rate >= DOUBT_SHARE * rate;
+        let came_through = outcome.rate_outside_stall() >= DOUBT_SHARE * rate;
         phase == Phase::Target && is_first && outcome.first_failed().is_some() && came_through
     }
 
@@ -314,7 +314,8 @@ impl Search {
     fn first_soak(&mut self, end: End) -> Pending {
         self.search_end = Some(end);
         let left = self.bytes_left();
-        let below = |knee: Interval| Soaks::below(&self.plan, left, knee, self.highest_held(knee));
+        let inside = |knee| self.highest_held(knee).or_else(|| self.came_through(end, knee));
+        let below = |knee: Interval| Soaks::below(&self.plan, left, knee, inside(knee));
         let near = |knee: Interval| Soaks::near(&self.plan, left, knee);
         match self.knee().map(below).or_else(|| self.estimate(end).map(near)) {
             Some(soaks) => {
@@ -335,6 +336,12 @@ impl Search {
         let held = self.trials.iter().filter(|trial| trial.failed.is_none()).map(|trial| trial.rate);
         let inside = held.filter(|rate| *rate > knee.lower && knee.upper.is_none_or(|upper| *rate < upper));
         inside.reduce(f64::max)
+    }
+
+    /// What came through under overload, if it is within `knee`.
+    fn came_through(&self, end: End, knee: Interval) -> Option<f64> {
+        let came = self.estimate(end).map(|came| came.lower);
+        came.filter(|rate| *rate > knee.lower && knee.upper.is_none_or(|upper| *rate < upper))
     }
 
     /// What came through in the worst of the trials with a growing backlog: without a knee, because time ran

@@ -43,6 +43,13 @@ impl TrialOutcome {
         (self.lost_events as f64 / self.offered_events as f64).min(1.0)
     }
 
+    /// Throughput outside of the longest stall, which is no change of speed; bytes/s.
+    pub(super) fn rate_outside_stall(&self) -> f64 {
+        let stall_s = self.longest_stall.map_or(0.0, |stall| stall.as_secs_f64());
+        let moving_s = self.duration_s - stall_s;
+        if moving_s > 0.0 { self.achieved_rate * self.duration_s / moving_s } else { f64::INFINITY }
+    }
+
     /// Whether events were lost and a stall exceeded the buffer.
     pub(super) fn stall_exceeds_buffer(&self) -> bool {
         let too_long = self.longest_stall.zip(self.buffer).is_some_and(|(stall, buffer)| stall > buffer);

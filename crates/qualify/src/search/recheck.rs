@@ -33,7 +33,7 @@ impl Recheck {
     pub(super) fn count(&mut self, rate: f64, outcome: &TrialOutcome) -> Finding {
         self.trials += 1;
         if !outcome.generator_limited {
-            let came = came_through(outcome);
+            let came = outcome.rate_outside_stall();
             // A rate that is not a number proves nothing.
             if outcome.first_failed().is_none() || !(came < SLOWER_SHARE * rate) {
                 return Finding::Steady;
@@ -45,13 +45,6 @@ impl Recheck {
         }
         if self.trials < TRIALS_MAX { Finding::Open } else { Finding::Steady }
     }
-}
-
-/// Throughput outside of the longest stall, which is no change of speed; bytes/s.
-fn came_through(outcome: &TrialOutcome) -> f64 {
-    let stall_s = outcome.longest_stall.map_or(0.0, |stall| stall.as_secs_f64());
-    let moving_s = outcome.duration_s - stall_s;
-    if moving_s > 0.0 { outcome.achieved_rate * outcome.duration_s / moving_s } else { f64::INFINITY }
 }
 
 #[cfg(test)]

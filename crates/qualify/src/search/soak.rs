@@ -63,14 +63,14 @@ pub(super) enum SoakStep {
 }
 
 impl Soaks {
-    /// First soak below a knee, for which `left` bytes may be written; `held` is the highest rate within the
-    /// knee that held in a shorter trial.
-    pub(super) fn below(plan: &SearchPlan, left: f64, knee: Interval, held: Option<f64>) -> Self {
+    /// First soak below a knee, for which `left` bytes may be written; `inside` is the highest rate within
+    /// the knee that held in a shorter trial, or what came through above it.
+    pub(super) fn below(plan: &SearchPlan, left: f64, knee: Interval, inside: Option<f64>) -> Self {
         let first = Self::near(plan, left, knee);
         let is_wide = |upper: &f64| upper - knee.lower > GAP * upper;
         let Some(upper) = knee.upper.filter(is_wide) else { return first };
         // Time ran out before the knee was narrow: a short trial or the middle says more than the lower end.
-        let rate = held.map_or((knee.lower * upper).sqrt(), |held| held * plan.soak_start);
+        let rate = inside.map_or((knee.lower * upper).sqrt(), |inside| inside * plan.soak_start);
         let rate = rate.max(first.rate);
         Self { rate, length: affordable(plan, left, rate), ..first }
     }
