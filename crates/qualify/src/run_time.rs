@@ -37,12 +37,12 @@ impl Lengths {
     pub fn new(quick: bool) -> Self {
         let ms = |short, full| Duration::from_millis(if quick { short } else { full });
         Self {
-            ceiling: ms(1000, 2500),
+            ceiling: ms(800, 2500),
             saturated: ms(1500, 4000),
             steady_round: ms(2000, 5000),
             counter: ms(1000, 1500),
             counter_pairs: if quick { 2 } else { 3 },
-            read_back: ms(6_000, 45_000),
+            read_back: ms(5_000, 45_000),
         }
     }
 
@@ -89,7 +89,8 @@ impl RunTime {
         let search_s = plan.budget.as_secs_f64() + lengths.counter_s();
         let before_s =
             |rounds| lengths.before_search_s(volumes, Some(rounds).filter(|_| until_steady)) + search_s;
-        let soaks_max = f64::from(plan.soak_attempts_max);
+        // One more for the target.
+        let soaks_max = f64::from(plan.soak_attempts_max) + 1.0;
         Self {
             seconds: before_s(STEADY_ROUNDS) + soak_s + recheck_s + read_back_s,
             seconds_max: before_s(ROUNDS_MAX)

@@ -10,7 +10,7 @@
 //!
 //! Invariants: no I/O, clock, thread or randomness, so the same outcomes give the same search; each
 //! trial costs at least its length of the budget and soaks are counted, so the search ends after at
-//! most `budget / initial_trial + 4 soak_attempts_max + 5` steps.
+//! most `budget / initial_trial + 4 (soak_attempts_max + 1) + 5` steps.
 
 mod backlog;
 mod goal;

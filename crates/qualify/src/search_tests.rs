@@ -302,7 +302,7 @@ fn a_rate_that_held_is_not_refined_beyond_the_bytes() {
 #[test]
 fn the_last_bytes_are_for_the_target() {
     let soak = Duration::from_secs(6);
-    let target = SearchPlan { soak, target_rate: Some(50.0 * MB), ..quick() };
+    let target = SearchPlan { soak, soak_attempts_max: 4, target_rate: Some(50.0 * MB), ..quick() };
     let soaks = |bytes: f64, holds: f64| {
         let outcome = drive(limited(target.clone(), bytes), |rate, duration| TrialOutcome {
             lost_events: u64::from(duration > Duration::from_secs(2) && rate > holds * MB),
@@ -537,7 +537,7 @@ proptest! {
             ..plan()
         };
         let steps_max = (plan.budget.as_secs_f64() / plan.initial_trial.as_secs_f64()) as usize
-            + plan.soak_attempts_max as usize * (1 + recheck::TRIALS_MAX as usize)
+            + (plan.soak_attempts_max as usize + 1) * (1 + recheck::TRIALS_MAX as usize)
             + soak::SPOILED_MAX as usize;
         let mut given = outcomes.iter().cycle();
         let mut steps = 0;

@@ -48,7 +48,7 @@ pub struct SearchPlan {
     pub soak_step: f64,
     /// Number of consecutive soaks that must pass.
     pub soak_passes: u32,
-    /// Maximum number of soaks, passed or failed.
+    /// Maximum number of soaks, passed or failed; when all failed, one more goes to the target rate.
     pub soak_attempts_max: u32,
     /// Number of soaks after which a rate that held is not refined any further.
     pub soak_refine_max: u32,
@@ -104,18 +104,18 @@ impl SearchPlan {
             second_loss_ratio: None,
             budget: Duration::from_secs(60),
             soak: Duration::from_secs(30),
-            soak_attempts_max: 6,
+            soak_attempts_max: 5,
             soak_refine_max: 3,
             ..Self::standard(min_rate, max_rate)
         }
     }
 
-    /// The search of `qualify --quick`: trials of 1.5 s, 3 % wide, within 12 s, soaks of 16 s.
+    /// The search of `qualify --quick`: trials of 1.5 s, 3 % wide, within 12 s, soaks of 15 s.
     pub fn quick_qualification(min_rate: f64, max_rate: f64) -> Self {
         Self {
             budget: Duration::from_secs(12),
-            soak: Duration::from_secs(16),
-            soak_attempts_max: 4,
+            soak: Duration::from_secs(15),
+            soak_attempts_max: 3,
             soak_refine_max: 3,
             ..Self::quick(min_rate, max_rate)
         }

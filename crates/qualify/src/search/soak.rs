@@ -188,11 +188,15 @@ impl Soaks {
             return self.refine(plan);
         }
         let next = rate * (1.0 - self.step(plan, outcome));
-        // A target on the way is tried itself; the last attempt goes there.
-        let is_last = self.attempts + 1 >= plan.soak_attempts_max;
-        let target = plan.target_rate.filter(|&target| (next < target || is_last) && target < rate);
-        self.start(target.unwrap_or(next));
-        self.again(plan)
+        // A target on the way is tried itself; when all attempts failed, one more goes there.
+        let is_over = self.attempts >= plan.soak_attempts_max;
+        let target = plan.target_rate.filter(|&target| (next < target || is_over) && target < rate);
+        match target {
+            Some(target) => self.start(target),
+            None if is_over => return SoakStep::Ended,
+            None => self.start(next),
+        }
+        if self.rate < plan.min_rate { SoakStep::Ended } else { SoakStep::Again }
     }
 
     /// Step down after a failed soak, as a share of its rate: to what came through, or to the rate at which
@@ -203,9 +207,16 @@ impl Soaks {
             let (stall, buffer) = outcome.longest_stall.zip(outcome.buffer)?;
             outcome.stall_exceeds_buffer().then(|| buffer.as_secs_f64() / stall.as_secs_f64())
         };
-        let through = || outcome.backlog_growing.then(|| outcome.achieved_rate / self.rate);
-        let informed = bridged().or_else(through).filter(|share| share.is_finite());
-        let step = informed.map_or(blind, |share| 1.0 - share * plan.soak_start);
+        let is_known = |share: &f64| share.is_finite();
+        let down = |share: f64| 1.0 - share * plan.soak_start;
+        let through = Some(outcome.rate_outside_stall() / self.rate).filter(is_known).map(down);
+        let step = match (bridged().filter(is_known), through) {
+            (Some(share), _) => down(share),
+            (None, Some(step)) if outcome.backlog_growing => step,
+            // A buffer that was full from a stall on loses events, but has no backlog that grows.
+            (None, Some(step)) if outcome.lost_events > 0 => step.max(blind),
+            _ => blind,
+        };
         step.clamp(plan.soak_step, STEP_MAX.max(plan.soak_step))
     }
 

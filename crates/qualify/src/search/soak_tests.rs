@@ -33,7 +33,7 @@ fn lossy(lost_events: u64) -> TrialOutcome {
         backlog_growing: false,
         longest_stall: None,
         buffer: None,
-        achieved_rate: 500.0,
+        achieved_rate: f64::NAN,
         offered_rate: 500.0,
         failed: None,
         generator_limited: false,
@@ -144,6 +144,9 @@ fn a_step_follows_what_came_through_or_what_the_buffer_bridges() {
         soaks.count(&plan(), f64::INFINITY, outcome);
         soaks.rate.round()
     };
+    // A buffer that is full loses events, without a backlog that grows.
+    assert_eq!(after(&TrialOutcome { achieved_rate: 700.0, ..lossy(9) }), 630.0);
+    assert_eq!(after(&TrialOutcome { achieved_rate: 890.0, ..lossy(9) }), 801.0);
     // 700 B/s came through of 900.
     assert_eq!(after(&TrialOutcome { backlog_growing: true, achieved_rate: 700.0, ..lossy(9) }), 630.0);
     // The buffer bridges 0.1 s of 0.15 s.
@@ -171,8 +174,9 @@ fn the_rate_asked_for_is_neither_stepped_over_nor_reached_in_one_jump() {
     assert_eq!(below(&plan, 949.0, None).rate, 949.0 * 0.9);
     assert_eq!(soaks(&plan, (1100.0, None), 0.0).0[..3], [990.0, 950.0, 760.0]);
     let low = SearchPlan { target_rate: Some(150.0), ..plan };
-    // Only the last attempt goes there.
-    assert_eq!(soaks(&low, (1000.0, None), 160.0).0, [900.0, 810.0, 648.0, 389.0, 150.0]);
+    // One more attempt goes there when all failed.
+    assert_eq!(soaks(&low, (1000.0, None), 160.0).0, [900.0, 810.0, 648.0, 389.0, 194.0, 150.0]);
+    assert_eq!(soaks(&low, (1000.0, None), 200.0).0, [900.0, 810.0, 648.0, 389.0, 194.0]);
 }
 
 /// Incidents at random, at the same rate whatever the load: the most optimistic case for a search that
