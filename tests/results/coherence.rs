@@ -19,7 +19,7 @@ use fastrand::Rng;
 use keepup_qualify::bottleneck::{Evidence, Stage, VolumeEvidence, next, nominees, unresolved};
 use keepup_qualify::counter::{Counters, Setup, Step as CounterStep};
 use keepup_qualify::judge::first_failed;
-use keepup_qualify::room::Room;
+use keepup_qualify::run_space::RunSpace;
 use keepup_qualify::search::{End, Outcome, Phase, Search, SearchPlan, Step, TrialOutcome, TrialRecord};
 use keepup_qualify::verdict::{
     Basis, became_slower, bounded_end, failed_above, judge, longest_run, soak, unbridged_above, untried,
@@ -63,7 +63,7 @@ struct Case {
     required: f64,
     /// Trials until the run is interrupted.
     trials_max: usize,
-    room: Room,
+    run_space: RunSpace,
     seed: u64,
 }
 
@@ -80,7 +80,13 @@ impl Case {
             alone: alone * CAPACITY,
             required,
             trials_max: if rng.u32(..6) == 0 { rng.usize(..25) } else { usize::MAX },
-            room: Room { usable_bytes, written: required, drained: 0.0, run_seconds: RUN_S, is_required },
+            run_space: RunSpace {
+                usable_bytes,
+                written: required,
+                drained: 0.0,
+                run_seconds: RUN_S,
+                is_required,
+            },
             seed,
         }
     }
@@ -144,7 +150,7 @@ impl Case {
             fault: None,
             loads: &[],
             load_failure: None,
-            room: self.room,
+            run_space: self.run_space,
             wear: &Wear::default(),
         });
         let ceilings = Ceilings {
@@ -184,9 +190,9 @@ impl Case {
             ceilings,
             ledger: ledger(&outcome),
             storage: StorageCost {
-                hours_of_storage_left_at_required: self.room.full_after().map(|after| after / 3600.0),
-                run_bytes: Some(self.room.run_bytes() as u64),
-                usable_bytes: Some(self.room.usable_bytes as u64),
+                hours_of_storage_left_at_required: self.run_space.full_after().map(|after| after / 3600.0),
+                run_bytes: Some(self.run_space.run_bytes() as u64),
+                usable_bytes: Some(self.run_space.usable_bytes as u64),
                 ..sample.storage.clone()
             },
             limits: limits.into_iter().flatten().collect(),
@@ -342,8 +348,8 @@ fn no_page_contradicts_a_simulated_qualification() {
         " (not confirmed)",
         " not tested, ",
         "the machine became slower during the test: ",
-        "the machine became slower until the end, so no rate was proven: ",
-        "one trial saw a stall of ",
+        "the machine kept slowing down, so no rate was proven: the path carried ",
+        "a trial had a stall of ",
         "The bottleneck was not resolved: candidates, with the share of their thresholds: volume /data (60",
         "The bottleneck was not resolved: no stage was near its threshold",
     ] {

@@ -27,7 +27,7 @@ struct SimulationCase {
     event_bytes: f64,
     period_seconds: f64,
     pattern: PatternCase,
-    /// Whether the source waits when there is no room.
+    /// Whether the source waits while the first stage is full.
     waits: bool,
     stages: Vec<StageCase>,
     events: u64,

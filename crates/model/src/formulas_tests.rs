@@ -167,9 +167,9 @@ fn layouts_cost_what_mirrors_and_parity_add() {
         assert_eq!(layout.random_cost(Read, 8), 1.0);
     }
     assert!(!Layout::Raid10.takes(3) && Layout::Raid10.takes(4) && !Layout::Raid6.takes(3));
-    // CDF: mirrored disks have 57 % of the room of RAID 5.
-    let room = |layout: Layout| 1.0 / layout.stream_cost(Direction::Write, 8);
-    near(room(Layout::Raid10) / room(Layout::Raid5), 0.57, 0.003);
+    // CDF: mirrored disks have 57 % of the capacity of RAID 5.
+    let capacity = |layout: Layout| 1.0 / layout.stream_cost(Direction::Write, 8);
+    near(capacity(Layout::Raid10) / capacity(Layout::Raid5), 0.57, 0.003);
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn stalls_take_their_share_of_the_rate() {
 
 #[test]
 fn a_stage_that_is_full_holds_back_those_before_it() {
-    // Each stage has room for two, the last takes 2 ms: the first works no faster, and nothing is lost
+    // Each stage holds two, the last takes 2 ms: the first works no faster, and nothing is lost
     // between.
     let mut stages = [1e-3, 0.1e-3, 2e-3].map(stage).to_vec();
     stages.iter_mut().for_each(|stage| stage.buffer_bytes = 2000.0);

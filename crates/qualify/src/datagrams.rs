@@ -139,7 +139,7 @@ fn finding(outcome: &Outcome, ceiling: f64, worst: Option<&NetLedger>) -> NetRat
         End::MinRateFails => "loss even at the lowest rate tried",
         End::TimeCap | End::ByteLimit => "search time limit reached",
         End::SoakFails => "no rate passed a whole soak",
-        End::SlowsDown => "each time after a rate had passed a soak, less came through",
+        End::SlowsDown => "the path became slower after every soak that passed",
         End::StallsExceedBuffer { .. } => "stalls exceed the buffer",
         End::GeneratorLimited { .. } => "the sender is at its limit: the network's limit was not found",
         End::Interrupted => "interrupted",

@@ -124,7 +124,7 @@ fn small_datagrams_take_more_of_a_buffer_than_their_bytes() {
 }
 
 #[test]
-fn all_udp_sockets_together_need_room() {
+fn all_udp_sockets_together_need_buffers() {
     let finding = harmful(&udp(), "net.ipv4.udp_mem", |r| r.settings.sockets.udp_mem = value([10, 20, 30]));
     assert!(command(&finding).ends_with(" 49152'"), "{finding:?}");
     quiet(&tcp(), |r| r.settings.sockets.udp_mem = value([10, 20, 30]));

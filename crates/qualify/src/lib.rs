@@ -3,7 +3,7 @@
 //!
 //! `session` drives the qualification; decisions are pure functions: `search` (next rate), `judge`
 //! (outcome of a trial), `bottleneck` (nominated stages and next limit), `counter` (tests of the
-//! nominees), `room` (space for a run), `wear` (worn disks, rated endurance), `run_time`
+//! nominees), `run_space` (space for a run), `wear` (worn disks, rated endurance), `run_time`
 //! (announced time), `verdict` (answer for the
 //! requirement). `doctor` judges host settings, also with pure rules.
 pub mod bottleneck;
@@ -13,7 +13,7 @@ pub mod doctor;
 mod error;
 pub mod judge;
 pub mod progress;
-pub mod room;
+pub mod run_space;
 pub mod run_time;
 pub mod search;
 mod session;

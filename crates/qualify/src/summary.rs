@@ -15,7 +15,7 @@ use keepup_workload::wear::VolumeDisks;
 use crate::bottleneck::{Evidence, Nominee, Stage, next, nominees, unresolved};
 use crate::counter::{Counters, Setup};
 use crate::judge::drain_rate;
-use crate::room::{self, Room};
+use crate::run_space::{self, RunSpace};
 use crate::search::{End, Outcome, Phase};
 use crate::settings::Settings;
 use crate::trial_run::TrialRun;
@@ -205,8 +205,8 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
     let load_cores: f64 = shown.loads.iter().filter_map(LoadResult::cores).sum();
     let outcome = &findings.outcome;
     let bottleneck = findings.bottleneck();
-    let room = room(&parts, required);
-    let wear = wear(&parts, &room);
+    let run_space = run_space(&parts, required);
+    let wear = wear(&parts, &run_space);
     let judgement = judge(&Basis {
         required,
         headroom_wanted: settings.profile.headroom,
@@ -219,7 +219,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         fault: findings.fault.as_deref(),
         loads: &shown.loads,
         load_failure: findings.load_failure.as_deref(),
-        room,
+        run_space,
         wear: &wear,
     });
     let qualified = outcome.qualified_rate;
@@ -254,9 +254,9 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
         ceilings: findings.ceilings.clone(),
         ledger: shown.measured.ledger(),
         cpu,
-        storage: storage(&parts, &room, wear),
+        storage: storage(&parts, &run_space, wear),
         engine: shown.measured.engine(),
-        limits: limits(&parts, &room),
+        limits: limits(&parts, &run_space),
         interrupted: outcome.end == End::Interrupted && findings.fault.is_none(),
         result_directory: parts.directory.display().to_string(),
         loads: parts.loads,
@@ -282,7 +282,7 @@ fn highest_held(outcome: &Outcome) -> Option<f64> {
 
 /// Space for one run at the required rate. Files grow as in the trial shown, where events may be reduced and
 /// have headers and an index.
-fn room(parts: &SummaryInputs<'_>, required: f64) -> Room {
+fn run_space(parts: &SummaryInputs<'_>, required: f64) -> RunSpace {
     let (profile, measured) = (&parts.settings.profile, &parts.findings.shown().measured);
     let of = |bytes: u64| measured.file_bytes as f64 / bytes as f64;
     let (received, stored) =
@@ -292,9 +292,9 @@ fn room(parts: &SummaryInputs<'_>, required: f64) -> Room {
     let (written, drained) = if is_known { (of(received), of(stored)) } else { (1.0, 1.0) };
     let recorder = parts.settings.recorder(String::new());
     let nominal = profile.drain.map_or(0.0, |rate| rate.bytes_per_second());
-    let credited = room::credited_drain(nominal, drain_rate(&measured.samples));
-    Room {
-        usable_bytes: room::usable_bytes(
+    let credited = run_space::credited_drain(nominal, drain_rate(&measured.samples));
+    RunSpace {
+        usable_bytes: run_space::usable_bytes(
             recorder.placement,
             profile.streams,
             parts.volumes.len(),
@@ -308,26 +308,26 @@ fn room(parts: &SummaryInputs<'_>, required: f64) -> Room {
 }
 
 /// Wear of the volumes if the detector's runs follow one another.
-fn wear(parts: &SummaryInputs<'_>, room: &Room) -> Wear {
+fn wear(parts: &SummaryInputs<'_>, run_space: &RunSpace) -> Wear {
     let profile = &parts.settings.profile;
     let placement = parts.settings.recorder(String::new()).placement;
-    let spread = room::spread(placement, profile.streams, parts.volumes.len());
+    let spread = run_space::spread(placement, profile.streams, parts.volumes.len());
     let lifetime = profile.lifetime.map_or(0.0, |lifetime| lifetime.0.as_secs_f64());
     let usage = Usage {
-        written_each: room.written / spread,
-        run_seconds: room.run_seconds,
-        required_seconds: lifetime.max(room.run_seconds),
+        written_each: run_space.written / spread,
+        run_seconds: run_space.run_seconds,
+        required_seconds: lifetime.max(run_space.run_seconds),
     };
     Wear::of(parts.disks, &parts.settings.endurance, &usage)
 }
 
-fn storage(parts: &SummaryInputs<'_>, room: &Room, wear: Wear) -> StorageCost {
+fn storage(parts: &SummaryInputs<'_>, run_space: &RunSpace, wear: Wear) -> StorageCost {
     StorageCost {
         bytes_written: parts.bytes_written,
-        hours_of_storage_left_at_required: room.full_after().map(|after| after / 3600.0),
-        run_bytes: Some(room.run_bytes() as u64),
-        usable_bytes: Some(room.usable_bytes as u64),
-        bytes_per_year: Some((room.written * YEAR_S) as u64),
+        hours_of_storage_left_at_required: run_space.full_after().map(|after| after / 3600.0),
+        run_bytes: Some(run_space.run_bytes() as u64),
+        usable_bytes: Some(run_space.usable_bytes as u64),
+        bytes_per_year: Some((run_space.written * YEAR_S) as u64),
         disks: wear.disks,
         endurance: wear.endurance,
     }
@@ -432,7 +432,7 @@ fn counters_gap(host: &SourceHost) -> Option<String> {
 }
 
 /// Limits of validity, one sentence each.
-fn limits(parts: &SummaryInputs<'_>, room: &Room) -> Vec<String> {
+fn limits(parts: &SummaryInputs<'_>, run_space: &RunSpace) -> Vec<String> {
     let (settings, findings) = (parts.settings, parts.findings);
     let mut limits = vec![path(settings.generator.host(), settings.generator.is_loopback())];
     limits.extend(source_host(parts).as_ref().and_then(counters_gap));
@@ -456,7 +456,7 @@ fn limits(parts: &SummaryInputs<'_>, room: &Room) -> Vec<String> {
     limits.extend(unread(findings));
     limits.push(SEGMENTS.to_owned());
     limits.extend(virtual_machine(parts));
-    limits.extend(room.ring());
+    limits.extend(run_space.ring());
     let buffer = settings.profile.buffer.0;
     limits.push(format!(
         "the detector was assumed to buffer {}, {} at the required rate (source.buffer)",
@@ -465,7 +465,11 @@ fn limits(parts: &SummaryInputs<'_>, room: &Room) -> Vec<String> {
     ));
     limits.extend(untried(&findings.outcome, findings.max_rate));
     if settings.quick {
-        limits.push("quick search: short trials; stalls rarer than one per soak were not observed".into());
+        limits.push(format!(
+            "quick search: stalls rarer than one per soak, and caches larger than the {} written, were not \
+             observed",
+            bytes(parts.bytes_written)
+        ));
     }
     for note in parts.findings.shown().measured.record.volumes.iter().filter_map(|v| v.note.as_ref()) {
         limits.push(note.lines().next().unwrap_or_default().to_owned());

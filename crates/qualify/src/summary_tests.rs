@@ -136,13 +136,13 @@ impl Fixture {
         })
     }
 
-    fn room(&self) -> Room {
-        self.with(|parts| room(parts, self.settings.required()))
+    fn run_space(&self) -> RunSpace {
+        self.with(|parts| run_space(parts, self.settings.required()))
     }
 
     /// The sentence with these words, if there is one.
     fn limit(&self, words: &str) -> Option<String> {
-        let limits = self.with(|parts| limits(parts, &self.room()));
+        let limits = self.with(|parts| limits(parts, &self.run_space()));
         let mut found = limits.into_iter().filter(|limit| limit.contains(words));
         let first = found.next();
         assert_eq!(found.next(), None, "{words} is said once");
@@ -157,7 +157,7 @@ fn the_reserve_of_a_volume_is_not_used() {
     fixture.volumes = check(&[directory.path().to_owned()], 0).unwrap();
     let space = Space::of(directory.path()).unwrap();
     let reserve = (0.05 * space.total_bytes as f64).min(10_737_418_240.0);
-    let usable = fixture.room().usable_bytes;
+    let usable = fixture.run_space().usable_bytes;
     let difference = space.free_bytes as f64 - usable - reserve;
     // Other programs write meanwhile.
     assert!(difference.abs() < reserve / 2.0, "{space:?}: {usable} usable");
@@ -168,18 +168,18 @@ fn the_reserve_of_a_volume_is_not_used() {
 fn a_drain_frees_what_it_reached_in_the_soak() {
     let mut fixture = Fixture::new();
     fixture.drain(81e6);
-    assert_eq!(fixture.room().full_after(), None);
+    assert_eq!(fixture.run_space().full_after(), None);
     let ring = fixture.limit("fits only in a ring (record --keep)").unwrap();
     assert!(ring.starts_with("a run of 8 h") && ring.contains("the volumes are full after"), "{ring}");
     fixture.drain(75e6);
-    let room = fixture.room();
-    let growth = room.written * 5.0 / 80.0;
-    assert!((room.growth() / growth - 1.0).abs() < 1e-6, "{room:?}");
-    let shortage = room.shortage().unwrap();
+    let run_space = fixture.run_space();
+    let growth = run_space.written * 5.0 / 80.0;
+    assert!((run_space.growth() / growth - 1.0).abs() < 1e-6, "{run_space:?}");
+    let shortage = run_space.shortage().unwrap();
     assert!(shortage.contains("beyond what the drain frees in a ring (record --keep)"), "{shortage}");
     assert_eq!(fixture.limit("a ring"), None, "the verdict has it");
     fixture.settings.profile.drain = None;
-    assert!(fixture.room().shortage().is_some_and(|shortage| !shortage.contains("drain")));
+    assert!(fixture.run_space().shortage().is_some_and(|shortage| !shortage.contains("drain")));
 }
 
 #[test]

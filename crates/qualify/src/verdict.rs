@@ -6,7 +6,7 @@ use keepup_results::format::{rate, rates, seconds};
 use keepup_results::{FailedRate, LoadResult, LoadUnit, Soak, Verdict};
 
 use crate::judge::first_failed;
-use crate::room::Room;
+use crate::run_space::RunSpace;
 use crate::search::{End, Outcome, Phase, Slower};
 use crate::wear::Wear;
 
@@ -35,7 +35,7 @@ pub struct Basis<'a> {
     /// Name and error of a load that ended early.
     pub load_failure: Option<&'a str>,
     /// Space for one run.
-    pub room: Room,
+    pub run_space: RunSpace,
     /// Wear of the volumes.
     pub wear: &'a Wear,
 }
@@ -70,16 +70,16 @@ impl Judgement {
 /// Derives the verdict.
 pub fn judge(basis: &Basis<'_>) -> Judgement {
     let mut judgement = judge_rate(basis);
-    judge_room(&basis.room, &mut judgement);
+    judge_run_space(&basis.run_space, &mut judgement);
     basis.wear.limits().into_iter().for_each(|limit| judgement.limit(limit));
     judgement.reasons.extend(basis.loads.iter().filter(|load| load.fell_short).map(short));
     judgement
 }
 
 /// Lowers the verdict if the volumes do not hold one run.
-fn judge_room(room: &Room, judgement: &mut Judgement) {
-    let Some(shortage) = room.shortage() else { return };
-    if room.is_required {
+fn judge_run_space(run_space: &RunSpace, judgement: &mut Judgement) {
+    let Some(shortage) = run_space.shortage() else { return };
+    if run_space.is_required {
         (judgement.verdict, judgement.generator_limited) = (Verdict::NotFit, false);
         judgement.reasons.insert(0, shortage);
     } else {
@@ -300,7 +300,7 @@ fn soak_fails(basis: &Basis<'_>) -> Judgement {
 fn slows_down(basis: &Basis<'_>) -> Judgement {
     let slower = basis.outcome.slower;
     let carried = slower.map(slowed).unwrap_or_default();
-    let reason = format!("the machine became slower until the end, so no rate was proven: {carried}");
+    let reason = format!("the machine kept slowing down, so no rate was proven: {carried}");
     let verdict = not_fit_if(slower.is_some_and(|slower| slower.to < basis.required));
     Judgement { verdict, reasons: vec![reason], generator_limited: false }
 }
@@ -308,7 +308,7 @@ fn slows_down(basis: &Basis<'_>) -> Judgement {
 /// Rates before and after a soak that held.
 fn slowed(slower: Slower) -> String {
     let [from, to] = rates([slower.from, slower.to]);
-    format!("{from} came through before the soaks and {to} after them")
+    format!("the path carried {from} before the soaks and {to} after them")
 }
 
 /// The lowest rate above the qualified one that the machine did not sustain.
@@ -352,8 +352,8 @@ pub fn longest_run(outcome: &Outcome, run_seconds: f64) -> String {
 fn unbridged((stall, bridged): (Duration, Duration), which: &str) -> String {
     let [stall, bridged] = [stall, bridged].map(|time| seconds(time.as_secs_f64()));
     format!(
-        "one trial saw a stall of {stall}; at the {which} rate the buffer bridges {bridged}, so another one \
-         may lose events"
+        "a trial had a stall of {stall}; at the {which} rate the buffer bridges {bridged}, so another such \
+         stall may lose events"
     )
 }
 

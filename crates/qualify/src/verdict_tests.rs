@@ -42,8 +42,8 @@ fn passed(rate: f64) -> TrialRecord {
     TrialRecord { rate, failed: None, outcome, ..failed(false) }
 }
 
-fn room(usable_bytes: f64) -> Room {
-    Room { usable_bytes, written: 80e6, drained: 0.0, run_seconds: 28_800.0, is_required: false }
+fn run_space(usable_bytes: f64) -> RunSpace {
+    RunSpace { usable_bytes, written: 80e6, drained: 0.0, run_seconds: 28_800.0, is_required: false }
 }
 
 /// Disks and ratings without a limit.
@@ -61,7 +61,7 @@ fn verdict<'a>(outcome: &'a Outcome, change: impl FnOnce(&mut Basis<'a>)) -> Jud
         fault: None,
         loads: &[],
         load_failure: None,
-        room: room(1e15),
+        run_space: run_space(1e15),
         wear: &UNWORN,
     };
     change(&mut basis);
@@ -69,7 +69,7 @@ fn verdict<'a>(outcome: &'a Outcome, change: impl FnOnce(&mut Basis<'a>)) -> Jud
 }
 
 #[test]
-fn head_room_decides() {
+fn headroom_decides() {
     for (rate, expected) in [
         (200e6, Verdict::Fit),
         (104e6, Verdict::Fit),
@@ -326,11 +326,11 @@ fn a_machine_that_slows_down_has_no_rate() {
         let found = Outcome { slower, ..outcome(None, End::SlowsDown) };
         let judgement = verdict(&found, |_| {});
         assert_eq!(judgement.verdict, expected, "{judgement:?}");
-        assert!(judgement.reasons[0].contains("140 MB/s came through before"), "{judgement:?}");
+        assert!(judgement.reasons[0].contains("carried 140 MB/s before"), "{judgement:?}");
         assert_eq!(became_slower(&found), None);
         let settled = Outcome { slower, ..outcome(Some(85e6), End::Converged) };
         let limit = became_slower(&settled).unwrap();
-        assert!(limit.contains("140 MB/s came through before"), "{limit}");
+        assert!(limit.contains("carried 140 MB/s before"), "{limit}");
     }
 }
 
@@ -375,7 +375,7 @@ fn loads_stand_beside_the_verdict_and_one_that_ended_leaves_none() {
 fn volumes_that_do_not_hold_one_run_limit_or_decide() {
     let judged = |qualified: Option<f64>, is_required| {
         let found = outcome(qualified, End::Converged);
-        verdict(&found, |basis| basis.room = Room { is_required, ..room(80e9) })
+        verdict(&found, |basis| basis.run_space = RunSpace { is_required, ..run_space(80e9) })
     };
     let limited = judged(Some(200e6), false);
     assert_eq!(limited.verdict, Verdict::FitWithLimits);

@@ -229,8 +229,8 @@ fn passed() -> ResultSummary {
     summary.verdict_reasons = vec![source.to_owned()];
     summary.trials[1].stall_ms_max = Some(250.0);
     summary.limits = [
-        "one trial saw a stall of 250 ms; at the qualified rate the buffer bridges 200 ms, so another one \
-         may lose events",
+        "a trial had a stall of 250 ms; at the qualified rate the buffer bridges 200 ms, so another such \
+         stall may lose events",
         "the longest run without loss took 60 s; the profile runs for 8 h",
         "no rate above 125 MB/s was tried, so the limit may be higher",
     ]
@@ -248,7 +248,8 @@ fn nothing() -> ResultSummary {
     let reasons = [
         "no rate passed the whole soak",
         "the headroom is smaller than wanted",
-        "the machine became slower until the end, so no rate was proven",
+        "the machine became slower during the test: 120 MB/s before",
+        "the machine kept slowing down, so no rate was proven",
     ];
     (summary.verdict_reasons, summary.interrupted) = (reasons.map(str::to_owned).to_vec(), true);
     summary.limits = vec!["no run at a set rate was without loss; the profile runs for 8 h".to_owned()];

@@ -151,9 +151,9 @@ fn look(path: &Path, piece: &Piece<'_>, buffer: &mut [u8], access: Access, drops
         if drops {
             forget_cached(&file, path)?;
         }
-        let room = wanted.next_multiple_of(PAGE_BYTES).min(buffer.len());
+        let whole = wanted.next_multiple_of(PAGE_BYTES).min(buffer.len());
         let action = format!("read {}", path.display());
-        read_upto_at(&file, &mut buffer[..room], wanted, piece.offset).map_err(system(&action))
+        read_upto_at(&file, &mut buffer[..whole], wanted, piece.offset).map_err(system(&action))
     };
     match read() {
         Err(why) => Seen::Failed(why.to_string()),

@@ -203,8 +203,8 @@ impl<'a> Turn<'a> {
             for n in 0..count {
                 let at = if backwards { count - 1 - n } else { n } * request;
                 let wanted = request.min(bytes - at);
-                let room = wanted.next_multiple_of(PAGE_BYTES);
-                let read = read_upto_at(file, &mut block[at..at + room], wanted, offset + at as u64)?;
+                let whole = wanted.next_multiple_of(PAGE_BYTES);
+                let read = read_upto_at(file, &mut block[at..at + whole], wanted, offset + at as u64)?;
                 block[at + read..at + wanted].fill(0);
             }
             Ok(())

@@ -105,13 +105,14 @@ fn asynchronous(metadata: &Value, members: &BTreeSet<&str>) -> Vec<Violation> {
     let edges: BTreeMap<&str, Vec<&str>> = array(&metadata["resolve"]["nodes"])
         .map(|node| (text(&node["id"]), shipped(node).collect()))
         .collect();
-    let room = |id: &str| names.get(id).and_then(|name| name.strip_prefix(PREFIX)) == Some(ASYNCHRONOUS);
+    let is_asynchronous =
+        |id: &str| names.get(id).and_then(|name| name.strip_prefix(PREFIX)) == Some(ASYNCHRONOUS);
     let mut found = Vec::new();
-    for member in members.iter().copied().filter(|member| !room(member)) {
+    for member in members.iter().copied().filter(|member| !is_asynchronous(member)) {
         let mut seen = BTreeSet::from([member]);
         let mut waiting = vec![member];
         while let Some(id) = waiting.pop() {
-            let next = edges.get(id).into_iter().flatten().copied().filter(|id| !room(id));
+            let next = edges.get(id).into_iter().flatten().copied().filter(|id| !is_asynchronous(id));
             waiting.extend(next.filter(|id| seen.insert(id)));
         }
         if seen.iter().any(|id| names.get(id) == Some(&"tokio")) {

@@ -25,7 +25,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// Writes it to the front of a block; as much of it as there is room for.
+    /// Writes it to the front of a block; as much of it as fits.
     pub(super) fn put(self, piece: &mut [u8]) {
         for (word, place) in [self.block, self.write].iter().zip(piece.chunks_exact_mut(8)) {
             place.copy_from_slice(&word.to_le_bytes());

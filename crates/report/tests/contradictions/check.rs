@@ -353,7 +353,7 @@ impl<'a> Page<'a> {
         }
         let stalls = summary.trials.iter().filter_map(|trial| trial.stall_ms_max);
         let longest_s = stalls.fold(0.0, f64::max) / 1e3;
-        for rest in self.words.split("one trial saw a stall of ").skip(1) {
+        for rest in self.words.split("a trial had a stall of ").skip(1) {
             if time_at_the_start(rest).is_none_or(|stall_s| stall_s * ROUNDING > longest_s) {
                 found.push(format!("says that a stall took longer than {longest_s} s"));
             }

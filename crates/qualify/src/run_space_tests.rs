@@ -6,13 +6,13 @@ use crate::judge::drain_rate;
 
 const HOUR: f64 = 3600.0;
 
-fn room(written: f64, drained: f64, usable_bytes: f64) -> Room {
-    Room { usable_bytes, written, drained, run_seconds: 8.0 * HOUR, is_required: false }
+fn run_space(written: f64, drained: f64, usable_bytes: f64) -> RunSpace {
+    RunSpace { usable_bytes, written, drained, run_seconds: 8.0 * HOUR, is_required: false }
 }
 
 #[test]
 fn a_run_that_does_not_fit_says_when_the_volumes_are_full() {
-    let short = room(80e6, 20e6, 79.2e9);
+    let short = run_space(80e6, 20e6, 79.2e9);
     assert_eq!(short.full_after(), Some(1320.0));
     assert_eq!(short.run_bytes(), 60e6 * 8.0 * HOUR);
     assert_eq!(
@@ -20,15 +20,15 @@ fn a_run_that_does_not_fit_says_when_the_volumes_are_full() {
         "the volumes are full after 22 min: a run of 8 h needs 1.73 TB beyond what the drain frees in a ring \
          (record --keep), 79.2 GB can be used"
     );
-    assert_eq!(room(80e6, 0.0, 80e6 * 8.0 * HOUR).shortage(), None);
-    let almost = room(80e6, 0.0, 80e6 * 8.0 * HOUR - 1e6).shortage().unwrap();
+    assert_eq!(run_space(80e6, 0.0, 80e6 * 8.0 * HOUR).shortage(), None);
+    let almost = run_space(80e6, 0.0, 80e6 * 8.0 * HOUR - 1e6).shortage().unwrap();
     assert!(!almost.contains("drain"), "{almost}");
 }
 
 #[test]
 fn a_drain_that_keeps_up_needs_no_space() {
     for drained in [80e6, 90e6] {
-        let ring = room(80e6, drained, 1e9);
+        let ring = run_space(80e6, drained, 1e9);
         assert_eq!((ring.full_after(), ring.run_bytes(), ring.shortage()), (None, 0.0, None));
     }
 }
@@ -61,25 +61,25 @@ fn a_drain_is_credited_with_the_rate_that_it_reached() {
 #[test]
 fn a_drain_that_passes_with_less_than_the_required_rate_fills_the_volumes() {
     let reached = drain_rate(&samples(30, 80e6, 74e6));
-    let ring = room(80e6, credited_drain(80e6, reached), 10e9);
+    let ring = run_space(80e6, credited_drain(80e6, reached), 10e9);
     assert_eq!(ring.full_after(), Some(10e9 / 6e6));
     assert!(ring.shortage().unwrap().starts_with("the volumes are full after 27.8 min"));
 }
 
 #[test]
 fn a_run_that_fits_only_in_a_ring_is_named() {
-    let ring = room(80e6, 79e6, 100e9);
+    let ring = run_space(80e6, 79e6, 100e9);
     assert_eq!(
         ring.ring().unwrap(),
         "a run of 8 h fits only in a ring (record --keep), where the drain frees 79.0 MB/s: otherwise the \
          volumes are full after 20.8 min"
     );
-    for (what, room) in [
-        ("no drain", room(80e6, 0.0, 1e13)),
-        ("fits without the drain", room(80e6, 79e6, 1e13)),
-        ("does not fit", room(80e6, 20e6, 100e9)),
+    for (what, run_space) in [
+        ("no drain", run_space(80e6, 0.0, 1e13)),
+        ("fits without the drain", run_space(80e6, 79e6, 1e13)),
+        ("does not fit", run_space(80e6, 20e6, 100e9)),
     ] {
-        assert_eq!(room.ring(), None, "{what}");
+        assert_eq!(run_space.ring(), None, "{what}");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::judge::DRAIN_SHARE;
 
 /// Space for one run, and what the run needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Room {
+pub struct RunSpace {
     /// Bytes that can be recorded before the first volume is full.
     pub usable_bytes: f64,
     /// Rate at which files grow at the required rate, bytes per second.
@@ -19,7 +19,7 @@ pub struct Room {
     pub is_required: bool,
 }
 
-impl Room {
+impl RunSpace {
     /// Rate at which the volumes fill, bytes per second.
     pub fn growth(&self) -> f64 {
         (self.written - self.drained).max(0.0)
@@ -92,5 +92,5 @@ pub fn spread(placement: PlacementKind, streams: u32, volumes: usize) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "room_tests.rs"]
+#[path = "run_space_tests.rs"]
 mod tests;
