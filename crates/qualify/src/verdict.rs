@@ -282,7 +282,8 @@ fn not_fit_if(failed_at_required: bool) -> Verdict {
     if failed_at_required { Verdict::NotFit } else { Verdict::Inconclusive }
 }
 
-/// Answer of a machine on which every soak failed.
+/// Answer of a machine on which every soak failed. A failure at the target, the required rate times the
+/// headroom, answers the question; failures above it leave it open.
 fn soak_fails(basis: &Basis<'_>) -> Judgement {
     let soaks = basis.outcome.trials.iter().filter(|trial| trial.phase == Phase::Soak);
     let own = soaks.filter(|soak| !soak.outcome.generator_limited).map(|soak| soak.rate);
@@ -292,7 +293,8 @@ fn soak_fails(basis: &Basis<'_>) -> Judgement {
         true => "no rate passed the whole soak".to_owned(),
         false => format!("no rate passed the whole soak; the lowest tried was {tried}, {required} required"),
     };
-    let verdict = not_fit_if(lowest <= basis.required);
+    // The target is a product of rounded figures.
+    let verdict = not_fit_if(lowest <= basis.required * basis.headroom_wanted * (1.0 + 1e-9));
     Judgement { verdict, reasons: vec![reason], generator_limited: false }
 }
 
