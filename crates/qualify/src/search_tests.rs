@@ -349,7 +349,7 @@ fn a_generator_too_slow_in_the_soak_is_named() {
 
 /// A machine that writes `first` bytes/s until a soak ends, and then the next of `later` after each soak.
 fn slowing(first: f64, later: &[f64]) -> impl FnMut(f64, Duration) -> TrialOutcome {
-    let (mut later, mut capacity) = (later.to_vec().into_iter(), first);
+    let (mut later, mut capacity) = (later.iter().copied(), first);
     move |rate, duration| {
         let outcome = ideal(capacity)(rate, duration);
         if duration == plan().soak {

@@ -35,7 +35,8 @@ impl Recheck {
         if !outcome.generator_limited {
             let came = outcome.rate_outside_stall();
             // A rate that is not a number proves nothing.
-            if outcome.first_failed().is_none() || !(came < SLOWER_SHARE * rate) {
+            let is_slower = outcome.first_failed().is_some() && came < SLOWER_SHARE * rate;
+            if !is_slower {
                 return Finding::Steady;
             }
             self.slower += 1;
