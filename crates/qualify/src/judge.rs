@@ -73,7 +73,7 @@ fn achieved_rate(is_overloaded: bool, duration_s: f64, measured: &TrialMeasured)
 fn written_rate(samples: &[Sample], end_s: f64) -> Option<f64> {
     let mut writing = samples.iter().filter(|sample| sample.written_bytes > 0 && sample.t_s <= end_s);
     let (first, last) = (writing.next()?, writing.next_back()?);
-    Some((last.written_bytes - first.written_bytes) as f64 / (last.t_s - first.t_s))
+    Some(last.written_bytes.saturating_sub(first.written_bytes) as f64 / (last.t_s - first.t_s))
 }
 
 /// Events lost at the source or later.
