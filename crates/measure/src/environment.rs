@@ -4,11 +4,14 @@
 //! [`Environment::fingerprint`] covers lasting items only; a record has no difference to itself.
 
 mod compare;
+mod link;
 mod machine;
 mod network;
 mod volume;
 
 pub use compare::{Difference, differences};
+pub use link::Link;
+pub(crate) use link::upwards;
 pub use machine::{Cpu, Kernel, Machine, MemorySettings};
 pub use network::{Interface, Network};
 pub use volume::{Disk, Volume, VolumeFree};

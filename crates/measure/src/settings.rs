@@ -11,7 +11,7 @@ mod volume;
 
 pub use limits::{Limit, Limits, Process};
 pub use memory::Memory;
-pub use network::{Interface, Interrupt, Link, Sockets, interface_names};
+pub use network::{Interface, Interrupt, Sockets, interface_names};
 pub use processors::{CoreList, IdleState, Node, Processors};
 pub use route::{route_v4, route_v6};
 pub use volume::{Md, Queue, Volume};
@@ -69,25 +69,6 @@ fn parsed<T>(
     let made: Result<T, MeasureError> =
         read.and_then(|text| parse(&text).ok_or_else(|| text::malformed(root, relative, why)));
     made.into()
-}
-
-/// File `name` of the nearest device at or above `device` that has one: node and link of a disk or
-/// virtual card are those of its slot.
-fn upwards(root: &Path, device: &Path, name: &str) -> Reading<String> {
-    let start = root.join(device);
-    let place = match std::fs::canonicalize(&start) {
-        Ok(place) => place,
-        Err(why) => return Reading::from(Err(MeasureError::Read { path: start, why })),
-    };
-    let devices =
-        std::fs::canonicalize(root.join("sys/devices")).unwrap_or_else(|_| root.join("sys/devices"));
-    let above = place.ancestors().take_while(|path| path.starts_with(&devices) && **path != devices);
-    for directory in above {
-        if let Ok(text) = text::read_trimmed(directory, name) {
-            return Reading::Value(text);
-        }
-    }
-    Reading::NotReadable(format!("no device at or above {} has {name}", start.display()))
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
-//! Published figures and claims of five papers, one TOML file each in `papers/` of the repository.
+//! Published figures, claims and experiments of five papers, one TOML file each in `papers/` of the
+//! repository.
 //!
 //! Invariants: a paper returned by [`parse`] is valid; derived values are computed, not stored.
 
 mod claim;
+mod experiment;
 mod figure;
 mod formula;
 mod unit;
@@ -12,6 +14,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use self::claim::{CONTRADICTION, Claim};
+pub use self::experiment::{Experiment, ExperimentStatus};
 pub use self::figure::{Published, PublishedFigure};
 pub use self::formula::{Evaluated, Formula};
 pub use self::unit::PaperUnit;
@@ -43,6 +46,9 @@ pub struct Paper {
     /// Claims.
     #[serde(rename = "claim", default)]
     pub claims: Vec<Claim>,
+    /// Experiments.
+    #[serde(rename = "experiment", default)]
+    pub experiments: Vec<Experiment>,
 }
 
 /// Names of the papers, sorted.
@@ -101,6 +107,15 @@ impl Paper {
             }
             if !ids.insert(&claim.id) {
                 return Some(format!("duplicate claim {}", claim.id));
+            }
+        }
+        let mut ids = BTreeSet::new();
+        for experiment in &self.experiments {
+            if let Some(why) = experiment.fault() {
+                return Some(format!("experiment {}: {why}", experiment.id));
+            }
+            if !ids.insert(&experiment.id) {
+                return Some(format!("duplicate experiment {}", experiment.id));
             }
         }
         None

@@ -206,7 +206,10 @@ fn a_card_in_a_narrow_slot() {
     look(&tcp(), "eth0: PCI Express link", |r| port(r).interface.link = link(5.0, 4, 8));
     // A card faster than required is fine.
     quiet(&tcp(), |r| port(r).interface.link = link(8.0, 8, 16));
-    harmful(&tcp(), "nvme0n1: PCI Express link", |r| disk(r).link = link(5.0, 1, 4));
+    harmful(&tcp(), "nvme0n1: PCI Express link", |r| {
+        let disk = r.settings.volumes[0].basics.disks.get_mut("nvme0n1").unwrap();
+        disk.link = Some(link(5.0, 1, 4));
+    });
 }
 
 #[test]

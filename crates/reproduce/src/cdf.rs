@@ -3,6 +3,7 @@
 //! Section 2: the page cache, one to four files at once, throttled writers beside a reader, two controllers;
 //! section 3: the network by flows and buffers; section 4: bit errors; section 5: the logger itself.
 mod findings;
+mod reliability;
 mod tables;
 
 use keepup_results::PaperPage;
@@ -11,12 +12,16 @@ use toml::{Table, Value};
 use crate::error::ReproduceError;
 use crate::measured::Reproduced;
 use crate::published::PublishedPaper;
-use crate::{PaperRequest, Reproduction, file, labelled, scaled, volumes};
+use crate::{
+    NamedVolume, PaperRequest, Reproduction, file, label, labelled, network_target, scaled, values, volumes,
+};
 
 const CACHE: &str = "page cache";
 const FILES: &str = "files at once";
 const DIRECT: &str = "files past the cache";
 const THROTTLE: &str = "throttled writers";
+const TOGETHER: &str = "throttled writers together";
+const BURN_IN: &str = "burn-in";
 const TWO_WRITE: &str = "volumes at once, write";
 const TWO_READ: &str = "volumes at once, read";
 const NETWORK: &str = "network";
@@ -32,8 +37,12 @@ const FILE_BYTES: u64 = 1 << 30;
 const EVENTS: f64 = 20_000.0;
 /// First events, reported separately.
 const FIRST: f64 = 1000.0;
-/// Copies of a file per volume.
+/// Copies of a file per volume, and as in the paper.
 const COPIES: i64 = 8;
+const COPIES_LONG: f64 = 3804.0;
+/// Duration of the burn-in, and a couple of days as in the paper, seconds.
+const BURN_IN_SECONDS: f64 = 60.0;
+const BURN_IN_LONG_SECONDS: f64 = 2.0 * 86_400.0;
 
 /// The paper.
 pub(crate) struct Cdf;
@@ -45,9 +54,10 @@ impl Reproduction for Cdf {
 
     fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError> {
         let volumes = volumes(request)?;
-        let mut tests = of_volumes(&volumes, request.scale);
-        tests.extend(of_network(request.scale));
-        tests.extend(of_logger(&volumes, request.scale));
+        let mut tests = of_volumes(volumes, request.scale);
+        tests.extend(of_network(request));
+        tests.extend(of_errors(volumes, request));
+        tests.extend(of_logger(volumes, request.scale));
         let title = "The event logger: disks, network, and both together";
         Ok(file(title, 2, Table::new(), [("test", tests)]))
     }
@@ -60,6 +70,9 @@ impl Reproduction for Cdf {
         page.findings = findings::findings(found, &edition);
         page.answers = findings::answers(found, &edition);
         page.limits.extend(limits());
+        if !found.cells(&[]).any(|cell| is_remote(&cell.cell.command)) {
+            page.limits.push("the network test uses loopback: no network card or switch was tested".into());
+        }
         if found.cells_of_kind(TWO_WRITE).is_empty() {
             page.limits
                 .push("concurrent volumes were not measured: this requires two --volume options".into());
@@ -70,19 +83,23 @@ impl Reproduction for Cdf {
 
 fn limits() -> impl Iterator<Item = String> {
     let limits = [
-        "the network test uses loopback, and the source of the logger shares its processors: no network \
-         card, switch or second machine was tested",
-        "the page cache test writes at most twice the memory of the paper's machine (at full scale): the \
-         cache of this machine may be larger",
+        "the source of the logger runs on this machine and shares its processors",
+        "below full scale, the page cache test writes at most that share of twice the memory of the paper's \
+         machine: the cache of this machine may be larger",
         "concurrent files are written through the page cache and read uncached; a file counts as written \
          when it is durable, in the paper when the program ended",
         "the throttled writers and their reader bypass the page cache, with up to four events in flight for \
          the reader, because the memory of this machine could hold all data of the paper's test",
-        "the bit-error test copied each file only a few times and gives a weak bound; run \
-         `keepup soak --state` for weeks to qualify a disk",
-        "the file systems are those of the volumes, not ext3, and there is no RAID 10",
+        "without --long, the bit-error test copies each file only a few times and gives a weak bound, and \
+         the burn-in takes a minute",
+        "file systems and RAID levels are those of the volumes; name them with --volume NAME=DIR",
     ];
     limits.into_iter().map(str::to_owned)
+}
+
+/// Whether a network test ran against another host.
+fn is_remote(command: &str) -> bool {
+    command.starts_with("keepup net tcp") && !command.contains(" self")
 }
 
 /// Scales a duration, to at least `least` seconds.
@@ -90,28 +107,22 @@ fn time(seconds: f64, scale: f64, least: f64) -> Value {
     format!("{:.0} ms", 1e3 * (seconds * scale).max(least)).into()
 }
 
-fn list(values: &[Value]) -> Value {
-    Value::Array(values.to_vec())
-}
-
 /// Disk tests.
-fn of_volumes(volumes: &[Value], scale: f64) -> Vec<Value> {
+fn of_volumes(volumes: &[NamedVolume], scale: f64) -> Vec<Value> {
     let file = || scaled(FILE_BYTES, scale, 1 << 20);
-    let first = &volumes[..1];
-    let mut tests = vec![labelled(
-        CACHE,
-        &[
-            ("verb", "disk cache".into()),
-            ("volume", list(first)),
-            ("file", scaled(128 << 20, scale, 1 << 20)),
-            // Twice the memory of the paper's machine.
-            ("max", scaled(4 << 30, scale, 1 << 20)),
-        ],
-    )];
+    let mut cache = vec![
+        ("verb", "disk cache".into()),
+        ("volume", values(&volumes[..1])),
+        ("file", scaled(128 << 20, scale, 1 << 20)),
+    ];
+    if scale < 1.0 {
+        // Twice the memory of the paper's machine.
+        cache.push(("max", scaled(4 << 30, scale, 1 << 20)));
+    }
+    let mut tests = vec![labelled(CACHE, &cache)];
     for volume in volumes {
-        let named = |kind: &str| format!("{kind}, {}", volume.as_str().unwrap_or_default());
         let shared =
-            [("verb", "disk concurrent".into()), ("volume", volume.clone()), ("files", FILES_MAX.into())];
+            [("verb", "disk concurrent".into()), ("volume", volume.value()), ("files", FILES_MAX.into())];
         let own = [
             ("size", file()),
             ("access", "buffered".into()),
@@ -119,26 +130,28 @@ fn of_volumes(volumes: &[Value], scale: f64) -> Vec<Value> {
             ("space", "new".into()),
             ("depth", 1.into()),
         ];
-        tests.push(labelled(&named(FILES), &[&shared[..], &own].concat()));
-        tests.push(labelled(&named(DIRECT), &[&shared[..], &[("size", file())]].concat()));
+        tests.push(labelled(&label(FILES, &volume.name), &[&shared[..], &own].concat()));
+        tests.push(labelled(&label(DIRECT, &volume.name), &[&shared[..], &[("size", file())]].concat()));
     }
-    tests.push(labelled(
-        THROTTLE,
-        &[
-            ("verb", "disk throttle".into()),
-            ("volume", list(first)),
-            ("writers", "0,1,2,3,4".into()),
-            ("delays", "2 ms,5 ms,10 ms,20 ms".into()),
-            ("pause", true.into()),
-            ("file", file()),
-            ("ramp", time(0.5, scale, 0.1)),
-            ("time", time(2.0, scale, 0.3)),
-        ],
-    ));
+    let throttle = [
+        ("verb", "disk throttle".into()),
+        ("writers", "0,1,2,3,4".into()),
+        ("delays", "2 ms,5 ms,10 ms,20 ms".into()),
+        ("pause", true.into()),
+        ("file", file()),
+        ("ramp", time(0.5, scale, 0.1)),
+        ("time", time(2.0, scale, 0.3)),
+    ];
+    for volume in volumes {
+        let settings = [&throttle[..], &[("volume", volume.value())]].concat();
+        tests.push(labelled(&label(THROTTLE, &volume.name), &settings));
+    }
     if volumes.len() > 1 {
+        let all = [("volume", values(volumes)), ("together", true.into())];
+        tests.push(labelled(TOGETHER, &[&throttle[..], &all].concat()));
         let shared = [
             ("verb", "disk scale".into()),
-            ("group", list(volumes)),
+            ("group", values(volumes)),
             ("request", "256 KiB".into()),
             ("file", file()),
             ("ramp", time(1.0, scale, 0.1)),
@@ -150,32 +163,58 @@ fn of_volumes(volumes: &[Value], scale: f64) -> Vec<Value> {
     tests
 }
 
-/// Network tests.
-fn of_network(scale: f64) -> Vec<Value> {
+/// Network tests; to and from another host, if there is one.
+fn of_network(request: &PaperRequest) -> Vec<Value> {
     let shared = [
         ("verb", Value::from("net tcp")),
-        ("args", "self".into()),
+        ("args", network_target(request)),
         ("flows", "1,2,4".into()),
-        ("ramp", time(0.5, scale, 0.1)),
-        ("time", time(2.0, scale, 0.3)),
+        ("ramp", time(0.5, request.scale, 0.1)),
+        ("time", time(2.0, request.scale, 0.3)),
     ];
     let sizes = "64 KiB,256 KiB,1 MiB";
     let buffers = [("send-buffer", sizes.into()), ("receive-buffer", sizes.into())];
-    vec![labelled(NETWORK, &shared), labelled(BUFFERS, &[&shared[..], &buffers].concat())]
+    let directions: &[&str] = if request.host.is_some() { &["send", "receive"] } else { &["send"] };
+    let of_direction = |direction: &&str| {
+        let settings = [&shared[..], &[("direction", (*direction).into())]].concat();
+        let of_kind =
+            |kind, more: &[(&str, Value)]| labelled(&label(kind, direction), &[&settings[..], more].concat());
+        [of_kind(NETWORK, &[]), of_kind(BUFFERS, &buffers)]
+    };
+    directions.iter().flat_map(of_direction).collect()
 }
 
-/// Logger and bit-error tests.
-fn of_logger(volumes: &[Value], scale: f64) -> Vec<Value> {
-    let mut tests = vec![labelled(
-        ERRORS,
-        &[
-            ("verb", "soak".into()),
-            ("volume", list(volumes)),
-            ("digest", "md5".into()),
-            ("size", scaled(FILE_BYTES, scale, 1 << 20)),
-            ("copies", COPIES.into()),
-        ],
-    )];
+/// Reliability tests.
+fn of_errors(volumes: &[NamedVolume], request: &PaperRequest) -> [Value; 2] {
+    let copies = match request.is_long {
+        true => (COPIES_LONG * request.scale).round().max(1.0) as i64,
+        false => COPIES,
+    };
+    let bits = [
+        ("verb", "soak".into()),
+        ("volume", values(volumes)),
+        ("digest", "md5".into()),
+        ("size", scaled(FILE_BYTES, request.scale, 1 << 20)),
+        ("copies", copies.into()),
+    ];
+    let seconds = if request.is_long { BURN_IN_LONG_SECONDS } else { BURN_IN_SECONDS };
+    let mut burn_in = vec![
+        ("verb", "soak".into()),
+        ("volume", values(volumes)),
+        ("mode", "burn-in".into()),
+        ("size", scaled(256 << 20, request.scale, 1 << 20)),
+        ("time", time(seconds, request.scale, 2.0)),
+    ];
+    if request.is_long {
+        // Beside the traces, so that an interrupted burn-in goes on where it was.
+        let state = request.traces.with_file_name("cdf-csl-burn-in.jsonl");
+        burn_in.push(("state", state.display().to_string().into()));
+    }
+    [labelled(BURN_IN, &burn_in), labelled(ERRORS, &bits)]
+}
+
+/// Logger tests.
+fn of_logger(volumes: &[NamedVolume], scale: f64) -> Vec<Value> {
     let part = |events: f64| (events * scale).round().max(10.0) as i64;
     let shared = [
         ("verb", "trial".into()),
@@ -184,13 +223,12 @@ fn of_logger(volumes: &[Value], scale: f64) -> Vec<Value> {
         ("events", part(EVENTS).into()),
         ("first", part(FIRST).into()),
     ];
-    for volume in volumes {
-        let label = format!("{LOGGER}, {}", volume.as_str().unwrap_or_default());
-        tests.push(labelled(&label, &[&shared[..], &[("volume", volume.clone())]].concat()));
-    }
+    let on = |place: &str, volume: Value| {
+        labelled(&label(LOGGER, place), &[&shared[..], &[("volume", volume)]].concat())
+    };
+    let mut tests: Vec<Value> = volumes.iter().map(|volume| on(&volume.name, volume.value())).collect();
     if volumes.len() > 1 {
-        let label = format!("{LOGGER}, all volumes");
-        tests.push(labelled(&label, &[&shared[..], &[("volume", list(volumes))]].concat()));
+        tests.push(on("all volumes", values(volumes)));
     }
     tests.push(labelled(TO_NULL, &[&shared[..], &[("to-null", true.into())]].concat()));
     tests

@@ -1,24 +1,20 @@
 //! The logger's campaign can be read back, and scales; its page without results says so.
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use keepup_campaign::{PaperSettings, parse};
 use keepup_results::CampaignSummary;
 
 use super::findings::answers;
-use super::tables::{per_petabyte, setting};
+use super::reliability::per_petabyte;
+use super::tables::setting;
 use super::*;
+use crate::experiments::full_request;
 use crate::{campaign_text, names};
 
 fn request(volumes: &[&str], scale: f64) -> PaperRequest {
-    PaperRequest {
-        volumes: volumes.iter().map(PathBuf::from).collect(),
-        scale,
-        repetitions: Some(1),
-        raid: None,
-        targets: Vec::new(),
-        with: Vec::new(),
-        traces: PathBuf::from("traces"),
-    }
+    let volume = |name: &&str| NamedVolume { name: (*name).to_owned(), path: name.into() };
+    let volumes = volumes.iter().map(volume).collect();
+    PaperRequest { volumes, scale, repetitions: Some(1), is_long: false, ..full_request() }
 }
 
 fn labels(volumes: &[&str]) -> Vec<String> {
@@ -32,7 +28,24 @@ fn volumes_at_once_take_two_volumes() {
     let (one, two) = (labels(&["/a"]), labels(&["/a", "/b"]));
     assert!(one.contains(&"logger, /a".to_owned()) && !one.iter().any(|label| label.contains("at once, w")));
     assert!(two.contains(&TWO_WRITE.to_owned()) && two.contains(&"logger, all volumes".to_owned()));
+    assert!(two.contains(&TOGETHER.to_owned()) && !one.contains(&TOGETHER.to_owned()));
     assert!(Cdf.campaign(&request(&[], 1.0)).is_err());
+}
+
+#[test]
+fn the_long_run_has_the_amounts_of_the_paper() {
+    let commands = |is_long, scale| {
+        let request = PaperRequest { is_long, ..request(&["/a"], scale) };
+        let campaign = parse(&campaign_text(&Cdf, &request).unwrap(), "test", &names()).unwrap();
+        campaign.cells().iter().map(|cell| cell.command()).collect::<Vec<_>>().join("\n")
+    };
+    let long = commands(true, 1.0);
+    assert!(long.contains("--copies 3804") && long.contains("--time '172800000 ms'"), "{long}");
+    assert!(long.contains("--state cdf-csl-burn-in.jsonl"), "{long}");
+    let short = commands(false, 1.0);
+    assert!(short.contains("--copies 8") && short.contains("--mode burn-in") && !short.contains("--state"));
+    assert!(!short.contains("--max"), "the probe of the page cache ends by itself: {short}");
+    assert!(commands(false, 0.5).contains("--max"));
 }
 
 #[test]

@@ -13,16 +13,21 @@ use toml::{Table, Value};
 use crate::error::ReproduceError;
 use crate::measured::{Reproduced, display_name};
 use crate::published::{MIB, PublishedPaper, cell};
-use crate::{PaperRequest, Reproduction, file, labelled};
+use crate::{PaperRequest, Reproduction, file, label, labelled};
 
 /// Default targets: memory, and keepup's simulated IPbus target.
 const DEFAULTS: [&str; 2] = ["ram", "ipbus:self"];
 /// Time per target at full scale and minimum, seconds.
 const SECONDS: f64 = 30.0;
 const SECONDS_MIN: f64 = 2.0;
+/// Kinds of tests: all methods at all depths, and a register of 2 bytes.
+const METHODS: &str = "methods";
+const ONE: &str = "one register";
+/// Target whose registers have 32 bits only.
+const WIDE: &str = "ipbus:";
 /// Tables: sections, description, registers per transfer.
 const TABLES: [(&[&str], &str, u64); 4] = [
-    (&["section 3.1"], "one register", 1),
+    (&["section 3.3"], "one register", 1),
     (&["section 3.2", "section 3.3"], "0x100 registers per transfer", 0x100),
     (&["section 3.4.2"], "0x80000 registers per block transfer", 0x80000),
     (&["section 3.4.4"], "0x10000 registers per DMA transfer", 0x10000),
@@ -49,21 +54,28 @@ impl Reproduction for Cern {
             true => DEFAULTS.to_vec(),
             false => request.targets.iter().map(String::as_str).collect(),
         };
-        let targets = targets.iter().map(|target| labelled(target, &[("args", (*target).into())]));
-        let time = format!("{:.0} ms", 1e3 * (SECONDS * request.scale).max(SECONDS_MIN));
-        let run = [("verb", Value::from("register compare")), ("time", time.into())];
-        let run = Table::from_iter(run.map(|(name, value)| (name.to_owned(), value)));
+        let seconds = (SECONDS * request.scale).max(SECONDS_MIN);
+        let time = Value::from(format!("{:.0} ms", 1e3 * seconds));
+        let of_target = |target: &&str| {
+            let shared = [("args", Value::from(*target)), ("time", time.clone())];
+            let methods = [&shared[..], &[("verb", "register compare".into())]].concat();
+            let one = [("verb", "register read".into()), ("depth", 1.into()), ("width", 16.into())];
+            let one = (!target.starts_with(WIDE)).then(|| [&shared[..], &one].concat());
+            let one = one.map(|settings| labelled(&label(ONE, target), &settings));
+            std::iter::once(labelled(&label(METHODS, target), &methods)).chain(one).collect::<Vec<_>>()
+        };
+        let tests = targets.iter().flat_map(of_target).collect();
         // Each result has thirty trials.
-        let title = "Registers: single accesses against transfers";
-        Ok(file(title, 1, run, [("target", targets.collect())]))
+        Ok(file("Registers: single accesses against transfers", 1, Table::new(), [("test", tests)]))
     }
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {
         let edition = PublishedPaper::of(self.name());
-        let measured = measured(found);
+        let measured = measured(found, METHODS);
+        let narrow = measured_here(found, ONE);
         let mut page = found.new_page(&edition);
-        page.tables =
-            TABLES.iter().map(|(places, of, n)| depth(&edition, &measured, places, of, *n)).collect();
+        page.tables = vec![depth(&edition, &narrow, &["section 3.1"], "one register of 2 bytes", 1)];
+        page.tables.extend(TABLES.iter().map(|(places, of, n)| depth(&edition, &measured, places, of, *n)));
         page.tables.push(set_up(&edition, &measured));
         page.tables.push(break_even(&edition, &measured));
         page.curves = vec![curve(&edition, &measured)];
@@ -74,27 +86,39 @@ impl Reproduction for Cern {
     }
 }
 
-/// All targets: those of this machine, then those of other machines.
-fn measured<'f>(found: &'f Reproduced<'_>) -> Vec<Measured<'f>> {
-    let register = |result: &'f StoredResult| match &result.summary {
-        Stored::Register(summary) => Some(&**summary),
-        _ => None,
-    };
-    let target = |summary: &RegisterSummary| summary.run.as_ref().map(|run| run.target.clone());
-    let here = found.cells(&[]).flat_map(|cell| &cell.results).filter_map(|result| {
-        let summary = register(result)?;
-        Some(Measured { name: format!("{}{}", target(summary)?, label(summary)), summary })
-    });
+/// All targets of a kind of test: those of this machine, then those of other machines.
+fn measured<'f>(found: &'f Reproduced<'_>, kind: &str) -> Vec<Measured<'f>> {
     let elsewhere = found.with().iter().filter_map(|result| {
         let summary = register(result)?;
-        let name = format!("{}, {}{}", display_name(result), target(summary)?, label(summary));
+        let name = format!("{}, {}{}", display_name(result), target(summary)?, mark(summary));
         Some(Measured { name, summary })
     });
-    here.chain(elsewhere).collect()
+    measured_here(found, kind).into_iter().chain(elsewhere).collect()
+}
+
+/// Targets of this machine.
+fn measured_here<'f>(found: &'f Reproduced<'_>, kind: &str) -> Vec<Measured<'f>> {
+    let cells = found.cells_of_kind(kind).into_iter();
+    let results = cells.flat_map(|(_, cell)| &cell.results).filter_map(|result| {
+        let summary = register(result)?;
+        Some(Measured { name: format!("{}{}", target(summary)?, mark(summary)), summary })
+    });
+    results.collect()
+}
+
+fn register(result: &StoredResult) -> Option<&RegisterSummary> {
+    match &result.summary {
+        Stored::Register(summary) => Some(&**summary),
+        _ => None,
+    }
+}
+
+fn target(summary: &RegisterSummary) -> Option<String> {
+    summary.run.as_ref().map(|run| run.target.clone())
 }
 
 /// Mark of a target that is not real hardware.
-fn label(summary: &RegisterSummary) -> &'static str {
+fn mark(summary: &RegisterSummary) -> &'static str {
     let device = summary.run.as_ref().map(|run| &run.device);
     match device.map(|device| (device.is_simulated, device.is_virtual)) {
         Some((true, _)) => " (simulated)",
@@ -145,7 +169,10 @@ fn depth(
     of: &str,
     depth: u64,
 ) -> PaperTable {
-    let published = || edition.figures().iter().filter(|figure| places.contains(&figure.place.as_str()));
+    let is_of = |figure: &&PublishedFigure| {
+        places.contains(&figure.place.as_str()) && depth_of(figure) == Some(depth as f64)
+    };
+    let published = || edition.figures().iter().filter(is_of);
     let rate_of = |time: &PublishedFigure| {
         let same = |f: &&PublishedFigure| f.condition == time.condition && f.system == time.system;
         published().filter(|figure| figure.quantity == "rate").find(same)
@@ -382,7 +409,7 @@ fn answers(measured: &[Measured<'_>], edition: &PublishedPaper) -> Vec<PaperAnsw
 
 fn limits(measured: &[Measured<'_>]) -> Vec<String> {
     let mut limits = Vec::new();
-    if measured.iter().any(|target| !label(target.summary).is_empty()) {
+    if measured.iter().any(|target| !mark(target.summary).is_empty()) {
         limits.push(
             "simulated and virtual targets are no hardware: their times show that the methods work and how \
              they rank, not the speed of a bus or a board"

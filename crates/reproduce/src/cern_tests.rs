@@ -7,18 +7,12 @@ use keepup_results::{
 };
 
 use super::*;
+use crate::experiments::full_request;
 use crate::{campaign_text, names};
 
 fn request(targets: &[&str], scale: f64) -> PaperRequest {
-    PaperRequest {
-        volumes: Vec::new(),
-        scale,
-        repetitions: None,
-        raid: None,
-        targets: targets.iter().map(|target| (*target).to_owned()).collect(),
-        with: Vec::new(),
-        traces: "/t".into(),
-    }
+    let targets = targets.iter().map(|target| (*target).to_owned()).collect();
+    PaperRequest { targets, scale, ..full_request() }
 }
 
 fn begun() -> Begun {
@@ -92,22 +86,20 @@ fn targets_are_given_or_stand_in() {
         let text = campaign_text(&Cern, &request(targets, scale)).unwrap();
         parse(&text, "test", &names()).unwrap().cells().iter().map(Cell::command).collect()
     };
-    let command = "keepup register compare";
-    assert_eq!(
-        commands(&[], 1.0),
-        [format!("{command} ram --time '30000 ms'"), format!("{command} ipbus:self --time '30000 ms'")]
-    );
-    assert_eq!(
-        commands(&["vme:/dev/bus/vme/m0"], 0.01),
-        [format!("{command} vme:/dev/bus/vme/m0 --time '2000 ms'")]
-    );
+    let all = |target: &str, ms| format!("keepup register compare {target} --time '{ms} ms'");
+    let one =
+        |target: &str, ms| format!("keepup register read {target} --depth 1 --time '{ms} ms' --width 16");
+    // Registers of IPbus have 32 bits.
+    assert_eq!(commands(&[], 1.0), [all("ram", 30000), one("ram", 30000), all("ipbus:self", 30000)]);
+    let vme = "vme:/dev/bus/vme/m0";
+    assert_eq!(commands(&[vme], 0.01), [all(vme, 2000), one(vme, 2000)]);
 }
 
 #[test]
 fn a_board_measured_elsewhere_stands_beside_the_published_ones() {
     let directory = tempfile::tempdir().unwrap();
     let page = page(vec![stored(directory.path(), RegisterDevice::default())]);
-    let dma = &page.tables[3];
+    let dma = &page.tables[4];
     let row = |name: &str| dma.rows.iter().find(|row| row.name.ends_with(name)).unwrap();
     // 0x10000 words of 4 bytes in 2 ms + 0.35 us each: 0.3805 us, 10.03 MiB/s.
     let ours = row("bar0, dma");

@@ -6,7 +6,8 @@
 //! [`published_systems`] returns its figures for `keepup compare`.
 //!
 //! One file per paper: `esrf.rs`, `cdf.rs` (tables and findings in `cdf/`), `cern.rs`, `tweakers.rs`,
-//! `romanis.rs`. `measured.rs` reads the results, `published.rs` and `systems.rs` the published figures.
+//! `romanis.rs`. `measured.rs` reads the results, `published.rs` and `systems.rs` the published figures,
+//! `experiments.rs` the experiments and their cells, `with.rs` the results of other machines.
 //!
 //! Invariants: every published figure comes from `papers/*.toml`; every figure of this machine comes from a
 //! result; derived values are computed, not typed.
@@ -14,11 +15,13 @@ mod cdf;
 mod cern;
 mod error;
 mod esrf;
+mod experiments;
 mod measured;
 mod published;
 mod romanis;
 mod systems;
 mod tweakers;
+mod with;
 
 use std::path::PathBuf;
 
@@ -28,6 +31,7 @@ use keepup_results::{CampaignSummary, PaperPage};
 use toml::{Table, Value};
 
 pub use self::error::ReproduceError;
+pub use self::experiments::experiment_rows;
 pub use self::measured::Reproduced;
 pub use self::systems::published_systems;
 
@@ -35,11 +39,14 @@ pub use self::systems::published_systems;
 const ALL: [&dyn Reproduction; 5] =
     [&esrf::Esrf, &cdf::Cdf, &cern::Cern, &tweakers::Tweakers, &romanis::Romanis];
 
+/// Answer without results.
+const NOT_MEASURED: &str = "not measured";
+
 /// Settings of a reproduction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaperRequest {
     /// Directories on the disks to measure.
-    pub volumes: Vec<PathBuf>,
+    pub volumes: Vec<NamedVolume>,
     /// Fraction of the paper's amounts of data.
     pub scale: f64,
     /// Runs per cell. Default: as in the paper.
@@ -48,10 +55,25 @@ pub struct PaperRequest {
     pub raid: Option<PathBuf>,
     /// Register targets, as `keepup register read` takes them.
     pub targets: Vec<String>,
+    /// Address of a `keepup net serve` on another host. Default: loopback.
+    pub host: Option<String>,
+    /// Whether to include tests that take days at full scale.
+    pub is_long: bool,
+    /// Logical cores of this machine.
+    pub cores: u32,
     /// Results from other machines.
     pub with: Vec<PathBuf>,
     /// Directory with the traces that [`Reproduction::traces`] asks for.
     pub traces: PathBuf,
+}
+
+/// Directory on a disk to measure, with its name in tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedVolume {
+    /// Name, such as "raid5". Default: the directory.
+    pub name: String,
+    /// Directory.
+    pub path: PathBuf,
 }
 
 /// Synthetic trace that a reproduction needs.
@@ -134,7 +156,15 @@ pub fn page(
 ) -> Option<PaperPage> {
     let paper = paper?;
     let found = Reproduced::read(paper, campaign, directory);
-    reproduction(&paper.name).map(|paper| paper.page(&found))
+    let mut page = reproduction(&paper.name)?.page(&found);
+    page.experiments =
+        published::PublishedPaper::of(&paper.name).experiments(&campaign.cells, !found.with().is_empty());
+    with::add_rows(&mut page, found.with());
+    if found.scale() < 1.0 {
+        let answers = page.answers.iter_mut().filter(|answer| answer.here != NOT_MEASURED);
+        answers.for_each(|answer| answer.here.push_str(&format!(" [scale {}]", found.scale())));
+    }
+    Some(page)
 }
 
 /// Campaign file with common settings and axes.
@@ -162,13 +192,35 @@ fn scaled(bytes: u64, scale: f64, step: u64) -> Value {
     format!("{} B", steps * step).into()
 }
 
-/// Axis values of the volumes.
-fn volumes(request: &PaperRequest) -> Result<Vec<Value>, ReproduceError> {
+/// Label of a test of a kind in a place.
+fn label(kind: &str, place: &str) -> String {
+    format!("{kind}, {place}")
+}
+
+/// Target of the network tests.
+fn network_target(request: &PaperRequest) -> Value {
+    request.host.as_deref().unwrap_or("self").into()
+}
+
+impl NamedVolume {
+    /// Directory as a setting.
+    fn value(&self) -> Value {
+        self.path.display().to_string().into()
+    }
+}
+
+/// Directories as one setting.
+fn values(volumes: &[NamedVolume]) -> Value {
+    Value::Array(volumes.iter().map(NamedVolume::value).collect())
+}
+
+/// Volumes of the request.
+fn volumes(request: &PaperRequest) -> Result<&[NamedVolume], ReproduceError> {
     if request.volumes.is_empty() {
         return Err(ReproduceError::Paper {
             name: "reproduce".into(),
             why: Cause::new("no volume given").with_hint("use --volume DIR once for each disk"),
         });
     }
-    Ok(request.volumes.iter().map(|volume| volume.display().to_string().into()).collect())
+    Ok(&request.volumes)
 }

@@ -1,10 +1,9 @@
 //! Results of a reproduction.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use keepup_results::{
-    CampaignCell, CampaignSummary, Event, Figure, Headed, PaperCell, PaperPage, PaperSeries, Quantity,
-    Stored, StoredResult,
+    CampaignCell, CampaignSummary, Figure, Headed, PaperCell, PaperPage, Quantity, Stored, StoredResult,
 };
 use serde_json::Value;
 
@@ -185,22 +184,24 @@ impl CellResults<'_> {
     }
 }
 
-impl CellResults<'_> {
-    /// Load of each core during the first run: elapsed seconds, per cent.
-    pub(crate) fn cores_over_time(&self) -> Vec<PaperSeries> {
-        let events = self.results.first().and_then(StoredResult::directory).and_then(|d| d.events().ok());
-        let mut series: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-        for event in events.into_iter().flatten() {
-            let Ok(Event::Sample { t_ms, values, .. }) = event else { continue };
-            for (name, value) in values {
-                let core = name.strip_prefix("core_").and_then(|rest| rest.strip_suffix("_busy_percent"));
-                let Some(core) = core.and_then(|core| core.parse().ok()) else { continue };
-                series.entry(core).or_default().push((t_ms as f64 / 1e3, value));
-            }
+/// Volumes of the environment records of all results.
+pub(crate) fn environment_volumes<'f>(found: &'f Reproduced<'_>) -> impl Iterator<Item = &'f Value> {
+    let results = found.cells(&[]).flat_map(|cell| &cell.results);
+    let volumes = results.filter_map(|result| result.summary.head().environment.get("volumes")?.as_array());
+    volumes.flatten()
+}
+
+/// Disk with more than one volume, from the environment records of the results.
+pub(crate) fn shared_disk(found: &Reproduced<'_>) -> Option<String> {
+    let mut places: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for volume in environment_volumes(found) {
+        let path = volume.get("path").and_then(Value::as_str).unwrap_or_default();
+        for disk in volume.get("disks").and_then(Value::as_object).into_iter().flat_map(|disks| disks.keys())
+        {
+            places.entry(disk).or_default().insert(path);
         }
-        let named = |(core, points)| PaperSeries { name: format!("core {core}"), is_here: true, points };
-        series.into_iter().map(named).collect()
     }
+    places.into_iter().find(|(_, paths)| paths.len() > 1).map(|(disk, _)| disk.to_owned())
 }
 
 /// All values of a figure.

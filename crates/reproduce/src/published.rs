@@ -1,6 +1,8 @@
 //! Published figures of a paper as rows and cells of a page.
 use keepup_model::papers::{Paper, PaperUnit, Published, PublishedFigure, paper};
-use keepup_results::{PaperCell, PaperClaim, PaperRow};
+use keepup_results::{CampaignCell, PaperCell, PaperClaim, PaperExperiment, PaperRow};
+
+use crate::experiments::of_campaign;
 
 /// 2^20 bytes.
 pub(crate) const MIB: f64 = 1_048_576.0;
@@ -40,8 +42,14 @@ impl PublishedPaper {
             stands: claim.place.clone(),
             follows: claim.arithmetic(),
             is_contradicted: claim.is_contradicted(),
+            is_confirmed: claim.is_confirmed(),
         });
         claims.collect()
+    }
+
+    /// Experiments with the cells of a campaign that repeat them.
+    pub(crate) fn experiments(&self, cells: &[CampaignCell], has_others: bool) -> Vec<PaperExperiment> {
+        self.0.as_ref().map_or_else(Vec::new, |paper| of_campaign(paper, cells, has_others))
     }
 
     /// Cell of a figure in `unit`, empty if not published. `condition` is optional.

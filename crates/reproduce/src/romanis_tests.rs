@@ -5,18 +5,13 @@ use keepup_campaign::{Forecasts, PaperSettings, RunDone, State, parse, summarise
 use keepup_results::{Begun, CampaignSummary, Ended, Figure};
 
 use super::*;
+use crate::experiments::full_request;
 use crate::{campaign_text, names};
 
 fn request(volumes: usize, raid: bool, scale: f64) -> PaperRequest {
-    PaperRequest {
-        volumes: (0..volumes).map(|n| format!("/d/{n}").into()).collect(),
-        scale,
-        repetitions: None,
-        raid: raid.then(|| "/d/raid".into()),
-        targets: Vec::new(),
-        with: Vec::new(),
-        traces: "/t".into(),
-    }
+    let volume = |n| NamedVolume { name: format!("/d/{n}"), path: format!("/d/{n}").into() };
+    let raid = raid.then(|| "/d/raid".into());
+    PaperRequest { volumes: (0..volumes).map(volume).collect(), scale, raid, ..full_request() }
 }
 
 fn figure(what: &str, quantity: Quantity, values: &[f64]) -> Figure {
@@ -40,8 +35,8 @@ fn campaign(rates: &[[f64; 3]], raid: Option<[f64; 3]>) -> CampaignSummary {
         ]
     };
     let figures = |label: &str| match (label, raid) {
-        (FIGURE_3, _) => scale.clone(),
-        (label, Some(rates)) if label.starts_with(RAID) => record(rates),
+        (label, _) if label.starts_with(FIGURE_3) => scale.clone(),
+        (label, Some(rates)) if label.contains(RAID) => record(rates),
         _ => record([1000.0, 1010.0, 1020.0]),
     };
     let labels: Vec<String> = campaign.axes[0].values.iter().map(|value| value.label.clone()).collect();
@@ -55,7 +50,7 @@ fn campaign(rates: &[[f64; 3]], raid: Option<[f64; 3]>) -> CampaignSummary {
         created_unix_ns: 0,
         command: "keepup reproduce romanis".into(),
         workload: "romanis".into(),
-        plan: Json::Null,
+        plan: serde_json::Value::Null,
         environment: serde_json::json!({ "cpu": { "logical_cores": { "value": 2 } } }),
     };
     summarise(&state, &begun, None, Ended::default())
@@ -70,12 +65,12 @@ fn page(campaign: &CampaignSummary) -> PaperPage {
 fn every_number_of_volumes_and_the_raid_is_a_cell() {
     let text = campaign_text(&Romanis, &request(3, true, 1.0)).unwrap();
     let cells = parse(&text, "test", &names()).unwrap().cells();
-    assert_eq!(cells.len(), 1 + 2 * 3 + 2);
+    assert_eq!(cells.len(), 4 + 2 * 3 + 2);
     let of_figure = cells[0].command();
-    for words in ["disk scale", "--outstanding 1", "--request '2 MiB'", "--volume /d/2"] {
+    for words in ["disk scale", "--outstanding 1", "--request '2097152 B'", "--volume /d/2"] {
         assert!(of_figure.contains(words), "{words} in {of_figure}");
     }
-    let raid = cells[8].command();
+    let raid = cells[11].command();
     assert!(raid.contains("--volume /d/raid") && !raid.contains("/d/0"), "{raid}");
     assert!(raid.contains("--streams 508") && raid.contains("--rate max"), "{raid}");
     assert!(campaign_text(&Romanis, &request(0, false, 1.0)).is_err());
@@ -94,10 +89,10 @@ fn the_camera_is_as_published() {
 
 #[test]
 fn every_sensor_sends_at_any_scale() {
-    assert_eq!(amount(1.0), (1524, "2000000 B".into()));
-    assert_eq!(amount(0.5), (1016, "2000000 B".into()));
-    assert_eq!(amount(0.1), (508, "600000 B".into()));
-    assert_eq!(amount(1e-9), (508, "1000 B".into()));
+    assert_eq!(amount(1.0), (12 * 508, "2097152 B".into()));
+    assert_eq!(amount(0.5), (6 * 508, "2097152 B".into()));
+    assert_eq!(amount(0.05), (508, "1258496 B".into()));
+    assert_eq!(amount(1e-9), (508, "1024 B".into()));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! background reader of 25 MB/s. The loss follows from the index of the traces.
 use keepup_measure::stats::median;
 use keepup_model::papers::PaperUnit;
+use keepup_plan::units::Bytes;
 use keepup_results::{
     PaperAnswer, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable, Quantity,
     ReplayPlace,
@@ -11,17 +12,20 @@ use keepup_results::{
 use toml::Table;
 
 use crate::error::ReproduceError;
-use crate::measured::Reproduced;
+use crate::measured::{Reproduced, shared_disk};
 use crate::published::PublishedPaper;
-use crate::{PaperRequest, Reproduction, RequiredTrace, file, labelled, scaled, volumes};
+use crate::{PaperRequest, Reproduction, RequiredTrace, file, label, labelled, scaled, volumes};
 
 const SWEEP: &str = "transfer sizes";
+const SWEEP_LOADED: &str = "transfer sizes with load";
+const APPLICATIONS: &str = "desktop applications";
 const DESKTOP: &str = "desktop traces";
 const SERVER: &str = "server traces";
 /// Folders of the traces, by the test that replays them.
-const TRACES: [(&str, &str, &[&str]); 2] = [
+const TRACES: [(&str, &str, &[&str]); 3] = [
+    (APPLICATIONS, "applications", &["desktop-start", "office"]),
     (DESKTOP, "desktop", &["desktop-start", "office", "image-editing"]),
-    (SERVER, "server", &["web-server", "file-server", "mail-server", "database"]),
+    (SERVER, "server", &["web-server", "database"]),
 ];
 const SIZES: &str = "512 B,1 KiB,2 KiB,4 KiB,8 KiB,16 KiB,32 KiB,64 KiB,128 KiB,256 KiB,512 KiB,1 MiB";
 /// Duration of each trace and its minimum, seconds.
@@ -58,29 +62,29 @@ impl Reproduction for Tweakers {
         let beside = load(&PublishedPaper::of(NAME));
         let mut tests = Vec::new();
         for (n, volume) in volumes.iter().enumerate() {
-            let named = |kind: &str| format!("{kind}, {}", volume.as_str().unwrap_or_default());
+            // The next volume, or the same one if there is only one.
+            let other = volumes[(n + 1) % volumes.len()].path.display();
+            let load = [("load", format!("disk={beside}MB/s@{other},read").into())];
             let sweep = [
                 ("verb", "disk sweep".into()),
-                ("volume", volume.clone()),
+                ("volume", volume.value()),
                 ("sizes", SIZES.into()),
                 ("depths", "4".into()),
                 ("file", scaled(1 << 30, request.scale, 1 << 20)),
                 ("time", format!("{:.0} ms", (500.0 * request.scale).max(50.0)).into()),
             ];
-            tests.push(labelled(&named(SWEEP), &sweep));
-            // The next volume, or the same one if there is only one.
-            let other = volumes[(n + 1) % volumes.len()].as_str().unwrap_or_default();
+            tests.push(labelled(&label(SWEEP, &volume.name), &sweep));
+            tests.push(labelled(&label(SWEEP_LOADED, &volume.name), &[&sweep[..], &load].concat()));
             for (kind, folder, _) in TRACES {
                 let replay = [
                     ("verb", "replay-set".into()),
                     ("args", request.traces.join(folder).display().to_string().into()),
-                    ("volume", volume.clone()),
-                    ("baseline", volume.clone()),
+                    ("volume", volume.value()),
+                    ("baseline", volume.value()),
                     ("mode", "afap".into()),
                     ("passes", 5.into()),
-                    ("load", format!("disk={beside}MB/s@{other},read").into()),
                 ];
-                tests.push(labelled(&named(kind), &replay));
+                tests.push(labelled(&label(kind, &volume.name), &[&replay[..], &load].concat()));
             }
         }
         Ok(file("Disks with other traffic on their bus", 1, Table::new(), [("test", tests)]))
@@ -90,7 +94,12 @@ impl Reproduction for Tweakers {
         let edition = PublishedPaper::of(self.name());
         let mut page = found.new_page(&edition);
         let beside = load(&edition);
-        page.tables = vec![losses(found, &edition), traces(found)];
+        page.tables = vec![
+            sweep_table(found),
+            traces(found, &[APPLICATIONS], "Desktop applications, index with load, 1 = without load"),
+            losses(found, &edition),
+            traces(found, &[DESKTOP, SERVER], "Index of each trace with load, 1 = without load"),
+        ];
         page.curves.extend(sizes(found, &edition));
         page.findings = findings(found, &edition);
         page.answers = answers(found, &edition);
@@ -100,14 +109,30 @@ impl Reproduction for Tweakers {
                  by a slower bus"
             ),
             "the paper varied RAID level and workload together (desktop traces on RAID 0, server traces on \
-             RAID 5); here all traces ran on the same volumes"
+             RAID 5); here all traces ran on all volumes: name a RAID with --volume NAME=DIR"
                 .to_owned(),
             "the traces of the paper are not public: these are generated from documented distributions and \
              replayed at full speed with 32 requests in flight"
                 .to_owned(),
         ];
         page.limits.extend(limits);
+        if let Some(place) = same_disk(found) {
+            page.limits.push(format!(
+                "the background reads come from the disk that is measured ({place}), in the paper from \
+                 another: they take part of its rate, not only of the bus"
+            ));
+        }
         page
+    }
+}
+
+/// Disk that both measurement and load use, if any.
+fn same_disk(found: &Reproduced<'_>) -> Option<String> {
+    let volumes = found.cells_of_kind(SWEEP);
+    match volumes.as_slice() {
+        [] => None,
+        [(only, _)] => Some((*only).to_owned()),
+        _ => shared_disk(found),
     }
 }
 
@@ -170,11 +195,15 @@ fn losses(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     };
     let mut rows: Vec<PaperRow> = published.map(row).collect();
     let load = load(edition);
+    let mut note = "95 % interval over the passes; negative values are gains".to_owned();
+    if same_disk(found).is_some() {
+        note.push_str("; the load reads from the same disk");
+    }
     rows.extend(loaded_replays(found).iter().map(|beside| PaperRow {
         name: format!("{}: {}, with {load} MB/s of background reads", beside.volume, beside.kind),
         is_here: true,
         cells: vec![beside.loss()],
-        note: Some("95 % interval over the passes; negative values are gains".into()),
+        note: Some(note.clone()),
     }));
     PaperTable {
         title: "Loss by a slower bus (paper) or by other traffic (this machine)".into(),
@@ -206,8 +235,9 @@ fn name_of_trace(trace: &str) -> &str {
     trace.strip_suffix(".trace").unwrap_or(trace)
 }
 
-fn traces(found: &Reproduced<'_>) -> PaperTable {
-    let beside = loaded_replays(found);
+fn traces(found: &Reproduced<'_>, kinds: &[&str], title: &str) -> PaperTable {
+    let mut beside = loaded_replays(found);
+    beside.retain(|set| kinds.contains(&set.kind));
     let ratios = ratios(&beside);
     let mut volumes: Vec<&str> = Vec::new();
     let mut names: Vec<(&str, &str)> = Vec::new();
@@ -232,7 +262,7 @@ fn traces(found: &Reproduced<'_>) -> PaperTable {
         }
     };
     PaperTable {
-        title: "Index of each trace with load, 1 = without load. The figures of the paper are lost".into(),
+        title: format!("{title}. The figures of the paper are lost"),
         stands: "desktop and server performance".into(),
         head: "trace".into(),
         columns: volumes.iter().map(|volume| PaperColumn::new(*volume, "")).collect(),
@@ -246,15 +276,43 @@ fn transfer(name: &str) -> Option<(&str, f64)> {
     Some((words.next()?, words.next()?.parse().ok()?))
 }
 
-/// Sweep of each volume and direction: MB/s by transfer size in bytes.
+/// Sweeps as a table: transfer sizes by volume and direction, without and with load.
+fn sweep_table(found: &Reproduced<'_>) -> PaperTable {
+    let series = swept(found);
+    let row = |size: &str| {
+        let bytes = size.parse::<Bytes>().map_or(0.0, |bytes| bytes.0 as f64);
+        let at = |series: &PaperSeries| {
+            let point = series.points.iter().find(|point| point.0 == bytes);
+            point.map_or_else(|| PaperCell::words("not measured"), |point| PaperCell::published(point.1))
+        };
+        PaperRow { name: size.to_owned(), is_here: true, cells: series.iter().map(at).collect(), note: None }
+    };
+    PaperTable {
+        title: "Rate by transfer size, 4 transfers in flight, medians. The charts of the paper are lost"
+            .into(),
+        stands: "low-level performance".into(),
+        head: "transfer".into(),
+        columns: series.iter().map(|series| PaperColumn::new(series.name.clone(), "MB/s")).collect(),
+        rows: SIZES.split(',').map(row).collect(),
+    }
+}
+
+/// Sweep of each volume and direction, without and with load: MB/s by transfer size in bytes.
 fn swept(found: &Reproduced<'_>) -> Vec<PaperSeries> {
+    [(SWEEP, ""), (SWEEP_LOADED, ", with load")]
+        .iter()
+        .flat_map(|(kind, words)| swept_by(found, kind, words))
+        .collect()
+}
+
+fn swept_by(found: &Reproduced<'_>, kind: &str, words: &str) -> Vec<PaperSeries> {
     let mut all: Vec<PaperSeries> = Vec::new();
-    for (volume, cell) in found.cells_of_kind(SWEEP) {
+    for (volume, cell) in found.cells_of_kind(kind) {
         let rates = cell.cell.figures.iter().filter(|figure| figure.quantity == Quantity::BytesPerSecond);
         for figure in rates {
             let Some((verb, bytes)) = transfer(&figure.what) else { continue };
             let Some(rate) = median(&figure.values) else { continue };
-            let name = format!("{verb}, {volume}");
+            let name = format!("{verb}, {volume}{words}");
             let known = all.iter().position(|series| series.name == name).unwrap_or_else(|| {
                 all.push(PaperSeries { name, is_here: true, points: Vec::new() });
                 all.len() - 1

@@ -73,7 +73,8 @@ pub use net::{
     NetRun, NetSummary, NetTransport,
 };
 pub use paper::{
-    PaperAnswer, PaperCell, PaperClaim, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable,
+    PaperAnswer, PaperCell, PaperClaim, PaperColumn, PaperCurve, PaperExperiment, PaperPage, PaperRow,
+    PaperSeries, PaperTable,
 };
 pub use predict::{
     Assumption, ContradictedClaim, Enough, MoreOf, OpenCell, Origin, PredictSummary, PredictedBuffer,

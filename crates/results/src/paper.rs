@@ -29,6 +29,9 @@ pub struct PaperPage {
     pub findings: Vec<String>,
     /// Claims of the paper, checked against its own numbers.
     pub claims: Vec<PaperClaim>,
+    /// Experiments of the paper, with what was run for each.
+    #[serde(default)]
+    pub experiments: Vec<PaperExperiment>,
     /// Deviations from the paper and their reasons.
     pub limits: Vec<String>,
 }
@@ -145,6 +148,42 @@ pub struct PaperClaim {
     pub follows: String,
     /// Whether claim and numbers disagree.
     pub is_contradicted: bool,
+    /// Whether claim and numbers agree. Neither is true for a claim without a value, and for one whose
+    /// computation needs an assumption.
+    #[serde(default)]
+    pub is_confirmed: bool,
+}
+
+/// An experiment of the paper and its repetition.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PaperExperiment {
+    /// Id, unique in the paper.
+    pub id: String,
+    /// Table, figure or section of the paper.
+    pub stands: String,
+    /// What the paper did.
+    pub measures: String,
+    /// `same`, `nearest`, `model only`, or why nothing was run.
+    pub status: String,
+    /// Numbers of the campaign's cells that repeat it.
+    pub cells: Vec<u32>,
+    /// What differs from the paper.
+    pub difference: Option<String>,
+}
+
+impl PaperRow {
+    /// Row of this machine.
+    #[must_use]
+    pub fn here(name: impl Into<String>, cells: Vec<PaperCell>) -> Self {
+        Self { name: name.into(), is_here: true, cells, note: None }
+    }
+
+    /// Published row.
+    #[must_use]
+    pub fn published(name: impl Into<String>, cells: Vec<PaperCell>) -> Self {
+        Self { name: name.into(), is_here: false, cells, note: None }
+    }
 }
 
 impl PaperCell {

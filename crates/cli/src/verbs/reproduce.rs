@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use keepup_campaign::parse;
-use keepup_reproduce::{PaperRequest, Reproduction, campaign_text, names, reproduction};
+use keepup_reproduce::{NamedVolume, PaperRequest, Reproduction, campaign_text, names, reproduction};
 
 use super::campaign::{RunOptions, start};
 use crate::args::volumes_or_default;
@@ -21,6 +21,7 @@ use crate::output::{LOG_VARIABLE, log, result};
   keepup reproduce esrf-2007 --volume /data/a --dry-run
   keepup reproduce cdf-csl --volume /data/a --volume /data/b
   keepup reproduce romanis --volume /data/a --volume /data/b --raid /data/striped
+  keepup reproduce esrf-2007 --volume raid0=/data/r0 --volume raid5=/data/r5 --host 192.168.1.2
   keepup reproduce tweakers-pci --scale 0.1
   keepup reproduce cern-vme --target pci:0000:04:00.0/bar0 --with crate-7.json
   keepup reproduce esrf-2007 --print > mine.toml      the campaign file, for changes")]
@@ -28,16 +29,26 @@ pub(crate) struct Args {
     /// esrf-2007, cdf-csl, cern-vme, tweakers-pci or romanis
     #[arg(value_name = "PAPER", value_parser = known)]
     paper: String,
-    /// Directory on the disk to measure; repeatable [default: ./keepup-data]
-    #[arg(long, value_name = "DIR")]
-    volume: Vec<PathBuf>,
+    /// Directory on a disk to measure, and its name in tables; repeatable [default: ./keepup-data]
+    #[arg(long, value_name = "[NAME=]DIR", value_parser = named_volume)]
+    volume: Vec<NamedVolume>,
     /// Directory on a RAID 0 of the same disks, for romanis
     #[arg(long, value_name = "DIR")]
     raid: Option<PathBuf>,
     /// Target of `keepup register read`, for cern-vme; repeatable
     #[arg(long, value_name = "TARGET")]
     target: Vec<String>,
-    /// Result from another machine for the tables, for cern-vme; repeatable
+    /// Host with `keepup net serve` for the network tests [default: loopback]
+    ///
+    /// For esrf-2007 and cdf-csl. The token is in the variable KEEPUP_NET_TOKEN.
+    #[arg(long, value_name = "HOST[:PORT]")]
+    host: Option<String>,
+    /// Include the tests of cdf-csl that take days: burn-in, and all copies of the bit-error test
+    #[arg(long)]
+    long: bool,
+    /// Result of the same reproduction on another machine, added to the tables; repeatable
+    ///
+    /// For cern-vme also a result of `keepup register`.
     #[arg(long, value_name = "RESULT")]
     with: Vec<PathBuf>,
     /// Share of the paper's amount of data
@@ -75,17 +86,20 @@ fn scale(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let paper = reproduction(&args.paper)
         .ok_or_else(|| UsageError::new(format!("unknown paper {:?}", args.paper)))?;
-    let volumes = volumes_or_default(&args.volume)?;
+    let volumes = volumes(&args.volume)?;
     let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
     // `canonicalize` fails for a directory that does not exist yet.
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let request = PaperRequest {
         // Absolute, so that the campaign can be resumed from another directory.
-        volumes: volumes.iter().map(real).collect(),
+        volumes,
         scale: args.scale,
         repetitions: args.repeats,
         raid: args.raid.as_ref().map(real),
         targets: args.target.clone(),
+        host: args.host.clone(),
+        is_long: args.long,
+        cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
         with: args.with.iter().map(real).collect(),
         // The scale changes the length of traces, so each scale has its own.
         traces: absolute(&args.out).join(format!("{}-traces-{}", args.paper, args.scale)),
@@ -98,6 +112,34 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     make_traces(paper, &request)?;
     let campaign = parse(&text, &args.paper, &names())?;
     start(campaign, &text, &RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json })
+}
+
+/// Parses "NAME=DIR" or "DIR". A directory that contains "=" needs a name or a "/" before it.
+fn named_volume(text: &str) -> Result<NamedVolume, String> {
+    match text.split_once('=').filter(|(name, _)| !name.contains('/')) {
+        Some((name, path)) if name.is_empty() || path.is_empty() => Err(format!("{text:?} is not NAME=DIR")),
+        Some((name, _)) if name.contains(',') => Err(format!("the name {name:?} contains a comma")),
+        Some((name, path)) => Ok(NamedVolume { name: name.to_owned(), path: path.into() }),
+        None => Ok(NamedVolume { name: text.to_owned(), path: text.into() }),
+    }
+}
+
+/// The given volumes with absolute paths, or the default one.
+fn volumes(given: &[NamedVolume]) -> anyhow::Result<Vec<NamedVolume>> {
+    let paths: Vec<PathBuf> = given.iter().map(|volume| volume.path.clone()).collect();
+    let paths = volumes_or_default(&paths)?;
+    let mut volumes: Vec<NamedVolume> = Vec::new();
+    for (n, path) in paths.iter().enumerate() {
+        // Absolute, so that the campaign can be resumed from another directory.
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let named = given.get(n).filter(|volume| volume.path.as_os_str() != volume.name.as_str());
+        let name = named.map_or_else(|| path.display().to_string(), |volume| volume.name.clone());
+        if volumes.iter().any(|known| known.name == name) {
+            return Err(UsageError::new(format!("cannot use two volumes named {name}")).into());
+        }
+        volumes.push(NamedVolume { name, path });
+    }
+    Ok(volumes)
 }
 
 /// Generates missing traces with `keepup trace make`.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Reading, chosen, flag, number, words};
+use super::{Link, Reading, chosen, flag, number, words};
 use crate::disk::{Device, SECTOR_BYTES};
 use crate::mounts::Mount;
 use crate::raid::Raid;
@@ -58,6 +58,9 @@ pub struct Disk {
     pub discard_bytes_max: Reading<u64>,
     /// `write back`: volatile cache, needs flushes; `write through`: no cache, or a safe one.
     pub write_cache: Reading<String>,
+    /// PCI Express link of the disk or its controller, if any.
+    #[serde(default)]
+    pub link: Option<Link>,
 }
 
 /// Free space of a volume.
@@ -114,6 +117,8 @@ impl Disk {
             physical_block_bytes: number(root, queue.join("physical_block_size")),
             discard_bytes_max: number(root, queue.join("discard_max_bytes")),
             write_cache: words(root, queue.join("write_cache")),
+            link: Some(Link::collect(root, &directory.join("device")))
+                .filter(|link| link.lanes.value().is_some()),
         }
     }
 }

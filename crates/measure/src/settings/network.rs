@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::processors::CoreList;
-use super::{line, parsed, upwards};
-use crate::environment::{self, Reading, number};
+use super::{line, parsed};
+use crate::environment::{self, Link, Reading, number, upwards};
 use crate::net::{SoftnetCounters, parse_softnet};
 use crate::text;
 
@@ -73,19 +73,6 @@ pub struct Interrupt {
     pub count: u64,
     /// Cores that may serve it, or the one that does if known.
     pub cores: Option<CoreList>,
-}
-
-/// PCI Express link of a device.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Link {
-    /// Current speed, GT/s per lane.
-    pub gigatransfers: Reading<f64>,
-    /// Lanes in use.
-    pub lanes: Reading<u64>,
-    /// Maximum speed of the device, GT/s per lane.
-    pub gigatransfers_max: Reading<f64>,
-    /// Maximum number of lanes of the device.
-    pub lanes_max: Reading<u64>,
 }
 
 impl Sockets {
@@ -157,29 +144,6 @@ impl Interface {
 fn receive_queues(root: &Path, directory: &Path) -> Reading<Vec<String>> {
     let names = text::names(root, directory.join("queues"));
     names.map(|names| names.into_iter().filter(|name| name.starts_with("rx-")).collect()).into()
-}
-
-impl Link {
-    pub(super) fn collect(root: &Path, device: &Path) -> Self {
-        let speed = |name: &str| {
-            // "8.0 GT/s PCIe"
-            upwards(root, device, name).and_then(|text| {
-                let number = text.split_ascii_whitespace().next().and_then(|word| word.parse().ok());
-                number.filter(|n: &f64| n.is_finite() && *n > 0.0).ok_or_else(|| format!("{name} is {text}"))
-            })
-        };
-        let lanes = |name: &str| {
-            upwards(root, device, name).and_then(|text| {
-                text.parse().ok().filter(|lanes| *lanes > 0).ok_or_else(|| format!("{name} is {text}"))
-            })
-        };
-        Self {
-            gigatransfers: speed("current_link_speed"),
-            lanes: lanes("current_link_width"),
-            gigatransfers_max: speed("max_link_speed"),
-            lanes_max: lanes("max_link_width"),
-        }
-    }
 }
 
 /// Interrupts of a card: listed by its slot, or else found by name.

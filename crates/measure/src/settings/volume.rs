@@ -5,9 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::network::Link;
-use super::{line, upwards};
-use crate::environment::{self, Reading, number};
+use super::line;
+use crate::environment::{self, Reading, number, upwards};
 use crate::text;
 
 /// A target directory with its disks and their queues.
@@ -35,8 +34,6 @@ pub struct Queue {
     pub node: Reading<u64>,
     /// Vendor as reported by the bus; `ATA` for every SATA disk.
     pub vendor: Reading<String>,
-    /// PCI Express link of the controller.
-    pub link: Link,
 }
 
 /// A software RAID.
@@ -72,7 +69,6 @@ impl Queue {
             hardware_kib_max: number(root, queue.join("max_hw_sectors_kb")),
             node: node.and_then(|node| node.parse().map_err(|_| format!("its node is {node}: the only one"))),
             vendor: line(root, device.join("vendor")),
-            link: Link::collect(root, &device),
         }
     }
 }

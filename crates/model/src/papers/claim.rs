@@ -51,6 +51,12 @@ impl Claim {
         self.assumes.is_none() && difference.abs() > CONTRADICTION
     }
 
+    /// Whether the numbers of the paper, without assumptions, confirm the claimed value.
+    #[must_use]
+    pub fn is_confirmed(&self) -> bool {
+        self.assumes.is_none() && self.value.is_some() && !self.is_contradicted()
+    }
+
     /// Computation as text: "2 ms / (2.42 us - 0.35 us) = 966 words, not 1800".
     #[must_use]
     pub fn arithmetic(&self) -> String {

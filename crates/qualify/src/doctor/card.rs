@@ -1,5 +1,6 @@
 //! Rules for network cards: link, slot, MTU, rings, queues, offloads, interrupts, NUMA nodes.
-use keepup_measure::settings::{CoreList, Interrupt, Link};
+use keepup_measure::environment::Link;
+use keepup_measure::settings::{CoreList, Interrupt};
 use keepup_results::DoctorFinding;
 use keepup_workload::doctor::Port;
 

@@ -263,9 +263,9 @@ pub(super) fn disk_cache_and_slot(case: &Case<'_>) -> Vec<DoctorFinding> {
                 _ => subject.fine(found, "flushes write it out"),
             }
         }));
-        // SATA disks share the slot of their controller, so one disk's rate does not apply.
-        let is_nvme = name.starts_with("nvme");
-        findings.extend(narrow(name, &queue.link, rate_of_volume(case)).filter(|_| is_nvme));
+        // The link of a controller carries at least the rate of one volume.
+        let link = disk.link.as_ref();
+        findings.extend(link.and_then(|link| narrow(name, link, rate_of_volume(case))));
     }
     findings
 }

@@ -2,10 +2,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use keepup_measure::environment::Reading;
-use keepup_measure::settings::{
-    CoreList, IdleState, Interface, Interrupt, Limit, Limits, Link, Node, Settings,
-};
+use keepup_measure::environment::{Disk, Link, Reading};
+use keepup_measure::settings::{CoreList, IdleState, Interface, Interrupt, Limit, Limits, Node, Settings};
 use keepup_results::DiskWear;
 use keepup_workload::doctor::{Card, Port, Readings};
 
@@ -115,14 +113,15 @@ pub(super) fn volume(readings: &mut Readings) {
         "logical_block_bytes": json, "physical_block_bytes": json, "discard_bytes_max": json,
         "write_cache": {"value": "write back"},
     });
-    volume.basics.disks.insert("nvme0n1".into(), serde_json::from_value(disk).unwrap());
+    let disk: Disk = serde_json::from_value(disk).unwrap();
+    let disk = Disk { link: Some(link(8.0, 4, 4)), ..disk };
+    volume.basics.disks.insert("nvme0n1".into(), disk);
     let queue = keepup_measure::settings::Queue {
         requests: value(1023),
         request_kib_max: value(1280),
         hardware_kib_max: value(2048),
         node: value(1),
         vendor: none(),
-        link: link(8.0, 4, 4),
     };
     volume.queues.insert("nvme0n1".into(), queue);
     volume.md = None;

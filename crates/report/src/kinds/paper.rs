@@ -2,7 +2,8 @@
 //! the findings, and its claims recomputed from its own numbers.
 
 use keepup_results::{
-    CampaignSummary, PaperAnswer, PaperCell, PaperClaim, PaperCurve, PaperPage, PaperRow, PaperTable, Stored,
+    CampaignSummary, PaperAnswer, PaperCell, PaperClaim, PaperCurve, PaperExperiment, PaperPage, PaperRow,
+    PaperTable, Stored,
 };
 
 use super::common::{self, PageContent, charts};
@@ -11,6 +12,9 @@ use crate::format::{digits, plural};
 use crate::page::{Block, Document, Fact, Item};
 use crate::table::{Cell, Table, Tone, left, right};
 
+/// Ratio of the values of a curve from which its axis is logarithmic: a linear one leaves the smallest a few
+/// pixels.
+const WIDE: f64 = 50.0;
 /// Height of a chart, pixels.
 const HEIGHT: u32 = 260;
 
@@ -26,10 +30,13 @@ pub(super) fn document(stored: &Stored, summary: &CampaignSummary, paper: &Paper
     if !paper.claims.is_empty() {
         blocks.push(claims(&paper.claims));
     }
+    if !paper.experiments.is_empty() {
+        blocks.push(experiments(paper));
+    }
     blocks.push(cells(summary));
     let is_whole = summary.totals.failed == 0 && summary.totals.left == 0;
     let tone = if is_whole { Tone::Plain } else { Tone::Doubtful };
-    let mut cautions = paper.limits.clone();
+    let mut cautions: Vec<String> = paper.limits.iter().map(|limit| capital(limit)).collect();
     if paper.scale < 1.0 {
         cautions
             .insert(0, format!("The amounts of data are scaled to {} of the paper's.", share(paper.scale)));
@@ -99,7 +106,6 @@ fn table(table: &PaperTable) -> Block {
     }));
     let mut notes: Vec<String> = Vec::new();
     let mut row = |row: &PaperRow| -> Vec<Cell> {
-        let tone = if row.is_here { Tone::Good } else { Tone::Plain };
         let mark = row.note.as_ref().map_or_else(String::new, |note| {
             let known = notes.iter().position(|known| known == note);
             let number = known.unwrap_or_else(|| {
@@ -110,9 +116,8 @@ fn table(table: &PaperTable) -> Block {
         });
         let name =
             if row.is_here { format!("▶ {}{mark}", row.name) } else { format!("{}{mark}", row.name) };
-        let mut cells = vec![Cell::toned(name, tone)];
-        cells.extend(row.cells.iter().map(|cell| Cell::toned(cell_text(cell), tone)));
-        cells
+        let cells = row.cells.iter().map(|cell| Cell::from(cell_text(cell)));
+        std::iter::once(Cell::from(name)).chain(cells).collect()
     };
     let rows = table.rows.iter().map(&mut row).collect();
     let mut items = vec![Item::Table(Table { columns, rows })];
@@ -157,6 +162,10 @@ fn drawn(curve: &PaperCurve) -> Option<Chart> {
     });
     let name = |column: &keepup_results::PaperColumn| format!("{}, {}", column.title, column.unit);
     let across = if curve.is_log_x { Axis::log(name(&curve.x)) } else { Axis::linear(name(&curve.x)) };
+    let up = match curve.is_log_x && is_wide(curve) {
+        true => Axis::log(name(&curve.y)),
+        false => Axis::linear(name(&curve.y)),
+    };
     (!series.is_empty()).then(|| Chart {
         title: format!("{} against {}", name(&curve.y), name(&curve.x)),
         note: curve.note.clone().unwrap_or_default(),
@@ -164,22 +173,52 @@ fn drawn(curve: &PaperCurve) -> Option<Chart> {
             columns: vec![left("curve"), right(name(&curve.x)), right(name(&curve.y))],
             rows: rows.collect(),
         },
-        ..plot(&across, &Axis::linear(name(&curve.y)), &series, HEIGHT)
+        ..plot(&across, &up, &series, HEIGHT)
     })
+}
+
+/// Whether the values of a curve over a logarithmic axis differ so much that a linear one would hide the
+/// small ones.
+fn is_wide(curve: &PaperCurve) -> bool {
+    let values = || curve.series.iter().flat_map(|series| series.points.iter().map(|point| point.1));
+    let ends = values().reduce(f64::min).zip(values().reduce(f64::max));
+    ends.is_some_and(|(least, most)| least > 0.0 && most / least > WIDE)
 }
 
 /// Claims of the paper next to what follows from its numbers.
 fn claims(claims: &[PaperClaim]) -> Block {
     let row = |claim: &PaperClaim| -> Vec<Cell> {
-        let mark = match claim.is_contradicted {
-            true => Cell::toned("contradicted", Tone::Bad),
-            false => Cell::toned("confirmed", Tone::Plain),
+        let mark = match (claim.is_contradicted, claim.is_confirmed) {
+            (true, _) => Cell::toned("contradicted", Tone::Bad),
+            (_, true) => Cell::toned("confirmed", Tone::Plain),
+            (false, false) => Cell::toned("-", Tone::Plain),
         };
         vec![claim.says.as_str().into(), claim.stands.as_str().into(), claim.follows.as_str().into(), mark]
     };
     let columns = vec![left("the paper says"), left("where"), left("its numbers give"), left("")];
     let table = Table { columns, rows: claims.iter().map(row).collect() };
     Block::new("Claims, recomputed", vec![Item::Table(table)])
+}
+
+/// Experiments of the paper and what repeats them.
+fn experiments(paper: &PaperPage) -> Block {
+    let row = |experiment: &PaperExperiment| -> Vec<Cell> {
+        let cells: Vec<String> = experiment.cells.iter().map(u32::to_string).collect();
+        let tone = match experiment.status.as_str() {
+            "same" | "nearest" | "model only" => Tone::Plain,
+            _ => Tone::Doubtful,
+        };
+        vec![
+            format!("{}, {}", experiment.id, experiment.stands).into(),
+            experiment.measures.as_str().into(),
+            Cell::toned(experiment.status.as_str(), tone),
+            if cells.is_empty() { "-".into() } else { cells.join(", ").into() },
+            experiment.difference.as_deref().unwrap_or("-").into(),
+        ]
+    };
+    let columns = vec![left("place"), left("experiment"), left("status"), left("cells"), left("difference")];
+    let table = Table { columns, rows: paper.experiments.iter().map(row).collect() };
+    Block::new("Experiments of the paper", vec![Item::Table(table)])
 }
 
 /// Cells of the campaign with their commands.

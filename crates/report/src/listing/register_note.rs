@@ -11,7 +11,7 @@ use crate::table::{Cell, Table, left, right};
 
 /// Systems of the note, as its figures name them.
 const L865: &str = "L865 (MEN A20), Linux";
-const PPC4: &str = "PPC4 (CES 8065), LynxOS";
+const PPC4: &str = "PPC4 (CES 8065DD), LynxOS";
 /// Method of each row with the id and the end of the condition of its figures.
 const ROWS: [(&str, &str, &str); 6] = [
     ("single access", "C1", "register-specific function"),

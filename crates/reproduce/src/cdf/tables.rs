@@ -1,21 +1,20 @@
 //! Tables and figures of the CDF logger paper with this machine added.
-use keepup_measure::stats::{median, poisson_interval};
+use keepup_measure::stats::median;
 use keepup_model::papers::PaperUnit;
 use keepup_plan::builtin;
 use keepup_results::{
     DiskFinding, DiskPhase, PaperCell, PaperColumn, PaperCurve, PaperRow, PaperSeries, PaperTable, Quantity,
 };
 
+use super::reliability::{burn_in, errors};
 use super::{
-    BUFFERS, CACHE, DIRECT, ERRORS, FILE_BYTES, FILES, FILES_MAX, LOGGER, NETWORK, THROTTLE, TO_NULL,
-    TWO_READ, TWO_WRITE,
+    BUFFERS, CACHE, DIRECT, FILES, FILES_MAX, LOGGER, NETWORK, THROTTLE, TO_NULL, TOGETHER, TWO_READ,
+    TWO_WRITE, is_remote,
 };
 use crate::measured::{CellResults, Reproduced};
 use crate::published::{MIB, PublishedPaper};
 
 pub(super) const MB: f64 = 1e6;
-/// Reference amount of data for error rates.
-const PETABYTE: f64 = 1e15;
 /// Detectors compared with the logger: that of the paper, and two current ones.
 pub(super) const DETECTORS: [&str; 3] = ["csl", "eiger2-4m", "jungfrau"];
 
@@ -26,20 +25,14 @@ pub(super) fn all(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<Paper
         files(found, edition, "write"),
         files(found, edition, "read"),
         throttled(found, edition),
-        at_once(found, edition),
+        throttled_together(found, edition),
+        at_once(found),
         network(found, edition),
+        burn_in(found, edition),
         errors(found, edition),
         logger(found, edition),
         machines(found, edition),
     ]
-}
-
-fn measured_row(name: impl Into<String>, cells: Vec<PaperCell>) -> PaperRow {
-    PaperRow { name: name.into(), is_here: true, cells, note: None }
-}
-
-fn published_row(name: impl Into<String>, cells: Vec<PaperCell>) -> PaperRow {
-    PaperRow { name: name.into(), is_here: false, cells, note: None }
 }
 
 /// Cell of measured values, or "not measured".
@@ -66,7 +59,8 @@ pub(super) fn of_phases(
 
 fn cache(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let system = "PC with 2 GB of memory";
-    let mut rows = vec![published_row(system, vec![edition.cell("K8", system, None, PaperUnit::Mebibytes)])];
+    let mut rows =
+        vec![PaperRow::published(system, vec![edition.cell("K8", system, None, PaperUnit::Mebibytes)])];
     for (_, cell) in found.cells_of_kind(CACHE) {
         let size = values(cell, "page cache", Quantity::Bytes, MIB);
         let at_least = || {
@@ -79,7 +73,7 @@ fn cache(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
             Some(PaperCell { note: Some("more than".into()), ..PaperCell::published((least / MIB).round()) })
         };
         let bound = if size.is_empty() { at_least() } else { None };
-        rows.push(measured_row("this machine", vec![bound.unwrap_or_else(|| measured(&size))]));
+        rows.push(PaperRow::here("this machine", vec![bound.unwrap_or_else(|| measured(&size))]));
     }
     PaperTable {
         title: "Page cache: data written before the first file is read from the disk again".into(),
@@ -111,13 +105,13 @@ fn files(found: &Reproduced<'_>, edition: &PublishedPaper, verb: &str) -> PaperT
                 edition.cell_of(id, &system, &condition, &quantity, PaperUnit::MegabytesPerSecond)
             }
         });
-        rows.push(published_row(&system, cells.collect()));
+        rows.push(PaperRow::published(&system, cells.collect()));
     }
     let mut add = |kind, words: &str, of: &dyn Fn(&DiskPhase) -> Option<f64>| {
         for (place, cell) in found.cells_of_kind(kind) {
             let cells =
                 (1..=FILES_MAX).map(|n| measured(&of_phases(cell, &format!("{verb} {n} at once"), of)));
-            rows.push(measured_row(format!("{place}, {words}"), cells.collect()));
+            rows.push(PaperRow::here(format!("{place}, {words}"), cells.collect()));
         }
     };
     add(FILES, "normalised as in the paper", &normalised);
@@ -137,9 +131,9 @@ fn files(found: &Reproduced<'_>, edition: &PublishedPaper, verb: &str) -> PaperT
 /// Setting of the throttled writers: their number, the pause between events in ms, and the rates of writers
 /// and reader in each run, MB/s.
 pub(super) struct Throttled {
-    writers: u32,
-    pause_ms: f64,
-    written: Vec<f64>,
+    pub(super) writers: u32,
+    pub(super) pause_ms: f64,
+    pub(super) written: Vec<f64>,
     pub(super) read: Vec<f64>,
 }
 
@@ -150,11 +144,15 @@ pub(super) fn setting(name: &str) -> Option<(u32, f64)> {
     Some((writers, pause.unwrap_or(0.0)))
 }
 
+/// Settings of the first volume.
 pub(super) fn throttled_settings(found: &Reproduced<'_>) -> Vec<Throttled> {
+    found.cells_of_kind(THROTTLE).first().map_or_else(Vec::new, |(_, cell)| settings_of(cell))
+}
+
+/// Settings of a cell.
+fn settings_of(cell: &CellResults<'_>) -> Vec<Throttled> {
     let mut settings: Vec<Throttled> = Vec::new();
-    let cells = found.cells_of_kind(THROTTLE);
-    let summaries = cells.iter().flat_map(|(_, cell)| cell.disks());
-    for phase in summaries.flat_map(|summary| &summary.runs).flat_map(|run| &run.phases) {
+    for phase in cell.disks().flat_map(|summary| &summary.runs).flat_map(|run| &run.phases) {
         let Some((writers, pause_ms)) = setting(&phase.name) else { continue };
         let rate = |writes| {
             let parts = phase.parts.iter().filter(|part| part.writes == writes);
@@ -218,8 +216,11 @@ fn throttled(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
         head: "system".into(),
         columns: vec![PaperColumn::new("read rate", "MB/s"), PaperColumn::new(title, "")],
         rows: vec![
-            published_row(system, published),
-            measured_row("this machine, all settings", vec![measured(&read), measured(&growths)]),
+            PaperRow::published(system, published),
+            PaperRow::here(
+                "this machine, first volume, all settings",
+                vec![measured(&read), measured(&growths)],
+            ),
         ],
     }
 }
@@ -247,7 +248,87 @@ pub(super) fn curves(found: &Reproduced<'_>) -> Vec<PaperCurve> {
     if settings.is_empty() {
         return Vec::new();
     }
-    vec![curve("figure 2", "read", series(&|s| &s.read)), curve("figure 3", "write", series(&|s| &s.written))]
+    let mut curves = vec![
+        curve("figure 2", "read", series(&|s| &s.read)),
+        curve("figure 3", "write", series(&|s| &s.written)),
+    ];
+    curves.extend(figure_4(found));
+    curves
+}
+
+/// Medians of read and write rate together, MB/s, by writers and pause.
+fn sums(cell: &CellResults<'_>) -> Vec<(u32, f64, f64)> {
+    let sum = |s: &Throttled| Some((s.writers, s.pause_ms, median(&s.written)? + median(&s.read)?));
+    settings_of(cell).iter().filter_map(sum).collect()
+}
+
+/// Settings of the volumes at once: writers, pause, sum of the rates of each volume alone, and rate at once.
+pub(super) fn together_sums(found: &Reproduced<'_>) -> Vec<(u32, f64, f64, f64)> {
+    let alone: Vec<_> = found.cells_of_kind(THROTTLE).iter().map(|(_, cell)| sums(cell)).collect();
+    let Some((_, cell)) = found.cells_of_kind(TOGETHER).first().copied() else { return Vec::new() };
+    let with_alone = |(writers, pause, at_once): (u32, f64, f64)| {
+        let of = |sums: &Vec<(u32, f64, f64)>| {
+            sums.iter().find(|(w, p, _)| (*w, *p) == (writers, pause)).map(|(_, _, rate)| *rate)
+        };
+        let sum: Option<f64> = alone.iter().map(of).sum();
+        Some((writers, pause, sum?, at_once))
+    };
+    sums(cell).into_iter().filter_map(with_alone).collect()
+}
+
+/// Figure 4: read and write rates together of all volumes at once.
+fn figure_4(found: &Reproduced<'_>) -> Option<PaperCurve> {
+    let sums = together_sums(found);
+    let mut pauses: Vec<f64> = sums.iter().filter(|s| s.0 > 0).map(|s| s.1).collect();
+    pauses.sort_by(f64::total_cmp);
+    pauses.dedup();
+    let series = pauses.into_iter().map(|pause| {
+        let points = sums.iter().filter(|s| s.0 == 0 || s.1 == pause).map(|s| (f64::from(s.0), s.3));
+        PaperSeries { name: format!("pauses of {pause} ms"), is_here: true, points: points.collect() }
+    });
+    let series: Vec<PaperSeries> = series.collect();
+    (!series.is_empty()).then(|| PaperCurve {
+        title: "Read and write rates together, with N throttled writers and a reader on each volume".into(),
+        stands: "figure 4".into(),
+        x: PaperColumn::new("writers on each volume", ""),
+        y: PaperColumn::new("sum of all rates", "MB/s"),
+        is_log_x: false,
+        series,
+        note: Some("the chart of the paper is lost".into()),
+    })
+}
+
+/// Figure 4 as a table.
+fn throttled_together(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
+    let published = edition.cell("K5", "two RAID controllers", None, PaperUnit::MegabytesPerSecond);
+    let words = PaperRow::published(
+        "two RAID controllers",
+        vec![PaperCell::default(), published, PaperCell::default()],
+    );
+    let mut rows = vec![words];
+    for (writers, pause, alone, at_once) in together_sums(found) {
+        let name = match writers {
+            0 => "this machine, readers only".to_owned(),
+            1 => format!("this machine, 1 writer pausing {pause} ms and 1 reader each"),
+            n => format!("this machine, {n} writers pausing {pause} ms and 1 reader each"),
+        };
+        let cells = [alone, at_once, 100.0 * at_once / alone].map(PaperCell::published);
+        rows.push(PaperRow::here(name, cells.to_vec()));
+    }
+    if rows.len() == 1 {
+        rows.push(PaperRow::here("this machine", vec![PaperCell::words("not measured"); 3]));
+    }
+    PaperTable {
+        title: "Throttled writers and a reader on all volumes at once".into(),
+        stands: "figure 4".into(),
+        head: "system".into(),
+        columns: vec![
+            PaperColumn::new("each volume alone, sum", "MB/s"),
+            PaperColumn::new("at once", "MB/s"),
+            PaperColumn::new("ratio", "%"),
+        ],
+        rows,
+    }
 }
 
 /// Sum of the single rates and concurrent rate in MB/s, and their ratio in per cent, of all runs.
@@ -267,27 +348,24 @@ pub(super) fn together(found: &Reproduced<'_>, kind: &str) -> Option<[Vec<f64>; 
     (!figures[0].is_empty()).then_some(figures)
 }
 
-fn at_once(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
-    let system = "two RAID controllers";
-    let published = edition.cell("K5", system, None, PaperUnit::MegabytesPerSecond);
-    let mut rows = vec![published_row(system, vec![PaperCell::default(), published, PaperCell::default()])];
-    for (kind, words) in [(TWO_WRITE, "writes"), (TWO_READ, "reads")] {
+fn at_once(found: &Reproduced<'_>) -> PaperTable {
+    let row = |(kind, words): (&str, &str)| {
         let cells = match together(found, kind) {
             Some(figures) => figures.iter().map(|values| measured(values)).collect(),
             None => vec![PaperCell::words("not measured"); 3],
         };
-        rows.push(measured_row(format!("this machine, {words}"), cells));
-    }
+        PaperRow::here(format!("this machine, {words}"), cells)
+    };
     PaperTable {
-        title: "Volumes one at a time and concurrently".into(),
-        stands: "figure 4".into(),
+        title: "Volumes one at a time and concurrently, without throttling".into(),
+        stands: "not in the paper".into(),
         head: "system".into(),
         columns: vec![
             PaperColumn::new("sum of single rates", "MB/s"),
             PaperColumn::new("concurrent", "MB/s"),
             PaperColumn::new("ratio", "%"),
         ],
-        rows,
+        rows: [(TWO_WRITE, "writes"), (TWO_READ, "reads")].map(row).into(),
     }
 }
 
@@ -295,15 +373,23 @@ fn at_once(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
 pub(super) fn flows(found: &Reproduced<'_>) -> Vec<(usize, String, Vec<f64>)> {
     let mut settings: Vec<(usize, String, Vec<f64>)> = Vec::new();
     for kind in [NETWORK, BUFFERS] {
-        let cells = found.cells_of_kind(kind);
-        let summaries = cells.iter().flat_map(|(_, cell)| cell.nets());
-        for run in summaries.flat_map(|summary| &summary.runs) {
-            let Some(rate) = run.goodput(None).map(|rate| rate / MIB) else { continue };
-            let buffers = run.name.split_once(", ").map_or("buffers sized by the kernel", |(_, rest)| rest);
-            let known = settings.iter_mut().find(|(n, name, _)| *n == run.flows.len() && name == buffers);
-            match known {
-                Some((_, _, rates)) => rates.push(rate),
-                None => settings.push((run.flows.len(), buffers.to_owned(), vec![rate])),
+        for (direction, cell) in found.cells_of_kind(kind) {
+            let way = match (is_remote(&cell.cell.command), direction) {
+                (false, _) => "loopback",
+                (true, "receive") => "from the other host",
+                (true, _) => "to the other host",
+            };
+            for run in cell.nets().flat_map(|summary| &summary.runs) {
+                let Some(rate) = run.goodput(None).map(|rate| rate / MIB) else { continue };
+                let buffers =
+                    run.name.split_once(", ").map_or("buffers sized by the kernel", |(_, rest)| rest);
+                let setting = format!("{way}, {buffers}");
+                let known =
+                    settings.iter_mut().find(|(n, name, _)| *n == run.flows.len() && *name == setting);
+                match known {
+                    Some((_, _, rates)) => rates.push(rate),
+                    None => settings.push((run.flows.len(), setting, vec![rate])),
+                }
             }
         }
     }
@@ -314,7 +400,10 @@ fn network(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let unit = PaperUnit::MebibytesPerSecond;
     let published = |system: &str| {
         let of = |condition| edition.cell("K6", system, Some(condition), unit);
-        published_row(system, vec![of("one process"), of("two processes or more"), PaperCell::default()])
+        PaperRow::published(
+            system,
+            vec![of("one process"), of("two processes or more"), PaperCell::default()],
+        )
     };
     let mut rows = vec![published("IRIX to PC, gigabit Ethernet"), published("PC to PC, gigabit Ethernet")];
     let settings = flows(found);
@@ -327,78 +416,14 @@ fn network(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     for name in names {
         let of = |n| settings.iter().find(|(flows, buffers, _)| *flows == n && buffers == name);
         let cells = [1, 2, 4].map(|n| of(n).map_or_else(|| measured(&[]), |(_, _, rates)| measured(rates)));
-        rows.push(measured_row(name, cells.to_vec()));
+        rows.push(PaperRow::here(name, cells.to_vec()));
     }
     PaperTable {
-        title: "Network by number of processes (paper) or of loopback flows (this machine)".into(),
+        title: "Network by number of processes (paper) or of flows (this machine)".into(),
         stands: "section 3".into(),
         head: "system, buffers".into(),
         columns: ["1 flow", "2 flows", "4 flows"].map(|title| PaperColumn::new(title, "MiB/s")).to_vec(),
         rows,
-    }
-}
-
-/// Corrupt files per petabyte read, or the 95 % bound if there are none.
-pub(super) fn per_petabyte(corrupt: f64, bytes: f64) -> PaperCell {
-    if corrupt > 0.0 {
-        return PaperCell::published(corrupt / bytes * PETABYTE);
-    }
-    let bound = poisson_interval(0, bytes / PETABYTE).map(|interval| interval.upper);
-    PaperCell { value: bound, note: Some("none; below (95 %)".into()), ..PaperCell::default() }
-}
-
-fn errors(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
-    let published = |system: &str| {
-        let of = |quantity: &str| edition.cell_of("K9", system, "ext3", quantity, PaperUnit::Items);
-        let copies = of("copies");
-        let bytes = copies.value.unwrap_or_default() * FILE_BYTES as f64;
-        let corrupt = of("corrupt files");
-        let rate = per_petabyte(corrupt.value.unwrap_or_default(), bytes);
-        let terabytes = PaperCell::published(bytes / 1e12);
-        published_row(system, vec![copies, terabytes, of("ECC errors"), corrupt, rate])
-    };
-    let mut rows = vec![published("RAID 5"), published("RAID 10")];
-    for (_, cell) in found.cells_of_kind(ERRORS) {
-        let soaks: Vec<_> = cell.soaks().collect();
-        let bytes: f64 = soaks.iter().map(|soak| soak.totals.read.bytes as f64).sum();
-        if bytes > 0.0 {
-            let corrupt: f64 = soaks.iter().map(|soak| soak.damage.mismatches as f64).sum();
-            let copies: f64 = soaks.iter().map(|soak| soak.totals.files as f64).sum();
-            let cells = vec![
-                PaperCell::published(copies),
-                PaperCell::published(bytes / 1e12),
-                counted(&soaks),
-                PaperCell::published(corrupt),
-                per_petabyte(corrupt, bytes),
-            ];
-            rows.push(measured_row("this machine, all volumes and runs", cells));
-        }
-    }
-    PaperTable {
-        title: format!(
-            "Bit errors: copies of files of {}, read back and compared by MD5",
-            format_args!("{} GiB", FILE_BYTES >> 30)
-        ),
-        stands: "section 4".into(),
-        head: "system".into(),
-        columns: vec![
-            PaperColumn::new("copies", ""),
-            PaperColumn::new("read back", "TB"),
-            PaperColumn::new("errors reported by drives or kernel", ""),
-            PaperColumn::new("corrupt files", ""),
-            PaperColumn::new("corrupt files per PB", ""),
-        ],
-        rows,
-    }
-}
-
-/// Increase of all readable error counters.
-fn counted(soaks: &[&keepup_results::SoakSummary]) -> PaperCell {
-    let counters = soaks.iter().flat_map(|soak| &soak.counters);
-    let rises: Vec<u64> = counters.filter_map(|c| Some(c.after?.saturating_sub(c.first?))).collect();
-    match rises.is_empty() {
-        true => PaperCell::words("no readable counter"),
-        false => PaperCell::published(rises.iter().sum::<u64>() as f64),
     }
 }
 
@@ -415,8 +440,8 @@ fn logger(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     let [first, all] = ["first", "all"].map(|start| edition.condition("K7", start));
     let of = |condition| edition.cell("K7", system, Some(condition), PaperUnit::MegabytesPerSecond);
     let mut rows = vec![
-        published_row(system, vec![of(first), of(all)]),
-        published_row(
+        PaperRow::published(system, vec![of(first), of(all)]),
+        PaperRow::published(
             format!("{system}, without disk"),
             vec![PaperCell::default(), of("without writing to disk")],
         ),
@@ -424,7 +449,7 @@ fn logger(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
     for (kind, words) in [(LOGGER, "this machine"), (TO_NULL, "this machine, without disk")] {
         for (place, cell) in found.cells_of_kind(kind) {
             let name = if place.is_empty() { words.to_owned() } else { format!("{words}, {place}") };
-            rows.push(measured_row(name, logged(cell).iter().map(|rates| measured(rates)).collect()));
+            rows.push(PaperRow::here(name, logged(cell).iter().map(|rates| measured(rates)).collect()));
         }
     }
     PaperTable {
@@ -463,12 +488,12 @@ fn machines(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable {
             "the paper states {}",
             edition.text("K8", ["", "", "machines"], PaperUnit::Items)
         )),
-        ..published_row("csl, on the PCs of the paper", cells)
+        ..PaperRow::published("csl, on the PCs of the paper", cells)
     });
     let mut rows: Vec<PaperRow> = published.into_iter().collect();
     if let Some(each) = best(found) {
         let of = |name: &&str| {
-            Some(measured_row(format!("{name}, on machines like this one"), cells(name, each)?))
+            Some(PaperRow::here(format!("{name}, on machines like this one"), cells(name, each)?))
         };
         rows.extend(DETECTORS.iter().filter_map(of));
     }

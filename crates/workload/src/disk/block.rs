@@ -3,7 +3,7 @@
 //!
 //! Source: manual and read-me of bonnie++ (R. Coker), used by the report on the ESRF's camera
 //! computers. The order of calls is that of the read-me; the written file grows as it does there.
-//! Per-character I/O is omitted because it measured the C library. Writes end with a flush inside
+//! I/O by character is optional, because it measures the processor. Writes end with a flush inside
 //! the measured time.
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use crate::file_io::{IoDirection, Point};
 use crate::{Context, WorkloadError};
 
 mod bulk;
+mod characters;
 mod names;
 mod seeks;
 
@@ -51,6 +52,8 @@ pub struct BlockTest {
     pub chunk_bytes: usize,
     /// Use of the page cache.
     pub through: CacheMode,
+    /// Bytes to write and read by character through the page cache, 0 for none.
+    pub character_bytes: u64,
     /// Total number of seeks.
     pub seeks: u64,
     /// Files to create in each of the two orders.
@@ -105,12 +108,12 @@ impl DiskTest for BlockTest {
 
     fn cost(&self) -> Cost {
         let updates = self.seeks.div_ceil(seeks::UPDATE_EVERY) * self.chunk_bytes as u64;
-        let bytes_written = 2 * self.size_bytes + updates;
-        let moved = 4 * self.size_bytes + 2 * updates;
+        let bytes_written = 2 * self.size_bytes + updates + self.character_bytes;
+        let moved = 4 * self.size_bytes + 2 * updates + 2 * self.character_bytes;
         // Estimate for a rotating disk: 100 seeks/s, 1000 file operations/s.
         let slow = self.seeks as f64 / 100.0 + f64::from(self.files) * 6.0 / 1000.0;
         let time = Duration::from_secs_f64(moved as f64 / RATE_GUESS + slow);
-        Cost { bytes_written, space_bytes: self.size_bytes, time }
+        Cost { bytes_written, space_bytes: self.size_bytes.max(self.character_bytes), time }
     }
 
     fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
@@ -155,6 +158,14 @@ impl DiskTest for BlockTest {
             }
             drop(file);
             if !bulk::run(self, &path, found, context)? || !seeks::run(self, &path, found, context)? {
+                return Ok(());
+            }
+            std::fs::remove_file(&path)
+                .map_err(crate::error::system(&format!("remove {}", path.display())))?;
+        }
+        if self.character_bytes > 0 {
+            let path = place.first.file("characters");
+            if !characters::run(self, &path, found, context)? {
                 return Ok(());
             }
             std::fs::remove_file(&path)

@@ -20,7 +20,7 @@ const NAMES: [&str; 10] = [
 ];
 
 fn test(through: CacheMode) -> BlockTest {
-    BlockTest { size_bytes: SIZE, chunk_bytes: 64 << 10, through, seeks: 101, files: 300 }
+    BlockTest { size_bytes: SIZE, chunk_bytes: 64 << 10, through, character_bytes: 0, seeks: 101, files: 300 }
 }
 
 #[test]
@@ -71,6 +71,19 @@ fn parts_can_be_left_out_and_a_stop_ends_at_once() {
     assert_eq!(names(BlockTest { seeks: 0, files: 0, ..all.clone() }, context()), NAMES[..3]);
     assert!(names(all, stopped()).is_empty());
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn characters_are_written_and_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let test =
+        BlockTest { size_bytes: 0, files: 0, character_bytes: (1 << 20) + 7, ..test(CacheMode::Direct) };
+    let mut workload = OnVolumes::new(test, vec![directory.path().into()], "scratch".into());
+    assert_eq!(workload.plan().bytes_written[directory.path()], (1 << 20) + 7 + 11 * (64 << 10));
+    let phases = run(&mut workload, &mut context()).unwrap().phases;
+    let found: Vec<_> = phases.iter().map(|phase| (phase.name.as_str(), phase.bytes)).collect();
+    assert_eq!(found, [("write by character", (1 << 20) + 7), ("read by character", (1 << 20) + 7)]);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "its file is gone");
 }
 
 #[test]

@@ -113,6 +113,7 @@ fn paces_are_rates_or_pauses() {
         ramp: Duration::ZERO,
         run: Duration::from_secs(10),
         mode: Mode::default(),
+        together: true,
     };
     let found = jobs(&throttle.fio(&volumes(&["/data/a"])).unwrap());
     assert_eq!(found.len(), 1 + 4);
@@ -120,6 +121,12 @@ fn paces_are_rates_or_pauses() {
     assert!(found[1].1.contains(&"numjobs=3".to_owned()));
     assert!(found[3].1.contains(&"thinktime=5000".to_owned()));
     assert!(!found[2].1.iter().any(|option| option.starts_with("rate")), "the reader is free");
+    let groups = |throttle: &Throttle| {
+        let found = jobs(&throttle.fio(&volumes(&["/data/a", "/data/b"])).unwrap());
+        found[1..].iter().filter(|(_, options)| options[0] == "stonewall").count()
+    };
+    assert_eq!(groups(&throttle), 2, "both volumes at once in each setting");
+    assert_eq!(groups(&Throttle { together: false, ..throttle }), 4);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::file_io::mode::{Mode, Space, Target};
 use crate::file_io::{IoDirection, Mover, Point};
 use crate::{Context, WorkloadError};
 
-/// Parameters of the test.
+/// Parameters of the test. On several volumes at once, every volume has all writers and readers.
 #[derive(Clone, Debug)]
 pub struct Throttle {
     /// Settings to measure, in order.
@@ -30,6 +30,8 @@ pub struct Throttle {
     pub run: Duration,
     /// I/O settings.
     pub mode: Mode,
+    /// Whether its volumes are used at once, for the fio job.
+    pub together: bool,
 }
 
 /// A number of writers or readers with the same pace.
@@ -100,23 +102,32 @@ impl Throttle {
         self.settings.iter().map(number).max().unwrap_or(0)
     }
 
-    /// Files for the largest number of writers or readers of all settings.
-    fn targets(
+    /// One client per file on each volume, as many as the largest number of writers or readers of all
+    /// settings. A client of a setting is one with a lower number than the setting has clients.
+    fn clients(
         &self,
         kind: IoDirection,
         place: &mut TestDirectories,
         context: &mut Context,
-    ) -> Result<Vec<Target>, WorkloadError> {
-        let mut targets = Vec::new();
-        for n in 0..self.most(kind) {
-            let path = place.first.file(&format!("{}{n}", kind.verb()));
-            let target = Target::create(&path, self.file_bytes, &self.mode)?;
-            targets.push(match kind {
-                IoDirection::Write if self.mode.space != Space::Overwritten => target,
-                _ => Mover::fill(target, &self.mode, context)?,
-            });
+    ) -> Result<Vec<(u32, Lane)>, WorkloadError> {
+        let mut clients = Vec::new();
+        let is_alone = place.others.is_empty();
+        for scratch in std::iter::once(&mut place.first).chain(&mut place.others) {
+            let volume = scratch.volume();
+            for n in 0..self.most(kind) {
+                let path = scratch.file(&format!("{}{n}", kind.verb()));
+                let target = Target::create(&path, self.file_bytes, &self.mode)?;
+                let target = match kind {
+                    IoDirection::Write if self.mode.space != Space::Overwritten => target,
+                    _ => Mover::fill(target, &self.mode, context)?,
+                };
+                let name = format!("{} {}", kind.agent(), n + 1);
+                let name = if is_alone { name } else { format!("{name} on {volume}") };
+                let (point, pace, volume) = (self.point, Pace::Free, volume.clone());
+                clients.push((n, Lane { name, volume, target, kind, point, pace }));
+            }
         }
-        Ok(targets)
+        Ok(clients)
     }
 
     fn written_bytes(&self, setting: &Setting) -> f64 {
@@ -148,10 +159,12 @@ impl DiskTest for Throttle {
 
     fn fio(&self, volumes: &[PathBuf]) -> Result<FioFile, &'static str> {
         let mut file = FioFile::new(&self.mode);
-        for (setting, volume) in self.settings.iter().flat_map(|s| volumes.iter().map(move |v| (s, v))) {
+        let places = || volumes.iter().enumerate();
+        for (setting, (place, volume)) in self.settings.iter().flat_map(|s| places().map(move |v| (s, v))) {
+            let is_later = self.together && place > 0;
             let groups = [(IoDirection::Write, setting.writers), (IoDirection::Read, setting.readers)];
             for (n, (kind, group)) in groups.into_iter().filter(|(_, c)| c.number > 0).enumerate() {
-                file.job(&setting.name(), volume, kind, self.point, n == 0);
+                file.job(&setting.name(), volume, kind, self.point, n == 0 && !is_later);
                 file.set("numjobs", group.number);
                 file.set("filename_format", format!("keepup-fio-{}.$jobnum", kind.verb()));
                 file.set("size", self.file_bytes);
@@ -168,28 +181,20 @@ impl DiskTest for Throttle {
         found: &mut DiskMeasured,
         context: &mut Context,
     ) -> Result<(), WorkloadError> {
-        let volume = place.first.volume();
         if self.most(IoDirection::Read) > 0 {
             (context.note)("preparing files for reading");
         }
-        let readers = self.targets(IoDirection::Read, place, context)?;
-        let writers = self.targets(IoDirection::Write, place, context)?;
+        let readers = self.clients(IoDirection::Read, place, context)?;
+        let writers = self.clients(IoDirection::Write, place, context)?;
         let until = Until::Time { ramp: self.ramp, run: self.run };
         for setting in &self.settings {
             (context.note)(&setting.name());
-            let group = |kind: IoDirection, group: ClientGroup, targets: &[Target]| {
-                let lane = |(n, target): (usize, &Target)| Lane {
-                    name: format!("{} {}", kind.agent(), n + 1),
-                    volume: volume.clone(),
-                    target: target.clone(),
-                    kind,
-                    point: self.point,
-                    pace: group.pace,
-                };
-                targets.iter().take(group.number as usize).enumerate().map(lane).collect::<Vec<_>>()
+            let of = |group: ClientGroup, clients: &[(u32, Lane)]| {
+                let chosen = clients.iter().filter(|(n, _)| *n < group.number);
+                chosen.map(|(_, lane)| Lane { pace: group.pace, ..lane.clone() }).collect::<Vec<_>>()
             };
-            let mut lanes = group(IoDirection::Write, setting.writers, &writers);
-            lanes.extend(group(IoDirection::Read, setting.readers, &readers));
+            let mut lanes = of(setting.writers, &writers);
+            lanes.extend(of(setting.readers, &readers));
             match run_lanes(setting.name(), &self.mode, &mut lanes, until, context)? {
                 Some(phase) => found.phases.push(phase),
                 None => return Ok(()),

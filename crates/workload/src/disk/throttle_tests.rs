@@ -35,6 +35,7 @@ fn all_take_part_and_no_writer_runs_ahead() {
         ramp: Duration::ZERO,
         run: Duration::from_millis(100),
         mode: Mode { access: Access::Buffered, ..Mode::default() },
+        together: false,
     };
     let settings = test.settings.clone();
     let mut test = OnVolumes::new(test, vec![place.path().into()], "scratch".into());
@@ -56,4 +57,35 @@ fn all_take_part_and_no_writer_runs_ahead() {
         written += parts(true).map(|part| part.bytes).sum::<u64>();
     }
     assert!(written <= plan.bytes_written[place.path()] && written > 4 * (2 << 20));
+}
+
+#[test]
+fn volumes_together_have_all_clients_each() {
+    let places = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let test = Throttle {
+        settings: Setting::all(
+            &ClientGroup::all(&[1, 2], &[Pace::Pause(Duration::from_millis(2))]),
+            &ClientGroup::all(&[1], &[Pace::Free]),
+        ),
+        point: Point { bytes: 16 << 10, depth: 1 },
+        file_bytes: 1 << 20,
+        ramp: Duration::ZERO,
+        run: Duration::from_millis(50),
+        mode: Mode { access: Access::Buffered, ..Mode::default() },
+        together: true,
+    };
+    let volumes: Vec<PathBuf> = places.iter().map(|place| place.path().to_owned()).collect();
+    let mut test = OnVolumes::new(test, volumes.clone(), "scratch".into());
+    let plan = test.plan();
+    assert!(volumes.iter().all(|volume| plan.space_bytes[volume] == 3 << 20), "{plan:?}");
+    let phases = run(&mut test, &mut context()).unwrap().phases;
+    assert_eq!(phases.len(), 2);
+    for (phase, writers) in phases.iter().zip(1..) {
+        for volume in &volumes {
+            let parts = phase.parts.iter().filter(|part| part.volume == volume.display().to_string());
+            let writes: Vec<bool> = parts.map(|part| part.writes).collect();
+            assert_eq!(writes.iter().filter(|writes| **writes).count(), writers, "{phase:#?}");
+            assert_eq!(writes.len(), writers + 1, "{phase:#?}");
+        }
+    }
 }

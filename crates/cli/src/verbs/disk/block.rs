@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// Random seeks, by 5 threads; 1 in 10 writes back [default: 8192]
     #[arg(long, value_name = "N")]
     seeks: Option<u64>,
+    /// Data to write and read by character, through the page cache
+    #[arg(long, value_parser = size, default_value = "0 B", value_name = "SIZE")]
+    characters: u64,
     /// Bypass the page cache (O_DIRECT)
     #[arg(long, conflicts_with = "cached")]
     direct: bool,
@@ -72,6 +75,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
         size_bytes: size_bytes.next_multiple_of(chunk_bytes),
         chunk_bytes: usize::try_from(chunk_bytes)?,
         through,
+        character_bytes: args.characters,
         seeks: args.seeks.unwrap_or(if args.quick { 1000 } else { SEEKS }),
         files: if args.quick { 1 } else { args.files } * FILES_UNIT,
     };
@@ -80,6 +84,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     }
     let plan = serde_json::json!({
         "size_bytes": test.size_bytes, "chunk_bytes": chunk_bytes, "access": through.name(),
+        "character_bytes": test.character_bytes,
         "seeks": test.seeks, "files": test.files, "memory_bytes": memory.total_bytes,
     });
     let test = Test { test, together: false, plan };

@@ -19,7 +19,8 @@ use crate::exit::{Exit, usage};
 #[command(after_help = "Examples:
   keepup disk throttle --volume /data/a
   keepup disk throttle --volume /data/a --writers 1,2,3,4 --delays '2 ms,5 ms,10 ms,20 ms' --pause
-  keepup disk throttle --volume /data/a --writers 8 --delays '2 ms,4 ms' --read-delays '2 ms,4 ms'")]
+  keepup disk throttle --volume /data/a --writers 8 --delays '2 ms,4 ms' --read-delays '2 ms,4 ms'
+  keepup disk throttle --volume /data/a --volume /data/b --together")]
 pub(crate) struct Args {
     /// Numbers of writers
     #[arg(
@@ -48,6 +49,9 @@ pub(crate) struct Args {
     /// Closed loop: delay after the end of each event, as in the paper
     #[arg(long)]
     pause: bool,
+    /// Measure all volumes at once, each with all writers and readers
+    #[arg(long)]
+    together: bool,
     /// Event size
     #[arg(long, default_value = "256 KiB", value_parser = request, value_name = "SIZE")]
     event: usize,
@@ -98,11 +102,20 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let point = Point { bytes: args.event, depth: args.depth };
     let seconds = |times: &[Duration]| times.iter().map(Duration::as_secs_f64).collect::<Vec<_>>();
     let test = Test {
-        test: Throttle { settings, point, file_bytes, ramp: args.ramp, run: args.time, mode },
-        together: false,
+        test: Throttle {
+            settings,
+            point,
+            file_bytes,
+            ramp: args.ramp,
+            run: args.time,
+            mode,
+            together: args.together,
+        },
+        together: args.together,
         plan: serde_json::json!({
             "writers": args.writers, "delays_seconds": seconds(&args.delays), "readers": args.readers,
             "read_delays_seconds": seconds(&args.read_delays), "closed_loop": args.pause,
+            "together": args.together,
             "event_bytes": args.event, "depth": args.depth, "file_bytes": file_bytes,
             "ramp_seconds": args.ramp.as_secs_f64(), "run_seconds": args.time.as_secs_f64(),
             "mode": described(&mode),

@@ -1,0 +1,64 @@
+//! PCI Express links of devices.
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::Reading;
+use crate::error::MeasureError;
+use crate::text;
+
+/// PCI Express link of a device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Current speed, GT/s per lane.
+    pub gigatransfers: Reading<f64>,
+    /// Lanes in use.
+    pub lanes: Reading<u64>,
+    /// Maximum speed of the device, GT/s per lane.
+    pub gigatransfers_max: Reading<f64>,
+    /// Maximum number of lanes of the device.
+    pub lanes_max: Reading<u64>,
+}
+
+impl Link {
+    pub(crate) fn collect(root: &Path, device: &Path) -> Self {
+        let speed = |name: &str| {
+            // "8.0 GT/s PCIe"
+            upwards(root, device, name).and_then(|text| {
+                let number = text.split_ascii_whitespace().next().and_then(|word| word.parse().ok());
+                number.filter(|n: &f64| n.is_finite() && *n > 0.0).ok_or_else(|| format!("{name} is {text}"))
+            })
+        };
+        let lanes = |name: &str| {
+            upwards(root, device, name).and_then(|text| {
+                text.parse().ok().filter(|lanes| *lanes > 0).ok_or_else(|| format!("{name} is {text}"))
+            })
+        };
+        Self {
+            gigatransfers: speed("current_link_speed"),
+            lanes: lanes("current_link_width"),
+            gigatransfers_max: speed("max_link_speed"),
+            lanes_max: lanes("max_link_width"),
+        }
+    }
+}
+
+/// File `name` of the nearest device at or above `device` that has one: node and link of a disk or
+/// virtual card are those of its slot.
+pub(crate) fn upwards(root: &Path, device: &Path, name: &str) -> Reading<String> {
+    let start = root.join(device);
+    let place = match std::fs::canonicalize(&start) {
+        Ok(place) => place,
+        Err(why) => return Reading::from(Err(MeasureError::Read { path: start, why })),
+    };
+    let devices =
+        std::fs::canonicalize(root.join("sys/devices")).unwrap_or_else(|_| root.join("sys/devices"));
+    let above = place.ancestors().take_while(|path| path.starts_with(&devices) && **path != devices);
+    for directory in above {
+        if let Ok(text) = text::read_trimmed(directory, name) {
+            return Reading::Value(text);
+        }
+    }
+    Reading::NotReadable(format!("no device at or above {} has {name}", start.display()))
+}
