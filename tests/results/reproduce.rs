@@ -62,6 +62,21 @@ fn the_event_logger_paper_is_reproduced() {
     assert_eq!(statuses(&page), "K1 K2 K3 K4 K5 K6 K7 K8 K9 K10 K11 K12 K13");
 }
 
+#[test]
+fn every_prediction_of_the_table_of_experiments_runs() {
+    let table = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/papers.md");
+    let table = std::fs::read_to_string(table).unwrap();
+    let place = place(&[]);
+    let commands = table.split('`').filter_map(|code| code.strip_prefix("keepup predict "));
+    let run = commands.map(|arguments| {
+        let words = std::iter::once("predict").chain(arguments.split(' ')).collect::<Vec<_>>();
+        let run = start(place.path(), &words).wait_for(LIMIT);
+        assert!(run.code() <= 1, "{arguments}: {run:#?}");
+        assert!(run.stdout.contains("keepup predict"), "{run:#?}");
+    });
+    assert!(run.count() > 2);
+}
+
 /// Ids of the experiments that were run.
 fn statuses(page: &Value) -> String {
     let experiments = page["experiments"].as_array().unwrap().iter();

@@ -89,9 +89,7 @@ fn rows_of(reproduction: &dyn Reproduction) -> Result<Vec<[String; 6]>, Reproduc
             let command = first.map(|cell| format!("`{}`", cell.command()));
             commands.extend(command.filter(|command| !commands.contains(command)));
         }
-        if experiment.status == ExperimentStatus::Model {
-            commands.push(format!("`keepup predict papers {name}`"));
-        }
+        commands.extend(experiment.predict.iter().map(|predict| format!("`keepup predict {predict}`")));
         let needs = experiment.needs.iter().map(|needs| format!("needs {needs}"));
         let difference = experiment.difference.iter().cloned().chain(needs).collect::<Vec<_>>();
         [

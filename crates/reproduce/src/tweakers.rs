@@ -31,6 +31,8 @@ const SIZES: &str = "512 B,1 KiB,2 KiB,4 KiB,8 KiB,16 KiB,32 KiB,64 KiB,128 KiB,
 /// Duration of each trace and its minimum, seconds.
 const TRACE_SECONDS: (f64, f64) = (15.0, 1.0);
 const MB: f64 = 1e6;
+/// Loss that must be excluded for "no significant loss", per cent (our choice: a third of the published one).
+const TOLERABLE: f64 = 10.0;
 
 /// Name of the paper.
 const NAME: &str = "tweakers-pci";
@@ -169,6 +171,24 @@ impl LoadedReplay<'_> {
     fn significant(&self) -> Option<f64> {
         let loss = self.loss();
         loss.value.filter(|_| loss.lowest.is_some_and(|lowest| lowest > 0.0))
+    }
+
+    /// Sentence about the loss, `None` if it was not measured.
+    fn sentence(&self) -> Option<String> {
+        let PaperCell { value, lowest, highest, .. } = self.loss();
+        let (value, volume) = (value?, self.volume);
+        Some(match (lowest, highest) {
+            (Some(lowest), Some(highest)) if lowest > 0.0 => {
+                format!("{volume}: {value:.0} % ({lowest:.0} to {highest:.0} %).")
+            }
+            (Some(_), Some(highest)) if highest <= TOLERABLE => {
+                format!("{volume}: no significant loss, at most {:.0} %.", highest.max(0.0))
+            }
+            (Some(lowest), Some(highest)) => {
+                format!("{volume}: cannot tell, between {lowest:.0} and {highest:.0} %.")
+            }
+            _ => format!("{volume}: cannot tell from one pass."),
+        })
     }
 }
 
@@ -407,15 +427,11 @@ fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperAnswer>
     let lost = |id| edition.text(id, ["RAID 0", "", "loss"], PaperUnit::Percent);
     let bus = edition.text("T1", ["PCI bus", "", "peak rate"], PaperUnit::MegabytesPerSecond);
     let answer = |kind: &str| {
-        let sets: Vec<&LoadedReplay<'_>> =
-            all.iter().filter(|set| set.kind == kind && set.loss().value.is_some()).collect();
-        let worst = sets.iter().filter_map(|set| Some((set.volume, set.significant()?)));
-        match worst.max_by(|a, b| a.1.total_cmp(&b.1)) {
-            _ if sets.is_empty() => "not measured".to_owned(),
-            Some((volume, loss)) => {
-                format!("Up to {loss:.0} % with {load} MB/s of background reads, on {volume}.")
-            }
-            None => format!("No significant loss with {load} MB/s of background reads."),
+        let sentences: Vec<String> =
+            all.iter().filter(|set| set.kind == kind).filter_map(LoadedReplay::sentence).collect();
+        match sentences.is_empty() {
+            true => "not measured".to_owned(),
+            false => format!("With {load} MB/s of background reads, {}", sentences.join(" ")),
         }
     };
     vec![

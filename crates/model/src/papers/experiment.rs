@@ -22,6 +22,8 @@ pub struct Experiment {
     /// Titles of the tables that show it on the page.
     #[serde(default)]
     pub shows: Vec<String>,
+    /// Arguments of `keepup predict`, for a model.
+    pub predict: Option<String>,
     /// What differs from the paper; for a model, why it is not measured.
     pub difference: Option<String>,
     /// Options of `keepup reproduce` without which it is not run.
@@ -70,6 +72,7 @@ impl Experiment {
             (is_measured && self.cells.is_empty(), "no cells"),
             (is_measured && self.shows.is_empty(), "no table shows it"),
             (!is_measured && !self.cells.is_empty(), "cells for a model"),
+            (is_measured == self.predict.is_some(), "a model needs a prediction, and nothing else has one"),
             (self.cells.iter().any(BTreeMap::is_empty), "a selector without labels"),
             (
                 (self.status == ExperimentStatus::Same) == self.difference.is_some(),

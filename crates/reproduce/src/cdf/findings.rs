@@ -118,9 +118,19 @@ fn by_flows(found: &Reproduced<'_>, edition: &PublishedPaper) -> Option<String> 
 pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperAnswer> {
     let each = best(found);
     let takes = |detector: &str| {
-        let each = each?;
-        let [rate, just, with] = needed(detector, each)?;
-        Some(format!("{detector} at {:.0} MB/s requires {just:.0}, with headroom {with:.0}", rate / MB))
+        let [lowest, _, highest] = each?;
+        let [rate, most, most_with] = needed(detector, lowest)?;
+        let [_, least, least_with] = needed(detector, highest)?;
+        let range = |least: f64, most: f64| match least < most {
+            true => format!("{least:.0} to {most:.0}"),
+            false => format!("{most:.0}"),
+        };
+        Some(format!(
+            "{detector} at {:.0} MB/s requires {}, with headroom {}",
+            rate / MB,
+            range(least, most),
+            range(least_with, most_with)
+        ))
     };
     let of_all = |detectors: &[&str]| {
         let all: Vec<String> = detectors.iter().filter_map(|detector| takes(detector)).collect();
@@ -130,7 +140,9 @@ pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<P
         let rate = builtin(detector).map_or(0.0, |profile| profile.required_bytes_per_second());
         format!("{:.0}", rate / MB)
     };
-    let rate = each.map_or_else(String::new, |each| format!("One machine reaches {:.0} MB/s. ", each / MB));
+    let rate = each.map_or_else(String::new, |[lowest, rate, highest]| {
+        format!("One machine reaches {:.0} MB/s ({:.0} to {:.0}). ", rate / MB, lowest / MB, highest / MB)
+    });
     vec![
         PaperAnswer {
             question: format!("How many such machines are needed to buffer {} MB/s?", rate_of("csl")),
