@@ -265,7 +265,7 @@ fn scaling_row(found: &Reproduced<'_>, (kind, words, is_slow): (&str, &str, bool
         measured_cell(&each, MB),
         measured_cell(&of(Quantity::CpuSecondsPerGb), 1.0),
     ];
-    PaperRow { name: format!("this machine, {}, {words}", plural(count)), is_here: true, cells, note: None }
+    PaperRow::here(format!("this machine, {}, {words}", plural(count)), cells)
 }
 
 /// A published ratio in a column of rates.
@@ -301,7 +301,7 @@ fn recording_table(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTab
                 measured_cell(&cpu_percent(found, &busy), 1.0),
                 measured_cell(&found.values(&labels, "read back", Quantity::BytesPerSecond), MB),
             ];
-            rows.push(PaperRow { name: format!("this machine, {label}"), is_here: true, cells, note: None });
+            rows.push(PaperRow::here(format!("this machine, {place}, {}", rate.0), cells));
         }
     }
     PaperTable {

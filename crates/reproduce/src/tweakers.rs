@@ -167,12 +167,6 @@ impl LoadedReplay<'_> {
         }
     }
 
-    /// Loss, if significant.
-    fn significant(&self) -> Option<f64> {
-        let loss = self.loss();
-        loss.value.filter(|_| loss.lowest.is_some_and(|lowest| lowest > 0.0))
-    }
-
     /// Sentence about the loss, `None` if it was not measured.
     fn sentence(&self) -> Option<String> {
         let PaperCell { value, lowest, highest, .. } = self.loss();
@@ -380,19 +374,8 @@ fn findings(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<String> {
     let mut findings = Vec::new();
     let (beside, load) = (loaded_replays(found), load(edition));
     for set in &beside {
-        findings.push(match (set.significant(), set.loss().value) {
-            (Some(loss), _) => {
-                format!(
-                    "{}: with {load} MB/s of background reads the {} lose {loss:.0} %.",
-                    set.volume, set.kind
-                )
-            }
-            (None, Some(_)) => format!(
-                "{}: {load} MB/s of background reads cause no significant loss of the {}.",
-                set.volume, set.kind
-            ),
-            (None, None) => format!("{}: the {} were not measured.", set.volume, set.kind),
-        });
+        let loss = set.sentence().unwrap_or_else(|| format!("{}: not measured.", set.volume));
+        findings.push(format!("Loss of the {} with {load} MB/s of background reads, {loss}", set.kind));
     }
     let ratios = ratios(&beside);
     let medians = || {
