@@ -7,7 +7,7 @@ use std::time::Duration;
 use keepup_testkit::Run;
 use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::root::{SmallDisk, allowed, skip};
-use keepup_trace::{Hints, Operation, Record, Trace};
+use keepup_trace::{Flags, Hints, Operation, Record, Trace};
 use serde_json::Value;
 
 use crate::common::{
@@ -71,7 +71,8 @@ fn consistent(found: &Value) {
         assert_eq!(integer(pass, "failed"), 0);
         assert!(integer(pass, "outstanding_max") <= integer(pass, "outstanding_limit"), "{pass:#}");
         assert_eq!(pass["is_cold"], integer(pass, "pass") == 1);
-        let parts = ["reads", "writes", "flushes"].map(|kind| pass[kind]["requests"].as_u64().unwrap_or(0));
+        let parts = ["reads", "writes", "flushes", "discards"]
+            .map(|kind| pass[kind]["requests"].as_u64().unwrap_or(0));
         assert_eq!(parts.iter().sum::<u64>(), integer(&pass["all"], "requests"));
         let seconds = |key: &str| pass[key].as_f64().unwrap();
         assert!(seconds("busy_seconds") <= seconds("seconds") + 1e-6, "{pass:#}");
@@ -202,6 +203,43 @@ fn a_trace_captured_from_a_replay_equals_the_original() {
             let late = begins.iter().filter(|of| of.abs_diff(begin) > u128::from(allowed_ns)).count();
             assert!(late <= begins.len() / 100, "{late} of {} by more than {allowed_ns} ns", begins.len());
         }
+    }
+}
+
+#[test]
+#[ignore = "system"]
+fn flushes_before_writes_fua_and_discards_reach_the_disk() {
+    let place = busy_directory();
+    let here = place.path();
+    volumes(&place);
+    // A write with a flush before it and FUA, a discard of it, a flush, and a read.
+    let lines = ["Q FWFS 80 + 8 [x]", "Q D 0 + 4096 [x]", "Q FN [x]", "Q R 8192 + 8 [x]"];
+    let line = |(n, rest): (usize, &&str)| format!("8,0 1 {n} 0.000{n}00000 697 {rest}\n");
+    let text: String = lines.iter().enumerate().map(line).collect();
+    std::fs::write(here.join("ordered.txt"), text).unwrap();
+    for engine in ["auto", "sync"] {
+        let out = format!("{engine}.trace");
+        let verb = ["trace", "record", &out, "--", "replay", "ordered.txt", "--volume", "a", "--json"];
+        let found =
+            replayed(here, &[&verb[..], &["--mode", "afap", "--depth", "1", "--engine", engine]].concat());
+        consistent(&found);
+        let trace = &found["traces"][0];
+        let counts =
+            ["discards", "ordered_writes", "flushes", "orders_not_kept"].map(|key| integer(trace, key));
+        assert_eq!(counts, [1, 1, 1, 0], "{trace:#}");
+        let captured = read(&here.join(&out));
+        let last = &captured[captured.len() - 5..];
+        let what: Vec<_> =
+            last.iter().map(|record| (record.operation, record.flags.has(Flags::FUA))).collect();
+        let expected = [
+            (Operation::Flush, false),
+            (Operation::Write, true),
+            (Operation::Discard, false),
+            (Operation::Flush, false),
+            (Operation::Read, false),
+        ];
+        assert_eq!(what, expected, "{engine}");
+        assert_eq!((last[2].offset, last[2].bytes), (0, 4096 * 512));
     }
 }
 

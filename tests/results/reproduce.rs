@@ -2,6 +2,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use keepup_testkit::Program;
 use serde_json::Value;
 
 use crate::common::{TestDirectory, busy_directory, json, start};
@@ -90,9 +91,11 @@ fn statuses(page: &Value) -> String {
 fn the_camera_report_is_reproduced_with_named_volumes_and_another_machine() {
     let place = place(&["a", "b"]);
     let named = ["--volume", "raid0=a", "--volume", "raid5=b", "--scale", "0.01", "--json"];
+    let token = format!("exec env KEEPUP_NET_TOKEN='{}' \"$@\"", crate::net::TOKEN);
+    let program = ["-c", &token, "sh", env!("CARGO_BIN_EXE_keepup"), "reproduce", "esrf-2007"];
     let run = |more: &[&str]| {
-        let arguments = [&["reproduce", "esrf-2007"][..], &named, more].concat();
-        let run = start(place.path(), &arguments).wait_for(LIMIT);
+        let arguments = [&program[..], &named, more].concat();
+        let run = Program::start("sh", &arguments, place.path()).wait_for(LIMIT);
         assert_eq!(run.code(), 0, "{run:#?}");
         json(&run)
     };
@@ -113,8 +116,13 @@ fn the_camera_report_is_reproduced_with_named_volumes_and_another_machine() {
     assert!(answer.contains("raid0: ") && answer.contains("raid5: ") && answer.ends_with("[scale 0.01]"));
     // Two runs cannot tell, and the first result is that of another machine.
     let stored = std::fs::read_dir(place.path().join("first")).unwrap().next().unwrap().unwrap().path();
-    let second = run(&["--repeats", "2", "--with", &stored.display().to_string()]);
+    // The network traffic comes from a server, as from another host.
+    let (_server, address) = crate::net::serve(place.path(), "127.0.0.1:0");
+    let second = run(&["--repeats", "2", "--with", &stored.display().to_string(), "--host", &address]);
     let page = &second["paper"];
+    assert!(!page["limits"].to_string().contains("over loopback"), "{page:#}");
+    let from = page["tables"][2]["rows"].to_string();
+    assert!(from.contains(&format!("from {address}")), "{from}");
     let answer = page["answers"][0]["here"].as_str().unwrap();
     assert!(answer.contains("cannot tell") && answer.contains("fewer than 5 pairs"), "{answer}");
     assert!(statuses(page).contains("E9"), "{page:#}");

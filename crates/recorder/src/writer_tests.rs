@@ -52,6 +52,8 @@ impl BlockEngine for ScriptedEngine {
         self.0.lock().unwrap().syncs.push(token);
     }
 
+    fn discard(&mut self, _: FileSlot, _: u64, _: u64, _: u64) {}
+
     fn in_flight(&self) -> usize {
         self.0.lock().unwrap().writes.len()
     }

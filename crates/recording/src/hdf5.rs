@@ -78,6 +78,22 @@ pub(crate) fn superblock(offset: u64, root: u64, file_bytes: u64) -> Vec<u8> {
     sealed(out)
 }
 
+/// Whether `bytes` is a superblock at file offset `offset`, of any root and file length.
+pub(crate) fn is_superblock(bytes: &[u8], offset: u64) -> bool {
+    let number = |at: usize| {
+        let bytes = bytes.get(at..at + 8)?.try_into().ok()?;
+        Some(u64::from_le_bytes(bytes))
+    };
+    match (number(FILE_BYTES_AT), number(FILE_BYTES_AT + 8)) {
+        (Some(file_bytes), Some(root)) => bytes == superblock(offset, root, file_bytes),
+        _ => false,
+    }
+}
+
+/// Position of the file length in a superblock, followed by the root's address: after the signature, version,
+/// sizes and flags, the base address and the extension's.
+const FILE_BYTES_AT: usize = 28;
+
 #[cfg(test)]
 #[path = "hdf5_tests.rs"]
 mod tests;

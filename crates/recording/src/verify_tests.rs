@@ -7,8 +7,9 @@ use keepup_stream::ledger::Count;
 
 use super::*;
 use crate::export::one_file;
+use crate::hdf5::superblock;
 use crate::journal::{JournalRecord, StreamEnd};
-use crate::layout::{FLAG_GAP_BEFORE, SECTOR, segment_file_name};
+use crate::layout::{FLAG_GAP_BEFORE, SECTOR, SUPERBLOCK_SPACE, segment_file_name};
 use crate::manifest::Placement;
 use crate::testing::{TestRecording, payloads};
 
@@ -209,6 +210,28 @@ fn an_interrupted_recording_is_read_to_its_watermark() {
     assert_eq!(check(&test.dirs(), 1).fault_count, 1);
     fs::write(&path, &bytes[..durable as usize - 4096]).unwrap();
     assert!(!check(&test.dirs(), 1).is_intact());
+}
+
+#[test]
+fn a_crash_while_a_segment_is_sealed_leaves_its_superblock_and_no_fault() {
+    let mut test = TestRecording::new(1, Placement::Pinned, &[0]);
+    test.block(0, 0, 0, 0, &payloads(1, 5, 3000));
+    test.volumes[0].watermark();
+    let path = test.volumes[0].segment_path();
+    let mut bytes = test.volumes[0].builder.bytes().to_vec();
+    bytes[SUPERBLOCK_SPACE].copy_from_slice(&superblock(SUPERBLOCK_SPACE.start as u64, 77, 1 << 20));
+    fs::write(&path, &bytes).unwrap();
+    let report = check(&test.dirs(), 1);
+    assert_eq!((report.faults, report.blocks), (vec![], 1));
+    // Every bit of it is checked.
+    for at in SUPERBLOCK_SPACE {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        let report = check(&test.dirs(), 1);
+        assert_eq!((report.fault_count, report.faults[0].offset), (1, 0), "byte {at}");
+        assert!(report.faults[0].what.contains("neither zero nor a superblock"), "{report:?}");
+    }
 }
 
 #[test]

@@ -41,6 +41,12 @@ pub(crate) trait Target {
         Ok(())
     }
 
+    /// Writes the ranges `runs`, offset and length in bytes, which an earlier pass discarded; nothing is
+    /// under way.
+    fn refill(&mut self, _runs: &[(u64, u64)]) -> Result<(), ReplayError> {
+        Ok(())
+    }
+
     /// Reads back what was written, where that was noted.
     fn check(&mut self) -> Result<Option<ReplayCheck>, ReplayError> {
         Ok(None)

@@ -98,7 +98,7 @@ fn memory_is_read_and_written() {
     let summary = &script.summary;
     assert_eq!((account.bytes_read, account.bytes_written), (summary.bytes_read, summary.bytes_written));
     assert!(account.busy_seconds() > 0.0 && account.busy_seconds() <= account.end_ns as f64 / 1e9);
-    let [reads, writes, flushes] = account.kinds();
+    let [reads, writes, flushes, _] = account.kinds();
     assert_eq!((reads.unwrap().requests, writes.unwrap().requests, flushes.is_some()), (333, 167, false));
 }
 

@@ -30,6 +30,7 @@ fn pass(trace: &str, place: &str, number: u32, mean_ns: f64) -> ReplayPass {
         reads: None,
         writes: None,
         flushes: None,
+        discards: None,
         lateness: None,
         fidelity: None,
         check: None,

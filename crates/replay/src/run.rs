@@ -71,7 +71,11 @@ impl<'a> Replay<'a> {
         context: &mut Context,
     ) -> Result<Option<ReplayPass>, ReplayError> {
         let options = self.options;
-        self.targets[target].target.settle()?;
+        let open = &mut self.targets[target];
+        if std::mem::replace(&mut open.has_run, true) {
+            open.target.refill(&self.script.refilled())?;
+        }
+        open.target.settle()?;
         let mut loads = self.beside(is_loaded, context)?;
         let clock = Arc::clone(&context.clock);
         let pressure = || Pressure::read(Path::new("/")).io.map(|io| io.some);
@@ -146,7 +150,9 @@ impl Workload for Replay<'_> {
         for place in self.places {
             if let TargetSpec::Volume(volume) = place {
                 let filled = self.script.touched_bytes();
-                let written = filled + self.script.written_bytes() * rounds;
+                let written = filled
+                    + self.script.written_bytes() * rounds
+                    + self.script.refilled_bytes() * (rounds - 1);
                 footprint.bytes_written.insert(volume.clone(), written);
                 footprint.space_bytes.insert(volume.clone(), filled);
             }
@@ -199,7 +205,7 @@ fn failed(pass: &ReplayPass) -> Result<(), ReplayError> {
 
 /// Result of a pass.
 fn pass_result(script: &Script, options: &ReplayOptions, account: &Account, passed: &Spent) -> ReplayPass {
-    let [reads, writes, flushes] = account.kinds();
+    let [reads, writes, flushes, discards] = account.kinds();
     ReplayPass {
         trace: script.summary.trace.clone(),
         place: String::new(),
@@ -222,6 +228,7 @@ fn pass_result(script: &Script, options: &ReplayOptions, account: &Account, pass
         reads,
         writes,
         flushes,
+        discards,
         lateness: account.lateness(),
         fidelity: fidelity(script, options.mode, account),
         check: None,

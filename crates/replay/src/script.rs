@@ -46,7 +46,16 @@ pub struct Script {
     pub target_bytes: u64,
     /// Properties of the trace and counts of all changes.
     pub summary: ReplayTrace,
+    extents: Extents,
+}
+
+/// Extents of the target that requests use.
+#[derive(Debug, Default)]
+struct Extents {
+    /// Read or written.
     touched: Touched,
+    /// Discarded.
+    discarded: Touched,
 }
 
 impl Script {
@@ -94,18 +103,18 @@ impl Script {
             return Err(unfit(what, "use --map clip, wrap or scale, or a larger target"));
         }
         let mapper = Mapper::new(choice.policy, source_bytes, target_bytes, choice.block_bytes);
-        let touched = place(&mut records, mapper, &mut summary);
+        let extents = place(&mut records, mapper, &mut summary);
         if records.is_empty() {
             return Err(unfit("no request fits on the target".into(), "--map wrap or --map scale"));
         }
         summary.span_seconds = records.last().map_or(0, |r| r.issue_ns) as f64 / 1e9;
         summary.records = records.len() as u64;
-        Ok(Self { records, level: trace.header().level, target_bytes, summary, touched })
+        Ok(Self { records, level: trace.header().level, target_bytes, summary, extents })
     }
 
     /// Bytes of all extents that the requests touch.
     pub fn touched_bytes(&self) -> u64 {
-        self.touched.count() * EXTENT_BYTES
+        self.extents.touched.count() * EXTENT_BYTES
     }
 
     /// Bytes written per pass.
@@ -115,7 +124,18 @@ impl Script {
 
     /// Touched ranges, merged from extents: offset and length, bytes.
     pub(crate) fn touched(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.touched.runs(self.target_bytes)
+        self.extents.touched.runs(self.target_bytes)
+    }
+
+    /// Touched ranges that a pass discards, which are filled again before the next one: offset and length,
+    /// bytes.
+    pub(crate) fn refilled(&self) -> Vec<(u64, u64)> {
+        self.extents.discarded.and(&self.extents.touched).runs(self.target_bytes).collect()
+    }
+
+    /// Bytes filled again before each pass but the first.
+    pub(crate) fn refilled_bytes(&self) -> u64 {
+        self.refilled().iter().map(|(_, bytes)| bytes).sum()
     }
 
     /// Unit of generated data, bytes: the target's block, or a default.
@@ -125,7 +145,8 @@ impl Script {
 
     /// Longest request, bytes.
     pub(crate) fn longest(&self) -> usize {
-        self.records.iter().map(|record| record.bytes as usize).max().unwrap_or(0)
+        let transfers = self.records.iter().filter(|record| record.operation != Operation::Discard);
+        transfers.map(|record| record.bytes as usize).max().unwrap_or(0)
     }
 
     /// Median inter-arrival time, ns.
@@ -159,11 +180,13 @@ fn read(trace: &mut Trace, choice: &ScriptOptions, summary: &mut ReplayTrace) ->
             }
             if record.issue_ns < choice.from_ns {
                 summary.is_cut = true;
-            } else if record.operation == Operation::Discard {
+            } else if choice.reads_only && record.operation == Operation::Discard {
                 summary.discards_left_out += 1;
             } else if choice.reads_only && record.operation != Operation::Read {
                 summary.writes_left_out += 1;
-            } else if u64::from(record.bytes) + 2 * choice.block_bytes > REQUEST_BYTES_MAX {
+            } else if record.operation != Operation::Discard
+                && u64::from(record.bytes) + 2 * choice.block_bytes > REQUEST_BYTES_MAX
+            {
                 summary.too_long_left_out += 1;
             } else if records.len() as u64 >= RECORDS_MAX {
                 return Err(Fault::TooLong);
@@ -236,8 +259,8 @@ fn join_devices(records: &mut [Record], block_bytes: u64) -> Option<u64> {
 }
 
 /// Maps all requests, counts them by kind, and returns the touched extents.
-fn place(records: &mut Vec<Record>, mut mapper: Mapper, summary: &mut ReplayTrace) -> Touched {
-    let mut touched = Touched::default();
+fn place(records: &mut Vec<Record>, mut mapper: Mapper, summary: &mut ReplayTrace) -> Extents {
+    let mut extents = Extents::default();
     records.retain_mut(|record| {
         if record.operation == Operation::Flush {
             summary.flushes += 1;
@@ -247,19 +270,25 @@ fn place(records: &mut Vec<Record>, mut mapper: Mapper, summary: &mut ReplayTrac
             return false;
         };
         (record.offset, record.bytes) = (offset, bytes as u32);
-        touched.add(offset, bytes);
+        if record.operation == Operation::Discard {
+            extents.discarded.add(offset, bytes);
+            (summary.discards, summary.bytes_discarded) =
+                (summary.discards + 1, summary.bytes_discarded + bytes);
+            return true;
+        }
+        extents.touched.add(offset, bytes);
         if record.operation == Operation::Read {
             (summary.reads, summary.bytes_read) = (summary.reads + 1, summary.bytes_read + bytes);
         } else {
             (summary.writes, summary.bytes_written) = (summary.writes + 1, summary.bytes_written + bytes);
             let is_ordered = record.flags.has(Flags::FUA) || record.flags.has(Flags::PREFLUSH);
-            summary.orders_not_kept += u64::from(is_ordered);
+            summary.ordered_writes += u64::from(is_ordered);
         }
         true
     });
     summary.map = mapper.report();
     rebase(records);
-    touched
+    extents
 }
 
 /// Bitmap of touched extents.
@@ -276,6 +305,10 @@ impl Touched {
             }
             self.0[word] |= 1 << (extent % 64);
         }
+    }
+
+    fn and(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(one, other)| one & other).collect())
     }
 
     fn has(&self, extent: u64) -> bool {

@@ -102,3 +102,28 @@ fn long_requests_are_left_out_and_counted() {
     let script = script(&rows);
     assert_eq!((script.summary.records, script.summary.too_long_left_out), (1, 1));
 }
+
+/// Output of blkparse: a write with FUA and a flush before it, a discard, a flush, and a read.
+const ORDERED: &str = "\
+  8,0    1        1     0.000000000   697  Q FWFS 80 + 8 [x]
+  8,0    1        2     0.000100000   697  Q   D 0 + 4096 [fstrim]
+  8,0    1        3     0.000200000   697  Q  FN [x]
+  8,0    1        4     0.000300000   697  Q   R 8192 + 8 [x]
+";
+
+#[test]
+fn discards_and_ordered_writes_are_kept() {
+    let open = || Trace::from_bytes("made", ORDERED.into(), &Hints::default(), None).unwrap();
+    let script = Script::load("made", open(), &choice()).unwrap();
+    let summary = &script.summary;
+    assert_eq!((summary.records, summary.writes, summary.reads, summary.flushes), (4, 1, 1, 1));
+    assert_eq!((summary.discards, summary.bytes_discarded, summary.ordered_writes), (1, 2 * MIB, 1));
+    assert_eq!((summary.discards_left_out, summary.orders_not_kept), (0, 0));
+    assert_eq!(script.longest(), 4096, "a discard needs no buffer");
+    // Extent 0 is written and discarded, extent 1 only discarded, extent 4 only read.
+    assert_eq!(script.touched().collect::<Vec<_>>(), [(0, MIB), (4 * MIB, MIB)]);
+    assert_eq!((script.refilled(), script.refilled_bytes()), (vec![(0, MIB)], MIB));
+    let reads = ScriptOptions { reads_only: true, ..choice() };
+    let script = Script::load("made", open(), &reads).unwrap();
+    assert_eq!((script.summary.discards_left_out, script.summary.writes_left_out), (1, 2));
+}

@@ -105,6 +105,9 @@ impl TargetSpec {
                 let piece = longest.max(crate::map::EXTENT_BYTES as usize);
                 let ours = (file, path.as_path());
                 let mut target = FileTarget::open(ours, io.engine, (piece, script.unit()), depth)?;
+                if script.summary.ordered_writes > 0 {
+                    target.set_durable_file(Arc::new(open_file(&path, io.access, Durability::EachWrite)?))?;
+                }
                 target.fill(script.touched(), &|| context.stop.load(Ordering::Acquire))?;
                 if io.check {
                     target.log_writes();
@@ -112,7 +115,7 @@ impl TargetSpec {
                 (Box::new(target), Some(scratch))
             }
         };
-        Ok(OpenTarget { name: self.to_string(), target, _scratch: scratch })
+        Ok(OpenTarget { name: self.to_string(), target, has_run: false, _scratch: scratch })
     }
 }
 
@@ -120,6 +123,8 @@ impl TargetSpec {
 pub(crate) struct OpenTarget {
     pub(crate) name: String,
     pub(crate) target: Box<dyn Target>,
+    /// Whether a pass has run on it.
+    pub(crate) has_run: bool,
     // Declared after the target, which has the file open.
     _scratch: Option<Scratch>,
 }
@@ -135,7 +140,7 @@ pub fn check_target(script: &Script, place: &TargetSpec, io: IoOptions) -> Resul
         hint: hint.into(),
     };
     let is_read_only = matches!(place, TargetSpec::Device(_));
-    if is_read_only && script.summary.writes + script.summary.flushes > 0 {
+    if is_read_only && script.summary.writes + script.summary.flushes + script.summary.discards > 0 {
         let what = format!("it contains writes, but {place} is only read");
         return Err(unfit(what, "skip writes with --reads-only, or use a file system with --volume"));
     }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use keepup_measure::stats::median;
 use keepup_model::papers::PaperUnit;
 use keepup_results::{
-    PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable, Quantity,
+    DiskPhase, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable, Quantity,
 };
 use toml::{Table, Value};
 
@@ -202,6 +202,18 @@ fn scaling_by(found: &Reproduced<'_>, kind: &str, count: usize, quantity: Quanti
     found.values(&[("test", kind)], &plural(count), quantity)
 }
 
+/// Interrupts of the machine per request of the writes of a kind to `count` volumes.
+fn interrupts(found: &Reproduced<'_>, kind: &str, count: usize) -> Vec<f64> {
+    let name = plural(count);
+    let runs = found.cells_of_kind(kind).into_iter().flat_map(|(_, cell)| cell.disks());
+    let phases = runs.flat_map(|summary| &summary.runs).flat_map(|run| &run.phases);
+    let of = |phase: &DiskPhase| {
+        let requests = phase.bytes as f64 / EVENT_BYTES as f64;
+        Some(phase.interrupts? as f64 / requests).filter(|rate| rate.is_finite())
+    };
+    phases.filter(|phase| phase.name == name).filter_map(of).collect()
+}
+
 /// CPU of the whole machine in per cent of all cores.
 fn cpu_percent(found: &Reproduced<'_>, busy: &[f64]) -> Vec<f64> {
     let cores = found.cores().unwrap_or(0) as f64;
@@ -230,7 +242,7 @@ fn scaling_table(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable
             cells[0] = times(figure.quantity.as_str(), cell(figure, PaperUnit::Times));
         }
         let name = format!("{}, {}", figure.system, figure.condition);
-        let cells = cells.into_iter().chain([PaperCell::default(), PaperCell::default()]).collect();
+        let cells = cells.into_iter().chain(std::iter::repeat_n(PaperCell::default(), 3)).collect();
         rows.push(PaperRow { name, is_here: false, cells, note: figure.note.clone() });
     }
     for (kind, words, _, is_slow) in SCALING {
@@ -245,6 +257,7 @@ fn scaling_table(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable
             PaperColumn::new("CPU", "%"),
             PaperColumn::new("per disk", "MB/s"),
             PaperColumn::new("CPU of the writer", "s/GB"),
+            PaperColumn::new("interrupts of the machine", "per request"),
         ],
         rows,
     }
@@ -264,6 +277,7 @@ fn scaling_row(found: &Reproduced<'_>, (kind, words, is_slow): (&str, &str, bool
         cpu,
         measured_cell(&each, MB),
         measured_cell(&of(Quantity::CpuSecondsPerGb), 1.0),
+        measured_cell(&interrupts(found, kind, count), 1.0),
     ];
     PaperRow::here(format!("this machine, {}, {words}", plural(count)), cells)
 }

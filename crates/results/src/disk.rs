@@ -82,6 +82,9 @@ pub struct DiskPhase {
     pub machine_cpu_seconds: Option<f64>,
     /// Time stolen by the hypervisor, seconds.
     pub steal_seconds: Option<f64>,
+    /// Interrupts of the whole machine in that time, of devices and timers.
+    #[serde(default)]
+    pub interrupts: Option<u64>,
     /// Latency from the start to the completion of a request, if requests are of one kind.
     pub latency: Option<LatencyFigures>,
     /// Concurrent parts, if more than one.

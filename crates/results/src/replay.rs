@@ -60,14 +60,23 @@ pub struct ReplayTrace {
     pub is_cut: bool,
     /// Total time removed from pauses, seconds.
     pub shortened_seconds: f64,
-    /// Discards, which are never replayed because discarded data could not be read again.
+    /// Discards. On a volume they free the range in the file.
+    #[serde(default)]
+    pub discards: u64,
+    /// Bytes discarded per pass.
+    #[serde(default)]
+    pub bytes_discarded: u64,
+    /// Discards skipped by a read-only replay.
     pub discards_left_out: u64,
     /// Writes and flushes skipped by a read-only replay.
     pub writes_left_out: u64,
     /// Requests skipped because they exceed the maximum size.
     pub too_long_left_out: u64,
-    /// Writes with ordering flags (barriers), replayed as ordinary writes.
+    /// Writes with ordering flags that were replayed as ordinary writes; 0 since they are kept.
     pub orders_not_kept: u64,
+    /// Writes with forced unit access or a flush before them. On a volume they are replayed as such.
+    #[serde(default)]
+    pub ordered_writes: u64,
     /// Corrections while reading the trace, with counts.
     pub corrected: BTreeMap<String, u64>,
     /// Mapping of addresses.
@@ -146,6 +155,9 @@ pub struct ReplayPass {
     pub writes: Option<ReplayTimes>,
     /// Times of flushes.
     pub flushes: Option<ReplayTimes>,
+    /// Times of discards.
+    #[serde(default)]
+    pub discards: Option<ReplayTimes>,
     /// Lateness of issue.
     pub lateness: Option<LatencyFigures>,
     /// Whether the pass kept its timing; only for modes with timing.

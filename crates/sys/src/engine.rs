@@ -37,7 +37,7 @@ pub struct FileSlot(pub u32);
 pub struct Completion {
     /// The number given with the request.
     pub token: u64,
-    /// The block of a transfer, returned to its owner; `None` for a sync.
+    /// The block of a transfer, returned to its owner; `None` for a sync or a discard.
     pub block: Option<Block>,
     /// The kernel's result.
     pub result: std::io::Result<()>,
@@ -75,6 +75,9 @@ pub trait BlockEngine: Send {
 
     /// Starts a flush of everything that completed before to stable storage.
     fn sync(&mut self, slot: FileSlot, token: u64);
+
+    /// Starts to free `bytes` at `offset`, which read as zeros afterwards (`fallocate`, punch hole).
+    fn discard(&mut self, slot: FileSlot, offset: u64, bytes: u64, token: u64);
 
     /// Requests in flight.
     fn in_flight(&self) -> usize;

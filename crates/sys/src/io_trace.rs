@@ -33,6 +33,8 @@ pub enum RequestKind {
     Write,
     /// Flush to stable storage.
     Sync,
+    /// Freeing of a range.
+    Discard,
 }
 
 /// An observed request.

@@ -70,6 +70,10 @@ impl BlockEngine for LastFirstEngine {
         self.begin(token, None);
     }
 
+    fn discard(&mut self, _slot: FileSlot, _offset: u64, _bytes: u64, token: u64) {
+        self.begin(token, None);
+    }
+
     fn in_flight(&self) -> usize {
         self.under_way.len()
     }

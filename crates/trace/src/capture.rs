@@ -179,6 +179,7 @@ impl<W: Write> CaptureSorter<W> {
             RequestKind::Read => Operation::Read,
             RequestKind::Write => Operation::Write,
             RequestKind::Sync => Operation::Flush,
+            RequestKind::Discard => Operation::Discard,
         };
         let since = |ns: u64| ns.saturating_sub(first_ns);
         let flags = if seen.is_durable { Flags::FUA } else { Flags::NONE };

@@ -15,6 +15,7 @@ use crate::crc::Crc32;
 use crate::duplicates::Duplicate;
 use crate::error::RecordingError;
 use crate::files::open_regular;
+use crate::hdf5::is_superblock;
 use crate::layout::{
     BlockHeader, BlockSector, CHUNK_START, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR,
     SUPERBLOCK_SPACE, SegmentIdentity, block_bytes, pad_opening, parse_block_sector, parse_preamble,
@@ -177,14 +178,19 @@ impl Scanner<'_> {
         let sector = self.window.fill(&self.file, SECTOR)?;
         let expected = self.volume.identity(self.segment.index, self.segment.id);
         let space = sector.get(SUPERBLOCK_SPACE).unwrap_or_default();
-        let is_space_used = !self.segment.is_ended() && space.iter().any(|&byte| byte != 0);
+        // A crash while the segment was sealed, before the journal says so, leaves a superblock.
+        let is_free = space.iter().all(|&byte| byte == 0);
+        let is_sealing = is_superblock(space, SUPERBLOCK_SPACE.start as u64);
+        let is_space_used = !self.segment.is_ended() && !is_free && !is_sealing;
         self.superblock = space.to_vec();
         let what = match parse_preamble(sector) {
             Err(error) => Some(Cause::of(&error).to_text()),
             Ok(found) if (SegmentIdentity { created_unix_ns: 0, ..found }) != expected => {
                 Some("it is another segment than the journal says".to_owned())
             }
-            Ok(_) if is_space_used => Some("the superblock's reserved space is not zero".to_owned()),
+            Ok(_) if is_space_used => {
+                Some("the superblock's reserved space is neither zero nor a superblock".to_owned())
+            }
             Ok(_) => None,
         };
         let length = sector.len().min(SECTOR);

@@ -56,6 +56,12 @@ impl WriteLog {
         self.under_way.insert(token, blocks);
     }
 
+    /// The discard of `blocks` begins: what they hold is not checked until they are written again.
+    pub(super) fn discarded(&mut self, token: usize, blocks: Range<u64>) {
+        self.last.retain(|block, _| !blocks.contains(block));
+        self.under_way.insert(token, blocks);
+    }
+
     /// A request has ended.
     pub(super) fn ended(&mut self, token: usize) {
         self.under_way.remove(&token);

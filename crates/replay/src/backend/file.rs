@@ -1,4 +1,5 @@
 //! A file, or a device that is only read: the requests are made as keepup's recorder makes its own.
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,9 +8,9 @@ use std::time::Duration;
 use keepup_results::ReplayCheck;
 use keepup_sys::engine::{BlockEngine, Completion, EngineChoice, FileSlot, open};
 use keepup_sys::file::{forget_cached, sync_data};
-use keepup_sys::pool::Pool;
+use keepup_sys::pool::{Block, Pool};
 use keepup_sys::waker::Waker;
-use keepup_trace::{Operation, Record};
+use keepup_trace::{Flags, Operation, Record};
 use keepup_workload::WorkloadError;
 use keepup_workload::random_data::{SEED, fill_random};
 
@@ -29,6 +30,10 @@ pub(crate) struct FileTarget {
     engine: Box<dyn BlockEngine>,
     pool: Pool,
     slot: FileSlot,
+    /// The same file opened with `O_DSYNC`, for writes with forced unit access.
+    durable_slot: Option<FileSlot>,
+    /// Writes that wait for the flush before them, with their memory, by token.
+    held: HashMap<usize, (Record, Block)>,
     /// Each piece of so many bytes has a stamp of its own.
     unit: usize,
     /// Writes so far, of all passes.
@@ -64,6 +69,8 @@ impl FileTarget {
             engine,
             pool,
             slot,
+            durable_slot: None,
+            held: HashMap::new(),
             unit,
             writes: 0,
             log: None,
@@ -99,6 +106,31 @@ impl FileTarget {
         Ok(())
     }
 
+    /// Sends writes with forced unit access to `file`, the same file opened with `O_DSYNC`. Otherwise they
+    /// are ordinary writes.
+    pub(crate) fn set_durable_file(&mut self, file: Arc<OwnedFd>) -> Result<(), ReplayError> {
+        // A mapping is not made durable by O_DSYNC.
+        if self.engine.name() != "mmap" {
+            self.durable_slot = Some(self.engine.add_file(file)?);
+        }
+        Ok(())
+    }
+
+    /// Stamps `block` and starts the write.
+    fn write(&mut self, record: &Record, mut block: Block, token: usize) {
+        let bytes = record.bytes as usize;
+        let first = record.offset / self.unit as u64;
+        for (piece, number) in block[..bytes].chunks_mut(self.unit).zip(first..) {
+            Stamp { block: number, write: self.writes }.put(piece);
+        }
+        if let Some(log) = &mut self.log {
+            log.begun(token, first..first + (bytes / self.unit) as u64, self.writes);
+        }
+        self.writes += 1;
+        let durable = self.durable_slot.filter(|_| record.flags.has(Flags::FUA));
+        self.engine.write(durable.unwrap_or(self.slot), record.offset, block, bytes, token as u64);
+    }
+
     /// From now on it is noted what is written where.
     pub(crate) fn log_writes(&mut self) {
         self.log.get_or_insert_with(WriteLog::default);
@@ -122,35 +154,52 @@ impl Target for FileTarget {
             self.engine.sync(self.slot, token as u64);
             return Ok(true);
         }
+        if record.operation == Operation::Discard {
+            let (first, bytes) = (record.offset / self.unit as u64, u64::from(record.bytes));
+            if let Some(log) = &mut self.log {
+                log.discarded(token, first..first + bytes.div_ceil(self.unit as u64));
+            }
+            self.engine.discard(self.slot, record.offset, bytes, token as u64);
+            return Ok(true);
+        }
         let bytes = record.bytes as usize;
-        let Some(mut block) = self.pool.take(bytes) else { return Ok(false) };
+        let Some(block) = self.pool.take(bytes) else { return Ok(false) };
         if record.operation == Operation::Read {
             self.engine.read(self.slot, record.offset, block, bytes, token as u64);
             return Ok(true);
         }
-        let first = record.offset / self.unit as u64;
-        for (piece, number) in block[..bytes].chunks_mut(self.unit).zip(first..) {
-            Stamp { block: number, write: self.writes }.put(piece);
+        if record.flags.has(Flags::PREFLUSH) {
+            self.held.insert(token, (*record, block));
+            self.engine.sync(self.slot, token as u64);
+        } else {
+            self.write(record, block, token);
         }
-        if let Some(log) = &mut self.log {
-            log.begun(token, first..first + (bytes / self.unit) as u64, self.writes);
-        }
-        self.writes += 1;
-        self.engine.write(self.slot, record.offset, block, bytes, token as u64);
         Ok(true)
     }
 
     fn wait(&mut self, timeout: Duration, done: &mut Vec<Done>) -> Result<(), ReplayError> {
         self.engine.wait(timeout, &mut self.ended)?;
-        for Completion { token, block, result } in self.ended.drain(..) {
+        let mut ended = std::mem::take(&mut self.ended);
+        for Completion { token, block, result } in ended.drain(..) {
+            let token = token as usize;
+            match (self.held.remove(&token), result.is_ok()) {
+                // The flush has ended, the write follows.
+                (Some((record, block)), true) => {
+                    self.write(&record, block, token);
+                    continue;
+                }
+                (Some((_, block)), false) => self.pool.give_back(block),
+                (None, _) => {}
+            }
             if let Some(block) = block {
                 self.pool.give_back(block);
             }
             if let Some(log) = &mut self.log {
-                log.ended(token as usize);
+                log.ended(token);
             }
-            done.push(Done { token: token as usize, result });
+            done.push(Done { token, result });
         }
+        self.ended = ended;
         Ok(())
     }
 
@@ -159,8 +208,16 @@ impl Target for FileTarget {
         Ok(forget_cached(&self.file, &self.path)?)
     }
 
+    fn refill(&mut self, runs: &[(u64, u64)]) -> Result<(), ReplayError> {
+        self.fill(runs.iter().copied(), &|| false)
+    }
+
     fn check(&mut self) -> Result<Option<ReplayCheck>, ReplayError> {
         let Some(log) = &self.log else { return Ok(None) };
         check(&self.file, &self.path, log, self.unit).map(Some)
     }
 }
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

@@ -31,12 +31,14 @@ impl MemoryTarget {
 
 impl Target for MemoryTarget {
     fn start(&mut self, record: &Record, index: usize, token: usize) -> Result<bool, ReplayError> {
+        if matches!(record.operation, Operation::Flush | Operation::Discard) {
+            return self.rest.start(record, index, token);
+        }
         let bytes = record.bytes as usize;
         let at = (record.offset as usize % MEMORY_BYTES).min(MEMORY_BYTES - bytes);
         match record.operation {
             Operation::Read => self.piece[..bytes].copy_from_slice(&self.memory[at..at + bytes]),
-            Operation::Write => self.memory[at..at + bytes].copy_from_slice(&self.piece[..bytes]),
-            Operation::Flush | Operation::Discard => {}
+            _ => self.memory[at..at + bytes].copy_from_slice(&self.piece[..bytes]),
         }
         std::hint::black_box(&mut self.piece);
         self.rest.start(record, index, token)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
-use keepup_trace::Record;
+use keepup_trace::{Operation, Record};
 
 use super::{Done, Target};
 use crate::error::ReplayError;
@@ -30,7 +30,9 @@ impl ThrottledTarget {
 
 impl Target for ThrottledTarget {
     fn start(&mut self, record: &Record, _index: usize, token: usize) -> Result<bool, ReplayError> {
-        let service_ns = REQUEST_NS + (f64::from(record.bytes) * 1e9 / self.bytes_per_second) as u64;
+        // A discard moves no data.
+        let bytes = if record.operation == Operation::Discard { 0 } else { record.bytes };
+        let service_ns = REQUEST_NS + (f64::from(bytes) * 1e9 / self.bytes_per_second) as u64;
         self.free_ns = self.free_ns.max(self.clock.now_ns()) + service_ns;
         self.queue.push_back((self.free_ns, token));
         Ok(true)

@@ -57,7 +57,7 @@ pub(crate) struct Account {
     waited_ns: u128,
     in_flight: usize,
     lateness: Latency,
-    times: [Times; 3],
+    times: [Times; 4],
     /// Highest sequence number of the completed requests.
     highest: u64,
 }
@@ -123,7 +123,8 @@ impl Account {
                 self.bytes_written += bytes;
                 &mut self.times[1]
             }
-            Operation::Flush | Operation::Discard => &mut self.times[2],
+            Operation::Flush => &mut self.times[2],
+            Operation::Discard => &mut self.times[3],
         };
         times.service.record_ns(now_ns - begun_ns);
         times.response.record_ns(now_ns - due_ns);
@@ -154,8 +155,8 @@ impl Account {
         all.summary()
     }
 
-    /// Times of reads, writes and flushes.
-    pub(crate) fn kinds(&self) -> [Option<ReplayTimes>; 3] {
-        [self.times[0].summary(), self.times[1].summary(), self.times[2].summary()]
+    /// Times of reads, writes, flushes and discards.
+    pub(crate) fn kinds(&self) -> [Option<ReplayTimes>; 4] {
+        self.times.each_ref().map(Times::summary)
     }
 }

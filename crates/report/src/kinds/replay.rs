@@ -135,7 +135,7 @@ fn notes(trace: &ReplayTrace) -> Vec<String> {
     let mut notes = Vec::new();
     let map = &trace.map;
     let skipped = [
-        (trace.discards_left_out, "discards (not replayed)"),
+        (trace.discards_left_out, "discards (as requested)"),
         (trace.writes_left_out, "writes and flushes (as requested)"),
         (trace.too_long_left_out, "requests longer than 64 MiB"),
         (map.left_out, "requests beyond the end of the target"),
@@ -146,6 +146,9 @@ fn notes(trace: &ReplayTrace) -> Vec<String> {
     if trace.orders_not_kept > 0 {
         let count = number(trace.orders_not_kept);
         notes.push(format!("{count} writes with FUA or a barrier were replayed as plain writes"));
+    }
+    if trace.ordered_writes > 0 {
+        notes.push(format!("{} writes with FUA or a flush before them", number(trace.ordered_writes)));
     }
     notes.extend(trace.corrected.iter().map(|(what, count)| format!("{} {what}", number(*count))));
     if map.moved > 0 {

@@ -9,6 +9,7 @@ use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, 
 
 use super::{BlockEngine, Completion, FILES_MAX, FileSlot, completed::Completed};
 use crate::SysError;
+use crate::file::untraced::punch;
 use crate::pool::Block;
 use crate::waker::Waker;
 
@@ -140,6 +141,11 @@ impl BlockEngine for MappedEngine {
 
     fn sync(&mut self, slot: FileSlot, token: u64) {
         let result = self.map(slot).and_then(Map::sync);
+        self.ended.end(token, None, result);
+    }
+
+    fn discard(&mut self, slot: FileSlot, offset: u64, bytes: u64, token: u64) {
+        let result = self.map(slot).and_then(|map| punch(&map.file, offset, bytes));
         self.ended.end(token, None, result);
     }
 

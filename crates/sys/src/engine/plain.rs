@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{BlockEngine, Completion, FILES_MAX, FileSlot, completed::Completed, describe};
 use crate::SysError;
-use crate::file::untraced::{read_exact_at, write_all_at};
+use crate::file::untraced::{punch, read_exact_at, write_all_at};
 use crate::pool::{Block, PageKind, PoolMemory};
 use crate::waker::Waker;
 
@@ -72,6 +72,11 @@ impl BlockEngine for PlainEngine {
 
     fn sync(&mut self, slot: FileSlot, token: u64) {
         let result = self.file(slot).and_then(|file| Ok(rustix::fs::fdatasync(file)?));
+        self.ended.end(token, None, result);
+    }
+
+    fn discard(&mut self, slot: FileSlot, offset: u64, bytes: u64, token: u64) {
+        let result = self.file(slot).and_then(|file| punch(file, offset, bytes));
         self.ended.end(token, None, result);
     }
 

@@ -38,7 +38,10 @@ enum Direction {
 #[derive(Debug)]
 enum Request {
     Transfer(Gathered),
-    Sync { token: u64 },
+    /// Without memory: a sync or a discard.
+    Bare {
+        token: u64,
+    },
 }
 
 /// Adjacent blocks of a file, transferred by one request.
@@ -379,7 +382,7 @@ fn judge(request: &mut Option<Request>, result: i32, ended: &mut Vec<Completion>
         Some(Request::Transfer(gathered)) => {
             Judged::Ended(gathered.end((result <= 0).then_some(-result), ended))
         }
-        Some(Request::Sync { token }) => {
+        Some(Request::Bare { token }) => {
             let verdict = if result < 0 { Err(std::io::Error::from_raw_os_error(-result)) } else { Ok(()) };
             ended.push(Completion { token, block: None, result: verdict });
             Judged::Ended(1)
@@ -461,7 +464,18 @@ impl BlockEngine for RingEngine {
         let flags = types::FsyncFlags::DATASYNC;
         let entry = with_target!(self.target(slot), |file| opcode::Fsync::new(file).flags(flags).build());
         self.in_flight += 1;
-        let index = self.store(Request::Sync { token });
+        let index = self.store(Request::Bare { token });
+        self.push(entry.user_data(index as u64));
+    }
+
+    fn discard(&mut self, slot: FileSlot, offset: u64, bytes: u64, token: u64) {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let entry = with_target!(self.target(slot), |file| {
+            opcode::Fallocate::new(file, bytes).offset(offset).mode(mode).build()
+        });
+        self.in_flight += 1;
+        self.start_gathered();
+        let index = self.store(Request::Bare { token });
         self.push(entry.user_data(index as u64));
     }
 

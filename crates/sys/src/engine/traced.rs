@@ -85,6 +85,12 @@ impl BlockEngine for Traced {
         self.begun(index);
     }
 
+    fn discard(&mut self, slot: FileSlot, offset: u64, bytes: u64, token: u64) {
+        let index = self.begin(slot, (RequestKind::Discard, offset, bytes), token);
+        self.inner.discard(slot, offset, bytes, index);
+        self.begun(index);
+    }
+
     fn in_flight(&self) -> usize {
         self.inner.in_flight()
     }

@@ -33,6 +33,12 @@ pub(crate) fn read_exact_at(file: &OwnedFd, mut bytes: &mut [u8], mut offset: u6
     Ok(())
 }
 
+/// Frees `bytes` at `offset`, which read as zeros afterwards. The size of the file stays.
+pub(crate) fn punch(file: &OwnedFd, offset: u64, bytes: u64) -> std::io::Result<()> {
+    let mode = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    Ok(rustix::fs::fallocate(file, mode, offset, bytes)?)
+}
+
 /// Reads up to `wanted` bytes from `offset` on into `bytes`, which may be larger; returns the
 /// number read.
 pub(crate) fn read_upto_at(

@@ -22,7 +22,8 @@ impl PhaseClock {
 
     /// Ends the phase.
     pub(super) fn end(self, clock: &dyn Clock, name: String, files: u64, bytes: u64) -> DiskPhase {
-        let Spent { seconds, cpu_seconds, machine_cpu_seconds, steal_seconds, .. } = self.0.end(clock);
+        let Spent { seconds, cpu_seconds, machine_cpu_seconds, steal_seconds, interrupts, .. } =
+            self.0.end(clock);
         DiskPhase {
             name,
             // Absolute; the caller converts to time since the start of the run.
@@ -34,6 +35,7 @@ impl PhaseClock {
             cpu_seconds,
             machine_cpu_seconds,
             steal_seconds,
+            interrupts,
             latency: None,
             parts: Vec::new(),
             load_rates: Vec::new(),

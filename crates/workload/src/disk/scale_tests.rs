@@ -16,6 +16,7 @@ fn phase(rate: f64, cpu: f64) -> DiskPhase {
         cpu_seconds: cpu * 10.0,
         machine_cpu_seconds: None,
         steal_seconds: None,
+        interrupts: None,
         latency: None,
         begin_seconds: 0.0,
         load_rates: Vec::new(),

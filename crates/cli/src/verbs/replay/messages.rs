@@ -9,13 +9,14 @@ use crate::exit::Exit;
 /// Describes a trace and the changes made to it.
 pub(super) fn describe_trace(trace: &ReplayTrace, options: &ReplayOptions) -> Vec<String> {
     let mut lines = vec![format!(
-        "{}: {} requests ({} reads, {} writes, {} flushes), {:.1} MB read and {:.1} MB written in {:.3} s; \
-         {}, {}",
+        "{}: {} requests ({} reads, {} writes, {} flushes, {} discards), {:.1} MB read and {:.1} MB \
+         written in {:.3} s; {}, {}",
         trace.trace,
         trace.records,
         trace.reads,
         trace.writes,
         trace.flushes,
+        trace.discards,
         trace.bytes_read as f64 / 1e6,
         trace.bytes_written as f64 / 1e6,
         trace.span_seconds,
@@ -33,7 +34,7 @@ pub(super) fn describe_trace(trace: &ReplayTrace, options: &ReplayOptions) -> Ve
     }
     let map = &trace.map;
     let left_out = [
-        (trace.discards_left_out, "discards, which are not replayed"),
+        (trace.discards_left_out, "discards (--reads-only)"),
         (trace.writes_left_out, "writes and flushes (--reads-only)"),
         (trace.too_long_left_out, "requests longer than 64 MiB"),
         (map.left_out, "requests beyond the end of the target"),
@@ -41,9 +42,8 @@ pub(super) fn describe_trace(trace: &ReplayTrace, options: &ReplayOptions) -> Ve
     for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
         lines.push(format!("  skipped: {count} {what}"));
     }
-    if trace.orders_not_kept > 0 {
-        let count = trace.orders_not_kept;
-        lines.push(format!("  {count} writes with FUA or a barrier are replayed as ordinary writes"));
+    if trace.ordered_writes > 0 {
+        lines.push(format!("  {} writes with FUA or a flush before them", trace.ordered_writes));
     }
     for (what, count) in &trace.corrected {
         lines.push(format!("  {count} {what}"));

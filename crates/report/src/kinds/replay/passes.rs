@@ -153,7 +153,7 @@ fn problems(pass: &ReplayPass) -> Vec<String> {
     failure.into_iter().chain(wrong).collect()
 }
 
-/// Latency of reads, writes and flushes, last pass of each trace and place.
+/// Latency by kind of request, last pass of each trace and place.
 fn times(passes: &[ReplayPass]) -> Block {
     let mut last: Vec<(String, &ReplayPass)> = Vec::new();
     for pass in passes {
@@ -181,7 +181,12 @@ fn times(passes: &[ReplayPass]) -> Block {
         ]
     };
     let rows = last.iter().flat_map(|(name, pass)| {
-        let all = [("read", &pass.reads), ("write", &pass.writes), ("flush", &pass.flushes)];
+        let all = [
+            ("read", &pass.reads),
+            ("write", &pass.writes),
+            ("flush", &pass.flushes),
+            ("discard", &pass.discards),
+        ];
         // Latencies are not valid if the timing was not kept.
         let is_kept = pass.fidelity.as_ref().is_none_or(|kept| kept.is_kept);
         all.into_iter()
