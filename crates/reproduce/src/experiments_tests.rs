@@ -107,7 +107,7 @@ fn an_experiment_without_its_option_says_what_it_needs() {
     let campaign = campaign_of(reproduction("cdf-csl").unwrap(), &request);
     let experiments = of_campaign(&paper("cdf-csl").unwrap(), &campaign.cells, false);
     let both = experiments.iter().find(|experiment| experiment.id == "K5").unwrap();
-    assert_eq!((both.status.as_str(), both.cells.len()), ("not run: needs two --volume", 0));
+    assert_eq!((both.status.as_str(), both.cells.len()), ("not run: needs --volume twice", 0));
     let campaign = campaign_of(reproduction("esrf-2007").unwrap(), &full_request());
     let status = |has_others| {
         let experiments = of_campaign(&paper("esrf-2007").unwrap(), &campaign.cells, has_others);
