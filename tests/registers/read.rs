@@ -52,11 +52,11 @@ fn memory_is_read_by_all_methods() {
     assert_eq!(depths, [1, 0x100, 0x10000, 0x80000]);
     // One call per register never pays off.
     let pair = found["break_evens"].as_array().unwrap().iter().find(|pair| pair["way"] == "mmap").unwrap();
-    assert_eq!(
-        (&pair["simple"], &pair["elapsed"]["verdict"]),
-        (&"pread".into(), &"always".into()),
-        "{pair:#}"
-    );
+    assert_eq!(pair["simple"], "pread", "{pair:#}");
+    // A busy machine may make one register look slower, never 256 of them.
+    let elapsed = &pair["elapsed"];
+    let is_early = elapsed["verdict"] == "from" && elapsed["upper"].as_f64().unwrap() < 256.0;
+    assert!(elapsed["verdict"] == "always" || is_early, "{pair:#}");
     let kept = std::fs::read_dir(place.path().join("kept")).unwrap().next().unwrap().unwrap().path();
     let result: Value = serde_json::from_slice(&std::fs::read(kept.join("result.json")).unwrap()).unwrap();
     assert_eq!(result, found);
