@@ -13,7 +13,8 @@ use crate::error::ReproduceError;
 use crate::measured::Reproduced;
 use crate::published::PublishedPaper;
 use crate::{
-    NamedVolume, PaperRequest, Reproduction, file, label, labelled, network_target, scaled, values, volumes,
+    NamedVolume, PaperRequest, Reproduction, RequestOption, file, label, labelled, network_target, scaled,
+    values, volumes,
 };
 
 const CACHE: &str = "page cache";
@@ -50,6 +51,10 @@ pub(crate) struct Cdf;
 impl Reproduction for Cdf {
     fn name(&self) -> &'static str {
         "cdf-csl"
+    }
+
+    fn uses(&self, option: RequestOption) -> bool {
+        matches!(option, RequestOption::Volume | RequestOption::Host | RequestOption::Long)
     }
 
     fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError> {
@@ -206,8 +211,8 @@ fn of_errors(volumes: &[NamedVolume], request: &PaperRequest) -> [Value; 2] {
         ("time", time(seconds, request.scale, 2.0)),
     ];
     if request.is_long {
-        // Beside the traces, so that an interrupted burn-in goes on where it was.
-        let state = request.traces.with_file_name("cdf-csl-burn-in.jsonl");
+        // One for each reproduction, so that an interrupted one continues and a new one starts again.
+        let state = request.traces.with_file_name(format!("cdf-csl-burn-in-{}.jsonl", request.id));
         burn_in.push(("state", state.display().to_string().into()));
     }
     [labelled(BURN_IN, &burn_in), labelled(ERRORS, &bits)]

@@ -8,7 +8,7 @@ use super::findings::answers;
 use super::reliability::per_petabyte;
 use super::tables::setting;
 use super::*;
-use crate::experiments::full_request;
+use crate::testing::full_request;
 use crate::{campaign_text, names};
 
 fn request(volumes: &[&str], scale: f64) -> PaperRequest {
@@ -41,7 +41,7 @@ fn the_long_run_has_the_amounts_of_the_paper() {
     };
     let long = commands(true, 1.0);
     assert!(long.contains("--copies 3804") && long.contains("--time '172800000 ms'"), "{long}");
-    assert!(long.contains("--state cdf-csl-burn-in.jsonl"), "{long}");
+    assert!(long.contains("--state cdf-csl-burn-in-ID.jsonl"), "{long}");
     let short = commands(false, 1.0);
     assert!(short.contains("--copies 8") && short.contains("--mode burn-in") && !short.contains("--state"));
     assert!(!short.contains("--max"), "the probe of the page cache ends by itself: {short}");

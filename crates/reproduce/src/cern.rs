@@ -13,7 +13,7 @@ use toml::{Table, Value};
 use crate::error::ReproduceError;
 use crate::measured::{Reproduced, display_name};
 use crate::published::{MIB, PublishedPaper, cell};
-use crate::{PaperRequest, Reproduction, file, label, labelled};
+use crate::{NOT_MEASURED, PaperRequest, Reproduction, RequestOption, file, label, labelled};
 
 /// Default targets: memory, and keepup's simulated IPbus target.
 const DEFAULTS: [&str; 2] = ["ram", "ipbus:self"];
@@ -47,6 +47,14 @@ struct Measured<'f> {
 impl Reproduction for Cern {
     fn name(&self) -> &'static str {
         "cern-vme"
+    }
+
+    fn uses(&self, option: RequestOption) -> bool {
+        option == RequestOption::Target
+    }
+
+    fn shows(&self, result: &StoredResult) -> bool {
+        register(result).is_some()
     }
 
     fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError> {
@@ -156,7 +164,7 @@ impl Measured<'_> {
 fn cell_of(method: &RegisterMethod, depth: u64, values: &[f64]) -> PaperCell {
     match values.is_empty() {
         true if method.left_out.contains(&depth) => PaperCell::words("skipped: too slow"),
-        true => PaperCell::words("not measured"),
+        true => PaperCell::words(NOT_MEASURED),
         false => PaperCell::measured(values),
     }
 }
@@ -366,7 +374,7 @@ fn answers(measured: &[Measured<'_>], edition: &PublishedPaper) -> Vec<PaperAnsw
     let one_of = |system| edition.text("C1", [system, "specific", TIME], PaperUnit::Microseconds);
     let gain_of = |system| edition.text("C6", [system, "arrays over one register", "gain"], PaperUnit::Times);
     let break_even_words = edition.text("C7", ["", "DMA", "break-even"], PaperUnit::Words);
-    let joined = |words: Vec<String>| if words.is_empty() { "not measured".into() } else { words.join(" ") };
+    let joined = |words: Vec<String>| if words.is_empty() { NOT_MEASURED.into() } else { words.join(" ") };
     let one = |target: &Measured<'_>| {
         let method = target.methods().next()?;
         let us = median(&Measured::us(method, 1))?;

@@ -2,29 +2,15 @@
 use std::path::{Path, PathBuf};
 
 use keepup_campaign::{Cell, Forecasts, PaperSettings, State, parse, summarise};
-use keepup_results::{
-    Begun, CampaignSummary, Ended, RegisterDevice, RegisterPoint, RegisterRun, TestSummary as _,
-};
+use keepup_results::{CampaignSummary, Ended, RegisterDevice, RegisterPoint, RegisterRun, TestSummary as _};
 
 use super::*;
-use crate::experiments::full_request;
+use crate::testing::{begun, full_request};
 use crate::{campaign_text, names};
 
 fn request(targets: &[&str], scale: f64) -> PaperRequest {
     let targets = targets.iter().map(|target| (*target).to_owned()).collect();
     PaperRequest { targets, scale, ..full_request() }
-}
-
-fn begun() -> Begun {
-    Begun {
-        id: "0123abcd".into(),
-        tool_version: "0.1.0".into(),
-        created_unix_ns: 0,
-        command: "keepup register compare".into(),
-        workload: "register-compare".into(),
-        plan: serde_json::Value::Null,
-        environment: serde_json::Value::Null,
-    }
 }
 
 /// A way with what it takes before the first register, and for each.

@@ -8,15 +8,16 @@ mod tables;
 use keepup_measure::stats::median;
 use keepup_model::papers::{PaperUnit, PublishedFigure};
 use keepup_plan::builtin;
-use keepup_results::{
-    CampaignRatio, PaperAnswer, PaperCell, PaperColumn, PaperPage, PaperRow, PaperTable, Quantity,
-};
+use keepup_results::{CampaignRatio, PaperAnswer, PaperColumn, PaperPage, PaperRow, PaperTable, Quantity};
 use toml::{Table, Value};
 
 use crate::error::ReproduceError;
-use crate::measured::Reproduced;
+use crate::measured::{Reproduced, measured};
 use crate::published::{MIB, PublishedPaper};
-use crate::{PaperRequest, Reproduction, file, label, labelled, network_target, scaled, volumes};
+use crate::{
+    NOT_MEASURED, PaperRequest, Reproduction, RequestOption, file, label, labelled, network_target, scaled,
+    volumes,
+};
 
 pub(crate) const NAME: &str = "esrf-2007";
 /// Size of the `bonnie++` file in the paper.
@@ -65,6 +66,10 @@ const COLUMNS: [Column; 4] = [
 impl Reproduction for Esrf {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn uses(&self, option: RequestOption) -> bool {
+        matches!(option, RequestOption::Volume | RequestOption::Host)
     }
 
     fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError> {
@@ -215,10 +220,7 @@ fn table(
     let quantities = COLUMNS.map(|column| column.title);
     let mut rows = edition.rows(stands, &quantities, PaperUnit::MebibytesPerSecond);
     for volume in places(found) {
-        let cells = COLUMNS.iter().map(|column| {
-            let values = values(found, column, volume, beside);
-            if values.is_empty() { PaperCell::words("not measured") } else { PaperCell::measured(&values) }
-        });
+        let cells = COLUMNS.iter().map(|column| measured(&values(found, column, volume, beside)));
         let name = format!("this machine, {volume}");
         rows.push(PaperRow { name, is_here: true, cells: cells.collect(), note: None });
     }
@@ -367,7 +369,7 @@ fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperAnswer>
                 "Writes lose {lost} % if both share a PCI-X bus. On other systems the rates with and without \
                  traffic differ by {others:.1} % (standard deviation)."
             ),
-            here: if effects.is_empty() { "not measured".into() } else { effects.join(" ") },
+            here: if effects.is_empty() { NOT_MEASURED.into() } else { effects.join(" ") },
         },
         PaperAnswer {
             question: format!(
@@ -379,7 +381,7 @@ fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperAnswer>
                 range(by_kernel)
             ),
             here: best.map_or_else(
-                || "not measured".into(),
+                || NOT_MEASURED.into(),
                 |(best, least)| {
                     let word = match (least >= camera, best >= camera) {
                         (true, _) => "Yes",

@@ -3,10 +3,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use keepup_campaign::{Forecasts, PaperSettings, State, summarise};
-use keepup_results::{Begun, CampaignSummary, Ended};
+use keepup_campaign::{Forecasts, PaperSettings, State, parse, summarise};
+use keepup_model::papers::paper;
+use keepup_results::{CampaignSummary, Ended};
 
 use super::*;
+use crate::testing::{begun, full_request};
+use crate::{PaperRequest, Reproduction, campaign_text, names, reproduction};
 
 /// Every experiment that the five papers describe. One that is missing in `papers/*.toml` fails the test.
 const EXPERIMENTS: [(&str, u32, char); 5] = [
@@ -25,16 +28,7 @@ fn all() -> Vec<(&'static dyn Reproduction, Paper)> {
 fn campaign_of(reproduction: &dyn Reproduction, request: &PaperRequest) -> CampaignSummary {
     let text = campaign_text(reproduction, request).unwrap();
     let campaign = parse(&text, "test", &names()).unwrap();
-    let begun = Begun {
-        id: "0123abcd".into(),
-        tool_version: "0.1.0".into(),
-        created_unix_ns: 0,
-        command: "keepup reproduce".into(),
-        workload: "reproduce".into(),
-        plan: serde_json::Value::Null,
-        environment: serde_json::Value::Null,
-    };
-    summarise(&State::new(campaign, Forecasts::default()), &begun, None, Ended::default())
+    summarise(&State::new(campaign, Forecasts::default()), &begun(), None, Ended::default())
 }
 
 #[test]
@@ -78,17 +72,19 @@ fn every_experiment_has_a_cell_and_every_cell_an_experiment() {
 const EXTRA: [&str; 1] = ["volumes at once"];
 
 #[test]
-fn every_experiment_is_shown_by_a_table() {
+fn every_experiment_is_shown() {
     for (reproduction, paper) in all() {
         let campaign = campaign_of(reproduction, &full_request());
         let settings = PaperSettings { name: paper.name.clone(), scale: 1.0, with: Vec::new() };
         let page = crate::page(Some(&settings), &campaign, Path::new("/nowhere")).unwrap();
         for experiment in &paper.experiments {
             for title in &experiment.shows {
-                let titles: Vec<&String> = page.tables.iter().map(|table| &table.title).collect();
+                let curves = page.curves.iter().map(|curve| &curve.title);
+                let titles: Vec<&String> =
+                    page.tables.iter().map(|table| &table.title).chain(curves).collect();
                 assert!(
                     titles.iter().any(|known| known.starts_with(title.as_str())),
-                    "{} {}: no table {title:?} in {titles:#?}",
+                    "{} {}: no table or chart {title:?} in {titles:#?}",
                     paper.name,
                     experiment.id
                 );
@@ -130,11 +126,48 @@ fn a_selector_takes_the_kind_and_any_place_but_no_other_kind() {
     assert!(!experiment("scaling").selects(&[("other".to_owned(), "scaling".to_owned())].into()));
 }
 
+/// Rows of the table of experiments in `docs/papers.md`: paper, id and place, experiment, commands, status,
+/// difference. The commands are those of a campaign with all options at full scale on two volumes, the first
+/// of each kind.
+fn experiment_rows() -> Vec<[String; 6]> {
+    all().into_iter().flat_map(|(reproduction, paper)| rows_of(reproduction, &paper)).collect()
+}
+
+fn rows_of(reproduction: &dyn Reproduction, paper: &Paper) -> Vec<[String; 6]> {
+    let name = reproduction.name();
+    let text = campaign_text(reproduction, &full_request()).unwrap();
+    let campaign = parse(&text, name, &names()).unwrap();
+    let cells = campaign.cells();
+    let row = |experiment: &Experiment| {
+        let mut commands: Vec<String> = Vec::new();
+        for selector in &experiment.cells {
+            let alone = Experiment { cells: vec![selector.clone()], ..experiment.clone() };
+            let first = cells
+                .iter()
+                .find(|cell| alone.selects(&campaign.coordinates(cell)) && cell.skipped.is_none());
+            let command = first.map(|cell| format!("`{}`", cell.command()));
+            commands.extend(command.filter(|command| !commands.contains(command)));
+        }
+        commands.extend(experiment.predict.iter().map(|predict| format!("`keepup predict {predict}`")));
+        let needs = experiment.needs.iter().map(|needs| format!("needs {needs}"));
+        let difference = experiment.difference.iter().cloned().chain(needs).collect::<Vec<_>>();
+        [
+            format!("`{name}`"),
+            format!("{}, {}", experiment.id, experiment.place),
+            experiment.measures.clone(),
+            commands.join("<br>"),
+            experiment.status.word().to_owned(),
+            if difference.is_empty() { "-".to_owned() } else { difference.join("; ") },
+        ]
+    };
+    paper.experiments.iter().map(row).collect()
+}
+
 #[test]
 fn the_page_lists_every_experiment_as_it_is() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/papers.md");
     let page = fs::read_to_string(path).unwrap();
-    let rows = experiment_rows().unwrap();
+    let rows = experiment_rows();
     let rows: Vec<String> = rows.iter().map(|row| format!("| {} |", row.join(" | "))).collect();
     let listed: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     if std::env::var_os("KEEPUP_BLESS").is_some() {
@@ -145,9 +178,9 @@ fn the_page_lists_every_experiment_as_it_is() {
     }
     assert_eq!(listed, rows, "KEEPUP_BLESS=1 cargo test -p keepup-reproduce writes the table");
     let count = |word: &str| rows.iter().filter(|row| row.contains(&format!("| {word} |"))).count();
-    let told = format!("{} of them run as published", count("same"));
+    let sentence = format!("{} of them run as published", count("same"));
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-    assert!(readme.contains(&told), "README should say: {told}");
-    let told = format!("{} as the nearest test that can be run", count("nearest"));
-    assert!(readme.contains(&told), "README should say: {told}");
+    assert!(readme.contains(&sentence), "README should say: {sentence}");
+    let sentence = format!("{} as the nearest test that can be run", count("nearest"));
+    assert!(readme.contains(&sentence), "README should say: {sentence}");
 }

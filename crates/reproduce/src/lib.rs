@@ -20,6 +20,8 @@ mod measured;
 mod published;
 mod romanis;
 mod systems;
+#[cfg(test)]
+mod testing;
 mod tweakers;
 mod with;
 
@@ -27,13 +29,13 @@ use std::path::PathBuf;
 
 use keepup_campaign::PaperSettings;
 use keepup_error::Cause;
-use keepup_results::{CampaignSummary, PaperPage};
+use keepup_results::{CampaignSummary, PaperPage, StoredResult};
 use toml::{Table, Value};
 
 pub use self::error::ReproduceError;
-pub use self::experiments::experiment_rows;
 pub use self::measured::Reproduced;
 pub use self::systems::published_systems;
+pub use self::with::check_result_of_other;
 
 /// Papers that can be reproduced.
 const ALL: [&dyn Reproduction; 5] =
@@ -63,8 +65,25 @@ pub struct PaperRequest {
     pub cores: u32,
     /// Results from other machines.
     pub with: Vec<PathBuf>,
+    /// Unique part of the names of files that belong to this reproduction.
+    pub id: String,
     /// Directory with the traces that [`Reproduction::traces`] asks for.
     pub traces: PathBuf,
+}
+
+/// Option of a request that not all papers use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestOption {
+    /// [`PaperRequest::volumes`].
+    Volume,
+    /// [`PaperRequest::raid`].
+    Raid,
+    /// [`PaperRequest::targets`].
+    Target,
+    /// [`PaperRequest::host`].
+    Host,
+    /// [`PaperRequest::is_long`].
+    Long,
 }
 
 /// Directory on a disk to measure, with its name in tables.
@@ -92,6 +111,14 @@ pub trait Reproduction: Sync {
     /// Name, as in `keepup reproduce`.
     fn name(&self) -> &'static str;
 
+    /// Whether it uses an option of the request. All use scale, repetitions and results of other machines.
+    fn uses(&self, option: RequestOption) -> bool;
+
+    /// Whether its own tables show a result of another machine.
+    fn shows(&self, _result: &StoredResult) -> bool {
+        false
+    }
+
     /// Traces to generate before the campaign.
     fn traces(&self, _scale: f64) -> Vec<RequiredTrace> {
         Vec::new()
@@ -117,6 +144,12 @@ pub fn names() -> Vec<&'static str> {
 #[must_use]
 pub fn esrf_repeatability() -> f64 {
     esrf::repeatability(&published::PublishedPaper::of(esrf::NAME))
+}
+
+/// Names of the papers that use an option.
+#[must_use]
+pub fn users_of(option: RequestOption) -> Vec<&'static str> {
+    ALL.iter().filter(|paper| paper.uses(option)).map(|paper| paper.name()).collect()
 }
 
 /// Finds a paper by name.

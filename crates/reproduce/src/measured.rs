@@ -7,6 +7,7 @@ use keepup_results::{
 };
 use serde_json::Value;
 
+use crate::NOT_MEASURED;
 use crate::published::PublishedPaper;
 use keepup_campaign::PaperSettings;
 
@@ -102,7 +103,7 @@ impl<'a> Reproduced<'a> {
         let why = runs.filter_map(|run| run.why.as_deref()).next();
         match why {
             Some(why) => format!("not measured: {}", why.lines().next().unwrap_or_default()),
-            None => "not measured".to_owned(),
+            None => NOT_MEASURED.to_owned(),
         }
     }
 
@@ -182,6 +183,11 @@ impl CellResults<'_> {
             _ => None,
         })
     }
+}
+
+/// Cell of measured values, or "not measured".
+pub(crate) fn measured(values: &[f64]) -> PaperCell {
+    if values.is_empty() { PaperCell::words(NOT_MEASURED) } else { PaperCell::measured(values) }
 }
 
 /// Volumes of the environment records of all results.

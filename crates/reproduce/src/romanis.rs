@@ -14,9 +14,11 @@ use keepup_results::{
 use toml::{Table, Value};
 
 use crate::error::ReproduceError;
-use crate::measured::Reproduced;
+use crate::measured::{Reproduced, measured};
 use crate::published::{PublishedPaper, cell};
-use crate::{NamedVolume, PaperRequest, Reproduction, file, label, labelled, scaled, values, volumes};
+use crate::{
+    NamedVolume, PaperRequest, Reproduction, RequestOption, file, label, labelled, scaled, values, volumes,
+};
 
 const MB: f64 = 1e6;
 /// Event size of a sensor and request size of figure 3. The paper's tool, Iometer, has units of 2^20 bytes.
@@ -85,6 +87,10 @@ pub(crate) struct Romanis;
 impl Reproduction for Romanis {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn uses(&self, option: RequestOption) -> bool {
+        matches!(option, RequestOption::Volume | RequestOption::Raid)
     }
 
     fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError> {
@@ -222,7 +228,7 @@ fn cpu_percent(found: &Reproduced<'_>, busy: &[f64]) -> Vec<f64> {
 
 fn measured_cell(values: &[f64], unit: f64) -> PaperCell {
     let values: Vec<f64> = values.iter().map(|value| value / unit).collect();
-    if values.is_empty() { PaperCell::words("not measured") } else { PaperCell::measured(&values) }
+    measured(&values)
 }
 
 /// Figure 3 as a table: published statements about the lost curves, then each number of volumes.

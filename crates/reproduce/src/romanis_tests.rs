@@ -5,7 +5,7 @@ use keepup_campaign::{Forecasts, PaperSettings, RunDone, State, parse, summarise
 use keepup_results::{Begun, CampaignSummary, Ended, Figure};
 
 use super::*;
-use crate::experiments::full_request;
+use crate::testing::{begun, full_request};
 use crate::{campaign_text, names};
 
 fn request(volumes: usize, raid: bool, scale: f64) -> PaperRequest {
@@ -44,15 +44,8 @@ fn campaign(rates: &[[f64; 3]], raid: Option<[f64; 3]>) -> CampaignSummary {
     for (cell, label) in (1..).zip(&labels) {
         state.take(RunDone { cell, repetition: 1, figures: figures(label), ..RunDone::default() });
     }
-    let begun = Begun {
-        id: "0123abcd".into(),
-        tool_version: "0.1.0".into(),
-        created_unix_ns: 0,
-        command: "keepup reproduce romanis".into(),
-        workload: "romanis".into(),
-        plan: serde_json::Value::Null,
-        environment: serde_json::json!({ "cpu": { "logical_cores": { "value": 2 } } }),
-    };
+    let environment = serde_json::json!({ "cpu": { "logical_cores": { "value": 2 } } });
+    let begun = Begun { environment, ..begun() };
     summarise(&state, &begun, None, Ended::default())
 }
 

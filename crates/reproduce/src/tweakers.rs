@@ -14,7 +14,10 @@ use toml::Table;
 use crate::error::ReproduceError;
 use crate::measured::{Reproduced, shared_disk};
 use crate::published::PublishedPaper;
-use crate::{PaperRequest, Reproduction, RequiredTrace, file, label, labelled, scaled, volumes};
+use crate::{
+    NOT_MEASURED, PaperRequest, Reproduction, RequestOption, RequiredTrace, file, label, labelled, scaled,
+    volumes,
+};
 
 const SWEEP: &str = "transfer sizes";
 const SWEEP_LOADED: &str = "transfer sizes with load";
@@ -43,6 +46,10 @@ pub(crate) struct Tweakers;
 impl Reproduction for Tweakers {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn uses(&self, option: RequestOption) -> bool {
+        option == RequestOption::Volume
     }
 
     fn traces(&self, scale: f64) -> Vec<RequiredTrace> {
@@ -157,7 +164,7 @@ impl LoadedReplay<'_> {
             let values = self.places.iter().filter_map(|place| Some(100.0 * (1.0 - of(place)?)));
             values.collect::<Vec<_>>()
         };
-        let Some(value) = median(&of(&|place| place.index)) else { return PaperCell::words("not measured") };
+        let Some(value) = median(&of(&|place| place.index)) else { return PaperCell::words(NOT_MEASURED) };
         PaperCell {
             value: Some(value),
             lowest: of(&|place| place.upper).into_iter().reduce(f64::min),
@@ -297,7 +304,7 @@ fn sweep_table(found: &Reproduced<'_>) -> PaperTable {
         let bytes = size.parse::<Bytes>().map_or(0.0, |bytes| bytes.0 as f64);
         let at = |series: &PaperSeries| {
             let point = series.points.iter().find(|point| point.0 == bytes);
-            point.map_or_else(|| PaperCell::words("not measured"), |point| PaperCell::published(point.1))
+            point.map_or_else(|| PaperCell::words(NOT_MEASURED), |point| PaperCell::published(point.1))
         };
         PaperRow { name: size.to_owned(), is_here: true, cells: series.iter().map(at).collect(), note: None }
     };
@@ -413,7 +420,7 @@ fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperAnswer>
         let sentences: Vec<String> =
             all.iter().filter(|set| set.kind == kind).filter_map(LoadedReplay::sentence).collect();
         match sentences.is_empty() {
-            true => "not measured".to_owned(),
+            true => NOT_MEASURED.to_owned(),
             false => format!("With {load} MB/s of background reads, {}", sentences.join(" ")),
         }
     };

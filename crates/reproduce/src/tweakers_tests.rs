@@ -2,10 +2,10 @@
 use std::path::Path;
 
 use keepup_campaign::{PaperSettings, parse};
-use keepup_results::{Begun, CampaignSummary, TestSummary as _};
+use keepup_results::{CampaignSummary, TestSummary as _};
 
 use super::*;
-use crate::experiments::full_request;
+use crate::testing::{begun, full_request};
 use crate::{campaign_text, names};
 
 #[test]
@@ -52,16 +52,7 @@ fn the_load_and_the_losses_are_those_that_were_published() {
     let edition = PublishedPaper::of(NAME);
     assert_eq!(load(&edition), "25");
     let table = PaperSettings { name: NAME.into(), scale: 1.0, with: Vec::new() };
-    let begun = Begun {
-        id: "0123abcd".into(),
-        tool_version: "0.1.0".into(),
-        created_unix_ns: 0,
-        command: "keepup reproduce tweakers-pci".into(),
-        workload: NAME.into(),
-        plan: serde_json::Value::Null,
-        environment: serde_json::Value::Null,
-    };
-    let campaign = CampaignSummary::begun(&begun);
+    let campaign = CampaignSummary::begun(&begun());
     let answers = answers(&Reproduced::read(&table, &campaign, Path::new("/nowhere")), &edition);
     assert_eq!(answers[0].published, "32 % on a bus of 133 MB/s; up to 45 % with other devices on it.");
 }

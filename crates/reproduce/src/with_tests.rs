@@ -4,6 +4,7 @@ use std::path::Path;
 use keepup_results::{PaperCell, PaperColumn, PaperRow, TestSummary as _};
 
 use super::*;
+use crate::testing::begun;
 
 fn page(machine: &str, rate: f64) -> PaperPage {
     let row = |name: &str, is_here, value| PaperRow {
@@ -28,16 +29,7 @@ fn page(machine: &str, rate: f64) -> PaperPage {
 }
 
 fn stored(directory: &Path, name: &str, paper: Option<PaperPage>) -> StoredResult {
-    let begun = keepup_results::Begun {
-        id: "0123abcd".into(),
-        tool_version: "0.1.0".into(),
-        created_unix_ns: 0,
-        command: "keepup reproduce".into(),
-        workload: "reproduce".into(),
-        plan: serde_json::Value::Null,
-        environment: serde_json::Value::Null,
-    };
-    let mut summary = keepup_results::CampaignSummary::begun(&begun);
+    let mut summary = keepup_results::CampaignSummary::begun(&begun());
     summary.paper = paper;
     let path = directory.join(name);
     std::fs::write(&path, serde_json::to_string(&summary).unwrap()).unwrap();
@@ -59,8 +51,10 @@ fn another_machine_is_a_row_and_other_papers_are_not() {
     let names: Vec<&str> = page.tables[0].rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["published", "this machine, /data/a", "machine b: /data/a"]);
     assert_eq!(page.tables[0].rows[2].cells[0].value, Some(300.0));
-    let limits = page.limits.join("\n");
-    assert!(limits.contains("machine b are of scale 0.5"), "{limits}");
-    assert!(limits.contains("c.json: not shown, because it reproduces romanis"), "{limits}");
-    assert!(limits.contains("d.json: not shown, because it reproduces no paper"), "{limits}");
+    assert_eq!(page.limits, ["the rows of machine b are of scale 0.5"]);
+    let esrf = crate::reproduction("esrf-2007").unwrap();
+    let why = |result| Cause::of(&check_result_of_other(esrf, result).unwrap_err()).to_text();
+    assert!(check_result_of_other(esrf, &with[0]).is_ok());
+    assert!(why(&with[1]).contains("c.json: it reproduces romanis"), "{}", why(&with[1]));
+    assert!(why(&with[2]).contains("d.json: it reproduces no paper"), "{}", why(&with[2]));
 }

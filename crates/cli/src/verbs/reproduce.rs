@@ -1,10 +1,15 @@
 //! `keepup reproduce`: campaign of a published paper on this machine.
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use anyhow::Context as _;
 use keepup_campaign::parse;
-use keepup_reproduce::{NamedVolume, PaperRequest, Reproduction, campaign_text, names, reproduction};
+use keepup_reproduce::{
+    NamedVolume, PaperRequest, Reproduction, RequestOption, campaign_text, check_result_of_other, names,
+    reproduction, users_of,
+};
+use keepup_results::StoredResult;
 
 use super::campaign::{RunOptions, start};
 use crate::args::volumes_or_default;
@@ -86,7 +91,14 @@ fn scale(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let paper = reproduction(&args.paper)
         .ok_or_else(|| UsageError::new(format!("unknown paper {:?}", args.paper)))?;
-    let volumes = volumes(&args.volume)?;
+    check_options(paper, args)?;
+    for path in &args.with {
+        check_result_of_other(paper, &StoredResult::open(path)?)?;
+    }
+    let volumes = match paper.uses(RequestOption::Volume) {
+        true => volumes(&args.volume)?,
+        false => Vec::new(),
+    };
     let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
     // `canonicalize` fails for a directory that does not exist yet.
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -101,6 +113,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         is_long: args.long,
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
         with: args.with.iter().map(real).collect(),
+        id: format!("{:x}", unix_ms()),
         // The scale changes the length of traces, so each scale has its own.
         traces: absolute(&args.out).join(format!("{}-traces-{}", args.paper, args.scale)),
     };
@@ -112,6 +125,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     make_traces(paper, &request)?;
     let campaign = parse(&text, &args.paper, &names())?;
     start(campaign, &text, &RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json })
+}
+
+fn unix_ms() -> u128 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis())
+}
+
+/// Refuses options that the paper does not use.
+fn check_options(paper: &dyn Reproduction, args: &Args) -> anyhow::Result<()> {
+    let given = [
+        (RequestOption::Volume, "--volume", !args.volume.is_empty()),
+        (RequestOption::Raid, "--raid", args.raid.is_some()),
+        (RequestOption::Target, "--target", !args.target.is_empty()),
+        (RequestOption::Host, "--host", args.host.is_some()),
+        (RequestOption::Long, "--long", args.long),
+    ];
+    match given.into_iter().find(|(option, _, is_given)| *is_given && !paper.uses(*option)) {
+        None => Ok(()),
+        Some((option, flag, _)) => {
+            let users = users_of(option).join(", ");
+            let what = format!("cannot use {flag} with {}: it is an option of {users}", paper.name());
+            Err(UsageError::new(what).into())
+        }
+    }
 }
 
 /// Parses "NAME=DIR" or "DIR". A directory that contains "=" needs a name or a "/" before it.

@@ -22,6 +22,15 @@ pub struct Link {
 }
 
 impl Link {
+    /// Rate in one direction after line coding and before packet headers, B/s: 8b/10b up to generation 2,
+    /// 128b/130b from generation 3. `None` if speed or width is not readable.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        let (speed, lanes) = (*self.gigatransfers.value()?, *self.lanes.value()?);
+        let coding = if speed < 8.0 { 0.8 } else { 128.0 / 130.0 };
+        Some(speed * 1e9 / 8.0 * coding * lanes as f64)
+    }
+
     pub(crate) fn collect(root: &Path, device: &Path) -> Self {
         let speed = |name: &str| {
             // "8.0 GT/s PCIe"

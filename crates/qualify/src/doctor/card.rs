@@ -80,9 +80,7 @@ pub(super) fn slot(case: &Case<'_>) -> Vec<DoctorFinding> {
 pub(super) fn narrow(name: &str, link: &Link, wanted: f64) -> Option<DoctorFinding> {
     let (speed, lanes) = (*link.gigatransfers.value()?, *link.lanes.value()?);
     let (speed_max, lanes_max) = (*link.gigatransfers_max.value()?, *link.lanes_max.value()?);
-    // 8b/10b encoding up to generation 2, 128b/130b from generation 3.
-    let coding = if speed < 8.0 { 0.8 } else { 128.0 / 130.0 };
-    let carried = speed * 1e9 / 8.0 * coding * lanes as f64 * SLOT_SHARE;
+    let carried = link.bytes_per_second()? * SLOT_SHARE;
     let subject = Subject::new(format!("{name}: PCI Express link"), "lspci(8): LnkSta and LnkCap");
     let describe = |speed: f64, lanes: u64| format!("{lanes} lanes of {speed} GT/s");
     let value = describe(speed, lanes);

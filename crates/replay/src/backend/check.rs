@@ -58,7 +58,13 @@ impl WriteLog {
 
     /// The discard of `blocks` begins: what they hold is not checked until they are written again.
     pub(super) fn discarded(&mut self, token: usize, blocks: Range<u64>) {
-        self.last.retain(|block, _| !blocks.contains(block));
+        if blocks.end - blocks.start > self.last.len() as u64 {
+            self.last.retain(|block, _| !blocks.contains(block));
+        } else {
+            for block in blocks.clone() {
+                self.last.remove(&block);
+            }
+        }
         self.under_way.insert(token, blocks);
     }
 

@@ -8,6 +8,7 @@ use super::tables::{
     DETECTORS, MB, best, flows, growth, logged, moved, needed, of_phases, throttled_settings, together,
 };
 use super::{DIRECT, FILES_MAX, LOGGER, TO_NULL, TWO_READ, TWO_WRITE};
+use crate::NOT_MEASURED;
 use crate::measured::Reproduced;
 use crate::published::PublishedPaper;
 
@@ -134,7 +135,7 @@ pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<P
     };
     let of_all = |detectors: &[&str]| {
         let all: Vec<String> = detectors.iter().filter_map(|detector| takes(detector)).collect();
-        if all.is_empty() { "not measured".to_owned() } else { format!("{}.", all.join("; ")) }
+        if all.is_empty() { NOT_MEASURED.to_owned() } else { format!("{}.", all.join("; ")) }
     };
     let rate_of = |detector: &str| {
         let rate = builtin(detector).map_or(0.0, |profile| profile.required_bytes_per_second());

@@ -4,6 +4,7 @@ use keepup_model::papers::PaperUnit;
 use keepup_results::{PaperCell, PaperColumn, PaperRow, PaperTable};
 
 use super::{BURN_IN, ERRORS, FILE_BYTES};
+use crate::NOT_MEASURED;
 use crate::measured::Reproduced;
 use crate::published::PublishedPaper;
 
@@ -88,9 +89,13 @@ pub(super) fn burn_in(found: &Reproduced<'_>, edition: &PublishedPaper) -> Paper
     ];
     let mut rows = vec![PaperRow::published(system, published)];
     for (_, cell) in found.cells_of_kind(BURN_IN) {
-        let soaks: Vec<_> = cell.soaks().collect();
+        let mut soaks: Vec<_> = cell.soaks().collect();
+        // With a state file the last result covers all sessions.
+        if cell.cell.command.contains(" --state ") {
+            soaks.drain(..soaks.len().saturating_sub(1));
+        }
         if soaks.is_empty() {
-            rows.push(PaperRow::here("this machine", vec![PaperCell::words("not measured"); 4]));
+            rows.push(PaperRow::here("this machine", vec![PaperCell::words(NOT_MEASURED); 4]));
             continue;
         }
         let hours: f64 = soaks.iter().map(|soak| soak.totals.elapsed_ns as f64 / 3.6e12).sum();

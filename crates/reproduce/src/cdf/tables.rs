@@ -11,7 +11,8 @@ use super::{
     BUFFERS, CACHE, DIRECT, FILES, FILES_MAX, LOGGER, NETWORK, THROTTLE, TO_NULL, TOGETHER, TWO_READ,
     TWO_WRITE, is_remote,
 };
-use crate::measured::{CellResults, Reproduced};
+use crate::NOT_MEASURED;
+use crate::measured::{CellResults, Reproduced, measured};
 use crate::published::{MIB, PublishedPaper};
 
 pub(super) const MB: f64 = 1e6;
@@ -33,11 +34,6 @@ pub(super) fn all(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<Paper
         logger(found, edition),
         machines(found, edition),
     ]
-}
-
-/// Cell of measured values, or "not measured".
-fn measured(values: &[f64]) -> PaperCell {
-    if values.is_empty() { PaperCell::words("not measured") } else { PaperCell::measured(values) }
 }
 
 /// Values of a figure over all runs of a cell, in `unit`.
@@ -316,7 +312,7 @@ fn throttled_together(found: &Reproduced<'_>, edition: &PublishedPaper) -> Paper
         rows.push(PaperRow::here(name, cells.to_vec()));
     }
     if rows.len() == 1 {
-        rows.push(PaperRow::here("this machine", vec![PaperCell::words("not measured"); 3]));
+        rows.push(PaperRow::here("this machine", vec![PaperCell::words(NOT_MEASURED); 3]));
     }
     PaperTable {
         title: "Throttled writers and a reader on all volumes at once".into(),
@@ -352,7 +348,7 @@ fn at_once(found: &Reproduced<'_>) -> PaperTable {
     let row = |(kind, words): (&str, &str)| {
         let cells = match together(found, kind) {
             Some(figures) => figures.iter().map(|values| measured(values)).collect(),
-            None => vec![PaperCell::words("not measured"); 3],
+            None => vec![PaperCell::words(NOT_MEASURED); 3],
         };
         PaperRow::here(format!("this machine, {words}"), cells)
     };

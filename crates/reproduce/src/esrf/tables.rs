@@ -1,4 +1,5 @@
 //! Tables and figures of the ESRF report beside its tables 1 and 2.
+use keepup_measure::environment::{Link, Reading};
 use keepup_model::papers::PaperUnit;
 use keepup_results::{
     Event, PaperCell, PaperColumn, PaperCurve, PaperRow, PaperSeries, PaperTable, Quantity, StoredResult,
@@ -7,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::{BUSY, COLUMNS, FILL, QUIET, TESTDISK, places};
 use crate::label;
-use crate::measured::{CellResults, Reproduced, environment_volumes};
+use crate::measured::{CellResults, Reproduced, environment_volumes, measured};
 use crate::published::{MIB, PublishedPaper};
 
 /// Rate of Gigabit Ethernet, to which the paper scales its network curve, B/s.
@@ -34,9 +35,7 @@ pub(super) fn filled(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperT
             "self" | "" => "this machine, loopback".to_owned(),
             host => format!("this machine, from {host}"),
         };
-        let cells =
-            if rates.is_empty() { PaperCell::words("not measured") } else { PaperCell::measured(&rates) };
-        rows.push(PaperRow::here(name, vec![cells]));
+        rows.push(PaperRow::here(name, vec![measured(&rates)]));
     }
     PaperTable {
         title: "Network at full speed, one TCP flow".into(),
@@ -109,11 +108,8 @@ pub(super) fn processors(found: &Reproduced<'_>) -> PaperTable {
             let runs: Vec<Load> = cells.flat_map(|cell| &cell.results).filter_map(Load::of).collect();
             let of = |of: fn(&Load) -> Option<f64>| runs.iter().filter_map(of).collect::<Vec<f64>>();
             let cells = [of(|load| load.mean()), of(|load| load.most()), of(|load| load.busiest_core())];
-            let cells = cells.iter().map(|values| match values.is_empty() {
-                true => PaperCell::words("not measured"),
-                false => PaperCell::measured(values),
-            });
-            rows.push(PaperRow::here(format!("this machine, {place}, {beside}"), cells.collect()));
+            let cells = cells.iter().map(|values| measured(values)).collect();
+            rows.push(PaperRow::here(format!("this machine, {place}, {beside}"), cells));
         }
     }
     PaperTable {
@@ -189,22 +185,11 @@ pub(super) fn links(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTa
                 continue;
             }
             known.push(name.clone());
-            let number = |field: &str| disk.pointer(&format!("/link/{field}/value")).and_then(Json::as_f64);
-            let of = |now: &str, most: &str| match (number(now), number(most)) {
-                (Some(now), Some(most)) => PaperCell::words(format!("{now} of {most}")),
-                (Some(now), None) => PaperCell::words(format!("{now}")),
-                _ => PaperCell::words("no PCI Express link"),
-            };
-            // 8b/10b coding up to 5 GT/s, 128b/130b above.
-            let limit = number("gigatransfers").zip(number("lanes")).map(|(speed, lanes)| {
-                let coding = if speed < 8.0 { 0.8 } else { 128.0 / 130.0 };
-                PaperCell::published(speed * 1e9 / 8.0 * coding * lanes / MIB)
-            });
-            let cells = vec![
-                of("lanes", "lanes_max"),
-                of("gigatransfers", "gigatransfers_max"),
-                limit.unwrap_or_default(),
-            ];
+            let link = disk.get("link").and_then(|link| serde_json::from_value::<Link>(link.clone()).ok());
+            let cells = link.map_or_else(
+                || vec![PaperCell::words("no PCI Express link"), PaperCell::default(), PaperCell::default()],
+                |link| link_cells(&link),
+            );
             rows.push(PaperRow::here(format!("this machine, {name}"), cells));
         }
     }
@@ -219,6 +204,23 @@ pub(super) fn links(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTa
         ],
         rows,
     }
+}
+
+/// Lanes, speed and limit of a link.
+fn link_cells(link: &Link) -> Vec<PaperCell> {
+    fn of<T: std::fmt::Display>(now: &Reading<T>, most: &Reading<T>) -> PaperCell {
+        match (now.value(), most.value()) {
+            (Some(now), Some(most)) => PaperCell::words(format!("{now} of {most}")),
+            (Some(now), None) => PaperCell::words(now.to_string()),
+            _ => PaperCell::default(),
+        }
+    }
+    let limit = link.bytes_per_second().map(|rate| PaperCell::published(rate / MIB));
+    vec![
+        of(&link.lanes, &link.lanes_max),
+        of(&link.gigatransfers, &link.gigatransfers_max),
+        limit.unwrap_or_default(),
+    ]
 }
 
 /// Figure 6: processors and network over time, of every run.

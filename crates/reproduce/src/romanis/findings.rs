@@ -7,6 +7,7 @@ use super::{
     CAMERA, EVENTS_EACH, FULL, KEPT, KEPT_SECONDS, LINEAR, MB, RAID, RAMP_SECONDS, RUN_SECONDS,
     RUN_SECONDS_MIN, SCALING, count, has_raid, places, plural, recording, scaling, scaling_by,
 };
+use crate::NOT_MEASURED;
 use crate::measured::{Reproduced, shared_disk};
 use crate::published::PublishedPaper;
 
@@ -153,7 +154,7 @@ pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<P
             question: "How does one RAID 0 over the same disks compare?".into(),
             published: "Avoided because of the cost of re-assembly; not measured.".into(),
             here: match has_raid(found) {
-                true => raid_finding(found).unwrap_or_else(|| "not measured".into()),
+                true => raid_finding(found).unwrap_or_else(|| NOT_MEASURED.into()),
                 false => "Unknown: no directory on a RAID 0 was given (--raid DIR).".into(),
             },
         },
@@ -169,7 +170,7 @@ pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<P
 fn more_disks(found: &Reproduced<'_>) -> String {
     let (count, shared) = (count(found), shared_disk(found));
     match linear_up_to(found) {
-        None => "not measured".into(),
+        None => NOT_MEASURED.into(),
         Some(_) if count < 2 => "Unknown with one volume (use --volume DIR once for each disk).".into(),
         Some(_) if shared.is_some() => {
             let rates =
@@ -190,7 +191,7 @@ fn camera(found: &Reproduced<'_>) -> String {
         (1..=count(found)).filter_map(|n| Some((n, keeps(found, &plural(n))?))).collect();
     let Some((fewest, kept)) = kept.iter().find(|(_, kept)| !matches!(kept, Kept::No)) else {
         return if kept.is_empty() {
-            "not measured".into()
+            NOT_MEASURED.into()
         } else {
             "No, with none of the numbers of volumes.".into()
         };
@@ -229,7 +230,7 @@ fn processors(found: &Reproduced<'_>) -> String {
             each * CAMERA.mb_per_s / 1e3,
             (cores as f64 - busy).max(0.0)
         ),
-        _ => "not measured".into(),
+        _ => NOT_MEASURED.into(),
     }
 }
 
