@@ -84,6 +84,11 @@ window=address=0x20000,size=0x10000,space=A32
 part vme_narrow keepup register get vme:/dev/bus/vme/m1,$window,width=16 --width 16
 why vme_closed get vme:/dev/bus/vme/m1
 part vme keepup register compare $large --identity 0=0x72656769 $few
+
+# The paper is reproduced with these simulated devices.
+bind $edu vfio-pci
+cd /tmp
+part paper keepup reproduce cern-vme --scale 0.01
 "#;
 
 /// Missing, forbidden and mismatched targets.
@@ -185,6 +190,7 @@ fn registers_are_read_through_every_driver() {
     assert!(output.console.contains("bound 0000:00:04.0 back to uio_pci_generic"), "{output:#?}");
     uio(&output);
     vme(&output);
+    paper(&output);
 }
 
 /// Checks the measurement of writes to the complement register, and their effect.
@@ -224,6 +230,19 @@ fn dma(output: &GuestOutput) {
     assert_eq!(filled, parts);
     assert!(filled.windows(2).filter(|pair| pair[0] != pair[1]).count() > 1000, "random data");
     assert!(output.part("table").stdout.contains("dma"), "{output:#?}");
+}
+
+/// Checks the page of the paper about register access.
+fn paper(output: &GuestOutput) {
+    let page = &output.part("paper").stdout;
+    for words in [
+        "vfio:0000:00:04.0/bar0 (virtual machine), dma",
+        "vfio:0000:00:04.0/bar0 (virtual machine), generic",
+        "vme:/dev/bus/vme/m0 (simulated), block",
+        "by the same through the generic function",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
 }
 
 fn uio(output: &GuestOutput) {

@@ -5,13 +5,15 @@ use keepup_measure::stats::STEADY_ROUNDS;
 
 use crate::search::SearchPlan;
 
-/// Time of a trial beyond its length, seconds: its files are prepared and removed (measured: 1.3 to 1.6 s).
-pub const TRIAL_OVERHEAD_S: f64 = 1.5;
+/// Time of a trial beyond its length, seconds: its files are prepared and removed (measured: 0.9 to 1.4 s).
+pub const TRIAL_OVERHEAD_S: f64 = 1.2;
 /// Time after its first loss at which a soak is cut off: it failed, and the stall that caused the loss is
 /// mostly over.
 pub const CUT_OFF: Duration = Duration::from_secs(2);
 /// Maximum number of rounds at full speed until the rate is steady.
 pub(crate) const ROUNDS_MAX: usize = 24;
+/// Soaks that a run needs on average: one on a quiet machine, two where the first fails (journal 0037).
+const SOAKS: f64 = 1.4;
 /// Ceilings besides those of the volumes: memory, network and source.
 const CEILINGS: f64 = 3.0;
 
@@ -75,7 +77,7 @@ impl Lengths {
 /// Time of a run, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunTime {
-    /// If the first soak holds and the first nominee is the bottleneck.
+    /// If the first nominee is the bottleneck and one or two soaks are needed.
     pub seconds: f64,
     /// If every soak but the last fails, or is followed by a slower machine.
     pub seconds_max: f64,
@@ -92,7 +94,7 @@ impl RunTime {
         // One more for the target.
         let soaks_max = f64::from(plan.soak_attempts_max) + 1.0;
         Self {
-            seconds: before_s(STEADY_ROUNDS) + soak_s + recheck_s + read_back_s,
+            seconds: before_s(STEADY_ROUNDS) + SOAKS * soak_s + recheck_s + read_back_s,
             seconds_max: before_s(ROUNDS_MAX)
                 + soaks_max * (soak_s + recheck_s)
                 + lengths.read_back.as_secs_f64(),

@@ -285,7 +285,7 @@ fn a_rate_that_held_is_not_refined_beyond_the_bytes() {
         lost_events: u64::from(duration > Duration::from_secs(5) && rate > 600.0 * MB),
         ..ideal(800.0 * MB)(rate, duration)
     };
-    let plan = SearchPlan { soak_step: 0.3, ..quick() };
+    let plan = SearchPlan { soak_step: 0.3, soak_refine_max: 3, ..quick() };
     let all = drive(plan.clone(), machine);
     assert_eq!(rates(&all, Phase::Soak).len(), 3, "{:?}", rates(&all, Phase::Soak));
     let written = |phase| -> f64 {

@@ -280,13 +280,13 @@ fn all(shipped: &Shipped) -> Vec<(MachineKind, Tally)> {
     KINDS.map(|kind| (kind, tally(kind, shipped))).into_iter().collect()
 }
 
-/// The announced time holds in 95 of 100 runs: within 20 % where one soak decides, and as the most elsewhere.
+/// The announced time holds in 95 of 100 runs: within 20 % on machines that stay as they are, and as the most
+/// elsewhere.
 fn assert_times(tallies: &[(MachineKind, Tally)]) {
     let mut within = 0;
     for (kind, tally) in tallies {
         within += tally.within_most();
-        // Elsewhere a further soak may be needed.
-        if [QUIET_LARGE.name, QUIET_SMALL.name].contains(&kind.name) {
+        if [QUIET_LARGE.name, QUIET_SMALL.name, BRIDGED.name].contains(&kind.name) {
             assert!(tally.as_announced() >= 190, "{}: {}", kind.name, tally.as_announced());
         }
     }

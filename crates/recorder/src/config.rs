@@ -12,7 +12,7 @@ use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
 use keepup_recording::retention::{Keep, KeepLimit};
 use keepup_recording::seal::SegmentIndex;
 pub use keepup_sys::engine::EngineChoice;
-use keepup_sys::pool::GRAIN_BYTES;
+use keepup_sys::pool::{GRAIN_BYTES, ReusableMemory};
 
 use crate::tap::Tap;
 use crate::{PlacementKind, RecorderError};
@@ -57,6 +57,9 @@ pub struct RecorderConfig {
     pub placement: PlacementKind,
     /// Memory for blocks, in bytes: all memory that the recorder uses for events.
     pub pool_bytes: usize,
+    /// Where that memory comes from: recordings that follow one another with clones of these settings use the
+    /// same.
+    pub pool_memory: ReusableMemory,
     /// Events are packed into blocks of about this many bytes.
     pub block_bytes: usize,
     /// Size of a segment file, in bytes.
@@ -118,6 +121,7 @@ impl RecorderConfig {
             name: name.into(),
             placement: PlacementKind::Free,
             pool_bytes: 512 << 20,
+            pool_memory: ReusableMemory::default(),
             block_bytes: 1 << 20,
             segment_bytes: 1 << 30,
             event_bytes_max: EVENT_BYTES_MAX,

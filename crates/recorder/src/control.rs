@@ -21,7 +21,6 @@ use keepup_recording::retention::Removed;
 use keepup_stream::ledger::Ledger;
 use keepup_stream::wire::SentRecording;
 use keepup_sys::file::Access;
-use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 
 use crate::config::Target;
@@ -76,7 +75,7 @@ impl Recorder {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
         let (listener, address) = listen(&config.listen)?;
-        let pool = Pool::new(config.pool_bytes)?;
+        let pool = config.pool_memory.pool(config.pool_bytes)?;
         let (pool_bytes, pool_pages) = (pool.bytes() as u64, pool.page_kind().to_string());
         let pool_note = pool.page_kind().note();
         let counters = Arc::new(Counters::new(config.volumes(), config.reducers()));

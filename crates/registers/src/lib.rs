@@ -17,6 +17,7 @@
 //! | writable registers, registers that reading changes, DMA | `profile.rs` |
 //! | built-in profiles | `profiles/registers/` in the root of the repository |
 //! | identity of a device | `identity.rs`, `device.rs` |
+//! | simulated devices that are ready to be read | `simulated.rs` |
 //! | binding a function to another driver and back | `bind.rs` |
 //! | trials; fits and break-evens | `test.rs`, `judge.rs` |
 //! | IPbus packets | `ipbus/packet.rs` |
@@ -32,6 +33,7 @@ mod judge;
 mod method;
 mod profile;
 mod set;
+mod simulated;
 mod target;
 mod test;
 mod vme;
@@ -44,6 +46,7 @@ pub use keepup_sys::register::{Span, Width};
 pub use method::RegisterWrite;
 pub use profile::{ByteRange, DmaProfile, Identity, Register, RegisterRange, TargetProfile};
 pub use set::{WriteOutcome, set};
+pub use simulated::{SimulatedDevice, simulated_devices};
 pub use target::{Target, UioDevice, UioRegion};
 pub use test::{RegisterSpec, RegisterTest};
 pub use vme::VmeWindow;

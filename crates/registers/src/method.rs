@@ -4,6 +4,7 @@
 //! outside the target are refused before any access.
 mod calls;
 mod dma;
+mod generic;
 mod ipbus;
 mod load;
 mod store;
@@ -19,6 +20,7 @@ use keepup_sys::register::{Span, Width};
 use super::error::{RegisterError, into_io_error};
 use super::profile::TargetProfile;
 use super::target::Target;
+pub(super) use generic::{Generic, ReadPermit};
 pub use store::RegisterWrite;
 
 /// An access method of a target.
@@ -65,12 +67,20 @@ pub(super) trait Method {
     /// Reads a span and returns its values.
     fn values(&mut self, span: &Span, values: &mut Vec<u64>) -> std::io::Result<()>;
 
+    /// A second handle of the same registers, if the method can share them.
+    fn second(&self) -> Option<Box<dyn Method>> {
+        None
+    }
+
     /// Methods of writing to one register, which the profile must allow ([`TargetProfile::check_write`]):
     /// first plain writes, then writes that are each read back. Empty without a writable mapping.
     fn write_methods(&self, _write: RegisterWrite, _width: Width) -> std::io::Result<Vec<Box<dyn Method>>> {
         Ok(Vec::new())
     }
 }
+
+/// Greatest depth, in registers.
+pub(super) const DEPTH_MAX: u64 = 1 << 24;
 
 /// Size of the target `ram`, bytes: the note's greatest depth, 0x80000 locations of 4 bytes.
 pub(super) const RAM_BYTES: u64 = 0x20_0000;

@@ -11,7 +11,7 @@ use keepup_results::{LatencyFigures, RegisterDevice, RegisterMethod, RegisterPoi
 use keepup_sys::register::{Span, Width};
 
 use super::error::RegisterError;
-use super::method::{Method, RegisterWrite, open, select};
+use super::method::{DEPTH_MAX, Generic, Method, RegisterWrite, open, select};
 use super::profile::{Identity, TargetProfile};
 use super::target::Target;
 
@@ -30,8 +30,6 @@ const SINGLE_READS_TIME_MAX: Duration = Duration::from_millis(500);
 const CLOCK_CALLS: u32 = 1000;
 /// Largest share of a register's time up to which the loop's overhead is subtracted.
 const LOOP_SHARE_MAX: f64 = 0.2;
-/// Greatest depth, in registers.
-pub(super) const DEPTH_MAX: u64 = 1 << 24;
 
 /// Parameters of a register test.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +38,8 @@ pub struct RegisterSpec {
     pub target: Target,
     /// Names of the methods; empty for all methods of the target.
     pub methods: Vec<String>,
+    /// Whether the first method is also measured through the generic access function of `register get`.
+    pub generic: bool,
     /// Depths: numbers of registers read at a time.
     pub depths: Vec<u64>,
     /// Whether depths beyond the target are skipped instead of refused.
@@ -174,8 +174,25 @@ impl RegisterTest {
         let names: Vec<&str> = self.spec.methods.iter().map(String::as_str).collect();
         let mut methods = select(&self.spec.target, methods, &names)?;
         let writing = self.spec.write.map(|write| self.write_methods(write, &methods)).transpose()?;
+        if self.spec.generic {
+            let generic = self.generic(&methods)?;
+            methods.push(generic);
+        }
         methods.extend(writing.into_iter().flatten());
         Ok(methods)
+    }
+
+    /// The generic access function over the first method.
+    fn generic(&self, methods: &[Box<dyn Method>]) -> Result<Box<dyn Method>, RegisterError> {
+        let target = &self.spec.target;
+        let method =
+            methods.first().and_then(|method| method.second()).ok_or_else(|| RegisterError::Span {
+                target: target.to_string(),
+                what: "its first access method cannot be measured through the generic function".into(),
+                hint: "choose --method mmap or pread, or leave out --generic".into(),
+            })?;
+        let (profile, read_to_clear) = (self.spec.profile.clone(), self.spec.read_to_clear.clone());
+        Ok(Box::new(Generic { target: target.clone(), method, profile, read_to_clear, last: Vec::new() }))
     }
 
     /// Methods of the requested write, if the profile allows it.

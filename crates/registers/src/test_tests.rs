@@ -6,6 +6,7 @@ use super::*;
 
 fn spec(target: &str) -> RegisterSpec {
     RegisterSpec {
+        generic: false,
         target: target.parse().unwrap(),
         methods: Vec::new(),
         depths: vec![1, 16, 256, 4096],

@@ -4,6 +4,7 @@
 //! compared with the methods of each target of this machine at the same depths.
 use keepup_measure::stats::median;
 use keepup_model::papers::{PaperUnit, PublishedFigure};
+use keepup_results::format::digits;
 use keepup_results::{
     PaperAnswer, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable,
     RegisterBreakEven, RegisterMethod, RegisterSummary, RegisterVerdict, Stored, StoredResult,
@@ -15,7 +16,7 @@ use crate::measured::{Reproduced, display_name};
 use crate::published::{MIB, PublishedPaper, cell};
 use crate::{NOT_MEASURED, PaperRequest, Reproduction, RequestOption, file, label, labelled};
 
-/// Default targets: memory, and keepup's simulated IPbus target.
+/// Targets that every machine has: memory, and keepup's simulated IPbus target.
 const DEFAULTS: [&str; 2] = ["ram", "ipbus:self"];
 /// Time per target at full scale and minimum, seconds.
 const SECONDS: f64 = 30.0;
@@ -33,6 +34,8 @@ const TABLES: [(&[&str], &str, u64); 4] = [
     (&["section 3.4.4"], "0x10000 registers per DMA transfer", 0x10000),
 ];
 const TIME: &str = "time per word";
+/// Method that reads through the access function of `register get`.
+const GENERIC: &str = "generic";
 
 /// The paper.
 pub(crate) struct Cern;
@@ -58,16 +61,21 @@ impl Reproduction for Cern {
     }
 
     fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError> {
-        let targets: Vec<&str> = match request.targets.is_empty() {
-            true => DEFAULTS.to_vec(),
-            false => request.targets.iter().map(String::as_str).collect(),
+        let simulated =
+            request.simulated.iter().map(|(target, profile)| (target.as_str(), profile.as_deref()));
+        let targets: Vec<(&str, Option<&str>)> = match request.targets.is_empty() {
+            true => DEFAULTS.map(|target| (target, None)).into_iter().chain(simulated).collect(),
+            false => request.targets.iter().map(|target| (target.as_str(), None)).collect(),
         };
         let seconds = (SECONDS * request.scale).max(SECONDS_MIN);
         let time = Value::from(format!("{:.0} ms", 1e3 * seconds));
-        let of_target = |target: &&str| {
-            let shared = [("args", Value::from(*target)), ("time", time.clone())];
+        let of_target = |&(target, profile): &(&str, Option<&str>)| {
+            let profile = profile.map(|profile| ("profile", Value::from(profile)));
+            let shared = [("args", Value::from(target)), ("time", time.clone())];
+            let shared = shared.into_iter().chain(profile).collect::<Vec<_>>();
             let methods = [&shared[..], &[("verb", "register compare".into())]].concat();
-            let one = [("verb", "register read".into()), ("depth", 1.into()), ("width", 16.into())];
+            let generic = ("generic", Value::from(true));
+            let one = [("verb", "register read".into()), ("depth", 1.into()), ("width", 16.into()), generic];
             let one = (!target.starts_with(WIDE)).then(|| [&shared[..], &one].concat());
             let one = one.map(|settings| labelled(&label(ONE, target), &settings));
             std::iter::once(labelled(&label(METHODS, target), &methods)).chain(one).collect::<Vec<_>>()
@@ -88,6 +96,7 @@ impl Reproduction for Cern {
         page.tables.push(break_even(&edition, &measured));
         page.curves = vec![curve(&edition, &measured)];
         page.findings = findings(&measured);
+        page.findings.extend(narrow.iter().filter_map(generic_sentence));
         page.answers = answers(&measured, &edition);
         page.limits.extend(limits(&measured));
         page
@@ -354,6 +363,19 @@ fn findings(measured: &[Measured<'_>]) -> Vec<String> {
         }
     }
     findings
+}
+
+/// Sentence about the cost of the generic access function, if measured.
+fn generic_sentence(target: &Measured<'_>) -> Option<String> {
+    let ns = |method: &RegisterMethod| Some(digits(1e3 * median(&Measured::us(method, 1))?));
+    let (specific, generic) = (target.methods().next()?, target.methods().find(|m| m.name == GENERIC)?);
+    Some(format!(
+        "{}: one register of 2 bytes takes {} ns by {}, {} ns by the same through the generic function.",
+        target.name,
+        ns(specific)?,
+        specific.name,
+        ns(generic)?
+    ))
 }
 
 /// Sentence about a break-even, if found.

@@ -73,10 +73,17 @@ fn targets_are_given_or_stand_in() {
         parse(&text, "test", &names()).unwrap().cells().iter().map(Cell::command).collect()
     };
     let all = |target: &str, ms| format!("keepup register compare {target} --time '{ms} ms'");
-    let one =
-        |target: &str, ms| format!("keepup register read {target} --depth 1 --time '{ms} ms' --width 16");
+    let one = |target: &str, ms| {
+        format!("keepup register read {target} --depth 1 --generic --time '{ms} ms' --width 16")
+    };
     // Registers of IPbus have 32 bits.
     assert_eq!(commands(&[], 1.0), [all("ram", 30000), one("ram", 30000), all("ipbus:self", 30000)]);
+    let simulated = ("vfio:0000:00:04.0/bar0".to_owned(), Some("edu".to_owned()));
+    let prepared = PaperRequest { simulated: vec![simulated], ..request(&[], 1.0) };
+    let text = campaign_text(&Cern, &prepared).unwrap();
+    let cells = parse(&text, "test", &names()).unwrap().cells().iter().map(Cell::command).collect::<Vec<_>>();
+    assert!(cells[3].contains("compare vfio:0000:00:04.0/bar0 --profile edu"), "{cells:?}");
+    assert!(cells[4].contains("read vfio:0000:00:04.0/bar0 --depth 1 --generic --profile edu"), "{cells:?}");
     let vme = "vme:/dev/bus/vme/m0";
     assert_eq!(commands(&[vme], 0.01), [all(vme, 2000), one(vme, 2000)]);
 }

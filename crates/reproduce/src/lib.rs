@@ -17,6 +17,7 @@ mod error;
 mod esrf;
 mod experiments;
 mod measured;
+mod model;
 mod published;
 mod romanis;
 mod systems;
@@ -57,6 +58,8 @@ pub struct PaperRequest {
     pub raid: Option<PathBuf>,
     /// Register targets, as `keepup register read` takes them.
     pub targets: Vec<String>,
+    /// Simulated devices that are read unless targets are given, each with its register profile, if any.
+    pub simulated: Vec<(String, Option<String>)>,
     /// Address of a `keepup net serve` on another host. Default: loopback.
     pub host: Option<String>,
     /// Whether to include tests that take days at full scale.
@@ -192,6 +195,7 @@ pub fn page(
     let mut page = reproduction(&paper.name)?.page(&found);
     page.experiments =
         published::PublishedPaper::of(&paper.name).experiments(&campaign.cells, !found.with().is_empty());
+    page.tables.extend(model::table(&paper.name));
     with::add_rows(&mut page, found.with());
     if found.scale() < 1.0 {
         let answers = page.answers.iter_mut().filter(|answer| answer.here != NOT_MEASURED);

@@ -12,6 +12,7 @@ pub(crate) fn full_request() -> PaperRequest {
         repetitions: None,
         raid: Some("RAID".into()),
         targets: Vec::new(),
+        simulated: Vec::new(),
         host: None,
         is_long: true,
         cores: 2,

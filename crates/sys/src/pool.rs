@@ -5,7 +5,7 @@
 //! a block takes it back; the mapping lives as long as any block of it.
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use keepup_error::Cause;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -223,15 +223,23 @@ pub struct Pool {
 impl Pool {
     /// Maps a pool of at least `bytes` (rounded up to huge pages).
     pub fn new(bytes: usize) -> Result<Self, SysError> {
+        Ok(Self::of(Arc::new(Mapping::new(Self::rounded(bytes)?)?)))
+    }
+
+    fn rounded(bytes: usize) -> Result<usize, SysError> {
         let rounded = bytes.max(HUGE_PAGE_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
         if rounded / REGION_BYTES > usize::from(u16::MAX) {
             return Err(SysError::Invalid {
                 what: format!("a pool of {bytes} bytes is beyond what a ring can register"),
             });
         }
-        let mapping = Arc::new(Mapping::new(rounded)?);
-        let grains = rounded / GRAIN_BYTES;
-        Ok(Self { mapping, taken: vec![0; grains.div_ceil(64)], grains, grains_free: grains, lowest: 0 })
+        Ok(rounded)
+    }
+
+    /// An empty pool. No block of this mapping exists.
+    fn of(mapping: Arc<Mapping>) -> Self {
+        let grains = mapping.bytes / GRAIN_BYTES;
+        Self { mapping, taken: vec![0; grains.div_ceil(64)], grains, grains_free: grains, lowest: 0 }
     }
 
     /// Page kind of the memory.
@@ -331,6 +339,36 @@ impl Pool {
                 self.taken[grain / 64] &= !bit;
             }
         }
+    }
+}
+
+/// Memory for pools that follow one another: a pool takes the memory of one that has ended, and so needs no
+/// new pages (measured: 0.8 to 1.3 s for the first 512 MiB of a virtual machine, 0.06 to 0.6 s later). All
+/// clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct ReusableMemory {
+    kept: Arc<Mutex<Vec<Arc<Mapping>>>>,
+}
+
+impl ReusableMemory {
+    /// An empty pool of at least `bytes` (rounded up to huge pages), in kept memory of this size that no
+    /// pool, block or ring uses any more. Without any, unused memory of other sizes is freed.
+    ///
+    /// # Errors
+    /// As [`Pool::new`].
+    pub fn pool(&self, bytes: usize) -> Result<Pool, SysError> {
+        let rounded = Pool::rounded(bytes)?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_unused = |mapping: &mut Arc<Mapping>| Arc::get_mut(mapping).is_some();
+        let fits = |mapping: &mut Arc<Mapping>| is_unused(mapping) && mapping.bytes == rounded;
+        let found = kept.iter_mut().position(fits).map(|index| Arc::clone(&kept[index]));
+        if let Some(mapping) = found {
+            return Ok(Pool::of(mapping));
+        }
+        kept.retain_mut(|mapping| !is_unused(mapping));
+        let mapping = Arc::new(Mapping::new(rounded)?);
+        kept.push(Arc::clone(&mapping));
+        Ok(Pool::of(mapping))
     }
 }
 

@@ -17,6 +17,28 @@ fn the_pool_lends_all_of_its_memory_and_no_more() {
 }
 
 #[test]
+fn a_pool_takes_the_memory_of_one_that_has_ended() {
+    let memory = ReusableMemory::default();
+    let base = |pool: &Pool| pool.mapping.base;
+    let mut pool = memory.clone().pool(4 << 20).unwrap();
+    let (first, block) = (base(&pool), pool.take(1).unwrap());
+    drop(pool);
+    let beside = memory.pool(4 << 20).unwrap();
+    assert_ne!(base(&beside), first, "a block of the memory still exists");
+    let (second, handle) = (base(&beside), beside.memory());
+    drop(beside);
+    let third = memory.pool(4 << 20).unwrap();
+    assert!(base(&third) != second && base(&third) != first, "a ring may still use the memory");
+    drop(block);
+    let mut again = memory.pool((4 << 20) - 5).unwrap();
+    assert_eq!((base(&again), again.bytes_free()), (first, 4 << 20));
+    assert_eq!(again.take(4 << 20).unwrap().len(), 4 << 20);
+    drop((again, handle, third));
+    assert_eq!(memory.pool(2 << 20).unwrap().bytes(), 2 << 20, "not of this size");
+    assert_eq!(memory.kept.lock().unwrap().len(), 1, "unused memory of other sizes is freed");
+}
+
+#[test]
 fn a_block_larger_than_the_pool_is_refused() {
     let mut pool = Pool::new(2 << 20).unwrap();
     assert!(pool.take((2 << 20) + 1).is_none());

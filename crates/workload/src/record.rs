@@ -226,6 +226,7 @@ impl RecordTrial {
                 let mut config = RecorderConfig::new((Ipv4Addr::LOCALHOST, 0).into(), Target::Null, "sink");
                 config.pool_bytes = (64 << 20).max(4 * self.spec.recorder.event_bytes_max() as usize / 2);
                 config.pool_bytes = config.pool_bytes.min(self.spec.recorder.pool_bytes);
+                config.pool_memory = self.spec.recorder.pool_memory.clone();
                 let recorder = Recorder::start(config, self.spec.recording, Arc::clone(&context.clock))?;
                 let endpoint = recorder.address().into();
                 (Some(Sink { recorder }), endpoint)

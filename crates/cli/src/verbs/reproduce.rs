@@ -109,6 +109,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         repetitions: args.repeats,
         raid: args.raid.as_ref().map(real),
         targets: args.target.clone(),
+        simulated: match paper.uses(RequestOption::Target) {
+            true => simulated(),
+            false => Vec::new(),
+        },
         host: args.host.clone(),
         is_long: args.long,
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
@@ -125,6 +129,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     make_traces(paper, &request)?;
     let campaign = parse(&text, &args.paper, &names())?;
     start(campaign, &text, &RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json })
+}
+
+fn simulated() -> Vec<(String, Option<String>)> {
+    let devices = keepup_registers::simulated_devices(Path::new("/")).into_iter();
+    devices.map(|device| (device.target, device.profile)).collect()
 }
 
 fn unix_ms() -> u128 {

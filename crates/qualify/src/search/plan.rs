@@ -116,7 +116,7 @@ impl SearchPlan {
             budget: Duration::from_secs(12),
             soak: Duration::from_secs(15),
             soak_attempts_max: 3,
-            soak_refine_max: 3,
+            soak_refine_max: 1,
             ..Self::quick(min_rate, max_rate)
         }
     }

@@ -55,6 +55,11 @@ impl Method for Calls {
         values.clear();
         self.each(span, |value| values.push(value))
     }
+
+    fn second(&self) -> Option<Box<dyn Method>> {
+        let file = self.file.try_clone().ok()?;
+        Some(Box::new(Self { file, base: self.base, bytes: self.bytes }))
+    }
 }
 
 /// The configuration space of a function; only its first 64 bytes without root.

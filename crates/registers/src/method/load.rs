@@ -57,6 +57,10 @@ impl Method for Loads {
         self.span_in_map(span).and_then(|span| self.map.read(&span, values)).map_err(into_io_error)
     }
 
+    fn second(&self) -> Option<Box<dyn Method>> {
+        Some(Box::new(Self { name: self.name, map: Rc::clone(&self.map), base: self.base }))
+    }
+
     fn write_methods(&self, write: RegisterWrite, width: Width) -> std::io::Result<Vec<Box<dyn Method>>> {
         if !self.map.is_writable() {
             return Ok(Vec::new());

@@ -49,6 +49,10 @@ impl Method for Transfer {
         self.file.read_exact_at(&mut self.buffer[..bytes], span.offset)
     }
 
+    fn second(&self) -> Option<Box<dyn Method>> {
+        Some(Box::new(Self::new(self.file.try_clone().ok()?, self.bytes)))
+    }
+
     fn values(&mut self, span: &Span, values: &mut Vec<u64>) -> std::io::Result<()> {
         self.read(span)?;
         values.clear();

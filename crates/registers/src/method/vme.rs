@@ -113,6 +113,10 @@ impl Method for Cycles {
         values.clear();
         self.each(span, |value| values.push(value))
     }
+
+    fn second(&self) -> Option<Box<dyn Method>> {
+        Some(Box::new(Self { window: Rc::clone(&self.window), kind: self.kind, data: Vec::new() }))
+    }
 }
 
 /// All methods of a window, which is configured first if the user gives settings.

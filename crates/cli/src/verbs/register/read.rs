@@ -75,6 +75,12 @@ struct Common {
     /// Access methods [default: all of the target]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     method: Vec<String>,
+    /// Also measure the first method through the generic access function of `register get`
+    ///
+    /// It takes any target, width and profile at run time and checks every read; the other methods are loops
+    /// compiled for one width.
+    #[arg(long)]
+    generic: bool,
     /// Width of a register in bits
     #[arg(long, default_value = "32", value_parser = width)]
     width: Width,
@@ -122,6 +128,7 @@ impl Common {
         Ok(RegisterSpec {
             target: self.target.clone(),
             methods: self.method.clone(),
+            generic: self.generic,
             depths,
             clip,
             width: self.width,
@@ -239,6 +246,7 @@ fn settings(common: &Common, spec: &RegisterSpec) -> serde_json::Value {
     serde_json::json!({
         "target": spec.target.to_string(),
         "methods": spec.methods,
+        "generic": spec.generic,
         "depths": spec.depths,
         "width_bits": spec.width.bits(),
         "offset": spec.offset,
