@@ -12,6 +12,7 @@ pub mod error;
 pub mod errors;
 pub mod heat;
 pub mod histogram;
+mod interrupts;
 pub mod memory;
 pub mod mounts;
 pub mod net;
@@ -25,3 +26,4 @@ pub mod stats;
 mod text;
 
 pub use error::MeasureError;
+pub use interrupts::storage_interrupts;

@@ -11,6 +11,7 @@ mod volume;
 
 pub use limits::{Limit, Limits, Process};
 pub use memory::Memory;
+pub(crate) use network::parse_interrupts;
 pub use network::{Interface, Interrupt, Sockets, interface_names};
 pub use processors::{CoreList, IdleState, Node, Processors};
 pub use route::{route_v4, route_v6};

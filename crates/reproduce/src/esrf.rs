@@ -26,6 +26,10 @@ const LARGE_BYTES: u64 = 6 << 30;
 const QUICK_BELOW: f64 = 0.25;
 /// Time for which the network is filled at full scale, seconds.
 const FILL_SECONDS: f64 = 10.0;
+/// Seeks and small files (in units of 1024) of bonnie++ at full scale, and the least number of seeks.
+const SEEKS: f64 = 8192.0;
+const FILES: f64 = 16.0;
+const SEEKS_MIN: f64 = 512.0;
 const QUIET: &str = "quiet";
 const BUSY: &str = "network";
 const TESTDISK: &str = "testdisk";
@@ -79,8 +83,8 @@ impl Reproduction for Esrf {
             ("direct", true.into()),
             ("size", scaled(LARGE_BYTES, request.scale, 1 << 20)),
             ("characters", scaled(CHARACTER_BYTES, request.scale, 1 << 20)),
-            ("seeks", 512.into()),
-            ("files", 1.into()),
+            ("seeks", ((SEEKS * request.scale).max(SEEKS_MIN) as i64).into()),
+            ("files", ((FILES * request.scale).round().max(1.0) as i64).into()),
         ];
         let mut tests = Vec::new();
         for volume in volumes(request)? {
@@ -333,12 +337,13 @@ fn processors(found: &Reproduced<'_>) -> Option<String> {
         let busy = cells.filter(|figure| figure.quantity == Quantity::CoresBusy);
         busy.flat_map(|figure| figure.values.iter().copied()).reduce(f64::max)
     };
-    let (quiet, network) = (busy(QUIET)?, busy(BUSY)?);
     let cores = found.cores()?;
+    // The kernel counts in ticks: the sum may exceed the number of cores a little.
+    let [quiet, network] = [busy(QUIET)?, busy(BUSY)?].map(|busy| busy.min(cores as f64));
     Some(format!(
         "Processors: at most {quiet:.2} of {cores} cores busy without network traffic, {network:.2} with it; \
          {:.2} remain for display and transfer.",
-        (cores as f64 - network).max(0.0)
+        cores as f64 - network
     ))
 }
 

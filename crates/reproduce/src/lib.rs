@@ -195,7 +195,6 @@ pub fn page(
     let mut page = reproduction(&paper.name)?.page(&found);
     page.experiments =
         published::PublishedPaper::of(&paper.name).experiments(&campaign.cells, !found.with().is_empty());
-    page.tables.extend(model::table(&paper.name));
     with::add_rows(&mut page, found.with());
     if found.scale() < 1.0 {
         let answers = page.answers.iter_mut().filter(|answer| answer.here != NOT_MEASURED);

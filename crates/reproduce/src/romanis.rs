@@ -208,14 +208,14 @@ fn scaling_by(found: &Reproduced<'_>, kind: &str, count: usize, quantity: Quanti
     found.values(&[("test", kind)], &plural(count), quantity)
 }
 
-/// Interrupts of the machine per request of the writes of a kind to `count` volumes.
+/// Interrupts of the disks' adapters per request of the writes of a kind to `count` volumes.
 fn interrupts(found: &Reproduced<'_>, kind: &str, count: usize) -> Vec<f64> {
     let name = plural(count);
     let runs = found.cells_of_kind(kind).into_iter().flat_map(|(_, cell)| cell.disks());
     let phases = runs.flat_map(|summary| &summary.runs).flat_map(|run| &run.phases);
     let of = |phase: &DiskPhase| {
         let requests = phase.bytes as f64 / EVENT_BYTES as f64;
-        Some(phase.interrupts? as f64 / requests).filter(|rate| rate.is_finite())
+        Some(phase.storage_interrupts? as f64 / requests).filter(|rate| rate.is_finite())
     };
     phases.filter(|phase| phase.name == name).filter_map(of).collect()
 }
@@ -263,7 +263,7 @@ fn scaling_table(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperTable
             PaperColumn::new("CPU", "%"),
             PaperColumn::new("per disk", "MB/s"),
             PaperColumn::new("CPU of the writer", "s/GB"),
-            PaperColumn::new("interrupts of the machine", "per request"),
+            PaperColumn::new("interrupts of the adapters", "per request"),
         ],
         rows,
     }

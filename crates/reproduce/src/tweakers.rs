@@ -13,6 +13,7 @@ use toml::Table;
 
 use crate::error::ReproduceError;
 use crate::measured::{Reproduced, shared_disk};
+use crate::model;
 use crate::published::PublishedPaper;
 use crate::{
     NOT_MEASURED, PaperRequest, Reproduction, RequestOption, RequiredTrace, file, label, labelled, scaled,
@@ -109,6 +110,7 @@ impl Reproduction for Tweakers {
             losses(found, &edition),
             traces(found, &[DESKTOP, SERVER], "Index of each trace with load, 1 = without load"),
         ];
+        page.tables.extend(model::table(NAME, "test set-up and conclusion"));
         page.curves.extend(sizes(found, &edition));
         page.findings = findings(found, &edition);
         page.answers = answers(found, &edition);

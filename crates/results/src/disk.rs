@@ -85,6 +85,9 @@ pub struct DiskPhase {
     /// Interrupts of the whole machine in that time, of devices and timers.
     #[serde(default)]
     pub interrupts: Option<u64>,
+    /// Part of them from the adapters of disks, of all disks of the machine; null if not known.
+    #[serde(default)]
+    pub storage_interrupts: Option<u64>,
     /// Latency from the start to the completion of a request, if requests are of one kind.
     pub latency: Option<LatencyFigures>,
     /// Concurrent parts, if more than one.

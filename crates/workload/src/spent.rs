@@ -8,6 +8,7 @@ use keepup_measure::cpu::{CoreTimes, ProcessCpu};
 pub struct SpentClock {
     cores: Option<Vec<CoreTimes>>,
     interrupts: Option<u64>,
+    storage_interrupts: Option<u64>,
     cpu: ProcessCpu,
     begin_ns: u64,
 }
@@ -27,6 +28,8 @@ pub struct Spent {
     pub steal_seconds: Option<f64>,
     /// Interrupts of the whole machine.
     pub interrupts: Option<u64>,
+    /// Part of them from the adapters of disks, if known.
+    pub storage_interrupts: Option<u64>,
     /// Number of cores counted.
     pub cores: Option<u32>,
 }
@@ -39,10 +42,16 @@ fn interrupts() -> Option<u64> {
     keepup_measure::cpu::interrupts(Path::new("/"))
 }
 
+fn storage_interrupts() -> Option<u64> {
+    keepup_measure::storage_interrupts(Path::new("/"))
+}
+
 impl SpentClock {
     /// Starts an interval now.
     pub fn begin(clock: &dyn Clock) -> Self {
-        Self { cores: cores(), interrupts: interrupts(), cpu: ProcessCpu::now(), begin_ns: clock.now_ns() }
+        let (interrupts, storage_interrupts) = (interrupts(), storage_interrupts());
+        let (cores, cpu) = (cores(), ProcessCpu::now());
+        Self { cores, interrupts, storage_interrupts, cpu, begin_ns: clock.now_ns() }
     }
 
     /// Backdates the start to `begin_ns` because this thread woke late.
@@ -62,8 +71,11 @@ impl SpentClock {
         let cpu_ns = ProcessCpu::now().since_ns(self.cpu);
         let mut spent =
             Spent { seconds: seconds(elapsed_ns), cpu_seconds: seconds(cpu_ns), ..Spent::default() };
-        spent.interrupts =
-            self.interrupts.zip(interrupts()).map(|(before, after)| after.saturating_sub(before));
+        let passed = |before: Option<u64>, after: Option<u64>| {
+            before.zip(after).map(|(before, after)| after.saturating_sub(before))
+        };
+        spent.interrupts = passed(self.interrupts, interrupts());
+        spent.storage_interrupts = passed(self.storage_interrupts, storage_interrupts());
         let (Some(before), Some(after)) = (&self.cores, cores()) else { return spent };
         for (before, after) in before.iter().zip(&after).filter(|(b, a)| b.core == a.core) {
             let passed = after.since(before);

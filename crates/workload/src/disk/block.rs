@@ -54,6 +54,8 @@ pub struct BlockTest {
     pub through: CacheMode,
     /// Bytes to write and read by character through the page cache, 0 for none.
     pub character_bytes: u64,
+    /// Size of the read of a seek, at most a chunk, bytes.
+    pub seek_bytes: usize,
     /// Total number of seeks.
     pub seeks: u64,
     /// Files to create in each of the two orders.
@@ -107,7 +109,7 @@ impl DiskTest for BlockTest {
     }
 
     fn cost(&self) -> Cost {
-        let updates = self.seeks.div_ceil(seeks::UPDATE_EVERY) * self.chunk_bytes as u64;
+        let updates = self.seeks.div_ceil(seeks::UPDATE_EVERY) * self.seek_bytes as u64;
         let bytes_written = 2 * self.size_bytes + updates + self.character_bytes;
         let moved = 4 * self.size_bytes + 2 * updates + 2 * self.character_bytes;
         // Estimate for a rotating disk: 100 seeks/s, 1000 file operations/s.
@@ -121,14 +123,14 @@ impl DiskTest for BlockTest {
         let mut file =
             FioFile::new(&Mode { access: self.through.access(), engine, space, ..Mode::default() });
         file.remark("fio cannot rewrite the chunk that it just read, and creates files without stat calls");
-        let point = Point { bytes: self.chunk_bytes, depth: 1 };
+        let [point, seek] = [self.chunk_bytes, self.seek_bytes].map(|bytes| Point { bytes, depth: 1 });
         for volume in volumes {
             for kind in [IoDirection::Write, IoDirection::Read] {
                 file.job(kind.verb(), volume, kind, point, true);
                 file.set("filename", "keepup-fio-data");
                 file.set("size", self.size_bytes);
             }
-            file.job("seek", volume, IoDirection::Read, point, true);
+            file.job("seek", volume, IoDirection::Read, seek, true);
             file.set("rw", "randrw");
             file.set("rwmixread", 100 - 100 / seeks::UPDATE_EVERY);
             file.set("numjobs", seeks::SEEKERS);
@@ -149,9 +151,9 @@ impl DiskTest for BlockTest {
             let path = place.first.file("data");
             let file = open_truncated(&path, self.through.access())?;
             if let Some(align) = direct_alignment(&file).filter(|_| self.through == CacheMode::Direct)
-                && !self.chunk_bytes.is_multiple_of(align as usize)
+                && let sizes = [self.chunk_bytes, self.seek_bytes]
+                && let Some(chunk) = sizes.into_iter().find(|bytes| !bytes.is_multiple_of(align as usize))
             {
-                let chunk = self.chunk_bytes;
                 let why = Cause::new(format!("direct I/O takes multiples of {align} bytes, not {chunk}"))
                     .with_hint("another --chunk");
                 return Err(WorkloadError::Volume { path, why, trouble: crate::VolumeTrouble::Unable });

@@ -20,7 +20,16 @@ const NAMES: [&str; 10] = [
 ];
 
 fn test(through: CacheMode) -> BlockTest {
-    BlockTest { size_bytes: SIZE, chunk_bytes: 64 << 10, through, character_bytes: 0, seeks: 101, files: 300 }
+    let (chunk_bytes, seek_bytes) = (64 << 10, 8 << 10);
+    BlockTest {
+        size_bytes: SIZE,
+        chunk_bytes,
+        through,
+        character_bytes: 0,
+        seek_bytes,
+        seeks: 101,
+        files: 300,
+    }
 }
 
 #[test]
@@ -36,7 +45,7 @@ fn every_phase_counts_its_bytes_and_files() {
         let names: Vec<String> = NAMES.iter().map(|name| format!("{name}{suffix}")).collect();
         assert_eq!(phases.iter().map(|phase| phase.name.clone()).collect::<Vec<_>>(), names);
         let bytes: Vec<u64> = phases.iter().map(|phase| phase.bytes).collect();
-        assert_eq!(bytes, [SIZE, SIZE, SIZE, 101 * (64 << 10), 0, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes, [SIZE, SIZE, SIZE, 101 * (8 << 10), 0, 0, 0, 0, 0, 0]);
         for (phase, operations) in phases.iter().zip([256, 256, 256, 101, 300, 300, 300, 300, 300, 300]) {
             assert_eq!(phase.operations, Some(operations), "{phase:?}");
             let latency = phase.latency.unwrap();
@@ -55,7 +64,7 @@ fn written_bytes_match_the_estimate() {
     let plan = workload.plan();
     assert_eq!(plan.space_bytes[directory.path()], SIZE);
     // Written, rewritten, and 11 of 101 seeks.
-    assert_eq!(plan.bytes_written[directory.path()], 2 * SIZE + 11 * (64 << 10));
+    assert_eq!(plan.bytes_written[directory.path()], 2 * SIZE + 11 * (8 << 10));
 }
 
 #[test]
@@ -79,7 +88,7 @@ fn characters_are_written_and_read() {
     let test =
         BlockTest { size_bytes: 0, files: 0, character_bytes: (1 << 20) + 7, ..test(CacheMode::Direct) };
     let mut workload = OnVolumes::new(test, vec![directory.path().into()], "scratch".into());
-    assert_eq!(workload.plan().bytes_written[directory.path()], (1 << 20) + 7 + 11 * (64 << 10));
+    assert_eq!(workload.plan().bytes_written[directory.path()], (1 << 20) + 7 + 11 * (8 << 10));
     let phases = run(&mut workload, &mut context()).unwrap().phases;
     let found: Vec<_> = phases.iter().map(|phase| (phase.name.as_str(), phase.bytes)).collect();
     assert_eq!(found, [("write by character", (1 << 20) + 7), ("read by character", (1 << 20) + 7)]);

@@ -22,8 +22,8 @@ impl PhaseClock {
 
     /// Ends the phase.
     pub(super) fn end(self, clock: &dyn Clock, name: String, files: u64, bytes: u64) -> DiskPhase {
-        let Spent { seconds, cpu_seconds, machine_cpu_seconds, steal_seconds, interrupts, .. } =
-            self.0.end(clock);
+        let spent = self.0.end(clock);
+        let Spent { seconds, cpu_seconds, machine_cpu_seconds, steal_seconds, .. } = spent;
         DiskPhase {
             name,
             // Absolute; the caller converts to time since the start of the run.
@@ -35,7 +35,8 @@ impl PhaseClock {
             cpu_seconds,
             machine_cpu_seconds,
             steal_seconds,
-            interrupts,
+            interrupts: spent.interrupts,
+            storage_interrupts: spent.storage_interrupts,
             latency: None,
             parts: Vec::new(),
             load_rates: Vec::new(),

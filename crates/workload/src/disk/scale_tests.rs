@@ -17,6 +17,7 @@ fn phase(rate: f64, cpu: f64) -> DiskPhase {
         machine_cpu_seconds: None,
         steal_seconds: None,
         interrupts: None,
+        storage_interrupts: None,
         latency: None,
         begin_seconds: 0.0,
         load_rates: Vec::new(),

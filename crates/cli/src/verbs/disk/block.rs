@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Size of the large file, 0 B for none [default: 2x memory; --direct: 4 GiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     size: Option<u64>,
-    /// Request size [default: 8 KiB; --direct: 1 MiB]
+    /// Request size [default: 8 KiB; --direct: 1 MiB, but 8 KiB for seeks]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     chunk: Option<u64>,
     /// Small files per order, in units of 1024
@@ -76,6 +76,7 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
         chunk_bytes: usize::try_from(chunk_bytes)?,
         through,
         character_bytes: args.characters,
+        seek_bytes: args.chunk.map_or(Ok(CHUNK_BYTES), usize::try_from)?,
         seeks: args.seeks.unwrap_or(if args.quick { 1000 } else { SEEKS }),
         files: if args.quick { 1 } else { args.files } * FILES_UNIT,
     };
@@ -85,7 +86,8 @@ pub(super) fn run(args: &Args, purpose: Purpose) -> anyhow::Result<Exit> {
     let plan = serde_json::json!({
         "size_bytes": test.size_bytes, "chunk_bytes": chunk_bytes, "access": through.name(),
         "character_bytes": test.character_bytes,
-        "seeks": test.seeks, "files": test.files, "memory_bytes": memory.total_bytes,
+        "seek_bytes": test.seek_bytes, "seeks": test.seeks, "files": test.files,
+        "memory_bytes": memory.total_bytes,
     });
     let test = Test { test, together: false, plan };
     measure(&args.common, purpose, &test)

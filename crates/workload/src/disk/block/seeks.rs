@@ -45,8 +45,8 @@ pub(super) fn run(
     if test.seeks == 0 {
         return Ok(true);
     }
-    let mut pool = Pool::new(SEEKERS * (test.chunk_bytes + keepup_sys::pool::GRAIN_BYTES))?;
-    let blocks: Vec<Block> = (0..SEEKERS).filter_map(|_| pool.take(test.chunk_bytes)).collect();
+    let mut pool = Pool::new(SEEKERS * (test.seek_bytes + keepup_sys::pool::GRAIN_BYTES))?;
+    let blocks: Vec<Block> = (0..SEEKERS).filter_map(|_| pool.take(test.seek_bytes)).collect();
     let clock = context.clock.as_ref();
     let shared = Shared {
         test,
@@ -74,7 +74,7 @@ pub(super) fn run(
         return Ok(false);
     }
     sync_data(&file, path)?;
-    let mut phase = begun.end(clock, test.phase("seek"), 1, test.seeks * test.chunk_bytes as u64);
+    let mut phase = begun.end(clock, test.phase("seek"), 1, test.seeks * test.seek_bytes as u64);
     phase.operations = Some(test.seeks);
     phase.latency = Some(LatencyFigures::from(&latency));
     found.phases.push(phase);
@@ -94,7 +94,7 @@ fn seek_on(shared: &Shared<'_>, block: &mut Block, number: u64) -> Result<Latenc
     let (test, clock) = (shared.test, shared.clock);
     let file: OwnedFd = open_file(shared.path, test.through.access(), Durability::Flushed)?;
     let action = format!("seek in {}", shared.path.display());
-    let chunks = test.size_bytes / test.chunk_bytes as u64;
+    let chunks = test.size_bytes / test.seek_bytes as u64;
     let mut random = Rng::with_seed(SEED ^ number);
     let mut latency = Latency::new();
     // Stamps of this seeker, unused by any other phase.
@@ -104,8 +104,8 @@ fn seek_on(shared: &Shared<'_>, block: &mut Block, number: u64) -> Result<Latenc
         if seek >= test.seeks {
             break;
         }
-        let at = random.u64(0..chunks) * test.chunk_bytes as u64;
-        let chunk = &mut block[..test.chunk_bytes];
+        let at = random.u64(0..chunks) * test.seek_bytes as u64;
+        let chunk = &mut block[..test.seek_bytes];
         let begun_ns = clock.now_ns();
         read_exact_at(&file, chunk, at).map_err(system(&action))?;
         if seek.is_multiple_of(UPDATE_EVERY) {
