@@ -11,7 +11,7 @@ mod volume;
 
 pub use compare::{Difference, differences};
 pub use link::Link;
-pub(crate) use link::upwards;
+pub(crate) use link::{nearest, upwards};
 pub use machine::{Cpu, Kernel, Machine, MemorySettings};
 pub use network::{Interface, Network};
 pub use volume::{Disk, Volume, VolumeFree};

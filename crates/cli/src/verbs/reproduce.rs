@@ -109,10 +109,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         repetitions: args.repeats,
         raid: args.raid.as_ref().map(real),
         targets: args.target.clone(),
-        simulated: match paper.uses(RequestOption::Target) {
-            true => simulated(),
-            false => Vec::new(),
-        },
+        simulated: paper.uses(RequestOption::Target).then(simulated).unwrap_or_default(),
         host: args.host.clone(),
         is_long: args.long,
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),

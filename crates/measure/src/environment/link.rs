@@ -56,18 +56,27 @@ impl Link {
 /// File `name` of the nearest device at or above `device` that has one: node and link of a disk or
 /// virtual card are those of its slot.
 pub(crate) fn upwards(root: &Path, device: &Path, name: &str) -> Reading<String> {
+    let read = |directory: &Path| text::read_trimmed(directory, name).ok();
+    match nearest(root, device, read) {
+        Ok(Some(text)) => Reading::Value(text),
+        Ok(None) => {
+            let start = root.join(device);
+            Reading::NotReadable(format!("no device at or above {} has {name}", start.display()))
+        }
+        Err(why) => Reading::from(Err(why)),
+    }
+}
+
+/// What `read` finds in the nearest device at or above `device`.
+pub(crate) fn nearest<T>(
+    root: &Path,
+    device: &Path,
+    read: impl Fn(&Path) -> Option<T>,
+) -> Result<Option<T>, MeasureError> {
     let start = root.join(device);
-    let place = match std::fs::canonicalize(&start) {
-        Ok(place) => place,
-        Err(why) => return Reading::from(Err(MeasureError::Read { path: start, why })),
-    };
+    let place = std::fs::canonicalize(&start).map_err(|why| MeasureError::Read { path: start, why })?;
     let devices =
         std::fs::canonicalize(root.join("sys/devices")).unwrap_or_else(|_| root.join("sys/devices"));
-    let above = place.ancestors().take_while(|path| path.starts_with(&devices) && **path != devices);
-    for directory in above {
-        if let Ok(text) = text::read_trimmed(directory, name) {
-            return Reading::Value(text);
-        }
-    }
-    Reading::NotReadable(format!("no device at or above {} has {name}", start.display()))
+    let mut above = place.ancestors().take_while(|path| path.starts_with(&devices) && **path != devices);
+    Ok(above.find_map(read))
 }

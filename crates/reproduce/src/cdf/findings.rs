@@ -142,7 +142,11 @@ pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<P
         format!("{:.0}", rate / MB)
     };
     let rate = each.map_or_else(String::new, |[lowest, rate, highest]| {
-        format!("One machine reaches {:.0} MB/s ({:.0} to {:.0}). ", rate / MB, lowest / MB, highest / MB)
+        let range = match lowest < highest {
+            true => format!("{:.0} to {:.0}", lowest / MB, highest / MB),
+            false => "one run".to_owned(),
+        };
+        format!("One machine reaches {:.0} MB/s ({range}). ", rate / MB)
     });
     vec![
         PaperAnswer {
