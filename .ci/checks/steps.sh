@@ -202,7 +202,10 @@ reports_in_chromium() {
     rm -rf "$scratch/papers"
     mkdir -p "$scratch/papers/volume"
     for paper in cern-vme romanis; do
-        "$KEEPUP" reproduce "$paper" --scale 0.01 --repeats 2 --volume "$scratch/papers/volume" \
+        local volume=(--volume "$scratch/papers/volume")
+        # Registers need no disk.
+        if [ "$paper" = cern-vme ]; then volume=(); fi
+        "$KEEPUP" reproduce "$paper" --scale 0.01 --repeats 2 "${volume[@]}" \
             --out "$scratch/papers/$paper" >/dev/null
         cp "$scratch/papers/$paper"/*/report.html "$scratch/reports/$paper.html"
     done

@@ -42,11 +42,12 @@ const RUN_S: f64 = 28_800.0;
 const SOURCE_SHARE: f64 = 0.8;
 const TRIAL: Duration = Duration::from_secs(4);
 
-const KINDS: [MachineKind; 6] = [
+const KINDS: [MachineKind; 7] = [
     MachineKind::quiet("quiet, small buffer", 0.1),
     MachineKind::quiet("quiet, large buffer", 8.0),
     MachineKind { stalls: Some([(2.0, 200.0), (0.02, 2.0)]), ..MachineKind::quiet("stalls", 0.2) },
     MachineKind { drift: Some((0.3, 60.0)), ..MachineKind::quiet("drift", 1.0) },
+    MachineKind { drift: Some((0.6, 90.0)), ..MachineKind::quiet("long drift", 1.0) },
     MachineKind { cache_s: Some((1.0, 60.0)), ..MachineKind::quiet("cache", 1.0) },
     MachineKind { pause_every_s: Some((5.0, 100.0)), ..MachineKind::quiet("pauses of the source", 1.0) },
 ];

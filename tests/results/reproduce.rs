@@ -39,9 +39,10 @@ fn repeated(paper: &str, volumes: &[&str]) -> Value {
     page
 }
 
-/// Checks that every table contains this machine with values.
+/// Checks that every table but that of the model contains this machine with values.
 fn has_this_machine(page: &Value) {
-    for table in page["tables"].as_array().unwrap() {
+    let tables = page["tables"].as_array().unwrap().iter();
+    for table in tables.filter(|table| table["title"] != "Predictions of the model") {
         let rows = table["rows"].as_array().unwrap().iter();
         let here = rows.filter(|row| row["is_here"] == true);
         let cells: Vec<&Value> = here.flat_map(|row| row["cells"].as_array().unwrap()).collect();

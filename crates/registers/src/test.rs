@@ -189,7 +189,7 @@ impl RegisterTest {
             methods.first().and_then(|method| method.second()).ok_or_else(|| RegisterError::Span {
                 target: target.to_string(),
                 what: "its first access method cannot be measured through the generic function".into(),
-                hint: "choose --method mmap or pread, or leave out --generic".into(),
+                hint: "leave out --generic, or choose a target that is mapped or read by system calls".into(),
             })?;
         let (profile, read_to_clear) = (self.spec.profile.clone(), self.spec.read_to_clear.clone());
         Ok(Box::new(Generic { target: target.clone(), method, profile, read_to_clear, last: Vec::new() }))

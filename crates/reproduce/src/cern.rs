@@ -24,7 +24,7 @@ const SECONDS_MIN: f64 = 2.0;
 /// Kinds of tests: all methods at all depths, and a register of 2 bytes.
 const METHODS: &str = "methods";
 const ONE: &str = "one register";
-/// Target whose registers have 32 bits only.
+/// Targets whose registers have 32 bits only. So have those of simulated devices with a profile (`edu`).
 const WIDE: &str = "ipbus:";
 /// Tables: sections, description, registers per transfer.
 const TABLES: [(&[&str], &str, u64); 4] = [
@@ -70,13 +70,14 @@ impl Reproduction for Cern {
         let seconds = (SECONDS * request.scale).max(SECONDS_MIN);
         let time = Value::from(format!("{:.0} ms", 1e3 * seconds));
         let of_target = |&(target, profile): &(&str, Option<&str>)| {
+            let is_wide = target.starts_with(WIDE) || profile.is_some();
             let profile = profile.map(|profile| ("profile", Value::from(profile)));
             let shared = [("args", Value::from(target)), ("time", time.clone())];
             let shared = shared.into_iter().chain(profile).collect::<Vec<_>>();
             let methods = [&shared[..], &[("verb", "register compare".into())]].concat();
             let generic = ("generic", Value::from(true));
             let one = [("verb", "register read".into()), ("depth", 1.into()), ("width", 16.into()), generic];
-            let one = (!target.starts_with(WIDE)).then(|| [&shared[..], &one].concat());
+            let one = (!is_wide).then(|| [&shared[..], &one].concat());
             let one = one.map(|settings| labelled(&label(ONE, target), &settings));
             std::iter::once(labelled(&label(METHODS, target), &methods)).chain(one).collect::<Vec<_>>()
         };

@@ -83,7 +83,8 @@ fn targets_are_given_or_stand_in() {
     let text = campaign_text(&Cern, &prepared).unwrap();
     let cells = parse(&text, "test", &names()).unwrap().cells().iter().map(Cell::command).collect::<Vec<_>>();
     assert!(cells[3].contains("compare vfio:0000:00:04.0/bar0 --profile edu"), "{cells:?}");
-    assert!(cells[4].contains("read vfio:0000:00:04.0/bar0 --depth 1 --generic --profile edu"), "{cells:?}");
+    // Its registers have 32 bits, too.
+    assert_eq!(cells.len(), 4);
     let vme = "vme:/dev/bus/vme/m0";
     assert_eq!(commands(&[vme], 0.01), [all(vme, 2000), one(vme, 2000)]);
 }
