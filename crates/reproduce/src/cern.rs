@@ -97,8 +97,8 @@ impl Reproduction for Cern {
         page.tables.push(break_even(&edition, &measured));
         page.curves = vec![curve(&edition, &measured)];
         page.findings = findings(&measured);
-        page.findings.extend(narrow.iter().filter_map(generic_sentence));
         page.answers = answers(&measured, &edition);
+        page.answers.push(generic_answer(&narrow, &edition));
         page.limits.extend(limits(&measured));
         page
     }
@@ -371,12 +371,27 @@ fn generic_sentence(target: &Measured<'_>) -> Option<String> {
     let ns = |method: &RegisterMethod| Some(digits(1e3 * median(&Measured::us(method, 1))?));
     let (specific, generic) = (target.methods().next()?, target.methods().find(|m| m.name == GENERIC)?);
     Some(format!(
-        "{}: one register of 2 bytes takes {} ns by {}, {} ns by the same through the generic function.",
+        "{}: {} ns by {}, {} ns by the same through the generic function.",
         target.name,
         ns(specific)?,
         specific.name,
         ns(generic)?
     ))
+}
+
+fn generic_answer(narrow: &[Measured<'_>], edition: &PublishedPaper) -> PaperAnswer {
+    let us = |system, function| edition.text("C1", [system, function, TIME], PaperUnit::Microseconds);
+    let of = |system| format!("{} and {} us on the {system}", us(system, "specific"), us(system, "generic"));
+    PaperAnswer {
+        question: "Does a generic function take longer than one for the register?".into(),
+        published: format!("Not significantly: {}, {}.", of("L865"), of("PPC4")),
+        here: joined(narrow.iter().filter_map(generic_sentence).collect()),
+    }
+}
+
+/// Sentences as one text.
+fn joined(words: Vec<String>) -> String {
+    if words.is_empty() { NOT_MEASURED.into() } else { words.join(" ") }
 }
 
 /// Sentence about a break-even, if found.
@@ -397,7 +412,6 @@ fn answers(measured: &[Measured<'_>], edition: &PublishedPaper) -> Vec<PaperAnsw
     let one_of = |system| edition.text("C1", [system, "specific", TIME], PaperUnit::Microseconds);
     let gain_of = |system| edition.text("C6", [system, "arrays over one register", "gain"], PaperUnit::Times);
     let break_even_words = edition.text("C7", ["", "DMA", "break-even"], PaperUnit::Words);
-    let joined = |words: Vec<String>| if words.is_empty() { NOT_MEASURED.into() } else { words.join(" ") };
     let one = |target: &Measured<'_>| {
         let method = target.methods().next()?;
         let us = median(&Measured::us(method, 1))?;
