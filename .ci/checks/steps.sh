@@ -16,7 +16,7 @@ install_packages() {
     done
     python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
     [ -e /usr/share/dbench/client.txt ] || missing+=(dbench)
-    [ ${#missing[@]} -ne 0 ] || return 0
+    [ ${#missing[@]} -ne 0 ] || { real_traces; return; }
     echo "missing: ${missing[*]}"
     [ "$(id -u)" -eq 0 ] || { echo 'only root can install them'; return 1; }
     export DEBIAN_FRONTEND=noninteractive
@@ -26,6 +26,19 @@ install_packages() {
         command -v "$program" >/dev/null || left+=("$program")
     done
     [ ${#left[@]} -eq 0 ] || { echo "still missing: ${left[*]}"; return 1; }
+    real_traces
+}
+
+# Unpacks the traces of Debian's blkreplay-examples to CI_TRACES: images of containers install no documentation.
+real_traces() {
+    [ ! -d "$CI_TRACES/usr" ] || return 0
+    mkdir -p "$CI_TRACES"
+    (
+        cd "$CI_TRACES"
+        apt-get -qq download blkreplay-examples 2>/dev/null || { apt-get -qq update; apt-get -qq download blkreplay-examples; }
+        dpkg-deb -x blkreplay-examples_*.deb .
+        rm blkreplay-examples_*.deb
+    )
 }
 
 # An environment for Python, once: NAME MODULES PACKAGES...

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::common::{
     FILE_SERVER, TestDirectory, busy_directory, directory, has_event, json, keepup, start, until,
 };
-use crate::disk::trace_real::{darshan_trace, dbench_trace};
+use crate::disk::trace_real::{blkreplay_trace, darshan_trace, dbench_trace};
 
 const PERSONALITIES: [&str; 7] =
     ["web-server", "file-server", "mail-server", "database", "desktop-start", "office", "image-editing"];
@@ -100,7 +100,8 @@ fn synthetic_and_real_traces_are_compared_on_two_volumes() {
         make(here, personality, &format!("traces/{personality}.trace"), "1 s");
     }
     let mut count = PERSONALITIES.len();
-    for real in [dbench_trace(test, here), darshan_trace(test, here)].into_iter().flatten() {
+    let real = [dbench_trace(test, here), darshan_trace(test, here), blkreplay_trace(test, here)];
+    for real in real.into_iter().flatten() {
         std::fs::rename(&real, here.join("traces").join(real.file_name().unwrap())).unwrap();
         count += 1;
     }
@@ -204,6 +205,57 @@ fn a_trace_captured_from_a_replay_equals_the_original() {
             assert!(late <= begins.len() / 100, "{late} of {} by more than {allowed_ns} ns", begins.len());
         }
     }
+}
+
+#[test]
+#[ignore = "system"]
+fn each_device_of_a_trace_goes_to_its_own_directory() {
+    let place = busy_directory();
+    let here = place.path();
+    volumes(&place);
+    // Two devices, in turns; the second has flushes too.
+    let line = |n: u64| match n % 4 {
+        3 => format!("8,16 1 {n} 0.{:09} 697 Q FN [x]\n", n * 100_000),
+        1 => format!("8,16 1 {n} 0.{:09} 697 Q W {} + 16 [x]\n", n * 100_000, n % 64 * 16),
+        _ => format!("8,0 1 {n} 0.{:09} 697 Q W {} + 8 [x]\n", n * 100_000, n * 8),
+    };
+    std::fs::write(here.join("two.txt"), (0..400).map(line).collect::<String>()).unwrap();
+    let assigned = ["--assign", "8,0=a", "--assign", "8,16=b"];
+    let verb =
+        ["trace", "record", "out.trace", "--", "replay", "two.txt", "--mode", "afap", "--json", "--check"];
+    let found = replayed(here, &[&verb[..], &assigned].concat());
+    consistent(&found);
+    let last = &passes(&found)[2];
+    assert_eq!((&last["place"], &last["check"]["wrong"]), (&"8,0=a + 8,16=b".into(), &0.into()));
+    let devices: Vec<_> = last["devices"].as_array().unwrap().iter().collect();
+    let requests = |device: &Value| integer(&device["times"], "requests");
+    assert_eq!(
+        devices.iter().map(|d| (d["device"].as_str().unwrap(), requests(d))).collect::<Vec<_>>(),
+        [("8,0", 200), ("8,16", 200)]
+    );
+    // Each pass writes to each file what the trace writes to its device, and the flushes go to the second.
+    let mut trace = Trace::open(&[here.join("out.trace")], &Hints::default(), None).unwrap();
+    let mut records = Vec::new();
+    while trace.fill(&mut records).unwrap() {}
+    let file =
+        |name: &str| trace.devices().iter().position(|device| device.name.contains(name)).unwrap() as u16;
+    let (first, second) = (file("/a/"), file("/b/"));
+    let count = |device: u16, operation, bytes| {
+        let is =
+            |record: &&Record| (record.device, record.operation, record.bytes) == (device, operation, bytes);
+        records.iter().filter(is).count()
+    };
+    assert_eq!((count(first, Operation::Write, 4096), count(second, Operation::Write, 8192)), (600, 300));
+    assert!(count(second, Operation::Flush, 0) >= 300, "{}", count(second, Operation::Flush, 0));
+    assert!(count(first, Operation::Flush, 0) < 300);
+    for volume in ["a", "b"] {
+        assert_eq!(std::fs::read_dir(here.join(volume)).unwrap().count(), 0, "no files remain");
+    }
+    let replay = |more: &[&str]| keepup(here, &[&["replay", "two.txt"], more].concat());
+    refused(&replay(&["--assign", "8,0=a"]), 2, "no directory is assigned to its device 8,16");
+    let other = [&assigned[..], &["--assign", "sda=a"]].concat();
+    refused(&replay(&other), 2, "it has no requests to a device sda");
+    refused(&replay(&[&assigned[..], &["--map", "wrap"]].concat()), 2, "each device keeps its addresses");
 }
 
 #[test]

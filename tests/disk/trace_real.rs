@@ -12,6 +12,8 @@ use crate::common::{directory, json, keepup};
 
 /// A session with a file server from Debian's package dbench: operations on files, without times.
 const SESSION: &str = "/usr/share/dbench/client.txt";
+/// A trace of Debian's package blkreplay-examples.
+const MYSQL: &str = "usr/share/doc/blkreplay-examples/examples/example-load/natural/linux-mysql.load.gz";
 /// Converts a log of the Python package darshan to rows of MSR Cambridge.
 const CONVERTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/checks/darshan_trace.py");
 
@@ -95,6 +97,23 @@ pub(crate) fn darshan_trace(test: &str, here: &Path) -> Option<PathBuf> {
     Some(native(here, "job.csv"))
 }
 
+/// A block trace of a MySQL server over one hour, in the native format, from Debian's package
+/// blkreplay-examples: 80,794 requests without completions. `None` with a message if it is not there.
+pub(crate) fn blkreplay_trace(test: &str, here: &Path) -> Option<PathBuf> {
+    let promised = std::env::var_os("CI_TRACES").map(PathBuf::from);
+    let packages = [promised.clone(), Some("/".into())];
+    let file = packages.into_iter().flatten().map(|root| root.join(MYSQL)).find(|file| file.exists());
+    let Some(file) = file else {
+        assert!(promised.is_none(), "{promised:?} has no {MYSQL}");
+        skip(test, "needs the package blkreplay-examples");
+        return None;
+    };
+    std::fs::copy(file, here.join("mysql.load.gz")).unwrap();
+    let run = keepup(here, &["trace", "convert", "mysql.load.gz", "mysql.trace"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    Some(here.join("mysql.trace"))
+}
+
 /// Converts a trace to the native format, in the same directory.
 fn native(here: &Path, file: &str) -> PathBuf {
     let converted = Path::new(file).with_extension("trace");
@@ -169,4 +188,36 @@ fn a_real_trace_with_times_is_analyzed_correctly() {
     for key in ["whole", "devices", "corrections"] {
         assert_eq!(rows[key], native[key], "{key}");
     }
+}
+
+#[test]
+#[ignore = "system"]
+fn a_real_block_trace_is_analyzed_correctly() {
+    let place = directory();
+    let here = place.path();
+    let Some(path) = blkreplay_trace("a_real_block_trace_is_analyzed_correctly", here) else { return };
+    let [load, native] = [Path::new("mysql.load.gz"), &path].map(|file| info(here, file));
+    // The test's own counts.
+    let unpacked = Command::new("gzip").args(["-dc", "mysql.load.gz"]).current_dir(here).output().unwrap();
+    let text = String::from_utf8(unpacked.stdout).unwrap();
+    let mut counted: BTreeMap<String, Count> = BTreeMap::new();
+    let (mut first, mut last, mut end) = (None, 0.0, 0);
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split(';').map(str::trim).collect();
+        let Some(seconds) = fields[0].parse::<f64>().ok().filter(|_| fields.len() == 6) else { continue };
+        let number = |at: usize| fields[at].parse::<u64>().unwrap() * 512;
+        let operation = if fields[3] == "W" { "write" } else { "read" };
+        add(&mut counted, operation, number(2));
+        (first, last, end) = (first.or(Some(seconds)), seconds, end.max(number(1) + number(2)));
+    }
+    assert_eq!((counted["read"].0, counted["write"].0), (7187, 73_607));
+    for analysis in [&load, &native] {
+        let whole = &analysis["whole"];
+        assert_eq!(counts(&whole["operations"], "operation"), counted);
+        assert_eq!(whole["end_bytes"], end);
+        let nanoseconds = whole["detail"]["last_ns"].as_f64().unwrap();
+        assert!((nanoseconds / 1e9 - (last - first.unwrap())).abs() < 1e-6, "{whole:#}");
+        assert_eq!(analysis["stages"], Value::Null, "the file has no dispatches");
+    }
+    assert_eq!(load["whole"], native["whole"]);
 }

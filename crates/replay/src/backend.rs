@@ -11,7 +11,7 @@ use std::time::Duration;
 use keepup_results::ReplayCheck;
 use keepup_trace::Record;
 
-pub(crate) use file::FileTarget;
+pub(crate) use file::{FileTarget, TargetFile};
 pub(crate) use memory::MemoryTarget;
 pub(crate) use null::NullTarget;
 pub(crate) use throttled::ThrottledTarget;

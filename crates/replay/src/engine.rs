@@ -64,7 +64,7 @@ impl<'a> Pass<'a> {
             held: None,
             done: Vec::with_capacity(limit),
             nap: Nap::default(),
-            account: Account::default(),
+            account: Account::new(script.parts.len()),
         }
     }
 

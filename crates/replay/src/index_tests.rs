@@ -31,6 +31,7 @@ fn pass(trace: &str, place: &str, number: u32, mean_ns: f64) -> ReplayPass {
         writes: None,
         flushes: None,
         discards: None,
+        devices: Vec::new(),
         lateness: None,
         fidelity: None,
         check: None,

@@ -10,6 +10,7 @@
 //! | what | where |
 //! |---|---|
 //! | selection and times of requests | [`Script`] in `script.rs` |
+//! | extents of the target that requests use | `extents.rs` |
 //! | mapping of addresses to a target | [`Policy`] in `map.rs` |
 //! | due times, one file per [`Mode`] | `pace.rs`, `pace/` |
 //! | one pass: requests in flight, counts, times | `engine.rs`, `engine/` |
@@ -19,6 +20,7 @@
 mod backend;
 mod engine;
 mod error;
+mod extents;
 mod index;
 mod map;
 mod pace;
@@ -33,5 +35,5 @@ pub use index::compare;
 pub use map::{EXTENT_BYTES, Policy};
 pub use pace::Mode;
 pub use run::{PASSES_MIN, Replay, ReplayOptions};
-pub use script::{RECORDS_MAX, REQUEST_BYTES_MAX, SPACE_BYTES_MAX, Script, ScriptOptions};
+pub use script::{RECORDS_IN_MEMORY, REQUEST_BYTES_MAX, SPACE_BYTES_MAX, Script, ScriptOptions};
 pub use target_spec::{IoOptions, TargetSpec, check_target};

@@ -62,6 +62,15 @@ impl Mode {
             Self::Timed { .. } | Self::Dep { .. } if !script.summary.has_times => {
                 Err(unfit("it has no times, only an order"))
             }
+            Self::Dep { .. } if script.records.len() > dep::RECORDS_MAX => {
+                let most = dep::RECORDS_MAX;
+                let what = format!("its dependencies are kept in memory, for at most {most} requests");
+                Err(ReplayError::Unfit {
+                    trace: script.summary.trace.clone(),
+                    what,
+                    hint: "--window FROM..UNTIL or --max-records for a part of it".into(),
+                })
+            }
             Self::Dep { .. } if script.records.iter().all(|record| record.completion_ns().is_none()) => {
                 Err(unfit("it has no completion times, so dependencies are unknown"))
             }

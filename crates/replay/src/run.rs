@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use keepup_measure::pressure::Pressure;
-use keepup_results::{ReplayFidelity, ReplayPass};
+use keepup_results::{ReplayDevice, ReplayFidelity, ReplayPass, ReplayTimes};
 use keepup_workload::load::{LoadPlan, Loads};
 use keepup_workload::spent::{Spent, SpentClock};
 use keepup_workload::{Context, Footprint, Workload};
@@ -12,7 +12,7 @@ use keepup_workload::{Context, Footprint, Workload};
 use crate::engine::{Account, Pass};
 use crate::error::ReplayError;
 use crate::pace::Mode;
-use crate::script::Script;
+use crate::script::{DevicePart, Script};
 use crate::target_spec::{IoOptions, OpenTarget, TargetSpec};
 
 /// Maximum relative deviation of a pass's span from the requested one.
@@ -148,13 +148,11 @@ impl Workload for Replay<'_> {
         let mut footprint = Footprint::default();
         let rounds = u64::from(self.options.passes) * if self.options.with_and_without { 2 } else { 1 };
         for place in self.places {
-            if let TargetSpec::Volume(volume) = place {
-                let filled = self.script.touched_bytes();
-                let written = filled
-                    + self.script.written_bytes() * rounds
-                    + self.script.refilled_bytes() * (rounds - 1);
-                footprint.bytes_written.insert(volume.clone(), written);
-                footprint.space_bytes.insert(volume.clone(), filled);
+            for (volume, begin, bytes) in place.directories(self.script) {
+                let cost = self.script.cost(begin..begin + bytes);
+                let written = cost.filled + cost.written * rounds + cost.refilled * (rounds - 1);
+                *footprint.bytes_written.entry(volume.to_owned()).or_default() += written;
+                *footprint.space_bytes.entry(volume.to_owned()).or_default() += cost.filled;
             }
         }
         let span_ns = self.options.mode.span_ns(self.script).unwrap_or(0);
@@ -206,6 +204,10 @@ fn failed(pass: &ReplayPass) -> Result<(), ReplayError> {
 /// Result of a pass.
 fn pass_result(script: &Script, options: &ReplayOptions, account: &Account, passed: &Spent) -> ReplayPass {
     let [reads, writes, flushes, discards] = account.kinds();
+    let devices = script.parts.iter().zip(account.devices());
+    let device = |(part, times): (&DevicePart, Option<ReplayTimes>)| {
+        Some(ReplayDevice { device: part.device.clone(), times: times? })
+    };
     ReplayPass {
         trace: script.summary.trace.clone(),
         place: String::new(),
@@ -229,6 +231,7 @@ fn pass_result(script: &Script, options: &ReplayOptions, account: &Account, pass
         writes,
         flushes,
         discards,
+        devices: devices.filter_map(device).collect(),
         lateness: account.lateness(),
         fidelity: fidelity(script, options.mode, account),
         check: None,

@@ -1,16 +1,23 @@
 //! A trace prepared for a target: selected requests, their times and addresses.
+use std::ops::Range;
+
 use keepup_results::ReplayTrace;
-use keepup_trace::{Flags, Level, Operation, Record, Trace, TraceClock, TraceError};
+use keepup_sys::SysError;
+use keepup_sys::spill::{SpillLimit, SpillVec};
+use keepup_trace::{Flags, Level, Operation, Record, Trace, TraceClock, TraceDevice};
 
 use crate::error::ReplayError;
+use crate::extents::Extents;
 use crate::map::{EXTENT_BYTES, Mapper, Policy};
 
-/// Maximum number of requests in memory, 32 bytes each.
-pub const RECORDS_MAX: u64 = 100_000_000;
+/// Number of requests, 32 bytes each, above which they are kept in a temporary file instead of in memory.
+pub const RECORDS_IN_MEMORY: usize = 4_000_000;
 /// Maximum request size, bytes; a target's buffers have this size.
 pub const REQUEST_BYTES_MAX: u64 = 64 << 20;
 /// Maximum address space, bytes: largest file of both ext4 and XFS (ext4: 2^32 blocks of 4 KiB).
 pub const SPACE_BYTES_MAX: u64 = 16 << 40;
+/// Largest number of gaps for the median.
+const GAPS_MAX: usize = 1 << 22;
 /// Maximum sum of the address spaces of a trace's devices, bytes; prevents overflow.
 const ADDRESSES_MAX: u64 = 1 << 62;
 
@@ -33,13 +40,17 @@ pub struct ScriptOptions {
     pub block_bytes: u64,
     /// Skip writes.
     pub reads_only: bool,
+    /// Limit of requests in memory; [`RECORDS_IN_MEMORY`] if none.
+    pub in_memory: Option<SpillLimit>,
 }
 
 /// Requests in time order, mapped to a target.
 #[derive(Debug)]
 pub struct Script {
-    /// The requests, from time 0, on a single device.
-    pub(crate) records: Vec<Record>,
+    /// The requests, from time 0, with addresses of the target; their device is a part of `parts`.
+    pub(crate) records: SpillVec<Record>,
+    /// The devices of the trace and their addresses on the target, ascending.
+    pub(crate) parts: Vec<DevicePart>,
     /// Layer at which they were traced.
     pub level: Level,
     /// Size of the target, bytes.
@@ -49,31 +60,39 @@ pub struct Script {
     extents: Extents,
 }
 
-/// Extents of the target that requests use.
-#[derive(Debug, Default)]
-struct Extents {
-    /// Read or written.
-    touched: Touched,
-    /// Discarded.
-    discarded: Touched,
+/// Bytes written to a range of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Before the first pass, so that reads find data.
+    pub(crate) filled: u64,
+    /// By the writes of each pass.
+    pub(crate) written: u64,
+    /// Before each pass but the first, where the pass before discarded.
+    pub(crate) refilled: u64,
+}
+
+/// Addresses of one of the trace's devices, before mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DevicePart {
+    /// Name in the trace.
+    pub(crate) device: String,
+    /// First address, bytes.
+    pub(crate) begin: u64,
+    /// Length, bytes: a multiple of [`EXTENT_BYTES`] and of the target's block.
+    pub(crate) bytes: u64,
 }
 
 impl Script {
     /// Loads the part of `trace` selected by `choice`; `name` is its name in results.
     ///
     /// # Errors
-    /// The trace cannot be read, is too long, or its addresses do not fit the target.
+    /// The trace cannot be read, its addresses do not fit the target, or there is no space for a temporary
+    /// file with its requests.
     pub fn load(name: &str, mut trace: Trace, choice: &ScriptOptions) -> Result<Self, ReplayError> {
         let unfit =
             |what: String, hint: &str| ReplayError::Unfit { trace: name.into(), what, hint: hint.into() };
         let mut summary = ReplayTrace { trace: name.into(), ..ReplayTrace::default() };
-        let mut records = read(&mut trace, choice, &mut summary).map_err(|fault| match fault {
-            Fault::Trace(error) => error.into(),
-            Fault::TooLong => unfit(
-                format!("it has more than {RECORDS_MAX} requests"),
-                "--max-records, or --window FROM..UNTIL for a part of it",
-            ),
-        })?;
+        let mut records = read(&mut trace, choice, &mut summary)?;
         if records.is_empty() {
             return Err(unfit(
                 "no request is left".into(),
@@ -87,8 +106,9 @@ impl Script {
             trace.corrections().describe().into_iter().map(|(n, what)| (what.into(), n)).collect();
         rebase(&mut records);
         summary.shortened_seconds =
-            choice.gap_max_ns.map_or(0, |gap| shorten(&mut records, gap)) as f64 / 1e9;
-        let source_bytes = join_devices(&mut records, choice.block_bytes).ok_or_else(|| {
+            choice.gap_max_ns.map_or(Ok(0), |gap| shorten(&mut records, gap, choice))? as f64 / 1e9;
+        let joined = join_devices(&mut records, trace.devices(), choice.block_bytes);
+        let (parts, source_bytes) = joined.ok_or_else(|| {
             let what = format!("the addresses of all its devices span more than {ADDRESSES_MAX} bytes");
             unfit(what, "--device NAME, one at a time")
         })?;
@@ -109,17 +129,22 @@ impl Script {
         }
         summary.span_seconds = records.last().map_or(0, |r| r.issue_ns) as f64 / 1e9;
         summary.records = records.len() as u64;
-        Ok(Self { records, level: trace.header().level, target_bytes, summary, extents })
+        records.settle()?;
+        Ok(Self { records, parts, level: trace.header().level, target_bytes, summary, extents })
     }
 
-    /// Bytes of all extents that the requests touch.
-    pub fn touched_bytes(&self) -> u64 {
-        self.extents.touched.count() * EXTENT_BYTES
-    }
-
-    /// Bytes written per pass.
-    pub fn written_bytes(&self) -> u64 {
-        self.summary.bytes_written
+    /// What the requests write to these addresses of the target.
+    pub(crate) fn cost(&self, addresses: Range<u64>) -> Cost {
+        let within = |(begin, bytes): (u64, u64)| {
+            (begin + bytes).min(addresses.end).saturating_sub(begin.max(addresses.start))
+        };
+        let writes = self.records.iter().filter(|record| record.operation == Operation::Write);
+        let writes = writes.filter(|record| addresses.contains(&record.offset));
+        Cost {
+            filled: self.touched().map(within).sum(),
+            written: writes.map(|record| u64::from(record.bytes)).sum(),
+            refilled: self.refilled().into_iter().map(within).sum(),
+        }
     }
 
     /// Touched ranges, merged from extents: offset and length, bytes.
@@ -133,11 +158,6 @@ impl Script {
         self.extents.discarded.and(&self.extents.touched).runs(self.target_bytes).collect()
     }
 
-    /// Bytes filled again before each pass but the first.
-    pub(crate) fn refilled_bytes(&self) -> u64 {
-        self.refilled().iter().map(|(_, bytes)| bytes).sum()
-    }
-
     /// Unit of generated data, bytes: the target's block, or a default.
     pub(crate) fn unit(&self) -> usize {
         if self.summary.map.block_bytes >= 512 { self.summary.map.block_bytes as usize } else { 4096 }
@@ -149,9 +169,10 @@ impl Script {
         transfers.map(|record| record.bytes as usize).max().unwrap_or(0)
     }
 
-    /// Median inter-arrival time, ns.
+    /// Median inter-arrival time, ns: of every n-th request, if there are more than [`GAPS_MAX`].
     pub(crate) fn median_gap_ns(&self) -> u64 {
-        let mut gaps: Vec<u64> = self.records.windows(2).map(|w| w[1].issue_ns - w[0].issue_ns).collect();
+        let gaps = self.records.windows(2).step_by(self.records.len().div_ceil(GAPS_MAX).max(1));
+        let mut gaps: Vec<u64> = gaps.map(|w| w[1].issue_ns - w[0].issue_ns).collect();
         if gaps.is_empty() {
             return 0;
         }
@@ -160,19 +181,24 @@ impl Script {
     }
 }
 
-enum Fault {
-    Trace(TraceError),
-    TooLong,
+/// An empty list with the limit of `choice`.
+fn list<T: Copy + 'static>(choice: &ScriptOptions) -> SpillVec<T> {
+    let usual = SpillLimit { elements: RECORDS_IN_MEMORY, directory: None };
+    SpillVec::new(choice.in_memory.clone().unwrap_or(usual))
 }
 
 /// Reads the selected requests and counts those left out.
-fn read(trace: &mut Trace, choice: &ScriptOptions, summary: &mut ReplayTrace) -> Result<Vec<Record>, Fault> {
-    let (mut records, mut batch) = (Vec::new(), Vec::new());
+fn read(
+    trace: &mut Trace,
+    choice: &ScriptOptions,
+    summary: &mut ReplayTrace,
+) -> Result<SpillVec<Record>, ReplayError> {
+    let (mut records, mut batch) = (list(choice), Vec::new());
     let limit = choice.records_max.unwrap_or(u64::MAX);
     let until_ns = choice.until_ns.unwrap_or(u64::MAX);
     'all: loop {
         batch.clear();
-        let more = trace.fill(&mut batch).map_err(Fault::Trace)?;
+        let more = trace.fill(&mut batch)?;
         for record in batch.drain(..) {
             if record.issue_ns >= until_ns || records.len() as u64 >= limit {
                 summary.is_cut = true;
@@ -188,10 +214,8 @@ fn read(trace: &mut Trace, choice: &ScriptOptions, summary: &mut ReplayTrace) ->
                 && u64::from(record.bytes) + 2 * choice.block_bytes > REQUEST_BYTES_MAX
             {
                 summary.too_long_left_out += 1;
-            } else if records.len() as u64 >= RECORDS_MAX {
-                return Err(Fault::TooLong);
             } else {
-                records.push(record);
+                records.push(record)?;
             }
         }
         if !more {
@@ -211,15 +235,15 @@ fn rebase(records: &mut [Record]) {
 
 /// Shortens pauses between requests to `gap_ns` and returns the total removed time, ns. Completions
 /// move with the surrounding requests, so the order of events is preserved.
-fn shorten(records: &mut [Record], gap_ns: u64) -> u64 {
+fn shorten(records: &mut [Record], gap_ns: u64, choice: &ScriptOptions) -> Result<u64, SysError> {
     // Start times and cumulative lengths of the cuts.
-    let mut cuts: Vec<(u64, u64)> = Vec::new();
+    let mut cuts: SpillVec<(u64, u64)> = list(choice);
     let mut total = 0;
     for pair in records.windows(2) {
         let gap = pair[1].issue_ns - pair[0].issue_ns;
         if gap > gap_ns {
             total += gap - gap_ns;
-            cuts.push((pair[1].issue_ns, total));
+            cuts.push((pair[1].issue_ns, total))?;
         }
     }
     let moved = |ns: u64| {
@@ -232,34 +256,40 @@ fn shorten(records: &mut [Record], gap_ns: u64) -> u64 {
     for record in records {
         *record = record.at(moved(record.issue_ns), record.completion_ns().map(moved));
     }
-    total
+    Ok(total)
 }
 
-/// Concatenates the address spaces of several devices; returns the total size in bytes unless it
-/// exceeds [`ADDRESSES_MAX`].
-fn join_devices(records: &mut [Record], block_bytes: u64) -> Option<u64> {
-    let mut ends: Vec<u64> = Vec::new();
+/// Concatenates the address spaces of the devices that have requests; returns them and the total size in
+/// bytes unless it exceeds [`ADDRESSES_MAX`].
+fn join_devices(
+    records: &mut [Record],
+    devices: &[TraceDevice],
+    block_bytes: u64,
+) -> Option<(Vec<DevicePart>, u64)> {
+    let mut ends: Vec<Option<u64>> = vec![None; devices.len()];
     for record in records.iter() {
-        let device = usize::from(record.device);
-        ends.resize(ends.len().max(device + 1), 0);
-        ends[device] = ends[device].max(record.end());
+        let end = ends.get_mut(usize::from(record.device))?;
+        *end = (*end).max(Some(record.end()));
     }
     let unit = EXTENT_BYTES.max(block_bytes);
-    let mut base = 0_u64;
-    let mut bases = Vec::new();
-    for end in ends {
-        bases.push(base);
-        base = base.checked_add(end.checked_next_multiple_of(unit)?).filter(|all| *all <= ADDRESSES_MAX)?;
+    let (mut parts, mut numbers, mut begin) = (Vec::new(), vec![0; devices.len()], 0_u64);
+    for (device, end) in ends.iter().enumerate() {
+        let Some(end) = end else { continue };
+        // A device with flushes only has a place too.
+        let bytes = (*end).max(1).checked_next_multiple_of(unit)?;
+        numbers[device] = parts.len() as u16;
+        parts.push(DevicePart { device: devices[device].name.clone(), begin, bytes });
+        begin = begin.checked_add(bytes).filter(|all| *all <= ADDRESSES_MAX)?;
     }
     for record in records {
-        record.offset += bases[usize::from(record.device)];
-        record.device = 0;
+        record.device = numbers[usize::from(record.device)];
+        record.offset += parts[usize::from(record.device)].begin;
     }
-    Some(base)
+    Some((parts, begin))
 }
 
 /// Maps all requests, counts them by kind, and returns the touched extents.
-fn place(records: &mut Vec<Record>, mut mapper: Mapper, summary: &mut ReplayTrace) -> Extents {
+fn place(records: &mut SpillVec<Record>, mut mapper: Mapper, summary: &mut ReplayTrace) -> Extents {
     let mut extents = Extents::default();
     records.retain_mut(|record| {
         if record.operation == Operation::Flush {
@@ -289,46 +319,6 @@ fn place(records: &mut Vec<Record>, mut mapper: Mapper, summary: &mut ReplayTrac
     summary.map = mapper.report();
     rebase(records);
     extents
-}
-
-/// Bitmap of touched extents.
-#[derive(Debug, Default)]
-struct Touched(Vec<u64>);
-
-impl Touched {
-    fn add(&mut self, offset: u64, bytes: u64) {
-        let last = (offset + bytes.max(1) - 1) / EXTENT_BYTES;
-        for extent in offset / EXTENT_BYTES..=last {
-            let word = (extent / 64) as usize;
-            if word >= self.0.len() {
-                self.0.resize(word + 1, 0);
-            }
-            self.0[word] |= 1 << (extent % 64);
-        }
-    }
-
-    fn and(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(one, other)| one & other).collect())
-    }
-
-    fn has(&self, extent: u64) -> bool {
-        self.0.get((extent / 64) as usize).is_some_and(|word| word >> (extent % 64) & 1 == 1)
-    }
-
-    fn count(&self) -> u64 {
-        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
-    }
-
-    fn runs(&self, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let extents = self.0.len() as u64 * 64;
-        let mut next = 0;
-        std::iter::from_fn(move || {
-            let first = (next..extents).find(|extent| self.has(*extent))?;
-            next = (first..extents).find(|extent| !self.has(*extent)).unwrap_or(extents);
-            let begin = first * EXTENT_BYTES;
-            Some((begin, (next * EXTENT_BYTES).min(end) - begin))
-        })
-    }
 }
 
 #[cfg(test)]

@@ -25,7 +25,9 @@ fn what_it_is_is_counted() {
     assert_eq!((summary.bytes_read, summary.bytes_written), (12_288, 4096));
     assert_eq!(times(&script), [(0, 10), (5, 25), (35, 40)]);
     assert!((summary.span_seconds - 35e-6).abs() < 1e-9);
-    assert_eq!((script.touched_bytes(), script.target_bytes), (2 * MIB, 6 * MIB));
+    let cost = script.cost(0..script.target_bytes);
+    assert_eq!((cost, script.target_bytes), (Cost { filled: 2 * MIB, written: 4096, refilled: 0 }, 6 * MIB));
+    assert_eq!(script.cost(5 * MIB..6 * MIB), Cost { filled: MIB, written: 4096, refilled: 0 });
     assert_eq!(script.touched().collect::<Vec<_>>(), [(0, MIB), (5 * MIB, MIB)]);
     assert_eq!((script.median_gap_ns(), script.longest()), (30_000, 8192));
 }
@@ -122,8 +124,36 @@ fn discards_and_ordered_writes_are_kept() {
     assert_eq!(script.longest(), 4096, "a discard needs no buffer");
     // Extent 0 is written and discarded, extent 1 only discarded, extent 4 only read.
     assert_eq!(script.touched().collect::<Vec<_>>(), [(0, MIB), (4 * MIB, MIB)]);
-    assert_eq!((script.refilled(), script.refilled_bytes()), (vec![(0, MIB)], MIB));
+    assert_eq!((script.refilled(), script.cost(0..8 * MIB).refilled), (vec![(0, MIB)], MIB));
     let reads = ScriptOptions { reads_only: true, ..choice() };
     let script = Script::load("made", open(), &reads).unwrap();
     assert_eq!((script.summary.discards_left_out, script.summary.writes_left_out), (1, 2));
+}
+
+#[test]
+fn requests_that_exceed_the_memory_are_the_same_from_a_file() {
+    let rows: Vec<Row> = (0..5000)
+        .map(|n| {
+            (
+                n * 1000 + n / 100 * 1_000_000,
+                if n % 3 == 0 { 'W' } else { 'R' },
+                n * 7919 % 977 * 4096,
+                4096,
+                10,
+            )
+        })
+        .collect();
+    let load = |elements| {
+        let in_memory = Some(SpillLimit { elements, directory: Some(std::env::temp_dir()) });
+        let choice = ScriptOptions { gap_max_ns: Some(100_000_000), in_memory, ..choice() };
+        Script::load("made", trace(&rows), &choice).unwrap()
+    };
+    let (memory, file) = (load(usize::MAX), load(10));
+    assert_eq!((memory.records.spilled_bytes(), file.records.spilled_bytes()), (0, 5000 * 32));
+    assert_eq!(&memory.records[..], &file.records[..]);
+    assert_eq!(
+        (memory.summary.clone(), memory.median_gap_ns()),
+        (file.summary.clone(), file.median_gap_ns())
+    );
+    assert!(memory.summary.shortened_seconds > 40.0, "the pauses are cut in both");
 }

@@ -86,8 +86,8 @@ pub use register::{
     RegisterPoint, RegisterRun, RegisterSummary, RegisterVerdict,
 };
 pub use replay::{
-    ReplayCheck, ReplayFidelity, ReplayIndex, ReplayMap, ReplayMetric, ReplayPass, ReplayPlace, ReplayRatio,
-    ReplaySummary, ReplayTimes, ReplayTrace,
+    ReplayCheck, ReplayDevice, ReplayFidelity, ReplayIndex, ReplayMap, ReplayMetric, ReplayPass, ReplayPlace,
+    ReplayRatio, ReplaySummary, ReplayTimes, ReplayTrace,
 };
 pub use soak::{
     SoakCounter, SoakDamage, SoakFile, SoakInterval, SoakKind, SoakMismatch, SoakOrigin, SoakPart, SoakPlace,

@@ -158,6 +158,9 @@ pub struct ReplayPass {
     /// Times of discards.
     #[serde(default)]
     pub discards: Option<ReplayTimes>,
+    /// Times by device of the trace, if it has several; at most 64.
+    #[serde(default)]
+    pub devices: Vec<ReplayDevice>,
     /// Lateness of issue.
     pub lateness: Option<LatencyFigures>,
     /// Whether the pass kept its timing; only for modes with timing.
@@ -176,6 +179,16 @@ pub struct ReplayPass {
     pub interrupts: Option<u64>,
     /// Background loads.
     pub loads: Vec<LoadResult>,
+}
+
+/// Times of the requests to one device of the trace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayDevice {
+    /// Name in the trace.
+    pub device: String,
+    /// Times of its requests.
+    pub times: ReplayTimes,
 }
 
 /// Times of one kind of request.

@@ -1,5 +1,5 @@
 //! The only unsafe code of the project: memory shared with the kernel, io_uring, thread
-//! placement, child processes, device registers.
+//! placement, child processes, device registers, temporary files in place of memory.
 //!
 //! The public API is safe: a [`pool::Block`] has exactly one owner at a time (a thread or the
 //! kernel), and an engine returns a block only after the kernel has finished with it.
@@ -18,6 +18,7 @@ pub mod process;
 pub mod register;
 pub mod regular;
 pub mod socket;
+pub mod spill;
 pub mod thread;
 pub mod vfio;
 pub mod vme;

@@ -15,7 +15,7 @@ const DEVICES_MAX: usize = 65_535;
 /// Longest device name, bytes; the same limit as fio's.
 pub(super) const NAME_BYTES_MAX: usize = 256;
 
-/// An unknown completion time.
+/// An unknown completion or dispatch time.
 pub(super) const NO_TIME: i64 = i64::MIN;
 
 /// A request before sorting and checks.
@@ -25,6 +25,8 @@ pub(super) struct RawRecord {
     pub(super) time_ns: i64,
     /// Completion time, ns, relative to the reader's base, or [`NO_TIME`].
     pub(super) completion_ns: i64,
+    /// Time of the dispatch to the driver, likewise.
+    pub(super) dispatch_ns: i64,
     pub(super) offset: u64,
     pub(super) bytes: u64,
     /// Line or byte, depending on the reader.

@@ -4,6 +4,7 @@
 //! match, the error names them and the deciding flag.
 mod biosnoop;
 mod blkparse;
+mod blkreplay;
 mod blktrace;
 mod csv;
 mod iolog;
@@ -78,7 +79,7 @@ impl Format {
         let (unit, resolution_ns, level) = match self {
             Self::Native => (Unit::Bytes, 1, Level::Unknown),
             Self::Iolog2 | Self::Iolog3 => (Unit::Bytes, 1000, Level::File),
-            Self::Blktrace | Self::Blkparse => (Unit::Sectors, 1, Level::Block),
+            Self::Blktrace | Self::Blkparse | Self::Blkreplay => (Unit::Sectors, 1, Level::Block),
             Self::Biosnoop => (Unit::Sectors, 10_000, Level::Device),
             Self::Msr => (Unit::Bytes, 100, Level::Device),
             Self::Spc => (Unit::Sectors, 1000, Level::Device),
@@ -168,11 +169,13 @@ fn matching_formats(head: &[u8]) -> Vec<Format> {
     };
     // The first line may contain column names.
     let fits = |is: &dyn Fn(&[u8]) -> bool| is(first) || (!has_digits_first(first) && is(second));
-    let tests: [(Format, bool); 8] = [
+    let is_names = |line: &[u8]| blkreplay::is_names(line);
+    let tests: [(Format, bool); 9] = [
         (Format::Iolog2, first == b"fio version 2 iolog"),
         (Format::Iolog3, first == b"fio version 3 iolog"),
         (Format::Blkparse, blkparse::is_event(first)),
         (Format::Biosnoop, first.starts_with(b"TIME") && words::<2>(first).0[1] == b"COMM"),
+        (Format::Blkreplay, head.split(|byte| *byte == b'\n').any(is_names)),
         (Format::Msr, fits(&is_msr)),
         (Format::Spc, fits(&|line| is_five(line, 3, |time| decimal(time, 9).is_some()))),
         (Format::Alibaba, fits(&|line| is_five(line, 1, |time| whole(time).is_some()))),
@@ -238,6 +241,9 @@ pub(super) fn open<R: Read + Send + 'static>(
         Format::Iolog3 => Box::new(TextReader::new(file, iolog::Iolog3::new(unit))),
         Format::Blkparse => Box::new(TextReader::new(file, blkparse::Blkparse::new(unit))),
         Format::Biosnoop => Box::new(TextReader::new(file, biosnoop::Biosnoop { unit, columns: None })),
+        Format::Blkreplay => {
+            Box::new(TextReader::new(file, blkreplay::Blkreplay { unit, is_after_names: false }))
+        }
         Format::Msr => {
             let format = csv::msr::Msr { base: TimeBase::default(), unit, name: Vec::new() };
             Box::new(TextReader::new(file, format))

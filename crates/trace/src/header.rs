@@ -15,6 +15,8 @@ pub enum Format {
     Blktrace,
     /// blkparse's default text.
     Blkparse,
+    /// blkreplay's load file.
+    Blkreplay,
     /// bcc's biosnoop.
     Biosnoop,
     /// MSR Cambridge.
@@ -31,12 +33,13 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Native,
         Self::Iolog2,
         Self::Iolog3,
         Self::Blktrace,
         Self::Blkparse,
+        Self::Blkreplay,
         Self::Biosnoop,
         Self::Msr,
         Self::Spc,
@@ -53,6 +56,7 @@ impl Format {
             Self::Iolog3 => "iolog3",
             Self::Blktrace => "blktrace",
             Self::Blkparse => "blkparse",
+            Self::Blkreplay => "blkreplay",
             Self::Biosnoop => "biosnoop",
             Self::Msr => "msr",
             Self::Spc => "spc",

@@ -14,7 +14,7 @@ use self::flow::Flow;
 use self::footprint::Footprint;
 use self::locality::Locality;
 use super::record::{Operation, Record};
-use super::{Corrections, Trace, TraceError, TraceHeader};
+use super::{Corrections, StageTimes, Trace, TraceError, TraceHeader};
 
 /// Version of [`TraceInfo`] as JSON.
 pub const INFO_VERSION: u32 = 1;
@@ -30,6 +30,8 @@ pub struct TraceInfo {
     pub header: TraceHeader,
     /// Corrections.
     pub corrections: Corrections,
+    /// Times before and after the dispatch to the driver; null if the trace has no dispatches.
+    pub stages: Option<StageTimes>,
     /// All devices together.
     pub whole: DeviceInfo,
     /// Each device.
@@ -233,6 +235,7 @@ impl Describer {
             version: INFO_VERSION,
             header: trace.header().clone(),
             corrections: *trace.corrections(),
+            stages: trace.stages(),
             whole: whole.info(Some(&self.whole), pages.iter().sum(), page_bytes),
             devices: all,
         }

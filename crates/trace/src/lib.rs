@@ -11,9 +11,10 @@
 //! | what | where |
 //! |---|---|
 //! | opening a trace, gzip, format detection | [`Trace`] in `trace.rs`, [`detect_format`] |
-//! | one file per format: blktrace, blkparse, fio iolog, biosnoop, simulators, CSV | `format/` |
+//! | one file per format: blktrace, blkparse, blkreplay, fio iolog, biosnoop, simulators, CSV | `format/` |
 //! | parsing of lines, numbers and times | `text.rs` |
 //! | joining a request with its completion | `format/pending.rs` |
+//! | times before and after the dispatch to the driver (Q2D, D2C) | [`StageTimes`] in `stages.rs` |
 //! | sorting within a window, checks, corrections | `order.rs`; detection of a wrong unit in `units.rs` |
 //! | the native format | `native/reader.rs`, `native/writer.rs` |
 //! | `keepup trace info`: rates, sizes, footprint, locality | `info.rs`, `info/` |
@@ -35,6 +36,7 @@ pub mod personality;
 mod record;
 #[cfg(test)]
 mod speed_tests;
+mod stages;
 mod text;
 mod trace;
 mod units;
@@ -50,4 +52,5 @@ pub use self::info::{
 pub use self::native::NativeWriter;
 pub use self::order::WINDOW;
 pub use self::record::{Flags, Operation, Record};
+pub use self::stages::StageTimes;
 pub use self::trace::{Trace, detect_format};

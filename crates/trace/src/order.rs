@@ -6,6 +6,7 @@ use super::batch::{Batch, NO_TIME, RawRecord, Reader};
 use super::error::{FilePosition, ParseError, ReadError};
 use super::header::TraceDevice;
 use super::record::{Operation, Record};
+use super::stages::Stages;
 use super::units::UnitCheck;
 
 /// Sorting window in requests: how far behind its place a request may be.
@@ -21,6 +22,7 @@ const END_MAX: u64 = i64::MAX as u64;
 pub(super) struct Sorter {
     reader: Box<dyn Reader>,
     pub(super) batch: Batch,
+    pub(super) stages: Stages,
     /// Requests that were read but not returned yet.
     window: Vec<RawRecord>,
     is_sorted: bool,
@@ -51,6 +53,7 @@ impl Sorter {
         Self {
             reader,
             batch: Batch::default(),
+            stages: Stages::default(),
             window: Vec::new(),
             is_sorted: true,
             is_ended: false,
@@ -193,6 +196,7 @@ impl Sorter {
         for raw in &self.window[..count] {
             duplicates += u64::from(raw.time_ns == emitted_ns);
             emitted_ns = raw.time_ns;
+            self.stages.take(raw);
             let device = if is_selected { 0 } else { raw.device };
             let issue_ns = raw.time_ns.wrapping_sub(zero_ns) as u64;
             let is_early = raw.completion_ns != NO_TIME && raw.completion_ns < raw.time_ns;

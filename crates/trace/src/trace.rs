@@ -9,6 +9,7 @@ use crate::header::{Corrections, Format, Origin, TraceDevice, TraceHeader};
 use crate::native;
 use crate::order::Sorter;
 use crate::record::Record;
+use crate::stages::StageTimes;
 use crate::text::read_some;
 use crate::units::UnitCheck;
 
@@ -89,6 +90,11 @@ impl Trace {
     /// Devices so far.
     pub fn devices(&self) -> &[TraceDevice] {
         self.sorter.devices()
+    }
+
+    /// Times before and after the dispatch of the requests so far; `None` if the trace has no dispatches.
+    pub fn stages(&self) -> Option<StageTimes> {
+        self.sorter.stages.times()
     }
 
     /// Corrections so far, including those recorded in a native trace.

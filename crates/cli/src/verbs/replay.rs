@@ -29,13 +29,14 @@ use crate::verbs::test_session::TestSession;
 #[command(after_help = "Examples:
   keepup replay web.trace --volume /data/a
   keepup replay web.trace --volume /data/a --volume /data/b --baseline /data/a --mode dep
+  keepup replay sda-sdb.trace --assign sda=/data/a --assign sdb=/data/b
   keepup replay hm_1.csv --volume /data/a --mode afap --depth 32 --map scale --size 20GB
   keepup replay web.trace --volume /data/a --load disk=25MB/s@/data/a,read")]
 pub(crate) struct Args {
     /// Trace files; several blktrace files are one trace, others are replayed in turn
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
-    /// Target that counts as 1.00, as given with --volume, --raw or --target
+    /// Target that counts as 1.00, as given with --volume, --raw or --target, or "DEVICE=DIR + DEVICE=DIR"
     #[arg(long, value_name = "TARGET")]
     baseline: Option<String>,
     #[command(flatten)]
@@ -147,11 +148,12 @@ fn replay(plan: &Plan<'_>) -> anyhow::Result<Exit> {
 
 /// Directories among the targets.
 fn volumes(targets: &[TargetSpec]) -> Vec<PathBuf> {
-    let volume = |target: &TargetSpec| match target {
-        TargetSpec::Volume(path) => Some(path.clone()),
-        _ => None,
+    let volumes = |target: &TargetSpec| match target {
+        TargetSpec::Volume(path) => vec![path.clone()],
+        TargetSpec::Assigned(places) => places.iter().map(|(_, path)| path.clone()).collect(),
+        _ => Vec::new(),
     };
-    targets.iter().filter_map(volume).collect()
+    targets.iter().flat_map(volumes).collect()
 }
 
 /// Checks traces and targets and describes the replay.

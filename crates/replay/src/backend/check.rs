@@ -74,21 +74,22 @@ impl WriteLog {
     }
 }
 
-/// Reads all blocks of `unit` bytes that `log` knows back from `file`, which is opened past the page cache
-/// where writes went past it.
+/// Reads all blocks of `unit` bytes that `log` knows of the `addresses` of `file`, which is opened past the
+/// page cache where writes went past it, and adds them to `found`.
 ///
 /// # Errors
 /// When they cannot be read.
 pub(super) fn check(
-    file: &OwnedFd,
-    path: &Path,
+    (file, path): (&OwnedFd, &Path),
+    addresses: Range<u64>,
     log: &WriteLog,
     unit: usize,
-) -> Result<ReplayCheck, ReplayError> {
-    let mut found = ReplayCheck::default();
-    let mut blocks: Vec<(u64, u64)> = log.last.iter().map(|(block, write)| (*block, *write)).collect();
+    found: &mut ReplayCheck,
+) -> Result<(), ReplayError> {
+    let known = log.last.iter().map(|(block, write)| (*block, *write));
+    let mut blocks: Vec<_> = known.filter(|(block, _)| addresses.contains(&(block * unit as u64))).collect();
     blocks.sort_unstable();
-    found.ambiguous = blocks.iter().filter(|(_, write)| *write == ANY).count() as u64;
+    found.ambiguous += blocks.iter().filter(|(_, write)| *write == ANY).count() as u64;
     blocks.retain(|(_, write)| *write != ANY);
     let mut pool = keepup_sys::pool::Pool::new(2 * READ_BYTES)?;
     let mut memory = pool.take(READ_BYTES).ok_or_else(|| WorkloadError::System {
@@ -98,8 +99,10 @@ pub(super) fn check(
     for run in blocks.chunk_by(|a, b| a.0 + 1 == b.0) {
         for part in run.chunks(READ_BYTES / unit) {
             let bytes = part.len() * unit;
-            read_exact_at(file, &mut memory[..bytes], part[0].0 * unit as u64).map_err(|source| {
-                WorkloadError::System { action: format!("read {} back", path.display()), source }
+            let offset = part[0].0 * unit as u64 - addresses.start;
+            read_exact_at(file, &mut memory[..bytes], offset).map_err(|source| WorkloadError::System {
+                action: format!("read {} back", path.display()),
+                source,
             })?;
             for ((block, write), piece) in part.iter().zip(memory[..bytes].chunks(unit)) {
                 found.blocks += 1;
@@ -110,7 +113,7 @@ pub(super) fn check(
                         format!(
                             "{} at {}: written last by write {write}, and holds block {} of write {}",
                             path.display(),
-                            block * unit as u64,
+                            block * unit as u64 - addresses.start,
                             is.block,
                             is.write
                         )
@@ -120,7 +123,7 @@ pub(super) fn check(
         }
     }
     pool.give_back(memory);
-    Ok(found)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! A file, or a device that is only read: the requests are made as keepup's recorder makes its own.
+//! Files, or a device that is only read: the requests are made as keepup's recorder makes its own. Several
+//! files follow each other in the addresses of the target.
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,15 +24,37 @@ const POOL_BYTES: usize = 256 << 20;
 /// Requests under way while a file is filled.
 const FILL_DEPTH: usize = 8;
 
-/// Requests to one file.
-pub(crate) struct FileTarget {
+/// One of a target's files.
+pub(crate) struct TargetFile {
+    /// Address of its first byte.
+    pub(crate) begin: u64,
+    pub(crate) file: Arc<OwnedFd>,
+    pub(crate) path: PathBuf,
+    /// The same file opened with `O_DSYNC`, for writes with forced unit access; otherwise they are ordinary
+    /// writes.
+    pub(crate) durable: Option<Arc<OwnedFd>>,
+}
+
+/// A file with its places in the engine.
+struct Part {
+    begin: u64,
     file: Arc<OwnedFd>,
     path: PathBuf,
+    slot: FileSlot,
+    durable_slot: Option<FileSlot>,
+}
+
+/// The part that contains the address `offset`.
+fn part_of(parts: &[Part], offset: u64) -> &Part {
+    &parts[parts.partition_point(|part| part.begin <= offset).saturating_sub(1)]
+}
+
+/// Requests to files.
+pub(crate) struct FileTarget {
+    /// At least one, the first from address 0, ascending.
+    parts: Vec<Part>,
     engine: Box<dyn BlockEngine>,
     pool: Pool,
-    slot: FileSlot,
-    /// The same file opened with `O_DSYNC`, for writes with forced unit access.
-    durable_slot: Option<FileSlot>,
     /// Writes that wait for the flush before them, with their memory, by token.
     held: HashMap<usize, (Record, Block)>,
     /// Each piece of so many bytes has a stamp of its own.
@@ -47,7 +70,7 @@ impl FileTarget {
     /// For up to `depth` requests of up to `longest` bytes under way, multiples of `unit` where that is to
     /// be checked.
     pub(crate) fn open(
-        (file, path): (Arc<OwnedFd>, &Path),
+        files: Vec<TargetFile>,
         choice: EngineChoice,
         (longest, unit): (usize, usize),
         depth: usize,
@@ -61,15 +84,18 @@ impl FileTarget {
         }
         let (mut engine, _) = open(choice, &pool.memory(), &Waker::new()?, depth)?;
         engine.set_gather(false);
-        let slot = engine.add_file(Arc::clone(&file))?;
-        let path = path.to_owned();
+        let mut parts = Vec::new();
+        for TargetFile { begin, file, path, durable } in files {
+            let slot = engine.add_file(Arc::clone(&file))?;
+            // A mapping is not made durable by O_DSYNC.
+            let durable = durable.filter(|_| engine.name() != "mmap");
+            let durable_slot = durable.map(|durable| engine.add_file(durable)).transpose()?;
+            parts.push(Part { begin, file, path, slot, durable_slot });
+        }
         Ok(Self {
-            file,
-            path,
+            parts,
             engine,
             pool,
-            slot,
-            durable_slot: None,
             held: HashMap::new(),
             unit,
             writes: 0,
@@ -106,16 +132,6 @@ impl FileTarget {
         Ok(())
     }
 
-    /// Sends writes with forced unit access to `file`, the same file opened with `O_DSYNC`. Otherwise they
-    /// are ordinary writes.
-    pub(crate) fn set_durable_file(&mut self, file: Arc<OwnedFd>) -> Result<(), ReplayError> {
-        // A mapping is not made durable by O_DSYNC.
-        if self.engine.name() != "mmap" {
-            self.durable_slot = Some(self.engine.add_file(file)?);
-        }
-        Ok(())
-    }
-
     /// Stamps `block` and starts the write.
     fn write(&mut self, record: &Record, mut block: Block, token: usize) {
         let bytes = record.bytes as usize;
@@ -127,8 +143,9 @@ impl FileTarget {
             log.begun(token, first..first + (bytes / self.unit) as u64, self.writes);
         }
         self.writes += 1;
-        let durable = self.durable_slot.filter(|_| record.flags.has(Flags::FUA));
-        self.engine.write(durable.unwrap_or(self.slot), record.offset, block, bytes, token as u64);
+        let part = part_of(&self.parts, record.offset);
+        let slot = part.durable_slot.filter(|_| record.flags.has(Flags::FUA)).unwrap_or(part.slot);
+        self.engine.write(slot, record.offset - part.begin, block, bytes, token as u64);
     }
 
     /// From now on it is noted what is written where.
@@ -150,8 +167,10 @@ fn failed(done: &mut Vec<Done>) -> Result<(), ReplayError> {
 
 impl Target for FileTarget {
     fn start(&mut self, record: &Record, _index: usize, token: usize) -> Result<bool, ReplayError> {
+        let part = part_of(&self.parts, record.offset);
+        let (slot, offset) = (part.slot, record.offset - part.begin);
         if record.operation == Operation::Flush {
-            self.engine.sync(self.slot, token as u64);
+            self.engine.sync(slot, token as u64);
             return Ok(true);
         }
         if record.operation == Operation::Discard {
@@ -159,18 +178,18 @@ impl Target for FileTarget {
             if let Some(log) = &mut self.log {
                 log.discarded(token, first..first + bytes.div_ceil(self.unit as u64));
             }
-            self.engine.discard(self.slot, record.offset, bytes, token as u64);
+            self.engine.discard(slot, offset, bytes, token as u64);
             return Ok(true);
         }
         let bytes = record.bytes as usize;
         let Some(block) = self.pool.take(bytes) else { return Ok(false) };
         if record.operation == Operation::Read {
-            self.engine.read(self.slot, record.offset, block, bytes, token as u64);
+            self.engine.read(slot, offset, block, bytes, token as u64);
             return Ok(true);
         }
         if record.flags.has(Flags::PREFLUSH) {
             self.held.insert(token, (*record, block));
-            self.engine.sync(self.slot, token as u64);
+            self.engine.sync(slot, token as u64);
         } else {
             self.write(record, block, token);
         }
@@ -204,8 +223,11 @@ impl Target for FileTarget {
     }
 
     fn settle(&mut self) -> Result<(), ReplayError> {
-        sync_data(&self.file, &self.path)?;
-        Ok(forget_cached(&self.file, &self.path)?)
+        for part in &self.parts {
+            sync_data(&part.file, &part.path)?;
+            forget_cached(&part.file, &part.path)?;
+        }
+        Ok(())
     }
 
     fn refill(&mut self, runs: &[(u64, u64)]) -> Result<(), ReplayError> {
@@ -214,7 +236,12 @@ impl Target for FileTarget {
 
     fn check(&mut self) -> Result<Option<ReplayCheck>, ReplayError> {
         let Some(log) = &self.log else { return Ok(None) };
-        check(&self.file, &self.path, log, self.unit).map(Some)
+        let mut found = ReplayCheck::default();
+        for (number, part) in self.parts.iter().enumerate() {
+            let end = self.parts.get(number + 1).map_or(u64::MAX, |next| next.begin);
+            check((&part.file, &part.path), part.begin..end, log, self.unit, &mut found)?;
+        }
+        Ok(Some(found))
     }
 }
 

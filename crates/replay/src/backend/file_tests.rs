@@ -1,5 +1,6 @@
 //! A write with a flush before it is one request, and one with forced unit access goes to the durable file.
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use keepup_sys::file::{Access, Durability, open_file};
 
@@ -32,11 +33,11 @@ fn flushes_before_writes_and_forced_unit_access_are_kept() {
     let open = |durability| Arc::new(open_file(&path, Access::Buffered, durability).unwrap());
     for choice in [EngineChoice::Auto, EngineChoice::Plain] {
         let file = open(Durability::Flushed);
-        let mut target = FileTarget::open((file, &path), choice, (UNIT, UNIT), 4).unwrap();
         // A file of its own shows what went to it.
         let other = directory.path().join("durable");
-        let durable = open_file(&other, Access::Buffered, Durability::EachWrite).unwrap();
-        target.set_durable_file(Arc::new(durable)).unwrap();
+        let durable = Some(Arc::new(open_file(&other, Access::Buffered, Durability::EachWrite).unwrap()));
+        let file = TargetFile { begin: 0, file, path: path.clone(), durable };
+        let mut target = FileTarget::open(vec![file], choice, (UNIT, UNIT), 4).unwrap();
         let both = Flags::PREFLUSH.with(Flags::FUA);
         for (token, flags) in [Flags::NONE, Flags::PREFLUSH, Flags::FUA, both].into_iter().enumerate() {
             let offset = (token * UNIT) as u64;
@@ -68,8 +69,8 @@ fn a_discard_frees_its_range_and_is_filled_again() {
     for choice in [EngineChoice::Auto, EngineChoice::Plain, EngineChoice::Mapped] {
         let file = Arc::new(open_file(&path, Access::Buffered, Durability::Flushed).unwrap());
         set_length(&path, 2 * extent);
-        let opened = (Arc::clone(&file), path.as_path());
-        let mut target = FileTarget::open(opened, choice, (extent as usize, UNIT), 4).unwrap();
+        let opened = TargetFile { begin: 0, file: Arc::clone(&file), path: path.clone(), durable: None };
+        let mut target = FileTarget::open(vec![opened], choice, (extent as usize, UNIT), 4).unwrap();
         target.fill([(0, 2 * extent)].into_iter(), &|| false).unwrap();
         let is_zero = || std::fs::read(&path).unwrap()[..extent as usize].iter().all(|byte| *byte == 0);
         assert!(!is_zero());

@@ -58,11 +58,22 @@ pub(crate) struct Account {
     in_flight: usize,
     lateness: Latency,
     times: [Times; 4],
+    /// Times by device of the trace, if it has several.
+    devices: Vec<Times>,
     /// Highest sequence number of the completed requests.
     highest: u64,
 }
 
+/// Largest number of devices with times of their own.
+const DEVICES_MAX: usize = 64;
+
 impl Account {
+    /// An account of a trace with this number of devices.
+    pub(super) fn new(devices: usize) -> Self {
+        let count = if devices > 1 { devices.min(DEVICES_MAX) } else { 0 };
+        Self { devices: (0..count).map(|_| Times::default()).collect(), ..Self::default() }
+    }
+
     /// In-flight requests.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight
@@ -126,8 +137,10 @@ impl Account {
             Operation::Flush => &mut self.times[2],
             Operation::Discard => &mut self.times[3],
         };
-        times.service.record_ns(now_ns - begun_ns);
-        times.response.record_ns(now_ns - due_ns);
+        for times in self.devices.get_mut(usize::from(record.device)).into_iter().chain([times]) {
+            times.service.record_ns(now_ns - begun_ns);
+            times.response.record_ns(now_ns - due_ns);
+        }
     }
 
     /// Time with at least one in-flight request, seconds.
@@ -153,6 +166,11 @@ impl Account {
             all.response.merge(&times.response);
         }
         all.summary()
+    }
+
+    /// Times of each device of a trace with several.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = Option<ReplayTimes>> + '_ {
+        self.devices.iter().map(Times::summary)
     }
 
     /// Times of reads, writes, flushes and discards.

@@ -14,6 +14,8 @@ use keepup_trace::Record;
 use super::{Next, Pace, scaled};
 use crate::script::Script;
 
+/// Maximum number of requests, of which each takes 24 bytes of memory.
+pub(super) const RECORDS_MAX: usize = 100_000_000;
 /// Marks a request without a known completion: nothing depends on it.
 const NO_END: u32 = u32::MAX;
 
@@ -36,7 +38,7 @@ pub(super) struct Dep<'a> {
 
 impl<'a> Dep<'a> {
     pub(super) fn new(speed: f64, script: &'a Script) -> Self {
-        let records = script.records.as_slice();
+        let records = &script.records[..];
         let (ranks, needs) = depend(records);
         let left: Vec<u32> = needs.iter().map(|(from, until)| until - from).collect();
         let mut dep = Self {

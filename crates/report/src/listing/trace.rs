@@ -4,7 +4,7 @@ use std::path::Path;
 
 use keepup_measure::histogram::LatencySummary;
 use keepup_trace::{
-    Converted, Corrections, DeviceDetail, DeviceInfo, Origin, TraceClock, TraceHeader, TraceInfo,
+    Converted, Corrections, DeviceDetail, DeviceInfo, Origin, StageTimes, TraceClock, TraceHeader, TraceInfo,
 };
 
 use super::{ROWS_SHOWN, megabytes, more, render};
@@ -24,6 +24,7 @@ pub fn trace(info: &TraceInfo, style: Style) -> String {
     let mut blocks = Vec::new();
     if let Some(mix) = &whole.detail {
         facts.extend(times(mix));
+        facts.extend(info.stages.iter().flat_map(stages));
         blocks.push(Block::new("", vec![Item::Table(operations(whole))]));
         blocks.push(Block::new("", vec![Item::Table(sizes(mix))]));
     }
@@ -98,6 +99,16 @@ fn times(mix: &DeviceDetail) -> Vec<Fact> {
     };
     facts.push(Fact::new("outstanding", outstanding));
     facts
+}
+
+/// Parts of the time to completion, with the names of blktrace's events.
+fn stages(stages: &StageTimes) -> [Fact; 2] {
+    let share =
+        stages.q2d_share.map_or(String::new(), |share| format!("; {} of the time", percent(share * 100.0)));
+    [
+        Fact::new("Q to D (kernel)", format!("{}{share}", percentiles(&stages.q2d))),
+        Fact::new("D to C (device)", percentiles(&stages.d2c)),
+    ]
 }
 
 fn percentiles(times: &LatencySummary) -> String {

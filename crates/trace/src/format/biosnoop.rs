@@ -6,7 +6,7 @@
 //! operations that biosnoop counts as writes. The biosnoop of bpftrace has neither sector nor size and
 //! is refused.
 use super::in_bytes;
-use crate::batch::{Batch, RawRecord};
+use crate::batch::{Batch, NO_TIME, RawRecord};
 use crate::error::ParseError;
 use crate::header::Unit;
 use crate::record::{Flags, Operation};
@@ -104,16 +104,18 @@ impl LineFormat for Biosnoop {
         if operation == Operation::Flush {
             (offset, bytes) = (0, 0);
         }
-        let mut taken_ns = time_ns(field(columns.latency), MILLISECONDS, "LAT(ms)")?;
-        if let Some(queued) = columns.queued {
-            taken_ns = taken_ns.saturating_add(time_ns(field(queued), MILLISECONDS, QUEUED)?);
-        }
-        let time_ns = done_ns.saturating_sub(taken_ns);
+        // With the column QUE, the latency is that of driver and device.
+        let sent_ns = done_ns.saturating_sub(time_ns(field(columns.latency), MILLISECONDS, "LAT(ms)")?);
+        let (time_ns, dispatch_ns) = match columns.queued {
+            None => (sent_ns, NO_TIME),
+            Some(queued) => (sent_ns.saturating_sub(time_ns(field(queued), MILLISECONDS, QUEUED)?), sent_ns),
+        };
         let flags = Flags::NONE;
         let completion_ns = done_ns;
         batch.records.push(RawRecord {
             time_ns,
             completion_ns,
+            dispatch_ns,
             offset,
             bytes,
             position,

@@ -28,10 +28,13 @@ fn issue_is_completion_minus_latency_and_requests_are_sorted() {
 #[test]
 fn time_in_the_queue_precedes_the_latency() {
     let head = HEAD.replace("LAT(ms)", "QUE(ms) LAT(ms)");
-    let (records, _) =
+    let (records, trace) =
         read(format!("{head}0.010000 a 1 sda R 8 512 2.5 3.25\n0.020000 a 1 sda R 8 512 0 1\n"));
     let times: Vec<_> = short(&records).iter().map(|record| (record.0, record.1)).collect();
     assert_eq!(times, [(0, Some(5_750_000)), (14_750_000, Some(15_750_000))]);
+    let stages = trace.stages().unwrap();
+    assert_eq!(stages.records, 2);
+    assert!((stages.q2d.mean_ns / 1_250_000.0 - 1.0).abs() < 1e-3, "{stages:?}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Default output of blkparse: device, processor, sequence, time, process, action, RWBS, sector + sectors.
 //!
-//! Queue events (Q) are requests: all other actions follow from them. Completion events (C) give
-//! completion times. Sectors have 512 bytes, times are seconds with nine digits. The summary after the
-//! events is skipped. Custom output (`-f`) is refused. Lost: processes, merges, plugs and remaps.
+//! Queue events (Q) are requests: all other actions follow from them. Issue events (D) give the times of
+//! dispatch to the driver, completion events (C) give completion times. Sectors have 512 bytes, times are
+//! seconds with nine digits. The summary after the events is skipped. Custom output (`-f`) is refused. Lost:
+//! processes, merges, plugs and remaps.
 use super::in_bytes;
 use super::pending::{Pending, request};
 use crate::batch::Batch;
@@ -47,7 +48,7 @@ impl LineFormat for Blkparse {
         let time_ns = time_ns(time, SECONDS, "time")?;
         number(process, "process")?;
         let is_queued = action == b"Q";
-        if !is_queued && action != b"C" {
+        if !matches!(action, b"Q" | b"D" | b"C") {
             batch.corrections.other_events += 1;
             return Ok(());
         }
@@ -67,11 +68,13 @@ impl LineFormat for Blkparse {
             batch.corrections.other_operations += u64::from(is_queued);
             return Ok(());
         }
-        if is_queued {
-            batch.corrections.negative_times += u64::from(time_ns < 0);
-            self.pending.issue(raw, batch);
-        } else {
-            self.pending.complete(raw, batch);
+        match action {
+            b"Q" => {
+                batch.corrections.negative_times += u64::from(time_ns < 0);
+                self.pending.issue(raw, batch);
+            }
+            b"D" => self.pending.dispatch(raw),
+            _ => self.pending.complete(raw, batch),
         }
         Ok(())
     }

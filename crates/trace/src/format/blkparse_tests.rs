@@ -36,7 +36,13 @@ fn queue_events_are_requests_and_completions_match_merged_ones() {
     assert_eq!(records[0].flags, Flags::SYNC);
     assert_eq!(records[2].flags, Flags::SYNC.with(Flags::FUA).with(Flags::PREFLUSH));
     let corrections = trace.corrections();
-    assert_eq!((corrections.other_events, corrections.without_completion), (5, 4));
+    assert_eq!((corrections.other_events, corrections.without_completion), (4, 4));
+    // Both merged requests were dispatched at 7 us and completed at 107 us.
+    let stages = trace.stages().unwrap();
+    assert_eq!(stages.records, 2);
+    // To the resolution of the histogram.
+    let near = |mean_ns: f64, expected: f64| (mean_ns / expected - 1.0).abs() < 1e-3;
+    assert!(near(stages.d2c.mean_ns, 100_000.0) && near(stages.q2d.mean_ns * 2.0, 5_171.0 + 2_000.0));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! blktrace's binary events: one file per processor, merged by time here, or the output of `blkparse -d`.
 //!
 //! Layout: `struct blk_io_trace` of linux/blktrace_api.h, 48 bytes in the byte order of the recording
-//! machine, then `pdu_len` bytes, which are skipped. Queue events are requests, completion events give
-//! completion times. Sectors have 512 bytes, times are in ns. Lost: processes, merges, plugs, remaps,
-//! messages.
+//! machine, then `pdu_len` bytes, which are skipped. Queue events are requests, issue events give the times
+//! of dispatch to the driver, completion events give completion times. Sectors have 512 bytes, times are in
+//! ns. Lost: processes, merges, plugs, remaps, messages.
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Read;
@@ -26,8 +26,9 @@ const BUFFER_BYTES_MIN: usize = 68 << 10;
 const BUFFER_BYTES_MAX: usize = 256 << 10;
 const SECTOR: u64 = 512;
 
-/// `__BLK_TA_QUEUE` and `__BLK_TA_COMPLETE`; `__BLK_TA_CGROUP` is a bit beside them.
+/// `__BLK_TA_QUEUE`, `__BLK_TA_ISSUE` and `__BLK_TA_COMPLETE`; `__BLK_TA_CGROUP` is a bit beside them.
 const QUEUE: u32 = 1;
+const ISSUE: u32 = 7;
 const COMPLETE: u32 = 8;
 const ACTION_BITS: u32 = 0xff;
 /// `blktrace_cat`, in the upper 16 bits of the action.
@@ -123,7 +124,7 @@ impl<R: Read + Send> Blktrace<R> {
     fn take(&mut self, event: &Event, batch: &mut Batch) -> Result<(), ParseError> {
         let (action, category) = (event.action & ACTION_BITS, event.action >> 16);
         let is_queued = action == QUEUE;
-        if category & (NOTIFY | DRIVER) != 0 || !is_queued && action != COMPLETE {
+        if category & (NOTIFY | DRIVER) != 0 || !matches!(action, QUEUE | ISSUE | COMPLETE) {
             batch.corrections.other_events += 1;
             return Ok(());
         }
@@ -149,9 +150,10 @@ impl<R: Read + Send> Blktrace<R> {
             return Ok(());
         };
         raw.offset = if operation == Operation::Flush { 0 } else { offset };
-        match is_queued {
-            true => self.pending.issue(raw, batch),
-            false => self.pending.complete(raw, batch),
+        match action {
+            QUEUE => self.pending.issue(raw, batch),
+            ISSUE => self.pending.dispatch(raw),
+            _ => self.pending.complete(raw, batch),
         }
         Ok(())
     }

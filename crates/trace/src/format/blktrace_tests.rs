@@ -61,6 +61,7 @@ fn scene() -> Vec<Made> {
         notify,
         queued(1_000, 8, 4096),
         made(1_500, 8, 4096, 3, QUEUE_BIT | READ_BIT),
+        made(1_700, 8, 4096, ISSUE, READ_BIT),
         made(2_000, 80, 8192, QUEUE | 1 << 8, QUEUE_BIT | WRITE | SYNC | FUA | FLUSH),
         made(3_000, u64::MAX / 1024, 0, QUEUE, QUEUE_BIT | FLUSH | WRITE),
         made(4_000, 160, 65_536, QUEUE, QUEUE_BIT | DISCARD | WRITE),
@@ -84,6 +85,10 @@ fn both_byte_orders_are_read() {
         assert_eq!(names(&trace), ["8,0"]);
         let corrections = trace.corrections();
         assert_eq!((corrections.other_events, corrections.other_operations), (2, 1));
+        let stages = trace.stages().unwrap();
+        assert_eq!((stages.records, stages.q2d.p50_ns), (1, 700));
+        assert!(stages.d2c.p50_ns.abs_diff(49_300) < 50, "{stages:?}");
+        assert!((stages.q2d_share.unwrap() - 700.0 / 50_000.0).abs() < 1e-9);
     }
 }
 
@@ -140,7 +145,7 @@ fn damage_is_reported_with_its_position() {
     };
     let message = at(&|file| file.truncate(whole.len() - 1));
     assert!(
-        message.contains("byte 340 of made") && message.contains("ends after 47 bytes of an event"),
+        message.contains("byte 388 of made") && message.contains("ends after 47 bytes of an event"),
         "{message}"
     );
     let message = at(&|file| file.truncate(50));
@@ -153,7 +158,7 @@ fn damage_is_reported_with_its_position() {
     let message = at(&|file| file[53] ^= 1);
     assert!(message.contains("byte 52 of made") && message.contains("is not the magic number"), "{message}");
     let message = at(&|file| file.extend(encode(&[queued(0, 0, 512)], true)));
-    assert!(message.contains("byte 388 of made") && message.contains("byte order changes"), "{message}");
+    assert!(message.contains("byte 436 of made") && message.contains("byte order changes"), "{message}");
 }
 
 proptest! {
@@ -176,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_bytes_never_panic(position in 0usize..388, byte: u8, cut in 0usize..388) {
+    fn changed_bytes_never_panic(position in 0usize..436, byte: u8, cut in 0usize..436) {
         let mut file = encode(&scene(), false);
         file[position] = byte;
         file.truncate(cut.max(4));

@@ -154,6 +154,7 @@ fn add(
     batch.records.push(RawRecord {
         time_ns,
         completion_ns,
+        dispatch_ns: NO_TIME,
         offset,
         bytes,
         position,

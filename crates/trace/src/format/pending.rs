@@ -1,8 +1,9 @@
-//! Joins queued requests of a block trace with their completions.
+//! Joins queued requests of a block trace with their dispatches and completions.
 //!
-//! The kernel merges adjacent requests and splits long ones, so a completion is that of a range: it completes
-//! the requests in it, or the first part of a longer one. Invariants: requests leave in queue order; at most
-//! [`LIMIT`] are kept, and beyond that the oldest leaves without its completion.
+//! The kernel merges adjacent requests and splits long ones, so a dispatch or completion is that of a range:
+//! it applies to the requests in it, or to the first part of a longer one. A request is dispatched with its
+//! first part and completed with its last. Invariants: requests leave in queue order; at most [`LIMIT`] are
+//! kept, and beyond that the oldest leaves without its completion.
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -57,6 +58,42 @@ impl Pending {
         if self.queue.len() > LIMIT {
             self.pop_oldest(batch);
         }
+    }
+
+    /// Dispatches a range of a device. A request that is dispatched again keeps its first time.
+    #[inline]
+    pub(super) fn dispatch(&mut self, sent: RawRecord) {
+        let (mut offset, mut left) = (sent.offset, sent.bytes);
+        loop {
+            let key = Key::new(sent.device, sent.operation, offset);
+            let Some(number) = self.first_undispatched(key) else { break };
+            let request = &mut self.queue[(number - self.first) as usize];
+            request.raw.dispatch_ns = sent.time_ns;
+            // An empty request is a flush.
+            if request.left == 0 || request.left >= left {
+                break;
+            }
+            (offset, left) = (offset + request.left, left - request.left);
+        }
+    }
+
+    /// Number of the oldest request with this key that was not dispatched.
+    #[inline]
+    fn first_undispatched(&self, key: Key) -> Option<u64> {
+        let mut found = None;
+        let mut next = self.newest.get(&key).copied();
+        for _ in 0..CHAIN_MAX {
+            let Some(number) = next.filter(|number| *number >= self.first) else { break };
+            let request = &self.queue[(number - self.first) as usize];
+            if !request.is_waiting || request.key != key {
+                break;
+            }
+            if request.raw.dispatch_ns == NO_TIME {
+                found = Some(number);
+            }
+            next = request.older;
+        }
+        found
     }
 
     /// Completes a range of a device.
@@ -152,11 +189,21 @@ impl std::hash::Hash for Key {
     }
 }
 
-/// A request without offset, length and flags.
+/// A request without offset, length, flags and later times.
 #[inline]
 pub(super) fn request(time_ns: i64, position: u64, device: u16, operation: Operation) -> RawRecord {
     let flags = crate::record::Flags::NONE;
-    RawRecord { time_ns, completion_ns: NO_TIME, offset: 0, bytes: 0, position, device, operation, flags }
+    RawRecord {
+        time_ns,
+        completion_ns: NO_TIME,
+        dispatch_ns: NO_TIME,
+        offset: 0,
+        bytes: 0,
+        position,
+        device,
+        operation,
+        flags,
+    }
 }
 
 #[cfg(test)]

@@ -73,3 +73,36 @@ fn pending_requests_are_limited() {
     assert_eq!(completed.iter().sum::<usize>(), 1);
     assert!(pending.newest.len() <= 3);
 }
+
+/// Dispatch times in ms, or -1, after events `(time, sector, sectors, kind)`.
+fn dispatched(events: &[(i64, u64, u64, char)]) -> Vec<(u64, i64)> {
+    let (mut pending, mut batch) = (Pending::default(), Batch::default());
+    for (time, sector, sectors, kind) in events {
+        let raw = raw(*time * MS, *sector, *sectors);
+        match kind {
+            'Q' => pending.issue(raw, &mut batch),
+            'D' => pending.dispatch(raw),
+            _ => pending.complete(raw, &mut batch),
+        }
+    }
+    pending.finish(&mut batch);
+    let ms = |ns: i64| if ns == NO_TIME { -1 } else { ns / MS };
+    batch.records.iter().map(|raw| (raw.offset / SECTOR, ms(raw.dispatch_ns))).collect()
+}
+
+#[test]
+fn a_dispatch_is_that_of_all_its_requests_and_of_the_first_part_of_a_long_one() {
+    let merged = [(0, 8, 8, 'Q'), (1, 16, 8, 'Q'), (2, 0, 8, 'Q'), (3, 0, 24, 'D'), (9, 0, 24, 'C')];
+    assert_eq!(dispatched(&merged), [(8, 3), (16, 3), (0, 3)]);
+    let split = [(0, 0, 64, 'Q'), (2, 0, 32, 'D'), (3, 32, 32, 'D'), (5, 0, 32, 'C'), (8, 32, 32, 'C')];
+    assert_eq!(dispatched(&split), [(0, 2)]);
+    // Dispatched again after a requeue, or never.
+    assert_eq!(dispatched(&[(0, 0, 8, 'Q'), (2, 0, 8, 'D'), (4, 0, 8, 'D'), (6, 0, 8, 'C')]), [(0, 2)]);
+    assert_eq!(dispatched(&[(0, 0, 8, 'Q'), (1, 64, 8, 'D'), (6, 0, 8, 'C')]), [(0, -1)]);
+}
+
+#[test]
+fn the_older_of_two_requests_at_the_same_offset_is_dispatched_first() {
+    let events = [(0, 0, 8, 'Q'), (1, 0, 8, 'Q'), (2, 0, 8, 'D'), (3, 0, 8, 'D'), (5, 0, 8, 'C')];
+    assert_eq!(dispatched(&events), [(0, 2), (0, 3)]);
+}

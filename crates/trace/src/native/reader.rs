@@ -139,6 +139,7 @@ impl<R: Read> NativeReader<R> {
             batch.records.push(RawRecord {
                 time_ns: record.issue_ns as i64,
                 completion_ns: record.completion_ns().map_or(NO_TIME, |ns| ns as i64),
+                dispatch_ns: NO_TIME,
                 offset: record.offset,
                 bytes: u64::from(record.bytes),
                 position,

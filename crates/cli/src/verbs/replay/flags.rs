@@ -26,6 +26,12 @@ pub(super) struct Common {
     /// Directory on the disk to measure; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR")]
     volume: Vec<PathBuf>,
+    /// Directory for the requests to one device of the trace; repeat for each device
+    ///
+    /// All of them together are one target: requests to the devices go to different disks, at the times of
+    /// the trace.
+    #[arg(long, value_name = "DEVICE=DIR", value_parser = assigned)]
+    assign: Vec<(String, PathBuf)>,
     /// Block device to read from; repeatable
     ///
     /// The device is never written. Its content is unknown; reads of blocks that were never written can be
@@ -136,6 +142,16 @@ fn target(text: &str) -> Result<TargetSpec, UsageError> {
     }
 }
 
+/// Parses a device of a trace and its directory. Device names may contain commas and colons.
+fn assigned(text: &str) -> Result<(String, PathBuf), UsageError> {
+    match text.split_once('=') {
+        Some((device, path)) if !device.is_empty() && !path.is_empty() => Ok((device.into(), path.into())),
+        _ => Err(UsageError::new(
+            "expected DEVICE=DIR such as 8,0=/data/a; `keepup trace info` shows the devices",
+        )),
+    }
+}
+
 /// Parses a time range of a trace.
 fn window(text: &str) -> Result<(Duration, Option<Duration>), UsageError> {
     let form = || UsageError::new("expected FROM..UNTIL such as \"10s..70s\"");
@@ -158,6 +174,14 @@ impl Common {
         let mut targets: Vec<TargetSpec> = self.volume.iter().cloned().map(TargetSpec::Volume).collect();
         targets.extend(self.raw.iter().cloned().map(TargetSpec::Device));
         targets.extend(self.target.iter().cloned());
+        for (n, (device, _)) in self.assign.iter().enumerate() {
+            if self.assign[..n].iter().any(|(other, _)| other == device) {
+                return Err(usage(format!("cannot assign device {device} twice")));
+            }
+        }
+        if !self.assign.is_empty() {
+            targets.push(TargetSpec::Assigned(self.assign.clone()));
+        }
         if targets.is_empty() {
             targets.extend(volumes_or_default(&[])?.into_iter().map(TargetSpec::Volume));
         }
@@ -226,6 +250,7 @@ impl Common {
             target_bytes: self.size,
             block_bytes,
             reads_only: self.reads_only,
+            in_memory: None,
         }
     }
 

@@ -153,7 +153,7 @@ fn problems(pass: &ReplayPass) -> Vec<String> {
     failure.into_iter().chain(wrong).collect()
 }
 
-/// Latency by kind of request, last pass of each trace and place.
+/// Latency by kind of request and by device of the trace, last pass of each trace and place.
 fn times(passes: &[ReplayPass]) -> Block {
     let mut last: Vec<(String, &ReplayPass)> = Vec::new();
     for pass in passes {
@@ -181,7 +181,7 @@ fn times(passes: &[ReplayPass]) -> Block {
         ]
     };
     let rows = last.iter().flat_map(|(name, pass)| {
-        let all = [
+        let kinds = [
             ("read", &pass.reads),
             ("write", &pass.writes),
             ("flush", &pass.flushes),
@@ -189,9 +189,9 @@ fn times(passes: &[ReplayPass]) -> Block {
         ];
         // Latencies are not valid if the timing was not kept.
         let is_kept = pass.fidelity.as_ref().is_none_or(|kept| kept.is_kept);
-        all.into_iter()
-            .filter(move |_| is_kept)
-            .filter_map(move |(what, times)| Some(row(name, pass, what, times.as_ref()?)))
+        let kinds = kinds.into_iter().filter_map(|(what, times)| Some((what, times.as_ref()?)));
+        let devices = pass.devices.iter().map(|device| (device.device.as_str(), &device.times));
+        kinds.chain(devices).filter(move |_| is_kept).map(move |(what, times)| row(name, pass, what, times))
     });
     let columns = vec![
         left("trace"),

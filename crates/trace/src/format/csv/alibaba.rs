@@ -40,6 +40,7 @@ impl LineFormat for Alibaba {
         batch.records.push(RawRecord {
             time_ns,
             completion_ns,
+            dispatch_ns: NO_TIME,
             offset,
             bytes,
             position,

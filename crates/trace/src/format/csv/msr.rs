@@ -59,6 +59,7 @@ impl LineFormat for Msr {
         batch.records.push(RawRecord {
             time_ns,
             completion_ns,
+            dispatch_ns: NO_TIME,
             offset,
             bytes,
             position,

@@ -45,6 +45,7 @@ impl LineFormat for Spc {
         batch.records.push(RawRecord {
             time_ns,
             completion_ns,
+            dispatch_ns: NO_TIME,
             offset,
             bytes,
             position,
