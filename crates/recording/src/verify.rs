@@ -145,7 +145,7 @@ fn segments_of(volume: &Volume) -> impl Iterator<Item = (&Volume, &Segment)> {
 
 /// Scans segments until none remains.
 fn work(shared: &Shared<'_>) {
-    let mut window = Window::new();
+    let mut window = Window::default();
     // At least one segment is read.
     while shared.next_job.load(Ordering::Relaxed) == 0 || !(shared.is_enough)() {
         let job = shared.next_job.fetch_add(1, Ordering::Relaxed);

@@ -15,6 +15,7 @@ pub mod io_trace;
 pub mod nvme;
 pub mod pool;
 pub mod process;
+pub mod read_ahead;
 pub mod register;
 pub mod regular;
 pub mod socket;

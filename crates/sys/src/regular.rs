@@ -5,10 +5,14 @@
 //! is refused.
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read as _, Result};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use rustix::fs::OFlags;
+
+use crate::PAGE_BYTES;
+use crate::file::{Access, direct_alignment};
 
 /// Opens an existing regular file for reading.
 ///
@@ -16,6 +20,22 @@ use rustix::fs::OFlags;
 /// The system refuses; `ELOOP` for a symbolic link, `InvalidInput` if it is not a regular file.
 pub fn open(path: &Path) -> Result<File> {
     open_with(path, OpenOptions::new().read(true))
+}
+
+/// Opens an existing regular file for reading past the page cache, or through it where the file system has no
+/// direct I/O in units of a page.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_direct(path: &Path) -> Result<(File, Access)> {
+    let direct = open_flagged(path, OpenOptions::new().read(true), OFlags::DIRECT);
+    match direct.map(OwnedFd::from) {
+        Ok(file) if direct_alignment(&file).is_none_or(|bytes| bytes as usize <= PAGE_BYTES) => {
+            Ok((file.into(), Access::Direct))
+        }
+        // A file system without direct I/O refuses the flag; a link or a pipe is refused again.
+        _ => Ok((open(path)?, Access::Buffered)),
+    }
 }
 
 /// Opens an existing regular file for reading and writing.
@@ -59,7 +79,11 @@ pub fn is_link(error: &Error) -> bool {
 }
 
 fn open_with(path: &Path, options: &mut OpenOptions) -> Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    open_flagged(path, options, OFlags::empty())
+}
+
+fn open_flagged(path: &Path, options: &mut OpenOptions, more: OFlags) -> Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | more;
     let file = options.custom_flags(flags.bits() as i32).open(path)?;
     if file.metadata()?.is_file() {
         return Ok(file);

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use keepup_error::Cause;
 use keepup_stream::ledger::Count;
+use keepup_sys::file::Access;
+use keepup_sys::regular::open_direct;
 
 use super::coverage::{Location, Run};
 use super::report::{Fault, Faults};
@@ -14,7 +16,6 @@ use super::window::{FILL_BYTES_MAX, Window};
 use crate::crc::Crc32;
 use crate::duplicates::Duplicate;
 use crate::error::RecordingError;
-use crate::files::open_regular;
 use crate::hdf5::is_superblock;
 use crate::layout::{
     BlockHeader, BlockSector, CHUNK_START, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR,
@@ -63,7 +64,6 @@ struct Scanner<'a> {
     volume: &'a Volume,
     segment: &'a Segment,
     known: RecordingContext<'a>,
-    file: File,
     window: &'a mut Window,
     /// Progress callback with the number of processed bytes.
     done: &'a dyn Fn(u64),
@@ -116,12 +116,14 @@ pub(super) fn scan_segment(
         let what = format!("the file has {size} bytes, the journal says {end}");
         scan.faults.push(fault_at(segment, end.min(size), what));
     }
-    window.begin(end.min(size));
+    if let Err(error) = window.begin(file, end.min(size)) {
+        scan.faults.push(fault_at(segment, 0, format!("cannot read it: {error}")));
+        return scan;
+    }
     let mut scanner = Scanner {
         volume,
         segment,
         known,
-        file,
         window,
         done,
         scan,
@@ -140,10 +142,10 @@ pub(super) fn scan_segment(
     scanner.scan
 }
 
-fn open_sized(segment: &Segment) -> io::Result<(File, u64)> {
-    let file = open_regular(&segment.path)?;
+fn open_sized(segment: &Segment) -> io::Result<((File, Access), u64)> {
+    let (file, access) = open_direct(&segment.path)?;
     let size = file.metadata()?.len();
-    Ok((file, size))
+    Ok(((file, access), size))
 }
 
 fn fault_at(segment: &Segment, offset: u64, what: String) -> Fault {
@@ -155,7 +157,7 @@ impl Scanner<'_> {
         self.preamble()?;
         while self.window.offset() < limit {
             let offset = self.window.offset();
-            let sector = self.window.fill(&self.file, SECTOR)?;
+            let sector = self.window.fill(SECTOR)?;
             let parsed = parse_block_sector(sector).map_err(|error| Cause::of(&error).to_text());
             match parsed.and_then(|parsed| self.check_identity(parsed, limit)) {
                 Ok(sector) => self.block(offset, &sector)?,
@@ -175,7 +177,7 @@ impl Scanner<'_> {
     }
 
     fn preamble(&mut self) -> io::Result<()> {
-        let sector = self.window.fill(&self.file, SECTOR)?;
+        let sector = self.window.fill(SECTOR)?;
         let expected = self.volume.identity(self.segment.index, self.segment.id);
         let space = sector.get(SUPERBLOCK_SPACE).unwrap_or_default();
         // A crash while the segment was sealed, before the journal says so, leaves a superblock.
@@ -225,7 +227,7 @@ impl Scanner<'_> {
         if self.previous_header_crc.take().is_some() {
             self.fault(offset, what);
         }
-        let step = self.window.fill(&self.file, SECTOR)?.len().min(SECTOR);
+        let step = self.window.fill(SECTOR)?.len().min(SECTOR);
         if step == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -296,7 +298,7 @@ impl Scanner<'_> {
     fn links(&mut self, offset: u64, sector: &BlockSector) -> io::Result<()> {
         let header = &sector.header;
         let channel = self.known.channels.get(&header.stream).map(|channel| channel.as_slice());
-        let found = self.window.fill(&self.file, SECTOR)?.get(sector.channel.clone());
+        let found = self.window.fill(SECTOR)?.get(sector.channel.clone());
         let what = if found != channel {
             Some("the block's description of its stream differs from the journal's")
         } else if let Some(previous) = self.previous_header_crc {
@@ -325,7 +327,7 @@ impl Scanner<'_> {
         while left > 0 {
             let want = left.min(MESSAGE_HEADER as u64) as usize;
             let piece_at = self.window.offset();
-            let piece = self.window.fill(&self.file, want)?;
+            let piece = self.window.fill(want)?;
             if piece.len() < want {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -368,7 +370,7 @@ impl Scanner<'_> {
         if length == 0 {
             return Ok(None);
         }
-        let found = self.window.fill(&self.file, length)?;
+        let found = self.window.fill(length)?;
         let Some(found) = found.get(..length) else {
             return Err(io::ErrorKind::UnexpectedEof.into());
         };
@@ -386,7 +388,7 @@ impl Scanner<'_> {
         let Some(index) = self.index.take().filter(|_| self.scan.faults.count == 0) else {
             return Ok(());
         };
-        let mut compared = CompareWriter { window: self.window, file: &self.file, difference: None };
+        let mut compared = CompareWriter { window: self.window, difference: None };
         let tail = put_tail(&index, at, &mut compared)?;
         let difference = compared.difference;
         (self.done)(tail.bytes);
@@ -451,7 +453,6 @@ fn walk_piece(
 /// Writer that compares data with the next bytes of a file.
 struct CompareWriter<'a> {
     window: &'a mut Window,
-    file: &'a File,
     /// Offset of the first difference.
     difference: Option<u64>,
 }
@@ -460,7 +461,7 @@ impl io::Write for CompareWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let at = self.window.offset();
         let wanted = bytes.len().min(FILL_BYTES_MAX);
-        let found = self.window.fill(self.file, wanted)?;
+        let found = self.window.fill(wanted)?;
         let there = found.len().min(wanted);
         if found[..there] != bytes[..wanted] {
             let same = found.iter().zip(&bytes[..wanted]).take_while(|(a, b)| a == b).count();

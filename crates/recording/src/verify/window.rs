@@ -1,40 +1,35 @@
-//! Sliding window over a file, sized for the processor's second-level cache.
+//! Sliding window over a file that is read ahead.
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
-use crate::files::read_fully_at;
-
-/// Bytes per read: small enough to be in the cache for the checksum, large enough that the cost
-/// of the calls is negligible. Measured with `verify_speed`: 128 KiB to 1 MiB differ by less than
-/// the noise.
-const READ_BYTES: usize = 256 << 10;
-
-/// Space for the rest of one read before the next: at most a block's pad.
-const CARRY_BYTES: usize = 8 << 10;
+use keepup_sys::file::Access;
+use keepup_sys::read_ahead::ReadAhead;
 
 /// Largest request to [`Window::fill`].
-pub(super) const FILL_BYTES_MAX: usize = CARRY_BYTES;
+pub(super) const FILL_BYTES_MAX: usize = 8 << 10;
 
-/// The part of a file that is in memory. A window is reused for one file after the other.
+/// The part of a file that is in memory. A window is reused for one file after the other, in one thread.
+#[derive(Default)]
 pub(super) struct Window {
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-    /// File offset of the first byte in memory.
+    reader: Option<ReadAhead>,
+    /// Copy of bytes on both sides of a boundary of two pieces, before those of the reader.
+    carry: Vec<u8>,
+    carried: Range<usize>,
+    /// File offset of the next byte.
     offset: u64,
-    /// File offset of the end of reading.
-    limit: u64,
 }
 
 impl Window {
-    pub(super) fn new() -> Window {
-        Window { buffer: vec![0; READ_BYTES + CARRY_BYTES], start: 0, end: 0, offset: 0, limit: 0 }
-    }
-
     /// Starts a file, to be read up to `limit`.
-    pub(super) fn begin(&mut self, limit: u64) {
-        (self.start, self.end, self.offset, self.limit) = (0, 0, 0, limit);
+    pub(super) fn begin(&mut self, file: (File, Access), limit: u64) -> io::Result<()> {
+        (self.carried, self.offset) = (0..0, 0);
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            none => none.insert(ReadAhead::new().map_err(io::Error::other)?),
+        };
+        reader.begin(file, 0, limit).map_err(io::Error::other)
     }
 
     /// File offset of the next byte.
@@ -42,24 +37,46 @@ impl Window {
         self.offset
     }
 
-    /// All bytes in memory, after reading more if they are fewer than `want` (at most
-    /// [`FILL_BYTES_MAX`]). Fewer than `want` only at the end of the file or at the limit.
-    pub(super) fn fill(&mut self, file: &File, want: usize) -> io::Result<&[u8]> {
-        if self.end - self.start < want {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-            let at = self.offset + self.end as u64;
-            let space = (self.buffer.len() - self.end).min(READ_BYTES);
-            let space = space.min(usize::try_from(self.limit.saturating_sub(at)).unwrap_or(space));
-            self.end += read_fully_at(file, &mut self.buffer[self.end..self.end + space], at)?;
+    /// Bytes in memory, after reading more if they are fewer than `want` (at most [`FILL_BYTES_MAX`]). Fewer
+    /// than `want` only at the end of the file or at the limit.
+    pub(super) fn fill(&mut self, want: usize) -> io::Result<&[u8]> {
+        let Some(reader) = &mut self.reader else { return Ok(&[]) };
+        if self.carried.is_empty() {
+            if reader.bytes().is_empty() {
+                reader.advance()?;
+            }
+            if reader.bytes().len() >= want {
+                return Ok(reader.bytes());
+            }
         }
-        Ok(&self.buffer[self.start..self.end])
+        if self.carried.len() < want {
+            self.carry.copy_within(self.carried.clone(), 0);
+            self.carried = 0..self.carried.len();
+            self.carry.resize(2 * FILL_BYTES_MAX, 0);
+        }
+        while self.carried.len() < want {
+            if reader.bytes().is_empty() && !reader.advance()? {
+                break;
+            }
+            let (found, end) = (reader.bytes(), self.carried.end);
+            let taken = found.len().min(self.carry.len() - end);
+            self.carry[end..end + taken].copy_from_slice(&found[..taken]);
+            self.carried.end += taken;
+            reader.consume(taken);
+        }
+        Ok(&self.carry[self.carried.clone()])
     }
 
     /// Consumes `bytes` that are in memory.
     pub(super) fn consume(&mut self, bytes: usize) {
-        self.start += bytes;
         self.offset += bytes as u64;
+        match &mut self.reader {
+            Some(reader) if self.carried.is_empty() => reader.consume(bytes),
+            _ => self.carried.start += bytes,
+        }
     }
 }
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;
