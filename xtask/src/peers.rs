@@ -5,8 +5,8 @@
 //!
 //! A campaign is a list of [`group::Group`]s of [`contestant::Contestant`]s: one file for each program,
 //! [`runner`] runs them alternately, [`summary`] and [`claims`] evaluate, [`render`] writes the document.
-//! There are five: [`record`] with its [`groups`], [`disk`], [`net`], [`register`] and [`replay`] with their
-//! own.
+//! There are six: [`record`] with its [`groups`], [`read`], [`disk`], [`net`], [`register`] and [`replay`]
+//! with their own.
 
 mod campaign;
 mod children;
@@ -24,6 +24,7 @@ mod mbuffer;
 mod net;
 mod options;
 mod program;
+mod read;
 mod record;
 mod register;
 mod render;
@@ -45,6 +46,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
         ["record", flags @ ..] => {
             options::record(flags).and_then(groups::check).map(|asked| record::run(&asked))
         }
+        ["read", flags @ ..] => options::record(flags).and_then(read::check).map(|asked| read::run(&asked)),
         ["disk", flags @ ..] => options::disk(flags).and_then(disk::check).map(|asked| disk::run(&asked)),
         ["net", flags @ ..] => options::plain(flags).and_then(net::check).map(|asked| net::run(&asked)),
         ["register", flags @ ..] => {

@@ -6,12 +6,13 @@
 
 mod closing;
 mod coverage;
+mod lanes;
 mod report;
 mod scan;
 mod window;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keepup_stream::wire::StreamInfo;
@@ -23,6 +24,7 @@ use crate::reader::Recording;
 use crate::volume::{Segment, Volume};
 use closing::{check_endings, ending, location_path, settled_blocks};
 use coverage::Coverage;
+use lanes::Lanes;
 use report::Faults;
 use scan::{RecordingContext, SegmentScan, scan_segment};
 use window::Window;
@@ -32,7 +34,8 @@ pub use report::{Ending, FAULTS_MAX, Fault, Stop, StreamReport, VerifyReport};
 /// Options of a verification.
 #[derive(Clone, Copy, Debug)]
 pub struct VerifyOptions {
-    /// Segments read concurrently; at least 1.
+    /// Threads; at least 1. Each reads a segment of another volume; several read the same volume only while
+    /// it is faster than they are.
     pub threads: usize,
 }
 
@@ -50,7 +53,7 @@ struct Shared<'a> {
     channels: BTreeMap<u32, Arc<ChannelBytes>>,
     duplicates: Duplicates,
     jobs: Vec<(&'a Volume, &'a Segment)>,
-    next_job: AtomicUsize,
+    lanes: Lanes,
     done_bytes: AtomicU64,
     total_bytes: u64,
     /// Whether no further segment is to be read.
@@ -109,12 +112,16 @@ fn scan(
     let streams = recording.streams();
     let channel =
         |(&id, &stream): (&u32, &&StreamInfo)| Some((id, Arc::new(ChannelBytes::new(stream).ok()?)));
+    // Volumes by their places here: a manifest may claim any number.
+    let number = |volume: &Volume| {
+        recording.volumes().iter().position(|other| std::ptr::eq(other, volume)).unwrap_or(0)
+    };
     let shared = Shared {
         channels: streams.iter().filter_map(channel).collect(),
         duplicates: duplicates(recording.volumes().iter()),
         total_bytes: jobs.iter().map(|(_, segment)| segment.file_bytes()).fold(0, u64::saturating_add),
+        lanes: Lanes::new(jobs.iter().map(|(volume, _)| number(volume)).collect()),
         jobs,
-        next_job: AtomicUsize::new(0),
         done_bytes: AtomicU64::new(0),
         is_enough,
         progress,
@@ -127,7 +134,11 @@ fn scan(
         work(&shared);
     });
     let mut tally = shared.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    tally.report.unread_segments = (shared.jobs.len() - tally.next_job) as u64;
+    // Behind a segment that was not read, others were.
+    for (job, scan) in std::mem::take(&mut tally.waiting) {
+        tally.take(shared.jobs[job].1, scan);
+    }
+    tally.report.unread_segments = shared.jobs.len() as u64 - tally.report.segments;
     if tally.report.unread_segments > 0 { tally.report } else { tally.conclude(recording) }
 }
 
@@ -146,12 +157,12 @@ fn segments_of(volume: &Volume) -> impl Iterator<Item = (&Volume, &Segment)> {
 /// Scans segments until none remains.
 fn work(shared: &Shared<'_>) {
     let mut window = Window::default();
-    // At least one segment is read.
-    while shared.next_job.load(Ordering::Relaxed) == 0 || !(shared.is_enough)() {
-        let job = shared.next_job.fetch_add(1, Ordering::Relaxed);
-        let Some((volume, segment)) = shared.jobs.get(job) else {
-            return;
-        };
+    while let Some(mut job) = shared.lanes.next() {
+        let (volume, segment) = shared.jobs[job.number];
+        // At least one segment is read.
+        if job.number > 0 && (shared.is_enough)() {
+            continue;
+        }
         let place = (volume.manifest().volume_index, segment.index);
         let duplicates = shared.duplicates.get(&place).map(Vec::as_slice).unwrap_or_default();
         let known = RecordingContext { channels: &shared.channels, duplicates };
@@ -159,8 +170,9 @@ fn work(shared: &Shared<'_>) {
             let done_bytes = shared.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
             (shared.progress)(Progress { done_bytes, total_bytes: shared.total_bytes });
         });
+        job.waited = window.waited();
         let mut tally = shared.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        tally.add(&shared.jobs, job, scan);
+        tally.add(&shared.jobs, job.number, scan);
     }
 }
 

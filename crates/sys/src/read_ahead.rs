@@ -1,8 +1,8 @@
 //! Reading files from one end to the other, several requests ahead of the reader.
 //!
 //! Invariants: pieces are handed out in the order of the file; memory is [`PIECES_MAX`] pieces of
-//! [`PIECE_BYTES`]; files opened by [`crate::regular::open_direct`] do not enter the page cache where the file
-//! system has direct I/O; bytes before an unreadable page are handed out before its error.
+//! [`PIECE_BYTES`]; files opened by [`crate::regular::open_direct`] do not enter the page cache where the
+//! file system has direct I/O; bytes before an unreadable page are handed out before its error.
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
@@ -38,6 +38,9 @@ pub struct ReadAhead {
     front: u64,
     current: Option<Current>,
     depth: Depth,
+    now_ns: fn() -> u64,
+    /// Pieces of the current file that were handed out, and those of them that were waited for.
+    handed: (u64, u64),
     ended: Vec<Completion>,
 }
 
@@ -71,18 +74,29 @@ struct Current {
 }
 
 impl ReadAhead {
-    /// A reader for the calling thread, which alone may use it.
+    /// A reader for the calling thread, which alone may use it, with a clock in ns.
     ///
     /// # Errors
     /// No memory for its pieces.
-    pub fn new() -> Result<Self, SysError> {
+    pub fn new(now_ns: fn() -> u64) -> Result<Self, SysError> {
         let pool = Pool::new(PIECES_MAX * PIECE_BYTES)?;
         let (mut engine, _) = open(EngineChoice::Auto, &pool.memory(), &Waker::new()?, depth::MOST)?;
         engine.set_gather(false);
         // Blocking calls gain nothing from a second request.
         let depth = if engine.is_synchronous() { Depth::fixed(1) } else { Depth::default() };
         let (queue, ended) = (VecDeque::new(), Vec::new());
-        Ok(Self { engine, pool, reading: None, queue, front: 0, current: None, depth, ended })
+        Ok(Self {
+            engine,
+            pool,
+            reading: None,
+            queue,
+            front: 0,
+            current: None,
+            depth,
+            now_ns,
+            handed: (0, 0),
+            ended,
+        })
     }
 
     /// Starts to read `file` from the offset `from` to `end`, instead of the file before.
@@ -95,6 +109,7 @@ impl ReadAhead {
         let slot = self.engine.add_file(Arc::clone(&file))?;
         self.reading = Some(Reading { file, slot, access, next: from, end });
         self.depth.begin();
+        self.handed = (0, 0);
         self.request()
     }
 
@@ -162,7 +177,8 @@ impl ReadAhead {
         let Some(piece) = self.queue.pop_front() else { return Ok(false) };
         self.front += 1;
         let Some((block, is_whole)) = piece.done else { return Ok(false) };
-        self.depth.note(piece.wanted.len(), has_waited);
+        self.handed = (self.handed.0 + 1, self.handed.1 + u64::from(has_waited));
+        self.depth.note(self.now_ns, piece.wanted.len(), has_waited);
         let current = self.complete(piece.offset, piece.wanted, block, is_whole);
         let has_bytes = !current.range.is_empty();
         self.current = Some(current);
@@ -214,7 +230,8 @@ impl ReadAhead {
         Ok(())
     }
 
-    /// Reads what a request left out: the rest of the last page, or, page by page, everything up to the error.
+    /// Reads what a request left out: the rest of the last page, or, page by page, everything up to the
+    /// error.
     fn complete(&mut self, offset: u64, wanted: Range<usize>, mut block: Block, is_whole: bool) -> Current {
         let mut at = if is_whole { wanted.end - wanted.end % PAGE_BYTES } else { 0 };
         let mut failure = None;
@@ -241,6 +258,13 @@ impl ReadAhead {
         }
         let end = at.clamp(wanted.start, wanted.end);
         Current { block, range: wanted.start..end, failure }
+    }
+
+    /// Share of the current file's pieces for which the disk had to be waited for, 0 to 1; 1 if nothing was
+    /// read.
+    pub fn waited(&self) -> f64 {
+        let (pieces, waits) = self.handed;
+        if pieces == 0 { 1.0 } else { waits as f64 / pieces as f64 }
     }
 
     /// Whether the current file is read past the page cache.

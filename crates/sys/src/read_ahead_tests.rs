@@ -34,7 +34,7 @@ fn files_are_read_from_any_offset_to_any_end() {
     let mib = PIECE_BYTES;
     let whole = contents(19 * mib + 1234);
     let (_directory, path) = file(&whole);
-    let mut reader = ReadAhead::new().unwrap();
+    let mut reader = ReadAhead::new(|| 0).unwrap();
     let ends = [0, 1, PAGE_BYTES, mib, mib + 1, 3 * mib - 7, whole.len()];
     for end in ends {
         for from in [0, 1, 5000, mib, 2 * mib + 3] {
@@ -58,7 +58,7 @@ fn files_are_read_from_any_offset_to_any_end() {
 fn a_file_that_is_shorter_than_expected_ends_early() {
     let whole = contents(2 * PIECE_BYTES + 5000);
     let (_directory, path) = file(&whole);
-    let mut reader = ReadAhead::new().unwrap();
+    let mut reader = ReadAhead::new(|| 0).unwrap();
     for end in [whole.len() + 1, 3 * PIECE_BYTES, 40 * PIECE_BYTES] {
         reader.begin(regular::open_direct(&path).unwrap(), 0, end as u64).unwrap();
         let (found, error) = rest(&mut reader);
@@ -70,7 +70,7 @@ fn a_file_that_is_shorter_than_expected_ends_early() {
 fn a_file_that_grows_is_read_on() {
     let whole = contents(3 * PIECE_BYTES);
     let (_directory, path) = file(&whole);
-    let mut reader = ReadAhead::new().unwrap();
+    let mut reader = ReadAhead::new(|| 0).unwrap();
     reader.begin(regular::open_direct(&path).unwrap(), 0, 0).unwrap();
     let mut found = Vec::new();
     for end in [0, 100, 8192, 8192, PIECE_BYTES + 1, whole.len()] {
@@ -90,7 +90,7 @@ proptest! {
     ) {
         let whole = contents(bytes);
         let (_directory, path) = file(&whole);
-        let mut reader = ReadAhead::new().unwrap();
+        let mut reader = ReadAhead::new(|| 0).unwrap();
         reader.begin(regular::open_direct(&path).unwrap(), from as u64, bytes as u64).unwrap();
         let (mut at, mut steps) = (from.min(bytes), steps.into_iter().cycle());
         while reader.advance().unwrap() {

@@ -56,6 +56,8 @@ pub(super) struct Run {
     pub(super) sender_cpu_ns: Option<u64>,
     /// Peak memory of the process, bytes.
     pub(super) resident_bytes_max: Option<u64>,
+    /// Change of the page cache during the run, bytes.
+    pub(super) cached_bytes: Option<i64>,
     /// Relative error of the duration.
     pub(super) span_error: Option<f64>,
     /// Lateness of requests.
@@ -96,6 +98,8 @@ pub(super) enum Figure {
     BilledShare,
     /// CPU seconds per GB of the sender.
     SenderCpu,
+    /// Change of the page cache, MB.
+    Cached,
     /// Peak memory, MB.
     Memory,
     /// CPU microseconds per operation, as reported by the program.
@@ -132,6 +136,7 @@ impl Figure {
                 run.billed_ns.zip(run.cpu_ns).map(|(billed, counted)| billed as f64 / counted as f64)
             }
             Self::SenderCpu => seconds_per_gb(run.sender_cpu_ns),
+            Self::Cached => run.cached_bytes.map(|bytes| bytes as f64 / 1e6),
             Self::Memory => run.resident_bytes_max.map(|bytes| bytes as f64 / 1e6),
             Self::RequestCpu => {
                 run.billed_ns.zip(run.events).map(|(billed, events)| billed as f64 / events as f64 / 1e3)
@@ -157,6 +162,7 @@ impl Figure {
             Self::BilledMs => "reported CPU ms/GB",
             Self::BilledShare => "reported CPU / CPU",
             Self::SenderCpu => "sender CPU s/GB",
+            Self::Cached => "page cache MB",
             Self::Memory => "peak memory MB",
             Self::RequestCpu => "CPU us/request",
             Self::SpanError => "span error %",
@@ -169,7 +175,7 @@ impl Figure {
     /// Decimals.
     pub(super) fn decimals(self) -> usize {
         match self {
-            Self::Rate | Self::Accepted | Self::Operations | Self::Memory | Self::LateMax => 0,
+            Self::Rate | Self::Accepted | Self::Operations | Self::Cached | Self::Memory | Self::LateMax => 0,
             Self::CpuMs | Self::BilledMs | Self::LateP99 => 1,
             Self::Events | Self::BilledShare | Self::LateP50 => 2,
             Self::Cpu | Self::CpuRunning | Self::SenderCpu | Self::RequestCpu => 3,

@@ -13,6 +13,7 @@ fn figures_are_per_second_and_per_gigabyte() {
         cpu_ns: Some(600_000_000),
         cpu_before_ns: Some(200_000_000),
         billed_ns: Some(300_000_000),
+        cached_bytes: Some(-3_000_000),
         sender_cpu_ns: Some(1_000_000_000),
         resident_bytes_max: Some(5_000_000),
         span_error: Some(0.001),
@@ -23,6 +24,7 @@ fn figures_are_per_second_and_per_gigabyte() {
     assert_eq!(Figure::Events.of(&run), Some(0.25));
     assert_eq!(Figure::Operations.of(&run), Some(250_000.0));
     assert_eq!(Figure::Cpu.of(&run), Some(0.3));
+    assert_eq!(Figure::Cached.of(&run), Some(-3.0));
     assert_eq!(Figure::CpuMs.of(&run), Some(300.0));
     assert_eq!(Figure::BilledMs.of(&run), Some(150.0));
     assert_eq!(Figure::BilledShare.of(&run), Some(0.5));

@@ -11,6 +11,8 @@ use super::contestant::UNIT_BYTES;
 pub(crate) const USAGE: &str =
     "  peers record [--volume DIR] [--pairs N] [--only NAME,...] [--out FILE] [--gigabytes G]
         compare the recorder with iperf3, mbuffer and fio
+  peers read [--volume DIR] [--pairs N] [--only NAME,...] [--out FILE] [--gigabytes G]
+        compare reading a recording back with fio and cat; choose G above the memory
   peers disk [--volume DIR] [--pairs N] [--only NAME,...] [--out FILE]
              [--time TIME] [--file SIZE] [--testdisk PROGRAM]
         compare the disk tests with fio, bonnie++ and the testdisk listing; about 8 minutes on a disk of
@@ -25,10 +27,11 @@ pub(crate) const USAGE: &str =
         --volume     directory on the disk under test [./keepup-data]
         --pairs      rounds; each contestant runs once per round [5]
         --only       groups or contestants to run; groups of record: volume, path, streams,
-                     small; of disk: sweep, cpu, growing, testdisk, block; of net: tcp-loopback-1,
-                     tcp-loopback-4, udp-small, udp-safe-loopback, tcp-cable-1, tcp-cable-4, udp-safe-cable;
-                     of register: loads; of replay: timed-250, timed-2000, timed-50000, timed-file-250,
-                     timed-file-2000, null-N, reads-N and mixed-N with 1, 32 or 128 in flight, dep
+                     small; of read: keepup-verify, fio-read, cat; of disk: sweep, cpu, growing,
+                     testdisk, block; of net: tcp-loopback-1, tcp-loopback-4, udp-small,
+                     udp-safe-loopback, tcp-cable-1, tcp-cable-4, udp-safe-cable; of register: loads; of
+                     replay: timed-250, timed-2000, timed-50000, timed-file-250, timed-file-2000,
+                     null-N, reads-N and mixed-N with 1, 32 or 128 in flight, dep
         --out        also write the tables to this file
         --gigabytes  data per run, GB [8]
         --time       measurement time per point of a sweep [500 ms]
@@ -66,8 +69,8 @@ pub(super) struct DiskOptions {
     pub(super) testdisk: Option<PathBuf>,
 }
 
-/// Parses the flags of `peers record`. Also returns the bytes per run, a multiple of the write size of every
-/// contestant.
+/// Parses the flags of `peers record` and `peers read`. Also returns the bytes per run, a multiple of the
+/// write size of every contestant.
 pub(super) fn record(flags: &[&str]) -> Result<(Options, u64), String> {
     let mut bytes = whole_units(8e9 as u64);
     let options = parse(flags, |flag, value| match flag {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
+use keepup_measure::clock::{Clock, SystemClock};
 use keepup_sys::file::Access;
 use keepup_sys::read_ahead::ReadAhead;
 
@@ -27,9 +28,14 @@ impl Window {
         (self.carried, self.offset) = (0..0, 0);
         let reader = match &mut self.reader {
             Some(reader) => reader,
-            none => none.insert(ReadAhead::new().map_err(io::Error::other)?),
+            none => none.insert(ReadAhead::new(|| SystemClock.now_ns()).map_err(io::Error::other)?),
         };
         reader.begin(file, 0, limit).map_err(io::Error::other)
+    }
+
+    /// Share of the file's pieces for which the disk had to be waited for.
+    pub(super) fn waited(&self) -> f64 {
+        self.reader.as_ref().map_or(1.0, ReadAhead::waited)
     }
 
     /// File offset of the next byte.

@@ -1,6 +1,4 @@
 //! How many pieces are read ahead: as many as the disk gains from.
-use std::time::Instant;
-
 /// Most pieces.
 pub(super) const MOST: usize = 16;
 /// Pieces at first: a virtual disk reads fastest with 1 to 8, disk arrays need more.
@@ -14,7 +12,7 @@ const GAIN: f64 = 1.08;
 #[derive(Debug)]
 pub(super) struct Depth {
     pieces: usize,
-    /// Rate at half the depth, which is tried now; bytes per second.
+    /// Rate at half the depth, which is tried now; bytes per ns.
     before: Option<f64>,
     is_found: bool,
     sample: Sample,
@@ -23,7 +21,7 @@ pub(super) struct Depth {
 /// What was read since a moment.
 #[derive(Debug, Default)]
 struct Sample {
-    since: Option<Instant>,
+    since_ns: Option<u64>,
     pieces: u64,
     waits: u64,
     bytes: u64,
@@ -50,24 +48,25 @@ impl Depth {
         self.sample = Sample::default();
     }
 
-    /// A piece of `bytes` was handed out, for which the reader had to wait or not.
-    pub(super) fn note(&mut self, bytes: usize, has_waited: bool) {
+    /// A piece of `bytes` was handed out at the time `now_ns`, and the reader had to wait for it or not.
+    pub(super) fn note(&mut self, now_ns: impl Fn() -> u64, bytes: usize, has_waited: bool) {
         if self.is_found {
             return;
         }
         let sample = &mut self.sample;
-        let Some(since) = sample.since else {
+        let Some(since_ns) = sample.since_ns else {
             // The first piece starts the clock.
-            sample.since = Some(Instant::now());
+            sample.since_ns = Some(now_ns());
             return;
         };
         sample.pieces += 1;
         sample.waits += u64::from(has_waited);
         sample.bytes += bytes as u64;
         if sample.pieces >= SAMPLE {
-            let rate = sample.bytes as f64 / since.elapsed().as_secs_f64().max(1e-9);
+            let now_ns = now_ns();
+            let rate = sample.bytes as f64 / now_ns.saturating_sub(since_ns).max(1) as f64;
             let is_disk = 2 * sample.waits > sample.pieces;
-            self.sample = Sample { since: Some(Instant::now()), ..Sample::default() };
+            self.sample = Sample { since_ns: Some(now_ns), ..Sample::default() };
             self.judge(rate, is_disk);
         }
     }
