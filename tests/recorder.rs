@@ -13,6 +13,7 @@ mod mistakes;
 mod profiles;
 mod qualify;
 mod raw_client;
+mod reading;
 mod recording;
 mod reduce;
 mod remote_source;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use keepup_plan::reduction::{Reduction, ReductionError};
-use keepup_plan::units::{ByteRate, Bytes, EventRate, Span};
+use keepup_plan::units::{ByteRate, Bytes, EventRate, Share, Span};
 use keepup_recorder::config::EngineChoice;
 use keepup_recorder::{PlacementKind, RecorderConfig};
 use keepup_recording::retention::KeepLimit;
@@ -18,6 +18,15 @@ use crate::loads::LoadArgs;
 /// Parses a size such as `1 GiB`, in bytes.
 pub(crate) fn size(text: &str) -> Result<u64, UsageError> {
     text.parse::<Bytes>().map(|bytes| bytes.0).map_err(|e| UsageError::of(&e))
+}
+
+/// Parses a share such as `5 %`, as a fraction above 0.
+pub(crate) fn share(text: &str) -> Result<f64, UsageError> {
+    let share = text.parse::<Share>().map_err(|e| UsageError::of(&e))?;
+    match share.fraction() {
+        fraction if fraction > 0.0 => Ok(fraction),
+        _ => Err(UsageError::new("it must be above 0")),
+    }
 }
 
 /// Parses a rate such as `80 MB/s`, in bytes per second.

@@ -4,6 +4,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_report::time;
+use keepup_results::format::rate as transfer_rate;
 use keepup_results::printable;
 
 use crate::output::{log, may_redraw};
@@ -54,6 +56,18 @@ impl StatusLine {
             None => log(text),
         }
     }
+}
+
+/// Progress of reading `total` bytes, of which `before` were done at the start, `seconds` ago: "read 1.2 of
+/// 28.0 GB, 2.41 GB/s, 11 s left".
+pub(crate) fn reading(done: u64, total: u64, before: u64, seconds: f64) -> String {
+    let rate = done.saturating_sub(before) as f64 / seconds.max(1e-9);
+    let left = total.saturating_sub(done) as f64 / rate;
+    let left = match left.is_finite() {
+        true => format!(", {} left", time(left)),
+        false => String::new(),
+    };
+    format!("read {:.1} of {:.1} GB, {}{left}", done as f64 / 1e9, total as f64 / 1e9, transfer_rate(rate))
 }
 
 /// Calls `update` every second until `is_ended`, with the progress line and the time since the last call.

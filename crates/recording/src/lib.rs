@@ -35,6 +35,7 @@ pub mod retention;
 pub mod runs;
 mod scan;
 pub mod seal;
+mod sequential;
 #[cfg(test)]
 mod testing;
 pub mod verify;

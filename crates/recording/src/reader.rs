@@ -3,6 +3,7 @@
 //! Invariant: a directory counts as part of a recording only if its manifest says so.
 
 mod segment;
+mod source;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

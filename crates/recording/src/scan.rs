@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use keepup_error::Cause;
 use keepup_stream::wire::StreamInfo;
+use keepup_sys::regular::open_direct;
 
 use crate::crc::Crc32;
 use crate::error::RecordingError;
@@ -22,6 +23,7 @@ use crate::layout::{
 };
 use crate::messages::MessageWalk;
 use crate::seal::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
+use crate::sequential::{ReadAt, Sequential};
 use crate::volume::preamble;
 
 /// Bytes per read where message headers are close together.
@@ -61,10 +63,10 @@ pub(crate) fn scan(
     expected: &SegmentIdentity,
     durable_bytes: u64,
 ) -> Result<ScanResult, RecordingError> {
-    scan_with(file, path, expected, durable_bytes, false)
+    scan_with(file, &mut &*file, path, expected, (durable_bytes, false))
 }
 
-/// Like [`scan`], but reads every event.
+/// Like [`scan`], but reads every event, ahead and past the page cache.
 ///
 /// # Errors
 /// As [`scan`], or a block's checksum does not match its events.
@@ -74,15 +76,17 @@ pub(crate) fn scan_events(
     expected: &SegmentIdentity,
     durable_bytes: u64,
 ) -> Result<ScanResult, RecordingError> {
-    scan_with(file, path, expected, durable_bytes, true)
+    let direct = open_direct(path).map_err(RecordingError::open("open the segment", path))?;
+    let mut ahead = Sequential::new(direct).map_err(RecordingError::io("read", path))?;
+    scan_with(file, &mut ahead, path, expected, (durable_bytes, true))
 }
 
 fn scan_with(
     file: &File,
+    reader: &mut dyn ReadAt,
     path: &Path,
     expected: &SegmentIdentity,
-    durable_bytes: u64,
-    reads_events: bool,
+    (durable_bytes, reads_events): (u64, bool),
 ) -> Result<ScanResult, RecordingError> {
     let fault = |offset, what: Cause| RecordingError::Segment { path: path.into(), offset, what };
     let size = file.metadata().map_err(RecordingError::io("read the size of", path))?.len();
@@ -92,7 +96,7 @@ fn scan_with(
         Err(error) => return Err(fault(0, Cause::of(&error))),
     }
     let mut scanner = Scanner {
-        file,
+        file: reader,
         size,
         expected,
         reads_events,
@@ -132,7 +136,7 @@ fn scan_with(
 }
 
 struct Scanner<'a> {
-    file: &'a File,
+    file: &'a mut dyn ReadAt,
     size: u64,
     expected: &'a SegmentIdentity,
     /// Whether large events are read below the watermark too.
@@ -153,7 +157,7 @@ impl Scanner<'_> {
     /// The block at `offset`, or its defect.
     fn block(&mut self, offset: u64, trusted: bool) -> io::Result<Result<FoundBlock, Cause>> {
         let mut sector = [0; SECTOR];
-        if read_fully_at(self.file, &mut sector, offset)? < SECTOR {
+        if self.file.read_at(&mut sector, offset)? < SECTOR {
             return Ok(Err("the file ends in a block's header".into()));
         }
         let BlockSector { header, header_crc, channel } = match parse_block_sector(&sector) {
@@ -194,22 +198,26 @@ impl Scanner<'_> {
     }
 
     /// Whether the pad after a block is valid.
-    fn is_padded(&self, offset: u64, header: &BlockHeader) -> io::Result<bool> {
+    fn is_padded(&mut self, offset: u64, header: &BlockHeader) -> io::Result<bool> {
         let end = CHUNK_START as u64 + header.chunk_records_bytes;
         let mut found = vec![0; (block_bytes(header.chunk_records_bytes) - end) as usize];
         let mut expected = found.clone();
         put_block_tail(&mut expected);
-        Ok(read_fully_at(self.file, &mut found, offset + end)? == found.len() && found == expected)
+        Ok(self.file.read_at(&mut found, offset + end)? == found.len() && found == expected)
     }
 
     /// Reads the message headers one by one.
-    fn headers_alone(&self, offset: u64, header: &BlockHeader) -> io::Result<Result<Vec<EventMark>, Cause>> {
+    fn headers_alone(
+        &mut self,
+        offset: u64,
+        header: &BlockHeader,
+    ) -> io::Result<Result<Vec<EventMark>, Cause>> {
         let mut walk = MessageWalk::new(header);
         let mut events = Vec::new();
         let mut at = offset + CHUNK_START as u64;
         for _ in 0..header.event_count {
             let mut head = [0; MESSAGE_HEADER];
-            let read = read_fully_at(self.file, &mut head, at)?;
+            let read = self.file.read_at(&mut head, at)?;
             let message = match walk.take(&head[..read]) {
                 Ok(message) => message,
                 Err(what) => return Ok(Err(what.into())),
@@ -231,7 +239,7 @@ impl Scanner<'_> {
         while at < end {
             let length = (end - at).min(PIECE_BYTES as u64) as usize;
             let piece = &mut self.buffer[..length];
-            if read_fully_at(self.file, piece, offset + CHUNK_START as u64 + at)? < length {
+            if self.file.read_at(piece, offset + CHUNK_START as u64 + at)? < length {
                 return Ok(Err("the file ends in the block".into()));
             }
             // A header cut by the piece's end is read again with the next piece.

@@ -8,7 +8,9 @@ mod closing;
 mod coverage;
 mod lanes;
 mod report;
+mod sample;
 mod scan;
+mod state;
 mod window;
 
 use std::collections::BTreeMap;
@@ -30,6 +32,8 @@ use scan::{RecordingContext, SegmentScan, scan_segment};
 use window::Window;
 
 pub use report::{Ending, FAULTS_MAX, Fault, Stop, StreamReport, VerifyReport};
+pub use sample::{Seed, Selection, damaged_share_max};
+pub use state::VerifyState;
 
 /// Options of a verification.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +46,10 @@ pub struct VerifyOptions {
 /// Progress of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes read.
+    /// Bytes read, now or before.
     pub done_bytes: u64,
+    /// Of these, bytes with a result of an interrupted verification.
+    pub known_bytes: u64,
     /// Bytes to read.
     pub total_bytes: u64,
 }
@@ -55,9 +61,10 @@ struct Shared<'a> {
     jobs: Vec<(&'a Volume, &'a Segment)>,
     lanes: Lanes,
     done_bytes: AtomicU64,
+    known_bytes: AtomicU64,
     total_bytes: u64,
-    /// Whether no further segment is to be read.
-    is_enough: &'a (dyn Fn() -> bool + Sync),
+    selection: Selection<'a>,
+    state: Option<&'a VerifyState>,
     progress: &'a (dyn Fn(Progress) + Sync),
     tally: Mutex<Tally>,
 }
@@ -79,19 +86,24 @@ pub fn verify(
     options: VerifyOptions,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> VerifyReport {
-    scan(recording, jobs(recording), options, &|| false, progress)
+    verify_selected(recording, options, Selection::Whole, None, progress)
 }
 
-/// Like [`verify`], but reads segments only until `is_enough`, at least one, in an order in which any number
-/// of the first ones is spread evenly over the recording.
+/// Like [`verify`], but reads the selected segments only, and not those with a result in `state`.
 ///
 /// A sample proves the integrity of what was read. If segments are left, completeness is not checked.
-pub fn verify_sample(
+pub fn verify_selected(
     recording: &Recording,
     options: VerifyOptions,
-    is_enough: &(dyn Fn() -> bool + Sync),
+    selection: Selection<'_>,
+    state: Option<&VerifyState>,
+    progress: &(dyn Fn(Progress) + Sync),
 ) -> VerifyReport {
-    scan(recording, spread(jobs(recording)), options, is_enough, &|_| {})
+    let all = jobs(recording);
+    let count = all.len();
+    let mut tally = scan(recording, selection.of(all), options, (selection, state), progress);
+    tally.report.unread_segments = count as u64 - tally.report.segments;
+    if tally.report.unread_segments > 0 { tally.report } else { tally.conclude(recording) }
 }
 
 /// Segments of all volumes. Those of the same time are on all volumes: reading them together joins their
@@ -106,9 +118,9 @@ fn scan(
     recording: &Recording,
     jobs: Vec<(&Volume, &Segment)>,
     options: VerifyOptions,
-    is_enough: &(dyn Fn() -> bool + Sync),
+    (selection, state): (Selection<'_>, Option<&VerifyState>),
     progress: &(dyn Fn(Progress) + Sync),
-) -> VerifyReport {
+) -> Tally {
     let streams = recording.streams();
     let channel =
         |(&id, &stream): (&u32, &&StreamInfo)| Some((id, Arc::new(ChannelBytes::new(stream).ok()?)));
@@ -123,7 +135,9 @@ fn scan(
         lanes: Lanes::new(jobs.iter().map(|(volume, _)| number(volume)).collect()),
         jobs,
         done_bytes: AtomicU64::new(0),
-        is_enough,
+        known_bytes: AtomicU64::new(0),
+        selection,
+        state,
         progress,
         tally: Mutex::new(Tally::new(recording)),
     };
@@ -138,20 +152,27 @@ fn scan(
     for (job, scan) in std::mem::take(&mut tally.waiting) {
         tally.take(shared.jobs[job].1, scan);
     }
-    tally.report.unread_segments = shared.jobs.len() as u64 - tally.report.segments;
-    if tally.report.unread_segments > 0 { tally.report } else { tally.conclude(recording) }
-}
-
-/// The jobs in the order of the reversed bits of their places: the first half are every second one, the first
-/// quarter every fourth.
-fn spread<T>(jobs: Vec<T>) -> Vec<T> {
-    let mut placed: Vec<(usize, T)> = jobs.into_iter().enumerate().collect();
-    placed.sort_by_key(|(place, _)| place.reverse_bits());
-    placed.into_iter().map(|(_, job)| job).collect()
+    tally
 }
 
 fn segments_of(volume: &Volume) -> impl Iterator<Item = (&Volume, &Segment)> {
     volume.segments().iter().map(move |segment| (volume, segment))
+}
+
+impl Shared<'_> {
+    fn scan(&self, volume: &Volume, segment: &Segment, window: &mut Window) -> SegmentScan {
+        let place = (volume.manifest().volume_index, segment.index);
+        let duplicates = self.duplicates.get(&place).map(Vec::as_slice).unwrap_or_default();
+        let known = RecordingContext { channels: &self.channels, duplicates };
+        scan_segment(volume, segment, known, window, &|bytes| self.done(bytes))
+    }
+
+    /// Reports `bytes` more as done.
+    fn done(&self, bytes: u64) {
+        let done_bytes = self.done_bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let known_bytes = self.known_bytes.load(Ordering::Relaxed);
+        (self.progress)(Progress { done_bytes, known_bytes, total_bytes: self.total_bytes });
+    }
 }
 
 /// Scans segments until none remains.
@@ -160,17 +181,22 @@ fn work(shared: &Shared<'_>) {
     while let Some(mut job) = shared.lanes.next() {
         let (volume, segment) = shared.jobs[job.number];
         // At least one segment is read.
-        if job.number > 0 && (shared.is_enough)() {
+        if job.number > 0 && matches!(shared.selection, Selection::Until(is_enough) if is_enough()) {
             continue;
         }
-        let place = (volume.manifest().volume_index, segment.index);
-        let duplicates = shared.duplicates.get(&place).map(Vec::as_slice).unwrap_or_default();
-        let known = RecordingContext { channels: &shared.channels, duplicates };
-        let scan = scan_segment(volume, segment, known, &mut window, &|bytes| {
-            let done_bytes = shared.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-            (shared.progress)(Progress { done_bytes, total_bytes: shared.total_bytes });
-        });
-        job.waited = window.waited();
+        let scan = match shared.state.and_then(|state| state.take(volume, segment)) {
+            Some(scan) => {
+                shared.known_bytes.fetch_add(scan.bytes, Ordering::Relaxed);
+                shared.done(scan.bytes);
+                scan
+            }
+            None => {
+                let scan = shared.scan(volume, segment, &mut window);
+                job.waited = window.waited();
+                shared.state.iter().for_each(|state| state.add(volume, segment, &scan));
+                scan
+            }
+        };
         let mut tally = shared.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.add(&shared.jobs, job.number, scan);
     }
@@ -187,6 +213,7 @@ impl Tally {
             ending: ending(recording),
             segments: 0,
             unread_segments: 0,
+            faulty_segments: 0,
             blocks: 0,
             duplicate_blocks: 0,
             bytes: 0,
@@ -212,6 +239,7 @@ impl Tally {
         self.report.blocks += scan.blocks;
         self.report.duplicate_blocks += scan.duplicates;
         self.report.bytes += scan.bytes;
+        self.report.faulty_segments += u64::from(scan.faults.count > 0);
         let mut faults = scan.faults;
         for (stream, found) in scan.streams {
             let report = self.report.streams.entry(stream).or_default();

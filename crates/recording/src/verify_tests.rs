@@ -321,7 +321,8 @@ fn a_sample_checks_what_it_reads() {
     test.end();
     let sampled = |is_enough: bool| {
         let recording = Recording::open(&test.dirs()).unwrap();
-        verify_sample(&recording, VerifyOptions { threads: 1 }, &|| is_enough)
+        let selection = Selection::Until(&|| is_enough);
+        verify_selected(&recording, VerifyOptions { threads: 1 }, selection, None, &|_| {})
     };
     let one = sampled(true);
     assert_eq!((one.segments, one.unread_segments, one.faults), (1, 4, vec![]));
@@ -332,11 +333,4 @@ fn a_sample_checks_what_it_reads() {
     bytes[SECTOR + 200] ^= 1;
     fs::write(&first, bytes).unwrap();
     assert_eq!(sampled(true).fault_count, 1);
-}
-
-#[test]
-fn any_number_of_first_jobs_is_spread_evenly() {
-    let order = spread((0..8).collect::<Vec<_>>());
-    assert_eq!(order, [0, 4, 2, 6, 1, 5, 3, 7]);
-    assert_eq!(spread((0..5).collect::<Vec<_>>()), [0, 4, 2, 1, 3]);
 }

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub struct ReadAhead {
     /// Pieces of the current file that were handed out, and those of them that were waited for.
     handed: (u64, u64),
     ended: Vec<Completion>,
+    /// A ring takes requests of the thread that made it alone.
+    one_thread: PhantomData<*const ()>,
 }
 
 /// The file that is read.
@@ -84,7 +87,7 @@ impl ReadAhead {
         engine.set_gather(false);
         // Blocking calls gain nothing from a second request.
         let depth = if engine.is_synchronous() { Depth::fixed(1) } else { Depth::default() };
-        let (queue, ended) = (VecDeque::new(), Vec::new());
+        let (queue, ended, one_thread) = (VecDeque::new(), Vec::new(), PhantomData);
         Ok(Self {
             engine,
             pool,
@@ -96,6 +99,7 @@ impl ReadAhead {
             now_ns,
             handed: (0, 0),
             ended,
+            one_thread,
         })
     }
 

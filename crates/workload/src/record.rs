@@ -27,7 +27,7 @@ use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Ta
 use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove::remove;
-use keepup_recording::verify::{VerifyOptions, VerifyReport, verify, verify_sample};
+use keepup_recording::verify::{Selection, VerifyOptions, VerifyReport, verify, verify_selected};
 use keepup_results::RecordReadBack;
 use keepup_stream::source::{Rate, SourceCounters, SourcePlan, SourceReport};
 use keepup_stream::wire::StreamInfo;
@@ -420,7 +420,8 @@ impl Workload for RecordTrial {
                 Verification::Whole => verify(&recording, options, &|_| {}),
                 Verification::Sample(time) => {
                     let end_ns = begin_ns.saturating_add(time.as_nanos() as u64);
-                    verify_sample(&recording, options, &|| context.clock.now_ns() >= end_ns)
+                    let is_over = || context.clock.now_ns() >= end_ns;
+                    verify_selected(&recording, options, Selection::Until(&is_over), None, &|_| {})
                 }
             });
         }

@@ -12,7 +12,7 @@ use keepup_peer::{Endpoint, EndpointError};
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, Missing, drain};
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
-use keepup_report::listing;
+use keepup_report::{listing, time};
 use keepup_workload::preflight::check;
 
 use super::record::recording_name;
@@ -142,11 +142,14 @@ fn warnings(live: &DrainCounters) -> impl Iterator<Item = String> {
 fn status(live: &DrainCounters, sent_before: &mut u64, passed: Duration) -> String {
     let sent = live.sent_bytes.load(Ordering::Relaxed);
     let rate = (sent - std::mem::replace(sent_before, sent)) as f64 / passed.as_secs_f64();
+    let behind = live.behind_bytes.load(Ordering::Relaxed);
+    let seconds = behind as f64 / rate;
+    let left = if seconds.is_finite() { format!(", {} left", time(seconds)) } else { String::new() };
     format!(
-        "drained {:.1} MB/s, {:.2} GB so far, {:.1} MB behind",
+        "drained {:.1} MB/s, {:.2} GB so far, {:.1} MB behind{left}",
         rate / 1e6,
         sent as f64 / 1e9,
-        live.behind_bytes.load(Ordering::Relaxed) as f64 / 1e6
+        behind as f64 / 1e6
     )
 }
 

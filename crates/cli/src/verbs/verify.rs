@@ -1,27 +1,45 @@
 //! `keepup verify`: check of a recording.
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
-use keepup_recording::verify::{Ending, Progress, VerifyOptions, verify};
-use keepup_report::listing;
+use keepup_recording::verify::{
+    Ending, Progress, Seed, Selection, VerifyOptions, VerifyReport, VerifyState, verify_selected,
+};
+use keepup_report::{listing, plural};
 
-use crate::args::RecordingDirs;
+use crate::args::{RecordingDirs, share};
 use crate::exit::Exit;
-use crate::output::{json, print_listing};
-use crate::progress::StatusLine;
+use crate::output::{json, log, print_listing};
+use crate::progress::{StatusLine, reading};
 
 /// Read a recording and check all checksums, sequence numbers and gaps
+///
+/// Reads past the page cache, from the disks, one segment of each volume at a time.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  keepup verify /data/a/run1")]
+#[command(after_help = "Examples:
+  keepup verify /data/a/run1
+  keepup verify /data/a/run1 --resume run1.verify
+  keepup verify /data/a/run1 --sample '5 %'")]
 pub(crate) struct Args {
     #[command(flatten)]
     recording: RecordingDirs,
-    /// Segments read in parallel [default: the number of CPUs]
+    /// Threads, each for a volume or for a part of a fast one [default: the number of CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Read only this share of the segments, chosen at random and spread over the recording
+    ///
+    /// The report states what that proves. Completeness is not checked.
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
+    sample: Option<f64>,
+    /// Continue the interrupted verification of this file, or create it
+    ///
+    /// The file has the results of the segments read so far, and is removed at the end.
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
@@ -34,27 +52,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         // The recorder may have finished after the journals were read.
         recording = Recording::open(&args.recording.directories)?;
     }
-    let available = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.map_or_else(available, usize::from);
+    let state = args.resume.as_ref().map(|path| VerifyState::open(path, &recording)).transpose()?;
+    if let Some(known) = state.as_ref().map(VerifyState::segments).filter(|known| *known > 0) {
+        log(&format!("{} read before", plural(known as u64, "segment")));
+    }
     let clock = SystemClock;
     let begin_ns = clock.now_ns();
-    let status = Mutex::new(StatusLine::new());
-    let last_ns = AtomicU64::new(begin_ns);
-    let report = verify(&recording, VerifyOptions { threads }, &|progress: Progress| {
-        let (now_ns, before_ns) = (clock.now_ns(), last_ns.load(Ordering::Relaxed));
-        // Only one thread per second updates the progress line.
-        if now_ns.saturating_sub(before_ns) < 1_000_000_000 {
-            return;
-        }
-        if let (Ok(_), Ok(mut status)) = (
-            last_ns.compare_exchange(before_ns, now_ns, Ordering::Relaxed, Ordering::Relaxed),
-            status.try_lock(),
-        ) {
-            let (done, total) = (progress.done_bytes as f64 / 1e9, progress.total_bytes as f64 / 1e9);
-            status.show(&format!("read {done:.1} of {total:.1} GB"), std::time::Duration::from_secs(1));
-        }
-    });
-    drop(status);
+    let report = read(args, &recording, state.as_ref(), begin_ns);
     let seconds = clock.now_ns().saturating_sub(begin_ns).max(1) as f64 / 1e9;
     match args.json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
@@ -64,6 +68,34 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             print_listing(|style| listing::verification(&verified, style));
         }
     }
+    state.map_or(Ok(()), VerifyState::remove)?;
     let whole = report.is_intact() && report.ending == Ending::Clean && report.lost_events() == 0;
     Ok(if whole { Exit::Done } else { Exit::Failed })
+}
+
+/// Verifies with a progress line.
+fn read(args: &Args, recording: &Recording, state: Option<&VerifyState>, begin_ns: u64) -> VerifyReport {
+    let available = || std::thread::available_parallelism().map_or(1, usize::from);
+    let options = VerifyOptions { threads: args.threads.map_or_else(available, usize::from) };
+    let clock = SystemClock;
+    let selection =
+        args.sample.map_or(Selection::Whole, |share| Selection::Share(share, Seed(clock.unix_ns())));
+    let status = Mutex::new(StatusLine::new());
+    let last_ns = AtomicU64::new(begin_ns);
+    verify_selected(recording, options, selection, state, &|progress: Progress| {
+        let (now_ns, before_ns) = (clock.now_ns(), last_ns.load(Ordering::Relaxed));
+        // Only one thread per second updates the progress line.
+        if now_ns.saturating_sub(before_ns) < 1_000_000_000 {
+            return;
+        }
+        if let (Ok(_), Ok(mut status)) = (
+            last_ns.compare_exchange(before_ns, now_ns, Ordering::Relaxed, Ordering::Relaxed),
+            status.try_lock(),
+        ) {
+            let seconds = now_ns.saturating_sub(begin_ns) as f64 / 1e9;
+            let Progress { done_bytes, known_bytes, total_bytes } = progress;
+            let text = reading(done_bytes, total_bytes, known_bytes, seconds);
+            status.show(&text, std::time::Duration::from_secs(1));
+        }
+    })
 }

@@ -4,16 +4,15 @@
 //! headers are checked; memory is allocated only for blocks that fit below the limit, the file's
 //! end and the reader's bound.
 
-use std::fs::File;
+use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use keepup_stream::wire::StreamInfo;
-use rustix::fs::{Advice, fadvise};
 
+use super::source::{Source, Way};
 use crate::crc::crc32;
 use crate::error::RecordingError;
-use crate::files::{open_regular, read_fully_at};
 use crate::layout::{
     BlockHeader, BlockSector, CHUNK_START, MESSAGE_HEADER, SECTOR, SegmentIdentity, block_bytes,
     parse_block_sector, parse_channel, parse_message_header, parse_preamble,
@@ -22,9 +21,8 @@ use crate::messages::MessageWalk;
 use crate::volume::{Segment, Volume};
 
 /// Reads one segment from its first block on.
-#[derive(Debug)]
 pub struct SegmentReader {
-    file: File,
+    source: Source,
     path: PathBuf,
     expected: SegmentIdentity,
     /// Offset of the next block; 0 until the preamble is checked.
@@ -32,7 +30,6 @@ pub struct SegmentReader {
     next_block: u64,
     previous_header_crc: u32,
     block_bytes_max: u64,
-    buffer: Vec<u8>,
 }
 
 /// A checked block.
@@ -65,6 +62,12 @@ pub struct Events<'a> {
     records: &'a [u8],
 }
 
+impl fmt::Debug for SegmentReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentReader").field("path", &self.path).field("offset", &self.offset).finish()
+    }
+}
+
 impl SegmentReader {
     /// Opens a segment. Blocks longer than `block_bytes_max` are refused.
     ///
@@ -76,22 +79,17 @@ impl SegmentReader {
         block_bytes_max: u64,
     ) -> Result<SegmentReader, RecordingError> {
         let path = segment.path.clone();
-        let file = open_regular(&path).map_err(RecordingError::open("open the segment", &path))?;
-        if !segment.is_ended() {
-            // Read-ahead would fill the page cache with data that is not written yet.
-            fadvise(&file, 0, None, Advice::Random)
-                .map_err(|error| RecordingError::io("advise on", &path)(error.into()))?;
-        }
+        let source = Source::open(&path, segment.is_ended())
+            .map_err(RecordingError::open("open the segment", &path))?;
         let expected = volume.identity(segment.index, segment.id);
         Ok(SegmentReader {
-            file,
+            source,
             path,
             expected,
             offset: 0,
             next_block: 0,
             previous_header_crc: 0,
             block_bytes_max,
-            buffer: Vec::new(),
         })
     }
 
@@ -111,16 +109,16 @@ impl SegmentReader {
             if limit < SECTOR as u64 {
                 return Ok(None);
             }
-            self.check_preamble()?;
+            self.check_preamble(Way::Ahead(limit))?;
             self.offset = SECTOR as u64;
         }
         let offset = self.offset;
         if offset >= limit {
             return Ok(None);
         }
-        let sector = self.sector(offset)?;
+        let sector = self.sector(offset, Way::Ahead(limit))?;
         self.check_place(&sector)?;
-        let length = self.whole(&sector.header, offset, limit)?;
+        let length = self.whole(&sector.header, offset, limit, Way::Ahead(limit))?;
         self.offset += length;
         self.next_block += 1;
         self.previous_header_crc = sector.header_crc;
@@ -134,13 +132,13 @@ impl SegmentReader {
     /// The file cannot be read, or its preamble belongs to another segment: it cannot be skipped.
     pub fn skip_damaged(&mut self, limit: u64) -> Result<Option<BlockHeader>, RecordingError> {
         if self.offset == 0 {
-            self.check_preamble()?;
+            self.check_preamble(Way::Once)?;
             self.offset = SECTOR as u64;
         }
         let begin = self.offset;
         while self.offset < limit {
             let offset = self.offset;
-            let sector = match self.sector(offset) {
+            let sector = match self.sector(offset, Way::Once) {
                 Ok(sector) => Some(sector),
                 Err(error @ RecordingError::Io { .. }) => return Err(error),
                 Err(_) => None,
@@ -175,22 +173,28 @@ impl SegmentReader {
     /// # Errors
     /// There is no intact block of this segment.
     pub fn block_at(&mut self, offset: u64, limit: u64) -> Result<Block<'_>, RecordingError> {
-        let sector = self.sector(offset)?;
+        let sector = self.sector(offset, Way::Once)?;
         self.check_identity(&sector.header, offset)?;
-        self.whole(&sector.header, offset, limit)?;
+        self.whole(&sector.header, offset, limit, Way::Once)?;
         Ok(self.block(sector, offset))
     }
 
-    fn sector(&mut self, offset: u64) -> Result<BlockSector, RecordingError> {
-        self.read(offset, 0..SECTOR)?;
-        parse_block_sector(&self.buffer).map_err(RecordingError::layout(&self.path, offset))
+    fn sector(&mut self, offset: u64, way: Way) -> Result<BlockSector, RecordingError> {
+        self.read(offset, 0..SECTOR, way)?;
+        parse_block_sector(self.source.bytes()).map_err(RecordingError::layout(&self.path, offset))
     }
 
     /// Reads the rest of a block and checks it; returns its length.
-    fn whole(&mut self, header: &BlockHeader, offset: u64, limit: u64) -> Result<u64, RecordingError> {
+    fn whole(
+        &mut self,
+        header: &BlockHeader,
+        offset: u64,
+        limit: u64,
+        way: Way,
+    ) -> Result<u64, RecordingError> {
         let length = block_bytes(header.chunk_records_bytes);
         self.check_length(length, offset, limit)?;
-        self.read(offset, SECTOR..length as usize)?;
+        self.read(offset, SECTOR..length as usize, way)?;
         self.check_records(header, offset)?;
         Ok(length)
     }
@@ -198,13 +202,13 @@ impl SegmentReader {
     /// The block in the buffer.
     fn block(&self, sector: BlockSector, offset: u64) -> Block<'_> {
         let BlockSector { header, channel, .. } = sector;
-        let records = &self.buffer[CHUNK_START..][..header.chunk_records_bytes as usize];
-        Block { header, offset, sector: &self.buffer[..SECTOR], channel, records }
+        let records = &self.source.bytes()[CHUNK_START..][..header.chunk_records_bytes as usize];
+        Block { header, offset, sector: &self.source.bytes()[..SECTOR], channel, records }
     }
 
-    fn check_preamble(&mut self) -> Result<(), RecordingError> {
-        self.read(0, 0..SECTOR)?;
-        let found = parse_preamble(&self.buffer).map_err(RecordingError::layout(&self.path, 0))?;
+    fn check_preamble(&mut self, way: Way) -> Result<(), RecordingError> {
+        self.read(0, 0..SECTOR, way)?;
+        let found = parse_preamble(self.source.bytes()).map_err(RecordingError::layout(&self.path, 0))?;
         let expected = SegmentIdentity { created_unix_ns: found.created_unix_ns, ..self.expected };
         if found == expected {
             Ok(())
@@ -236,7 +240,7 @@ impl SegmentReader {
 
     /// Checks a length from the file against the limits, before memory is allocated for it.
     fn check_length(&self, length: u64, offset: u64, limit: u64) -> Result<(), RecordingError> {
-        let size = self.file.metadata().map_err(RecordingError::io("read the size of", &self.path))?.len();
+        let size = self.source.size().map_err(RecordingError::io("read the size of", &self.path))?;
         if length > limit.saturating_sub(offset) {
             Err(self.fault(offset, "the block reaches beyond what is durable"))
         } else if length > size.saturating_sub(offset) {
@@ -249,7 +253,7 @@ impl SegmentReader {
     }
 
     fn check_records(&self, header: &BlockHeader, offset: u64) -> Result<(), RecordingError> {
-        let records = &self.buffer[CHUNK_START..][..header.chunk_records_bytes as usize];
+        let records = &self.source.bytes()[CHUNK_START..][..header.chunk_records_bytes as usize];
         if crc32(records) != header.chunk_crc {
             return Err(self.fault(offset, "the block's checksum does not match its events"));
         }
@@ -263,12 +267,8 @@ impl SegmentReader {
     }
 
     /// Reads a part of the block at `offset` into the same part of the buffer.
-    fn read(&mut self, offset: u64, part: Range<usize>) -> Result<(), RecordingError> {
-        if self.buffer.len() < part.end {
-            self.buffer.resize(part.end, 0);
-        }
-        let at = offset + part.start as u64;
-        let read = read_fully_at(&self.file, &mut self.buffer[part.clone()], at);
+    fn read(&mut self, offset: u64, part: Range<usize>, way: Way) -> Result<(), RecordingError> {
+        let read = self.source.read(offset, part.clone(), way);
         if read.map_err(RecordingError::io("read", &self.path))? < part.len() {
             return Err(self.fault(offset, "the file ends here"));
         }

@@ -7,12 +7,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::report::Fault;
 use crate::ranges::Ranges;
 use crate::retention::{REMOVED_FILE, RemovedStream};
 
 /// Consecutive blocks of one stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Run {
     /// Sequence numbers of its events.
     pub(super) events: Range<u64>,
@@ -25,7 +28,8 @@ pub(super) struct Run {
 }
 
 /// Location of a block.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Location {
     pub(super) volume: u32,
     pub(super) segment: u32,

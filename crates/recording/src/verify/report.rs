@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use keepup_stream::ledger::Count;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::sample::damaged_share_max;
 use crate::id::Id;
 
 /// Most faults that a report lists; `fault_count` counts all.
@@ -22,8 +23,11 @@ pub struct VerifyReport {
     pub ending: Ending,
     /// Segments that were read.
     pub segments: u64,
-    /// Segments that were not, because the time was limited. If there are any, completeness was not checked.
+    /// Segments that were not, because a sample was asked for. If there are any, completeness was not
+    /// checked.
     pub unread_segments: u64,
+    /// Of the segments that were read, those with a fault.
+    pub faulty_segments: u64,
     /// Intact blocks read.
     pub blocks: u64,
     /// Of these, blocks that are also on another volume and count there.
@@ -85,7 +89,8 @@ pub struct StreamReport {
 }
 
 /// A fault.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Fault {
     /// A segment or a journal.
     pub file: PathBuf,
@@ -106,6 +111,13 @@ impl VerifyReport {
         self.fault_count == 0
     }
 
+    /// Upper bound of the share of damaged segments with 95 % confidence, of a sample without a damaged one
+    /// ([`damaged_share_max`]).
+    pub fn damaged_share_max(&self) -> Option<f64> {
+        let is_sample = self.unread_segments > 0 && self.segments > 0;
+        (is_sample && self.faulty_segments == 0).then(|| damaged_share_max(self.segments))
+    }
+
     /// Missing events of all streams that a journal lists.
     pub fn lost_events(&self) -> u64 {
         self.streams.values().map(|stream| stream.lost_events).sum()
@@ -120,7 +132,8 @@ impl VerifyReport {
 }
 
 /// Bounded list of faults.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Faults {
     pub(super) list: Vec<Fault>,
     pub(super) count: u64,

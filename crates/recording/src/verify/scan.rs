@@ -9,6 +9,7 @@ use keepup_error::Cause;
 use keepup_stream::ledger::Count;
 use keepup_sys::file::Access;
 use keepup_sys::regular::open_direct;
+use serde::{Deserialize, Serialize};
 
 use super::coverage::{Location, Run};
 use super::report::{Fault, Faults};
@@ -32,7 +33,8 @@ const _: () = assert!(SECTOR + MESSAGE_HEADER <= FILL_BYTES_MAX);
 const BLOCK_EVENTS_MAX: usize = (2 << 30) / MESSAGE_HEADER;
 
 /// Results of one segment.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct SegmentScan {
     pub(super) blocks: u64,
     /// Of these, blocks that count on another volume.
@@ -43,11 +45,24 @@ pub(super) struct SegmentScan {
 }
 
 /// Results of one stream in one segment.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct StreamScan {
     pub(super) recorded: Count,
     pub(super) damaged_events: u64,
     pub(super) runs: Vec<Run>,
+}
+
+impl SegmentScan {
+    /// Whether figures from a file can be computed with.
+    pub(super) fn is_consistent(&self) -> bool {
+        const MOST: u64 = 1 << 48;
+        if [self.blocks, self.duplicates, self.bytes, self.faults.count].iter().any(|figure| *figure > MOST) {
+            return false;
+        }
+        let runs = self.streams.values().flat_map(|stream| &stream.runs);
+        runs.into_iter().all(|run| run.events.start <= run.events.end && run.blocks.start <= run.blocks.end)
+    }
 }
 
 /// Information about a recording that is available before a segment is read.

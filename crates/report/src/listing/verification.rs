@@ -5,7 +5,7 @@ use keepup_recording::verify::{Ending, Fault, StreamReport, VerifyReport};
 
 use super::{ROWS_SHOWN, megabytes, missing, more, recover, render};
 use crate::Style;
-use crate::format::{bytes, plural, rate, time};
+use crate::format::{bytes, percent, plural, rate, time};
 use crate::page::{Block, Fact, Item};
 use crate::table::{Cell, Table, left, right};
 
@@ -86,6 +86,15 @@ fn totals(verified: &Verified<'_>) -> Vec<Fact> {
         Fact::new("total", format!("{events} ({size}) in {blocks}, {segments}")),
         Fact::new("read", format!("{} in {}, {speed}", bytes(report.bytes), time(seconds))),
     ];
+    if report.unread_segments > 0 {
+        let all = report.segments + report.unread_segments;
+        let text = format!("{} of {all} segments; completeness was not checked", report.segments);
+        facts.push(Fact::new("sample", text));
+        facts.extend(report.damaged_share_max().map(|most| {
+            let most = percent(100.0 * most);
+            Fact::new("", format!("with 95 % confidence fewer than {most} of the segments are damaged"))
+        }));
+    }
     if report.duplicate_blocks > 0 {
         let twice = plural(report.duplicate_blocks, "block");
         facts.push(Fact::new("duplicates", format!("{twice} on two volumes, counted once")));
