@@ -1,11 +1,14 @@
 //! Progress line on stderr: redrawn on a terminal, printed every ten seconds elsewhere.
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_recording::progress::Progress;
 use keepup_report::time;
-use keepup_results::format::rate as transfer_rate;
+use keepup_results::format::rate;
 use keepup_results::printable;
 
 use crate::output::{log, may_redraw};
@@ -58,16 +61,41 @@ impl StatusLine {
     }
 }
 
-/// Progress of reading `total` bytes, of which `before` were done at the start, `seconds` ago: "read 1.2 of
-/// 28.0 GB, 2.41 GB/s, 11 s left".
-pub(crate) fn reading(done: u64, total: u64, before: u64, seconds: f64) -> String {
-    let rate = done.saturating_sub(before) as f64 / seconds.max(1e-9);
-    let left = total.saturating_sub(done) as f64 / rate;
-    let left = match left.is_finite() {
-        true => format!(", {} left", time(left)),
-        false => String::new(),
-    };
-    format!("read {:.1} of {:.1} GB, {}{left}", done as f64 / 1e9, total as f64 / 1e9, transfer_rate(rate))
+/// Progress line of a command that reads a recording, from several threads.
+pub(crate) struct ReadingLine {
+    status: Mutex<StatusLine>,
+    begin_ns: u64,
+    last_ns: AtomicU64,
+}
+
+impl ReadingLine {
+    pub(crate) fn new() -> Self {
+        let begin_ns = SystemClock.now_ns();
+        Self { status: Mutex::new(StatusLine::new()), begin_ns, last_ns: AtomicU64::new(begin_ns) }
+    }
+
+    /// Updates the line, once per second.
+    pub(crate) fn show(&self, progress: Progress) {
+        let (now_ns, before_ns) = (SystemClock.now_ns(), self.last_ns.load(Ordering::Relaxed));
+        if now_ns.saturating_sub(before_ns) < UPDATE_EVERY.as_nanos() as u64 {
+            return;
+        }
+        let claimed = self.last_ns.compare_exchange(before_ns, now_ns, Ordering::Relaxed, Ordering::Relaxed);
+        if let (Ok(_), Ok(mut status)) = (claimed, self.status.try_lock()) {
+            let seconds = now_ns.saturating_sub(self.begin_ns) as f64 / 1e9;
+            status.show(&reading(progress, seconds), UPDATE_EVERY);
+        }
+    }
+}
+
+/// "read 1.2 of 28.0 GB, 2.41 GB/s, 11 s left", after `seconds`.
+fn reading(progress: Progress, seconds: f64) -> String {
+    let Progress { done_bytes, known_bytes, total_bytes } = progress;
+    let bytes_per_second = done_bytes.saturating_sub(known_bytes) as f64 / seconds.max(1e-9);
+    let left = total_bytes.saturating_sub(done_bytes) as f64 / bytes_per_second;
+    let left = if left.is_finite() { format!(", {} left", time(left)) } else { String::new() };
+    let (done, total) = (done_bytes as f64 / 1e9, total_bytes as f64 / 1e9);
+    format!("read {done:.1} of {total:.1} GB, {}{left}", rate(bytes_per_second))
 }
 
 /// Calls `update` every second until `is_ended`, with the progress line and the time since the last call.
@@ -93,3 +121,7 @@ impl Drop for StatusLine {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "progress_tests.rs"]
+mod tests;

@@ -336,9 +336,12 @@ fn stream_names_with_slashes_dots_and_newlines() {
     assert_eq!(info(&recording).unwrap().streams[&ODD_NAMES_FROM].info.name, ODD_NAMES[0]);
     let place = test.root.path().join("exports");
     fs::create_dir(&place).unwrap();
-    assert_eq!(one_file(&recording, None, &place.join("one")).unwrap().streams, ids.len() as u64);
+    assert_eq!(
+        one_file(&recording, None, &place.join("one"), &mut |_| {}).unwrap().streams,
+        ids.len() as u64
+    );
     zarr_reference(&recording, None, &place.join("zarr")).unwrap();
-    assert_eq!(raw(&recording, None, &place.join("raw")).unwrap().events, 3 * ids.len() as u64);
+    assert_eq!(raw(&recording, None, &place.join("raw"), &mut |_| {}).unwrap().events, 3 * ids.len() as u64);
     let names =
         |place: &Path| fs::read_dir(place).unwrap().map(|e| e.unwrap().file_name()).collect::<Vec<_>>();
     assert_eq!(names(&place).len(), 3);

@@ -18,6 +18,7 @@ use crate::error::RecordingError;
 use crate::files::create_new;
 use crate::master::write_master_to;
 use crate::reader::Recording;
+use crate::volume::Volume;
 
 /// Totals of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,16 @@ pub struct Exported {
     pub payload_bytes: u64,
     /// Streams that the format cannot represent, skipped.
     pub left_out: u64,
+}
+
+/// Payload bytes of the selected streams, according to the journals.
+fn payload_bytes(recording: &Recording, stream: Option<u32>) -> u64 {
+    let of = |volume: &Volume| {
+        let streams = volume.end().map(|end| end.streams.as_slice()).unwrap_or_default();
+        let selected = streams.iter().filter(|end| wants(stream, end.id)).map(|end| end.durable.bytes);
+        selected.fold(0, u64::saturating_add)
+    };
+    recording.volumes().iter().map(of).max().unwrap_or(0)
 }
 
 /// Whether the stream `id` is selected; `None` selects all.

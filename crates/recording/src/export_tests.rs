@@ -33,7 +33,7 @@ fn frames(turn: u64) -> Vec<(u64, Vec<u8>)> {
 fn one_file_is_mcap_with_every_event_once() {
     let test = recording(true);
     let path = test.root.path().join("all.mcap");
-    let exported = one_file(&Recording::open(&test.dirs()).unwrap(), None, &path).unwrap();
+    let exported = one_file(&Recording::open(&test.dirs()).unwrap(), None, &path, &mut |_| {}).unwrap();
     assert_eq!((exported.streams, exported.events), (2, 80));
     let bytes = fs::read(&path).unwrap();
     let summary = mcap::Summary::read(&bytes).unwrap().unwrap();
@@ -49,14 +49,14 @@ fn one_file_is_mcap_with_every_event_once() {
     found.dedup();
     assert_eq!(found.len(), 80);
     // Nothing is overwritten.
-    assert!(one_file(&Recording::open(&test.dirs()).unwrap(), None, &path).is_err());
+    assert!(one_file(&Recording::open(&test.dirs()).unwrap(), None, &path, &mut |_| {}).is_err());
 }
 
 #[test]
 fn one_stream_alone() {
     let test = recording(true);
     let path = test.root.path().join("two.mcap");
-    let exported = one_file(&Recording::open(&test.dirs()).unwrap(), Some(2), &path).unwrap();
+    let exported = one_file(&Recording::open(&test.dirs()).unwrap(), Some(2), &path, &mut |_| {}).unwrap();
     assert_eq!((exported.streams, exported.events, exported.payload_bytes), (1, 40, 40 * 64));
 }
 
@@ -64,7 +64,7 @@ fn one_stream_alone() {
 fn raw_files_with_their_tables() {
     let test = recording(true);
     let dir = test.root.path().join("raw");
-    let exported = raw(&Recording::open(&test.dirs()).unwrap(), None, &dir).unwrap();
+    let exported = raw(&Recording::open(&test.dirs()).unwrap(), None, &dir, &mut |_| {}).unwrap();
     assert_eq!((exported.streams, exported.events), (2, 80));
     let expected: Vec<u8> = (0..8).flat_map(frames).flat_map(|(_, payload)| payload).collect();
     assert_eq!(fs::read(dir.join("module 2.raw")).unwrap(), expected);
@@ -105,7 +105,7 @@ fn unsealed_recordings_are_not_exported() {
     test.volumes.iter_mut().for_each(|volume| volume.watermark());
     let opened = Recording::open(&test.dirs()).unwrap();
     let out = test.root.path().join("out");
-    assert!(matches!(raw(&opened, None, &out), Err(RecordingError::NotSealed { .. })));
+    assert!(matches!(raw(&opened, None, &out, &mut |_| {}), Err(RecordingError::NotSealed { .. })));
     assert!(!out.exists());
 }
 

@@ -27,6 +27,7 @@ pub mod line;
 pub mod manifest;
 pub mod master;
 mod messages;
+pub mod progress;
 mod ranges;
 pub mod reader;
 pub mod recover;

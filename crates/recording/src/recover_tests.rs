@@ -254,7 +254,7 @@ fn a_block_that_was_sealed_twice_counts_once() {
     assert_eq!(read.unwrap(), 15);
     assert_eq!(sequences, (0..15).collect::<Vec<u64>>());
     let all = recording.root.path().join("all.mcap");
-    assert_eq!(crate::export::one_file(&opened, None, &all).unwrap().events, 15);
+    assert_eq!(crate::export::one_file(&opened, None, &all, &mut |_| {}).unwrap().events, 15);
     crate::master::write_master(&opened).unwrap();
     recording.release();
     let recovered = recover(&recording.dirs()).unwrap();

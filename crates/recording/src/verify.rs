@@ -21,6 +21,7 @@ use keepup_stream::wire::StreamInfo;
 
 use crate::duplicates::{Duplicates, duplicates};
 use crate::layout::ChannelBytes;
+use crate::progress::Progress;
 use crate::ranges::Ranges;
 use crate::reader::Recording;
 use crate::volume::{Segment, Volume};
@@ -41,17 +42,6 @@ pub struct VerifyOptions {
     /// Threads; at least 1. Each reads a segment of another volume; several read the same volume only while
     /// it is faster than they are.
     pub threads: usize,
-}
-
-/// Progress of a verification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes read, now or before.
-    pub done_bytes: u64,
-    /// Of these, bytes with a result of an interrupted verification.
-    pub known_bytes: u64,
-    /// Bytes to read.
-    pub total_bytes: u64,
 }
 
 /// State shared by all threads.

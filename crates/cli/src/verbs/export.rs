@@ -9,6 +9,7 @@ use keepup_report::plural;
 use crate::args::RecordingDirs;
 use crate::exit::{Exit, usage};
 use crate::output::{log, result, warn_of_damage};
+use crate::progress::ReadingLine;
 
 /// Convert a sealed recording to another format
 ///
@@ -52,9 +53,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let exit = if warn_of_damage(&recording) { Exit::Failed } else { Exit::Done };
     let (stream, out) = (args.stream, args.out.as_path());
+    let line = ReadingLine::new();
     let exported = match args.to {
-        Format::Raw => raw(&recording, stream, out)?,
-        Format::Mcap => one_file(&recording, stream, out)?,
+        Format::Raw => raw(&recording, stream, out, &mut |progress| line.show(progress))?,
+        Format::Mcap => one_file(&recording, stream, out, &mut |progress| line.show(progress))?,
         Format::ZarrReference => zarr_reference(&recording, stream, out)?,
         Format::Nexus => {
             nexus(&recording, out)?;
@@ -62,6 +64,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             return Ok(exit);
         }
     };
+    drop(line);
     let Exported { streams, events, payload_bytes, left_out } = exported;
     if left_out > 0 {
         log(&format!("warning: skipped {}: not arrays of one size", plural(left_out, "stream")));

@@ -1,20 +1,18 @@
 //! `keepup verify`: check of a recording.
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
 use keepup_recording::verify::{
-    Ending, Progress, Seed, Selection, VerifyOptions, VerifyReport, VerifyState, verify_selected,
+    Ending, Seed, Selection, VerifyOptions, VerifyReport, VerifyState, verify_selected,
 };
 use keepup_report::{listing, plural};
 
 use crate::args::{RecordingDirs, share};
 use crate::exit::Exit;
 use crate::output::{json, log, print_listing};
-use crate::progress::{StatusLine, reading};
+use crate::progress::ReadingLine;
 
 /// Read a recording and check all checksums, sequence numbers and gaps
 ///
@@ -58,7 +56,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let clock = SystemClock;
     let begin_ns = clock.now_ns();
-    let report = read(args, &recording, state.as_ref(), begin_ns);
+    let report = read(args, &recording, state.as_ref());
     let seconds = clock.now_ns().saturating_sub(begin_ns).max(1) as f64 / 1e9;
     match args.json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
@@ -74,28 +72,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Verifies with a progress line.
-fn read(args: &Args, recording: &Recording, state: Option<&VerifyState>, begin_ns: u64) -> VerifyReport {
+fn read(args: &Args, recording: &Recording, state: Option<&VerifyState>) -> VerifyReport {
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let options = VerifyOptions { threads: args.threads.map_or_else(available, usize::from) };
-    let clock = SystemClock;
-    let selection =
-        args.sample.map_or(Selection::Whole, |share| Selection::Share(share, Seed(clock.unix_ns())));
-    let status = Mutex::new(StatusLine::new());
-    let last_ns = AtomicU64::new(begin_ns);
-    verify_selected(recording, options, selection, state, &|progress: Progress| {
-        let (now_ns, before_ns) = (clock.now_ns(), last_ns.load(Ordering::Relaxed));
-        // Only one thread per second updates the progress line.
-        if now_ns.saturating_sub(before_ns) < 1_000_000_000 {
-            return;
-        }
-        if let (Ok(_), Ok(mut status)) = (
-            last_ns.compare_exchange(before_ns, now_ns, Ordering::Relaxed, Ordering::Relaxed),
-            status.try_lock(),
-        ) {
-            let seconds = now_ns.saturating_sub(begin_ns) as f64 / 1e9;
-            let Progress { done_bytes, known_bytes, total_bytes } = progress;
-            let text = reading(done_bytes, total_bytes, known_bytes, seconds);
-            status.show(&text, std::time::Duration::from_secs(1));
-        }
-    })
+    let seed = || Seed(SystemClock.unix_ns());
+    let selection = args.sample.map_or(Selection::Whole, |share| Selection::Share(share, seed()));
+    let line = ReadingLine::new();
+    verify_selected(recording, options, selection, state, &|progress| line.show(progress))
 }

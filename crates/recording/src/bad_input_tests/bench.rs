@@ -245,8 +245,8 @@ impl Bench {
         let place = self.root().join("exports").join(when);
         fs::create_dir(&place).unwrap();
         let outcomes = [
-            one_file(recording, None, &place.join("mcap")),
-            raw(recording, None, &place.join("raw")),
+            one_file(recording, None, &place.join("mcap"), &mut |_| {}),
+            raw(recording, None, &place.join("raw"), &mut |_| {}),
             zarr_reference(recording, None, &place.join("zarr")),
         ];
         self.messages

@@ -14,6 +14,7 @@ use crate::duplicates::duplicates;
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
 use crate::layout::{SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, segment_preamble};
+use crate::progress::Progress;
 use crate::reader::Recording;
 use crate::scan::scan_events;
 use crate::seal::{SegmentIndex, put_tail};
@@ -28,12 +29,18 @@ struct BlockRun {
     bytes: u64,
 }
 
-/// Writes `recording`, or one stream of it, to the file `path`, which must not exist.
+/// Writes `recording`, or one stream of it, to the file `path`, which must not exist. `progress` is called
+/// after every segment: each is read once to check it, and once to copy it.
 ///
 /// # Errors
 /// A segment is unsealed or cannot be read, there are more than 2^26 events, or `path` cannot be
 /// written.
-pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Result<Exported, RecordingError> {
+pub fn one_file(
+    recording: &Recording,
+    stream: Option<u32>,
+    path: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Exported, RecordingError> {
     require_sealed(recording)?;
     require_vacant(path)?;
     let (mut index, mut stretches, mut files) = (SegmentIndex::default(), Vec::new(), Vec::new());
@@ -43,6 +50,8 @@ pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Resu
     segments.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
     let duplicates = duplicates(recording.volumes().iter());
     let mut at = SECTOR as u64;
+    let checked_bytes = segments.iter().map(|(_, segment)| segment.readable_bytes()).sum::<u64>();
+    let mut state = Progress { total_bytes: 2 * checked_bytes, ..Progress::default() };
     for (volume, segment) in segments {
         let file =
             open_regular(&segment.path).map_err(RecordingError::open("open the segment", &segment.path))?;
@@ -65,11 +74,19 @@ pub fn one_file(recording: &Recording, stream: Option<u32>, path: &Path) -> Resu
             return Err(RecordingError::TooLarge { path: path.into(), events_max: EVENTS_MAX });
         }
         files.push(file);
+        state.done_bytes += segment.readable_bytes();
+        progress(state);
     }
     let out = create(path)?;
     let identity =
         SegmentIdentity { recording: recording.manifest().recording, ..SegmentIdentity::default() };
-    let written = write(&out, &segment_preamble(&identity), &index, &stretches, &files, at);
+    // One stream is a part of the segments.
+    state.total_bytes = checked_bytes + stretches.iter().map(|stretch| stretch.bytes).sum::<u64>();
+    let mut copied = |bytes| {
+        state.done_bytes += bytes;
+        progress(state);
+    };
+    let written = write(&out, &segment_preamble(&identity), &index, (&stretches, &files, at), &mut copied);
     written.map_err(RecordingError::io("write", path))?;
     Ok(Exported {
         streams: index.stream_count() as u64,
@@ -83,15 +100,15 @@ fn write(
     out: &File,
     preamble: &[u8; SECTOR],
     index: &SegmentIndex,
-    stretches: &[BlockRun],
-    files: &[File],
-    data_bytes: u64,
+    (stretches, files, data_bytes): (&[BlockRun], &[File], u64),
+    copied: &mut dyn FnMut(u64),
 ) -> io::Result<()> {
     out.write_all_at(preamble, 0)?;
     let mut at = SECTOR as u64;
     for stretch in stretches {
         if let Some(file) = files.get(stretch.segment) {
             copy(file, stretch.from, out, at, stretch.bytes)?;
+            copied(stretch.bytes);
         }
         at += stretch.bytes;
     }

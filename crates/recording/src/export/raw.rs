@@ -4,9 +4,10 @@ use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::{Exported, create, not_created, require_sealed, wants};
+use super::{Exported, create, not_created, payload_bytes, require_sealed, wants};
 use crate::access::{From, StreamReader};
 use crate::error::RecordingError;
+use crate::progress::Progress;
 use crate::reader::Recording;
 use crate::seal::link_names;
 
@@ -14,17 +15,23 @@ use crate::seal::link_names;
 const NAME_BYTES_MAX: usize = 200;
 
 /// Writes each selected stream to `NAME.raw` in the new directory `dir`, as consecutive payloads,
-/// with `NAME.csv`: sequence number, time in ns, offset and length of each event.
+/// with `NAME.csv`: sequence number, time in ns, offset and length of each event. `progress` is called often.
 ///
 /// # Errors
 /// A segment is unsealed or cannot be read, a block is damaged, or `dir` exists or cannot be
 /// written.
-pub fn raw(recording: &Recording, stream: Option<u32>, dir: &Path) -> Result<Exported, RecordingError> {
+pub fn raw(
+    recording: &Recording,
+    stream: Option<u32>,
+    dir: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Exported, RecordingError> {
     require_sealed(recording)?;
     fs::create_dir(dir).map_err(not_created("create the directory", dir))?;
     let streams = recording.streams();
     let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
     let mut exported = Exported::default();
+    let total_bytes = payload_bytes(recording, stream);
     for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
         let Some(mut reader) = StreamReader::open(recording, id)? else { continue };
         // A file name has at most 255 bytes on most file systems.
@@ -40,6 +47,7 @@ pub fn raw(recording: &Recording, stream: Option<u32>, dir: &Path) -> Result<Exp
                 .write_all(event.payload)
                 .and_then(|()| writeln!(index, "{},{},{at},{length}", event.sequence, event.timestamp_ns));
             at += length;
+            progress(Progress { done_bytes: exported.payload_bytes + at, known_bytes: 0, total_bytes });
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         let flushed = outcome.and_then(|()| out.flush()).and_then(|()| index.flush());
