@@ -50,8 +50,10 @@ pub fn one_file(
     segments.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
     let duplicates = duplicates(recording.volumes().iter());
     let mut at = SECTOR as u64;
-    let checked_bytes = segments.iter().map(|(_, segment)| segment.readable_bytes()).sum::<u64>();
-    let mut state = Progress { total_bytes: 2 * checked_bytes, ..Progress::default() };
+    // A journal may claim any length.
+    let lengths = segments.iter().map(|(_, segment)| segment.readable_bytes());
+    let checked_bytes = lengths.fold(0, u64::saturating_add);
+    let mut state = Progress { total_bytes: checked_bytes.saturating_mul(2), ..Progress::default() };
     for (volume, segment) in segments {
         let file =
             open_regular(&segment.path).map_err(RecordingError::open("open the segment", &segment.path))?;
@@ -74,16 +76,17 @@ pub fn one_file(
             return Err(RecordingError::TooLarge { path: path.into(), events_max: EVENTS_MAX });
         }
         files.push(file);
-        state.done_bytes += segment.readable_bytes();
+        state.done_bytes = state.done_bytes.saturating_add(segment.readable_bytes());
         progress(state);
     }
     let out = create(path)?;
     let identity =
         SegmentIdentity { recording: recording.manifest().recording, ..SegmentIdentity::default() };
     // One stream is a part of the segments.
-    state.total_bytes = checked_bytes + stretches.iter().map(|stretch| stretch.bytes).sum::<u64>();
+    let copied_bytes = stretches.iter().map(|stretch| stretch.bytes).sum::<u64>();
+    state.total_bytes = checked_bytes.saturating_add(copied_bytes);
     let mut copied = |bytes| {
-        state.done_bytes += bytes;
+        state.done_bytes = state.done_bytes.saturating_add(bytes);
         progress(state);
     };
     let written = write(&out, &segment_preamble(&identity), &index, (&stretches, &files, at), &mut copied);
