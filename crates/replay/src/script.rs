@@ -133,6 +133,11 @@ impl Script {
         Ok(Self { records, parts, level: trace.header().level, target_bytes, summary, extents })
     }
 
+    /// Bytes of all extents that the requests read or write.
+    pub fn touched_bytes(&self) -> u64 {
+        self.touched().map(|(_, bytes)| bytes).sum()
+    }
+
     /// What the requests write to these addresses of the target.
     pub(crate) fn cost(&self, addresses: Range<u64>) -> Cost {
         let within = |(begin, bytes): (u64, u64)| {

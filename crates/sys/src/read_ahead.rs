@@ -25,6 +25,8 @@ mod depth;
 pub const PIECE_BYTES: usize = 1 << 20;
 /// Most pieces in memory.
 pub const PIECES_MAX: usize = depth::MOST + 1;
+/// Pieces for which memory is allocated at first: small files need no more.
+const PIECES_FEW: usize = 5;
 /// Longest wait for a completion, after which the wait is repeated.
 const WAIT: Duration = Duration::from_secs(1);
 
@@ -76,15 +78,21 @@ struct Current {
     failure: Option<io::Error>,
 }
 
+/// An engine with memory for this number of pieces.
+fn memory_for(pieces: usize) -> Result<(Box<dyn BlockEngine>, Pool), SysError> {
+    let pool = Pool::new(pieces * PIECE_BYTES)?;
+    let (mut engine, _) = open(EngineChoice::Auto, &pool.memory(), &Waker::new()?, depth::MOST)?;
+    engine.set_gather(false);
+    Ok((engine, pool))
+}
+
 impl ReadAhead {
     /// A reader for the calling thread, which alone may use it, with a clock in ns.
     ///
     /// # Errors
     /// No memory for its pieces.
     pub fn new(now_ns: fn() -> u64) -> Result<Self, SysError> {
-        let pool = Pool::new(PIECES_MAX * PIECE_BYTES)?;
-        let (mut engine, _) = open(EngineChoice::Auto, &pool.memory(), &Waker::new()?, depth::MOST)?;
-        engine.set_gather(false);
+        let (engine, pool) = memory_for(PIECES_FEW)?;
         // Blocking calls gain nothing from a second request.
         let depth = if engine.is_synchronous() { Depth::fixed(1) } else { Depth::default() };
         let (queue, ended, one_thread) = (VecDeque::new(), Vec::new(), PhantomData);
@@ -106,9 +114,13 @@ impl ReadAhead {
     /// Starts to read `file` from the offset `from` to `end`, instead of the file before.
     ///
     /// # Errors
-    /// The file cannot be registered, or requests not be submitted.
+    /// No memory for its pieces, the file cannot be registered, or requests not be submitted.
     pub fn begin(&mut self, (file, access): (File, Access), from: u64, end: u64) -> Result<(), SysError> {
         self.stop()?;
+        let pieces = end.saturating_sub(from).div_ceil(PIECE_BYTES as u64).min(PIECES_MAX as u64) as usize;
+        if pieces > self.pool.bytes() / PIECE_BYTES {
+            (self.engine, self.pool) = memory_for(PIECES_MAX)?;
+        }
         let file = Arc::new(OwnedFd::from(file));
         let slot = self.engine.add_file(Arc::clone(&file))?;
         self.reading = Some(Reading { file, slot, access, next: from, end });
