@@ -18,6 +18,10 @@ pub(super) struct Source {
     file: File,
     access: Access,
     buffer: PageBuffer,
+    /// Block of which the first bytes are in the buffer, and how many.
+    loaded: Option<(u64, usize)>,
+    /// Length of the block read last: the next one is likely as long.
+    likely_bytes: usize,
     ahead: Option<Ahead>,
 }
 
@@ -45,7 +49,8 @@ impl Source {
         if access == Access::Buffered && !is_ended {
             fadvise(&file, 0, None, Advice::Random)?;
         }
-        Ok(Source { file, access, buffer: PageBuffer::default(), ahead: None })
+        let (buffer, loaded, likely_bytes, ahead) = (PageBuffer::default(), None, 0, None);
+        Ok(Source { file, access, buffer, loaded, likely_bytes, ahead })
     }
 
     /// Size of the file now, bytes.
@@ -64,8 +69,9 @@ impl Source {
         self.buffer.extend(part.end);
         let at = offset + part.start as u64;
         match way {
-            Way::Once => read_pages(&self.file, &mut self.buffer[part], at),
+            Way::Once => self.read_once(offset, part),
             Way::Ahead(limit) => {
+                self.loaded = None;
                 let ahead = match &mut self.ahead {
                     Some(ahead) => ahead,
                     none => {
@@ -76,6 +82,26 @@ impl Source {
                 ahead.read((&self.file, self.access), &mut self.buffer[part], at, limit)
             }
         }
+    }
+}
+
+impl Source {
+    /// Reads the start of a block together with what is likely the rest of it, which is then there.
+    fn read_once(&mut self, offset: u64, part: Range<usize>) -> io::Result<usize> {
+        if part.start > 0 {
+            self.likely_bytes = part.end;
+            if self.loaded.is_some_and(|(at, bytes)| at == offset && bytes >= part.end) {
+                return Ok(part.len());
+            }
+            return read_pages(&self.file, &mut self.buffer[part.clone()], offset + part.start as u64);
+        }
+        let likely = part.end.max(self.likely_bytes);
+        self.buffer.extend(likely);
+        // The rest may be unreadable.
+        let read = read_pages(&self.file, &mut self.buffer[..likely], offset)
+            .or_else(|_| read_pages(&self.file, &mut self.buffer[part.clone()], offset))?;
+        self.loaded = Some((offset, read));
+        Ok(read.min(part.end))
     }
 }
 
