@@ -255,6 +255,12 @@ fn each_device_of_a_trace_goes_to_its_own_directory() {
     refused(&replay(&["--assign", "8,0=a"]), 2, "no directory is assigned to its device 8,16");
     let other = [&assigned[..], &["--assign", "sda=a"]].concat();
     refused(&replay(&other), 2, "it has no requests to a device sda");
+    let many: Vec<String> = (0..17).map(|n| format!("9,{n}=a")).collect();
+    let line = |n: u64| format!("9,{n} 1 {n} 0.{:09} 697 Q R 0 + 8 [x]\n", n * 100_000);
+    std::fs::write(here.join("many.txt"), (0..17).map(line).collect::<String>()).unwrap();
+    let flags = many.iter().flat_map(|place| ["--assign", place.as_str()]);
+    let run = keepup(here, &["replay", "many.txt"].into_iter().chain(flags).collect::<Vec<_>>());
+    refused(&run, 2, "it has 17 devices; at most 16");
     refused(&replay(&[&assigned[..], &["--map", "wrap"]].concat()), 2, "each device keeps its addresses");
 }
 

@@ -77,7 +77,8 @@ pub(crate) fn scan_events(
     durable_bytes: u64,
 ) -> Result<ScanResult, RecordingError> {
     let direct = open_direct(path).map_err(RecordingError::open("open the segment", path))?;
-    let mut ahead = Sequential::new(direct).map_err(RecordingError::io("read", path))?;
+    let size = file.metadata().map_err(RecordingError::io("read the size of", path))?.len();
+    let mut ahead = Sequential::new(direct, size).map_err(RecordingError::io("read", path))?;
     scan_with(file, &mut ahead, path, expected, (durable_bytes, true))
 }
 

@@ -30,7 +30,7 @@ impl ReadAt for &File {
 pub(crate) struct Sequential {
     reader: ReadAhead,
     file: (File, Access),
-    /// End of the file, bytes.
+    /// First offset that is not read.
     end: u64,
     /// Offset of the reader's next byte; `None` before the first read and after an error.
     position: Option<u64>,
@@ -39,10 +39,19 @@ pub(crate) struct Sequential {
 }
 
 impl Sequential {
-    pub(crate) fn new(file: (File, Access)) -> io::Result<Sequential> {
-        let end = file.0.metadata()?.len();
+    /// Reads `file` up to the offset `end`.
+    pub(crate) fn new(file: (File, Access), end: u64) -> io::Result<Sequential> {
         let reader = ReadAhead::new(|| SystemClock.now_ns()).map_err(io::Error::other)?;
         Ok(Sequential { reader, file, end, position: None, retained: Vec::new() })
+    }
+
+    /// Moves the end, because the file has grown.
+    pub(crate) fn extend(&mut self, end: u64) -> io::Result<()> {
+        self.end = self.end.max(end);
+        match self.position {
+            Some(_) => self.reader.extend(self.end).map_err(io::Error::other),
+            None => Ok(()),
+        }
     }
 
     /// Moves to `offset`, unless that is among the bytes retained.

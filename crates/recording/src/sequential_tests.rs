@@ -15,7 +15,7 @@ proptest! {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = directory.path().join("file");
         std::fs::write(&path, &whole).unwrap();
-        let mut ahead = Sequential::new(open_direct(&path).unwrap()).unwrap();
+        let mut ahead = Sequential::new(open_direct(&path).unwrap(), bytes as u64).unwrap();
         let plain = std::fs::File::open(&path).unwrap();
         let mut at = 0_i64;
         for (step, length) in steps {

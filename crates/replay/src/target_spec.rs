@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use keepup_sys::engine::EngineChoice;
+use keepup_sys::engine::{EngineChoice, FILES_MAX};
 use keepup_sys::file::{
     Access, Durability, direct_alignment, direct_alignment_in, open_file, open_to_read, set_length,
 };
@@ -203,6 +203,12 @@ fn check_assigned(script: &Script, places: &[(String, PathBuf)]) -> Result<(), (
         let names: Vec<&str> = script.parts.iter().take(20).map(|part| part.device.as_str()).collect();
         let what = format!("it has no requests to a device {device}");
         return Err((what, format!("its devices: {}", names.join(", "))));
+    }
+    let files = if script.summary.ordered_writes > 0 { 2 } else { 1 };
+    if script.parts.len() * files > FILES_MAX {
+        let (devices, most) = (script.parts.len(), FILES_MAX / files);
+        let what = format!("it has {devices} devices; at most {most} can have directories of their own");
+        return Err((what, "--device NAME, one at a time".into()));
     }
     if script.summary.map.policy != Policy::Identity.name() || script.summary.map.left_out > 0 {
         let what = "with --assign, each device keeps its addresses".to_owned();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use keepup_campaign::Forecast;
+use keepup_campaign::{Forecast, quoted};
 use keepup_error::Cause;
 use keepup_replay::{Replay, ReplayOptions, Script, TargetSpec, check_target, compare};
 use keepup_results::{Event, ReplayPass, ReplaySummary};
@@ -121,9 +121,10 @@ fn files_of(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 fn replay(plan: &Plan<'_>) -> anyhow::Result<Exit> {
     let (common, output) = (plan.common, &plan.common.output);
     let names: Vec<String> = plan.targets.iter().map(ToString::to_string).collect();
+    let choices: Vec<String> = names.iter().map(|name| quoted(name)).collect();
     if let Some(baseline) = plan.baseline.as_ref().filter(|baseline| !names.contains(baseline)) {
         let why = Cause::new(format!("cannot compare: the baseline {baseline} is not among the targets"));
-        return Err(usage(why.with_hint(format!("--baseline {}", names.join(" or ")))));
+        return Err(usage(why.with_hint(format!("--baseline {}", choices.join(" or ")))));
     }
     let loads = common.loads.plan()?;
     let mut options = common.options(loads, plan.with_and_without)?;

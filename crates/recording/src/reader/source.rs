@@ -7,11 +7,11 @@ use std::ops::{Deref, DerefMut, Range};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use keepup_measure::clock::{Clock, SystemClock};
 use keepup_sys::file::Access;
-use keepup_sys::read_ahead::ReadAhead;
 use keepup_sys::{PAGE_BYTES, regular};
 use rustix::fs::{Advice, fadvise};
+
+use crate::sequential::{ReadAt, Sequential};
 
 /// A segment's file and the block of it that is in memory.
 pub(super) struct Source {
@@ -22,14 +22,7 @@ pub(super) struct Source {
     loaded: Option<(u64, usize)>,
     /// Length of the block read last: the next one is likely as long.
     likely_bytes: usize,
-    ahead: Option<Ahead>,
-}
-
-/// Reading ahead.
-struct Ahead {
-    reader: ReadAhead,
-    /// Offset of its next byte; `None` after an error.
-    position: Option<u64>,
+    ahead: Option<Sequential>,
 }
 
 /// How a part is read.
@@ -73,13 +66,13 @@ impl Source {
             Way::Ahead(limit) => {
                 self.loaded = None;
                 let ahead = match &mut self.ahead {
-                    Some(ahead) => ahead,
-                    none => {
-                        let reader = ReadAhead::new(|| SystemClock.now_ns()).map_err(io::Error::other)?;
-                        none.insert(Ahead { reader, position: None })
+                    Some(ahead) => {
+                        ahead.extend(limit)?;
+                        ahead
                     }
+                    none => none.insert(Sequential::new((self.file.try_clone()?, self.access), limit)?),
                 };
-                ahead.read((&self.file, self.access), &mut self.buffer[part], at, limit)
+                ahead.read_at(&mut self.buffer[part], at)
             }
         }
     }
@@ -102,35 +95,6 @@ impl Source {
             .or_else(|_| read_pages(&self.file, &mut self.buffer[part.clone()], offset))?;
         self.loaded = Some((offset, read));
         Ok(read.min(part.end))
-    }
-}
-
-impl Ahead {
-    fn read(
-        &mut self,
-        (file, access): (&File, Access),
-        part: &mut [u8],
-        at: u64,
-        limit: u64,
-    ) -> io::Result<usize> {
-        if self.position.take() == Some(at) {
-            self.reader.extend(limit).map_err(io::Error::other)?;
-        } else {
-            self.reader.begin((file.try_clone()?, access), at, limit).map_err(io::Error::other)?;
-        }
-        let mut filled = 0;
-        while filled < part.len() {
-            if self.reader.bytes().is_empty() && !self.reader.advance()? {
-                break;
-            }
-            let found = self.reader.bytes();
-            let taken = found.len().min(part.len() - filled);
-            part[filled..filled + taken].copy_from_slice(&found[..taken]);
-            self.reader.consume(taken);
-            filled += taken;
-        }
-        self.position = Some(at + filled as u64);
-        Ok(filled)
     }
 }
 

@@ -153,7 +153,10 @@ fn reopen(path: &Path, text: &str) -> Result<File, RecordingError> {
 type Known = BTreeMap<(u32, u32), (FileState, SegmentScan)>;
 
 fn parse(path: &Path, text: &str, expected: &Head) -> Result<Known, RecordingError> {
-    let unusable = |what: String| RecordingError::Manifest { path: path.into(), what: Cause::new(what) };
+    let unusable = |what: String| RecordingError::Manifest {
+        path: path.into(),
+        what: Cause::new(what).with_hint("--resume with another file, which is created"),
+    };
     let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     let head = lines.next().and_then(|line| serde_json::from_str::<Head>(line).ok());
     let head = head.filter(|head| head.verification == VERSION);
