@@ -63,9 +63,15 @@ fn create(busy: Option<MutexGuard<'static, ()>>) -> TestDirectory {
     TestDirectory { directory, since: Instant::now(), test, _busy: busy }
 }
 
+/// Environment variable: number of intake threads of every recorder that a test starts.
+const INTAKE_THREADS: &str = "KEEPUP_TEST_INTAKE_THREADS";
+
 /// Starts keepup.
 pub(crate) fn start(directory: &Path, arguments: &[&str]) -> Program {
-    Program::start(env!("CARGO_BIN_EXE_keepup"), arguments, directory)
+    let threads = std::env::var(INTAKE_THREADS).ok().filter(|_| arguments.first() == Some(&"record"));
+    let more = threads.iter().flat_map(|threads| ["--intake-threads", threads.as_str()]);
+    let arguments: Vec<&str> = arguments.iter().copied().chain(more).collect();
+    Program::start(env!("CARGO_BIN_EXE_keepup"), &arguments, directory)
 }
 
 /// Runs keepup and waits for its end.

@@ -224,9 +224,25 @@ pub(crate) struct RecorderArgs {
     /// Number of reduction threads
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) reduce_threads: usize,
+    /// Number of intake threads
+    ///
+    /// One thread receives about 5 GB/s. Each connection, with all its streams, is served by one thread; each
+    /// thread has an equal part of the pool.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) intake_threads: usize,
     /// CPUs of the recorder threads, such as "0,2-3" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
+    /// CPUs of the intake threads [default: as --cpus]
+    ///
+    /// With at least as many CPUs as intake threads, each thread has its own, in the order of the list. A new
+    /// stream goes to the thread on whose CPU the network card delivers it, if no other thread has fewer
+    /// streams.
+    #[arg(long, value_parser = cpus, value_name = "LIST")]
+    pub(crate) intake_cpus: Option<Cpus>,
+    /// CPUs of the writer threads [default: as --cpus]
+    #[arg(long, value_parser = cpus, value_name = "LIST")]
+    pub(crate) writer_cpus: Option<Cpus>,
 }
 
 impl RecorderArgs {
@@ -248,7 +264,10 @@ impl RecorderArgs {
             Some(PlacementArg::Free) => PlacementKind::Free,
             Some(PlacementArg::Pinned) => PlacementKind::Pinned,
         };
+        config.intake_threads = self.intake_threads;
         config.cpus = self.cpus.clone().unwrap_or_default().0;
+        config.intake_cpus = self.intake_cpus.clone().unwrap_or_default().0;
+        config.writer_cpus = self.writer_cpus.clone().unwrap_or_default().0;
     }
 }
 

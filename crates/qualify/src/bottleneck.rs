@@ -155,6 +155,7 @@ impl Evidence {
             cpu: share(thread.cpu_ns),
             starved: share(thread.run_delay_ns.unwrap_or(0)),
         });
+        let intake = record.busiest_intake();
         Self {
             reducers: reducers.collect(),
             rate: measured.received_bytes_per_second(),
@@ -163,8 +164,8 @@ impl Evidence {
             lost: lost_events(measured) > 0,
             source_blocked: share(measured.source.blocked_ns) / f64::from(measured.source_threads.max(1)),
             intake_busy: 1.0 - measured.occupancy.intake_idle,
-            intake_starved: share(record.intake_cpu.run_delay_ns.unwrap_or(0)),
-            intake_cpu: share(record.intake_cpu.cpu_ns),
+            intake_starved: share(intake.run_delay_ns.unwrap_or(0)),
+            intake_cpu: share(intake.cpu_ns),
             pool_empty: measured.occupancy.pool_wait,
             volumes: volumes.collect(),
             drain_behind,

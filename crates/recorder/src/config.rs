@@ -24,6 +24,9 @@ pub const EVENT_BYTES_MAX: u64 = 512 << 20;
 /// Smallest block size, however many streams share the pool, in bytes.
 pub const BLOCK_BYTES_MIN: usize = 64 << 10;
 
+/// Most intake threads.
+const INTAKE_THREADS_MAX: usize = 64;
+
 /// Most reducer threads.
 const REDUCE_THREADS_MAX: usize = 256;
 
@@ -78,8 +81,16 @@ pub struct RecorderConfig {
     pub depth: usize,
     /// I/O engine that writes blocks.
     pub engine: EngineChoice,
-    /// CPUs of the intake and writer threads; empty means not pinned.
+    /// Number of intake threads. A connection, with all its streams, is served by one of them; each has an
+    /// equal part of the pool.
+    pub intake_threads: usize,
+    /// CPUs of the recorder's threads; empty means not pinned.
     pub cpus: Vec<usize>,
+    /// CPUs of the intake threads instead of `cpus`, if not empty. With at least as many CPUs as threads, each
+    /// thread has its own.
+    pub intake_cpus: Vec<usize>,
+    /// CPUs of the writer threads instead of `cpus`, if not empty.
+    pub writer_cpus: Vec<usize>,
     /// Retention limit; `None` keeps the whole recording.
     pub keep: Option<Keep>,
     /// A volume is taken out of rotation when it has not completed a write for this long while
@@ -131,7 +142,10 @@ impl RecorderConfig {
             reduce_threads: 1,
             depth: 8,
             engine: EngineChoice::Auto,
+            intake_threads: 1,
             cpus: Vec::new(),
+            intake_cpus: Vec::new(),
+            writer_cpus: Vec::new(),
             connections_max: CONNECTIONS_MAX,
             only_from: None,
             keep: None,
@@ -156,9 +170,31 @@ impl RecorderConfig {
         }
     }
 
-    /// Number of reducer threads: 0 without reductions.
+    /// Number of reducer threads: 0 without reductions, and otherwise at least one for each intake.
     pub fn reducers(&self) -> usize {
-        if self.reductions.is_empty() { 0 } else { self.reduce_threads }
+        if self.reductions.is_empty() { 0 } else { self.reduce_threads.max(self.intake_threads) }
+    }
+
+    /// CPUs of an intake thread; empty means not pinned.
+    pub fn cpus_of_intake(&self, index: usize) -> &[usize] {
+        let (all, threads) = (&self.intake_cpus, self.intake_threads.max(1));
+        if all.is_empty() {
+            return &self.cpus;
+        }
+        if all.len() < threads {
+            return all;
+        }
+        &all[index * all.len() / threads..(index + 1) * all.len() / threads]
+    }
+
+    /// CPUs of the writer threads; empty means not pinned.
+    pub fn cpus_of_writers(&self) -> &[usize] {
+        if self.writer_cpus.is_empty() { &self.cpus } else { &self.writer_cpus }
+    }
+
+    /// Pool memory of one intake, in bytes.
+    pub fn pool_bytes_per_intake(&self) -> usize {
+        self.pool_bytes / self.intake_threads.max(1)
     }
 
     /// Refuses invalid settings.
@@ -172,9 +208,19 @@ impl RecorderConfig {
         if self.name.is_empty() || self.name.starts_with('.') || self.name.contains(['/', '\0', '\n']) {
             return refuse(format!("cannot name a recording {:?}: it becomes a directory", self.name).into());
         }
-        if self.block_bytes < SECTOR || self.pool_bytes < 4 * block_bytes_needed(self.block_bytes) {
+        let threads = self.intake_threads;
+        if !(1..=INTAKE_THREADS_MAX).contains(&threads) {
+            return refuse(
+                format!("cannot use {threads} intake threads: 1 to {INTAKE_THREADS_MAX} are possible").into(),
+            );
+        }
+        if self.block_bytes < SECTOR
+            || self.pool_bytes_per_intake() < 4 * block_bytes_needed(self.block_bytes)
+        {
             let (pool, block) = (self.pool_bytes, self.block_bytes);
-            let what = format!("cannot use a pool of {pool} bytes: four blocks of {block} bytes do not fit");
+            let each = if threads > 1 { " for each intake thread" } else { "" };
+            let what =
+                format!("cannot use a pool of {pool} bytes: four blocks of {block} bytes{each} do not fit");
             return refuse(Cause::new(what).with_hint("a larger --pool or a smaller --block"));
         }
         if self.segment_bytes < 4 * block_bytes_needed(self.block_bytes) as u64 {
@@ -221,7 +267,7 @@ impl RecorderConfig {
 
     /// Largest event that the limit, the pool and a segment allow, in bytes.
     pub fn event_bytes_max(&self) -> u64 {
-        let pool = (self.pool_bytes / 2).min(keepup_sys::pool::REGION_BYTES);
+        let pool = (self.pool_bytes_per_intake() / 2).min(keepup_sys::pool::REGION_BYTES);
         let segment = self.segment_bytes.saturating_sub(SegmentIndex::default().tail_bytes_max(1));
         let capacity = segment.min(pool as u64).saturating_sub((4 * SECTOR + GRAIN_BYTES) as u64);
         self.event_bytes_max.min(capacity)

@@ -4,12 +4,13 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_plan::reduction::Reduction;
-use keepup_recording::account::{ThreadCpu, VolumeAccount};
+use keepup_recording::account::{Incidents, ThreadCpu, VolumeAccount};
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::journal::Journal;
@@ -21,16 +22,16 @@ use keepup_recording::retention::Removed;
 use keepup_stream::ledger::Ledger;
 use keepup_stream::wire::SentRecording;
 use keepup_sys::file::Access;
+use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 
 use crate::config::Target;
 use crate::counters::Counters;
-use crate::intake::{Intake, IntakeParts, IntakeReport};
+use crate::intake::{IntakeParts, IntakeReport, Shards, VolumeLink};
 use crate::keeper::{Retention, VolumeDirectory};
-use crate::reduce::worker;
+use crate::reduce::worker::{self, ReducerLink};
 use crate::report::{Ended, RecordReport};
 use crate::switches::Switches;
-use crate::tap::Tap;
 use crate::threads::{Threaded, joined, spawn};
 use crate::volume::{VolumeStart, VolumeThreads};
 use crate::{PlacementKind, RecorderConfig, RecorderError};
@@ -40,6 +41,7 @@ pub struct Recorder {
     address: SocketAddr,
     recording: Id,
     switches: Arc<Switches>,
+    /// Wakes the first intake, which passes on that the recording ends.
     waker: Waker,
     counters: Arc<Counters>,
     pool_bytes: u64,
@@ -48,7 +50,8 @@ pub struct Recorder {
     is_kept_in_part: bool,
     /// The manifests still lack what a drain says about the recording that it sends.
     lacks_origin: AtomicBool,
-    intake: Threaded<IntakeReport>,
+    shards: Arc<Shards>,
+    intakes: Vec<Threaded<IntakeReport>>,
     reducers: Vec<Threaded<()>>,
     volumes: Vec<VolumeThreads>,
     made: Vec<CreatedDirectory>,
@@ -78,46 +81,33 @@ impl Recorder {
         let pool = config.pool_memory.pool(config.pool_bytes)?;
         let (pool_bytes, pool_pages) = (pool.bytes() as u64, pool.page_kind().to_string());
         let pool_note = pool.page_kind().note();
-        let counters = Arc::new(Counters::new(config.volumes(), config.reducers()));
-        let (switches, waker) = (Arc::new(Switches::default()), Waker::new()?);
+        let intakes = config.intake_threads;
+        let counters = Arc::new(Counters::new(intakes, config.volumes(), config.reducers()));
+        let switches = Arc::new(Switches::default());
+        let wakers = (0..intakes).map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
         let mut recorder = ArmingGuard { recording, made: Vec::new(), volumes: Vec::new() };
         let places = recorder.create_directories(&config, clock.as_ref())?;
-        let mut links = Vec::new();
+        let mut links: Vec<Vec<VolumeLink>> = wakers.iter().map(|_| Vec::new()).collect();
         for (index, place) in places.into_iter().enumerate() {
             let start = VolumeStart {
                 recording,
                 config: config.clone(),
                 clock: Arc::clone(&clock),
-                intake: waker.clone(),
+                intakes: wakers.clone(),
                 index,
                 counters: Arc::clone(&counters),
                 memory: pool.memory(),
             };
-            let (link, threads) = start.run(place)?;
-            links.push(link);
+            let (volume_links, threads) = start.run(place)?;
+            links.iter_mut().zip(volume_links).for_each(|(links, link)| links.push(link));
             recorder.volumes.push(threads);
         }
-        let (to_reducers, reducers) = worker::start(&config, pool.bytes(), &clock, &waker, &counters)?;
-        let (cpus, is_kept_in_part) = (config.cpus.clone(), config.keep.is_some());
-        let lacks_origin = AtomicBool::new(config.is_copy);
-        let tap = config.tap.as_ref().map(Tap::attach).transpose()?;
-        let parts = IntakeParts {
-            tap,
-            config,
-            recording: recording.to_string(),
-            clock,
-            listener,
-            waker: waker.clone(),
-            switches: Arc::clone(&switches),
-            pool,
-            links,
-            reducers: to_reducers,
-            counters: Arc::clone(&counters),
-        };
-        let intake = spawn("ku-intake".into(), cpus, move || match Intake::new(parts) {
-            Ok(intake) => Ok(intake.run()),
-            Err(e) => Err(format!("cannot wait for connections: {}", std::io::Error::from(e)).into()),
-        })?;
+        let (to_reducers, reducers) = worker::start(&config, &clock, &wakers, &counters)?;
+        let (is_kept_in_part, lacks_origin) = (config.keep.is_some(), AtomicBool::new(config.is_copy));
+        let waker = wakers[0].clone();
+        let shared = Shared { config, recording, clock, wakers, switches, counters };
+        let (shards, intakes) = shared.start_intakes(listener, pool, links, to_reducers)?;
+        let Shared { switches, counters, .. } = shared;
         let (made, volumes) = recorder.finish();
         Ok(Self {
             address,
@@ -130,7 +120,8 @@ impl Recorder {
             pool_note,
             is_kept_in_part,
             lacks_origin,
-            intake,
+            shards,
+            intakes,
             reducers,
             volumes,
             made,
@@ -151,7 +142,7 @@ impl Recorder {
     pub fn disarm(self) -> Result<Ended, RecorderError> {
         let (recording, made, was_open) = (self.recording, self.made.clone(), self.switches.is_open());
         self.stopper().stop();
-        let ended = self.join_threads().map(|ended| ended.intake.ended);
+        let ended = self.join_threads().map(|joined| joined.ended);
         if !was_open {
             take_back(recording, &made)?;
         }
@@ -233,7 +224,7 @@ impl Recorder {
 
     /// Whether it has ended by itself.
     pub fn is_ended(&self) -> bool {
-        self.intake.is_finished()
+        self.intakes.iter().all(JoinHandle::is_finished)
     }
 
     /// Waits for the end and returns the report.
@@ -257,10 +248,10 @@ impl Recorder {
         let (recording, counters) = (self.recording, Arc::clone(&self.counters));
         let (made, lacks_origin) = (self.made.clone(), self.lacks_origin.load(Ordering::Relaxed));
         let (pool_bytes, pool_pages) = (self.pool_bytes, self.pool_pages.clone());
-        let Joined { intake, intake_cpu, reducers_cpu, volumes } = self.join_threads()?;
-        let mut trouble = intake.trouble;
+        let Joined { ended, ledger, incidents, mut trouble, elapsed_ns, intakes_cpu, reducers_cpu, volumes } =
+            self.join_threads()?;
         let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
-        let is_empty = intake.ended == Ended::Stopped && is_empty(&intake.ledger);
+        let is_empty = ended == Ended::Stopped && is_empty(&ledger);
         let removed = removes_empty && is_empty && !made.is_empty();
         if let Some(sent) = counters.sent.get().filter(|_| lacks_origin && !removed) {
             let entered = made.iter().map(|made| Manifest::enter_origin(&made.directory, sent));
@@ -280,36 +271,40 @@ impl Recorder {
                 None
             }
         };
-        let figures = &counters.intake;
         Ok(RecordReport {
             master,
             recording: recording.to_string(),
-            ledger: intake.ledger,
+            ledger,
             volumes,
             pool_bytes,
-            pool_bytes_used_max: figures.pool_bytes_used_max.load(Ordering::Relaxed),
+            pool_bytes_used_max: counters.pool_bytes_used_max(),
             pool_pages,
-            intake_cpu,
+            intakes_cpu,
             reducers_cpu,
-            pool_wait_ns: figures.pool_wait_ns.load(Ordering::Relaxed),
+            pool_wait_ns: counters.pool_wait_ns(),
             stalls: counters.stalls(),
-            elapsed_ns: intake.elapsed_ns,
-            incidents: intake.incidents,
+            elapsed_ns,
+            incidents,
             trouble,
-            ended: intake.ended,
+            ended,
             limit: None,
             removed,
         })
     }
 
     fn join_threads(self) -> Result<Joined, RecorderError> {
-        let (mut intake, intake_cpu) = match joined("ku-intake", self.intake) {
-            Ok(joined) => joined,
+        let intakes: Vec<_> = self.intakes.into_iter().map(|intake| joined("ku-intake", intake)).collect();
+        let intakes = match intakes.into_iter().collect::<Result<Vec<_>, _>>() {
+            Ok(intakes) => intakes,
             Err(e) => {
                 self.volumes.into_iter().for_each(VolumeThreads::abandon);
                 return Err(e);
             }
         };
+        let (reports, intakes_cpu): (Vec<IntakeReport>, Vec<ThreadCpu>) = intakes.into_iter().unzip();
+        let (ledger, incidents, elapsed_ns) = IntakeReport::merge(reports);
+        let unbalanced = ledger.balance().err().map(|e| format!("the account does not add up: {e}"));
+        let mut all_trouble: Vec<String> = unbalanced.into_iter().collect();
         let mut reducers_cpu = Vec::new();
         for reducer in self.reducers {
             reducers_cpu.push(joined("ku-reduce", reducer)?.1);
@@ -321,7 +316,7 @@ impl Recorder {
             let label = threads.directory.as_ref().map_or_else(|| "null".into(), |d| d.display().to_string());
             // The writer's failure is usually listed already.
             let failure = writer.failure.iter().filter(|why| !trouble.contains(why));
-            intake.trouble.extend(failure.chain(&trouble).map(|what| format!("{label}: {what}")));
+            all_trouble.extend(failure.chain(&trouble).map(|what| format!("{label}: {what}")));
             volumes.push(VolumeAccount {
                 directory: threads.directory,
                 engine: threads.facts.name.into(),
@@ -337,16 +332,79 @@ impl Recorder {
                 cpu,
             });
         }
-        Ok(Joined { intake, intake_cpu, reducers_cpu, volumes })
+        let ended = self.shards.ended().cloned().unwrap_or(Ended::Stopped);
+        let trouble = all_trouble;
+        Ok(Joined { ended, ledger, incidents, trouble, elapsed_ns, intakes_cpu, reducers_cpu, volumes })
     }
 }
 
 /// Results of the threads.
 struct Joined {
-    intake: IntakeReport,
-    intake_cpu: ThreadCpu,
+    ended: Ended,
+    ledger: Ledger,
+    incidents: Incidents,
+    trouble: Vec<String>,
+    elapsed_ns: u64,
+    intakes_cpu: Vec<ThreadCpu>,
     reducers_cpu: Vec<ThreadCpu>,
     volumes: Vec<VolumeAccount>,
+}
+
+/// What the intakes of a recording have in common.
+struct Shared {
+    config: RecorderConfig,
+    recording: Id,
+    clock: Arc<dyn Clock>,
+    wakers: Vec<Waker>,
+    switches: Arc<Switches>,
+    counters: Arc<Counters>,
+}
+
+impl Shared {
+    /// Starts the intakes, with their parts of the pool and their links to writers and reducers.
+    fn start_intakes(
+        &self,
+        listener: OwnedFd,
+        pool: Pool,
+        links: Vec<Vec<VolumeLink>>,
+        reducers: Vec<Vec<ReducerLink>>,
+    ) -> Result<(Arc<Shards>, Vec<Threaded<IntakeReport>>), RecorderError> {
+        let pools = pool.split(self.wakers.len())?;
+        let mut taps = self.config.tap.as_ref().map(|tap| tap.attach(self.wakers.len())).transpose()?;
+        let (shards, inboxes) = Shards::new(self.wakers.iter().cloned());
+        let (shards, mut listener) = (Arc::new(shards), Some(listener));
+        let mut threads = Vec::new();
+        let ends = pools.into_iter().zip(inboxes).zip(links).zip(reducers);
+        for (index, (((pool, inbox), links), reducers)) in ends.enumerate() {
+            let parts = IntakeParts {
+                index,
+                shards: Arc::clone(&shards),
+                inbox,
+                config: self.config.clone(),
+                recording: self.recording.to_string(),
+                clock: Arc::clone(&self.clock),
+                listener: listener.take(),
+                waker: self.wakers[index].clone(),
+                switches: Arc::clone(&self.switches),
+                pool,
+                links,
+                reducers,
+                counters: Arc::clone(&self.counters),
+                tap: taps.as_mut().and_then(Vec::pop),
+            };
+            let cpus = self.config.cpus_of_intake(index).to_vec();
+            let thread = spawn(format!("ku-intake-{index}"), cpus, move || parts.run());
+            match thread {
+                Ok(thread) => threads.push(thread),
+                Err(e) => {
+                    // Those that run would wait for the others.
+                    shards.desert();
+                    return Err(e);
+                }
+            }
+        }
+        Ok((shards, threads))
+    }
 }
 
 /// Handle that ends a recording from another thread.

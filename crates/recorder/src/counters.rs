@@ -7,8 +7,10 @@ use keepup_recording::account::{Stalls, VolumeStalls};
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{SentRecording, StreamInfo};
 
-/// Counters of the intake thread.
-#[derive(Debug, Default)]
+/// Counters of one intake thread. Only that thread writes them; the alignment keeps the counters of two
+/// threads out of one cache line and out of the neighbour that a processor fetches with it.
+#[derive(Debug)]
+#[repr(align(128))]
 pub struct IntakeCounters {
     /// Events received whole and in order.
     pub received_events: AtomicU64,
@@ -18,9 +20,9 @@ pub struct IntakeCounters {
     gap_events: [AtomicU64; LossCause::ALL.len()],
     /// Open connections.
     pub connections: AtomicU64,
-    /// Bytes of the pool in use.
+    /// Bytes of its pool in use.
     pub pool_bytes_used: AtomicU64,
-    /// Most of the pool in use so far, in bytes.
+    /// Most of its pool in use so far, in bytes.
     pub pool_bytes_used_max: AtomicU64,
     /// Time in which at least one connection waited for a free block, in nanoseconds.
     pub pool_wait_ns: AtomicU64,
@@ -30,9 +32,28 @@ pub struct IntakeCounters {
     pub turn_ns_max: AtomicU64,
     /// Time in which the intake was idle, in nanoseconds.
     pub idle_ns: AtomicU64,
+    /// Bytes handed to the writer of each volume: whole blocks.
+    pub placed_bytes: Vec<AtomicU64>,
 }
 
 impl IntakeCounters {
+    /// All zero.
+    pub fn new(volumes: usize) -> Self {
+        Self {
+            received_events: AtomicU64::new(0),
+            received_bytes: AtomicU64::new(0),
+            gap_events: Default::default(),
+            connections: AtomicU64::new(0),
+            pool_bytes_used: AtomicU64::new(0),
+            pool_bytes_used_max: AtomicU64::new(0),
+            pool_wait_ns: AtomicU64::new(0),
+            pool_wait_ns_max: AtomicU64::new(0),
+            turn_ns_max: AtomicU64::new(0),
+            idle_ns: AtomicU64::new(0),
+            placed_bytes: (0..volumes).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
     /// Events missing so far, by cause, without the causes that have none.
     pub fn gap_events_by_cause(&self) -> BTreeMap<LossCause, u64> {
         let counts = LossCause::ALL.iter().zip(&self.gap_events).map(|(&cause, n)| (cause, n.load(Relaxed)));
@@ -115,9 +136,8 @@ impl StreamTable {
 
 /// Counters of one volume's writer.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub struct VolumeCounters {
-    /// Bytes handed to the writer: whole blocks.
-    pub placed_bytes: AtomicU64,
     /// Bytes confirmed by the kernel: whole blocks.
     pub written_bytes: AtomicU64,
     /// Events in those.
@@ -153,8 +173,8 @@ pub struct VolumeCounters {
     pub syncs: AtomicU64,
     /// Segments started.
     pub segments: AtomicU64,
-    /// Gap entries of the journal that are on stable storage.
-    pub gaps_durable: AtomicU64,
+    /// For each intake, its gap entries in the journal that are on stable storage.
+    pub gaps_durable: Vec<AtomicU64>,
     /// Reason why it was taken out of rotation for good.
     pub failure: OnceLock<String>,
     /// First failure of its journal or of sealing a segment.
@@ -163,6 +183,7 @@ pub struct VolumeCounters {
 
 /// Counters of one reducer thread.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub struct ReducerCounters {
     /// Payload bytes handed to it.
     pub handed_bytes: AtomicU64,
@@ -179,8 +200,8 @@ pub struct ReducerCounters {
 /// All counters of one recording.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Intake thread.
-    pub intake: IntakeCounters,
+    /// One per intake thread.
+    pub intakes: Vec<IntakeCounters>,
     /// One per volume.
     pub volumes: Vec<VolumeCounters>,
     /// One per reducer thread.
@@ -192,14 +213,79 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn new(volumes: usize, reducers: usize) -> Self {
+    pub(crate) fn new(intakes: usize, volumes: usize, reducers: usize) -> Self {
+        let gaps_durable = || (0..intakes).map(|_| AtomicU64::new(0)).collect();
+        let volume = |_| VolumeCounters { gaps_durable: gaps_durable(), ..VolumeCounters::default() };
         Self {
-            intake: IntakeCounters::default(),
-            volumes: (0..volumes).map(|_| VolumeCounters::default()).collect(),
+            intakes: (0..intakes).map(|_| IntakeCounters::new(volumes)).collect(),
+            volumes: (0..volumes).map(volume).collect(),
             reducers: (0..reducers).map(|_| ReducerCounters::default()).collect(),
             streams: StreamTable::default(),
             sent: OnceLock::new(),
         }
+    }
+
+    fn sum(&self, counter: impl Fn(&IntakeCounters) -> &AtomicU64) -> u64 {
+        self.intakes.iter().map(|intake| counter(intake).load(Relaxed)).sum()
+    }
+
+    fn max(&self, counter: impl Fn(&IntakeCounters) -> &AtomicU64) -> u64 {
+        self.intakes.iter().map(|intake| counter(intake).load(Relaxed)).max().unwrap_or(0)
+    }
+
+    /// Events received whole and in order, by all intakes.
+    pub fn received_events(&self) -> u64 {
+        self.sum(|intake| &intake.received_events)
+    }
+
+    /// Payload bytes of those.
+    pub fn received_bytes(&self) -> u64 {
+        self.sum(|intake| &intake.received_bytes)
+    }
+
+    /// Open connections.
+    pub fn connections(&self) -> u64 {
+        self.sum(|intake| &intake.connections)
+    }
+
+    /// Events missing so far.
+    pub fn gap_events(&self) -> u64 {
+        self.intakes.iter().map(IntakeCounters::gap_events).sum()
+    }
+
+    /// Events missing so far, by cause, without the causes that have none.
+    pub fn gap_events_by_cause(&self) -> BTreeMap<LossCause, u64> {
+        let mut all = BTreeMap::new();
+        for (cause, events) in self.intakes.iter().flat_map(IntakeCounters::gap_events_by_cause) {
+            *all.entry(cause).or_insert(0) += events;
+        }
+        all
+    }
+
+    /// Bytes of the pool in use, over all intakes.
+    pub fn pool_bytes_used(&self) -> u64 {
+        self.sum(|intake| &intake.pool_bytes_used)
+    }
+
+    /// Sum of what each intake had in use at most, in bytes.
+    pub fn pool_bytes_used_max(&self) -> u64 {
+        self.sum(|intake| &intake.pool_bytes_used_max)
+    }
+
+    /// Time in which at least one connection waited for a free block, at the intake where that was longest,
+    /// in nanoseconds.
+    pub fn pool_wait_ns(&self) -> u64 {
+        self.max(|intake| &intake.pool_wait_ns)
+    }
+
+    /// Idle time of the busiest intake, in nanoseconds.
+    pub fn intake_idle_ns(&self) -> u64 {
+        self.intakes.iter().map(|intake| intake.idle_ns.load(Relaxed)).min().unwrap_or(0)
+    }
+
+    /// Bytes handed to the writer of a volume: whole blocks.
+    pub fn placed_bytes(&self, volume: usize) -> u64 {
+        self.intakes.iter().map(|intake| intake.placed_bytes[volume].load(Relaxed)).sum()
     }
 
     /// Payload bytes confirmed by the kernel, over all volumes.
@@ -230,8 +316,8 @@ impl Counters {
             flush_ns: v.sync_ns_max.load(Relaxed),
         };
         Stalls {
-            intake_ns: self.intake.turn_ns_max.load(Relaxed),
-            pool_ns: self.intake.pool_wait_ns_max.load(Relaxed),
+            intake_ns: self.max(|intake| &intake.turn_ns_max),
+            pool_ns: self.max(|intake| &intake.pool_wait_ns_max),
             volumes: self.volumes.iter().map(volume).collect(),
         }
     }

@@ -1,4 +1,4 @@
-//! The intake thread: one loop that owns every connection, every stream and the pool.
+//! An intake thread: one loop that owns its connections, their streams and its part of the pool.
 //!
 //! Each turn takes back what the writers finished, reads from the connections that have data,
 //! seals blocks that are due, and sends acknowledgements. A connection without a free block for
@@ -7,8 +7,12 @@
 mod accept;
 mod answer;
 mod connection;
+mod finish;
+mod hello;
 mod receive;
 mod reduction;
+mod rotation;
+mod shards;
 mod store;
 mod stream;
 mod unflushed;
@@ -23,19 +27,22 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::account::Incidents;
 use keepup_stream::ledger::Ledger;
-use keepup_stream::wire::Control;
+use keepup_stream::wire::{Control, End};
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 use rustix::event::{Timespec, epoll};
 
 use self::connection::{Connection, Phase};
+use self::hello::{Leaving, Parked};
 use self::receive::{Pause, STAGING_BYTES};
+use self::rotation::Rotation;
+pub(crate) use self::shards::{Inbox, Shards};
+use self::shards::Presence;
 use self::store::{Absorbed, Store};
 pub(crate) use self::volumes::VolumeLink;
 use self::volumes::Volumes;
 use crate::config::RecorderConfig;
-use crate::counters::{Counters, add, raise};
-use crate::keeper::Conclusion;
+use crate::counters::{Counters, IntakeCounters, add, raise};
 use crate::reduce::worker::ReducerLink;
 use crate::report::Ended;
 use crate::switches::Switches;
@@ -48,22 +55,25 @@ const TICK_NS: u64 = 20_000_000;
 /// Time for clients to read their final message when the recorder ends, in nanoseconds.
 const SHUTDOWN_NS: u64 = 1_000_000_000;
 
-/// Result of the intake thread.
+/// Result of an intake thread.
 pub(crate) struct IntakeReport {
     pub(crate) ledger: Ledger,
     pub(crate) incidents: Incidents,
-    pub(crate) ended: Ended,
-    pub(crate) elapsed_ns: u64,
-    /// Faults of the ledger itself.
-    pub(crate) trouble: Vec<String>,
+    pub(crate) first_event_ns: Option<u64>,
+    pub(crate) last_durable_ns: u64,
 }
 
 /// Parts of an intake thread.
 pub(crate) struct IntakeParts {
+    /// Its index.
+    pub(crate) index: usize,
+    pub(crate) shards: Arc<Shards>,
+    pub(crate) inbox: Inbox,
     pub(crate) config: RecorderConfig,
     pub(crate) recording: String,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) listener: OwnedFd,
+    /// Socket that accepts connections; at the first intake.
+    pub(crate) listener: Option<OwnedFd>,
     pub(crate) waker: Waker,
     pub(crate) switches: Arc<Switches>,
     pub(crate) pool: Pool,
@@ -73,19 +83,57 @@ pub(crate) struct IntakeParts {
     pub(crate) tap: Option<TapInlet>,
 }
 
-/// State of the intake thread.
+impl IntakeParts {
+    /// Runs an intake until the recording ends.
+    ///
+    /// # Errors
+    /// It cannot wait for connections.
+    pub(crate) fn run(self) -> Result<IntakeReport, Cause> {
+        let shards = Arc::clone(&self.shards);
+        match Intake::new(self) {
+            Ok(intake) => Ok(intake.run()),
+            Err(e) => {
+                shards.desert();
+                Err(format!("cannot wait for connections: {}", std::io::Error::from(e)).into())
+            }
+        }
+    }
+}
+
+impl IntakeReport {
+    /// Ledger, incidents and elapsed time, in nanoseconds, of all intakes together.
+    pub(crate) fn merge(reports: Vec<Self>) -> (Ledger, Incidents, u64) {
+        let first_ns = reports.iter().filter_map(|report| report.first_event_ns).min();
+        let last_ns = reports.iter().map(|report| report.last_durable_ns).max().unwrap_or(0);
+        let (mut ledger, mut incidents) = (Ledger::default(), Incidents::default());
+        for report in reports {
+            ledger.streams.extend(report.ledger.streams);
+            incidents.append(report.incidents);
+        }
+        (ledger, incidents, first_ns.map_or(0, |first_ns| last_ns.saturating_sub(first_ns)))
+    }
+}
+
+/// State of an intake thread.
 pub(crate) struct Intake {
+    index: usize,
+    shards: Arc<Shards>,
+    inbox: Inbox,
     config: RecorderConfig,
     recording: String,
     clock: Arc<dyn Clock>,
     epoll: OwnedFd,
-    listener: OwnedFd,
+    listener: Option<OwnedFd>,
     waker: Waker,
     switches: Arc<Switches>,
     is_open: bool,
     store: Store,
     connections: Vec<Option<Connection>>,
-    connected: usize,
+    /// Connections that wait for streams of other intakes.
+    parked: Vec<Parked>,
+    next_ticket: u64,
+    /// Streams that other intakes wait for.
+    leaving: Vec<Leaving>,
     waiting: VecDeque<usize>,
     waiting_since_ns: Option<u64>,
     waiting_noted_ns: u64,
@@ -95,7 +143,6 @@ pub(crate) struct Intake {
     woken_ns: u64,
     allowance_bytes: f64,
     allowance_at_ns: u64,
-    ended_any: bool,
     is_short_of_descriptors: bool,
     answers_due: bool,
     first_event_ns: Option<u64>,
@@ -106,19 +153,26 @@ impl Intake {
     pub(crate) fn new(parts: IntakeParts) -> Result<Self, rustix::io::Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, parts.waker.as_fd(), epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
-        let placement = parts.config.placement.build();
-        let volumes = Volumes::new(
-            parts.links,
-            placement,
-            Arc::clone(&parts.counters),
-            Arc::clone(&parts.clock),
-            parts.config.slow_after,
+        let (counters, clock) = (&parts.counters, &parts.clock);
+        let rotation = (parts.index == 0).then(|| {
+            Rotation::new(&parts.links, Arc::clone(counters), Arc::clone(clock), parts.config.slow_after)
+        });
+        let placement = parts.config.placement.build(parts.index);
+        let volumes = Volumes::new(parts.index, parts.links, placement, Arc::clone(counters));
+        let mut store = Store::new(
+            &parts.config,
+            Arc::clone(&parts.shards),
+            parts.pool,
+            (volumes, rotation),
+            parts.reducers,
+            Arc::clone(counters),
         );
-        let mut store =
-            Store::new(&parts.config, parts.pool, volumes, parts.reducers, Arc::clone(&parts.counters));
         parts.tap.into_iter().for_each(|inlet| store.tap(inlet));
         let now_ns = parts.clock.now_ns();
         Ok(Self {
+            index: parts.index,
+            shards: parts.shards,
+            inbox: parts.inbox,
             config: parts.config,
             recording: parts.recording,
             clock: parts.clock,
@@ -129,7 +183,9 @@ impl Intake {
             is_open: false,
             store,
             connections: Vec::new(),
-            connected: 0,
+            parked: Vec::new(),
+            next_ticket: 0,
+            leaving: Vec::new(),
             waiting: VecDeque::new(),
             waiting_since_ns: None,
             waiting_noted_ns: now_ns,
@@ -139,7 +195,6 @@ impl Intake {
             woken_ns: now_ns,
             allowance_bytes: 0.0,
             allowance_at_ns: now_ns,
-            ended_any: false,
             is_short_of_descriptors: false,
             answers_due: false,
             first_event_ns: None,
@@ -149,25 +204,30 @@ impl Intake {
 
     /// Runs until every source has ended, a stop is requested, or no volume works any more.
     pub(crate) fn run(mut self) -> IntakeReport {
+        let shards = Arc::clone(&self.shards);
+        let _presence = Presence(&shards);
         let mut events = Vec::with_capacity(256);
-        let ended = loop {
-            let turn = self.turn(&mut events);
-            if let Some(ended) = turn {
-                break ended;
+        loop {
+            self.turn(&mut events);
+            if let Some(ended) = shards.ended() {
+                return self.finish(ended);
             }
-        };
-        self.finish(ended)
+        }
     }
 
-    fn turn(&mut self, events: &mut Vec<epoll::Event>) -> Option<Ended> {
+    fn figures(&self) -> &IntakeCounters {
+        &self.counters.intakes[self.index]
+    }
+
+    fn turn(&mut self, events: &mut Vec<epoll::Event>) {
         self.wait(events);
         let mut now_ns = self.clock.now_ns();
         self.take_back(now_ns);
         if let Some(why) = self.store.failed.take() {
-            return Some(Ended::VolumesFailed(why));
+            return self.shards.end(Ended::VolumesFailed(why));
         }
         if self.switches.is_stopped() {
-            return Some(Ended::Stopped);
+            return self.shards.end(Ended::Stopped);
         }
         if !self.is_open && self.switches.is_open() {
             self.start_accepting();
@@ -176,7 +236,10 @@ impl Intake {
         for event in events.iter() {
             match event.data.u64() {
                 LISTENER => self.accept(now_ns),
-                WAKER => self.waker.clear(),
+                WAKER => {
+                    self.waker.clear();
+                    self.take_mail(now_ns);
+                }
                 index => self.serve_ready(index as usize, event.flags, may_read, now_ns),
             }
         }
@@ -194,13 +257,17 @@ impl Intake {
         if std::mem::take(&mut self.answers_due) {
             self.answer();
         }
-        let over = self.ended_any && self.connected == 0 && !self.config.stay;
-        over.then_some(Ended::EndOfRun)
+        if !self.leaving.is_empty() {
+            self.send_leaving();
+        }
+        if self.shards.is_run_over() && !self.config.stay {
+            self.shards.end(Ended::EndOfRun);
+        }
     }
 
     fn wait(&mut self, events: &mut Vec<epoll::Event>) {
         let before_ns = self.clock.now_ns();
-        raise(&self.counters.intake.turn_ns_max, before_ns.saturating_sub(self.woken_ns));
+        raise(&self.figures().turn_ns_max, before_ns.saturating_sub(self.woken_ns));
         let mut timeout_ns = self.next_tick_ns.saturating_sub(before_ns).clamp(1_000_000, TICK_NS);
         // Reports of the writers can wait for the next turn, unless a connection waits for
         // memory.
@@ -217,7 +284,7 @@ impl Intake {
         // An interrupted wait returns no events.
         let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout));
         self.woken_ns = self.clock.now_ns();
-        add(&self.counters.intake.idle_ns, self.woken_ns.saturating_sub(before_ns));
+        add(&self.figures().idle_ns, self.woken_ns.saturating_sub(before_ns));
     }
 
     /// Handles the writers' reports, then serves connections that wait for memory.
@@ -260,8 +327,8 @@ impl Intake {
 
     fn note_waiting(&mut self, now_ns: u64) {
         if let Some(since_ns) = self.waiting_since_ns {
-            add(&self.counters.intake.pool_wait_ns, now_ns.saturating_sub(self.waiting_noted_ns));
-            raise(&self.counters.intake.pool_wait_ns_max, now_ns.saturating_sub(since_ns));
+            add(&self.figures().pool_wait_ns, now_ns.saturating_sub(self.waiting_noted_ns));
+            raise(&self.figures().pool_wait_ns_max, now_ns.saturating_sub(since_ns));
         }
         self.waiting_noted_ns = now_ns;
         self.waiting_since_ns = (!self.waiting.is_empty()).then(|| self.waiting_since_ns.unwrap_or(now_ns));
@@ -270,6 +337,7 @@ impl Intake {
     /// Whether the rate limit of a deliberately slow sink allows more reads now.
     fn may_read(&mut self, now_ns: u64) -> bool {
         let Some(rate) = self.config.rate_max else { return true };
+        let rate = rate / self.shards.count() as f64;
         let elapsed_s = now_ns.saturating_sub(self.allowance_at_ns) as f64 / 1e9;
         self.allowance_at_ns = now_ns;
         self.allowance_bytes = (self.allowance_bytes + rate * elapsed_s).min(rate * 0.1 + 1.0);
@@ -326,10 +394,12 @@ impl Intake {
                 self.first_event_ns.get_or_insert(now_ns);
             }
             match pause {
-                Pause::Message(message) => match self.handle(index, &mut connection, *message, now_ns) {
-                    Ok(()) if connection.phase == Phase::Open => {}
-                    Ok(()) => break,
-                    Err(why) => return self.refuse(index, connection, &why),
+                Pause::Message(message) => match *message {
+                    Control::Hello(hello) => return self.settle_in(index, connection, hello, 0, now_ns),
+                    Control::End(end) => match self.take_end(&mut connection, &end) {
+                        Ok(()) => break,
+                        Err(why) => return self.refuse(index, connection, &why),
+                    },
                 },
                 Pause::Drained | Pause::Turn => break,
                 Pause::NoMemory | Pause::Journal => {
@@ -348,127 +418,26 @@ impl Intake {
         self.connections[index] = Some(connection);
     }
 
-    fn handle(
-        &mut self,
-        index: usize,
-        connection: &mut Connection,
-        message: Control,
-        now_ns: u64,
-    ) -> Result<(), Cause> {
-        match message {
-            Control::Hello(hello) => {
-                let replaced = self.replaceable(&hello, now_ns);
-                connection.slots = self.store.adopt(&hello.streams, index, &replaced)?;
-                connection.resume = hello.resume;
-                replaced.into_iter().for_each(|old| self.replace(old, &connection.peer));
-                // Only the first drain's recording gives this one its name.
-                hello.recording.into_iter().for_each(|sent| drop(self.counters.sent.set(sent)));
-                self.welcome(connection);
-                Ok(())
-            }
-            Control::End(end) => {
-                let mut accounts = Vec::with_capacity(end.streams.len());
-                for last in &end.streams {
-                    let place = connection.session.streams().iter().position(|s| s.id == last.id);
-                    let found = place.and_then(|at| connection.slots.get(at).zip(connection.before.get(at)));
-                    let Some((&slot, before)) = found else {
-                        let what =
-                            format!("the end message counts stream {}, which was not declared", last.id);
-                        return Err(what.into());
-                    };
-                    self.check_counts(slot, before, last)?;
-                    accounts.push((slot, last));
-                }
-                accounts.into_iter().for_each(|(slot, last)| self.store.conclude(slot, last));
-                for &slot in &connection.slots {
-                    self.store.seal(slot);
-                }
-                self.store.flush();
-                connection.phase = Phase::Ending;
-                self.answers_due = true;
-                Ok(())
-            }
+    /// Checks a client's final counts, and makes its events durable.
+    fn take_end(&mut self, connection: &mut Connection, end: &End) -> Result<(), Cause> {
+        let mut accounts = Vec::with_capacity(end.streams.len());
+        for last in &end.streams {
+            let place = connection.session.streams().iter().position(|s| s.id == last.id);
+            let found = place.and_then(|at| connection.slots.get(at).zip(connection.before.get(at)));
+            let Some((&slot, before)) = found else {
+                let what = format!("the end message counts stream {}, which was not declared", last.id);
+                return Err(what.into());
+            };
+            self.check_counts(slot, before, last)?;
+            accounts.push((slot, last));
         }
-    }
-
-    /// Stops reading, makes everything durable, ends the writers and sends clients their final
-    /// message.
-    fn finish(mut self, ended: Ended) -> IntakeReport {
-        self.switches.end();
-        for slot in 0..self.store.streams.len() {
+        accounts.into_iter().for_each(|(slot, last)| self.store.conclude(slot, last));
+        for &slot in &connection.slots {
             self.store.seal(slot);
         }
         self.store.flush();
-        while !self.store.is_settled() && !self.store.is_over() && self.store.dead_writers == 0 {
-            self.wait_for_reports();
-        }
-        if self.store.dead_writers > 0 {
-            // The losses of a dead writer are complete once the others have ended.
-            self.store.volumes.close();
-            while !self.store.volumes.is_closed() {
-                self.wait_for_reports();
-            }
-            self.store.lose_unsettled();
-        }
-        let conclusion = Conclusion {
-            clean: !matches!(ended, Ended::VolumesFailed(_)),
-            reason: match &ended {
-                Ended::EndOfRun => "end of run".into(),
-                Ended::Stopped => "stopped".into(),
-                Ended::VolumesFailed(why) => why.clone(),
-            },
-            streams: self.store.ends(),
-        };
-        self.store.volumes.conclude(&conclusion);
-        self.store.reductions.close();
-        self.store.volumes.close();
-        while !self.store.volumes.is_closed() {
-            self.wait_for_reports();
-        }
-        self.notify_clients(&ended);
-        let elapsed_ns = self.first_event_ns.map_or(0, |first| self.last_durable_ns.saturating_sub(first));
-        for stream in self.store.streams.iter_mut().filter(|stream| stream.owner.is_some()) {
-            stream.ledger.unfinished += 1;
-        }
-        let ledger = self.store.ledger();
-        let trouble = ledger.balance().err().map(|e| format!("the account does not add up: {e}"));
-        IntakeReport {
-            ledger,
-            incidents: self.store.incidents,
-            ended,
-            elapsed_ns,
-            trouble: trouble.into_iter().collect(),
-        }
-    }
-
-    fn wait_for_reports(&mut self) {
-        self.store.volumes.nudge();
-        let now_ns = self.clock.now_ns();
-        if self.store.absorb().durable {
-            self.last_durable_ns = self.clock.now_ns();
-        }
-        self.clock.sleep_until_ns(now_ns + 500_000);
-    }
-
-    /// Sends connected clients the result; waits a little for those that read.
-    fn notify_clients(&mut self, ended: &Ended) {
-        let deadline_ns = self.clock.now_ns() + SHUTDOWN_NS;
-        for index in 0..self.connections.len() {
-            let Some(mut connection) = self.connections[index].take() else { continue };
-            if let Some((slot, sequence)) = connection.event_under_way() {
-                let stream = self.store.streams[slot].info.id;
-                self.store.incidents.push(format!(
-                    "{}: the recorder ended while event {sequence} of stream {stream} was arriving",
-                    connection.peer
-                ));
-            }
-            self.send_final_message(&mut connection, ended);
-            while !connection.is_flushed() && self.clock.now_ns() < deadline_ns {
-                if connection.flush().is_err() {
-                    break;
-                }
-                self.clock.sleep_until_ns(self.clock.now_ns() + 1_000_000);
-            }
-        }
+        connection.phase = Phase::Ending;
+        self.answers_due = true;
+        Ok(())
     }
 }

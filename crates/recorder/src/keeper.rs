@@ -62,8 +62,8 @@ pub(crate) enum ToKeeper {
     Finish { index: u32, data_bytes: u64, events: SegmentIndex, file: Arc<OwnedFd> },
     /// A stream was declared.
     Stream(StreamInfo),
-    /// Events are missing.
-    Gap(Gap),
+    /// Events of a stream of this intake are missing.
+    Gap { intake: usize, gap: Gap },
     /// A volume was taken out of rotation, or came back.
     Rotation(Rotation),
     /// The recording has ended with this account.
@@ -124,8 +124,8 @@ pub(crate) struct Keeper {
     pub(crate) access: Option<Access>,
     /// Failures of journalling, sealing and removing.
     pub(crate) trouble: Vec<String>,
-    /// Gap entries appended to the journal.
-    pub(crate) gaps: u64,
+    /// Gap entries of each intake appended to the journal.
+    pub(crate) gaps: Vec<u64>,
     /// Whether appended journal lines must be flushed.
     pub(crate) flush_due: bool,
     pub(crate) is_journal_broken: bool,
@@ -161,7 +161,7 @@ impl Keeper {
                     self.retain();
                 }
                 ToKeeper::Stream(info) => self.note(|_| Some(JournalRecord::Stream(info.clone()))),
-                ToKeeper::Gap(gap) => self.take_gap(gap),
+                ToKeeper::Gap { intake, gap } => self.take_gap(intake, gap),
                 ToKeeper::Rotation(rotation) => {
                     self.note(|_| Some(JournalRecord::Rotation(rotation.clone())))
                 }
@@ -203,14 +203,17 @@ impl Keeper {
         match self.place.as_mut().map(|place| place.journal.flush()) {
             Some(Err(e)) => self.journal_failed(Cause::of(&e).to_text()),
             Some(Ok(())) | None => {
-                self.counters.volumes[self.volume as usize].gaps_durable.store(self.gaps, Ordering::Relaxed);
+                let durable = &self.counters.volumes[self.volume as usize].gaps_durable;
+                for (durable, gaps) in durable.iter().zip(&self.gaps) {
+                    durable.store(*gaps, Ordering::Relaxed);
+                }
             }
         }
     }
 
-    fn take_gap(&mut self, gap: Gap) {
+    fn take_gap(&mut self, intake: usize, gap: Gap) {
         self.note(|_| Some(JournalRecord::Gap(gap)));
-        self.gaps += 1;
+        self.gaps[intake] += 1;
         // Counts without a journal too: what waits for the entry must not wait forever.
         self.flush_due = true;
     }

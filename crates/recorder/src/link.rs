@@ -1,6 +1,6 @@
 //! Messages between the threads of one recording.
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use keepup_recording::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR};
 use keepup_recording::seal::EventMark;
@@ -29,7 +29,9 @@ pub(crate) struct SealedMeta {
     pub(crate) bytes: usize,
     /// The stream's MCAP channel record.
     pub(crate) channel: Arc<ChannelBytes>,
-    /// Position of the stream in the intake's table.
+    /// Index of the intake that owns the stream and the memory.
+    pub(crate) intake: usize,
+    /// Position of the stream in that intake's table.
     pub(crate) slot: usize,
     /// Its events, for the segment index.
     pub(crate) events: Arc<Vec<EventMark>>,
@@ -38,7 +40,7 @@ pub(crate) struct SealedMeta {
     pub(crate) accounts_for: Count,
 }
 
-/// Report of a writer to the intake.
+/// Report of a writer to an intake.
 #[derive(Debug)]
 pub(crate) enum FromWriter {
     /// The kernel confirmed a write; the memory is free again.
@@ -50,11 +52,18 @@ pub(crate) enum FromWriter {
     /// A block will not become durable on this volume. `was_written`: the kernel had confirmed
     /// it, and a `Written` report was sent.
     Lost { meta: SealedMeta, was_written: bool, cause: LossCause },
-    /// The volume takes no more blocks.
-    Failed { why: String, cause: LossCause },
+    /// The volume takes no more blocks, for the reason in its signals. Only the first intake is told.
+    Failed,
 }
 
-/// State requested by the intake from a writer.
+/// Reason why a volume takes no more blocks.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) why: String,
+    pub(crate) cause: LossCause,
+}
+
+/// Flags between the intakes and one writer.
 #[derive(Debug, Default)]
 pub(crate) struct WriterSignals {
     /// Make everything durable now.
@@ -63,11 +72,47 @@ pub(crate) struct WriterSignals {
     pub(crate) rest: AtomicBool,
     /// No more blocks come: finish and end.
     pub(crate) close: AtomicBool,
+    /// The volume takes no more blocks. Set before the first block comes back for this reason.
+    pub(crate) failure: OnceLock<Failure>,
 }
 
 impl WriterSignals {
+    /// Blocks that are under way from an intake to a writer, or reports the other way, at most. What is above
+    /// waits at its sender.
+    pub(crate) const RING_SLOTS: usize = 1024;
+
     pub(crate) fn raise(flag: &AtomicBool, waker: &Waker) {
         flag.store(true, Ordering::Release);
         waker.wake();
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod samples {
+    //! Metadata of blocks for tests.
+    use keepup_stream::wire::{ElementType, StreamInfo};
+
+    use super::*;
+
+    /// Block number `number` of stream `stream` at `intake`, with one event of one byte.
+    pub(crate) fn meta(intake: usize, stream: u32, number: u64) -> SealedMeta {
+        let name = "s".to_owned();
+        let info = StreamInfo { id: stream, name, element: ElementType::U8, shape: vec![], compression: None };
+        let header = BlockHeader {
+            stream,
+            stream_block: number,
+            first_sequence: number,
+            event_count: 1,
+            ..BlockHeader::default()
+        };
+        SealedMeta {
+            header,
+            bytes: 2 * SECTOR,
+            channel: Arc::new(ChannelBytes::new(&info).unwrap()),
+            intake,
+            slot: 0,
+            events: Arc::new(vec![EventMark { timestamp_ns: 0, payload_bytes: 1 }]),
+            accounts_for: Count::one(1),
+        }
     }
 }

@@ -33,9 +33,10 @@ pub(crate) trait Placement: Send {
 }
 
 impl PlacementKind {
-    pub(crate) fn build(self) -> Box<dyn Placement> {
+    /// The rule for one of several intakes, which begin with different volumes.
+    pub(crate) fn build(self, intake: usize) -> Box<dyn Placement> {
         match self {
-            Self::Free => Box::new(Free::default()),
+            Self::Free => Box::new(Free::beginning_with(intake)),
             Self::Pinned => Box::new(Pinned),
         }
     }

@@ -22,8 +22,8 @@ pub struct RecordReport {
     pub pool_bytes_used_max: u64,
     /// Page kind of the pool.
     pub pool_pages: String,
-    /// CPU time of the intake.
-    pub intake_cpu: ThreadCpu,
+    /// CPU time of every intake.
+    pub intakes_cpu: Vec<ThreadCpu>,
     /// CPU time of the reducers; empty without reductions.
     pub reducers_cpu: Vec<ThreadCpu>,
     /// Time in which at least one connection waited for a free block, in nanoseconds.
@@ -97,7 +97,8 @@ impl RecordReport {
             elapsed_seconds: self.elapsed_ns as f64 / 1e9,
             cpu_seconds,
             path_cpu_seconds: self.threads().map(|thread| thread.cpu_ns).sum::<u64>() as f64 / 1e9,
-            intake_cpu: self.intake_cpu.clone(),
+            intake_cpu: self.busiest_intake(),
+            intakes_cpu: self.intakes_cpu.clone(),
             reducers_cpu: self.reducers_cpu.clone(),
             stored: self.ledger.stored(),
             pool_bytes: self.pool_bytes,
@@ -114,7 +115,12 @@ impl RecordReport {
     /// CPU time of every thread of the data path.
     pub fn threads(&self) -> impl Iterator<Item = &ThreadCpu> {
         let volumes = self.volumes.iter().map(|volume| &volume.cpu);
-        std::iter::once(&self.intake_cpu).chain(&self.reducers_cpu).chain(volumes)
+        self.intakes_cpu.iter().chain(&self.reducers_cpu).chain(volumes)
+    }
+
+    /// CPU time of the intake that used most.
+    pub fn busiest_intake(&self) -> ThreadCpu {
+        self.intakes_cpu.iter().max_by_key(|intake| intake.cpu_ns).cloned().unwrap_or_default()
     }
 
     /// Missing events, except for losses that the source declared itself.

@@ -9,7 +9,6 @@ mod settings;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
 use keepup_error::Cause;
@@ -169,10 +168,8 @@ impl RunControl {
                     self.run = sent.run;
                     self.revision += 1;
                 }
-                let counters = recorder.counters();
-                let (intake, now_ns) = (&counters.intake, self.parts.clock.now_ns());
-                let (events, bytes) =
-                    (intake.received_events.load(Relaxed), intake.received_bytes.load(Relaxed));
+                let (counters, now_ns) = (recorder.counters(), self.parts.clock.now_ns());
+                let (events, bytes) = (counters.received_events(), counters.received_bytes());
                 let seconds = now_ns.saturating_sub(self.started_ns) as f64 / 1e9;
                 if let Some(limit) = settings::reached(&self.settings.stop, events, bytes, seconds) {
                     self.drain(Some(limit));

@@ -1,4 +1,4 @@
-//! Tap: copies of events for live subscribers, the only way events leave the intake except to
+//! Tap: copies of events for live subscribers, the only way events leave an intake except to
 //! volumes.
 //!
 //! The intake copies an event when a subscriber's filter selects it and the tap's own memory has
@@ -65,8 +65,17 @@ pub struct Tap {
     /// Rises with every subscription change.
     version: AtomicU64,
     missed: Vec<AtomicU64>,
-    outlet: Mutex<Option<rtrb::Consumer<TapEvent>>>,
+    /// For each subscriber with a rate limit, the earliest time of its next event, in nanoseconds.
+    next_ns: Vec<AtomicU64>,
+    outlet: Mutex<Outlet>,
     waiting_task: WaitingTask,
+}
+
+/// The queues of all intakes, emptied in turns.
+#[derive(Debug, Default)]
+struct Outlet {
+    queues: Vec<rtrb::Consumer<TapEvent>>,
+    turn: usize,
 }
 
 /// The waiting task and its waker. The intake only checks one flag while no task waits.
@@ -110,7 +119,8 @@ impl Tap {
             subscribers: Mutex::new(vec![None; TAP_SUBSCRIBERS_MAX]),
             version: AtomicU64::new(0),
             missed: (0..TAP_SUBSCRIBERS_MAX).map(|_| AtomicU64::new(0)).collect(),
-            outlet: Mutex::new(None),
+            next_ns: (0..TAP_SUBSCRIBERS_MAX).map(|_| AtomicU64::new(0)).collect(),
+            outlet: Mutex::new(Outlet::default()),
             waiting_task: WaitingTask::default(),
         }
     }
@@ -124,6 +134,7 @@ impl Tap {
         let subscriber = subscribers.iter().position(Option::is_none).ok_or(TapFull)?;
         subscribers[subscriber] = Some(filter);
         self.missed[subscriber].store(0, Relaxed);
+        self.next_ns[subscriber].store(0, Relaxed);
         self.version.fetch_add(1, Relaxed);
         Ok(subscriber)
     }
@@ -157,26 +168,36 @@ impl Tap {
     }
 
     fn pop(&self) -> Option<TapEvent> {
-        lock(&self.outlet).as_mut()?.pop().ok()
+        let mut outlet = lock(&self.outlet);
+        let Outlet { queues, turn } = &mut *outlet;
+        (0..queues.len()).find_map(|_| {
+            *turn = (*turn + 1) % queues.len();
+            queues[*turn].pop().ok()
+        })
     }
 
-    /// Intake side of the tap, for one recorder. Drops events still queued by an earlier
-    /// recorder.
-    pub(crate) fn attach(self: &Arc<Self>) -> Result<TapInlet, SysError> {
-        let pool = Pool::new(self.bytes)?;
-        let (events, outlet) = rtrb::RingBuffer::new(EVENTS_MAX);
-        let (back, returned) = rtrb::RingBuffer::new(pool.bytes() / GRAIN_BYTES);
-        *lock(&self.outlet) = Some(outlet);
-        Ok(TapInlet {
-            tap: Arc::clone(self),
-            pool,
-            events,
-            returned,
-            back: Arc::new(Mutex::new(back)),
-            seen: u64::MAX,
-            subscribers: Vec::with_capacity(TAP_SUBSCRIBERS_MAX),
-            wanted: Vec::new(),
-        })
+    /// Intake side of the tap, for each of the `intakes` of a recorder, with an equal part of the memory.
+    /// Drops events still queued by an earlier recorder.
+    pub(crate) fn attach(self: &Arc<Self>, intakes: usize) -> Result<Vec<TapInlet>, SysError> {
+        let (mut inlets, mut queues) = (Vec::new(), Vec::new());
+        for _ in 0..intakes {
+            let pool = Pool::new(self.bytes / intakes)?;
+            let (events, queue) = rtrb::RingBuffer::new(EVENTS_MAX);
+            let (back, returned) = rtrb::RingBuffer::new(pool.bytes() / GRAIN_BYTES);
+            queues.push(queue);
+            inlets.push(TapInlet {
+                tap: Arc::clone(self),
+                pool,
+                events,
+                returned,
+                back: Arc::new(Mutex::new(back)),
+                seen: u64::MAX,
+                subscribers: Vec::with_capacity(TAP_SUBSCRIBERS_MAX),
+                wanted: Vec::new(),
+            });
+        }
+        *lock(&self.outlet) = Outlet { queues, turn: 0 };
+        Ok(inlets)
     }
 }
 
@@ -186,7 +207,6 @@ struct Subscriber {
     number: usize,
     filter: TapFilter,
     interval_ns: u64,
-    next_ns: u64,
 }
 
 /// Intake side of the tap.
@@ -213,19 +233,14 @@ impl TapInlet {
             return;
         }
         let Ok(subscribers) = self.tap.subscribers.try_lock() else { return };
-        let before = std::mem::take(&mut self.subscribers);
         let taken = subscribers.iter().enumerate().filter_map(|(at, filter)| Some((at, filter.as_ref()?)));
         self.subscribers = taken
             .map(|(number, filter)| {
-                let known = before
-                    .iter()
-                    .find(|subscriber| subscriber.number == number && subscriber.filter == *filter);
                 let rate = filter.per_second.filter(|rate| *rate > 0.0);
                 Subscriber {
                     number,
                     filter: filter.clone(),
                     interval_ns: rate.map_or(0, |rate| (1e9 / rate) as u64),
-                    next_ns: known.map_or(0, |subscriber| subscriber.next_ns),
                 }
             })
             .collect();
@@ -248,8 +263,9 @@ impl TapInlet {
         now_ns: u64,
     ) {
         let mut subscribers = 0u64;
-        for subscriber in &mut self.subscribers {
-            if subscriber.chooses(stream.info.id, sequence, now_ns) {
+        for subscriber in &self.subscribers {
+            let next_ns = &self.tap.next_ns[subscriber.number];
+            if subscriber.chooses(stream.info.id, sequence, now_ns, next_ns) {
                 subscribers |= 1 << subscriber.number;
             }
         }
@@ -283,20 +299,23 @@ impl TapInlet {
 }
 
 impl Subscriber {
-    fn chooses(&mut self, stream: u32, sequence: u64, now_ns: u64) -> bool {
+    /// Whether its filter selects an event. `next_ns` is shared by all intakes.
+    fn chooses(&self, stream: u32, sequence: u64, now_ns: u64, next_ns: &AtomicU64) -> bool {
         if !self.filter.is_of(stream) || !sequence.is_multiple_of(self.filter.every.max(1)) {
             return false;
         }
         if self.interval_ns == 0 {
             return true;
         }
-        if now_ns < self.next_ns {
+        let due_ns = next_ns.load(Relaxed);
+        if now_ns < due_ns {
             return false;
         }
         // Keeps the fixed interval, unless it fell behind.
-        let on_beat_ns = self.next_ns.saturating_add(self.interval_ns);
-        self.next_ns = if on_beat_ns > now_ns { on_beat_ns } else { now_ns.saturating_add(self.interval_ns) };
-        true
+        let on_beat_ns = due_ns.saturating_add(self.interval_ns);
+        let after_ns = if on_beat_ns > now_ns { on_beat_ns } else { now_ns.saturating_add(self.interval_ns) };
+        // If this fails, another intake has just taken the turn.
+        next_ns.compare_exchange(due_ns, after_ns, Relaxed, Relaxed).is_ok()
     }
 }
 

@@ -19,7 +19,7 @@ fn stream(id: u32) -> Arc<StreamCounters> {
 /// A tap with 2 MiB, and its intake side with streams 0 to 3 in slots of the same number.
 fn tap() -> (Arc<Tap>, TapInlet) {
     let tap = Arc::new(Tap::new(2 << 20));
-    let inlet = tap.attach().unwrap();
+    let inlet = tap.attach(1).unwrap().remove(0);
     (tap, inlet)
 }
 
@@ -200,8 +200,21 @@ fn a_subscription_outlives_the_recorder() {
     let (tap, first) = tap();
     tap.subscribe(TapFilter::default()).unwrap();
     drop(first);
-    let mut second = tap.attach().unwrap();
+    let mut second = tap.attach(1).unwrap().remove(0);
     second.refresh(0..4);
     offer(&mut second, 3, 9, 0);
     assert_eq!(drain(&tap), [(3, 9, 1)]);
+}
+
+#[test]
+fn several_intakes_share_a_subscriber_and_its_rate() {
+    let tap = Arc::new(Tap::new(4 << 20));
+    let mut inlets = tap.attach(2).unwrap();
+    tap.subscribe(TapFilter { per_second: Some(1.0), ..TapFilter::default() }).unwrap();
+    inlets.iter_mut().for_each(|inlet| inlet.refresh(0..4));
+    offer(&mut inlets[0], 1, 5, 10);
+    offer(&mut inlets[1], 2, 6, 20);
+    assert_eq!(drain(&tap), [(1, 5, 1)], "one event per second, not one per second and intake");
+    offer(&mut inlets[1], 2, 7, 2_000_000_000);
+    assert_eq!(drain(&tap), [(2, 7, 1)]);
 }

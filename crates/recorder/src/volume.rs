@@ -1,4 +1,4 @@
-//! Starts the two threads of one volume and connects them to the intake.
+//! Starts the two threads of one volume and connects them to the intakes.
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,15 +8,15 @@ use keepup_measure::clock::Clock;
 use keepup_recording::id::Id;
 use keepup_sys::engine::{BlockEngine, NullEngine, open};
 use keepup_sys::file::Access;
-use keepup_sys::pool::{GRAIN_BYTES, PoolMemory};
+use keepup_sys::pool::PoolMemory;
 use keepup_sys::waker::Waker;
 
 use crate::counters::Counters;
 use crate::intake::VolumeLink;
 use crate::keeper::{FromKeeper, Keeper, ToKeeper, VolumeDirectory};
-use crate::link::{FromWriter, Sealed, WriterSignals};
+use crate::link::WriterSignals;
 use crate::threads::{Threaded, joined, spawn};
-use crate::writer::{Limits, Writer, WriterOutcome, WriterParts};
+use crate::writer::{Inlet, Limits, Writer, WriterOutcome, WriterParts};
 use crate::{RecorderConfig, RecorderError};
 
 /// Description of the writer's engine, sent before the first block.
@@ -37,7 +37,7 @@ pub(crate) struct VolumeThreads {
 }
 
 impl VolumeThreads {
-    /// Signals that no more blocks come. Normally the intake does this.
+    /// Signals that no more blocks come. Normally the intakes do this.
     pub(crate) fn close(&self) {
         WriterSignals::raise(&self.signals.close, &self.waker);
     }
@@ -55,7 +55,8 @@ pub(crate) struct VolumeStart {
     pub(crate) recording: Id,
     pub(crate) config: RecorderConfig,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) intake: Waker,
+    /// Wakes each intake.
+    pub(crate) intakes: Vec<Waker>,
     pub(crate) index: usize,
     pub(crate) counters: Arc<Counters>,
     pub(crate) memory: PoolMemory,
@@ -63,8 +64,7 @@ pub(crate) struct VolumeStart {
 
 /// Writer side of all its links.
 struct WriterEnds {
-    blocks: rtrb::Consumer<Sealed>,
-    reports: rtrb::Producer<FromWriter>,
+    inlets: Vec<Inlet>,
     waker: Waker,
     signals: Arc<WriterSignals>,
     to_keeper: Sender<ToKeeper>,
@@ -72,16 +72,12 @@ struct WriterEnds {
 }
 
 impl VolumeStart {
-    /// Starts keeper and writer; without a directory, blocks are dropped.
+    /// Starts keeper and writer; without a directory, blocks are dropped. Returns the link for each intake.
     pub(crate) fn run(
         self,
         place: Option<VolumeDirectory>,
-    ) -> Result<(VolumeLink, VolumeThreads), RecorderError> {
+    ) -> Result<(Vec<VolumeLink>, VolumeThreads), RecorderError> {
         let directory = place.as_ref().map(|p| p.directory.clone());
-        // As many slots as the pool can have blocks, so that the ring is never full.
-        let blocks_max = self.memory.bytes() / GRAIN_BYTES;
-        let (to_writer, blocks) = rtrb::RingBuffer::new(blocks_max);
-        let (reports, from_writer) = rtrb::RingBuffer::new(blocks_max.max(4096));
         let (to_keeper, inbox) = channel();
         let (answers, from_keeper) = channel();
         let (waker, signals) = (Waker::new()?, Arc::new(WriterSignals::default()));
@@ -100,23 +96,27 @@ impl VolumeStart {
             counters: Arc::clone(&self.counters),
             access: None,
             trouble: Vec::new(),
-            gaps: 0,
+            gaps: vec![0; self.intakes.len()],
             flush_due: false,
             is_journal_broken: false,
         };
         let keeper = spawn(format!("ku-keeper-{}", self.index), Vec::new(), move || Ok(keeper.run()))?;
-        let link = VolumeLink {
-            blocks: to_writer,
-            reports: from_writer,
-            waker: waker.clone(),
-            signals: Arc::clone(&signals),
-            keeper: to_keeper.clone(),
-            fresh_bytes: 0,
-            label: directory.as_ref().map_or_else(|| "null".to_owned(), |d| d.display().to_string()),
-        };
+        let (mut links, mut inlets) = (Vec::new(), Vec::new());
+        for intake in &self.intakes {
+            let (to_writer, blocks) = rtrb::RingBuffer::new(WriterSignals::RING_SLOTS);
+            let (reports, from_writer) = rtrb::RingBuffer::new(WriterSignals::RING_SLOTS);
+            links.push(VolumeLink {
+                blocks: to_writer,
+                reports: from_writer,
+                waker: waker.clone(),
+                signals: Arc::clone(&signals),
+                keeper: to_keeper.clone(),
+                label: directory.as_ref().map_or_else(|| "null".to_owned(), |d| d.display().to_string()),
+            });
+            inlets.push(Inlet { blocks, reports, waker: intake.clone() });
+        }
         let ends = WriterEnds {
-            blocks,
-            reports,
+            inlets,
             waker: waker.clone(),
             signals: Arc::clone(&signals),
             to_keeper,
@@ -126,12 +126,12 @@ impl VolumeStart {
             Ok(started) => started,
             Err(e) => {
                 // The keeper ends when the last sender is dropped.
-                drop(link);
+                drop(links);
                 let _ = keeper.join();
                 return Err(e);
             }
         };
-        Ok((link, VolumeThreads { directory, facts, writer, keeper, signals, waker }))
+        Ok((links, VolumeThreads { directory, facts, writer, keeper, signals, waker }))
     }
 
     fn writer(
@@ -141,7 +141,7 @@ impl VolumeStart {
     ) -> Result<(EngineFacts, Threaded<WriterOutcome>), RecorderError> {
         let (sender, receiver) = channel();
         let name = format!("ku-writer-{}", self.index);
-        let cpus = self.config.cpus.clone();
+        let cpus = self.config.cpus_of_writers().to_vec();
         // An io_uring belongs to the thread that opens it, so the writer opens it and reports the
         // result.
         let writer = spawn(name.clone(), cpus, move || {
@@ -171,10 +171,8 @@ impl VolumeStart {
             limits: Limits { blocks: self.config.depth, bytes: self.config.depth * self.config.block_bytes },
             sync_every: self.config.sync_every,
             clock: self.clock,
-            blocks: ends.blocks,
-            reports: ends.reports,
+            inlets: ends.inlets,
             waker: ends.waker,
-            intake: self.intake,
             signals: ends.signals,
             to_keeper: ends.to_keeper,
             from_keeper: ends.from_keeper,

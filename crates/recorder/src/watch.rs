@@ -21,7 +21,7 @@ use self::reduction::Reduction;
 pub use self::slot::WatcherSlot;
 use self::warnings::Warnings;
 use crate::Recorder;
-use crate::counters::{Counters, IntakeCounters, StreamCounters, VolumeCounters};
+use crate::counters::{Counters, StreamCounters, VolumeCounters};
 use crate::free_space::{FreeSpace, SpaceMonitor};
 
 /// Rate for which this machine was qualified.
@@ -146,14 +146,14 @@ impl Watcher {
     }
 
     fn flow(&mut self, passed_s: f64) -> Flow {
-        let (counters, intake) = (&self.counters, &self.counters.intake);
-        let received = count(&intake.received_events, &intake.received_bytes);
+        let counters = &self.counters;
+        let received = Count { events: counters.received_events(), bytes: counters.received_bytes() };
         let written = Count { events: counters.written_events(), bytes: counters.written_payload_bytes() };
         let durable = Count { events: counters.durable_events(), bytes: counters.durable_payload_bytes() };
         let now = [received, written, durable];
         let before = std::mem::replace(&mut self.before.flow, now);
         let rate = |at: usize| now[at].bytes.saturating_sub(before[at].bytes) as f64 / passed_s;
-        let idle_ns = intake.idle_ns.load(Relaxed);
+        let idle_ns = counters.intake_idle_ns();
         let idle_s =
             idle_ns.saturating_sub(std::mem::replace(&mut self.before.idle_ns, idle_ns)) as f64 / 1e9;
         let drained = self.spaces.drained_events().map(|events| {
@@ -169,23 +169,23 @@ impl Watcher {
             written_bytes_per_second: rate(1),
             durable_bytes_per_second: rate(2),
             received_events_per_second: received.events.saturating_sub(before[0].events) as f64 / passed_s,
-            missing: missing(intake),
-            missing_events: intake.gap_events(),
-            connections: intake.connections.load(Relaxed),
+            missing: missing(counters),
+            missing_events: counters.gap_events(),
+            connections: counters.connections(),
             intake_busy: (1.0 - idle_s / passed_s).clamp(0.0, 1.0),
         }
     }
 
     fn pool(&mut self, bytes_per_second: f64) -> PoolNow {
-        let intake = &self.counters.intake;
-        let used_bytes = intake.pool_bytes_used.load(Relaxed);
-        let wait_ns = intake.pool_wait_ns.load(Relaxed);
+        let counters = &self.counters;
+        let used_bytes = counters.pool_bytes_used();
+        let wait_ns = counters.pool_wait_ns();
         let waiting = wait_ns > std::mem::replace(&mut self.before.wait_ns, wait_ns);
         let free_bytes = self.pool_bytes.saturating_sub(used_bytes);
         PoolNow {
             bytes: self.pool_bytes,
             used_bytes,
-            used_bytes_max: intake.pool_bytes_used_max.load(Relaxed),
+            used_bytes_max: counters.pool_bytes_used_max(),
             room_seconds: (bytes_per_second > 0.0).then(|| free_bytes as f64 / bytes_per_second),
             wait_seconds: wait_ns as f64 / 1e9,
             waiting,
@@ -226,7 +226,7 @@ impl Watcher {
             written_bytes,
             written_bytes_per_second: rate,
             durable_bytes: v.durable_payload_bytes.load(Relaxed),
-            queue_bytes: v.placed_bytes.load(Relaxed).saturating_sub(written_bytes),
+            queue_bytes: self.counters.placed_bytes(at).saturating_sub(written_bytes),
             full: (full_ns.saturating_sub(before.full_ns) as f64 / 1e9 / passed_s).min(1.0),
             stalled_seconds: stalled_ns as f64 / 1e9,
             write_seconds_max: v.write_ns_max.load(Relaxed) as f64 / 1e9,
@@ -277,8 +277,8 @@ fn count(events: &std::sync::atomic::AtomicU64, bytes: &std::sync::atomic::Atomi
     Count { events: events.load(Relaxed), bytes: bytes.load(Relaxed) }
 }
 
-fn missing(intake: &IntakeCounters) -> std::collections::BTreeMap<String, u64> {
-    intake.gap_events_by_cause().into_iter().map(|(cause, events)| (cause.to_string(), events)).collect()
+fn missing(counters: &Counters) -> std::collections::BTreeMap<String, u64> {
+    counters.gap_events_by_cause().into_iter().map(|(cause, events)| (cause.to_string(), events)).collect()
 }
 
 fn stream(figures: &StreamCounters, seen: &mut LastStreamSample, now_ns: u64, passed_s: f64) -> StreamNow {

@@ -6,9 +6,9 @@
 //! saves what it can. Invariant: after a failed flush nothing more becomes durable on this
 //! volume, whatever other flushes return, including those in flight: the kernel reports such an
 //! error once and may have dropped the affected data.
+mod inlets;
 mod order;
 
-use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,10 +24,12 @@ use keepup_stream::ledger::{Count, LossCause};
 use keepup_sys::engine::{BlockEngine, Completion, FileSlot};
 use keepup_sys::waker::Waker;
 
+pub(crate) use self::inlets::Inlet;
+use self::inlets::Inlets;
 use self::order::{Covered, Order};
 use crate::counters::{VolumeCounters, add, raise};
 use crate::keeper::{FromKeeper, Prepared, ToKeeper};
-use crate::link::{FromWriter, Sealed, SealedMeta, WriterSignals};
+use crate::link::{Failure, FromWriter, Sealed, SealedMeta, WriterSignals};
 
 const SYNC_TOKEN: u64 = 1 << 63;
 const IDLE: Duration = Duration::from_millis(100);
@@ -49,11 +51,10 @@ pub(crate) struct WriterParts {
     pub(crate) limits: Limits,
     pub(crate) sync_every: Duration,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) blocks: rtrb::Consumer<Sealed>,
-    pub(crate) reports: rtrb::Producer<FromWriter>,
+    /// Links to the intakes, in their order.
+    pub(crate) inlets: Vec<Inlet>,
     /// Wakes the writer itself.
     pub(crate) waker: Waker,
-    pub(crate) intake: Waker,
     pub(crate) signals: Arc<WriterSignals>,
     pub(crate) to_keeper: Sender<ToKeeper>,
     pub(crate) from_keeper: Receiver<FromKeeper>,
@@ -91,6 +92,7 @@ struct Syncing {
 /// State of the writer thread.
 pub(crate) struct Writer {
     parts: WriterParts,
+    inlets: Inlets,
     current: Option<Segment>,
     next: Option<Prepared>,
     preparing: bool,
@@ -105,7 +107,6 @@ pub(crate) struct Writer {
     flush_token: u64,
     writes_under_way: usize,
     bytes_under_way: usize,
-    outgoing: VecDeque<FromWriter>,
     failure: Option<(String, LossCause)>,
     flush_failed: bool,
     /// Engine errors since its last success.
@@ -115,9 +116,10 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(parts: WriterParts) -> Self {
+    pub(crate) fn new(mut parts: WriterParts) -> Self {
         let last_sync_ns = parts.clock.now_ns();
         Self {
+            inlets: Inlets::new(std::mem::take(&mut parts.inlets)),
             parts,
             current: None,
             next: None,
@@ -131,7 +133,6 @@ impl Writer {
             flush_token: 0,
             writes_under_way: 0,
             bytes_under_way: 0,
-            outgoing: VecDeque::new(),
             failure: None,
             flush_failed: false,
             engine_errors: 0,
@@ -167,7 +168,8 @@ impl Writer {
             self.report_written();
             self.settle();
             self.publish_oldest();
-            self.report();
+            self.report_durable();
+            self.inlets.send_reports();
         }
         self.conclude()
     }
@@ -182,7 +184,7 @@ impl Writer {
 
     fn is_done(&self) -> bool {
         self.parts.signals.close.load(Ordering::Acquire)
-            && self.parts.blocks.is_empty()
+            && self.inlets.is_empty()
             && self.held.is_none()
             && !self.preparing
             && self.writes_under_way == 0
@@ -191,7 +193,7 @@ impl Writer {
             && self.finishing.is_empty()
             && self.with_keeper == 0
             && self.order.is_empty()
-            && self.outgoing.is_empty()
+            && self.inlets.is_silent()
     }
 
     fn request_segment(&mut self) {
@@ -269,9 +271,25 @@ impl Writer {
 
     fn give_back_queue(&mut self) {
         self.waiting_for_segment_since_ns = None;
-        while let Some(sealed) = self.held.take().or_else(|| self.parts.blocks.pop().ok()) {
-            self.outgoing.push_back(FromWriter::Returned(sealed));
+        while let Some(sealed) = self.next_block() {
+            self.give_back(sealed);
         }
+    }
+
+    fn give_back(&mut self, sealed: Sealed) {
+        self.inlets.report(sealed.meta.intake, FromWriter::Returned(sealed));
+    }
+
+    /// The block that was held back, or the next one of an intake.
+    fn next_block(&mut self) -> Option<Sealed> {
+        if let Some(held) = self.held.take() {
+            return Some(held);
+        }
+        let (sealed, is_awaited) = self.inlets.take()?;
+        if is_awaited {
+            self.flush_token = self.order.next_token() + 1;
+        }
+        Some(sealed)
     }
 
     fn take_blocks(&mut self, now_ns: u64) {
@@ -279,7 +297,7 @@ impl Writer {
             return self.give_back_queue();
         }
         while self.failure.is_none() && !self.is_at_depth() {
-            let Some(sealed) = self.held.take().or_else(|| self.parts.blocks.pop().ok()) else { return };
+            let Some(sealed) = self.next_block() else { return };
             if !self.has_room(&sealed) && !self.rotate(now_ns) {
                 self.held = Some(sealed);
                 self.waiting_for_segment_since_ns.get_or_insert(now_ns);
@@ -366,8 +384,8 @@ impl Writer {
 
     fn start_sync(&mut self, now_ns: u64) {
         if self.parts.signals.flush.swap(false, Ordering::AcqRel) {
-            let queued = self.parts.blocks.slots() + usize::from(self.held.is_some());
-            self.flush_token = self.order.next_token() + queued as u64;
+            self.inlets.request_flush();
+            self.flush_token = self.order.next_token() + u64::from(self.held.is_some());
         }
         let flush = self.order.covered_token() < self.flush_token;
         let due = now_ns.saturating_sub(self.last_sync_ns) >= self.parts.sync_every.as_nanos() as u64;
@@ -384,7 +402,7 @@ impl Writer {
     }
 
     fn timeout(&self, now_ns: u64) -> Duration {
-        if !self.outgoing.is_empty() {
+        if !self.inlets.is_silent() {
             return Duration::from_millis(1);
         }
         let unsynced = self.current.as_ref().is_some_and(|s| self.order.coverable(s.index).is_some());
@@ -401,7 +419,7 @@ impl Writer {
         let able = !self.is_at_depth() && self.held.is_none();
         let wanted = self.failure.is_some() || able || self.is_resting();
         self.parts.waker.want_nudge(wanted);
-        if wanted && !self.parts.blocks.is_empty() { Duration::ZERO } else { timeout }
+        if wanted && !self.inlets.is_empty() { Duration::ZERO } else { timeout }
     }
 
     fn account(&self, elapsed_ns: u64) {
@@ -441,7 +459,8 @@ impl Writer {
             let (slot, bytes) = (sealed.meta.slot, sealed.meta.bytes);
             let stream_block = sealed.meta.header.stream_block;
             let block = sealed.block;
-            self.outgoing.push_back(FromWriter::Written { block, slot, stream_block, accounts_for, bytes });
+            let written = FromWriter::Written { block, slot, stream_block, accounts_for, bytes };
+            self.inlets.report(sealed.meta.intake, written);
         }
     }
 
@@ -476,7 +495,7 @@ impl Writer {
     /// Hands complete segments to the keeper; ends the volume's work after a failure.
     fn settle(&mut self) {
         let closing = self.parts.signals.close.load(Ordering::Acquire)
-            && self.parts.blocks.is_empty()
+            && self.inlets.is_empty()
             && self.held.is_none();
         let failing = self.failure.is_some() && self.writes_under_way == 0;
         if (closing || failing) && self.syncing.is_none() {
@@ -506,7 +525,7 @@ impl Writer {
         if failing {
             for (meta, block) in self.order.take_unwritten() {
                 match block {
-                    Some(block) => self.outgoing.push_back(FromWriter::Returned(Sealed { block, meta })),
+                    Some(block) => self.give_back(Sealed { block, meta }),
                     None => self.push_lost(meta, false),
                 }
             }
@@ -518,9 +537,7 @@ impl Writer {
 
     /// Reports the remaining blocks of a failed volume as not durable.
     fn write_off(&mut self) {
-        while let Some(meta) = self.order.next_durable() {
-            self.push_durable(&meta);
-        }
+        self.report_durable();
         for meta in self.order.take_undurable() {
             self.push_lost(meta, true);
         }
@@ -528,7 +545,7 @@ impl Writer {
 
     fn push_lost(&mut self, meta: SealedMeta, was_written: bool) {
         let cause = self.failure.as_ref().map_or(LossCause::VolumeFailed, |(_, cause)| *cause);
-        self.outgoing.push_back(FromWriter::Lost { meta, was_written, cause });
+        self.inlets.report(meta.intake, FromWriter::Lost { meta, was_written, cause });
     }
 
     fn push_durable(&mut self, meta: &SealedMeta) {
@@ -538,24 +555,12 @@ impl Writer {
         add(&self.counters().stored_payload_bytes, header.payload_bytes);
         let (slot, stream_block) = (meta.slot, header.stream_block);
         let stored = Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
-        self.outgoing.push_back(FromWriter::Durable { slot, stream_block, accounts_for, stored });
+        self.inlets.report(meta.intake, FromWriter::Durable { slot, stream_block, accounts_for, stored });
     }
 
-    /// Sends pending reports to the intake, as far as the ring has space.
-    fn report(&mut self) {
+    fn report_durable(&mut self) {
         while let Some(meta) = self.order.next_durable() {
             self.push_durable(&meta);
-        }
-        let mut reported = false;
-        while let Some(message) = self.outgoing.pop_front() {
-            if let Err(rtrb::PushError::Full(message)) = self.parts.reports.push(message) {
-                self.outgoing.push_front(message);
-                break;
-            }
-            reported = true;
-        }
-        if reported {
-            self.parts.intake.nudge();
         }
     }
 
@@ -563,7 +568,10 @@ impl Writer {
     fn fail(&mut self, why: String, cause: LossCause) {
         if self.failure.is_none() {
             self.failure = Some((why.clone(), cause));
-            self.outgoing.push_back(FromWriter::Failed { why, cause });
+            // First, so that no intake places a block here that comes back.
+            let _ = self.counters().failure.set(why.clone());
+            let _ = self.parts.signals.failure.set(Failure { why, cause });
+            self.inlets.report(0, FromWriter::Failed);
             self.give_back_queue();
         }
     }

@@ -7,14 +7,12 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use keepup_measure::clock::SystemClock;
-use keepup_recording::layout::{BlockHeader, ChannelBytes};
-use keepup_recording::seal::EventMark;
-use keepup_stream::wire::{ElementType, StreamInfo};
 use keepup_sys::SysError;
 use keepup_sys::pool::{Block, Pool};
 
 use super::*;
 use crate::counters::Counters;
+use crate::link::samples;
 
 /// Requests to the engine, and its scripted answers.
 #[derive(Default)]
@@ -98,15 +96,13 @@ impl Bench {
             limits: Limits { blocks: 8, bytes: 1 << 20 },
             sync_every: Duration::from_millis(1),
             clock: Arc::new(SystemClock),
-            blocks: taken,
-            reports: report_sender,
+            inlets: vec![Inlet { blocks: taken, reports: report_sender, waker: Waker::new().unwrap() }],
             waker: Waker::new().unwrap(),
-            intake: Waker::new().unwrap(),
             signals: Arc::clone(&signals),
             to_keeper: ask,
             from_keeper,
             volume: 0,
-            counters: Arc::new(Counters::new(1, 0)),
+            counters: Arc::new(Counters::new(1, 1, 0)),
             engine: Box::new(ScriptedEngine(Arc::clone(&script))),
         };
         let writer = std::thread::spawn(|| Writer::new(parts).run());
@@ -135,27 +131,7 @@ impl Bench {
     }
 
     fn give(&mut self) {
-        let info = StreamInfo {
-            id: 0,
-            name: "s".into(),
-            element: ElementType::U8,
-            shape: vec![],
-            compression: None,
-        };
-        let header = BlockHeader {
-            stream_block: self.sealed,
-            first_sequence: self.sealed,
-            event_count: 1,
-            ..BlockHeader::default()
-        };
-        let meta = SealedMeta {
-            header,
-            bytes: 2 * SECTOR,
-            channel: Arc::new(ChannelBytes::new(&info).unwrap()),
-            slot: 0,
-            events: Arc::new(vec![EventMark { timestamp_ns: 0, payload_bytes: 1 }]),
-            accounts_for: Count::one(1),
-        };
+        let meta = samples::meta(0, 0, self.sealed);
         self.sealed += 1;
         self.blocks.push(Sealed { block: self.pool.take(2 * SECTOR).unwrap(), meta }).unwrap();
     }

@@ -130,8 +130,8 @@ fn sources_that_connect_before_the_start_wait() {
     control.poll();
     let counters = control.recorder().unwrap().counters();
     assert_eq!(control.state(), RunState::Armed);
-    assert_eq!(counters.intake.connections.load(Relaxed), 0);
-    assert_eq!(counters.intake.received_events.load(Relaxed), 0);
+    assert_eq!(counters.connections(), 0);
+    assert_eq!(counters.received_events(), 0);
     order(&mut control, RunCommand::Start).unwrap();
     until(&mut control, &[RunState::Sealed]);
     let sent = source.join().unwrap().unwrap().total(|s| s.sent);

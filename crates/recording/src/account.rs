@@ -28,6 +28,13 @@ impl Incidents {
             self.listed.push(what);
         }
     }
+
+    /// Adds all incidents of `other`.
+    pub fn append(&mut self, other: Self) {
+        self.total += other.total;
+        let room = INCIDENTS_MAX.saturating_sub(self.listed.len());
+        self.listed.extend(other.listed.into_iter().take(room));
+    }
 }
 
 /// CPU time of one thread.
@@ -95,8 +102,10 @@ pub struct RecordAccount {
     pub cpu_seconds: f64,
     /// CPU time of the data path threads.
     pub path_cpu_seconds: f64,
-    /// CPU time of the intake.
+    /// CPU time of the intake that used most.
     pub intake_cpu: ThreadCpu,
+    /// CPU time of every intake.
+    pub intakes_cpu: Vec<ThreadCpu>,
     /// CPU time of the reducers; empty without reductions.
     pub reducers_cpu: Vec<ThreadCpu>,
     /// Stored events, reduced or not.

@@ -3,6 +3,8 @@
 //!
 //! Invariants: a grain belongs to at most one [`Block`]; a block is contiguous; only the [`Pool`] that lent
 //! a block takes it back; the mapping lives as long as any block of it.
+mod grains;
+
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use keepup_error::Cause;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
+use self::grains::Grains;
 use crate::SysError;
 
 /// Allocation unit, in bytes.
@@ -213,11 +216,7 @@ impl PoolMemory {
 #[derive(Debug)]
 pub struct Pool {
     mapping: Arc<Mapping>,
-    taken: Vec<u64>,
-    grains: usize,
-    grains_free: usize,
-    /// No lower grain is free.
-    lowest: usize,
+    grains: Grains,
 }
 
 impl Pool {
@@ -238,8 +237,28 @@ impl Pool {
 
     /// An empty pool. No block of this mapping exists.
     fn of(mapping: Arc<Mapping>) -> Self {
-        let grains = mapping.bytes / GRAIN_BYTES;
-        Self { mapping, taken: vec![0; grains.div_ceil(64)], grains, grains_free: grains, lowest: 0 }
+        let grains = Grains::new(0..mapping.bytes / GRAIN_BYTES, REGION_BYTES / GRAIN_BYTES);
+        Self { mapping, grains }
+    }
+
+    /// Divides an empty pool into `parts` pools of equal size (rounded down to huge pages) for as many
+    /// threads. They share the memory and its registration with io_uring, but no state.
+    ///
+    /// # Errors
+    /// The pool has less than one huge page for each part.
+    pub fn split(self, parts: usize) -> Result<Vec<Self>, SysError> {
+        debug_assert_eq!(self.bytes_free(), self.bytes(), "a pool that has lent blocks cannot be divided");
+        let part_bytes = self.bytes() / parts.max(1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+        if part_bytes == 0 {
+            let what = format!("a pool of {} bytes cannot be divided into {parts} parts", self.bytes());
+            return Err(SysError::Invalid { what });
+        }
+        let grains = part_bytes / GRAIN_BYTES;
+        let part = |index| Self {
+            mapping: Arc::clone(&self.mapping),
+            grains: Grains::new(index * grains..(index + 1) * grains, REGION_BYTES / GRAIN_BYTES),
+        };
+        Ok((0..parts).map(part).collect())
     }
 
     /// Page kind of the memory.
@@ -249,12 +268,12 @@ impl Pool {
 
     /// Size of the whole pool in bytes.
     pub fn bytes(&self) -> usize {
-        self.grains * GRAIN_BYTES
+        self.grains.count() * GRAIN_BYTES
     }
 
     /// Free bytes.
     pub fn bytes_free(&self) -> usize {
-        self.grains_free * GRAIN_BYTES
+        self.grains.free() * GRAIN_BYTES
     }
 
     /// Largest block that an empty pool can lend.
@@ -262,7 +281,7 @@ impl Pool {
         self.bytes().min(REGION_BYTES)
     }
 
-    /// Handle for registration with io_uring.
+    /// Handle of the whole mapping for registration with io_uring.
     pub fn memory(&self) -> PoolMemory {
         PoolMemory { mapping: Arc::clone(&self.mapping) }
     }
@@ -273,15 +292,7 @@ impl Pool {
     /// long as blocks return soon.
     pub fn take(&mut self, bytes: usize) -> Option<Block> {
         let want = bytes.max(1).div_ceil(GRAIN_BYTES);
-        if want > self.grains_free {
-            return None;
-        }
-        let start = self.find(self.lowest, want)?;
-        self.mark(start, want, true);
-        self.grains_free -= want;
-        if start == self.lowest {
-            self.lowest += want;
-        }
+        let start = self.grains.take(want)?;
         Some(Block {
             mapping: Arc::clone(&self.mapping),
             start: start * GRAIN_BYTES,
@@ -291,53 +302,11 @@ impl Pool {
 
     /// Takes a block back. A block of another pool is refused and dropped (a bug of the caller).
     pub fn give_back(&mut self, block: Block) {
-        debug_assert!(Arc::ptr_eq(&self.mapping, &block.mapping), "block of another pool");
-        if Arc::ptr_eq(&self.mapping, &block.mapping) {
-            let grains = block.bytes / GRAIN_BYTES;
-            let start = block.start / GRAIN_BYTES;
-            self.mark(start, grains, false);
-            self.grains_free += grains;
-            self.lowest = self.lowest.min(start);
-        }
-    }
-
-    /// First run of `want` free grains from `from` on that crosses no region boundary.
-    fn find(&self, from: usize, want: usize) -> Option<usize> {
-        const REGION_GRAINS: usize = REGION_BYTES / GRAIN_BYTES;
-        let (mut start, mut length) = (from, 0);
-        let mut at = from;
-        while at < self.grains {
-            if at.is_multiple_of(REGION_GRAINS) {
-                (start, length) = (at, 0);
-            }
-            let word = self.taken[at / 64] >> (at % 64);
-            if word & 1 == 0 {
-                length += 1;
-                if length == want {
-                    return Some(start);
-                }
-                at += 1;
-            } else {
-                at += word.trailing_ones().min(64 - (at % 64) as u32) as usize;
-                (start, length) = (at, 0);
-            }
-        }
-        None
-    }
-
-    fn mark(&mut self, start: usize, grains: usize, taken: bool) {
-        for grain in start..start + grains {
-            let bit = 1u64 << (grain % 64);
-            debug_assert_eq!(
-                self.taken[grain / 64] & bit == 0,
-                taken,
-                "grain {grain} is not in the state expected"
-            );
-            if taken {
-                self.taken[grain / 64] |= bit;
-            } else {
-                self.taken[grain / 64] &= !bit;
-            }
+        let (start, count) = (block.start / GRAIN_BYTES, block.bytes / GRAIN_BYTES);
+        let is_own = Arc::ptr_eq(&self.mapping, &block.mapping) && self.grains.has(start, count);
+        debug_assert!(is_own, "block of another pool");
+        if is_own {
+            self.grains.give_back(start, count);
         }
     }
 }

@@ -91,3 +91,19 @@ fn a_child_has_no_copy_of_the_pool() {
     let flags = of_pool.lines().find(|line| line.starts_with("VmFlags:")).unwrap();
     assert!(flags.split_ascii_whitespace().any(|flag| flag == "dc"), "{flags}");
 }
+
+#[test]
+fn the_parts_of_a_pool_share_its_memory_and_no_grain() {
+    let parts = Pool::new(10 << 20).unwrap().split(2).unwrap();
+    let [mut left, mut right] = <[Pool; 2]>::try_from(parts).unwrap();
+    assert_eq!([left.bytes(), right.bytes()], [4 << 20; 2], "rounded down to huge pages");
+    let (mut a, mut b) = (left.take(4 << 20).unwrap(), right.take(4 << 20).unwrap());
+    a.fill(1);
+    b.fill(2);
+    assert!(a.iter().all(|&byte| byte == 1) && b.iter().all(|&byte| byte == 2));
+    assert!(left.take(1).is_none(), "it does not lend the other part's memory");
+    left.give_back(a);
+    right.give_back(b);
+    assert_eq!([left.bytes_free(), right.bytes_free()], [4 << 20; 2]);
+    assert!(Pool::new(2 << 20).unwrap().split(2).is_err());
+}

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{
-    ControlMessage, ErrorReply, Hello, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session,
+    ControlMessage, ErrorReply, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session, StreamInfo,
 };
 use rustix::event::epoll;
 use rustix::net::{SocketAddrAny, SocketFlags, sockopt};
@@ -27,16 +27,18 @@ const DISCARDED_READS: usize = 64;
 impl Intake {
     /// Watches the listening socket from now on, which reports waiting connections first.
     pub(super) fn start_accepting(&mut self) {
+        let Some(listener) = &self.listener else { return };
         let (data, flags) = (epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN);
         // When the kernel has no memory for the entry, the next turn tries again.
-        self.is_open = epoll::add(&self.epoll, &self.listener, data, flags).is_ok();
+        self.is_open = epoll::add(&self.epoll, listener, data, flags).is_ok();
     }
 
     /// Accepts every waiting connection.
     pub(super) fn accept(&mut self, now_ns: u64) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
-            match rustix::net::acceptfrom_with(&self.listener, flags) {
+            let Some(listener) = &self.listener else { return };
+            match rustix::net::acceptfrom_with(listener, flags) {
                 Ok((socket, address)) => self.admit(socket, address, now_ns),
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {}
                 Err(rustix::io::Errno::AGAIN) => {
@@ -51,7 +53,9 @@ impl Intake {
     /// No descriptor or memory is left. The listener stays readable, so it is not watched until
     /// the next tick.
     fn pause_accepting(&mut self, error: rustix::io::Errno) {
-        let _ = epoll::delete(&self.epoll, &self.listener);
+        if let Some(listener) = &self.listener {
+            let _ = epoll::delete(&self.epoll, listener);
+        }
         self.is_open = false;
         if !std::mem::replace(&mut self.is_short_of_descriptors, true) {
             let error = std::io::Error::from(error);
@@ -79,17 +83,27 @@ impl Intake {
             max_control_bytes: MAX_CONTROL_BYTES,
             max_streams: MAX_STREAMS,
         };
-        let free = self.connections.iter().position(Option::is_none);
-        let index = free.unwrap_or_else(|| {
-            self.connections.push(None);
-            self.connections.len() - 1
-        });
+        let index = self.free_index();
         let data = epoll::EventData::new_u64(index as u64);
         if epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN).is_ok() {
             self.connections[index] = Some(Connection::new(socket, peer, Session::new(limits), now_ns));
-            self.connected += 1;
-            self.counters.intake.connections.store(self.connected as u64, Ordering::Relaxed);
+            self.shards.connect();
+            self.count_connections(1);
         }
+    }
+
+    /// An unused place in the table of connections.
+    pub(super) fn free_index(&mut self) -> usize {
+        self.connections.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        })
+    }
+
+    /// Publishes that this intake serves one connection more or less.
+    pub(super) fn count_connections(&self, change: i64) {
+        let connections = &self.figures().connections;
+        connections.store(connections.load(Relaxed).saturating_add_signed(change), Relaxed);
     }
 
     /// Reply to a client that is refused before its first message, and the reason for the report.
@@ -102,7 +116,7 @@ impl Intake {
             };
             return Some((reply, "another address"));
         }
-        (self.connected >= self.config.connections_max).then(|| {
+        (self.shards.connected() >= self.config.connections_max).then(|| {
             let reply = ErrorReply {
                 error: format!("cannot serve more than {} connections", self.config.connections_max),
                 hint: "put more streams on one connection".into(),
@@ -183,17 +197,22 @@ impl Intake {
         }
     }
 
-    /// Connections whose streams a client with this hello may take over: those with its resume
+    /// Connections here whose streams a client may take over that declares `streams`: those with its resume
     /// identity, and silent ones.
-    pub(super) fn replaceable(&self, hello: &Hello, now_ns: u64) -> Vec<usize> {
+    pub(super) fn replaceable(
+        &self,
+        streams: &[StreamInfo],
+        resume: Option<&str>,
+        now_ns: u64,
+    ) -> Vec<usize> {
         let silent_ns = self.config.peer_timeout.as_nanos() as u64;
         let may_replace = |owner: &usize| {
             self.connections.get(*owner).and_then(Option::as_ref).is_some_and(|old| {
-                let is_same = hello.resume.is_some() && old.resume == hello.resume;
+                let is_same = resume.is_some() && old.resume.as_deref() == resume;
                 is_same || (old.phase == Phase::Open && old.is_silent(silent_ns, now_ns))
             })
         };
-        let owners: BTreeSet<usize> = self.store.owners(&hello.streams).map(|(_, owner)| owner).collect();
+        let owners: BTreeSet<usize> = self.store.owners(streams).map(|(_, owner)| owner).collect();
         owners.into_iter().filter(may_replace).collect()
     }
 
@@ -278,8 +297,8 @@ impl Intake {
     }
 
     fn drop_connection(&mut self, connection: Connection) {
-        self.connected -= 1;
-        self.counters.intake.connections.store(self.connected as u64, Ordering::Relaxed);
+        self.shards.disconnect();
+        self.count_connections(-1);
         // Closing the socket removes it from epoll.
         drop(connection);
     }

@@ -56,7 +56,7 @@ impl Intake {
             if connection.phase == Phase::Ending && settled {
                 let bye = self.bye(&connection);
                 connection.push_message(&bye);
-                self.ended_any = true;
+                self.shards.note_end();
                 self.start_closing(index, connection, None);
                 continue;
             }

@@ -91,6 +91,8 @@ pub(super) struct Connection {
     /// Waiting for a free block. The connection is removed from epoll meanwhile; otherwise a
     /// client that hung up would be reported endlessly.
     pub(super) waiting: bool,
+    /// Number of its wait for streams of other intakes.
+    pub(super) ticket: Option<u64>,
     /// Whether it is registered with epoll.
     pub(super) watched: bool,
     outbox: Vec<u8>,
@@ -119,6 +121,7 @@ impl Connection {
             phase: Phase::Open,
             opened_ns,
             waiting: false,
+            ticket: None,
             watched: true,
             outbox: Vec::new(),
             sent: 0,

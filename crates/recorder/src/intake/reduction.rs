@@ -124,7 +124,7 @@ impl Reductions {
         // The ring has as many slots as the pool can have blocks.
         lane.link.jobs.push(job).map_err(|rtrb::PushError::Full(job)| job)?;
         lane.owed.push_back(owed);
-        add(&self.counters.reducers[index].handed_bytes, header.payload_bytes);
+        add(&self.counters.reducers[lane.link.index].handed_bytes, header.payload_bytes);
         lane.link.waker.nudge();
         Ok(())
     }

@@ -1,8 +1,9 @@
-//! The intake's streams, blocks and volumes, without the sockets.
+//! An intake's streams, blocks and volumes, without the sockets.
 //!
-//! Owned by the intake thread alone. Events come in (begin, complete, abort), blocks go out to
+//! Owned by one intake thread alone. Events come in (begin, complete, abort), blocks go out to
 //! writers, and the writers' reports are absorbed. No locks; no allocation after warm-up, except
 //! for gaps and other faults.
+mod moved;
 mod reduced;
 
 use std::collections::BTreeMap;
@@ -16,13 +17,16 @@ use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Pool;
 
+pub(super) use self::moved::Moved;
 use self::reduced::{Lent, Prepared};
 use super::reduction::Reductions;
+use super::rotation::Rotation;
+use super::shards::Shards;
 use super::stream::{OpenBlock, Stream};
 use super::unflushed::Unflushed;
 use super::volumes::Volumes;
 use crate::config::{BLOCK_BYTES_MIN, RecorderConfig, block_bytes_needed};
-use crate::counters::{Counters, add, raise};
+use crate::counters::{Counters, IntakeCounters, add, raise};
 use crate::link::{FromWriter, Sealed, SealedMeta};
 use crate::reduce::worker::ReducerLink;
 use crate::tap::TapInlet;
@@ -48,14 +52,19 @@ pub(super) struct Absorbed {
     pub(super) durable: bool,
 }
 
-/// All streams, the pool they share and the volumes they are written to.
+/// The streams of an intake, the pool they share and the volumes they are written to.
 pub(super) struct Store {
+    /// Index of the intake.
+    pub(super) intake: usize,
+    shards: Arc<Shards>,
     pub(super) pool: Pool,
     pub(super) streams: Vec<Stream>,
     by_id: BTreeMap<u32, usize>,
     pub(super) volumes: Volumes,
+    /// Which volumes take blocks; at the first intake.
+    rotation: Option<Rotation>,
     pub(super) reductions: Reductions,
-    pub(super) counters: Arc<Counters>,
+    counters: Arc<Counters>,
     payloads: Combiner,
     pub(super) block_bytes: usize,
     block_bytes_wanted: usize,
@@ -65,8 +74,6 @@ pub(super) struct Store {
     pub(super) reserved_for: Option<usize>,
     /// Sum of the streams' shares of the pool.
     shares: usize,
-    /// Writers that ended without a request.
-    pub(super) dead_writers: usize,
     /// Reason why no volume takes blocks any more.
     pub(super) failed: Option<String>,
     /// Incidents for the report.
@@ -76,31 +83,39 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn new(
         config: &RecorderConfig,
+        shards: Arc<Shards>,
         pool: Pool,
-        volumes: Volumes,
+        (volumes, rotation): (Volumes, Option<Rotation>),
         reducers: Vec<ReducerLink>,
         counters: Arc<Counters>,
     ) -> Self {
         let asked = config.reductions.clone();
         let event_bytes_max = config.event_bytes_max();
         Self {
+            intake: volumes.intake(),
+            shards,
             pool,
             streams: Vec::new(),
             by_id: BTreeMap::new(),
             volumes,
+            rotation,
             reductions: Reductions::new(asked, reducers, event_bytes_max, Arc::clone(&counters)),
             counters,
             payloads: Combiner::new(),
             block_bytes: config.block_bytes,
             block_bytes_wanted: config.block_bytes,
             tap: None,
-            unflushed: Unflushed::new(config.unflushed_bytes_max()),
+            unflushed: Unflushed::new(config.unflushed_bytes_max() / config.intake_threads),
             reserved_for: None,
             shares: 0,
-            dead_writers: 0,
             failed: None,
             incidents: Incidents::default(),
         }
+    }
+
+    /// Counters of this intake.
+    pub(super) fn figures(&self) -> &IntakeCounters {
+        &self.counters.intakes[self.intake]
     }
 
     /// Connections that feed streams with these ids.
@@ -114,17 +129,15 @@ impl Store {
         })
     }
 
-    /// Takes the streams of a new connection; all or none. Streams of the connections `replaced`
-    /// count as free. Returns their slots in the order declared.
-    pub(super) fn adopt(
-        &mut self,
-        declared: &[StreamInfo],
-        owner: usize,
-        replaced: &[usize],
-    ) -> Result<Vec<usize>, Cause> {
-        let known = |info: &StreamInfo| self.by_id.get(&info.id).map(|&slot| &self.streams[slot]);
+    fn known(&self, info: &StreamInfo) -> Option<&Stream> {
+        self.by_id.get(&info.id).map(|&slot| &self.streams[slot])
+    }
+
+    /// Checks whether a new connection may feed those of these streams that are known. Streams of the
+    /// connections `replaced` count as free.
+    pub(super) fn check_known(&self, declared: &[StreamInfo], replaced: &[usize]) -> Result<(), Cause> {
         for info in declared {
-            if let Some(stream) = known(info) {
+            if let Some(stream) = self.known(info) {
                 if stream.is_derived() {
                     let (id, name) = (info.id, &stream.info.name);
                     let what = format!(
@@ -146,11 +159,30 @@ impl Store {
                 }
             }
         }
-        let new: Vec<&StreamInfo> = declared.iter().filter(|info| known(info).is_none()).collect();
-        let made = self.prepare(&new)?;
-        let shares = self.shares + made.iter().map(Prepared::shares).sum::<usize>();
-        let streams = self.streams.len() + made.len();
-        (self.block_bytes, self.shares) = (self.block_bytes_for(streams, shares)?, shares);
+        Ok(())
+    }
+
+    /// Takes the streams of a new connection; all or none. Streams of the connections `replaced`
+    /// count as free. Returns their slots in the order declared.
+    pub(super) fn adopt(
+        &mut self,
+        declared: &[StreamInfo],
+        owner: usize,
+        replaced: &[usize],
+    ) -> Result<Vec<usize>, Cause> {
+        self.check_known(declared, replaced)?;
+        let new: Vec<&StreamInfo> = declared.iter().filter(|info| self.known(info).is_none()).collect();
+        let mut claimed = Vec::new();
+        let made = self.prepare(&new, &mut claimed).and_then(|made| {
+            let shares = self.shares + made.iter().map(Prepared::shares).sum::<usize>();
+            Ok((self.block_bytes_for(self.by_id.len() + made.len(), shares)?, shares, made))
+        });
+        let made = made.inspect_err(|_| self.shards.places().forget(&claimed));
+        let made = {
+            let (block_bytes, shares, made) = made?;
+            (self.block_bytes, self.shares) = (block_bytes, shares);
+            made
+        };
         for prepared in made {
             self.take_in(prepared)?;
         }
@@ -168,16 +200,16 @@ impl Store {
 
     /// Adds a stream, stored on the volumes as `recorded`; returns its slot.
     pub(super) fn enter(&mut self, stream: Stream, recorded: &StreamInfo) -> usize {
-        let slot = self.streams.len();
         self.volumes.announce(recorded);
-        self.by_id.insert(recorded.id, slot);
-        self.streams.push(stream);
-        slot
+        self.put(stream)
     }
 
-    /// Whether there is a stream with this id.
-    pub(super) fn knows(&self, id: u32) -> bool {
-        self.by_id.contains_key(&id)
+    /// Puts a stream into the table; returns its slot.
+    fn put(&mut self, stream: Stream) -> usize {
+        let slot = self.streams.len();
+        self.by_id.insert(stream.info.id, slot);
+        self.streams.push(stream);
+        slot
     }
 
     /// Block size that lets every stream have one block open and one in flight within half the
@@ -211,7 +243,8 @@ impl Store {
                 return Allocation::Wait;
             };
             self.reserved_for = None;
-            raise(&self.counters.intake.pool_bytes_used_max, self.publish_pool());
+            let used = self.publish_pool();
+            raise(&self.figures().pool_bytes_used_max, used);
             self.open(slot, lent);
         }
         self.streams[slot].begin(head);
@@ -227,7 +260,7 @@ impl Store {
     /// counts as free.
     fn publish_pool(&self) -> u64 {
         let used = (self.pool.bytes() as u64).saturating_sub(self.bytes_available());
-        self.counters.intake.pool_bytes_used.store(used, Relaxed);
+        self.figures().pool_bytes_used.store(used, Relaxed);
         used
     }
 
@@ -292,8 +325,9 @@ impl Store {
         if self.streams[slot].is_full() {
             self.seal(slot);
         }
-        add(&self.counters.intake.received_events, 1);
-        add(&self.counters.intake.received_bytes, head.length);
+        let figures = self.figures();
+        add(&figures.received_events, 1);
+        add(&figures.received_bytes, head.length);
         Ok(())
     }
 
@@ -304,7 +338,7 @@ impl Store {
             self.note_missing(slot, gap);
         }
         for gap in explained {
-            self.counters.intake.explain_gap(gap.cause, gap.events);
+            self.figures().explain_gap(gap.cause, gap.events);
             self.volumes.note_gap(gap);
         }
         self.streams[slot].publish();
@@ -312,7 +346,7 @@ impl Store {
 
     /// Enters a gap into the journals; returns the number of the entry.
     fn note_gap(&mut self, gap: Gap) -> u64 {
-        self.counters.intake.add_gap(gap.cause, gap.events);
+        self.figures().add_gap(gap.cause, gap.events);
         self.volumes.note_gap(gap)
     }
 
@@ -429,8 +463,11 @@ impl Store {
             }
         }
         while let Some(volume) = self.volumes.next_abandoned() {
-            self.dead_writers += 1;
-            self.volume_failed(volume, "its writer thread ended early".into(), LossCause::VolumeFailed);
+            self.shards.note_dead_writer();
+            self.volume_failed(volume);
+        }
+        for stranded in self.volumes.serve_waiting() {
+            self.place(stranded);
         }
         absorbed.freed |= self.absorb_reduced();
         if absorbed.freed {
@@ -462,14 +499,14 @@ impl Store {
                 return true;
             }
             FromWriter::Lost { meta, was_written, cause } => self.rewrite(meta, was_written, cause),
-            FromWriter::Failed { why, cause } => self.volume_failed(volume, why, cause),
+            FromWriter::Failed => self.volume_failed(volume),
         }
         false
     }
 
-    fn volume_failed(&mut self, volume: usize, why: String, cause: LossCause) {
-        self.incidents.push(format!("{}: {why}", self.volumes.label(volume)));
-        self.volumes.fail(volume, why, cause);
+    fn volume_failed(&mut self, volume: usize) {
+        let failed = self.rotation.as_mut().map(|rotation| rotation.fail(volume));
+        failed.into_iter().for_each(|what| self.incidents.push(what));
         if self.volumes.all_failed() {
             self.failed.get_or_insert_with(|| self.volumes.failures());
         }
@@ -513,7 +550,7 @@ impl Store {
         if let Some(tap) = &mut self.tap {
             tap.refresh(self.streams.iter().map(|stream| stream.info.id));
         }
-        while let Some(incident) = self.volumes.review(now_ns) {
+        while let Some(incident) = self.rotation.as_mut().and_then(|rotation| rotation.review(now_ns)) {
             self.incidents.push(incident);
         }
     }

@@ -104,6 +104,10 @@ pub(super) struct Stream {
     pub(super) ledger: StreamLedger,
     /// The connection that feeds it, if any.
     pub(super) owner: Option<usize>,
+    /// Shares of the pool that it needs, with its reduced form.
+    pub(super) shares: usize,
+    /// It has moved to another intake; this place in the table is empty.
+    pub(super) is_gone: bool,
     /// Whether there is something to acknowledge.
     pub(super) dirty: bool,
     /// Reduction of the stream, if any.
@@ -114,11 +118,16 @@ pub(super) struct Stream {
 
 impl Stream {
     pub(super) fn new(info: StreamInfo, channel: ChannelBytes) -> Self {
+        let figures = Arc::new(StreamCounters::new(info.clone()));
+        Self::with_counters(info, Arc::new(channel), figures)
+    }
+
+    fn with_counters(info: StreamInfo, channel: Arc<ChannelBytes>, figures: Arc<StreamCounters>) -> Self {
         Self {
             channel_id: info.id as u16,
-            figures: Arc::new(StreamCounters::new(info.clone())),
+            figures,
             info,
-            channel: Arc::new(channel),
+            channel,
             next_sequence: 0,
             open: None,
             under_way: None,
@@ -131,9 +140,22 @@ impl Stream {
             gap_cause: LossCause::SequenceGap,
             ledger: StreamLedger::default(),
             owner: None,
+            shares: 0,
+            is_gone: false,
             dirty: false,
             reducing: None,
         }
+    }
+
+    /// Takes the stream out of its place in the table, which stays empty. Only for a settled stream whose
+    /// losses are in the journal.
+    pub(super) fn leave(&mut self) -> Self {
+        let (channel, figures) = (Arc::clone(&self.channel), Arc::clone(&self.figures));
+        let empty = Self { is_gone: true, ..Self::with_counters(self.info.clone(), channel, figures) };
+        let mut stream = std::mem::replace(self, empty);
+        stream.owner = None;
+        stream.watermark.forget_entries();
+        stream
     }
 
     /// Keeps the memory for the reduced form of its open block.
@@ -296,7 +318,8 @@ impl Stream {
         self.events_per_block = open.events.len();
         let (channel, events) = (Arc::clone(&self.channel), Arc::new(open.events));
         let accounts_for = Count { events: u64::from(header.event_count), bytes: header.payload_bytes };
-        let meta = SealedMeta { header, bytes, channel, slot, events, accounts_for };
+        // The intake is entered when the block is placed.
+        let meta = SealedMeta { header, bytes, channel, intake: 0, slot, events, accounts_for };
         Some(Sealed { block: open.block, meta })
     }
 

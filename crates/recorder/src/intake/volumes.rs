@@ -1,28 +1,24 @@
-//! The intake's side of the volumes: placement, hand-over, and the state of each volume.
+//! One intake's side of the volumes: placement, hand-over, and its entries in the journals.
 //!
-//! Invariant: as long as a volume works, some volume is in rotation.
-use Ordering::Relaxed;
+//! Invariant: as long as a volume works, some volume takes blocks.
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, atomic::Ordering};
-use std::time::Duration;
 
-use keepup_measure::clock::Clock;
-use keepup_recording::journal::{Rotation, RotationState};
 use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::waker::Waker;
 
-use crate::counters::Counters;
-use crate::keeper::ToKeeper;
-use crate::link::{FromWriter, Sealed, WriterSignals};
+use crate::counters::{Counters, add};
+use crate::keeper::{Conclusion, ToKeeper};
+use crate::link::{Failure, FromWriter, Sealed, WriterSignals};
 use crate::placement::{Placement, VolumeLoad};
 
 /// A writer is woken for small blocks when they add up to this much, or at the next tick.
 const NUDGE_BYTES: u64 = 1 << 20;
-/// A slow volume's time out of rotation doubles each time, at most this often.
-const RESTS_COUNTED: u32 = 6;
 
-/// The intake's link to one volume.
+/// An intake's link to one volume.
 pub(crate) struct VolumeLink {
     pub(crate) blocks: rtrb::Producer<Sealed>,
     pub(crate) reports: rtrb::Consumer<FromWriter>,
@@ -30,28 +26,77 @@ pub(crate) struct VolumeLink {
     pub(crate) signals: Arc<WriterSignals>,
     pub(crate) keeper: Sender<ToKeeper>,
     pub(crate) label: String,
-    /// Bytes handed over since the writer was last woken.
-    pub(crate) fresh_bytes: u64,
 }
 
-impl VolumeLink {
+/// A volume, as one intake sees it.
+struct Lane {
+    link: VolumeLink,
+    /// Bytes handed over since the writer was last woken.
+    fresh_bytes: u64,
+    /// Blocks that wait for space in the ring, in order.
+    waiting: VecDeque<Sealed>,
+    /// A flush was requested while blocks waited for the ring.
+    is_flush_due: bool,
+    /// The writer ended without a request, and this was reported.
+    is_dead: bool,
+}
+
+impl Lane {
     fn nudge(&mut self) {
         self.fresh_bytes = 0;
-        self.waker.nudge();
+        self.link.waker.nudge();
+    }
+
+    fn has_failed(&self) -> bool {
+        self.is_dead || self.link.signals.failure.get().is_some()
+    }
+
+    fn is_resting(&self) -> bool {
+        self.link.signals.rest.load(Ordering::Acquire)
+    }
+
+    fn is_over(&self) -> bool {
+        self.link.reports.is_abandoned() && self.link.reports.is_empty()
+    }
+
+    fn hand_over(&mut self, sealed: Sealed) {
+        self.fresh_bytes += sealed.meta.bytes as u64;
+        if !self.waiting.is_empty() {
+            self.waiting.push_back(sealed);
+        } else if let Err(rtrb::PushError::Full(sealed)) = self.link.blocks.push(sealed) {
+            self.waiting.push_back(sealed);
+        }
+        if self.fresh_bytes >= NUDGE_BYTES {
+            self.nudge();
+        }
+    }
+
+    /// Hands over blocks that waited, as far as the ring has space.
+    fn hand_over_waiting(&mut self) {
+        let mut is_fresh = false;
+        while let Some(sealed) = self.waiting.pop_front() {
+            if let Err(rtrb::PushError::Full(sealed)) = self.link.blocks.push(sealed) {
+                self.waiting.push_front(sealed);
+                break;
+            }
+            is_fresh = true;
+        }
+        if self.waiting.is_empty() && std::mem::take(&mut self.is_flush_due) {
+            WriterSignals::raise(&self.link.signals.flush, &self.link.waker);
+        } else if is_fresh {
+            self.nudge();
+        }
     }
 }
 
-/// All volumes of a recording.
+/// All volumes of a recording, as one intake sees them.
 pub(super) struct Volumes {
-    links: Vec<VolumeLink>,
+    intake: usize,
+    lanes: Vec<Lane>,
     loads: Vec<VolumeLoad>,
     placement: Box<dyn Placement>,
     counters: Arc<Counters>,
-    clock: Arc<dyn Clock>,
-    slow_after_ns: u64,
-    rests: Vec<Rest>,
-    failures: Vec<(String, LossCause)>,
-    /// Gap entries of the journals, including the open one.
+    /// This intake's gap entries of the journals, including the open one.
     gaps: u64,
     /// Consecutive damaged events become one entry.
     open_gap: Option<Gap>,
@@ -59,102 +104,113 @@ pub(super) struct Volumes {
     is_closing: bool,
 }
 
-/// Rotation state of a slow volume.
-#[derive(Clone, Copy, Debug, Default)]
-struct Rest {
-    times: u32,
-    /// Earliest time of its return.
-    until_ns: Option<u64>,
-}
-
 impl Volumes {
     pub(super) fn new(
+        intake: usize,
         links: Vec<VolumeLink>,
         placement: Box<dyn Placement>,
         counters: Arc<Counters>,
-        clock: Arc<dyn Clock>,
-        slow_after: Duration,
     ) -> Self {
         let loads = vec![VolumeLoad { usable: true, bytes_waiting: 0 }; links.len()];
-        let rests = vec![Rest::default(); links.len()];
-        let slow_after_ns = slow_after.as_nanos() as u64;
-        Self {
-            links,
-            loads,
-            placement,
-            counters,
-            clock,
-            slow_after_ns,
-            rests,
-            failures: Vec::new(),
-            gaps: 0,
-            open_gap: None,
-            is_closing: false,
-        }
+        let lane = |link| Lane {
+            link,
+            fresh_bytes: 0,
+            waiting: VecDeque::new(),
+            is_flush_due: false,
+            is_dead: false,
+        };
+        let lanes = links.into_iter().map(lane).collect();
+        Self { intake, lanes, loads, placement, counters, gaps: 0, open_gap: None, is_closing: false }
+    }
+
+    /// Index of the intake.
+    pub(super) fn intake(&self) -> usize {
+        self.intake
     }
 
     pub(super) fn len(&self) -> usize {
-        self.links.len()
+        self.lanes.len()
     }
 
-    pub(super) fn label(&self, volume: usize) -> &str {
-        &self.links[volume].label
-    }
-
-    /// Whether no volume is in rotation.
+    /// Whether no volume takes blocks any more.
     pub(super) fn all_failed(&self) -> bool {
-        self.loads.iter().all(|load| !load.usable)
+        self.lanes.iter().all(Lane::has_failed)
     }
 
+    /// Bytes of this intake that were handed over and are not written.
     pub(super) fn bytes_waiting(&self) -> u64 {
         self.loads.iter().map(|load| load.bytes_waiting).sum()
     }
 
     /// Reasons why volumes failed.
     pub(super) fn failures(&self) -> String {
-        self.failures.iter().map(|(why, _)| why.as_str()).collect::<Vec<_>>().join("; ")
+        let failed =
+            self.lanes.iter().filter_map(|lane| Some((&lane.link.label, lane.link.signals.failure.get()?)));
+        let texts: Vec<String> = failed.map(|(label, failure)| format!("{label}: {}", failure.why)).collect();
+        texts.join("; ")
+    }
+
+    /// Takes over which volumes are in rotation. When only slow ones are left, these are.
+    fn refresh(&mut self) {
+        let mut any = false;
+        for (lane, load) in self.lanes.iter().zip(&mut self.loads) {
+            load.usable = !lane.has_failed() && !lane.is_resting();
+            any |= load.usable;
+        }
+        if !any {
+            self.loads.iter_mut().zip(&self.lanes).for_each(|(load, lane)| load.usable = !lane.has_failed());
+        }
     }
 
     #[expect(clippy::result_large_err, reason = "the block goes back to its owner; boxing would allocate")]
     /// Hands a block to the volume that the placement rule chooses; returns it with a cause if
     /// none takes it.
-    pub(super) fn place(&mut self, sealed: Sealed) -> Result<(), (Sealed, LossCause)> {
-        let cause = self.failures.last().map_or(LossCause::VolumeFailed, |(_, cause)| *cause);
+    pub(super) fn place(&mut self, mut sealed: Sealed) -> Result<(), (Sealed, LossCause)> {
+        self.refresh();
         let Some(volume) = self.placement.choose(sealed.meta.header.stream, &self.loads) else {
+            let failures = self.lanes.iter().filter_map(|lane| lane.link.signals.failure.get());
+            let cause = failures.last().map_or(LossCause::VolumeFailed, |failure| failure.cause);
             return Err((sealed, cause));
         };
         let bytes = sealed.meta.bytes as u64;
-        let link = &mut self.links[volume];
-        match link.blocks.push(sealed) {
-            Ok(()) => {
-                link.fresh_bytes += bytes;
-                if link.fresh_bytes >= NUDGE_BYTES {
-                    link.nudge();
-                }
-                self.loads[volume].bytes_waiting += bytes;
-                let placed = &self.counters.volumes[volume].placed_bytes;
-                placed.store(placed.load(Relaxed) + bytes, Relaxed);
-                Ok(())
+        sealed.meta.intake = self.intake;
+        self.loads[volume].bytes_waiting += bytes;
+        add(&self.counters.intakes[self.intake].placed_bytes[volume], bytes);
+        self.lanes[volume].hand_over(sealed);
+        Ok(())
+    }
+
+    /// Hands over blocks that waited for space in the rings; returns those of a volume that left rotation.
+    pub(super) fn serve_waiting(&mut self) -> Vec<Sealed> {
+        let mut stranded = Vec::new();
+        for (lane, load) in self.lanes.iter_mut().zip(&mut self.loads) {
+            if lane.waiting.is_empty() {
+                continue;
             }
-            // The ring has as many slots as the pool can have blocks, so it is full only when the
-            // writer has ended.
-            Err(rtrb::PushError::Full(sealed)) => Err((sealed, LossCause::VolumeFailed)),
+            if lane.has_failed() || lane.is_resting() {
+                for sealed in lane.waiting.drain(..) {
+                    load.bytes_waiting = load.bytes_waiting.saturating_sub(sealed.meta.bytes as u64);
+                    stranded.push(sealed);
+                }
+            }
+            lane.hand_over_waiting();
         }
+        stranded
     }
 
     /// Wakes writers that have new blocks, and enters the open gap.
     pub(super) fn nudge(&mut self) {
         self.send_open_gap();
-        self.links.iter_mut().filter(|link| link.fresh_bytes > 0).for_each(VolumeLink::nudge);
+        self.lanes.iter_mut().filter(|lane| lane.fresh_bytes > 0).for_each(Lane::nudge);
     }
 
     /// Whether no report of a writer waits to be handled.
     pub(super) fn is_silent(&self) -> bool {
-        self.links.iter().all(|link| link.reports.is_empty())
+        self.lanes.iter().all(|lane| lane.link.reports.is_empty())
     }
 
     pub(super) fn next_report(&mut self, volume: usize) -> Option<FromWriter> {
-        self.links[volume].reports.pop().ok()
+        self.lanes[volume].link.reports.pop().ok()
     }
 
     /// Accounts for a block that the writer has completed or returned.
@@ -163,88 +219,30 @@ impl Volumes {
         load.bytes_waiting = load.bytes_waiting.saturating_sub(bytes);
     }
 
-    /// Takes a volume out of rotation for good.
-    pub(super) fn fail(&mut self, volume: usize, why: String, cause: LossCause) {
-        self.loads[volume].usable = false;
-        self.rests[volume].until_ns = None;
-        self.note_rotation(volume, RotationState::Failed, &why);
-        // Set only once, by the first failure.
-        let _ = self.counters.volumes[volume].failure.set(why.clone());
-        self.failures.push((format!("{}: {why}", self.links[volume].label), cause));
-        if self.all_failed() {
-            // If only slow volumes are left, one of them goes back into rotation.
-            let resting = |at: &usize| self.rests[*at].until_ns.is_some();
-            for volume in (0..self.links.len()).filter(resting).collect::<Vec<_>>() {
-                self.take_back(volume, "no other volume works");
-            }
-        }
-    }
-
-    /// Takes volumes out of rotation that have not completed a write for too long while others
-    /// have, and returns recovered volumes to rotation. Returns a description of the change.
-    pub(super) fn review(&mut self, now_ns: u64) -> Option<String> {
-        let age_ns = |volume: usize| {
-            let since_ns = self.counters.volumes[volume].oldest_ns.load(Relaxed);
-            if since_ns == 0 { 0 } else { now_ns.saturating_sub(since_ns) }
-        };
-        let back = |volume: &usize| {
-            self.rests[*volume].until_ns.is_some_and(|until_ns| now_ns >= until_ns && age_ns(*volume) == 0)
-        };
-        if let Some(volume) = (0..self.links.len()).find(back) {
-            self.take_back(volume, "it has completed its writes");
-            return Some(format!("{}: back in rotation", self.links[volume].label));
-        }
-        let limit_ns = self.slow_after_ns;
-        let slow = |volume: &usize| self.loads[*volume].usable && age_ns(*volume) >= limit_ns;
-        let quick = |volume: usize| self.loads[volume].usable && age_ns(volume) < limit_ns / 2;
-        let volume = (0..self.links.len()).find(slow).filter(|_| (0..self.links.len()).any(quick))?;
-        let why = format!("a write or flush has not completed after {:.1} s", age_ns(volume) as f64 / 1e9);
-        let rest = &mut self.rests[volume];
-        // The time out of rotation grows with the number of times that the volume was slow.
-        rest.until_ns = Some(now_ns + (limit_ns << rest.times.min(RESTS_COUNTED)));
-        rest.times += 1;
-        self.loads[volume].usable = false;
-        self.counters.volumes[volume].rests.store(rest.times.into(), Relaxed);
-        WriterSignals::raise(&self.links[volume].signals.rest, &self.links[volume].waker);
-        self.note_rotation(volume, RotationState::Slow, &why);
-        Some(format!("{}: taken out of rotation: {why}", self.links[volume].label))
-    }
-
-    fn take_back(&mut self, volume: usize, why: &str) {
-        self.rests[volume].until_ns = None;
-        self.loads[volume].usable = true;
-        self.links[volume].signals.rest.store(false, Ordering::Release);
-        self.note_rotation(volume, RotationState::Back, why);
-    }
-
-    fn note_rotation(&self, volume: usize, state: RotationState, why: &str) {
-        let rotation = Rotation {
-            time_unix_ns: self.clock.unix_ns(),
-            volume: volume as u32,
-            state,
-            why: why.to_owned(),
-        };
-        self.send_to_keepers(|| ToKeeper::Rotation(rotation.clone()));
-    }
-
     /// Requests a flush of every writer.
-    pub(super) fn flush(&self) {
-        for link in &self.links {
-            WriterSignals::raise(&link.signals.flush, &link.waker);
+    pub(super) fn flush(&mut self) {
+        for lane in &mut self.lanes {
+            lane.is_flush_due = !lane.waiting.is_empty();
+            WriterSignals::raise(&lane.link.signals.flush, &lane.link.waker);
         }
     }
 
-    /// Asks every writer to finish and end.
+    /// Asks every writer to finish and end, once no intake has blocks for them.
     pub(super) fn close(&mut self) {
         self.is_closing = true;
-        for link in &self.links {
-            WriterSignals::raise(&link.signals.close, &link.waker);
+        for lane in &self.lanes {
+            WriterSignals::raise(&lane.link.signals.close, &lane.link.waker);
         }
+    }
+
+    /// Expects the writers to end at the request of another intake.
+    pub(super) fn expect_close(&mut self) {
+        self.is_closing = true;
     }
 
     /// Whether every writer has ended and all its reports are handled.
     pub(super) fn is_closed(&self) -> bool {
-        self.links.iter().all(|link| link.reports.is_abandoned() && link.reports.is_empty())
+        self.lanes.iter().all(Lane::is_over)
     }
 
     /// Enters a stream into every journal.
@@ -252,7 +250,7 @@ impl Volumes {
         self.send_to_keepers(|| ToKeeper::Stream(info.clone()));
     }
 
-    /// Enters a gap into every journal; returns the number of the entry.
+    /// Enters a gap into every journal; returns the number of this intake's entry.
     pub(super) fn note_gap(&mut self, gap: Gap) -> u64 {
         if let Some(open) = self.open_gap.as_mut().filter(|open| is_continued(open, &gap)) {
             open.events += gap.events;
@@ -264,41 +262,46 @@ impl Volumes {
         self.gaps
     }
 
-    fn send_open_gap(&mut self) {
+    /// Enters the open gap, if any.
+    pub(super) fn send_open_gap(&mut self) {
         if let Some(gap) = self.open_gap.take() {
-            self.send_to_keepers(|| ToKeeper::Gap(gap));
+            self.send_to_keepers(|| ToKeeper::Gap { intake: self.intake, gap });
         }
     }
 
-    /// Gaps entered into the journals so far.
+    /// Gaps that this intake entered into the journals so far.
     pub(super) fn gaps_noted(&self) -> u64 {
         self.gaps
     }
 
-    /// Gap entries on stable storage in at least one journal.
+    /// This intake's gap entries on stable storage in at least one journal.
     pub(super) fn gaps_durable(&self) -> u64 {
-        self.counters.volumes.iter().map(|volume| volume.gaps_durable.load(Relaxed)).max().unwrap_or(0)
+        let durable = |volume: &crate::counters::VolumeCounters| {
+            volume.gaps_durable[self.intake].load(Ordering::Relaxed)
+        };
+        self.counters.volumes.iter().map(durable).max().unwrap_or(0)
     }
 
-    /// A writer that ended without a request and was not reported before.
-    pub(super) fn next_abandoned(&self) -> Option<usize> {
-        let ended = |link: &VolumeLink| link.reports.is_abandoned() && link.reports.is_empty();
-        (0..self.links.len()).filter(|_| !self.is_closing).find(|&volume| {
-            let failure = &self.counters.volumes[volume].failure;
-            ended(&self.links[volume]) && failure.get().is_none()
-        })
+    /// A writer that ended without a request and was not reported before; enters its failure.
+    pub(super) fn next_abandoned(&mut self) -> Option<usize> {
+        let is_new = |lane: &Lane| lane.is_over() && !lane.has_failed();
+        let volume = (0..self.lanes.len()).filter(|_| !self.is_closing).find(|&v| is_new(&self.lanes[v]))?;
+        self.lanes[volume].is_dead = true;
+        let (why, cause) = ("its writer thread ended early".to_owned(), LossCause::VolumeFailed);
+        let _ = self.counters.volumes[volume].failure.set(why.clone());
+        let _ = self.lanes[volume].link.signals.failure.set(Failure { why, cause });
+        Some(volume)
     }
 
     /// Hands the final account to every journal.
-    pub(super) fn conclude(&mut self, end: &crate::keeper::Conclusion) {
-        self.send_open_gap();
+    pub(super) fn conclude(&self, end: &Conclusion) {
         self.send_to_keepers(|| ToKeeper::Conclude(end.clone()));
     }
 
     fn send_to_keepers(&self, message: impl Fn() -> ToKeeper) {
-        for link in &self.links {
+        for lane in &self.lanes {
             // A keeper that ended has reported the reason through its writer.
-            let _ = link.keeper.send(message());
+            let _ = lane.link.keeper.send(message());
         }
     }
 }
@@ -309,3 +312,7 @@ fn is_continued(gap: &Gap, next: &Gap) -> bool {
         gap.cause == LossCause::BadChecksum && (gap.stream, gap.cause) == (next.stream, next.cause);
     is_alike && gap.first_sequence + gap.events == next.first_sequence
 }
+
+#[cfg(test)]
+#[path = "volumes_tests.rs"]
+mod tests;

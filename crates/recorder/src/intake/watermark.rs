@@ -87,6 +87,12 @@ impl Watermark {
         self.last_entry
     }
 
+    /// Forgets the numbers of journal entries, all of which are on stable storage: the stream moves to an
+    /// intake with its own numbers.
+    pub(super) fn forget_entries(&mut self) {
+        (self.entry, self.last_entry) = (0, 0);
+    }
+
     /// Enters that a block is on stable storage.
     pub(super) fn durable(&mut self, stream_block: u64) {
         let Some(first) = self.pending.front().map(|p| p.stream_block) else { return };

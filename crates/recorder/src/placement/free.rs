@@ -2,9 +2,16 @@
 use super::{Placement, VolumeLoad};
 
 /// Takes the volume with the fewest bytes waiting, in turn when equal.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Free {
     turn: usize,
+}
+
+impl Free {
+    /// Begins with this volume, modulo their number.
+    pub(crate) fn beginning_with(turn: usize) -> Self {
+        Self { turn }
+    }
 }
 
 impl Placement for Free {

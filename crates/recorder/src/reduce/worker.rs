@@ -67,8 +67,10 @@ pub(crate) struct Done {
     pub(crate) reduced: Result<Sealed, Block>,
 }
 
-/// The intake's link to one thread.
+/// An intake's link to one thread.
 pub(crate) struct ReducerLink {
+    /// Index of the thread among all.
+    pub(crate) index: usize,
     pub(crate) jobs: rtrb::Producer<Job>,
     pub(crate) done: rtrb::Consumer<Done>,
     pub(crate) waker: Waker,
@@ -88,21 +90,22 @@ struct Reducer {
     chains: Vec<Option<Chain>>,
 }
 
-/// Links to the threads, and their handles.
-pub(crate) type Reducers = (Vec<ReducerLink>, Vec<Threaded<()>>);
+/// Links of each intake to its threads, and the handles of all threads.
+pub(crate) type Reducers = (Vec<Vec<ReducerLink>>, Vec<Threaded<()>>);
 
-/// Starts the threads that `config` asks for; none without reductions.
+/// Starts the threads that `config` asks for; none without reductions. Each works for one of the `intakes`.
 pub(crate) fn start(
     config: &RecorderConfig,
-    pool_bytes: usize,
     clock: &Arc<dyn Clock>,
-    intake: &Waker,
+    intakes: &[Waker],
     counters: &Arc<Counters>,
 ) -> Result<Reducers, RecorderError> {
-    // As many slots as the pool can have blocks, so that the ring is never full.
-    let blocks_max = pool_bytes / GRAIN_BYTES;
-    let (mut links, mut threads) = (Vec::new(), Vec::new());
+    // As many slots as the intake's part of the pool can have blocks, so that the ring is never full.
+    let blocks_max = config.pool_bytes_per_intake().div_ceil(GRAIN_BYTES);
+    let mut links: Vec<Vec<ReducerLink>> = intakes.iter().map(|_| Vec::new()).collect();
+    let mut threads = Vec::new();
     for index in 0..config.reducers() {
+        let intake = index % intakes.len();
         let (to_thread, jobs) = rtrb::RingBuffer::new(blocks_max);
         let (done, from_thread) = rtrb::RingBuffer::new(blocks_max);
         let (waker, close) = (Waker::new()?, Arc::new(AtomicBool::new(false)));
@@ -110,7 +113,7 @@ pub(crate) fn start(
             jobs,
             done,
             waker: waker.clone(),
-            intake: intake.clone(),
+            intake: intakes[intake].clone(),
             close: Arc::clone(&close),
             clock: Arc::clone(clock),
             counters: Arc::clone(counters),
@@ -121,7 +124,7 @@ pub(crate) fn start(
             reducer.run();
             Ok(())
         })?);
-        links.push(ReducerLink { jobs: to_thread, done: from_thread, waker, close });
+        links[intake].push(ReducerLink { jobs: to_thread, done: from_thread, index, waker, close });
     }
     Ok((links, threads))
 }
@@ -221,6 +224,7 @@ pub(crate) fn reduced_block(
         header,
         bytes,
         channel: Arc::clone(&to.channel),
+        intake: raw.meta.intake,
         slot: to.slot,
         events: Arc::new(events),
         accounts_for,

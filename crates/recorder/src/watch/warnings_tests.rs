@@ -18,7 +18,7 @@ fn quiet() -> Moment {
 fn a_healthy_recording_has_no_warning() {
     let mut warnings = Warnings::default();
     assert_eq!(warnings.current(&quiet()), Vec::<String>::new());
-    assert_eq!(warnings.take_new(&quiet(), &Counters::new(1, 0)), Vec::<String>::new());
+    assert_eq!(warnings.take_new(&quiet(), &Counters::new(1, 1, 0)), Vec::<String>::new());
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_stall_and_a_nearly_full_disk_are_warnings() {
 
 #[test]
 fn a_nearly_full_disk_is_reported_once() {
-    let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 0));
+    let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 1, 0));
     let mut moment = quiet();
     let mut news = |full_in_seconds: Option<f64>| {
         moment.volumes[0].full_in_seconds = full_in_seconds;
@@ -95,7 +95,7 @@ fn a_nearly_full_disk_is_reported_once() {
 
 #[test]
 fn a_warning_is_repeated_only_when_it_gets_worse() {
-    let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 0));
+    let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 1, 0));
     let mut moment = quiet();
     moment.flow.missing_events = 2;
     moment.pool.waiting = true;
@@ -111,7 +111,7 @@ fn a_warning_is_repeated_only_when_it_gets_worse() {
 
 #[test]
 fn a_rate_in_a_worse_range_is_reported_once() {
-    let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 0));
+    let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 1, 0));
     let mut moment = quiet();
     moment.margin.as_mut().unwrap().failed_above = Some(FailedRate {
         bytes_per_second: 1.2e8,

@@ -1,26 +1,12 @@
 //! The order of a volume's blocks under every order of completions.
-use std::sync::Arc;
-
-use keepup_recording::layout::{BlockHeader, ChannelBytes};
-use keepup_stream::ledger::Count;
-use keepup_stream::wire::{ElementType, StreamInfo};
 use keepup_sys::pool::Pool;
 use proptest::prelude::*;
 
 use super::*;
+use crate::link::samples;
 
 fn meta(number: u64) -> SealedMeta {
-    let info =
-        StreamInfo { id: 0, name: "s".into(), element: ElementType::U8, shape: vec![], compression: None };
-    let header = BlockHeader { stream_block: number, ..BlockHeader::default() };
-    SealedMeta {
-        header,
-        bytes: SECTOR,
-        channel: Arc::new(ChannelBytes::new(&info).unwrap()),
-        slot: 0,
-        events: Arc::default(),
-        accounts_for: Count::default(),
-    }
+    samples::meta(0, 0, number)
 }
 
 fn numbers(metas: impl IntoIterator<Item = SealedMeta>) -> Vec<u64> {

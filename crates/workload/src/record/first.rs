@@ -87,9 +87,7 @@ impl First {
         let enough =
             |events: u64, bytes: u64| (events >= self.events).then_some(Moment { t_ns, events, bytes });
         if self.received.is_none() {
-            let intake = &counters.intake;
-            let received = intake.received_events.load(Ordering::Relaxed);
-            self.received = enough(received, intake.received_bytes.load(Ordering::Relaxed));
+            self.received = enough(counters.received_events(), counters.received_bytes());
         }
         if self.durable.is_none() {
             self.durable = enough(counters.durable_events(), counters.durable_payload_bytes());

@@ -6,7 +6,7 @@ use keepup_recorder::counters::{IntakeCounters, VolumeCounters};
 use super::*;
 
 fn counters(received: u64, durable: [u64; 2]) -> Counters {
-    let intake = IntakeCounters::default();
+    let intake = IntakeCounters::new(2);
     intake.received_events.store(received, Ordering::Relaxed);
     intake.received_bytes.store(received * 100, Ordering::Relaxed);
     let volume = |events: u64| VolumeCounters {
@@ -14,7 +14,7 @@ fn counters(received: u64, durable: [u64; 2]) -> Counters {
         durable_payload_bytes: AtomicU64::new(events * 100),
         ..VolumeCounters::default()
     };
-    Counters { intake, volumes: durable.map(volume).into(), ..Counters::default() }
+    Counters { intakes: vec![intake], volumes: durable.map(volume).into(), ..Counters::default() }
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_watch_looks_once_more_at_the_end() {
     let clock = Arc::new(keepup_measure::clock::SystemClock);
     let begin_ns = clock.now_ns();
     let watch = Watch::start(5, Arc::clone(&counters), clock, begin_ns).unwrap();
-    counters.intake.received_events.store(5, Ordering::Release);
+    counters.intakes[0].received_events.store(5, Ordering::Release);
     let first = watch.end().unwrap();
     assert_eq!(first.received.map(|moment| moment.events), Some(5));
     assert_eq!(first.durable, None);

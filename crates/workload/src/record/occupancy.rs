@@ -6,7 +6,7 @@ use keepup_recorder::counters::{Counters, VolumeCounters};
 /// Shares of a trial's time, 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Occupancy {
-    /// The intake was idle.
+    /// The busiest intake was idle.
     pub intake_idle: f64,
     /// A connection waited for a free block.
     pub pool_wait: f64,
@@ -44,9 +44,9 @@ impl Occupancy {
             sync_ns_max: v.sync_ns_max.load(Relaxed),
         };
         Self {
-            intake_idle: share(counters.intake.idle_ns.load(Relaxed)),
-            pool_wait: share(counters.intake.pool_wait_ns.load(Relaxed)),
-            pool_bytes_used_max: counters.intake.pool_bytes_used_max.load(Relaxed),
+            intake_idle: share(counters.intake_idle_ns()),
+            pool_wait: share(counters.pool_wait_ns()),
+            pool_bytes_used_max: counters.pool_bytes_used_max(),
             reducers: counters.reducers.iter().map(|r| share(r.busy_ns.load(Relaxed))).collect(),
             volumes: counters.volumes.iter().map(volume).collect(),
         }

@@ -31,10 +31,10 @@ impl ServiceNotifier {
         }
     }
 
-    /// Sends a keep-alive if one is due. `intake_ns` is a counter that a working intake thread increases;
-    /// `None` without a recorder.
-    pub(super) fn keep_alive(&mut self, now_ns: u64, intake_ns: Option<u64>) {
-        if self.watchdog.as_mut().is_some_and(|watchdog| watchdog.is_due(now_ns, intake_ns)) {
+    /// Sends a keep-alive if one is due. `intakes_ns` has a counter for each intake thread, which increases it
+    /// while it works; empty without a recorder.
+    pub(super) fn keep_alive(&mut self, now_ns: u64, intakes_ns: Vec<u64>) {
+        if self.watchdog.as_mut().is_some_and(|watchdog| watchdog.is_due(now_ns, intakes_ns)) {
             notify(NotifyState::Watchdog);
         }
     }
@@ -49,22 +49,22 @@ fn notify(state: NotifyState<'_>) {
 struct Watchdog {
     every_ns: u64,
     sent_ns: Option<u64>,
-    intake_ns: Option<u64>,
+    intakes_ns: Vec<u64>,
 }
 
 impl Watchdog {
     fn new(limit_ns: u64) -> Self {
-        Self { every_ns: limit_ns / SHARE, sent_ns: None, intake_ns: None }
+        Self { every_ns: limit_ns / SHARE, sent_ns: None, intakes_ns: Vec::new() }
     }
 
-    /// Whether a keep-alive is due and the intake has worked since the last one.
-    fn is_due(&mut self, now_ns: u64, intake_ns: Option<u64>) -> bool {
+    /// Whether a keep-alive is due and every intake has worked since the last one.
+    fn is_due(&mut self, now_ns: u64, intakes_ns: Vec<u64>) -> bool {
         let is_time = self.sent_ns.is_none_or(|sent| now_ns.saturating_sub(sent) >= self.every_ns);
-        let is_stuck = intake_ns.is_some() && intake_ns == self.intake_ns;
+        let is_stuck = intakes_ns.iter().zip(&self.intakes_ns).any(|(now, before)| now == before);
         if !is_time || is_stuck {
             return false;
         }
-        (self.sent_ns, self.intake_ns) = (Some(now_ns), intake_ns);
+        (self.sent_ns, self.intakes_ns) = (Some(now_ns), intakes_ns);
         true
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use keepup_error::Cause;
 use keepup_live::{Live, Scene};
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_recorder::counters::IntakeCounters;
 use keepup_recorder::report::RecordReport;
 use keepup_recorder::run::{RunControl, RunOffer, RunParts};
 use keepup_recorder::watch::{Qualified, Watcher};
@@ -108,9 +109,10 @@ impl Session {
             None => SystemClock.sleep_until_ns(SystemClock.now_ns() + POLL_EVERY.as_nanos() as u64),
         }
         self.control.poll();
-        let intake_ns =
-            self.control.recorder().map(|recorder| recorder.counters().intake.idle_ns.load(Relaxed));
-        self.service.keep_alive(SystemClock.now_ns(), intake_ns);
+        let idle_ns = |intake: &IntakeCounters| intake.idle_ns.load(Relaxed);
+        let recorder = self.control.recorder();
+        let intakes_ns = recorder.map(|r| r.counters().intakes.iter().map(idle_ns).collect());
+        self.service.keep_alive(SystemClock.now_ns(), intakes_ns.unwrap_or_default());
         if stop {
             self.service.stopping();
         }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use keepup_error::Cause;
 use keepup_plan::reduction::{Keep, Samples, Step};
 use keepup_recording::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER};
-use keepup_stream::ledger::{Count, Gap, Ledger, LossCause, Reduced, StreamLedger};
+use keepup_stream::ledger::{Gap, Ledger, LossCause, Reduced, StreamLedger};
 use keepup_stream::wire::{Compression, StreamInfo};
 use keepup_sys::pool::Block;
 
 use super::Store;
 use crate::config::block_bytes_needed;
 use crate::intake::reduction::{Owed, Reducing};
+use crate::intake::shards::Ends;
 use crate::intake::stream::{OpenBlock, Stream};
 use crate::link::Sealed;
 use crate::reduce::worker::{Destination, Done, Job};
@@ -43,12 +44,6 @@ pub(super) struct Prepared {
     reduced_bytes_max: usize,
 }
 
-/// Allocator of ids for derived streams.
-struct FreeIds {
-    taken: BTreeSet<u32>,
-    next: u32,
-}
-
 impl Prepared {
     /// Shares of the pool that the stream needs.
     pub(super) fn shares(&self) -> usize {
@@ -58,10 +53,14 @@ impl Prepared {
 }
 
 impl Store {
-    /// Prepares newly declared streams and their derived streams, without adding them.
-    pub(super) fn prepare(&self, new: &[&StreamInfo]) -> Result<Vec<Prepared>, Cause> {
-        let taken = new.iter().map(|info| info.id).collect();
-        let mut ids = FreeIds { taken, next: DERIVED_ID_MIN };
+    /// Prepares newly declared streams and their derived streams, without adding them. The ids of derived
+    /// streams are claimed.
+    pub(super) fn prepare(
+        &self,
+        new: &[&StreamInfo],
+        claimed: &mut Vec<u32>,
+    ) -> Result<Vec<Prepared>, Cause> {
+        let declared = new.iter().map(|info| info.id).collect();
         let mut made = Vec::with_capacity(new.len());
         for &info in new {
             let mut prepared = Prepared {
@@ -85,7 +84,7 @@ impl Store {
                         prepared.stream.ledger.reduced = Some(Reduced::default());
                         prepared.recorded = reduced;
                     }
-                    Keep::Both => prepared.derived = Some(self.derive(reduced, &mut ids)?),
+                    Keep::Both => prepared.derived = Some(self.derive(reduced, &declared, claimed)?),
                 }
             }
             made.push(prepared);
@@ -94,13 +93,19 @@ impl Store {
     }
 
     /// Derived stream of one that is also kept raw.
-    fn derive(&self, reduced: StreamInfo, ids: &mut FreeIds) -> Result<Stream, Cause> {
-        let is_free = |id: &u32| !ids.taken.contains(id) && !self.knows(*id);
-        let Some(id) = (ids.next..ID_END).find(is_free) else {
+    fn derive(
+        &self,
+        reduced: StreamInfo,
+        declared: &BTreeSet<u32>,
+        claimed: &mut Vec<u32>,
+    ) -> Result<Stream, Cause> {
+        let next = claimed.last().map_or(DERIVED_ID_MIN, |last| last + 1);
+        let is_declared = |id| declared.contains(&id);
+        let Some(id) = self.shards.places().claim(next..ID_END, self.intake, is_declared) else {
             let what = format!("no stream id is left for the reduced form of stream {}", reduced.id);
             return Err(what.into());
         };
-        ids.next = id + 1;
+        claimed.push(id);
         let name = format!("{}{SUFFIX}", reduced.name);
         if name.len() > NAME_BYTES_MAX {
             let what = format!(
@@ -119,7 +124,9 @@ impl Store {
 
     /// Adds a prepared stream and its derived stream.
     pub(super) fn take_in(&mut self, prepared: Prepared) -> Result<(), Cause> {
-        let Prepared { stream, recorded, derived, reduction, reduced_bytes_max } = prepared;
+        let shares = prepared.shares();
+        let Prepared { mut stream, recorded, derived, reduction, reduced_bytes_max } = prepared;
+        stream.shares = shares;
         self.counters.streams.add(Arc::clone(&stream.figures));
         let slot = self.enter(stream, &recorded);
         let Some((steps, input)) = reduction else { return Ok(()) };
@@ -251,7 +258,7 @@ impl Store {
     }
 
     /// Stream id, received and durable counts of every stream on the volumes.
-    pub(in crate::intake) fn ends(&self) -> Vec<(u32, Count, Count)> {
+    pub(in crate::intake) fn ends(&self) -> Ends {
         let end = |stream: &Stream| {
             let ledger = &stream.ledger;
             (
@@ -260,18 +267,19 @@ impl Store {
                 ledger.reduced.map_or(ledger.durable, |reduced| reduced.durable),
             )
         };
-        let mut ends: Vec<_> = self.streams.iter().map(end).collect();
+        let mut ends: Ends = self.streams.iter().map(end).collect();
         for stream in &self.streams {
             if let Some(reducing) = &stream.reducing {
                 ends[reducing.to.slot].1 = stream.ledger.received;
             }
         }
-        ends
+        let present = ends.into_iter().zip(&self.streams).filter(|(_, stream)| !stream.is_gone);
+        present.map(|(end, _)| end).collect()
     }
 
     /// Ledger of all received streams; a stream's reduced form is part of its account.
     pub(in crate::intake) fn ledger(&self) -> Ledger {
-        let received = self.streams.iter().filter(|stream| !stream.is_derived());
+        let received = self.streams.iter().filter(|stream| !stream.is_derived() && !stream.is_gone);
         let account = |stream: &Stream| {
             let reduced = stream.reducing.as_ref().and_then(|r| self.streams[r.to.slot].ledger.reduced);
             (stream.info.id, StreamLedger { reduced, ..stream.ledger.clone() })

@@ -1,9 +1,7 @@
 //! Blocks handed to a reducer and back, and the losses entered when they do not come back.
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::crc::crc32;
 use keepup_stream::wire::{ElementType, EventHead};
 use keepup_sys::pool::Pool;
@@ -12,6 +10,7 @@ use keepup_sys::waker::Waker;
 use super::super::Allocation;
 use super::*;
 use crate::counters::Counters;
+use crate::intake::shards::Shards;
 use crate::intake::volumes::Volumes;
 use crate::reduce::worker::ReducerLink;
 use crate::{PlacementKind, RecorderConfig, Target};
@@ -26,15 +25,15 @@ fn store(reduction: &str) -> (Store, Thread) {
     let target = Target::Volumes(vec![PathBuf::from("/nowhere")]);
     let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), target, "run");
     config.reductions = vec![reduction.parse().unwrap()];
-    let counters = Arc::new(Counters::new(0, 1));
+    let counters = Arc::new(Counters::new(1, 0, 1));
     let (jobs, taken) = rtrb::RingBuffer::new(16);
     let (given, done) = rtrb::RingBuffer::new(16);
     let close = Arc::new(AtomicBool::new(false));
-    let link = ReducerLink { jobs, done, waker: Waker::new().unwrap(), close };
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let placement = PlacementKind::Free.build();
-    let volumes = Volumes::new(Vec::new(), placement, Arc::clone(&counters), clock, Duration::from_secs(1));
-    let store = Store::new(&config, Pool::new(8 << 20).unwrap(), volumes, vec![link], counters);
+    let link = ReducerLink { jobs, done, index: 0, waker: Waker::new().unwrap(), close };
+    let volumes = Volumes::new(0, Vec::new(), PlacementKind::Free.build(0), Arc::clone(&counters));
+    let (shards, _) = Shards::new([Waker::new().unwrap()]);
+    let pool = Pool::new(8 << 20).unwrap();
+    let store = Store::new(&config, Arc::new(shards), pool, (volumes, None), vec![link], counters);
     (store, Thread { jobs: taken, done: given })
 }
 

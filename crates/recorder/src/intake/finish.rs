@@ -1,0 +1,112 @@
+//! The end of a recording: every intake makes durable what it has received, accounts for it, and tells its
+//! clients. Writers end once no intake has blocks for them.
+use super::shards::Step;
+use super::{Intake, IntakeReport, SHUTDOWN_NS};
+use crate::keeper::Conclusion;
+use crate::report::Ended;
+
+impl Intake {
+    /// Stops reading, makes everything durable, ends the writers and sends clients their final
+    /// message.
+    pub(super) fn finish(mut self, ended: &Ended) -> IntakeReport {
+        self.switches.end();
+        self.reach(Step::Still);
+        self.take_last_mail();
+        for slot in 0..self.store.streams.len() {
+            self.store.seal(slot);
+        }
+        self.store.flush();
+        while !self.store.is_settled() && !self.store.is_over() && !self.shards.has_dead_writers() {
+            self.wait_for_reports();
+        }
+        self.reach(Step::Settled);
+        if self.shards.has_dead_writers() {
+            // The losses of a dead writer are complete once the others have ended.
+            self.store.volumes.close();
+            self.wait_for_writers();
+            self.store.lose_unsettled();
+        }
+        self.account(ended);
+        self.store.reductions.close();
+        self.wait_for_writers();
+        self.notify_clients(ended);
+        for stream in self.store.streams.iter_mut().filter(|stream| stream.owner.is_some()) {
+            stream.ledger.unfinished += 1;
+        }
+        IntakeReport {
+            ledger: self.store.ledger(),
+            incidents: self.store.incidents,
+            first_event_ns: self.first_event_ns,
+            last_durable_ns: self.last_durable_ns,
+        }
+    }
+
+    /// Adds this intake's part to the account of the recording. The last one hands it to the journals and
+    /// ends the writers.
+    fn account(&mut self, ended: &Ended) {
+        self.store.volumes.send_open_gap();
+        self.shards.add_ends(self.store.ends());
+        if !self.shards.take_step(Step::Accounted) {
+            return self.store.volumes.expect_close();
+        }
+        self.store.volumes.conclude(&Conclusion {
+            clean: !matches!(ended, Ended::VolumesFailed(_)),
+            reason: match ended {
+                Ended::EndOfRun => "end of run".into(),
+                Ended::Stopped => "stopped".into(),
+                Ended::VolumesFailed(why) => why.clone(),
+            },
+            streams: self.shards.take_ends(),
+        });
+        self.store.volumes.close();
+    }
+
+    /// Takes a step and waits until every intake has taken it.
+    fn reach(&mut self, step: Step) {
+        self.shards.take_step(step);
+        while !self.shards.is_taken(step) {
+            self.wait_for_reports();
+        }
+    }
+
+    fn wait_for_writers(&mut self) {
+        while !self.store.volumes.is_closed() {
+            if self.shards.is_deserted() {
+                // Nobody else may be left to end them.
+                self.store.volumes.close();
+            }
+            self.wait_for_reports();
+        }
+    }
+
+    fn wait_for_reports(&mut self) {
+        self.store.volumes.nudge();
+        let now_ns = self.clock.now_ns();
+        if self.store.absorb().durable {
+            self.last_durable_ns = self.clock.now_ns();
+        }
+        self.clock.sleep_until_ns(now_ns + 500_000);
+    }
+
+    /// Sends connected clients the result; waits a little for those that read.
+    fn notify_clients(&mut self, ended: &Ended) {
+        let deadline_ns = self.clock.now_ns() + SHUTDOWN_NS;
+        for index in 0..self.connections.len() {
+            let Some(mut connection) = self.connections[index].take() else { continue };
+            if let Some((slot, sequence)) = connection.event_under_way() {
+                let stream = self.store.streams[slot].info.id;
+                self.store.incidents.push(format!(
+                    "{}: the recorder ended while event {sequence} of stream {stream} was arriving",
+                    connection.peer
+                ));
+            }
+            self.send_final_message(&mut connection, ended);
+            while !connection.is_flushed() && self.clock.now_ns() < deadline_ns {
+                if connection.flush().is_err() {
+                    break;
+                }
+                self.clock.sleep_until_ns(self.clock.now_ns() + 1_000_000);
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Hello: which intake serves a connection, and the connections and streams that move for it.
+//!
+//! The first intake accepts; a client's hello decides where its connection is served. A connection whose
+//! streams are at several intakes waits at one of them until the others have sent theirs.
+use keepup_error::Cause;
+use keepup_stream::wire::{Hello, StreamInfo};
+
+use super::Intake;
+use super::connection::Connection;
+use super::shards::{OnItsWay, Route};
+use super::store::Moved;
+
+/// Times that a connection asks for streams at other intakes. Only two clients that declare the same streams
+/// at the same time need more than one.
+const ROUNDS_MAX: u32 = 3;
+
+/// What one intake sends to another.
+pub(super) enum Mail {
+    /// A connection that is served there.
+    Connection(Box<(Connection, Hello)>),
+    /// A connection declares streams that are there.
+    Wanted(Box<Wanted>),
+    /// Streams for a connection that waits there.
+    Streams { ticket: u64, streams: Vec<Moved> },
+    /// The streams that the connection waits for cannot be taken.
+    Refused { ticket: u64, why: Cause },
+}
+
+/// Streams that a connection at another intake declares.
+pub(super) struct Wanted {
+    /// The intake where it waits.
+    intake: usize,
+    ticket: u64,
+    streams: Vec<StreamInfo>,
+    resume: Option<String>,
+    peer: String,
+}
+
+/// A connection that waits for streams of other intakes.
+pub(super) struct Parked {
+    ticket: u64,
+    index: usize,
+    hello: Hello,
+    /// Intakes that have not answered.
+    awaited: usize,
+    refused: Option<Cause>,
+    round: u32,
+}
+
+/// Streams that will be sent to another intake once they are settled.
+pub(super) struct Leaving {
+    intake: usize,
+    ticket: u64,
+    slots: Vec<usize>,
+}
+
+/// Outcome of a hello.
+enum Greeting {
+    Welcome,
+    /// Another intake serves the connection.
+    Elsewhere(usize),
+    /// The connection waits until this many intakes have answered.
+    Awaits(usize),
+}
+
+impl Intake {
+    /// Serves a connection that has said hello, here or at another intake.
+    pub(super) fn settle_in(
+        &mut self,
+        index: usize,
+        mut connection: Connection,
+        hello: Hello,
+        round: u32,
+        now_ns: u64,
+    ) {
+        match self.greet(index, &mut connection, &hello, round, now_ns) {
+            Ok(Greeting::Welcome) => {
+                self.connections[index] = Some(connection);
+                // Bytes behind the hello may have arrived with it.
+                self.serve(index, now_ns);
+            }
+            Ok(Greeting::Elsewhere(intake)) => self.hand_over(index, connection, hello, intake),
+            Ok(Greeting::Awaits(awaited)) => {
+                let ticket = self.next_ticket;
+                (connection.waiting, connection.ticket) = (true, Some(ticket));
+                self.watch(index, &mut connection);
+                self.connections[index] = Some(connection);
+                self.parked.push(Parked { ticket, index, hello, awaited, refused: None, round });
+                self.next_ticket += 1;
+            }
+            Err(why) => self.refuse(index, connection, &why),
+        }
+    }
+
+    fn greet(
+        &mut self,
+        index: usize,
+        connection: &mut Connection,
+        hello: &Hello,
+        round: u32,
+        now_ns: u64,
+    ) -> Result<Greeting, Cause> {
+        let ids: Vec<u32> = hello.streams.iter().map(|info| info.id).collect();
+        let near = self.near(connection);
+        let route = self.shards.places().route(&ids, near);
+        let Route { intake, elsewhere } = route.map_err(|OnItsWay(id)| busy(id))?;
+        if intake != self.index {
+            return Ok(Greeting::Elsewhere(intake));
+        }
+        if let Some(id) = elsewhere.values().flatten().next() {
+            if round == ROUNDS_MAX {
+                return Err(busy(*id));
+            }
+            for (&intake, ids) in &elsewhere {
+                let streams = hello.streams.iter().filter(|info| ids.contains(&info.id));
+                let wanted = Wanted {
+                    intake: self.index,
+                    ticket: self.next_ticket,
+                    streams: streams.cloned().collect(),
+                    resume: hello.resume.clone(),
+                    peer: connection.peer.clone(),
+                };
+                self.shards.send(intake, Mail::Wanted(Box::new(wanted)));
+            }
+            return Ok(Greeting::Awaits(elsewhere.len()));
+        }
+        let replaced = self.replaceable(&hello.streams, hello.resume.as_deref(), now_ns);
+        connection.slots = self.store.adopt(&hello.streams, index, &replaced)?;
+        connection.resume.clone_from(&hello.resume);
+        replaced.into_iter().for_each(|old| self.replace(old, &connection.peer));
+        // Only the first drain's recording gives this one its name.
+        hello.recording.iter().for_each(|sent| drop(self.counters.sent.set(sent.clone())));
+        self.welcome(connection);
+        Ok(Greeting::Welcome)
+    }
+
+    /// The intake with the CPU that the kernel receives the connection's data on, or this one.
+    fn near(&self, connection: &Connection) -> usize {
+        let cpu = rustix::net::sockopt::socket_incoming_cpu(&connection.socket);
+        let has = |intake: &usize, cpu| self.config.cpus_of_intake(*intake).contains(&cpu);
+        let found = cpu.ok().and_then(|cpu| (0..self.shards.count()).find(|intake| has(intake, cpu as usize)));
+        found.unwrap_or(self.index)
+    }
+
+    fn hand_over(&mut self, index: usize, mut connection: Connection, hello: Hello, intake: usize) {
+        (connection.waiting, connection.ticket) = (true, None);
+        // Leaves this intake's epoll.
+        self.watch(index, &mut connection);
+        self.count_connections(-1);
+        self.shards.send(intake, Mail::Connection(Box::new((connection, hello))));
+    }
+
+    /// Handles mail of other intakes.
+    pub(super) fn take_mail(&mut self, now_ns: u64) {
+        while let Some(mail) = self.inbox.next() {
+            match mail {
+                Mail::Connection(arrived) => {
+                    let (connection, hello) = *arrived;
+                    let index = self.free_index();
+                    self.count_connections(1);
+                    self.settle_in(index, connection, hello, 0, now_ns);
+                }
+                Mail::Wanted(wanted) => self.give(*wanted, now_ns),
+                Mail::Streams { ticket, streams } => {
+                    self.put_in(streams);
+                    self.answered(ticket, None, now_ns);
+                }
+                Mail::Refused { ticket, why } => self.answered(ticket, Some(why), now_ns),
+            }
+        }
+    }
+
+    /// Takes what arrived before every intake stood still. Streams belong to the account; connections get no
+    /// streams any more.
+    pub(super) fn take_last_mail(&mut self) {
+        while let Some(mail) = self.inbox.next() {
+            match mail {
+                Mail::Streams { streams, .. } => self.put_in(streams),
+                Mail::Connection(arrived) => {
+                    self.count_connections(1);
+                    self.connections.push(Some(arrived.0));
+                }
+                Mail::Wanted(_) | Mail::Refused { .. } => {}
+            }
+        }
+        for Leaving { slots, .. } in std::mem::take(&mut self.leaving) {
+            self.store.stay(&slots);
+        }
+    }
+
+    fn put_in(&mut self, streams: Vec<Moved>) {
+        let mut places = self.shards.places();
+        for moved in streams {
+            moved.ids().for_each(|id| places.arrive(id, self.index));
+            self.store.put_in(moved);
+        }
+    }
+
+    /// Prepares streams for a connection at another intake, unless somebody feeds them.
+    fn give(&mut self, wanted: Wanted, now_ns: u64) {
+        let Wanted { intake, ticket, streams, resume, peer } = wanted;
+        let replaced = self.replaceable(&streams, resume.as_deref(), now_ns);
+        if let Err(why) = self.store.check_known(&streams, &replaced) {
+            return self.shards.send(intake, Mail::Refused { ticket, why });
+        }
+        replaced.into_iter().for_each(|old| self.replace(old, &peer));
+        let slots = self.store.begin_leaving(streams.iter().map(|info| info.id));
+        self.leaving.push(Leaving { intake, ticket, slots });
+    }
+
+    /// Sends the streams that are settled by now to the intakes that want them.
+    pub(super) fn send_leaving(&mut self) {
+        let ready = |leaving: &Leaving| leaving.slots.iter().all(|&slot| self.store.can_leave(slot));
+        let at = self.leaving.iter().position(ready);
+        let Some(Leaving { intake, ticket, slots }) = at.map(|at| self.leaving.swap_remove(at)) else {
+            return;
+        };
+        let streams: Vec<Moved> = slots.into_iter().map(|slot| self.store.take_out(slot)).collect();
+        let mut places = self.shards.places();
+        streams.iter().flat_map(Moved::ids).for_each(|id| places.leave(id));
+        drop(places);
+        self.shards.send(intake, Mail::Streams { ticket, streams });
+    }
+
+    /// Continues with a waiting connection when all intakes have answered.
+    fn answered(&mut self, ticket: u64, refused: Option<Cause>, now_ns: u64) {
+        let Some(at) = self.parked.iter().position(|parked| parked.ticket == ticket) else { return };
+        let parked = &mut self.parked[at];
+        parked.awaited -= 1;
+        parked.refused = parked.refused.take().or(refused);
+        if parked.awaited > 0 {
+            return;
+        }
+        let Parked { index, hello, refused, round, .. } = self.parked.swap_remove(at);
+        // The client may be gone, and its place taken.
+        let is_waiting = |connection: &mut Connection| connection.ticket == Some(ticket);
+        let Some(mut connection) = self.connections[index].take_if(is_waiting) else { return };
+        connection.ticket = None;
+        match refused {
+            Some(why) => self.refuse(index, connection, &why),
+            None => self.settle_in(index, connection, hello, round + 1, now_ns),
+        }
+    }
+}
+
+fn busy(id: u32) -> Cause {
+    Cause::new(format!("cannot take stream {id}: another connection takes it over"))
+        .with_hint("connect again; one connection for each stream")
+}

@@ -1,0 +1,298 @@
+//! What the intakes of a recording share: the place of every stream, mail between them, and the end.
+//!
+//! No intake touches this while events flow: only when a client says hello or leaves, and at the end.
+//! Invariants: a stream is at one intake or on its way to one; the first reason to end holds for all; no
+//! writer is closed before every intake has handed over its last block.
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use keepup_sys::waker::Waker;
+
+use super::hello::Mail;
+use crate::report::Ended;
+
+/// Place of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    At(usize),
+    /// On its way to another intake.
+    Moving,
+}
+
+/// Where a client's streams are to be served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Route {
+    /// The intake that serves the connection.
+    pub(super) intake: usize,
+    /// Streams at other intakes.
+    pub(super) elsewhere: BTreeMap<usize, Vec<u32>>,
+}
+
+/// A stream is on its way to another intake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OnItsWay(pub(super) u32);
+
+/// Places of all streams that were ever declared. Pure.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    streams: BTreeMap<u32, Place>,
+    /// Streams at each intake.
+    counts: Vec<usize>,
+}
+
+impl Places {
+    pub(super) fn new(intakes: usize) -> Self {
+        Self { streams: BTreeMap::new(), counts: vec![0; intakes] }
+    }
+
+    /// Where a connection with these streams is to be served: where most of them are, or else at the intake
+    /// with the fewest streams, `near` when equal. Streams that have no place get it there.
+    ///
+    /// # Errors
+    /// A stream is on its way to another intake; nothing is changed.
+    pub(super) fn route(&mut self, streams: &[u32], near: usize) -> Result<Route, OnItsWay> {
+        let mut elsewhere: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        for &id in streams {
+            match self.streams.get(&id) {
+                Some(Place::At(intake)) => elsewhere.entry(*intake).or_default().push(id),
+                Some(Place::Moving) => return Err(OnItsWay(id)),
+                None => {}
+            }
+        }
+        let most = elsewhere.iter().max_by_key(|(intake, known)| (known.len(), std::cmp::Reverse(**intake)));
+        let fewest = || (0..self.counts.len()).min_by_key(|&at| (self.counts[at], at != near, at));
+        let intake = most.map(|(&intake, _)| intake).or_else(fewest).unwrap_or(0);
+        elsewhere.remove(&intake);
+        for &id in streams {
+            if !self.streams.contains_key(&id) {
+                self.streams.insert(id, Place::At(intake));
+                self.counts[intake] += 1;
+            }
+        }
+        Ok(Route { intake, elsewhere })
+    }
+
+    /// Takes the lowest id from `from` on that no stream has, for a derived stream at `intake`; not those for
+    /// which `is_taken` holds.
+    pub(super) fn claim(
+        &mut self,
+        mut from: std::ops::Range<u32>,
+        intake: usize,
+        is_taken: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let id = from.find(|&id| !self.streams.contains_key(&id) && !is_taken(id))?;
+        self.streams.insert(id, Place::At(intake));
+        self.counts[intake] += 1;
+        Some(id)
+    }
+
+    /// Gives ids up that were claimed.
+    pub(super) fn forget(&mut self, ids: &[u32]) {
+        for id in ids {
+            if let Some(Place::At(intake)) = self.streams.remove(id) {
+                self.counts[intake] -= 1;
+            }
+        }
+    }
+
+    /// A stream leaves its intake.
+    pub(super) fn leave(&mut self, id: u32) {
+        if let Some(Place::At(intake)) = self.streams.insert(id, Place::Moving) {
+            self.counts[intake] -= 1;
+        }
+    }
+
+    /// A stream has arrived.
+    pub(super) fn arrive(&mut self, id: u32, intake: usize) {
+        self.streams.insert(id, Place::At(intake));
+        self.counts[intake] += 1;
+    }
+}
+
+/// Steps of the end. Each intake takes the next one when all have taken the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It moves no streams and connections any more.
+    Still,
+    /// Every block it has sealed is durable, or known to be lost, or will come back no more.
+    Settled,
+    /// Its losses are in the journals, and its account is complete.
+    Accounted,
+}
+
+const STEPS: usize = 3;
+
+/// Stream id, received and durable counts of every stream on the volumes.
+pub(super) type Ends = Vec<(u32, keepup_stream::ledger::Count, keepup_stream::ledger::Count)>;
+
+/// Where an intake's mail goes.
+struct Mailbox {
+    sender: Sender<Mail>,
+    waker: Waker,
+}
+
+/// Where an intake takes its mail from.
+pub(crate) struct Inbox(Receiver<Mail>);
+
+impl Inbox {
+    pub(super) fn next(&self) -> Option<Mail> {
+        self.0.try_recv().ok()
+    }
+}
+
+/// State that all intakes of a recording share.
+pub(crate) struct Shards {
+    mailboxes: Vec<Mailbox>,
+    places: Mutex<Places>,
+    connected: AtomicUsize,
+    ended_any: AtomicBool,
+    ended: OnceLock<Ended>,
+    steps: [AtomicUsize; STEPS],
+    /// An intake thread ended by a panic: the others do not wait for it.
+    is_deserted: AtomicBool,
+    has_dead_writers: AtomicBool,
+    ends: Mutex<Ends>,
+}
+
+impl Shards {
+    /// State for one intake per waker, which wakes it.
+    pub(crate) fn new(wakers: impl IntoIterator<Item = Waker>) -> (Self, Vec<Inbox>) {
+        let boxes = wakers.into_iter().map(|waker| {
+            let (sender, receiver) = channel();
+            (Mailbox { sender, waker }, Inbox(receiver))
+        });
+        let (mailboxes, inboxes): (Vec<Mailbox>, Vec<Inbox>) = boxes.unzip();
+        let places = Mutex::new(Places::new(mailboxes.len()));
+        let shards = Self {
+            mailboxes,
+            places,
+            connected: AtomicUsize::new(0),
+            ended_any: AtomicBool::new(false),
+            ended: OnceLock::new(),
+            steps: [const { AtomicUsize::new(0) }; STEPS],
+            is_deserted: AtomicBool::new(false),
+            has_dead_writers: AtomicBool::new(false),
+            ends: Mutex::new(Vec::new()),
+        };
+        (shards, inboxes)
+    }
+
+    /// Number of intakes.
+    pub(super) fn count(&self) -> usize {
+        self.mailboxes.len()
+    }
+
+    /// Places of all streams.
+    pub(super) fn places(&self) -> MutexGuard<'_, Places> {
+        lock(&self.places)
+    }
+
+    /// Sends mail to an intake and wakes it.
+    pub(super) fn send(&self, intake: usize, mail: Mail) {
+        let mailbox = &self.mailboxes[intake];
+        // An intake takes its mail until all have ended; one that panicked ends the recording.
+        let _ = mailbox.sender.send(mail);
+        mailbox.waker.wake();
+    }
+
+    /// Counts a new connection.
+    pub(super) fn connect(&self) {
+        self.connected.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Counts a closed connection.
+    pub(super) fn disconnect(&self) {
+        self.connected.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Open connections, at all intakes.
+    pub(super) fn connected(&self) -> usize {
+        self.connected.load(Ordering::Acquire)
+    }
+
+    /// Notes that a client has ended in order.
+    pub(super) fn note_end(&self) {
+        self.ended_any.store(true, Ordering::Release);
+    }
+
+    /// Whether clients have ended in order, and none is left.
+    pub(super) fn is_run_over(&self) -> bool {
+        self.ended_any.load(Ordering::Acquire) && self.connected() == 0
+    }
+
+    /// Ends the recording; the first reason holds.
+    pub(super) fn end(&self, why: Ended) {
+        if self.ended.set(why).is_ok() {
+            self.mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
+        }
+    }
+
+    /// Reason for the end, once there is one.
+    pub(crate) fn ended(&self) -> Option<&Ended> {
+        self.ended.get()
+    }
+
+    /// Takes a step; returns whether this intake was the last one.
+    pub(super) fn take_step(&self, step: Step) -> bool {
+        self.steps[step as usize].fetch_add(1, Ordering::AcqRel) + 1 == self.count()
+    }
+
+    /// Whether every intake has taken this step, or one never will.
+    pub(super) fn is_taken(&self, step: Step) -> bool {
+        self.steps[step as usize].load(Ordering::Acquire) >= self.count()
+            || self.is_deserted()
+    }
+
+    /// Notes that a writer ended without a request.
+    pub(super) fn note_dead_writer(&self) {
+        self.has_dead_writers.store(true, Ordering::Release);
+    }
+
+    pub(super) fn has_dead_writers(&self) -> bool {
+        self.has_dead_writers.load(Ordering::Acquire)
+    }
+
+    /// Adds an intake's part of the final account.
+    pub(super) fn add_ends(&self, ends: Ends) {
+        lock(&self.ends).extend(ends);
+    }
+
+    /// The final account, in the order of the ids.
+    pub(super) fn take_ends(&self) -> Ends {
+        let mut ends = std::mem::take(&mut *lock(&self.ends));
+        ends.sort_unstable_by_key(|(id, ..)| *id);
+        ends
+    }
+
+    /// Whether an intake thread panicked.
+    pub(super) fn is_deserted(&self) -> bool {
+        self.is_deserted.load(Ordering::Acquire)
+    }
+
+    /// Notes that an intake does not run, and ends the others.
+    pub(crate) fn desert(&self) {
+        self.is_deserted.store(true, Ordering::Release);
+        self.end(Ended::VolumesFailed("an intake thread ended early".into()));
+    }
+}
+
+/// Held by an intake while it runs: if it panics, the others end too.
+pub(super) struct Presence<'a>(pub(super) &'a Shards);
+
+impl Drop for Presence<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.desert();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[path = "shards_tests.rs"]
+mod tests;

@@ -1,0 +1,100 @@
+//! Streams that move to another intake, because a connection there declares them.
+//!
+//! Invariants: only a settled stream moves, with nothing in flight, nothing in memory, and its losses in the
+//! journal; its account, watermark and numbers go with it.
+use std::sync::Arc;
+
+use super::Store;
+use crate::intake::reduction::Reducing;
+use crate::intake::stream::Stream;
+use crate::reduce::worker::Destination;
+
+/// Owner of a stream that is about to move. No connection has this index.
+const LEAVING: usize = usize::MAX;
+
+/// A stream on its way, with the stream derived from it.
+pub(in crate::intake) struct Moved {
+    stream: Stream,
+    derived: Option<Stream>,
+}
+
+impl Moved {
+    /// Ids of both.
+    pub(in crate::intake) fn ids(&self) -> impl Iterator<Item = u32> {
+        std::iter::once(self.stream.info.id).chain(self.derived.as_ref().map(|derived| derived.info.id))
+    }
+}
+
+impl Store {
+    /// Prepares streams for moving: nobody else may feed them, and their events become durable soon. Returns
+    /// the slots of those that are known.
+    pub(in crate::intake) fn begin_leaving(&mut self, ids: impl Iterator<Item = u32>) -> Vec<usize> {
+        let slots: Vec<usize> = ids.filter_map(|id| self.by_id.get(&id).copied()).collect();
+        for &slot in &slots {
+            self.seal(slot);
+            self.streams[slot].owner = Some(LEAVING);
+        }
+        self.volumes.send_open_gap();
+        self.flush();
+        slots
+    }
+
+    /// Lets streams stay after all.
+    pub(in crate::intake) fn stay(&mut self, slots: &[usize]) {
+        for &slot in slots {
+            self.streams[slot].owner = None;
+        }
+    }
+
+    /// Whether a stream can be taken out.
+    pub(in crate::intake) fn can_leave(&self, slot: usize) -> bool {
+        let is_journalled =
+            |stream: &Stream| stream.watermark.last_entry() <= self.volumes.gaps_durable();
+        let derived = self.streams[slot].reducing.as_ref().map(|reducing| &self.streams[reducing.to.slot]);
+        let are_journalled =
+            is_journalled(&self.streams[slot]) && derived.is_none_or(is_journalled);
+        self.is_slot_settled(slot) && are_journalled
+    }
+
+    /// Takes a stream out.
+    pub(in crate::intake) fn take_out(&mut self, slot: usize) -> Moved {
+        self.take_unused(slot);
+        let to = self.streams[slot].reducing.as_ref().map(|reducing| reducing.to.slot);
+        let derived = to.filter(|&to| to != slot).map(|to| self.take_one(to));
+        let stream = self.take_one(slot);
+        self.shares = self.shares.saturating_sub(stream.shares);
+        self.fit_blocks();
+        Moved { stream, derived }
+    }
+
+    fn take_one(&mut self, slot: usize) -> Stream {
+        self.advance(slot);
+        let stream = self.streams[slot].leave();
+        self.by_id.remove(&stream.info.id);
+        stream
+    }
+
+    /// Puts a stream in that another intake has sent.
+    pub(in crate::intake) fn put_in(&mut self, Moved { mut stream, derived }: Moved) {
+        self.shares += stream.shares;
+        let reducing = stream.reducing.take();
+        let slot = self.put(stream);
+        let target = derived.map_or(slot, |derived| self.put(derived));
+        if let Some(Reducing { recipe, to, event_bytes, reduced_bytes_max, .. }) = reducing {
+            let recipe = self.reductions.recipe(recipe.steps.clone(), recipe.input.clone());
+            let channel = Arc::clone(&to.channel);
+            let to = Arc::new(Destination { stream: to.stream, channel, slot: target });
+            self.streams[slot].reducing =
+                Some(Reducing { recipe, to, event_bytes, reduced_bytes_max, target: None });
+        }
+        self.fit_blocks();
+    }
+
+    /// Adapts the size of later blocks to the streams. Too many of them are refused when a connection
+    /// declares them.
+    fn fit_blocks(&mut self) {
+        if let Ok(bytes) = self.block_bytes_for(self.by_id.len(), self.shares) {
+            self.block_bytes = bytes;
+        }
+    }
+}
