@@ -63,15 +63,34 @@ fn create(busy: Option<MutexGuard<'static, ()>>) -> TestDirectory {
     TestDirectory { directory, since: Instant::now(), test, _busy: busy }
 }
 
-/// Environment variable: number of intake threads of every recorder that a test starts.
-const INTAKE_THREADS: &str = "KEEPUP_TEST_INTAKE_THREADS";
+/// Number of intake threads of every recorder that a test starts, from the environment.
+pub(crate) fn intake_threads() -> usize {
+    let given = std::env::var("KEEPUP_TEST_INTAKE_THREADS").ok();
+    given.map_or(1, |threads| threads.parse().unwrap())
+}
 
 /// Starts keepup.
 pub(crate) fn start(directory: &Path, arguments: &[&str]) -> Program {
-    let threads = std::env::var(INTAKE_THREADS).ok().filter(|_| arguments.first() == Some(&"record"));
-    let more = threads.iter().flat_map(|threads| ["--intake-threads", threads.as_str()]);
-    let arguments: Vec<&str> = arguments.iter().copied().chain(more).collect();
+    let arguments = with_intake_threads(arguments, intake_threads());
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     Program::start(env!("CARGO_BIN_EXE_keepup"), &arguments, directory)
+}
+
+/// The arguments of a recorder with this many intake threads, each with all the memory that one would have.
+fn with_intake_threads(arguments: &[&str], threads: usize) -> Vec<String> {
+    let mut all: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+    if threads == 1 || arguments.first() != Some(&"record") || arguments.contains(&"--intake-threads") {
+        return all;
+    }
+    for at in 1..all.len() {
+        if all[at - 1] == "--pool"
+            && let Some(mebibytes) = all[at].strip_suffix("MiB").and_then(|n| n.trim().parse::<usize>().ok())
+        {
+            all[at] = format!("{} MiB", mebibytes * threads);
+        }
+    }
+    all.extend(["--intake-threads".to_owned(), threads.to_string()]);
+    all
 }
 
 /// Runs keepup and waits for its end.

@@ -7,6 +7,7 @@ mod drains;
 mod fallbacks;
 mod faults;
 mod hosts;
+mod intakes;
 mod kills;
 mod measured;
 mod mistakes;

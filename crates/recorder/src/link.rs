@@ -97,7 +97,8 @@ pub(crate) mod samples {
     /// Block number `number` of stream `stream` at `intake`, with one event of one byte.
     pub(crate) fn meta(intake: usize, stream: u32, number: u64) -> SealedMeta {
         let name = "s".to_owned();
-        let info = StreamInfo { id: stream, name, element: ElementType::U8, shape: vec![], compression: None };
+        let info =
+            StreamInfo { id: stream, name, element: ElementType::U8, shape: vec![], compression: None };
         let header = BlockHeader {
             stream,
             stream_block: number,

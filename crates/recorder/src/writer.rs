@@ -494,9 +494,8 @@ impl Writer {
 
     /// Hands complete segments to the keeper; ends the volume's work after a failure.
     fn settle(&mut self) {
-        let closing = self.parts.signals.close.load(Ordering::Acquire)
-            && self.inlets.is_empty()
-            && self.held.is_none();
+        let closing =
+            self.parts.signals.close.load(Ordering::Acquire) && self.inlets.is_empty() && self.held.is_none();
         let failing = self.failure.is_some() && self.writes_under_way == 0;
         if (closing || failing) && self.syncing.is_none() {
             self.finishing.extend(self.current.take());

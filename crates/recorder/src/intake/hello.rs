@@ -138,7 +138,8 @@ impl Intake {
     fn near(&self, connection: &Connection) -> usize {
         let cpu = rustix::net::sockopt::socket_incoming_cpu(&connection.socket);
         let has = |intake: &usize, cpu| self.config.cpus_of_intake(*intake).contains(&cpu);
-        let found = cpu.ok().and_then(|cpu| (0..self.shards.count()).find(|intake| has(intake, cpu as usize)));
+        let found =
+            cpu.ok().and_then(|cpu| (0..self.shards.count()).find(|intake| has(intake, cpu as usize)));
         found.unwrap_or(self.index)
     }
 

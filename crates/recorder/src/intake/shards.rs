@@ -241,8 +241,7 @@ impl Shards {
 
     /// Whether every intake has taken this step, or one never will.
     pub(super) fn is_taken(&self, step: Step) -> bool {
-        self.steps[step as usize].load(Ordering::Acquire) >= self.count()
-            || self.is_deserted()
+        self.steps[step as usize].load(Ordering::Acquire) >= self.count() || self.is_deserted()
     }
 
     /// Notes that a writer ended without a request.

@@ -34,7 +34,8 @@ fn a_full_ring_does_not_hold_up_the_other_intakes() {
     let mut pool = Pool::new(2 << 20).unwrap();
     (0..5).for_each(|number| ends[0].give(&mut pool, 0, number));
     (0..2).for_each(|number| ends[2].give(&mut pool, 2, number));
-    let taken = std::iter::from_fn(|| inlets.take()).map(|(s, _)| (s.meta.intake, s.meta.header.stream_block));
+    let taken =
+        std::iter::from_fn(|| inlets.take()).map(|(s, _)| (s.meta.intake, s.meta.header.stream_block));
     let expected = [(0, 0), (2, 0), (0, 1), (2, 1), (0, 2), (0, 3), (0, 4)];
     assert_eq!(taken.collect::<Vec<_>>(), expected);
     assert!(inlets.is_empty());

@@ -48,11 +48,9 @@ impl Store {
 
     /// Whether a stream can be taken out.
     pub(in crate::intake) fn can_leave(&self, slot: usize) -> bool {
-        let is_journalled =
-            |stream: &Stream| stream.watermark.last_entry() <= self.volumes.gaps_durable();
+        let is_journalled = |stream: &Stream| stream.watermark.last_entry() <= self.volumes.gaps_durable();
         let derived = self.streams[slot].reducing.as_ref().map(|reducing| &self.streams[reducing.to.slot]);
-        let are_journalled =
-            is_journalled(&self.streams[slot]) && derived.is_none_or(is_journalled);
+        let are_journalled = is_journalled(&self.streams[slot]) && derived.is_none_or(is_journalled);
         self.is_slot_settled(slot) && are_journalled
     }
 
