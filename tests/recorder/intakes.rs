@@ -17,7 +17,8 @@ fn welcomed(to: SocketAddr, hello: &[u8]) -> (TcpStream, Vec<WelcomeStream>) {
     (client, Welcome::from_payload(payload.as_bytes()).unwrap().streams)
 }
 
-/// The same for a client that the recorder may refuse at first, because it has not noticed yet that others are gone.
+/// The same for a client that the recorder may refuse at first, because it has not noticed yet that others
+/// are gone.
 fn welcomed_at_last(to: SocketAddr, hello: &[u8]) -> (TcpStream, Vec<WelcomeStream>) {
     let until = Instant::now() + Duration::from_secs(60);
     loop {
@@ -71,8 +72,8 @@ fn every_intake_receives_and_the_account_is_one() {
     assert_eq!(verified(here, "a/run"), sent);
 }
 
-/// Two clients, each at its own intake, are replaced by one that sends the streams of both, with gaps and a damaged
-/// event.
+/// Two clients, each at its own intake, are replaced by one that sends the streams of both, with gaps and a
+/// damaged event.
 #[test]
 fn streams_of_two_intakes_continue_on_one_connection() {
     let directory = directory();
@@ -157,8 +158,8 @@ fn a_reduced_stream_moves_with_its_reduced_form() {
     assert_eq!(events, [("1", 4), ("2", 3), ("32768", 4), ("32769", 3)]);
 }
 
-/// A client that declares streams of two intakes is refused when somebody sends one of them, and neither stream
-/// is harmed.
+/// A client that declares streams of two intakes is refused when somebody sends one of them, and neither
+/// stream is harmed.
 #[test]
 fn a_stream_that_another_client_sends_does_not_move() {
     let directory = directory();
@@ -220,8 +221,8 @@ fn a_client_that_resumes_takes_its_streams_from_every_intake() {
     assert_eq!(count(&report["durable"]), (3, 7));
 }
 
-/// Clients come and go with random streams, and the recorder is stopped among them: everything acknowledged is in
-/// the recording, and no stream has two owners.
+/// Clients come and go with random streams, and the recorder is stopped among them: everything acknowledged
+/// is in the recording, and no stream has two owners.
 #[test]
 #[ignore = "system"]
 fn nothing_acknowledged_is_lost_while_streams_move() {
@@ -292,10 +293,8 @@ fn wander(to: SocketAddr, streams: u32, mut random: fastrand::Rng, is_over: &Ato
         let waits = random.bool() && events > 0;
         while waits && welcome.streams.iter().any(|s| acknowledged[s.id as usize] < s.next_sequence + events)
         {
-            let Some((header, _)) = frame(&mut client).filter(|(header, _)| header.kind == FrameKind::Ack)
-            else {
-                break;
-            };
+            let ack = frame(&mut client).filter(|(header, _)| header.kind == FrameKind::Ack);
+            let Some((header, _)) = ack else { break };
             let ack = Ack::from_header(&header);
             acknowledged[ack.stream as usize] = ack.durable_next;
         }

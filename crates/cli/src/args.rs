@@ -188,7 +188,7 @@ impl EngineArg {
 /// Flags of commands that run a recorder.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RecorderArgs {
-    /// Memory for event blocks [default: 512 MiB]
+    /// Memory for event blocks [default: 512 MiB for each intake thread]
     ///
     /// This is the limit on all memory that holds events.
     #[arg(long, value_parser = size, value_name = "SIZE")]
@@ -201,7 +201,10 @@ pub(crate) struct RecorderArgs {
     /// Target size of a block of events [default: the profile's, or 1 MiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) block: Option<u64>,
-    /// Size of a segment file [default: the profile's, or 1 GiB]
+    /// Size of a segment file [default: the profile's, or 1 to 16 GiB]
+    ///
+    /// By default, segments grow with the rate, so that one lasts about 4 s; each takes at most 1/8 of the
+    /// free space. With --keep they have 1 GiB.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) segment: Option<u64>,
     /// Queue depth per volume, in blocks
@@ -249,10 +252,12 @@ impl RecorderArgs {
     /// Overrides `config` with the flags that were given.
     pub(crate) fn apply(&self, config: &mut RecorderConfig) {
         let as_size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        config.pool_bytes = self.pool.map_or(config.pool_bytes, as_size);
+        let pool_bytes = config.pool_bytes.saturating_mul(self.intake_threads.max(1));
+        config.pool_bytes = self.pool.map_or(pool_bytes, as_size);
         config.unflushed_bytes = self.unflushed.map(as_size).or(config.unflushed_bytes);
         config.block_bytes = self.block.map_or(config.block_bytes, as_size);
         config.segment_bytes = self.segment.unwrap_or(config.segment_bytes);
+        config.segment_auto &= self.segment.is_none();
         config.depth = self.depth;
         config.reduce_threads = self.reduce_threads;
         if !self.reduce.is_empty() {

@@ -47,8 +47,8 @@ pub struct Profile {
     pub placement: Placement,
     /// Write size.
     pub block: Bytes,
-    /// Segment size.
-    pub segment: Bytes,
+    /// Segment size; `None`: chosen by the recorder.
+    pub segment: Option<Bytes>,
     /// Reductions before writing.
     pub reductions: Vec<Reduction>,
     /// Read-out rate during recording.
@@ -167,7 +167,7 @@ impl Profile {
         self.reductions.clear();
         // The simulated source needs slightly more than the payload per event.
         self.buffer = self.buffer.max(Bytes(size.0.saturating_mul(2)));
-        self.segment = self.segment.max(size);
+        self.segment = self.segment.map(|segment| segment.max(size));
         self
     }
 

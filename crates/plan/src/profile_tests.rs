@@ -140,8 +140,8 @@ fn impossible_recordings_and_requirements_are_refused() {
     refused("record.volumes", |p| p.volumes = 0);
     refused("record.placement", |p| (p.volumes, p.placement) = (2, Placement::Pinned));
     refused("record.block", |p| p.block = Bytes(4095));
-    refused("record.segment", |p| p.segment = Bytes(1000));
-    refused("record.segment", |p| p.block = Bytes(2 << 30));
+    refused("record.segment", |p| p.segment = Some(Bytes(1000)));
+    refused("record.segment", |p| (p.block, p.segment) = (Bytes(2 << 30), Some(Bytes(1 << 30))));
     refused("drain.rate", |p| p.drain = Some(ByteRate::default()));
     refused("require.headroom", |p| p.headroom = 0.99);
     refused("require.headroom", |p| p.headroom = f64::NAN);

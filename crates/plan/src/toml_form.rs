@@ -103,7 +103,6 @@ mod default {
 
     pub(super) const BUFFER: Bytes = Bytes(64 << 20);
     pub(super) const BLOCK: Bytes = Bytes(1 << 20);
-    pub(super) const SEGMENT: Bytes = Bytes(1 << 30);
     pub(super) const DURATION: Span = Span(Duration::from_secs(3600));
     /// Default headroom over the required rate.
     pub(super) const HEADROOM: f64 = 1.3;
@@ -137,7 +136,7 @@ impl ProfileFile {
             volumes: record.volumes.unwrap_or(1),
             placement: record.placement.unwrap_or(Placement::Free),
             block: record.block.unwrap_or(default::BLOCK),
-            segment: record.segment.unwrap_or(default::SEGMENT),
+            segment: record.segment,
             reductions,
             drain: self.drain.rate,
             headroom: require.headroom.unwrap_or(default::HEADROOM),
@@ -224,7 +223,7 @@ impl From<&Profile> for ProfileFile {
                 volumes: Some(profile.volumes),
                 placement: Some(profile.placement),
                 block: Some(profile.block),
-                segment: Some(profile.segment),
+                segment: profile.segment,
             },
             drain: DrainTable { rate: profile.drain },
             reduce: profile.reductions.iter().map(Reduction::table).collect(),

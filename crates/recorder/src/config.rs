@@ -65,8 +65,10 @@ pub struct RecorderConfig {
     pub pool_memory: ReusableMemory,
     /// Events are packed into blocks of about this many bytes.
     pub block_bytes: usize,
-    /// Size of a segment file, in bytes.
+    /// Size of a segment file, in bytes; with `segment_auto` that of the smallest.
     pub segment_bytes: u64,
+    /// Segments may grow up to 16 times, so that one lasts about 4 s. Not with a retention limit.
+    pub segment_auto: bool,
     /// Largest event accepted, in bytes.
     pub event_bytes_max: u64,
     /// Longest time that an event waits in a block that is not full.
@@ -86,8 +88,8 @@ pub struct RecorderConfig {
     pub intake_threads: usize,
     /// CPUs of the recorder's threads; empty means not pinned.
     pub cpus: Vec<usize>,
-    /// CPUs of the intake threads instead of `cpus`, if not empty. With at least as many CPUs as threads, each
-    /// thread has its own.
+    /// CPUs of the intake threads instead of `cpus`, if not empty. With at least as many CPUs as threads,
+    /// each thread has its own.
     pub intake_cpus: Vec<usize>,
     /// CPUs of the writer threads instead of `cpus`, if not empty.
     pub writer_cpus: Vec<usize>,
@@ -135,6 +137,7 @@ impl RecorderConfig {
             pool_memory: ReusableMemory::default(),
             block_bytes: 1 << 20,
             segment_bytes: 1 << 30,
+            segment_auto: false,
             event_bytes_max: EVENT_BYTES_MAX,
             seal_after: Duration::from_millis(200),
             sync_every: Duration::from_millis(500),
@@ -173,6 +176,11 @@ impl RecorderConfig {
     /// Number of reducer threads: 0 without reductions, and otherwise at least one for each intake.
     pub fn reducers(&self) -> usize {
         if self.reductions.is_empty() { 0 } else { self.reduce_threads.max(self.intake_threads) }
+    }
+
+    /// Whether segments grow with the rate.
+    pub fn segment_grows(&self) -> bool {
+        self.segment_auto && self.keep.is_none()
     }
 
     /// CPUs of an intake thread; empty means not pinned.

@@ -27,7 +27,7 @@ use keepup_sys::waker::Waker;
 
 use crate::config::Target;
 use crate::counters::Counters;
-use crate::intake::{IntakeParts, IntakeReport, Shards, VolumeLink};
+use crate::intake::{IntakeParts, IntakeReport, Post, Shards, VolumeLink};
 use crate::keeper::{Retention, VolumeDirectory};
 use crate::reduce::worker::{self, ReducerLink};
 use crate::report::{Ended, RecordReport};
@@ -371,14 +371,15 @@ impl Shared {
     ) -> Result<(Arc<Shards>, Vec<Threaded<IntakeReport>>), RecorderError> {
         let pools = pool.split(self.wakers.len())?;
         let mut taps = self.config.tap.as_ref().map(|tap| tap.attach(self.wakers.len())).transpose()?;
-        let (shards, inboxes) = Shards::new(self.wakers.iter().cloned());
-        let (shards, mut listener) = (Arc::new(shards), Some(listener));
+        let (shards, mut listener) = (Arc::new(Shards::new(self.wakers.clone())), Some(listener));
+        let (post, inboxes) = Post::new(&self.wakers);
         let mut threads = Vec::new();
         let ends = pools.into_iter().zip(inboxes).zip(links).zip(reducers);
         for (index, (((pool, inbox), links), reducers)) in ends.enumerate() {
             let parts = IntakeParts {
                 index,
                 shards: Arc::clone(&shards),
+                post: post.clone(),
                 inbox,
                 config: self.config.clone(),
                 recording: self.recording.to_string(),

@@ -9,6 +9,7 @@ mod answer;
 mod connection;
 mod finish;
 mod hello;
+mod mail;
 mod receive;
 mod reduction;
 mod rotation;
@@ -34,10 +35,11 @@ use rustix::event::{Timespec, epoll};
 
 use self::connection::{Connection, Phase};
 use self::hello::{Leaving, Parked};
+pub(crate) use self::mail::{Inbox, Post};
 use self::receive::{Pause, STAGING_BYTES};
 use self::rotation::Rotation;
 use self::shards::Presence;
-pub(crate) use self::shards::{Inbox, Shards};
+pub(crate) use self::shards::Shards;
 use self::store::{Absorbed, Store};
 pub(crate) use self::volumes::VolumeLink;
 use self::volumes::Volumes;
@@ -68,6 +70,7 @@ pub(crate) struct IntakeParts {
     /// Its index.
     pub(crate) index: usize,
     pub(crate) shards: Arc<Shards>,
+    pub(crate) post: Post,
     pub(crate) inbox: Inbox,
     pub(crate) config: RecorderConfig,
     pub(crate) recording: String,
@@ -118,6 +121,7 @@ impl IntakeReport {
 pub(crate) struct Intake {
     index: usize,
     shards: Arc<Shards>,
+    post: Post,
     inbox: Inbox,
     config: RecorderConfig,
     recording: String,
@@ -172,6 +176,7 @@ impl Intake {
         Ok(Self {
             index: parts.index,
             shards: parts.shards,
+            post: parts.post,
             inbox: parts.inbox,
             config: parts.config,
             recording: parts.recording,
@@ -382,34 +387,31 @@ impl Intake {
             return self.discard(index, connection);
         }
         let was_waiting = std::mem::take(&mut connection.waiting);
-        loop {
-            let (bytes, pause) =
-                receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns);
-            self.allowance_bytes -= bytes as f64;
-            if bytes > 0 {
-                (connection.busy, connection.quiet) = (true, false);
-                connection.heard_ns = now_ns;
-            }
-            if bytes > 0 && !connection.session.expects_hello() {
-                self.first_event_ns.get_or_insert(now_ns);
-            }
-            match pause {
-                Pause::Message(message) => match *message {
-                    Control::Hello(hello) => return self.settle_in(index, connection, hello, 0, now_ns),
-                    Control::End(end) => match self.take_end(&mut connection, &end) {
-                        Ok(()) => break,
-                        Err(why) => return self.refuse(index, connection, &why),
-                    },
-                },
-                Pause::Drained | Pause::Turn => break,
-                Pause::NoMemory | Pause::Journal => {
-                    connection.waiting = true;
-                    self.waiting.push_back(index);
-                    break;
+        let (bytes, pause) = receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns);
+        self.allowance_bytes -= bytes as f64;
+        if bytes > 0 {
+            (connection.busy, connection.quiet) = (true, false);
+            connection.heard_ns = now_ns;
+        }
+        if bytes > 0 && !connection.session.expects_hello() {
+            self.first_event_ns.get_or_insert(now_ns);
+        }
+        match pause {
+            Pause::Message(message) => match *message {
+                Control::Hello(hello) => return self.settle_in(index, connection, hello, 0, now_ns),
+                Control::End(end) => {
+                    if let Err(why) = self.take_end(&mut connection, &end) {
+                        return self.refuse(index, connection, &why);
+                    }
                 }
-                Pause::Closed => return self.closed(index, connection),
-                Pause::Broken(why) => return self.refuse(index, connection, &why),
+            },
+            Pause::Drained | Pause::Turn => {}
+            Pause::NoMemory | Pause::Journal => {
+                connection.waiting = true;
+                self.waiting.push_back(index);
             }
+            Pause::Closed => return self.closed(index, connection),
+            Pause::Broken(why) => return self.refuse(index, connection, &why),
         }
         if connection.waiting != was_waiting || connection.phase != Phase::Open {
             self.watch(index, &mut connection);

@@ -2,6 +2,7 @@
 //! ones, writes the journal, and removes old segments under a retention limit. The writer never
 //! waits for metadata.
 mod retention;
+mod sizes;
 
 use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
@@ -26,6 +27,7 @@ use keepup_sys::file::{Access, create_preallocated, sync_directory};
 use keepup_sys::waker::Waker;
 
 pub(crate) use self::retention::Retention;
+pub(crate) use self::sizes::SegmentSizes;
 use crate::counters::Counters;
 
 /// Interval between checks for segments to remove.
@@ -52,8 +54,9 @@ pub(crate) struct Conclusion {
 pub(crate) enum ToKeeper {
     /// Create a segment ahead of time.
     Prepare,
-    /// Start using a prepared segment.
-    Activate { index: u32 },
+    /// Start using a prepared segment of `bytes`. `before` has the bytes of data and the size of the one
+    /// before.
+    Activate { index: u32, bytes: u64, before: Option<(u64, u64)> },
     /// Remove an unused prepared segment.
     Discard { index: u32 },
     /// All bytes of a segment below the offset are on stable storage.
@@ -113,7 +116,7 @@ pub(crate) struct Keeper {
     pub(crate) volume: u32,
     /// `None` for the null target.
     pub(crate) place: Option<VolumeDirectory>,
-    pub(crate) segment_bytes: u64,
+    pub(crate) sizes: SegmentSizes,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inbox: Receiver<ToKeeper>,
     pub(crate) answers: Sender<FromKeeper>,
@@ -137,14 +140,7 @@ impl Keeper {
         while let Some(message) = self.next() {
             match message {
                 ToKeeper::Prepare => self.prepare(),
-                ToKeeper::Activate { index } => self.note(|k| {
-                    Some(JournalRecord::Segment {
-                        index,
-                        id: k.segment_id(index),
-                        file: segment_file_name(index),
-                        preallocated_bytes: k.segment_bytes,
-                    })
-                }),
+                ToKeeper::Activate { index, bytes, before } => self.activate(index, bytes, before),
                 ToKeeper::Discard { index } => self.discard(index),
                 ToKeeper::Watermark { segment, end_offset, blocks } => self.note(|_| {
                     Some(JournalRecord::Watermark {
@@ -274,12 +270,26 @@ impl Keeper {
         self.place.as_ref().map(|place| place.directory.join(segment_file_name(index)))
     }
 
+    fn activate(&mut self, index: u32, bytes: u64, before: Option<(u64, u64)>) {
+        self.sizes.activated(before, self.clock.now_ns());
+        self.note(|k| {
+            Some(JournalRecord::Segment {
+                index,
+                id: k.segment_id(index),
+                file: segment_file_name(index),
+                preallocated_bytes: bytes,
+            })
+        });
+    }
+
     fn prepare(&mut self) {
         let index = self.next_index;
-        match self.create(index) {
+        let free = self.place.as_ref().and_then(|place| rustix::fs::statvfs(&place.directory).ok());
+        let bytes = self.sizes.next_bytes(free.map(|free| free.f_bavail * free.f_frsize));
+        match self.create(index, bytes) {
             Ok(file) => {
                 self.next_index += 1;
-                let (id, bytes) = (self.segment_id(index), self.segment_bytes);
+                let id = self.segment_id(index);
                 self.answer(FromKeeper::Prepared(Prepared { index, id, file: Arc::new(file), bytes }));
             }
             Err((why, full)) => {
@@ -289,12 +299,12 @@ impl Keeper {
         }
     }
 
-    fn create(&mut self, index: u32) -> Result<OwnedFd, (String, bool)> {
+    fn create(&mut self, index: u32, bytes: u64) -> Result<OwnedFd, (String, bool)> {
         let Some(path) = self.path(index) else {
             let null = OpenOptions::new().write(true).open("/dev/null");
             return null.map(OwnedFd::from).map_err(|e| (format!("cannot open /dev/null: {e}"), false));
         };
-        let made = create_preallocated(&path, self.segment_bytes).map_err(|e| {
+        let made = create_preallocated(&path, bytes).map_err(|e| {
             let full = [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT]
                 .iter()
                 .any(|errno| e.raw_os_error() == Some(errno.raw_os_error()));

@@ -52,7 +52,7 @@ pub(crate) enum FromWriter {
     /// A block will not become durable on this volume. `was_written`: the kernel had confirmed
     /// it, and a `Written` report was sent.
     Lost { meta: SealedMeta, was_written: bool, cause: LossCause },
-    /// The volume takes no more blocks, for the reason in its signals. Only the first intake is told.
+    /// The volume takes no more blocks, for the reason in its signals. Only the first intake receives this.
     Failed,
 }
 

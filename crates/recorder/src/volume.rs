@@ -13,7 +13,7 @@ use keepup_sys::waker::Waker;
 
 use crate::counters::Counters;
 use crate::intake::VolumeLink;
-use crate::keeper::{FromKeeper, Keeper, ToKeeper, VolumeDirectory};
+use crate::keeper::{FromKeeper, Keeper, SegmentSizes, ToKeeper, VolumeDirectory};
 use crate::link::WriterSignals;
 use crate::threads::{Threaded, joined, spawn};
 use crate::writer::{Inlet, Limits, Writer, WriterOutcome, WriterParts};
@@ -86,7 +86,7 @@ impl VolumeStart {
             recording: self.recording,
             volume: self.index as u32,
             place,
-            segment_bytes: self.config.segment_bytes,
+            sizes: SegmentSizes::new(self.config.segment_bytes, self.config.segment_grows()),
             clock: Arc::clone(&self.clock),
             inbox,
             answers,

@@ -335,7 +335,9 @@ impl Writer {
             add(&self.counters().segment_wait_ns, waited_ns);
             raise(&self.counters().segment_wait_ns_max, waited_ns);
         }
-        let _ = self.parts.to_keeper.send(ToKeeper::Activate { index: prepared.index });
+        let before = self.current.as_ref().map(|segment| (segment.next_offset, segment.end_offset));
+        let (index, bytes) = (prepared.index, prepared.bytes);
+        let _ = self.parts.to_keeper.send(ToKeeper::Activate { index, bytes, before });
         add(&self.counters().segments, 1);
         let full = self.current.replace(Segment {
             index: prepared.index,

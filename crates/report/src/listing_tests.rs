@@ -93,6 +93,7 @@ fn account() -> RecordAccount {
         cpu_seconds: 5000.0,
         path_cpu_seconds: 4000.0,
         intake_cpu: thread(),
+        intakes_cpu: vec![thread()],
         reducers_cpu: vec![thread()],
         stored: count(1),
         pool_bytes: 1 << 40,

@@ -97,7 +97,9 @@ pub fn recorder_config(profile: &Profile, base: &RecorderConfig) -> RecorderConf
     };
     config.block_bytes = profile.block.0 as usize;
     // A segment holds at least eight of the largest blocks, a pool eight of the largest events.
-    config.segment_bytes = profile.segment.0.max(8 * event_bytes.max(profile.block.0)).next_multiple_of(4096);
+    let segment = profile.segment.map_or(config.segment_bytes, |segment| segment.0);
+    config.segment_bytes = segment.max(8 * event_bytes.max(profile.block.0)).next_multiple_of(4096);
+    config.segment_auto = profile.segment.is_none();
     config.pool_bytes = config.pool_bytes.max(8 * event_bytes as usize);
     config.reductions = profile.reductions.clone();
     config

@@ -115,6 +115,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let settings = RunSettings { name: args.name.clone(), ..args.run.settings()? };
     let mut config = RecorderConfig::new(args.listen.clone(), target, String::new());
+    config.segment_auto = true;
     if let Some(profile) = &args.profile {
         config = keepup_workload::detector::recorder_config(&keepup_plan::load(profile)?, &config);
     }

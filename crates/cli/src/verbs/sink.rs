@@ -43,6 +43,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let target = target(args.to_null, &args.to)?;
     let mut config = RecorderConfig::new(args.listen.clone(), target, String::new());
+    config.segment_auto = true;
     args.recording.apply(&mut config);
     (config.rate_max, config.stay, config.is_copy) = (args.rate, args.stay, true);
     record(

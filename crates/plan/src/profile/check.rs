@@ -180,8 +180,8 @@ impl Profile {
             );
         }
         let needed = self.block.max(self.event.max());
-        if self.segment < needed {
-            let reason = format!("{} does not hold a block of {}", self.segment.binary(), needed.binary());
+        if let Some(segment) = self.segment.filter(|segment| *segment < needed) {
+            let reason = format!("{} does not hold a block of {}", segment.binary(), needed.binary());
             return refuse("record.segment", reason);
         }
         Ok(())

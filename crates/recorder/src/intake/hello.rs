@@ -3,38 +3,17 @@
 //! The first intake accepts; a client's hello decides where its connection is served. A connection whose
 //! streams are at several intakes waits at one of them until the others have sent theirs.
 use keepup_error::Cause;
-use keepup_stream::wire::{Hello, StreamInfo};
+use keepup_stream::wire::Hello;
 
 use super::Intake;
 use super::connection::Connection;
+use super::mail::{Mail, Wanted};
 use super::shards::{OnItsWay, Route};
 use super::store::Moved;
 
 /// Times that a connection asks for streams at other intakes. Only two clients that declare the same streams
 /// at the same time need more than one.
 const ROUNDS_MAX: u32 = 3;
-
-/// What one intake sends to another.
-pub(super) enum Mail {
-    /// A connection that is served there.
-    Connection(Box<(Connection, Hello)>),
-    /// A connection declares streams that are there.
-    Wanted(Box<Wanted>),
-    /// Streams for a connection that waits there.
-    Streams { ticket: u64, streams: Vec<Moved> },
-    /// The streams that the connection waits for cannot be taken.
-    Refused { ticket: u64, why: Cause },
-}
-
-/// Streams that a connection at another intake declares.
-pub(super) struct Wanted {
-    /// The intake where it waits.
-    intake: usize,
-    ticket: u64,
-    streams: Vec<StreamInfo>,
-    resume: Option<String>,
-    peer: String,
-}
 
 /// A connection that waits for streams of other intakes.
 pub(super) struct Parked {
@@ -120,7 +99,7 @@ impl Intake {
                     resume: hello.resume.clone(),
                     peer: connection.peer.clone(),
                 };
-                self.shards.send(intake, Mail::Wanted(Box::new(wanted)));
+                self.post.send(intake, Mail::Wanted(Box::new(wanted)));
             }
             return Ok(Greeting::Awaits(elsewhere.len()));
         }
@@ -148,7 +127,7 @@ impl Intake {
         // Leaves this intake's epoll.
         self.watch(index, &mut connection);
         self.count_connections(-1);
-        self.shards.send(intake, Mail::Connection(Box::new((connection, hello))));
+        self.post.send(intake, Mail::Connection(Box::new((connection, hello))));
     }
 
     /// Handles mail of other intakes.
@@ -202,14 +181,14 @@ impl Intake {
         let Wanted { intake, ticket, streams, resume, peer } = wanted;
         let replaced = self.replaceable(&streams, resume.as_deref(), now_ns);
         if let Err(why) = self.store.check_known(&streams, &replaced) {
-            return self.shards.send(intake, Mail::Refused { ticket, why });
+            return self.post.send(intake, Mail::Refused { ticket, why });
         }
         replaced.into_iter().for_each(|old| self.replace(old, &peer));
         let slots = self.store.begin_leaving(streams.iter().map(|info| info.id));
         self.leaving.push(Leaving { intake, ticket, slots });
     }
 
-    /// Sends the streams that are settled by now to the intakes that want them.
+    /// Sends streams that are settled to the intakes that want them.
     pub(super) fn send_leaving(&mut self) {
         let ready = |leaving: &Leaving| leaving.slots.iter().all(|&slot| self.store.can_leave(slot));
         let at = self.leaving.iter().position(ready);
@@ -220,7 +199,7 @@ impl Intake {
         let mut places = self.shards.places();
         streams.iter().flat_map(Moved::ids).for_each(|id| places.leave(id));
         drop(places);
-        self.shards.send(intake, Mail::Streams { ticket, streams });
+        self.post.send(intake, Mail::Streams { ticket, streams });
     }
 
     /// Continues with a waiting connection when all intakes have answered.

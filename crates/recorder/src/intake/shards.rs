@@ -1,16 +1,14 @@
-//! What the intakes of a recording share: the place of every stream, mail between them, and the end.
+//! What the intakes of a recording share: the place of every stream, and the end.
 //!
 //! No intake touches this while events flow: only when a client says hello or leaves, and at the end.
 //! Invariants: a stream is at one intake or on its way to one; the first reason to end holds for all; no
 //! writer is closed before every intake has handed over its last block.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use keepup_sys::waker::Waker;
 
-use super::hello::Mail;
 use crate::report::Ended;
 
 /// Place of a stream.
@@ -66,10 +64,10 @@ impl Places {
         let intake = most.map(|(&intake, _)| intake).or_else(fewest).unwrap_or(0);
         elsewhere.remove(&intake);
         for &id in streams {
-            if !self.streams.contains_key(&id) {
-                self.streams.insert(id, Place::At(intake));
+            self.streams.entry(id).or_insert_with(|| {
                 self.counts[intake] += 1;
-            }
+                Place::At(intake)
+            });
         }
         Ok(Route { intake, elsewhere })
     }
@@ -127,24 +125,9 @@ const STEPS: usize = 3;
 /// Stream id, received and durable counts of every stream on the volumes.
 pub(super) type Ends = Vec<(u32, keepup_stream::ledger::Count, keepup_stream::ledger::Count)>;
 
-/// Where an intake's mail goes.
-struct Mailbox {
-    sender: Sender<Mail>,
-    waker: Waker,
-}
-
-/// Where an intake takes its mail from.
-pub(crate) struct Inbox(Receiver<Mail>);
-
-impl Inbox {
-    pub(super) fn next(&self) -> Option<Mail> {
-        self.0.try_recv().ok()
-    }
-}
-
 /// State that all intakes of a recording share.
 pub(crate) struct Shards {
-    mailboxes: Vec<Mailbox>,
+    wakers: Vec<Waker>,
     places: Mutex<Places>,
     connected: AtomicUsize,
     ended_any: AtomicBool,
@@ -158,16 +141,10 @@ pub(crate) struct Shards {
 
 impl Shards {
     /// State for one intake per waker, which wakes it.
-    pub(crate) fn new(wakers: impl IntoIterator<Item = Waker>) -> (Self, Vec<Inbox>) {
-        let boxes = wakers.into_iter().map(|waker| {
-            let (sender, receiver) = channel();
-            (Mailbox { sender, waker }, Inbox(receiver))
-        });
-        let (mailboxes, inboxes): (Vec<Mailbox>, Vec<Inbox>) = boxes.unzip();
-        let places = Mutex::new(Places::new(mailboxes.len()));
-        let shards = Self {
-            mailboxes,
-            places,
+    pub(crate) fn new(wakers: Vec<Waker>) -> Self {
+        Self {
+            places: Mutex::new(Places::new(wakers.len())),
+            wakers,
             connected: AtomicUsize::new(0),
             ended_any: AtomicBool::new(false),
             ended: OnceLock::new(),
@@ -175,26 +152,17 @@ impl Shards {
             is_deserted: AtomicBool::new(false),
             has_dead_writers: AtomicBool::new(false),
             ends: Mutex::new(Vec::new()),
-        };
-        (shards, inboxes)
+        }
     }
 
     /// Number of intakes.
     pub(super) fn count(&self) -> usize {
-        self.mailboxes.len()
+        self.wakers.len()
     }
 
     /// Places of all streams.
     pub(super) fn places(&self) -> MutexGuard<'_, Places> {
         lock(&self.places)
-    }
-
-    /// Sends mail to an intake and wakes it.
-    pub(super) fn send(&self, intake: usize, mail: Mail) {
-        let mailbox = &self.mailboxes[intake];
-        // An intake takes its mail until all have ended; one that panicked ends the recording.
-        let _ = mailbox.sender.send(mail);
-        mailbox.waker.wake();
     }
 
     /// Counts a new connection.
@@ -225,7 +193,7 @@ impl Shards {
     /// Ends the recording; the first reason holds.
     pub(super) fn end(&self, why: Ended) {
         if self.ended.set(why).is_ok() {
-            self.mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
+            self.wakers.iter().for_each(Waker::wake);
         }
     }
 

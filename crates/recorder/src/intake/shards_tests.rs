@@ -47,7 +47,9 @@ fn ids_of_derived_streams_are_free_everywhere_and_can_be_given_up() {
 proptest! {
     #[test]
     fn every_stream_is_at_one_intake_or_on_its_way(
-        steps in proptest::collection::vec((0u8..5, proptest::collection::vec(0u32..20, 1..5), 0usize..3), 1..60),
+        steps in proptest::collection::vec(
+            (0u8..5, proptest::collection::vec(0u32..20, 1..5), 0usize..3), 1..60,
+        ),
     ) {
         let mut places = Places::new(3);
         for (action, ids, intake) in steps {
@@ -72,13 +74,13 @@ proptest! {
     }
 }
 
-fn shards(intakes: usize) -> (Shards, Vec<Inbox>) {
-    Shards::new((0..intakes).map(|_| Waker::new().unwrap()))
+fn shards(intakes: usize) -> Shards {
+    Shards::new((0..intakes).map(|_| Waker::new().unwrap()).collect())
 }
 
 #[test]
 fn a_step_is_taken_when_every_intake_has_taken_it() {
-    let (shards, _inboxes) = shards(3);
+    let shards = shards(3);
     assert!(!shards.take_step(Step::Settled) && !shards.take_step(Step::Settled));
     assert!(!shards.is_taken(Step::Settled));
     assert!(shards.take_step(Step::Settled), "the last one");
@@ -87,7 +89,7 @@ fn a_step_is_taken_when_every_intake_has_taken_it() {
 
 #[test]
 fn the_first_reason_to_end_holds() {
-    let (shards, _inboxes) = shards(2);
+    let shards = shards(2);
     shards.end(Ended::Stopped);
     shards.end(Ended::EndOfRun);
     assert_eq!(shards.ended(), Some(&Ended::Stopped));
@@ -95,7 +97,7 @@ fn the_first_reason_to_end_holds() {
 
 #[test]
 fn an_intake_that_panics_ends_the_others() {
-    let (shards, _inboxes) = shards(2);
+    let shards = shards(2);
     let shards = std::sync::Arc::new(shards);
     let other = std::sync::Arc::clone(&shards);
     let thread = std::thread::spawn(move || {

@@ -31,8 +31,8 @@ impl ServiceNotifier {
         }
     }
 
-    /// Sends a keep-alive if one is due. `intakes_ns` has a counter for each intake thread, which increases it
-    /// while it works; empty without a recorder.
+    /// Sends a keep-alive if one is due. `intakes_ns` has a counter for each intake thread, which increases
+    /// it while it works; empty without a recorder.
     pub(super) fn keep_alive(&mut self, now_ns: u64, intakes_ns: Vec<u64>) {
         if self.watchdog.as_mut().is_some_and(|watchdog| watchdog.is_due(now_ns, intakes_ns)) {
             notify(NotifyState::Watchdog);

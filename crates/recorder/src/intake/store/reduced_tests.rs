@@ -31,7 +31,7 @@ fn store(reduction: &str) -> (Store, Thread) {
     let close = Arc::new(AtomicBool::new(false));
     let link = ReducerLink { jobs, done, index: 0, waker: Waker::new().unwrap(), close };
     let volumes = Volumes::new(0, Vec::new(), PlacementKind::Free.build(0), Arc::clone(&counters));
-    let (shards, _) = Shards::new([Waker::new().unwrap()]);
+    let shards = Shards::new(vec![Waker::new().unwrap()]);
     let pool = Pool::new(8 << 20).unwrap();
     let store = Store::new(&config, Arc::new(shards), pool, (volumes, None), vec![link], counters);
     (store, Thread { jobs: taken, done: given })
