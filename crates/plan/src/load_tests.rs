@@ -24,7 +24,7 @@ fn complaint(text: &str) -> String {
 fn a_minimal_profile_has_defaults() {
     let profile = parse(MINIMAL, "profiles/x.toml", &alone).unwrap();
     assert_eq!((profile.streams, profile.connections, profile.volumes), (1, 1, 1));
-    assert_eq!((profile.block, profile.segment), (Bytes(1 << 20), Some(Bytes(1 << 30))));
+    assert_eq!((profile.block, profile.segment), (Bytes(1 << 20), None));
     assert_eq!((profile.headroom, profile.loss_allowed, profile.drain), (1.3, 0, None));
     assert_eq!(profile.required_bytes_per_second(), 1e7);
 }

@@ -20,13 +20,13 @@ fn sizes(bytes_per_second: f64, free_bytes: u64) -> Vec<u64> {
 #[test]
 fn a_segment_lasts_four_seconds_at_the_rate_of_the_last_one() {
     assert_eq!(sizes(0.2e9, 1 << 50), [1; 8]);
-    assert_eq!(sizes(1e9, 1 << 50), [1, 1, 1, 4, 4, 4, 4, 4], "the next one is prepared ahead of time");
-    assert_eq!(sizes(10e9, 1 << 50), [1, 1, 1, 16, 16, 16, 16, 16], "the largest");
+    assert_eq!(sizes(1e9, 1 << 50), [1, 1, 4, 4, 4, 4, 4, 4], "the next one is prepared ahead of time");
+    assert_eq!(sizes(10e9, 1 << 50), [1, 1, 16, 16, 16, 16, 16, 16], "the largest");
 }
 
 #[test]
 fn a_segment_takes_an_eighth_of_the_free_space_but_is_never_small() {
-    assert_eq!(sizes(10e9, 24 * GIB), [1, 1, 1, 3, 3, 3, 3, 3]);
+    assert_eq!(sizes(10e9, 24 * GIB), [1, 1, 3, 3, 3, 3, 3, 3]);
     assert_eq!(sizes(10e9, GIB / 2), [1; 8]);
     let mut sizes = SegmentSizes::new(GIB, true);
     sizes.activated(None, 0);
