@@ -19,6 +19,7 @@ pub mod reduce;
 pub mod report;
 pub mod run;
 mod switches;
+mod sync;
 pub mod tap;
 mod threads;
 mod volume;

@@ -1,11 +1,13 @@
 //! Wakes a thread that waits in `epoll` or io_uring: an eventfd that any thread may signal.
+mod nudge;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
+use self::nudge::Nudge;
 use crate::SysError;
 
 /// Wake-up signal; clones share it.
@@ -20,7 +22,7 @@ pub struct Waker {
 #[derive(Debug)]
 struct Shared {
     fd: OwnedFd,
-    nudge_wanted: AtomicBool,
+    nudge: Nudge,
 }
 
 impl Waker {
@@ -28,7 +30,7 @@ impl Waker {
     pub fn new() -> Result<Self, SysError> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|e| SysError::Call { action: "make an eventfd", source: e.into() })?;
-        Ok(Self { shared: Arc::new(Shared { fd, nudge_wanted: AtomicBool::new(false) }) })
+        Ok(Self { shared: Arc::new(Shared { fd, nudge: Nudge::new() }) })
     }
 
     /// Wakes the waiting thread, or the next one that waits.
@@ -39,12 +41,7 @@ impl Waker {
 
     /// Wakes the waiting thread if it asked for it. Call this after handing something over.
     pub fn nudge(&self) {
-        // Pairs with the fence in `want_nudge`: either the flag is seen here, or what was handed
-        // over is seen there.
-        fence(Ordering::SeqCst);
-        if self.shared.nudge_wanted.load(Ordering::Relaxed)
-            && self.shared.nudge_wanted.swap(false, Ordering::Relaxed)
-        {
+        if self.shared.nudge.is_due() {
             self.wake();
         }
     }
@@ -54,10 +51,7 @@ impl Waker {
     ///
     /// If it does, it must poll once more after this call and before it waits.
     pub fn want_nudge(&self, wanted: bool) {
-        self.shared.nudge_wanted.store(wanted, Ordering::Relaxed);
-        if wanted {
-            fence(Ordering::SeqCst);
-        }
+        self.shared.nudge.want(wanted);
     }
 
     /// Waits until the thread is woken, at most for `timeout`; an interruption ends the wait too.

@@ -4,12 +4,12 @@
 //! Invariants: a stream is at one intake or on its way to one; the first reason to end holds for all; no
 //! writer is closed before every intake has handed over its last block.
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 
 use keepup_sys::waker::Waker;
 
 use crate::report::Ended;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// Place of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl Shards {
             connected: AtomicUsize::new(0),
             ended_any: AtomicBool::new(false),
             ended: OnceLock::new(),
-            steps: [const { AtomicUsize::new(0) }; STEPS],
+            steps: std::array::from_fn(|_| AtomicUsize::new(0)),
             is_deserted: AtomicBool::new(false),
             has_dead_writers: AtomicBool::new(false),
             ends: Mutex::new(Vec::new()),
@@ -260,6 +260,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 #[path = "shards_tests.rs"]
 mod tests;
+
+#[cfg(all(test, loom))]
+#[path = "shards_loom_tests.rs"]
+mod loom_tests;

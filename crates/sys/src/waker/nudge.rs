@@ -1,0 +1,39 @@
+//! The flag of a waker: whether the waiting thread wants to be woken for the next hand-over.
+//!
+//! The waiter asks, then looks once more for work, then waits. The other thread hands work over, then looks at
+//! the flag. The two fences see to it that at least one of them sees the other; `loom_tests` explores every
+//! interleaving and every order of memory.
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, Ordering, fence};
+
+/// The flag.
+#[derive(Debug)]
+pub(super) struct Nudge(AtomicBool);
+
+impl Nudge {
+    /// No wake-up is wanted.
+    pub(super) fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// Called by the thread that waits, before it looks for work a last time.
+    pub(super) fn want(&self, wanted: bool) {
+        self.0.store(wanted, Ordering::Relaxed);
+        if wanted {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// Called after a hand-over; returns whether the waiter must be woken, to one of those who call it.
+    pub(super) fn is_due(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(test, loom))]
+#[path = "nudge_loom_tests.rs"]
+mod loom_tests;
