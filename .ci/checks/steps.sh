@@ -75,6 +75,31 @@ run_system_tests() {
     KEEPUP_KILLS=200 run_tests --workspace --test end_to_end -- --ignored --skip ::measured:: --test-threads 6
 }
 
+# Clients, faults, kills and full disks again, with several intake threads in every recorder.
+run_tests_with_intakes() {
+    local threads
+    for threads in 2 4; do
+        KEEPUP_TEST_INTAKE_THREADS=$threads KEEPUP_KILLS=20 run_tests --workspace --test end_to_end -- \
+            --include-ignored --test-threads 6 recorder::clients recorder::faults recorder::intakes \
+            recorder::kills recorder::space recorder::volumes
+    done
+}
+
+# Every interleaving of the protocols between threads, as far as loom bounds it.
+run_loom() {
+    RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/ci-loom \
+        cargo test --quiet -p keepup-sys -p keepup-recorder --lib loom_tests
+}
+
+# Whole recordings with three intake threads under ThreadSanitizer. The stable compiler has it, for those who ask.
+# The same command with `--no-run` first, where nothing waits for it.
+thread_sanitizer() {
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS='-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer' \
+        TSAN_OPTIONS="suppressions=$PWD/.ci/tsan-suppressions" KEEPUP_TEST_INTAKE_THREADS=3 \
+        CARGO_TARGET_DIR=target/ci-tsan CARGO_PROFILE_DEV_DEBUG=line-tables-only \
+        cargo test --quiet -p keepup-recorder --test record --target "$(rustc -vV | sed -n 's/^host: //p')" "$@"
+}
+
 # One at a time, by a lock of their own: with one thread the harness would not name the threads.
 run_measured_tests() {
     run_tests --workspace --test end_to_end -- --ignored ::measured:: --test-threads 2

@@ -20,7 +20,7 @@ use crate::unit::Quantity;
 /// Run-to-run variation of component ceilings: the repeatability of disk tests on quiet machines,
 /// as a share.
 const SCATTER: f64 = 0.05;
-/// Threads that do all the work of one recording stage.
+/// Threads that do all the work of one recording stage. Older results name the only one without a number.
 const INTAKE: &str = "ku-intake";
 
 /// The measured machine. `name` is its new name, `from` the source of its figures.
@@ -76,9 +76,9 @@ impl Calibration<'_> {
         resource.insert("volumes".to_owned(), volumes);
         resource.insert(PROCESSORS.to_owned(), threads(self.cores()));
         let mut record = vec![on("network"), on("volumes"), self.costing(PROCESSORS, self.recorder)?];
-        if let Some(intake) = self.thread(INTAKE) {
-            resource.insert("intake".to_owned(), threads(1));
-            record.push(self.costing("intake", intake)?);
+        if let Some((count, seconds_per_gb)) = self.threads(INTAKE) {
+            resource.insert("intake".to_owned(), threads(count));
+            record.push(self.costing("intake", seconds_per_gb)?);
         }
         let mut path = BTreeMap::new();
         let about = "a detector's stream from the network to the volumes";
@@ -113,14 +113,15 @@ impl Calibration<'_> {
         cores.and_then(|cores| u32::try_from(cores).ok()).unwrap_or(busy as u32).max(1)
     }
 
-    /// CPU seconds of a thread per GB.
-    fn thread(&self, name: &str) -> Option<f64> {
-        let seconds = |threads: &[ThreadCpu]| -> f64 {
-            threads.iter().filter(|thread| thread.name == name).map(|thread| thread.seconds).sum()
+    /// Number of threads with this name, and their CPU seconds per GB.
+    fn threads(&self, name: &str) -> Option<(u32, f64)> {
+        let is_one = |thread: &&ThreadCpu| {
+            thread.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         };
+        let found = self.result.cpu.recorder_threads.iter().filter(is_one);
+        let (count, seconds) = found.fold((0, 0.0), |(n, sum), thread| (n + 1, sum + thread.seconds));
         let bytes = self.result.ledger.received.bytes as f64;
-        let seconds = seconds(&self.result.cpu.recorder_threads);
-        (seconds > 0.0 && bytes > 0.0).then(|| seconds / bytes * 1e9)
+        (seconds > 0.0 && bytes > 0.0).then(|| (count, seconds / bytes * 1e9))
     }
 
     /// A stage with this cost in seconds per GB.

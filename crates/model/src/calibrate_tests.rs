@@ -64,6 +64,18 @@ fn one_thread_of_the_recorder_is_a_limit_of_its_own() {
 }
 
 #[test]
+fn several_intakes_share_the_work() {
+    let mut result = whole();
+    let thread =
+        |index| ThreadCpu { name: format!("{INTAKE}-{index}"), seconds: 50.0, run_delay_seconds: None };
+    result.cpu.recorder_threads = (0..4).map(thread).collect();
+    let found = predict(&calibrate(&result, "here", "one").unwrap(), &ask("record"), "").unwrap();
+    let intake = found.parts.iter().find(|part| part.name == "intake").unwrap();
+    assert_eq!(intake.count, 4);
+    assert!((found.bytes_per_second / 0.2e9 - 1.0).abs() < 1e-9, "20 s for a GB on four threads: {found:#?}");
+}
+
+#[test]
 fn what_says_nothing_of_a_machine_is_refused() {
     let refused = |change: &dyn Fn(&mut ResultSummary)| {
         let mut result = whole();

@@ -107,6 +107,8 @@ pub struct Evidence {
     pub lost: bool,
     /// The source was blocked on its connections.
     pub source_blocked: f64,
+    /// Number of intake threads; what follows is of the busiest.
+    pub intakes: usize,
     /// The intake had work.
     pub intake_busy: f64,
     /// The intake was runnable but had no CPU.
@@ -163,6 +165,7 @@ impl Evidence {
             asked,
             lost: lost_events(measured) > 0,
             source_blocked: share(measured.source.blocked_ns) / f64::from(measured.source_threads.max(1)),
+            intakes: record.intakes_cpu.len(),
             intake_busy: 1.0 - measured.occupancy.intake_idle,
             intake_starved: share(intake.run_delay_ns.unwrap_or(0)),
             intake_cpu: share(intake.cpu_ns),
@@ -279,8 +282,9 @@ fn reduction(evidence: &Evidence) -> Option<Suspect> {
 }
 
 fn recorder(evidence: &Evidence) -> Option<Suspect> {
+    let which = if evidence.intakes > 1 { "busiest " } else { "" };
     let text = format!(
-        "the intake thread was busy {} of the time, {} on a CPU, and the volumes' queues were not full",
+        "the {which}intake thread was busy {} of the time, {} on a CPU, and the volumes' queues were not full",
         percent(evidence.intake_busy),
         percent(evidence.intake_cpu)
     );

@@ -6,6 +6,7 @@ fn quiet() -> Evidence {
     Evidence {
         rate: 1.2e9,
         durable_rate: 1e9,
+        intakes: 1,
         intake_busy: 0.3,
         volumes: vec![volume],
         ..Evidence::default()

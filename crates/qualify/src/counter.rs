@@ -79,7 +79,11 @@ impl Change {
                 }
             }
             (Self::LargerPool(size), true) => recorder.pool_bytes = size,
-            (Self::AnyCpu, true) => recorder.cpus.clear(),
+            (Self::AnyCpu, true) => {
+                recorder.cpus.clear();
+                recorder.intake_cpus.clear();
+                recorder.writer_cpus.clear();
+            }
             _ => {}
         }
     }

@@ -200,6 +200,11 @@ impl RecorderConfig {
         if self.writer_cpus.is_empty() { &self.cpus } else { &self.writer_cpus }
     }
 
+    /// Whether threads run on given CPUs only.
+    pub fn is_pinned(&self) -> bool {
+        [&self.cpus, &self.intake_cpus, &self.writer_cpus].iter().any(|cpus| !cpus.is_empty())
+    }
+
     /// Pool memory of one intake, in bytes.
     pub fn pool_bytes_per_intake(&self) -> usize {
         self.pool_bytes / self.intake_threads.max(1)

@@ -25,7 +25,9 @@ fn plan(streams: u32, connections: u32, size: EventSize, events: u64) -> SourceP
 
 fn config(target: Target) -> RecorderConfig {
     let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), target, "run");
-    config.pool_bytes = 64 << 20;
+    let threads = std::env::var("KEEPUP_TEST_INTAKE_THREADS");
+    config.intake_threads = threads.map_or(1, |threads| threads.parse().unwrap());
+    config.pool_bytes = config.intake_threads * (64 << 20);
     config.segment_bytes = 24 << 20;
     // All volumes are on one disk, which other programs may keep busy.
     config.slow_after = Duration::from_secs(120);

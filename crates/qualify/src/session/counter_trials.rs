@@ -19,7 +19,7 @@ impl Session<'_> {
         let lengths = self.settings.lengths();
         let recorder = self.settings.recorder(String::new());
         let setup = Setup {
-            is_pinned: !recorder.cpus.is_empty(),
+            is_pinned: recorder.is_pinned(),
             cores: findings.saturated.measured.cores.len(),
             pool_bytes: recorder.pool_bytes,
             available_bytes: self.available_bytes,

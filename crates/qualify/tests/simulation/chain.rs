@@ -170,6 +170,7 @@ impl Chain {
             asked,
             lost: flow.lost > 0.0,
             source_blocked: share(flow.blocked),
+            intakes: 1,
             intake_busy: share(flow.intake),
             intake_starved: share(flow.intake) * starved,
             intake_cpu: share(flow.intake) * self.cpu,

@@ -260,10 +260,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 #[path = "shards_tests.rs"]
 mod tests;
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 #[path = "shards_loom_tests.rs"]
 mod loom_tests;

@@ -34,6 +34,7 @@ impl Nudge {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 #[path = "nudge_loom_tests.rs"]
 mod loom_tests;
