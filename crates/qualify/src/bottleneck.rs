@@ -284,7 +284,8 @@ fn reduction(evidence: &Evidence) -> Option<Suspect> {
 fn recorder(evidence: &Evidence) -> Option<Suspect> {
     let which = if evidence.intakes > 1 { "busiest " } else { "" };
     let text = format!(
-        "the {which}intake thread was busy {} of the time, {} on a CPU, and the volumes' queues were not full",
+        "the {which}intake thread was busy {} of the time, {} on a CPU, and the volumes' queues were not \
+         full",
         percent(evidence.intake_busy),
         percent(evidence.intake_cpu)
     );

@@ -1,7 +1,7 @@
 //! The flag of a waker: whether the waiting thread wants to be woken for the next hand-over.
 //!
-//! The waiter asks, then looks once more for work, then waits. The other thread hands work over, then looks at
-//! the flag. The two fences see to it that at least one of them sees the other; `loom_tests` explores every
+//! The waiter asks, then looks once more for work, then waits. The other thread hands work over, then looks
+//! at the flag. With the two fences at least one of them sees the other; `loom_tests` explores every
 //! interleaving and every order of memory.
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, Ordering, fence};
