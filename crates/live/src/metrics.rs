@@ -57,7 +57,7 @@ fn put_flow(out: &mut Exposition, moment: &Moment) {
     out.one(Gauge, "keepup_connections", "", "Connected sources.", flow.connections as f64);
     out.one(Gauge, "keepup_run_seconds", "seconds", "Time since the start of the run.", moment.seconds);
     let busy = flow.intake_busy;
-    out.one(Gauge, "keepup_intake_busy_ratio", "ratio", "Busy time of the intake thread.", busy);
+    out.one(Gauge, "keepup_intake_busy_ratio", "ratio", "Busy time of the busiest intake thread.", busy);
     let warnings = moment.warnings.len() as f64;
     out.one(Gauge, "keepup_warnings", "", "Current warnings, listed by /health.", warnings);
 }

@@ -36,7 +36,7 @@ struct Case<'a> {
 type Rule = fn(&Case<'_>) -> Vec<DoctorFinding>;
 
 /// All rules, in the order of findings of equal severity.
-const RULES: [Rule; 38] = [
+const RULES: [Rule; 39] = [
     sockets::udp_buffer,
     sockets::udp_memory,
     sockets::tcp_buffer,
@@ -59,6 +59,7 @@ const RULES: [Rule; 38] = [
     processors::boost,
     processors::sleep,
     processors::isolated,
+    processors::intake_threads,
     memory::zone_reclaim,
     memory::numa_balancing,
     memory::huge_pages,

@@ -330,6 +330,23 @@ fn boost_sleep_and_isolated_cores() {
 }
 
 #[test]
+fn streams_too_fast_for_one_intake() {
+    let fast = |connections| Needs { peak: 10e9, rate: 1e9, connections, ..tcp() };
+    let spare = |r: &mut Readings| {
+        r.settings.processors.online = value(cores("0-15"));
+        port(r).interface.local_cores = value(cores("8-15"));
+    };
+    let finding = found(&fast(16), spare).remove("intake threads").unwrap();
+    assert_eq!(command(&finding), "keepup record --intake-threads 4 --intake-cpus 8-11 …");
+    assert!(!finding.why.contains("connections"), "{finding:?}");
+    let finding = found(&fast(2), spare).remove("intake threads").unwrap();
+    assert!(finding.why.ends_with("the detector has 2"), "{finding:?}");
+    let udp = Needs { transport: Transport::Udp, ..fast(16) };
+    assert!(!found(&udp, spare).contains_key("intake threads"));
+    assert!(!found(&Needs { peak: 3e9, ..fast(16) }, spare).contains_key("intake threads"));
+}
+
+#[test]
 fn memory_of_several_nodes() {
     let reclaim = |r: &mut Readings| r.settings.memory.zone_reclaim_mode = value(1);
     assert_eq!(

@@ -1,7 +1,8 @@
-//! Rules for CPU frequency and idle states.
+//! Rules for CPU frequency, idle states, and the cores that threads run on.
+use keepup_measure::settings::CoreList;
 use keepup_results::DoctorFinding;
 
-use super::{Case, FindingExt, SLOW, Subject};
+use super::{Case, FindingExt, SLOW, Subject, rate};
 
 const CPUFREQ: &str = "Documentation/admin-guide/pm/cpufreq.rst; slsDetectorPackage documentation, \
     Receiver PC Tuning Options";
@@ -63,6 +64,12 @@ pub(super) fn boost(case: &Case<'_>) -> Vec<DoctorFinding> {
     ]
 }
 
+/// Share of an intake thread's rate that should be used (our choice).
+const INTAKE_SHARE: f64 = 0.8;
+/// What one intake thread should receive: 4 GB/s were measured on a server core of 2024
+/// (docs/journal/0039).
+const INTAKE_BYTES_PER_SECOND: f64 = 4e9 * INTAKE_SHARE;
+
 /// Deep idle states, during whose exit packets queue up.
 pub(super) fn sleep(case: &Case<'_>) -> Vec<DoctorFinding> {
     if !case.needs.is_udp() || !case.is_fast() {
@@ -99,4 +106,33 @@ pub(super) fn isolated(case: &Case<'_>) -> Vec<DoctorFinding> {
             .because("the scheduler does not use them; the recorder runs there only with --cpus")
             .command(format!("keepup record --cpus {isolated} …")),
     ]
+}
+
+/// Streams that are too fast for one thread that receives.
+pub(super) fn intake_threads(case: &Case<'_>) -> Vec<DoctorFinding> {
+    let threads = (case.needs.peak / INTAKE_BYTES_PER_SECOND).ceil() as usize;
+    if case.needs.is_udp() || threads < 2 {
+        return Vec::new();
+    }
+    let subject = Subject::new("intake threads", "docs/book/fast-streams.md");
+    let processors = &case.settings().processors;
+    let online = processors.online.value();
+    let near = case.cards().find_map(|(_, port)| port.interface.local_cores.value());
+    let from = near.filter(|cores| cores.0.len() >= threads).or(online);
+    let mut command = format!("keepup record --intake-threads {threads}");
+    if let Some(cores) = from.filter(|cores| cores.0.len() > threads) {
+        let first = CoreList(cores.0.iter().take(threads).copied().collect());
+        command.push_str(&format!(" --intake-cpus {first}"));
+    }
+    let mut why = format!(
+        "one thread receives about {}; {} in bursts needs {threads}",
+        rate(INTAKE_BYTES_PER_SECOND / INTAKE_SHARE),
+        rate(case.needs.peak)
+    );
+    let connections = case.needs.connections as usize;
+    if connections < threads {
+        why.push_str(&format!(", and as many connections: the detector has {connections}"));
+    }
+    let wanted = format!("{threads}, on cores near the card");
+    vec![subject.look("1 by default", wanted).because(why).command(format!("{command} …"))]
 }
