@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use keepup_stream::wire::{Ack, ControlMessage, End, EndStream, FrameKind, Hello, Welcome, WelcomeStream};
+use keepup_testkit::root::skip;
 
 use crate::common::{count, directory, json, keepup, recorded, recorder, verified};
 use crate::recorder::raw_client::{acked, answer, connect, event, frame, hello, hello_to_resume, streams};
@@ -56,7 +57,20 @@ fn every_intake_receives_and_the_account_is_one() {
     let here = directory.path();
     let mut record = recorder(here, &["a", "b"], &["--intake-threads", "4", "--pool", "64 MiB"]);
     let to = record.address().to_string();
-    let source = ["source", "csl", "--to", &to, "--streams", "10", "--connections", "5", "--events", "2000"];
+    let source = [
+        "source",
+        "csl",
+        "--to",
+        &to,
+        "--rate",
+        "max",
+        "--streams",
+        "10",
+        "--connections",
+        "5",
+        "--events",
+        "2000",
+    ];
     let source = keepup(here, &[&source[..], &["--json"]].concat());
     assert_eq!(source.code(), 0, "{source:#?}");
     let run = record.wait();
@@ -70,6 +84,61 @@ fn every_intake_receives_and_the_account_is_one() {
     assert_eq!((count(&account["received"]), count(&account["durable"])), (sent, sent));
     assert_eq!(account["ledger"]["streams"].as_object().unwrap().len(), 10);
     assert_eq!(verified(here, "a/run"), sent);
+}
+
+/// Threads of a process by name, with the CPUs that they may use.
+fn cpus_of(process: u32, name: &str) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let mut found = Vec::new();
+    for task in tasks.map(|task| task.unwrap().path()) {
+        let Ok(text) = std::fs::read_to_string(task.join("status")) else { continue };
+        let field =
+            |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim().to_owned();
+        if field("Name:").starts_with(name) {
+            found.push(format!("{} {}", field("Name:"), field("Cpus_allowed_list:")));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn intakes_and_writers_have_their_cpus() {
+    let directory = directory();
+    let here = directory.path();
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        return skip("intakes_and_writers_have_their_cpus", "the machine has one CPU");
+    }
+    let more = ["--intake-threads", "2", "--intake-cpus", "0,1", "--writer-cpus", "1", "--stay"];
+    let mut record = recorder(here, &["a"], &more);
+    record.address();
+    assert_eq!(cpus_of(record.id(), "ku-intake"), ["ku-intake-0 0", "ku-intake-1 1"]);
+    assert_eq!(cpus_of(record.id(), "ku-writer"), ["ku-writer-0 1"]);
+    record.signal("TERM");
+    record.wait();
+    let mut record = recorder(here, &["b"], &["--intake-threads", "3", "--intake-cpus", "0-1", "--stay"]);
+    record.address();
+    let shared = ["ku-intake-0 0-1", "ku-intake-1 0-1", "ku-intake-2 0-1"];
+    assert_eq!(cpus_of(record.id(), "ku-intake"), shared, "fewer CPUs than threads");
+    record.signal("TERM");
+    record.wait();
+}
+
+#[test]
+fn impossible_numbers_of_intakes_are_refused() {
+    let directory = directory();
+    let here = directory.path();
+    for (flags, wanted) in [
+        (&["--intake-threads", "0"][..], "0 intake threads: 1 to 64"),
+        (&["--intake-threads", "65"], "65 intake threads: 1 to 64"),
+        (&["--intake-threads", "8", "--pool", "16 MiB"], "for each intake thread do not fit"),
+        (&["--intake-threads", "2", "--intake-cpus", "4000"], "4000"),
+    ] {
+        let listen = ["record", "--to-null", "--listen", "127.0.0.1:0"];
+        let run = keepup(here, &[&listen, flags].concat());
+        assert_ne!(run.code(), 0, "{run:#?}");
+        assert!(run.stderr.contains(wanted), "{run:#?}");
+    }
 }
 
 /// Two clients, each at its own intake, are replaced by one that sends the streams of both, with gaps and a

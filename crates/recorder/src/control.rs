@@ -78,9 +78,10 @@ impl Recorder {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
         let (listener, address) = listen(&config.listen)?;
-        let pool = config.pool_memory.pool(config.pool_bytes)?;
-        let (pool_bytes, pool_pages) = (pool.bytes() as u64, pool.page_kind().to_string());
-        let pool_note = pool.page_kind().note();
+        let cpus: Vec<_> = (0..config.intake_threads).map(|i| config.cpus_of_intake(i).to_vec()).collect();
+        let pools = config.pool_memory.pools(config.pool_bytes, &cpus)?;
+        let (memory, kind) = (pools[0].memory(), pools[0].page_kind());
+        let pool_bytes = pools.iter().map(|pool| pool.bytes() as u64).sum();
         let intakes = config.intake_threads;
         let counters = Arc::new(Counters::new(intakes, config.volumes(), config.reducers()));
         let switches = Arc::new(Switches::default());
@@ -96,7 +97,7 @@ impl Recorder {
                 intakes: wakers.clone(),
                 index,
                 counters: Arc::clone(&counters),
-                memory: pool.memory(),
+                memory: memory.clone(),
             };
             let (volume_links, threads) = start.run(place)?;
             links.iter_mut().zip(volume_links).for_each(|(links, link)| links.push(link));
@@ -106,7 +107,7 @@ impl Recorder {
         let (is_kept_in_part, lacks_origin) = (config.keep.is_some(), AtomicBool::new(config.is_copy));
         let waker = wakers[0].clone();
         let shared = Shared { config, recording, clock, wakers, switches, counters };
-        let (shards, intakes) = shared.start_intakes(listener, pool, links, to_reducers)?;
+        let (shards, intakes) = shared.start_intakes(listener, pools, links, to_reducers)?;
         let Shared { switches, counters, .. } = shared;
         let (made, volumes) = recorder.finish();
         Ok(Self {
@@ -116,8 +117,8 @@ impl Recorder {
             waker,
             counters,
             pool_bytes,
-            pool_pages,
-            pool_note,
+            pool_pages: kind.to_string(),
+            pool_note: kind.note(),
             is_kept_in_part,
             lacks_origin,
             shards,
@@ -365,11 +366,10 @@ impl Shared {
     fn start_intakes(
         &self,
         listener: OwnedFd,
-        pool: Pool,
+        pools: Vec<Pool>,
         links: Vec<Vec<VolumeLink>>,
         reducers: Vec<Vec<ReducerLink>>,
     ) -> Result<(Arc<Shards>, Vec<Threaded<IntakeReport>>), RecorderError> {
-        let pools = pool.split(self.wakers.len())?;
         let mut taps = self.config.tap.as_ref().map(|tap| tap.attach(self.wakers.len())).transpose()?;
         let (shards, mut listener) = (Arc::new(Shards::new(self.wakers.clone())), Some(listener));
         let (post, inboxes) = Post::new(&self.wakers);

@@ -5,15 +5,16 @@
 //! a block takes it back; the mapping lives as long as any block of it.
 mod grains;
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use keepup_error::Cause;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use self::grains::Grains;
 use crate::SysError;
+use crate::thread::pin_current;
 
 /// Allocation unit, in bytes.
 pub const GRAIN_BYTES: usize = 16 << 10;
@@ -60,7 +61,8 @@ const PLAIN_HINT: &str = "echo madvise > /sys/kernel/mm/transparent_hugepage/ena
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    kind: PageKind,
+    /// Known once its pages exist.
+    kind: OnceLock<PageKind>,
 }
 
 // SAFETY: the mapping is plain memory; `Block` gives access to its parts, each part to one owner.
@@ -69,6 +71,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
+    /// Memory without pages: they come with [`Mapping::populate`], or at the first use.
     fn new(bytes: usize) -> Result<Self, SysError> {
         let mapping = Self::map(bytes)?;
         // After a fork the kernel would copy pages that are written to, and a write in flight
@@ -82,15 +85,10 @@ impl Mapping {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new anonymous mapping at an address chosen by the kernel aliases nothing.
         let huge = unsafe {
-            mmap_anonymous(
-                std::ptr::null_mut(),
-                bytes,
-                protection,
-                MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::POPULATE,
-            )
+            mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE | MapFlags::HUGETLB)
         };
         if let Some(base) = huge.ok().and_then(|p| NonNull::new(p.cast())) {
-            return Ok(Self { base, bytes, kind: PageKind::Huge });
+            return Ok(Self { base, bytes, kind: OnceLock::from(PageKind::Huge) });
         }
         // SAFETY: as above.
         let plain = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE) }
@@ -100,29 +98,31 @@ impl Mapping {
         };
         // SAFETY: the range is the mapping just made; the advice changes no contents.
         let advised = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
-        let mut mapping = Self { base, bytes, kind: PageKind::Plain };
-        mapping.populate()?;
-        // The kernel accepts the advice even without effect, so the actual page kind is checked.
-        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-        let share = huge_share(&smaps, base.as_ptr().addr());
-        if advised.is_ok() && share.is_none_or(|share| share >= 0.5) {
-            mapping.kind = PageKind::TransparentHuge;
-        }
-        Ok(mapping)
+        let kind = if advised.is_ok() { OnceLock::new() } else { OnceLock::from(PageKind::Plain) };
+        Ok(Self { base, bytes, kind })
     }
 
     pub(crate) fn kind(&self) -> PageKind {
-        self.kind
+        *self.kind.get_or_init(|| {
+            // The kernel accepts the advice even without effect, so the actual page kind is checked.
+            let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+            let share = huge_share(&smaps, self.base.as_ptr().addr());
+            if share.is_none_or(|share| share >= 0.5) { PageKind::TransparentHuge } else { PageKind::Plain }
+        })
     }
 
-    /// Allocates the memory now, so that the data path does not wait for page faults.
-    fn populate(&self) -> Result<(), SysError> {
-        // SAFETY: the range is our own mapping; populating changes no contents.
-        let answer = unsafe { madvise(self.base.as_ptr().cast(), self.bytes, Advice::LinuxPopulateWrite) };
+    /// Allocates the pages of a range, so that the data path does not wait for page faults. They come from
+    /// the calling thread's NUMA node.
+    fn populate(&self, range: Range<usize>) -> Result<(), SysError> {
+        debug_assert!(range.end <= self.bytes, "beyond the mapping");
+        let bytes = range.len();
+        // SAFETY: the range lies inside our own mapping; populating changes no contents.
+        let answer =
+            unsafe { madvise(self.base.as_ptr().add(range.start).cast(), bytes, Advice::LinuxPopulateWrite) };
         match answer {
             // Kernels before 5.14 do not support the advice: pages are allocated on first use.
             Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
-            Err(e) => Err(SysError::Map { bytes: self.bytes, source: e.into() }),
+            Err(e) => Err(SysError::Map { bytes, source: e.into() }),
         }
     }
 
@@ -222,7 +222,15 @@ pub struct Pool {
 impl Pool {
     /// Maps a pool of at least `bytes` (rounded up to huge pages).
     pub fn new(bytes: usize) -> Result<Self, SysError> {
-        Ok(Self::of(Arc::new(Mapping::new(Self::rounded(bytes)?)?)))
+        let pool = Self::of(Arc::new(Mapping::new(Self::rounded(bytes)?)?));
+        pool.populate()?;
+        Ok(pool)
+    }
+
+    /// Allocates its pages, on the calling thread's NUMA node.
+    fn populate(&self) -> Result<(), SysError> {
+        let grains = self.grains.range();
+        self.mapping.populate(grains.start * GRAIN_BYTES..grains.end * GRAIN_BYTES)
     }
 
     fn rounded(bytes: usize) -> Result<usize, SysError> {
@@ -246,7 +254,7 @@ impl Pool {
     ///
     /// # Errors
     /// The pool has less than one huge page for each part.
-    pub fn split(self, parts: usize) -> Result<Vec<Self>, SysError> {
+    fn split(self, parts: usize) -> Result<Vec<Self>, SysError> {
         debug_assert_eq!(self.bytes_free(), self.bytes(), "a pool that has lent blocks cannot be divided");
         let part_bytes = self.bytes() / parts.max(1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
         if part_bytes == 0 {
@@ -263,7 +271,7 @@ impl Pool {
 
     /// Page kind of the memory.
     pub fn page_kind(&self) -> PageKind {
-        self.mapping.kind
+        self.mapping.kind()
     }
 
     /// Size of the whole pool in bytes.
@@ -320,24 +328,48 @@ pub struct ReusableMemory {
 }
 
 impl ReusableMemory {
-    /// An empty pool of at least `bytes` (rounded up to huge pages), in kept memory of this size that no
-    /// pool, block or ring uses any more. Without any, unused memory of other sizes is freed.
+    /// Empty pools of equal size for as many threads as there are entries in `cpus`, `bytes` together, in
+    /// kept memory of this size that no pool, block or ring uses any more. Without any, unused memory of
+    /// other sizes is freed. Each pool gets its pages from a thread on its `cpus` (any when empty), all at
+    /// the same time.
     ///
     /// # Errors
-    /// As [`Pool::new`].
-    pub fn pool(&self, bytes: usize) -> Result<Pool, SysError> {
+    /// As [`Pool::new`]; a pool has less than one huge page, or the thread cannot run on its CPUs.
+    pub fn pools(&self, bytes: usize, cpus: &[Vec<usize>]) -> Result<Vec<Pool>, SysError> {
+        let (pool, is_new) = self.empty_pool(bytes)?;
+        let pools = pool.split(cpus.len())?;
+        if !is_new {
+            return Ok(pools);
+        }
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (pool, cpus) in pools.iter().zip(cpus) {
+                let populate = move || pin_current(cpus).and_then(|()| pool.populate());
+                let thread = std::thread::Builder::new().spawn_scoped(scope, populate);
+                threads.push(thread.map_err(|source| SysError::Call { action: "start a thread", source })?);
+            }
+            threads.into_iter().try_for_each(|thread| match thread.join() {
+                Ok(outcome) => outcome,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+        })?;
+        Ok(pools)
+    }
+
+    /// A pool, and whether its memory was just made and has no pages.
+    fn empty_pool(&self, bytes: usize) -> Result<(Pool, bool), SysError> {
         let rounded = Pool::rounded(bytes)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_unused = |mapping: &mut Arc<Mapping>| Arc::get_mut(mapping).is_some();
         let fits = |mapping: &mut Arc<Mapping>| is_unused(mapping) && mapping.bytes == rounded;
         let found = kept.iter_mut().position(fits).map(|index| Arc::clone(&kept[index]));
         if let Some(mapping) = found {
-            return Ok(Pool::of(mapping));
+            return Ok((Pool::of(mapping), false));
         }
         kept.retain_mut(|mapping| !is_unused(mapping));
         let mapping = Arc::new(Mapping::new(rounded)?);
         kept.push(Arc::clone(&mapping));
-        Ok(Pool::of(mapping))
+        Ok((Pool::of(mapping), true))
     }
 }
 

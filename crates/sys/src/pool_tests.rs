@@ -16,25 +16,30 @@ fn the_pool_lends_all_of_its_memory_and_no_more() {
     assert!(pool.take(4 << 20).is_some());
 }
 
+/// A pool for one thread.
+fn one(memory: &ReusableMemory, bytes: usize) -> Pool {
+    memory.pools(bytes, &[Vec::new()]).unwrap().remove(0)
+}
+
 #[test]
 fn a_pool_takes_the_memory_of_one_that_has_ended() {
     let memory = ReusableMemory::default();
     let base = |pool: &Pool| pool.mapping.base;
-    let mut pool = memory.clone().pool(4 << 20).unwrap();
+    let mut pool = one(&memory.clone(), 4 << 20);
     let (first, block) = (base(&pool), pool.take(1).unwrap());
     drop(pool);
-    let beside = memory.pool(4 << 20).unwrap();
+    let beside = one(&memory, 4 << 20);
     assert_ne!(base(&beside), first, "a block of the memory still exists");
     let (second, handle) = (base(&beside), beside.memory());
     drop(beside);
-    let third = memory.pool(4 << 20).unwrap();
+    let third = one(&memory, 4 << 20);
     assert!(base(&third) != second && base(&third) != first, "a ring may still use the memory");
     drop(block);
-    let mut again = memory.pool((4 << 20) - 5).unwrap();
+    let mut again = one(&memory, (4 << 20) - 5);
     assert_eq!((base(&again), again.bytes_free()), (first, 4 << 20));
     assert_eq!(again.take(4 << 20).unwrap().len(), 4 << 20);
     drop((again, handle, third));
-    assert_eq!(memory.pool(2 << 20).unwrap().bytes(), 2 << 20, "not of this size");
+    assert_eq!(one(&memory, 2 << 20).bytes(), 2 << 20, "not of this size");
     assert_eq!(memory.kept.lock().unwrap().len(), 1, "unused memory of other sizes is freed");
 }
 
@@ -94,8 +99,9 @@ fn a_child_has_no_copy_of_the_pool() {
 
 #[test]
 fn the_parts_of_a_pool_share_its_memory_and_no_grain() {
-    let parts = Pool::new(10 << 20).unwrap().split(2).unwrap();
+    let parts = ReusableMemory::default().pools(10 << 20, &[vec![0], Vec::new()]).unwrap();
     let [mut left, mut right] = <[Pool; 2]>::try_from(parts).unwrap();
+    assert!(Arc::ptr_eq(&left.mapping, &right.mapping));
     assert_eq!([left.bytes(), right.bytes()], [4 << 20; 2], "rounded down to huge pages");
     let (mut a, mut b) = (left.take(4 << 20).unwrap(), right.take(4 << 20).unwrap());
     a.fill(1);
@@ -105,5 +111,6 @@ fn the_parts_of_a_pool_share_its_memory_and_no_grain() {
     left.give_back(a);
     right.give_back(b);
     assert_eq!([left.bytes_free(), right.bytes_free()], [4 << 20; 2]);
-    assert!(Pool::new(2 << 20).unwrap().split(2).is_err());
+    assert!(ReusableMemory::default().pools(2 << 20, &[Vec::new(), Vec::new()]).is_err());
+    assert!(ReusableMemory::default().pools(2 << 20, &[vec![4000]]).is_err(), "there is no such CPU");
 }

@@ -40,6 +40,11 @@ impl Grains {
         Self { first: range.start, count, free: count, taken, region, marks }
     }
 
+    /// The grains.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.first..self.first + self.count
+    }
+
     /// Number of grains.
     pub(super) fn count(&self) -> usize {
         self.count
