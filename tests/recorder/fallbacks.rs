@@ -74,6 +74,38 @@ fn a_recorder_works_with_little_locked_memory() {
     names_missing(&record, "locked");
 }
 
+/// All volumes share one registration: the pool counts once against the limit of locked memory.
+#[test]
+#[ignore = "system"]
+fn the_pool_is_registered_once_for_all_volumes() {
+    let place = directory();
+    let here = place.path();
+    let mut arguments = vec!["record", "--listen", "127.0.0.1:0", "--name", "run", "--json"];
+    // Nobody without CAP_SYS_RESOURCE can raise the limit, which is 8 MiB by default.
+    arguments.extend(["--pool", "6 MiB", "--block", "64 KiB", "--segment", "32 MiB"]);
+    for volume in ["disk", "b", "c"] {
+        std::fs::create_dir(here.join(volume)).unwrap();
+        arguments.extend(["--volume", volume]);
+    }
+    let record = with_locked_memory(8 << 20, env!("CARGO_BIN_EXE_keepup"), &arguments, here);
+    let report = json(&recorded_whole(&place, record));
+    let volumes = report["volumes"].as_array().unwrap();
+    if volumes[0]["engine"] != "io_uring" || !kernel_copies_registrations() {
+        let why = "io_uring is not available, or Linux is older than 6.12";
+        return skip("the_pool_is_registered_once_for_all_volumes", why);
+    }
+    for volume in volumes {
+        assert!(volume["buffers"].as_str().unwrap().ends_with(", registered"), "{report:#}");
+    }
+}
+
+/// Whether a ring can take over the registered memory of another one.
+fn kernel_copies_registrations() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(12))
+}
+
 #[test]
 #[ignore = "system"]
 fn a_recorder_works_without_transparent_huge_pages() {

@@ -4,6 +4,7 @@
 //! Invariants: a grain belongs to at most one [`Block`]; a block is contiguous; only the [`Pool`] that lent
 //! a block takes it back; the mapping lives as long as any block of it.
 mod grains;
+mod registration;
 
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
@@ -13,6 +14,7 @@ use keepup_error::Cause;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use self::grains::Grains;
+use self::registration::Registration;
 use crate::SysError;
 use crate::thread::pin_current;
 
@@ -63,6 +65,7 @@ pub(crate) struct Mapping {
     bytes: usize,
     /// Known once its pages exist.
     kind: OnceLock<PageKind>,
+    registration: Registration,
 }
 
 // SAFETY: the mapping is plain memory; `Block` gives access to its parts, each part to one owner.
@@ -81,6 +84,23 @@ impl Mapping {
         Ok(mapping)
     }
 
+    fn at(base: NonNull<u8>, bytes: usize, kind: OnceLock<PageKind>) -> Self {
+        Self { base, bytes, kind, registration: Registration::default() }
+    }
+
+    /// Registers the memory with a ring that keeps it alive as long as the ring exists.
+    ///
+    /// # Errors
+    /// As `io_uring_register(2)`.
+    pub(crate) fn register(&self, ring: &io_uring::Submitter<'_>) -> std::io::Result<()> {
+        let buffers: Vec<libc::iovec> = (self.regions())
+            .map(|(base, bytes)| libc::iovec { iov_base: base.cast(), iov_len: bytes })
+            .collect();
+        // SAFETY: the regions are this mapping, the same in every call; the caller keeps it for its ring, and
+        // the registration ends with it.
+        unsafe { self.registration.register(ring, &buffers) }
+    }
+
     fn map(bytes: usize) -> Result<Self, SysError> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new anonymous mapping at an address chosen by the kernel aliases nothing.
@@ -88,7 +108,7 @@ impl Mapping {
             mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE | MapFlags::HUGETLB)
         };
         if let Some(base) = huge.ok().and_then(|p| NonNull::new(p.cast())) {
-            return Ok(Self { base, bytes, kind: OnceLock::from(PageKind::Huge) });
+            return Ok(Self::at(base, bytes, OnceLock::from(PageKind::Huge)));
         }
         // SAFETY: as above.
         let plain = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE) }
@@ -99,7 +119,7 @@ impl Mapping {
         // SAFETY: the range is the mapping just made; the advice changes no contents.
         let advised = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         let kind = if advised.is_ok() { OnceLock::new() } else { OnceLock::from(PageKind::Plain) };
-        Ok(Self { base, bytes, kind })
+        Ok(Self::at(base, bytes, kind))
     }
 
     pub(crate) fn kind(&self) -> PageKind {
@@ -126,7 +146,7 @@ impl Mapping {
         }
     }
 
-    pub(crate) fn regions(&self) -> impl Iterator<Item = (*mut u8, usize)> + '_ {
+    fn regions(&self) -> impl Iterator<Item = (*mut u8, usize)> + '_ {
         (0..self.bytes).step_by(REGION_BYTES).map(|start| {
             // SAFETY: `start` is below the mapping's length.
             (unsafe { self.base.as_ptr().add(start) }, REGION_BYTES.min(self.bytes - start))

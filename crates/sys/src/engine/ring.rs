@@ -211,12 +211,8 @@ impl RingEngine {
     }
 
     fn register(&mut self) {
-        let buffers: Vec<libc::iovec> = (self.memory.mapping.regions())
-            .map(|(base, bytes)| libc::iovec { iov_base: base.cast(), iov_len: bytes })
-            .collect();
-        // SAFETY: the regions are one live mapping, kept alive by `self.memory` until the ring is
-        // dropped.
-        match unsafe { self.ring.submitter().register_buffers(&buffers) } {
+        // `self.memory` is dropped after the ring.
+        match self.memory.mapping.register(&self.ring.submitter()) {
             Ok(()) => self.buffers_registered = true,
             Err(e) => {
                 let hint = match e.raw_os_error() {
