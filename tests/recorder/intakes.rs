@@ -129,8 +129,8 @@ fn impossible_numbers_of_intakes_are_refused() {
     let directory = directory();
     let here = directory.path();
     for (flags, wanted) in [
-        (&["--intake-threads", "0"][..], "0 intake threads: 1 to 64"),
-        (&["--intake-threads", "65"], "65 intake threads: 1 to 64"),
+        (&["--intake-threads", "0"][..], "0 intake threads: the limit is 64"),
+        (&["--intake-threads", "65"], "65 intake threads: the limit is 64"),
         (&["--intake-threads", "8", "--pool", "16 MiB"], "for each intake thread do not fit"),
         (&["--intake-threads", "2", "--intake-cpus", "4000"], "4000"),
     ] {
@@ -259,6 +259,51 @@ fn a_stream_that_another_client_sends_does_not_move() {
     assert_eq!(run.code(), 0, "{run:#?}");
     assert_eq!(count(&json(&run)["durable"]), (3, 3));
     assert_eq!(verified(here, "a/run"), (3, 3));
+}
+
+/// Streams that were refused leave nothing behind: they are not tied to the intake that refused them.
+#[test]
+fn a_refused_client_leaves_no_trace_of_its_streams() {
+    let directory = directory();
+    let more = ["--intake-threads", "2", "--stay", "--pool", "16 MiB", "--block", "64 KiB"];
+    let mut record = recorder(directory.path(), &["a"], &more);
+    let to = record.address();
+    let many: Vec<u32> = (1..200).collect();
+    let mut client = connect(to);
+    client.write_all(&hello(&many)).unwrap();
+    assert!(answer(&mut client, FrameKind::Error).1.contains("they need a pool of"));
+    // One client at each intake, then a refused stream beside those of the second.
+    let (_first, _) = welcomed(to, &hello(&[301]));
+    let (mut second, _) = welcomed(to, &hello(&[302, 303]));
+    second.write_all(&event(302, 0, b"x")).unwrap();
+    acked(&mut second, 1);
+    drop(second);
+    let (_third, streams) = welcomed_at_last(to, &hello(&[302, 303, 7]));
+    assert_eq!(places(&streams), [(302, 1, 0), (303, 0, 0), (7, 0, 0)]);
+    record.signal("TERM");
+    assert_eq!(count(&json(&record.wait())["durable"]), (1, 1));
+}
+
+/// A client whose streams do not fit one intake is refused before they move, and can go on with two
+/// connections.
+#[test]
+fn streams_that_do_not_fit_one_intake_stay_where_they_are() {
+    let directory = directory();
+    let more = ["--intake-threads", "2", "--stay", "--pool", "32 MiB", "--block", "64 KiB"];
+    let mut record = recorder(directory.path(), &["a"], &more);
+    let to = record.address();
+    let (left, right) = ((1..31).collect::<Vec<u32>>(), (31..61).collect::<Vec<u32>>());
+    let both = [&left[..], &right].concat();
+    for _ in 0..2 {
+        let halves = [&left, &right].map(|ids| welcomed_at_last(to, &hello_to_resume(ids, "it")).0);
+        let mut client = connect(to);
+        client.write_all(&hello_to_resume(&both, "it")).unwrap();
+        let (_, refused) = answer(&mut client, FrameKind::Error);
+        assert!(refused.contains("60 streams") && refused.contains("for their intake thread"), "{refused}");
+        drop(halves);
+    }
+    record.signal("TERM");
+    assert_eq!(record.wait().code(), 0);
 }
 
 /// A source that lost its connections without the recorder noticing comes back with another division of its

@@ -203,8 +203,8 @@ pub(crate) struct RecorderArgs {
     pub(crate) block: Option<u64>,
     /// Size of a segment file [default: the profile's, or 1 to 16 GiB]
     ///
-    /// By default, segments grow with the rate, so that one lasts about 4 s; each takes at most 1/8 of the
-    /// free space. With --keep they have 1 GiB.
+    /// By default, segments start at 1 GiB and double with the rate, so that one takes at least 4 s to fill,
+    /// up to 16 GiB and 1/8 of the free space. With --keep they do not grow.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) segment: Option<u64>,
     /// Queue depth per volume, in blocks
@@ -229,21 +229,21 @@ pub(crate) struct RecorderArgs {
     pub(crate) reduce_threads: usize,
     /// Number of intake threads
     ///
-    /// One thread receives about 5 GB/s. Each connection, with all its streams, is served by one thread; each
-    /// thread has an equal part of the pool.
+    /// One thread receives 4 to 5 GB/s. Each connection, with all its streams, is served by one thread; each
+    /// thread has an equal part of the pool. At most 64.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) intake_threads: usize,
     /// CPUs of the recorder threads, such as "0,2-3" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     pub(crate) cpus: Option<Cpus>,
-    /// CPUs of the intake threads [default: as --cpus]
+    /// CPUs of the intake threads [default: those of --cpus, for all threads]
     ///
-    /// With at least as many CPUs as intake threads, each thread has its own, in the order of the list. A new
-    /// stream goes to the thread on whose CPU the network card delivers it, if no other thread has fewer
-    /// streams.
+    /// With at least as many CPUs as intake threads, each thread gets its own consecutive part of the list. A
+    /// client with new streams goes to the thread with the fewest streams; among equals, to the thread whose
+    /// CPU receives its packets.
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     pub(crate) intake_cpus: Option<Cpus>,
-    /// CPUs of the writer threads [default: as --cpus]
+    /// CPUs of the writer threads [default: those of --cpus]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     pub(crate) writer_cpus: Option<Cpus>,
 }

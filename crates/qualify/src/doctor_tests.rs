@@ -338,7 +338,7 @@ fn streams_too_fast_for_one_intake() {
     };
     let finding = found(&fast(16), spare).remove("intake threads").unwrap();
     assert_eq!(command(&finding), "keepup record --intake-threads 4 --intake-cpus 8-11 …");
-    assert!(!finding.why.contains("connections"), "{finding:?}");
+    assert!(!finding.why.contains("connection"), "{finding:?}");
     let finding = found(&fast(2), spare).remove("intake threads").unwrap();
     assert!(finding.why.ends_with("the detector has 2"), "{finding:?}");
     let udp = Needs { transport: Transport::Udp, ..fast(16) };

@@ -223,9 +223,8 @@ impl RecorderConfig {
         }
         let threads = self.intake_threads;
         if !(1..=INTAKE_THREADS_MAX).contains(&threads) {
-            return refuse(
-                format!("cannot use {threads} intake threads: 1 to {INTAKE_THREADS_MAX} are possible").into(),
-            );
+            let what = format!("cannot start {threads} intake threads: the limit is {INTAKE_THREADS_MAX}");
+            return refuse(Cause::new(what).with_hint("--intake-threads 4"));
         }
         if self.block_bytes < SECTOR
             || self.pool_bytes_per_intake() < 4 * block_bytes_needed(self.block_bytes)

@@ -27,7 +27,7 @@ use keepup_sys::waker::Waker;
 
 use crate::config::Target;
 use crate::counters::Counters;
-use crate::intake::{IntakeParts, IntakeReport, Post, Shards, VolumeLink};
+use crate::intake::{IntakeParts, IntakeReport, Membership, Post, Shards, VolumeLink};
 use crate::keeper::{Retention, VolumeDirectory};
 use crate::reduce::worker::{self, ReducerLink};
 use crate::report::{Ended, RecordReport};
@@ -379,6 +379,7 @@ impl Shared {
             let parts = IntakeParts {
                 index,
                 shards: Arc::clone(&shards),
+                membership: Membership::new(&shards),
                 post: post.clone(),
                 inbox,
                 config: self.config.clone(),
@@ -394,15 +395,7 @@ impl Shared {
                 tap: taps.as_mut().and_then(Vec::pop),
             };
             let cpus = self.config.cpus_of_intake(index).to_vec();
-            let thread = spawn(format!("ku-intake-{index}"), cpus, move || parts.run());
-            match thread {
-                Ok(thread) => threads.push(thread),
-                Err(e) => {
-                    // Those that run would wait for the others.
-                    shards.desert();
-                    return Err(e);
-                }
-            }
+            threads.push(spawn(format!("ku-intake-{index}"), cpus, move || parts.run())?);
         }
         Ok((shards, threads))
     }

@@ -70,10 +70,15 @@ impl IntakeCounters {
         add(&self.gap_events[cause as usize], events);
     }
 
+    /// Takes back missing events, which another intake counts from now on.
+    pub(crate) fn remove_gap(&self, cause: LossCause, events: u64) {
+        let counter = &self.gap_events[cause as usize];
+        counter.store(counter.load(Relaxed).saturating_sub(events), Relaxed);
+    }
+
     /// Moves missing events from the unknown cause to `cause`.
     pub(crate) fn explain_gap(&self, cause: LossCause, events: u64) {
-        let unexplained = &self.gap_events[LossCause::SequenceGap as usize];
-        unexplained.store(unexplained.load(Relaxed).saturating_sub(events), Relaxed);
+        self.remove_gap(LossCause::SequenceGap, events);
         self.add_gap(cause, events);
     }
 }

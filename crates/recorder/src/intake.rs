@@ -38,8 +38,7 @@ use self::hello::{Leaving, Parked};
 pub(crate) use self::mail::{Inbox, Post};
 use self::receive::{Pause, STAGING_BYTES};
 use self::rotation::Rotation;
-use self::shards::Presence;
-pub(crate) use self::shards::Shards;
+pub(crate) use self::shards::{Membership, Shards};
 use self::store::{Absorbed, Store};
 pub(crate) use self::volumes::VolumeLink;
 use self::volumes::Volumes;
@@ -70,6 +69,7 @@ pub(crate) struct IntakeParts {
     /// Its index.
     pub(crate) index: usize,
     pub(crate) shards: Arc<Shards>,
+    pub(crate) membership: Membership,
     pub(crate) post: Post,
     pub(crate) inbox: Inbox,
     pub(crate) config: RecorderConfig,
@@ -92,13 +92,9 @@ impl IntakeParts {
     /// # Errors
     /// It cannot wait for connections.
     pub(crate) fn run(self) -> Result<IntakeReport, Cause> {
-        let shards = Arc::clone(&self.shards);
         match Intake::new(self) {
             Ok(intake) => Ok(intake.run()),
-            Err(e) => {
-                shards.desert();
-                Err(format!("cannot wait for connections: {}", std::io::Error::from(e)).into())
-            }
+            Err(e) => Err(format!("cannot wait for connections: {}", std::io::Error::from(e)).into()),
         }
     }
 }
@@ -121,6 +117,7 @@ impl IntakeReport {
 pub(crate) struct Intake {
     index: usize,
     shards: Arc<Shards>,
+    membership: Membership,
     post: Post,
     inbox: Inbox,
     config: RecorderConfig,
@@ -176,6 +173,7 @@ impl Intake {
         Ok(Self {
             index: parts.index,
             shards: parts.shards,
+            membership: parts.membership,
             post: parts.post,
             inbox: parts.inbox,
             config: parts.config,
@@ -210,7 +208,6 @@ impl Intake {
     /// Runs until every source has ended, a stop is requested, or no volume works any more.
     pub(crate) fn run(mut self) -> IntakeReport {
         let shards = Arc::clone(&self.shards);
-        let _presence = Presence(&shards);
         let mut events = Vec::with_capacity(256);
         loop {
             self.turn(&mut events);
@@ -263,9 +260,10 @@ impl Intake {
             self.answer();
         }
         if !self.leaving.is_empty() {
-            self.send_leaving();
+            self.send_leaving(now_ns);
         }
-        if self.shards.is_run_over() && !self.config.stay {
+        // The first intake has just accepted every waiting connection.
+        if self.index == 0 && self.shards.is_run_over() && !self.config.stay {
             self.shards.end(Ended::EndOfRun);
         }
     }
@@ -385,6 +383,11 @@ impl Intake {
         let Some(Some(mut connection)) = self.connections.get_mut(index).map(Option::take) else { return };
         if connection.is_closing() {
             return self.discard(index, connection);
+        }
+        if connection.ticket.is_some() {
+            // It waits for streams of other intakes, and took the place of one that waited for memory.
+            self.connections[index] = Some(connection);
+            return;
         }
         let was_waiting = std::mem::take(&mut connection.waiting);
         let (bytes, pause) = receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns);

@@ -1,9 +1,9 @@
 //! The pipeline from socket to durable segment, run control and drains.
 //!
-//! One intake thread owns every connection, every stream and the block pool. One writer thread
-//! per volume owns that volume's segments. One keeper thread per volume prepares and finishes
-//! segments and writes the journal. They share only rings of blocks and counters: every piece of
-//! state has one owner.
+//! Each intake thread owns its connections, its streams and its part of the block pool. One writer
+//! thread per volume owns that volume's segments. One keeper thread per volume prepares and finishes
+//! segments and writes the journal. They share only rings of blocks, counters, and which intake owns a
+//! stream: every piece of state has one owner.
 
 pub mod config;
 mod control;

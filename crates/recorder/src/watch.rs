@@ -59,8 +59,10 @@ pub struct Watcher {
 struct LastSample {
     at_ns: u64,
     flow: [Count; 3],
-    idle_ns: u64,
-    wait_ns: u64,
+    /// Idle time of each intake.
+    idle_ns: Vec<u64>,
+    /// Time for which each intake had a connection that waited for memory.
+    wait_ns: Vec<u64>,
     reduction: Reduction,
     drained_events: u64,
     volumes: Vec<LastVolumeSample>,
@@ -153,9 +155,9 @@ impl Watcher {
         let now = [received, written, durable];
         let before = std::mem::replace(&mut self.before.flow, now);
         let rate = |at: usize| now[at].bytes.saturating_sub(before[at].bytes) as f64 / passed_s;
-        let idle_ns = counters.intake_idle_ns();
-        let idle_s =
-            idle_ns.saturating_sub(std::mem::replace(&mut self.before.idle_ns, idle_ns)) as f64 / 1e9;
+        let idle_ns: Vec<u64> = counters.intakes.iter().map(|intake| intake.idle_ns.load(Relaxed)).collect();
+        let idle_s = changes(&idle_ns, &self.before.idle_ns).min().unwrap_or(0) as f64 / 1e9;
+        self.before.idle_ns = idle_ns;
         let drained = self.spaces.drained_events().map(|events| {
             let before = std::mem::replace(&mut self.before.drained_events, events);
             Drained { events, events_per_second: events.saturating_sub(before) as f64 / passed_s }
@@ -179,8 +181,11 @@ impl Watcher {
     fn pool(&mut self, bytes_per_second: f64) -> PoolNow {
         let counters = &self.counters;
         let used_bytes = counters.pool_bytes_used();
+        let waits_ns: Vec<u64> =
+            counters.intakes.iter().map(|intake| intake.pool_wait_ns.load(Relaxed)).collect();
+        let waiting = changes(&waits_ns, &self.before.wait_ns).any(|change| change > 0);
+        self.before.wait_ns = waits_ns;
         let wait_ns = counters.pool_wait_ns();
-        let waiting = wait_ns > std::mem::replace(&mut self.before.wait_ns, wait_ns);
         let free_bytes = self.pool_bytes.saturating_sub(used_bytes);
         PoolNow {
             bytes: self.pool_bytes,
@@ -271,6 +276,12 @@ impl Watcher {
         let usage = core_usage(&before, &self.before.cores);
         usage.iter().map(|core| CoreNow { core: core.core, busy: core.busy_percent / 100.0 }).collect()
     }
+}
+
+/// Changes of counters since the last sample, which may have had none.
+fn changes(now: &[u64], before: &[u64]) -> impl Iterator<Item = u64> {
+    let before = before.iter().copied().chain(std::iter::repeat(0));
+    now.iter().zip(before).map(|(now, before)| now.saturating_sub(before))
 }
 
 fn count(events: &std::sync::atomic::AtomicU64, bytes: &std::sync::atomic::AtomicU64) -> Count {

@@ -253,3 +253,18 @@ fn a_recorder_for_one_address_refuses_others() {
     assert_eq!((report.incidents.total, report.ledger.total().received.events), (1, 0));
     assert!(report.incidents.listed[0].contains("refused, another address"), "{:?}", report.incidents);
 }
+
+/// An intake that cannot run on its CPUs ends the others, also where memory is used again.
+#[test]
+fn an_intake_without_its_cpu_is_an_error_each_time() {
+    let mut config = config(Target::Null);
+    (config.intake_threads, config.intake_cpus) = (2, vec![0, 4000]);
+    for _ in 0..2 {
+        let started = Recorder::start(config.clone(), Id([8; 16]), Arc::new(SystemClock));
+        assert!(started.err().unwrap().to_string().contains("4000"));
+    }
+    config.intake_cpus = Vec::new();
+    let recorder = Recorder::start(config, Id([8; 16]), Arc::new(SystemClock)).unwrap();
+    recorder.stopper().stop();
+    assert_eq!(recorder.join().unwrap().ended, Ended::Stopped);
+}

@@ -32,8 +32,8 @@ impl Incidents {
     /// Adds all incidents of `other`.
     pub fn append(&mut self, other: Self) {
         self.total += other.total;
-        let room = INCIDENTS_MAX.saturating_sub(self.listed.len());
-        self.listed.extend(other.listed.into_iter().take(room));
+        let left = INCIDENTS_MAX.saturating_sub(self.listed.len());
+        self.listed.extend(other.listed.into_iter().take(left));
     }
 }
 

@@ -357,6 +357,7 @@ impl ReusableMemory {
     /// As [`Pool::new`]; a pool has less than one huge page, or the thread cannot run on its CPUs.
     pub fn pools(&self, bytes: usize, cpus: &[Vec<usize>]) -> Result<Vec<Pool>, SysError> {
         let (pool, is_new) = self.empty_pool(bytes)?;
+        let mapping = Arc::clone(&pool.mapping);
         let pools = pool.split(cpus.len())?;
         if !is_new {
             return Ok(pools);
@@ -373,6 +374,7 @@ impl ReusableMemory {
                 Err(panic) => std::panic::resume_unwind(panic),
             })
         })?;
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(mapping);
         Ok(pools)
     }
 
@@ -387,9 +389,7 @@ impl ReusableMemory {
             return Ok((Pool::of(mapping), false));
         }
         kept.retain_mut(|mapping| !is_unused(mapping));
-        let mapping = Arc::new(Mapping::new(rounded)?);
-        kept.push(Arc::clone(&mapping));
-        Ok((Pool::of(mapping), true))
+        Ok((Pool::of(Arc::new(Mapping::new(rounded)?)), true))
     }
 }
 

@@ -66,8 +66,7 @@ pub(super) fn boost(case: &Case<'_>) -> Vec<DoctorFinding> {
 
 /// Share of an intake thread's rate that should be used (our choice).
 const INTAKE_SHARE: f64 = 0.8;
-/// What one intake thread should receive: 4 GB/s were measured on a server core of 2024
-/// (docs/journal/0039).
+/// Rate of one intake thread, with headroom. Measured: 4 GB/s (docs/journal/0039).
 const INTAKE_BYTES_PER_SECOND: f64 = 4e9 * INTAKE_SHARE;
 
 /// Deep idle states, during whose exit packets queue up.
@@ -118,21 +117,23 @@ pub(super) fn intake_threads(case: &Case<'_>) -> Vec<DoctorFinding> {
     let processors = &case.settings().processors;
     let online = processors.online.value();
     let near = case.cards().find_map(|(_, port)| port.interface.local_cores.value());
-    let from = near.filter(|cores| cores.0.len() >= threads).or(online);
+    let near = near.filter(|cores| cores.0.len() >= threads);
+    let from = near.or(online);
     let mut command = format!("keepup record --intake-threads {threads}");
     if let Some(cores) = from.filter(|cores| cores.0.len() > threads) {
         let first = CoreList(cores.0.iter().take(threads).copied().collect());
         command.push_str(&format!(" --intake-cpus {first}"));
     }
     let mut why = format!(
-        "one thread receives about {}; {} in bursts needs {threads}",
+        "one thread receives about {}; at {:.0} % of that, a peak of {} needs {threads} threads",
         rate(INTAKE_BYTES_PER_SECOND / INTAKE_SHARE),
+        100.0 * INTAKE_SHARE,
         rate(case.needs.peak)
     );
     let connections = case.needs.connections as usize;
     if connections < threads {
-        why.push_str(&format!(", and as many connections: the detector has {connections}"));
+        why.push_str(&format!("; each needs a connection, and the detector has {connections}"));
     }
-    let wanted = format!("{threads}, on cores near the card");
+    let wanted = format!("{threads}{}", if near.is_some() { ", on the card's NUMA node" } else { "" });
     vec![subject.look("1 by default", wanted).because(why).command(format!("{command} …"))]
 }

@@ -197,7 +197,7 @@ impl Intake {
         }
     }
 
-    /// Connections here whose streams a client may take over that declares `streams`: those with its resume
+    /// Connections of this intake that a client declaring `streams` may replace: those with its resume
     /// identity, and silent ones.
     pub(super) fn replaceable(
         &self,
@@ -242,6 +242,7 @@ impl Intake {
         self.release_streams(index, &mut connection, cause);
         let until_ns = self.clock.now_ns() + LAST_FRAME_NS;
         (connection.phase, connection.waiting) = (Phase::Closing { until_ns }, false);
+        connection.ticket = None;
         (connection.expect, connection.carry) = (Expect::Header, Vec::new());
         if connection.flush().is_err() {
             return self.drop_connection(connection);

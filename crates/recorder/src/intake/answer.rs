@@ -145,7 +145,7 @@ impl Intake {
 
     /// Final message to a client that has not ended when the recorder does.
     pub(super) fn send_final_message(&mut self, connection: &mut Connection, ended: &Ended) {
-        if connection.slots.is_empty() || connection.is_closing() {
+        if connection.session.expects_hello() || connection.is_closing() {
             return;
         }
         self.acknowledge(connection);

@@ -91,7 +91,7 @@ pub(super) struct Connection {
     /// Waiting for a free block. The connection is removed from epoll meanwhile; otherwise a
     /// client that hung up would be reported endlessly.
     pub(super) waiting: bool,
-    /// Number of its wait for streams of other intakes.
+    /// Ticket of its request for streams of other intakes.
     pub(super) ticket: Option<u64>,
     /// Whether it is registered with epoll.
     pub(super) watched: bool,

@@ -10,13 +10,16 @@ impl Intake {
     /// message.
     pub(super) fn finish(mut self, ended: &Ended) -> IntakeReport {
         self.switches.end();
-        self.reach(Step::Still);
+        self.reach(Step::MovesStopped);
         self.take_last_mail();
         for slot in 0..self.store.streams.len() {
             self.store.seal(slot);
         }
         self.store.flush();
-        while !self.store.is_settled() && !self.store.is_over() && !self.shards.has_dead_writers() {
+        while !self.store.is_settled() && !self.store.is_over() {
+            if self.shards.has_dead_writers() && self.store.volumes.has_handed_over() {
+                break;
+            }
             self.wait_for_reports();
         }
         self.reach(Step::Settled);
@@ -33,6 +36,7 @@ impl Intake {
         for stream in self.store.streams.iter_mut().filter(|stream| stream.owner.is_some()) {
             stream.ledger.unfinished += 1;
         }
+        self.membership.end();
         IntakeReport {
             ledger: self.store.ledger(),
             incidents: self.store.incidents,
@@ -47,7 +51,7 @@ impl Intake {
         self.store.volumes.send_open_gap();
         self.shards.add_ends(self.store.ends());
         if !self.shards.take_step(Step::Accounted) {
-            return self.store.volumes.expect_close();
+            return;
         }
         self.store.volumes.conclude(&Conclusion {
             clean: !matches!(ended, Ended::VolumesFailed(_)),

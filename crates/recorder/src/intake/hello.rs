@@ -8,7 +8,7 @@ use keepup_stream::wire::Hello;
 use super::Intake;
 use super::connection::Connection;
 use super::mail::{Mail, Wanted};
-use super::shards::{OnItsWay, Route};
+use super::shards::{Route, StreamMoving};
 use super::store::Moved;
 
 /// Times that a connection asks for streams at other intakes. Only two clients that declare the same streams
@@ -31,10 +31,11 @@ pub(super) struct Leaving {
     intake: usize,
     ticket: u64,
     slots: Vec<usize>,
+    since_ns: u64,
 }
 
 /// Outcome of a hello.
-enum Greeting {
+enum HelloOutcome {
     Welcome,
     /// Another intake serves the connection.
     Elsewhere(usize),
@@ -53,13 +54,13 @@ impl Intake {
         now_ns: u64,
     ) {
         match self.greet(index, &mut connection, &hello, round, now_ns) {
-            Ok(Greeting::Welcome) => {
+            Ok(HelloOutcome::Welcome) => {
                 self.connections[index] = Some(connection);
                 // Bytes behind the hello may have arrived with it.
                 self.serve(index, now_ns);
             }
-            Ok(Greeting::Elsewhere(intake)) => self.hand_over(index, connection, hello, intake),
-            Ok(Greeting::Awaits(awaited)) => {
+            Ok(HelloOutcome::Elsewhere(intake)) => self.hand_over(index, connection, hello, intake),
+            Ok(HelloOutcome::Awaits(awaited)) => {
                 let ticket = self.next_ticket;
                 (connection.waiting, connection.ticket) = (true, Some(ticket));
                 self.watch(index, &mut connection);
@@ -67,7 +68,10 @@ impl Intake {
                 self.parked.push(Parked { ticket, index, hello, awaited, refused: None, round });
                 self.next_ticket += 1;
             }
-            Err(why) => self.refuse(index, connection, &why),
+            Err(why) => {
+                self.store.forget_unknown(&hello.streams);
+                self.refuse(index, connection, &why);
+            }
         }
     }
 
@@ -78,18 +82,19 @@ impl Intake {
         hello: &Hello,
         round: u32,
         now_ns: u64,
-    ) -> Result<Greeting, Cause> {
+    ) -> Result<HelloOutcome, Cause> {
         let ids: Vec<u32> = hello.streams.iter().map(|info| info.id).collect();
         let near = self.near(connection);
         let route = self.shards.places().route(&ids, near);
-        let Route { intake, elsewhere } = route.map_err(|OnItsWay(id)| busy(id))?;
+        let Route { intake, elsewhere } = route.map_err(|StreamMoving(id)| busy(id))?;
         if intake != self.index {
-            return Ok(Greeting::Elsewhere(intake));
+            return Ok(HelloOutcome::Elsewhere(intake));
         }
         if let Some(id) = elsewhere.values().flatten().next() {
             if round == ROUNDS_MAX {
                 return Err(busy(*id));
             }
+            self.store.check_memory(hello.streams.len() - self.store.count_known(&hello.streams))?;
             for (&intake, ids) in &elsewhere {
                 let streams = hello.streams.iter().filter(|info| ids.contains(&info.id));
                 let wanted = Wanted {
@@ -101,7 +106,7 @@ impl Intake {
                 };
                 self.post.send(intake, Mail::Wanted(Box::new(wanted)));
             }
-            return Ok(Greeting::Awaits(elsewhere.len()));
+            return Ok(HelloOutcome::Awaits(elsewhere.len()));
         }
         let replaced = self.replaceable(&hello.streams, hello.resume.as_deref(), now_ns);
         connection.slots = self.store.adopt(&hello.streams, index, &replaced)?;
@@ -110,7 +115,7 @@ impl Intake {
         // Only the first drain's recording gives this one its name.
         hello.recording.iter().for_each(|sent| drop(self.counters.sent.set(sent.clone())));
         self.welcome(connection);
-        Ok(Greeting::Welcome)
+        Ok(HelloOutcome::Welcome)
     }
 
     /// The intake with the CPU that the kernel receives the connection's data on, or this one.
@@ -176,7 +181,7 @@ impl Intake {
         }
     }
 
-    /// Prepares streams for a connection at another intake, unless somebody feeds them.
+    /// Prepares streams for a connection at another intake, unless a live connection sends them.
     fn give(&mut self, wanted: Wanted, now_ns: u64) {
         let Wanted { intake, ticket, streams, resume, peer } = wanted;
         let replaced = self.replaceable(&streams, resume.as_deref(), now_ns);
@@ -184,17 +189,29 @@ impl Intake {
             return self.post.send(intake, Mail::Refused { ticket, why });
         }
         replaced.into_iter().for_each(|old| self.replace(old, &peer));
+        self.store.forget_unknown(&streams);
         let slots = self.store.begin_leaving(streams.iter().map(|info| info.id));
-        self.leaving.push(Leaving { intake, ticket, slots });
+        self.leaving.push(Leaving { intake, ticket, slots, since_ns: now_ns });
     }
 
-    /// Sends streams that are settled to the intakes that want them.
-    pub(super) fn send_leaving(&mut self) {
-        let ready = |leaving: &Leaving| leaving.slots.iter().all(|&slot| self.store.can_leave(slot));
-        let at = self.leaving.iter().position(ready);
-        let Some(Leaving { intake, ticket, slots }) = at.map(|at| self.leaving.swap_remove(at)) else {
+    /// Sends streams that are settled to the intakes that want them. Those that are not within a time limit,
+    /// because a volume is slow, stay.
+    pub(super) fn send_leaving(&mut self, now_ns: u64) {
+        let limit_ns = self.config.peer_timeout.as_nanos() as u64;
+        let is_late = |leaving: &Leaving| now_ns.saturating_sub(leaving.since_ns) > limit_ns;
+        let (leaving, store) = (&self.leaving, &mut self.store);
+        let ready = |leaving: &Leaving| leaving.slots.iter().all(|&slot| store.can_leave(slot));
+        let Some(at) = leaving.iter().position(ready) else {
+            if let Some(at) = self.leaving.iter().position(is_late) {
+                let Leaving { intake, ticket, slots, .. } = self.leaving.swap_remove(at);
+                self.store.stay(&slots);
+                let what = "cannot take streams of another connection: their events are not durable yet";
+                let why = Cause::new(what).with_hint("reconnect; a volume is slow");
+                self.post.send(intake, Mail::Refused { ticket, why });
+            }
             return;
         };
+        let Leaving { intake, ticket, slots, .. } = self.leaving.swap_remove(at);
         let streams: Vec<Moved> = slots.into_iter().map(|slot| self.store.take_out(slot)).collect();
         let mut places = self.shards.places();
         streams.iter().flat_map(Moved::ids).for_each(|id| places.leave(id));
@@ -214,16 +231,21 @@ impl Intake {
         let Parked { index, hello, refused, round, .. } = self.parked.swap_remove(at);
         // The client may be gone, and its place taken.
         let is_waiting = |connection: &mut Connection| connection.ticket == Some(ticket);
-        let Some(mut connection) = self.connections[index].take_if(is_waiting) else { return };
+        let Some(mut connection) = self.connections[index].take_if(is_waiting) else {
+            return self.store.forget_unknown(&hello.streams);
+        };
         connection.ticket = None;
         match refused {
-            Some(why) => self.refuse(index, connection, &why),
+            Some(why) => {
+                self.store.forget_unknown(&hello.streams);
+                self.refuse(index, connection, &why);
+            }
             None => self.settle_in(index, connection, hello, round + 1, now_ns),
         }
     }
 }
 
 fn busy(id: u32) -> Cause {
-    Cause::new(format!("cannot take stream {id}: another connection takes it over"))
-        .with_hint("connect again; one connection for each stream")
+    Cause::new(format!("cannot take stream {id}: another connection is taking it over"))
+        .with_hint("reconnect; declare each stream on one connection only")
 }

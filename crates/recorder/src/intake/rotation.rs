@@ -26,6 +26,8 @@ struct Member {
     rests: u32,
     /// Earliest time of its return to rotation, while it is out for being slow.
     until_ns: Option<u64>,
+    /// Its failure was entered.
+    has_failed: bool,
 }
 
 impl Member {
@@ -56,13 +58,17 @@ impl Rotation {
             label: link.label.clone(),
             rests: 0,
             until_ns: None,
+            has_failed: false,
         };
         let members = links.iter().map(member).collect();
         Self { members, counters, clock, slow_after_ns: slow_after.as_nanos() as u64 }
     }
 
-    /// Takes a failed volume out of rotation for good. Returns a description.
-    pub(super) fn fail(&mut self, volume: usize) -> String {
+    /// Takes a failed volume out of rotation for good. Returns a description; none if that was done before.
+    pub(super) fn fail(&mut self, volume: usize) -> Option<String> {
+        if std::mem::replace(&mut self.members[volume].has_failed, true) {
+            return None;
+        }
         let why = self.members[volume].signals.failure.get().map_or_else(String::new, |f| f.why.clone());
         self.members[volume].until_ns = None;
         self.enter(volume, RotationState::Failed, &why);
@@ -74,7 +80,7 @@ impl Rotation {
                 }
             }
         }
-        format!("{}: {why}", self.members[volume].label)
+        Some(format!("{}: {why}", self.members[volume].label))
     }
 
     /// Takes volumes out of rotation that have not completed a write for too long while others

@@ -1,10 +1,10 @@
 //! What the intakes of a recording share: the place of every stream, and the end.
 //!
-//! No intake touches this while events flow: only when a client says hello or leaves, and at the end.
+//! While events flow, intakes only read its flags; they take the lock when a client says hello.
 //! Invariants: a stream is at one intake or on its way to one; the first reason to end holds for all; no
 //! writer is closed before every intake has handed over its last block.
 use std::collections::BTreeMap;
-use std::sync::{OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use keepup_sys::waker::Waker;
 
@@ -30,7 +30,7 @@ pub(super) struct Route {
 
 /// A stream is on its way to another intake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OnItsWay(pub(super) u32);
+pub(super) struct StreamMoving(pub(super) u32);
 
 /// Places of all streams that were ever declared. Pure.
 #[derive(Debug, Default)]
@@ -50,12 +50,12 @@ impl Places {
     ///
     /// # Errors
     /// A stream is on its way to another intake; nothing is changed.
-    pub(super) fn route(&mut self, streams: &[u32], near: usize) -> Result<Route, OnItsWay> {
+    pub(super) fn route(&mut self, streams: &[u32], near: usize) -> Result<Route, StreamMoving> {
         let mut elsewhere: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for &id in streams {
             match self.streams.get(&id) {
                 Some(Place::At(intake)) => elsewhere.entry(*intake).or_default().push(id),
-                Some(Place::Moving) => return Err(OnItsWay(id)),
+                Some(Place::Moving) => return Err(StreamMoving(id)),
                 None => {}
             }
         }
@@ -86,10 +86,11 @@ impl Places {
         Some(id)
     }
 
-    /// Gives ids up that were claimed.
-    pub(super) fn forget(&mut self, ids: &[u32]) {
+    /// Gives up ids at `intake` that were placed there and never became streams.
+    pub(super) fn forget(&mut self, ids: &[u32], intake: usize) {
         for id in ids {
-            if let Some(Place::At(intake)) = self.streams.remove(id) {
+            if self.streams.get(id) == Some(&Place::At(intake)) {
+                self.streams.remove(id);
                 self.counts[intake] -= 1;
             }
         }
@@ -113,8 +114,8 @@ impl Places {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// It moves no streams and connections any more.
-    Still,
-    /// Every block it has sealed is durable, or known to be lost, or will come back no more.
+    MovesStopped,
+    /// Every block it has sealed is durable, or known to be lost, or will never be returned.
     Settled,
     /// Its losses are in the journals, and its account is complete.
     Accounted,
@@ -239,19 +240,31 @@ impl Shards {
     }
 
     /// Notes that an intake does not run, and ends the others.
-    pub(crate) fn desert(&self) {
+    fn desert(&self) {
         self.is_deserted.store(true, Ordering::Release);
         self.end(Ended::VolumesFailed("an intake thread ended early".into()));
     }
 }
 
-/// Held by an intake while it runs: if it panics, the others end too.
-pub(super) struct Presence<'a>(pub(super) &'a Shards);
+/// An intake's part in a recording. If it is dropped before the intake has ended in order, because a thread
+/// panicked or could not be started, the others end too.
+pub(crate) struct Membership(Option<Arc<Shards>>);
 
-impl Drop for Presence<'_> {
+impl Membership {
+    pub(crate) fn new(shards: &Arc<Shards>) -> Self {
+        Self(Some(Arc::clone(shards)))
+    }
+
+    /// The intake has ended in order.
+    pub(super) fn end(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Membership {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.desert();
+        if let Some(shards) = self.0.take() {
+            shards.desert();
         }
     }
 }

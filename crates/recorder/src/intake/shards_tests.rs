@@ -28,7 +28,7 @@ fn a_stream_on_its_way_has_no_place_until_it_arrives() {
     let mut places = Places::new(2);
     places.route(&[7], 0).unwrap();
     places.leave(7);
-    assert_eq!(places.route(&[7, 8], 1), Err(OnItsWay(7)));
+    assert_eq!(places.route(&[7, 8], 1), Err(StreamMoving(7)));
     assert!(!places.streams.contains_key(&8), "nothing was placed");
     places.arrive(7, 1);
     assert_eq!(places.route(&[7], 0).unwrap().intake, 1);
@@ -40,7 +40,8 @@ fn ids_of_derived_streams_are_free_everywhere_and_can_be_given_up() {
     places.route(&[100], 0).unwrap();
     assert_eq!(places.claim(100..103, 1, |id| id == 101), Some(102));
     assert_eq!(places.claim(100..103, 0, |id| id == 101), None);
-    places.forget(&[102]);
+    places.forget(&[100, 102], 1);
+    assert_eq!(places.route(&[100], 1).unwrap().intake, 0, "a stream of another intake stays");
     assert_eq!(places.claim(100..103, 0, |id| id == 101), Some(102));
 }
 
@@ -99,12 +100,16 @@ fn the_first_reason_to_end_holds() {
 fn an_intake_that_panics_ends_the_others() {
     let shards = shards(2);
     let shards = std::sync::Arc::new(shards);
-    let other = std::sync::Arc::clone(&shards);
+    let mut ended = Membership::new(&shards);
+    ended.end();
+    drop(ended);
+    assert_eq!(shards.ended(), None, "it has ended in order");
+    let membership = Membership::new(&shards);
     let thread = std::thread::spawn(move || {
-        let _presence = Presence(&other);
+        let _membership = membership;
         std::panic::resume_unwind(Box::new("a bug"));
     });
     assert!(thread.join().is_err());
     assert!(matches!(shards.ended(), Some(Ended::VolumesFailed(why)) if why.contains("intake")));
-    assert!(shards.is_taken(Step::Still), "nobody waits for it");
+    assert!(shards.is_taken(Step::MovesStopped), "nobody waits for it");
 }

@@ -129,6 +129,18 @@ impl Store {
         })
     }
 
+    /// Gives up the places of those of these streams that have one here and do not exist.
+    pub(super) fn forget_unknown(&self, declared: &[StreamInfo]) {
+        let unknown: Vec<u32> =
+            declared.iter().filter(|info| self.known(info).is_none()).map(|info| info.id).collect();
+        self.shards.places().forget(&unknown, self.intake);
+    }
+
+    /// Number of these streams that exist here.
+    pub(super) fn count_known(&self, declared: &[StreamInfo]) -> usize {
+        declared.iter().filter(|info| self.known(info).is_some()).count()
+    }
+
     fn known(&self, info: &StreamInfo) -> Option<&Stream> {
         self.by_id.get(&info.id).map(|&slot| &self.streams[slot])
     }
@@ -175,9 +187,14 @@ impl Store {
         let mut claimed = Vec::new();
         let made = self.prepare(&new, &mut claimed).and_then(|made| {
             let shares = self.shares + made.iter().map(Prepared::shares).sum::<usize>();
-            Ok((self.block_bytes_for(self.by_id.len() + made.len(), shares)?, shares, made))
+            // Known streams have their memory.
+            let block_bytes = match made.is_empty() {
+                true => self.block_bytes,
+                false => self.block_bytes_for(self.by_id.len() + made.len(), shares)?,
+            };
+            Ok((block_bytes, shares, made))
         });
-        let made = made.inspect_err(|_| self.shards.places().forget(&claimed));
+        let made = made.inspect_err(|_| self.shards.places().forget(&claimed, self.intake));
         let made = {
             let (block_bytes, shares, made) = made?;
             (self.block_bytes, self.shares) = (block_bytes, shares);
@@ -219,11 +236,14 @@ impl Store {
         let smallest = BLOCK_BYTES_MIN.min(self.block_bytes_wanted);
         if share < block_bytes_needed(smallest) {
             let needed = (4 * shares * block_bytes_needed(smallest)) >> 20;
-            let has = self.pool.bytes() >> 20;
+            let (has, intakes) = (self.pool.bytes() >> 20, self.shards.count());
+            let part = if intakes > 1 { " for their intake thread" } else { "" };
             let what = format!(
-                "cannot take {streams} streams: they need a pool of {needed} MiB, this one has {has} MiB"
+                "cannot take {streams} streams: they need a pool of {needed} MiB{part}, this one has \
+                 {has} MiB"
             );
-            return Err(Cause::new(what).with_hint(format!("keepup record --pool {}MiB", needed + 1)));
+            let hint = format!("keepup record --pool {}MiB", (needed + 1) * intakes);
+            return Err(Cause::new(what).with_hint(hint));
         }
         let space = share.saturating_sub(block_bytes_needed(0));
         Ok(self.block_bytes_wanted.min(space).max(smallest))
@@ -505,7 +525,7 @@ impl Store {
     }
 
     fn volume_failed(&mut self, volume: usize) {
-        let failed = self.rotation.as_mut().map(|rotation| rotation.fail(volume));
+        let failed = self.rotation.as_mut().and_then(|rotation| rotation.fail(volume));
         failed.into_iter().for_each(|what| self.incidents.push(what));
         if self.volumes.all_failed() {
             self.failed.get_or_insert_with(|| self.volumes.failures());

@@ -152,7 +152,7 @@ impl Stream {
     pub(super) fn leave(&mut self) -> Self {
         let (channel, figures) = (Arc::clone(&self.channel), Arc::clone(&self.figures));
         let empty = Self { is_gone: true, ..Self::with_counters(self.info.clone(), channel, figures) };
-        let mut stream = std::mem::replace(self, empty);
+        let mut stream = std::mem::replace(self, Self { watermark: Watermark::unused(), ..empty });
         stream.owner = None;
         stream.watermark.forget_entries();
         stream

@@ -100,8 +100,6 @@ pub(super) struct Volumes {
     gaps: u64,
     /// Consecutive damaged events become one entry.
     open_gap: Option<Gap>,
-    /// Writers were asked to end.
-    is_closing: bool,
 }
 
 impl Volumes {
@@ -120,7 +118,7 @@ impl Volumes {
             is_dead: false,
         };
         let lanes = links.into_iter().map(lane).collect();
-        Self { intake, lanes, loads, placement, counters, gaps: 0, open_gap: None, is_closing: false }
+        Self { intake, lanes, loads, placement, counters, gaps: 0, open_gap: None }
     }
 
     /// Index of the intake.
@@ -150,7 +148,7 @@ impl Volumes {
         texts.join("; ")
     }
 
-    /// Takes over which volumes are in rotation. When only slow ones are left, these are.
+    /// Copies the state of rotation from the writers' signals. If only slow volumes are left, uses them.
     fn refresh(&mut self) {
         let mut any = false;
         for (lane, load) in self.lanes.iter().zip(&mut self.loads) {
@@ -228,16 +226,15 @@ impl Volumes {
     }
 
     /// Asks every writer to finish and end, once no intake has blocks for them.
-    pub(super) fn close(&mut self) {
-        self.is_closing = true;
+    pub(super) fn close(&self) {
         for lane in &self.lanes {
             WriterSignals::raise(&lane.link.signals.close, &lane.link.waker);
         }
     }
 
-    /// Expects the writers to end at the request of another intake.
-    pub(super) fn expect_close(&mut self) {
-        self.is_closing = true;
+    /// Whether every block was handed over to a writer, or its writer has ended.
+    pub(super) fn has_handed_over(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.waiting.is_empty() || lane.is_over())
     }
 
     /// Whether every writer has ended and all its reports are handled.
@@ -284,8 +281,12 @@ impl Volumes {
 
     /// A writer that ended without a request and was not reported before; enters its failure.
     pub(super) fn next_abandoned(&mut self) -> Option<usize> {
-        let is_new = |lane: &Lane| lane.is_over() && !lane.has_failed();
-        let volume = (0..self.lanes.len()).filter(|_| !self.is_closing).find(|&v| is_new(&self.lanes[v]))?;
+        let is_new = |lane: &Lane| {
+            // Read before the writer's end: one that was asked to end may do so.
+            let was_asked = lane.link.signals.close.load(Ordering::Acquire);
+            !was_asked && !lane.is_dead && lane.is_over()
+        };
+        let volume = self.lanes.iter().position(is_new)?;
         self.lanes[volume].is_dead = true;
         let (why, cause) = ("its writer thread ended early".to_owned(), LossCause::VolumeFailed);
         let _ = self.counters.volumes[volume].failure.set(why.clone());

@@ -66,6 +66,11 @@ impl Watermark {
         }
     }
 
+    /// For an empty place in the table of streams.
+    pub(super) fn unused() -> Self {
+        Self { pending: VecDeque::new(), next: 0, lost_events: 0, damaged: 0, entry: 0, last_entry: 0 }
+    }
+
     /// Enters a sealed block of consecutive events.
     pub(super) fn sealed(&mut self, stream_block: u64, first_sequence: u64, events: u64) {
         let damaged = std::mem::take(&mut self.damaged);
@@ -109,7 +114,13 @@ impl Watermark {
         if let Some(pending) = self.pending.get_mut(at).filter(|p| p.first_sequence == first_sequence) {
             pending.fate = Fate::Lost;
             pending.entry = pending.entry.max(entry);
+            self.last_entry = self.last_entry.max(entry);
         }
+    }
+
+    /// Whether nothing is pending, and every loss is in the journal.
+    pub(super) fn is_clear(&self, journalled: u64) -> bool {
+        self.pending.is_empty() && self.entry.max(self.last_entry) <= journalled
     }
 
     /// Advances as far as possible. `received_next` is the end once all received events are

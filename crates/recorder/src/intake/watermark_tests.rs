@@ -65,3 +65,22 @@ fn unsettled_blocks_are_taken_once_at_the_end() {
     assert!(watermark.advance(None, 0));
     assert_eq!((watermark.next, watermark.lost_events), (30, 20));
 }
+
+#[test]
+fn a_watermark_is_clear_once_every_loss_is_in_the_journal() {
+    let mut watermark = Watermark::new();
+    assert!(watermark.is_clear(0));
+    watermark.sealed(0, 0, 5);
+    watermark.lost(0, 3);
+    watermark.advance(Some(5), 2);
+    assert!(!watermark.is_clear(2), "the loss of a block is not in the journal");
+    watermark.advance(Some(5), 3);
+    assert!(watermark.is_clear(3));
+    watermark.missing(1, 4);
+    assert!(!watermark.is_clear(3), "missing events are not in the journal");
+    watermark.advance(Some(6), 4);
+    assert!(watermark.is_clear(4));
+    watermark.forget_entries();
+    assert!(watermark.is_clear(0), "at another intake");
+    assert_eq!(watermark.next, 6);
+}

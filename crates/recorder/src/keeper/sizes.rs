@@ -5,7 +5,7 @@
 //! 10 GB/s a segment of 1 GiB is full ten times a second.
 use std::time::Duration;
 
-/// Time that a segment should last.
+/// Least time that a segment should take to fill.
 const LASTS: Duration = Duration::from_secs(4);
 /// Largest segment, as a multiple of the smallest.
 const GROWTH_MAX: u64 = 16;
@@ -29,8 +29,8 @@ impl SegmentSizes {
 
     /// Size of the next segment on a volume with `free_bytes`, if they are known.
     pub(super) fn next_bytes(&self, free_bytes: Option<u64>) -> u64 {
-        let room = free_bytes.map_or(self.least_bytes, |free| free / SHARE_OF_FREE);
-        self.wanted_bytes.min(room).max(self.least_bytes)
+        let most = free_bytes.map_or(self.least_bytes, |free| free / SHARE_OF_FREE);
+        self.wanted_bytes.min(most).max(self.least_bytes)
     }
 
     /// A segment is used from now on; the one before took `data_bytes` of its `bytes`.

@@ -4,7 +4,10 @@
 //! journal; its account, watermark and numbers go with it.
 use std::sync::Arc;
 
+use keepup_error::Cause;
+
 use super::Store;
+use crate::config::BLOCK_BYTES_MIN;
 use crate::intake::reduction::Reducing;
 use crate::intake::stream::Stream;
 use crate::reduce::worker::Destination;
@@ -39,19 +42,22 @@ impl Store {
         slots
     }
 
-    /// Lets streams stay after all.
+    /// Cancels a move.
     pub(in crate::intake) fn stay(&mut self, slots: &[usize]) {
         for &slot in slots {
             self.streams[slot].owner = None;
         }
     }
 
-    /// Whether a stream can be taken out.
-    pub(in crate::intake) fn can_leave(&self, slot: usize) -> bool {
-        let is_journalled = |stream: &Stream| stream.watermark.last_entry() <= self.volumes.gaps_durable();
-        let derived = self.streams[slot].reducing.as_ref().map(|reducing| &self.streams[reducing.to.slot]);
-        let are_journalled = is_journalled(&self.streams[slot]) && derived.is_none_or(is_journalled);
-        self.is_slot_settled(slot) && are_journalled
+    /// Whether a stream can be taken out: nothing of it is in flight, and its losses are in the journal.
+    pub(in crate::intake) fn can_leave(&mut self, slot: usize) -> bool {
+        let derived = self.streams[slot].reducing.as_ref().map_or(slot, |reducing| reducing.to.slot);
+        let journalled = self.volumes.gaps_durable();
+        self.is_slot_settled(slot)
+            && [slot, derived].into_iter().all(|slot| {
+                self.advance(slot);
+                self.streams[slot].watermark.is_clear(journalled)
+            })
     }
 
     /// Takes a stream out.
@@ -66,15 +72,23 @@ impl Store {
     }
 
     fn take_one(&mut self, slot: usize) -> Stream {
-        self.advance(slot);
         let stream = self.streams[slot].leave();
         self.by_id.remove(&stream.info.id);
+        // What it has lost is explained, if it is, where it ends.
+        for (&cause, &events) in &stream.ledger.gap_events {
+            self.figures().remove_gap(cause, events);
+        }
         stream
     }
 
     /// Puts a stream in that another intake has sent.
     pub(in crate::intake) fn put_in(&mut self, Moved { mut stream, derived }: Moved) {
         self.shares += stream.shares;
+        for stream in std::iter::once(&stream).chain(&derived) {
+            for (&cause, &events) in &stream.ledger.gap_events {
+                self.figures().add_gap(cause, events);
+            }
+        }
         let reducing = stream.reducing.take();
         let slot = self.put(stream);
         let target = derived.map_or(slot, |derived| self.put(derived));
@@ -88,11 +102,15 @@ impl Store {
         self.fit_blocks();
     }
 
-    /// Adapts the size of later blocks to the streams. Too many of them are refused when a connection
-    /// declares them.
+    /// Whether the pool has memory for `streams` more. With their reduced forms they may need more: then
+    /// their blocks are small.
+    pub(in crate::intake) fn check_memory(&self, streams: usize) -> Result<(), Cause> {
+        self.block_bytes_for(self.by_id.len() + streams, self.shares + streams).map(drop)
+    }
+
+    /// Adapts the size of later blocks to the streams.
     fn fit_blocks(&mut self) {
-        if let Ok(bytes) = self.block_bytes_for(self.by_id.len(), self.shares) {
-            self.block_bytes = bytes;
-        }
+        let fitting = self.block_bytes_for(self.by_id.len(), self.shares);
+        self.block_bytes = fitting.unwrap_or(BLOCK_BYTES_MIN.min(self.block_bytes_wanted));
     }
 }
