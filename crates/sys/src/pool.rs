@@ -362,18 +362,7 @@ impl ReusableMemory {
         if !is_new {
             return Ok(pools);
         }
-        std::thread::scope(|scope| {
-            let mut threads = Vec::new();
-            for (pool, cpus) in pools.iter().zip(cpus) {
-                let populate = move || pin_current(cpus).and_then(|()| pool.populate());
-                let thread = std::thread::Builder::new().spawn_scoped(scope, populate);
-                threads.push(thread.map_err(|source| SysError::Call { action: "start a thread", source })?);
-            }
-            threads.into_iter().try_for_each(|thread| match thread.join() {
-                Ok(outcome) => outcome,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-        })?;
+        populate(&pools, cpus)?;
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(mapping);
         Ok(pools)
     }
@@ -391,6 +380,27 @@ impl ReusableMemory {
         kept.retain_mut(|mapping| !is_unused(mapping));
         Ok((Pool::of(Arc::new(Mapping::new(rounded)?)), true))
     }
+}
+
+/// Gives each pool its pages, from a thread on its CPUs.
+fn populate(pools: &[Pool], cpus: &[Vec<usize>]) -> Result<(), SysError> {
+    if let ([pool], [cpus]) = (pools, cpus)
+        && cpus.is_empty()
+    {
+        return pool.populate();
+    }
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (pool, cpus) in pools.iter().zip(cpus) {
+            let populate = move || pin_current(cpus).and_then(|()| pool.populate());
+            let thread = std::thread::Builder::new().spawn_scoped(scope, populate);
+            threads.push(thread.map_err(|source| SysError::Call { action: "start a thread", source })?);
+        }
+        threads.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
 }
 
 #[cfg(test)]
