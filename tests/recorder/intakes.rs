@@ -129,9 +129,9 @@ fn impossible_numbers_of_intakes_are_refused() {
     let directory = directory();
     let here = directory.path();
     for (flags, wanted) in [
-        (&["--intake-threads", "0"][..], "0 intake threads: the limit is 64"),
-        (&["--intake-threads", "65"], "65 intake threads: the limit is 64"),
-        (&["--intake-threads", "8", "--pool", "16 MiB"], "for each intake thread do not fit"),
+        (&["--intake-threads", "0"][..], "0 intake threads: 1 to 64"),
+        (&["--intake-threads", "65"], "65 intake threads: 1 to 64"),
+        (&["--intake-threads", "8", "--pool", "16 MiB"], "or fewer --intake-threads"),
         (&["--intake-threads", "2", "--intake-cpus", "4000"], "4000"),
     ] {
         let listen = ["record", "--to-null", "--listen", "127.0.0.1:0"];

@@ -223,7 +223,8 @@ impl RecorderConfig {
         }
         let threads = self.intake_threads;
         if !(1..=INTAKE_THREADS_MAX).contains(&threads) {
-            let what = format!("cannot start {threads} intake threads: the limit is {INTAKE_THREADS_MAX}");
+            let what =
+                format!("cannot start {threads} intake threads: 1 to {INTAKE_THREADS_MAX} are possible");
             return refuse(Cause::new(what).with_hint("--intake-threads 4"));
         }
         if self.block_bytes < SECTOR
@@ -233,7 +234,10 @@ impl RecorderConfig {
             let each = if threads > 1 { " for each intake thread" } else { "" };
             let what =
                 format!("cannot use a pool of {pool} bytes: four blocks of {block} bytes{each} do not fit");
-            return refuse(Cause::new(what).with_hint("a larger --pool or a smaller --block"));
+            let fewer = if threads > 1 { ", or fewer --intake-threads" } else { "" };
+            return refuse(
+                Cause::new(what).with_hint(format!("a larger --pool or a smaller --block{fewer}")),
+            );
         }
         if self.segment_bytes < 4 * block_bytes_needed(self.block_bytes) as u64 {
             let (segment, block) = (self.segment_bytes, self.block_bytes);

@@ -305,7 +305,7 @@ impl Recorder {
         let (reports, intakes_cpu): (Vec<IntakeReport>, Vec<ThreadCpu>) = intakes.into_iter().unzip();
         let (ledger, incidents, elapsed_ns) = IntakeReport::merge(reports);
         let unbalanced = ledger.balance().err().map(|e| format!("the account does not add up: {e}"));
-        let mut all_trouble: Vec<String> = unbalanced.into_iter().collect();
+        let mut trouble: Vec<String> = unbalanced.into_iter().collect();
         let mut reducers_cpu = Vec::new();
         for reducer in self.reducers {
             reducers_cpu.push(joined("ku-reduce", reducer)?.1);
@@ -313,11 +313,11 @@ impl Recorder {
         let mut volumes = Vec::new();
         for threads in self.volumes {
             let (writer, cpu) = joined("ku-writer", threads.writer)?;
-            let ((access, trouble), _) = joined("ku-keeper", threads.keeper)?;
+            let ((access, keeper_trouble), _) = joined("ku-keeper", threads.keeper)?;
             let label = threads.directory.as_ref().map_or_else(|| "null".into(), |d| d.display().to_string());
             // The writer's failure is usually listed already.
-            let failure = writer.failure.iter().filter(|why| !trouble.contains(why));
-            all_trouble.extend(failure.chain(&trouble).map(|what| format!("{label}: {what}")));
+            let failure = writer.failure.iter().filter(|why| !keeper_trouble.contains(why));
+            trouble.extend(failure.chain(&keeper_trouble).map(|what| format!("{label}: {what}")));
             volumes.push(VolumeAccount {
                 directory: threads.directory,
                 engine: threads.facts.name.into(),
@@ -334,7 +334,6 @@ impl Recorder {
             });
         }
         let ended = self.shards.ended().cloned().unwrap_or(Ended::Stopped);
-        let trouble = all_trouble;
         Ok(Joined { ended, ledger, incidents, trouble, elapsed_ns, intakes_cpu, reducers_cpu, volumes })
     }
 }
