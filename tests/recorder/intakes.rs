@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use keepup_stream::wire::{Ack, ControlMessage, End, EndStream, FrameKind, Hello, Welcome, WelcomeStream};
 use keepup_testkit::root::skip;
 
-use crate::common::{count, directory, json, keepup, recorded, recorder, verified};
+use crate::common::{count, directory, json, keepup, recorded, recorder, until, verified};
 use crate::recorder::raw_client::{acked, answer, connect, event, frame, hello, hello_to_resume, streams};
 
 /// A client that declared streams and was welcomed.
@@ -86,6 +86,12 @@ fn every_intake_receives_and_the_account_is_one() {
     assert_eq!(verified(here, "a/run"), sent);
 }
 
+/// Waits until the threads of a process with this name have these CPUs. The address is announced before
+/// every thread runs, and a thread takes its name and its CPUs itself.
+fn await_cpus(process: u32, name: &str, wanted: &[&str]) {
+    until(&format!("{name}: {wanted:?}"), || cpus_of(process, name) == wanted);
+}
+
 /// Threads of a process by name, with the CPUs that they may use.
 fn cpus_of(process: u32, name: &str) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
@@ -112,14 +118,14 @@ fn intakes_and_writers_have_their_cpus() {
     let more = ["--intake-threads", "2", "--intake-cpus", "0,1", "--writer-cpus", "1", "--stay"];
     let mut record = recorder(here, &["a"], &more);
     record.address();
-    assert_eq!(cpus_of(record.id(), "ku-intake"), ["ku-intake-0 0", "ku-intake-1 1"]);
-    assert_eq!(cpus_of(record.id(), "ku-writer"), ["ku-writer-0 1"]);
+    await_cpus(record.id(), "ku-intake", &["ku-intake-0 0", "ku-intake-1 1"]);
+    await_cpus(record.id(), "ku-writer", &["ku-writer-0 1"]);
     record.signal("TERM");
     record.wait();
     let mut record = recorder(here, &["b"], &["--intake-threads", "3", "--intake-cpus", "0-1", "--stay"]);
     record.address();
-    let shared = ["ku-intake-0 0-1", "ku-intake-1 0-1", "ku-intake-2 0-1"];
-    assert_eq!(cpus_of(record.id(), "ku-intake"), shared, "fewer CPUs than threads");
+    // Fewer CPUs than threads.
+    await_cpus(record.id(), "ku-intake", &["ku-intake-0 0-1", "ku-intake-1 0-1", "ku-intake-2 0-1"]);
     record.signal("TERM");
     record.wait();
 }
