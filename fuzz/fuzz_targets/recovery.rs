@@ -11,7 +11,7 @@ use keepup_recording::access::{From, StreamReader};
 use keepup_recording::fixture::{SCENE_STREAM, edit, scene, scene_segment};
 use keepup_recording::info::info;
 use keepup_recording::reader::Recording;
-use keepup_recording::recover::recover;
+use keepup_recording::recover::{RecoverOptions, recover};
 use keepup_recording::verify::{VerifyOptions, verify};
 use libfuzzer_sys::fuzz_target;
 
@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     let dir = scene(root.path(), &bytes).expect("make the recording");
     let dirs = [dir];
     // A first sector that is damaged is told of.
-    let Ok(report) = recover(&dirs) else { return };
+    let Ok(report) = recover(&dirs, RecoverOptions::default(), &mut |_| {}) else { return };
     if !report.complete {
         return;
     }

@@ -1,7 +1,7 @@
 //! Contents of a sealed segment, from its index or, if that is damaged, from its blocks.
 use crate::error::RecordingError;
 use crate::files::open_regular;
-use crate::scan::scan;
+use crate::scan::{ScanOptions, scan};
 use crate::seal::{IndexedBlock, SegmentLookup, StreamSummary, summaries};
 use crate::volume::{Segment, Volume};
 
@@ -25,7 +25,8 @@ pub(crate) fn contents(volume: &Volume, segment: &Segment) -> Result<Contents, R
             let path = &segment.path;
             let file = open_regular(path).map_err(RecordingError::open("open the segment", path))?;
             let identity = volume.identity(segment.index, segment.id);
-            let found = scan(&file, path, &identity, segment.readable_bytes())?;
+            let options = ScanOptions { durable_bytes: segment.readable_bytes(), reads_events: false };
+            let found = scan(&file, path, &identity, options, &mut |_| {})?;
             Ok(Contents { streams: summaries(&found.index), damage: Some(damage) })
         }
         Err(error) => Err(error),

@@ -27,10 +27,13 @@ use self::checksum::sealed;
 pub(crate) const SUPERBLOCK_BYTES: usize = 48;
 /// "Undefined address".
 const UNDEFINED: u64 = u64::MAX;
+/// Bytes of numbers that are written together.
+const NUMBERS_BYTES: usize = 8192;
 
 /// Output with its current address relative to the superblock.
 pub(crate) struct HdfWriter<'a, W> {
-    out: &'a mut W,
+    /// `None` if only the length is wanted.
+    out: Option<&'a mut W>,
     /// Address of the next byte.
     pub(crate) at: u64,
 }
@@ -39,28 +42,52 @@ impl<'a, W: Write> HdfWriter<'a, W> {
     /// Writes to `out`; `at` is the address of the next byte (the file offset minus the
     /// superblock's).
     pub(crate) fn new(out: &'a mut W, at: u64) -> Self {
-        Self { out, at }
+        Self { out: Some(out), at }
+    }
+
+    /// A writer that discards everything and only advances its address.
+    pub(crate) fn measure(at: u64) -> Self {
+        Self { out: None, at }
     }
 
     /// Writes raw bytes; returns their address.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> io::Result<u64> {
         let at = self.at;
-        self.out.write_all(bytes)?;
+        if let Some(out) = &mut self.out {
+            out.write_all(bytes)?;
+        }
         self.at += bytes.len() as u64;
         Ok(at)
     }
 
-    /// Writes consecutive 64-bit numbers; returns their address.
-    pub(crate) fn put_numbers(&mut self, numbers: impl Iterator<Item = u64>) -> io::Result<u64> {
+    /// Skips `bytes` if only the length is wanted; whether it did.
+    fn skip(&mut self, bytes: u64) -> bool {
+        let is_measured = self.out.is_none();
+        self.at += if is_measured { bytes } else { 0 };
+        is_measured
+    }
+
+    /// Writes `count` consecutive 64-bit numbers; returns their address.
+    pub(crate) fn put_numbers(
+        &mut self,
+        count: u64,
+        mut numbers: impl Iterator<Item = u64>,
+    ) -> io::Result<u64> {
         let at = self.at;
-        let mut piece = Vec::with_capacity(8192);
-        for number in numbers {
-            piece.extend_from_slice(&number.to_le_bytes());
-            if piece.len() >= 8192 {
-                self.put(&piece)?;
-                piece.clear();
-            }
+        if self.skip(count * 8) {
+            return Ok(at);
         }
+        let mut piece = Vec::with_capacity(NUMBERS_BYTES);
+        // Nested iterators are much faster from inside than by `next`.
+        numbers.try_for_each(|number| {
+            piece.extend_from_slice(&number.to_le_bytes());
+            if piece.len() < NUMBERS_BYTES {
+                return Ok(());
+            }
+            let written = self.put(&piece).map(drop);
+            piece.clear();
+            written
+        })?;
         self.put(&piece)?;
         Ok(at)
     }

@@ -37,6 +37,24 @@ fn an_index_is_paged_beyond_a_page() {
 }
 
 #[test]
+fn what_is_measured_has_the_length_of_what_is_written() {
+    for filtered in [None, Some(Filtered::new(48_000))] {
+        for count in [0, 1, 1024, 1025, 5000] {
+            let put = |place: &mut HdfWriter<'_, Vec<u8>>| {
+                let chunks = (0..count).map(|n| ChunkEntry { address: n * 5000, bytes: n });
+                place.put_numbers(count, 0..count).unwrap();
+                place.put_chunks(count, chunks, filtered).unwrap();
+                place.at
+            };
+            let mut out = Vec::new();
+            let written = put(&mut HdfWriter::new(&mut out, 1000));
+            assert_eq!(written, 1000 + out.len() as u64);
+            assert_eq!(put(&mut HdfWriter::measure(1000)), written, "{count} entries");
+        }
+    }
+}
+
+#[test]
 fn runs_beyond_32_bits_need_the_regular_form() {
     let is_expressible = |rows: &[std::ops::Range<u64>]| Selection { rows, row: &[4] }.is_expressible();
     let far = u64::from(u32::MAX) + 10;

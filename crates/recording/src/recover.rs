@@ -21,6 +21,7 @@ use crate::error::RecordingError;
 use crate::id::Id;
 use crate::journal::{JournalRecord, StreamEnd};
 use crate::master::write_master;
+use crate::progress::Progress;
 use crate::reader::{Recording, locate_present};
 
 /// Reason in the end record of a recovered recording.
@@ -92,32 +93,30 @@ pub struct StreamRecovery {
     pub missing: BTreeMap<LossCause, u64>,
 }
 
+/// Options of a recovery.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecoverOptions {
+    /// Recover on a file system without locks; the caller knows that nobody is recording there.
+    pub without_locks: bool,
+}
+
 /// Recovers the recording that `dirs` belong to, located as in [`Recording::open`]; missing
-/// volumes are listed, and the others are sealed.
+/// volumes are listed, and the others are sealed. `progress` is called often while unsealed segments are read.
 ///
 /// # Errors
 /// The recording is or may be in progress, a manifest cannot be used, or a journal is missing or
 /// belongs to another volume. No data is lost then.
-pub fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
-    recover_at(dirs, false)
-}
-
-/// Like [`recover`] for a file system without locks; the caller knows that nobody is recording
-/// there.
-///
-/// # Errors
-/// As [`recover`].
-pub fn recover_without_locks(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
-    recover_at(dirs, true)
-}
-
-fn recover_at(dirs: &[PathBuf], without_locks: bool) -> Result<RecoverReport, RecordingError> {
+pub fn recover(
+    dirs: &[PathBuf],
+    options: RecoverOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RecoverReport, RecordingError> {
     let (places, missing_volumes) = locate_present(dirs)?;
     let mut volumes = Vec::new();
     for (dir, manifest) in places {
-        volumes.push(OpenVolume::open(&dir, manifest, without_locks)?);
+        volumes.push(OpenVolume::open(&dir, manifest, options.without_locks)?);
     }
-    volumes.iter_mut().try_for_each(OpenVolume::scan_all)?;
+    scan_all(&mut volumes, progress)?;
     for ((volume, segment), count) in copies::trailing_copies(&volumes) {
         volumes[volume].leave_out(segment, count);
     }
@@ -163,6 +162,20 @@ fn recover_at(dirs: &[PathBuf], without_locks: bool) -> Result<RecoverReport, Re
         streams,
         master,
     })
+}
+
+/// Scans every unsealed segment. Blocks above the watermark add to the total when they are found.
+fn scan_all(volumes: &mut [OpenVolume], progress: &mut dyn FnMut(Progress)) -> Result<(), RecordingError> {
+    let durable_bytes = volumes.iter().map(OpenVolume::unsealed_bytes).fold(0, u64::saturating_add);
+    let mut state = Progress { total_bytes: durable_bytes, ..Progress::default() };
+    for volume in volumes {
+        volume.scan_all(&mut |bytes| {
+            state.done_bytes = state.done_bytes.saturating_add(bytes);
+            state.total_bytes = state.total_bytes.max(state.done_bytes);
+            progress(state);
+        })?;
+    }
+    Ok(())
 }
 
 /// Enters gaps and the end record in every journal that lacks them.

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use keepup_stream::ledger::LossCause;
 
+use super::RecoverOptions;
 use crate::error::RecordingError;
 use crate::journal::{JOURNAL_FILE, JournalRecord, Rotation, RotationState};
-use crate::layout::segment_file_name;
+use crate::layout::{SECTOR, segment_file_name};
 use crate::manifest::Placement;
 use crate::reader::Recording;
 use crate::testing::damage::lookup;
-use crate::testing::{TestRecording, payloads, recover};
+use crate::testing::{TestRecording, TestVolume, payloads, recover, recover_with};
 use crate::verify::{Ending, VerifyOptions, VerifyReport, verify};
 
 fn verified(recording: &TestRecording) -> VerifyReport {
@@ -108,9 +109,24 @@ fn a_recording_in_progress_is_refused() {
     recording.block(0, 1, 0, 0, &payloads(1, 5, 100));
     recording.volumes[0].watermark();
     let before = snapshot(recording.root.path());
-    let error = super::recover(&recording.dirs()).unwrap_err();
+    let error = super::recover(&recording.dirs(), RecoverOptions::default(), &mut |_| {}).unwrap_err();
     assert!(matches!(error, RecordingError::Busy { .. }), "{error}");
     assert_eq!(snapshot(recording.root.path()), before);
+}
+
+#[test]
+fn progress_ends_with_every_block_that_was_read() {
+    let recording = cut_off();
+    let unsealed = |volume: &TestVolume| volume.builder.bytes().len() as u64 - SECTOR as u64;
+    let bytes: u64 = recording.volumes.iter().map(unsealed).sum();
+    let mut seen = Vec::new();
+    recover_with(&recording.dirs(), &mut |progress| seen.push(progress)).unwrap();
+    assert!(seen.is_sorted_by_key(|progress| progress.done_bytes));
+    assert!(seen.iter().all(|progress| progress.done_bytes <= progress.total_bytes), "{seen:?}");
+    let last = seen.last().unwrap();
+    assert_eq!(last.done_bytes, last.total_bytes);
+    // The torn block was not found, and the first sector of a segment is not one.
+    assert!(last.done_bytes > bytes / 2 && last.done_bytes < bytes, "{last:?} of {bytes}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Finds the intact blocks of an unsealed segment and builds the index for sealing.
 //!
-//! Below the durable watermark only block and message headers are read; above it every byte, and
-//! a block counts only if its checksums, identities and position agree. The first invalid block
-//! ends the segment.
+//! Below the durable watermark only block headers and the headers of large events are read; above it every
+//! byte, and a block counts only if its checksums, identities and position agree. The first invalid block
+//! ends the segment. Blocks that are read whole are read ahead and past the page cache.
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::layout::{
 };
 use crate::messages::MessageWalk;
 use crate::seal::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
-use crate::sequential::{ReadAt, Sequential};
+use crate::sequential::Sequential;
 use crate::volume::preamble;
 
 /// Bytes per read where message headers are close together.
@@ -52,42 +52,25 @@ pub(crate) fn has_block(file: &File) -> io::Result<bool> {
     Ok(parse_block_sector(&sector[..read]).is_ok())
 }
 
-/// Scans a segment with the durable watermark `durable_bytes`.
+/// Extent of a scan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScanOptions {
+    /// Durable watermark: a defect below it is an error.
+    pub(crate) durable_bytes: u64,
+    /// Whether large events are read below the watermark too.
+    pub(crate) reads_events: bool,
+}
+
+/// Scans a segment. `progress` is called with the length of each block.
 ///
 /// # Errors
-/// The file cannot be read, is another segment, or is damaged below `durable_bytes`. Only the
-/// headers of large events are checked there.
+/// The file cannot be read, is another segment, or is damaged below the watermark.
 pub(crate) fn scan(
     file: &File,
     path: &Path,
     expected: &SegmentIdentity,
-    durable_bytes: u64,
-) -> Result<ScanResult, RecordingError> {
-    scan_with(file, &mut &*file, path, expected, (durable_bytes, false))
-}
-
-/// Like [`scan`], but reads every event, ahead and past the page cache.
-///
-/// # Errors
-/// As [`scan`], or a block's checksum does not match its events.
-pub(crate) fn scan_events(
-    file: &File,
-    path: &Path,
-    expected: &SegmentIdentity,
-    durable_bytes: u64,
-) -> Result<ScanResult, RecordingError> {
-    let direct = open_direct(path).map_err(RecordingError::open("open the segment", path))?;
-    let size = file.metadata().map_err(RecordingError::io("read the size of", path))?.len();
-    let mut ahead = Sequential::new(direct, size).map_err(RecordingError::io("read", path))?;
-    scan_with(file, &mut ahead, path, expected, (durable_bytes, true))
-}
-
-fn scan_with(
-    file: &File,
-    reader: &mut dyn ReadAt,
-    path: &Path,
-    expected: &SegmentIdentity,
-    (durable_bytes, reads_events): (u64, bool),
+    ScanOptions { durable_bytes, reads_events }: ScanOptions,
+    progress: &mut dyn FnMut(u64),
 ) -> Result<ScanResult, RecordingError> {
     let fault = |offset, what: Cause| RecordingError::Segment { path: path.into(), offset, what };
     let size = file.metadata().map_err(RecordingError::io("read the size of", path))?.len();
@@ -97,7 +80,7 @@ fn scan_with(
         Err(error) => return Err(fault(0, Cause::of(&error))),
     }
     let mut scanner = Scanner {
-        file: reader,
+        reader: BlockReader { file, path, size, ahead: None, is_ahead: reads_events },
         size,
         expected,
         reads_events,
@@ -128,7 +111,9 @@ fn scan_with(
         found.index.push(offset, &block.header, channel, events);
         found.streams.entry(stream).or_insert(block.stream);
         found.blocks_behind += u64::from(!trusted);
-        found.data_bytes += block_bytes(block.header.chunk_records_bytes);
+        let bytes = block_bytes(block.header.chunk_records_bytes);
+        found.data_bytes += bytes;
+        progress(bytes);
     }
     if found.data_bytes < durable_bytes {
         return Err(fault(found.data_bytes, "it ends before what the journal calls durable".into()));
@@ -136,8 +121,38 @@ fn scan_with(
     Ok(found)
 }
 
+/// Reads what a scan needs of a segment.
+struct BlockReader<'a> {
+    file: &'a File,
+    path: &'a Path,
+    size: u64,
+    /// Reads whole blocks; opened for the first of them.
+    ahead: Option<Sequential>,
+    /// Whether the last block was read whole. Then the next one, which follows it, is in memory.
+    is_ahead: bool,
+}
+
+impl BlockReader<'_> {
+    /// Reads few bytes.
+    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        if self.is_ahead {
+            self.ahead()?.read_at(buffer, offset)
+        } else {
+            read_fully_at(self.file, buffer, offset)
+        }
+    }
+
+    /// Reader of whole blocks.
+    fn ahead(&mut self) -> io::Result<&mut Sequential> {
+        match &mut self.ahead {
+            Some(ahead) => Ok(ahead),
+            none => Ok(none.insert(Sequential::new(open_direct(self.path)?, self.size)?)),
+        }
+    }
+}
+
 struct Scanner<'a> {
-    file: &'a mut dyn ReadAt,
+    reader: BlockReader<'a>,
     size: u64,
     expected: &'a SegmentIdentity,
     /// Whether large events are read below the watermark too.
@@ -158,7 +173,7 @@ impl Scanner<'_> {
     /// The block at `offset`, or its defect.
     fn block(&mut self, offset: u64, trusted: bool) -> io::Result<Result<FoundBlock, Cause>> {
         let mut sector = [0; SECTOR];
-        if self.file.read_at(&mut sector, offset)? < SECTOR {
+        if self.reader.read_at(&mut sector, offset)? < SECTOR {
             return Ok(Err("the file ends in a block's header".into()));
         }
         let BlockSector { header, header_crc, channel } = match parse_block_sector(&sector) {
@@ -183,9 +198,10 @@ impl Scanner<'_> {
             Err(error) => return Ok(Err(Cause::of(&error))),
         };
         let far_apart = header.chunk_records_bytes / u64::from(header.event_count) >= FAR_APART_BYTES;
-        let events = match trusted && far_apart && !self.reads_events {
-            true => self.headers_alone(offset, &header)?,
-            false => self.whole(offset, &header)?,
+        self.reader.is_ahead = !(trusted && far_apart) || self.reads_events;
+        let events = match self.reader.is_ahead {
+            false => self.headers_alone(offset, &header)?,
+            true => self.whole(offset, &header)?,
         };
         if !trusted && !self.is_padded(offset, &header)? {
             return Ok(Err("the pad behind the block is not zero".into()));
@@ -204,7 +220,7 @@ impl Scanner<'_> {
         let mut found = vec![0; (block_bytes(header.chunk_records_bytes) - end) as usize];
         let mut expected = found.clone();
         put_block_tail(&mut expected);
-        Ok(self.file.read_at(&mut found, offset + end)? == found.len() && found == expected)
+        Ok(self.reader.read_at(&mut found, offset + end)? == found.len() && found == expected)
     }
 
     /// Reads the message headers one by one.
@@ -218,7 +234,7 @@ impl Scanner<'_> {
         let mut at = offset + CHUNK_START as u64;
         for _ in 0..header.event_count {
             let mut head = [0; MESSAGE_HEADER];
-            let read = self.file.read_at(&mut head, at)?;
+            let read = self.reader.read_at(&mut head, at)?;
             let message = match walk.take(&head[..read]) {
                 Ok(message) => message,
                 Err(what) => return Ok(Err(what.into())),
@@ -240,7 +256,7 @@ impl Scanner<'_> {
         while at < end {
             let length = (end - at).min(PIECE_BYTES as u64) as usize;
             let piece = &mut self.buffer[..length];
-            if self.file.read_at(piece, offset + CHUNK_START as u64 + at)? < length {
+            if self.reader.read_at(piece, offset + CHUNK_START as u64 + at)? < length {
                 return Ok(Err("the file ends in the block".into()));
             }
             // A header cut by the piece's end is read again with the next piece.

@@ -3,7 +3,7 @@ use std::fs;
 
 use proptest::prelude::*;
 
-use super::scan;
+use super::{ScanOptions, scan};
 use crate::fixture::{BlockPlan, SegmentBuilder};
 use crate::id::Id;
 use crate::layout::{SECTOR, SegmentIdentity};
@@ -35,7 +35,8 @@ fn scanned(bytes: &[u8], durable_bytes: u64) -> Result<super::ScanResult, String
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("segment");
     fs::write(&path, bytes).unwrap();
-    scan(&fs::File::open(&path).unwrap(), &path, &IDENTITY, durable_bytes).map_err(|e| e.to_string())
+    let options = ScanOptions { durable_bytes, reads_events: false };
+    scan(&fs::File::open(&path).unwrap(), &path, &IDENTITY, options, &mut |_| {}).map_err(|e| e.to_string())
 }
 
 #[test]

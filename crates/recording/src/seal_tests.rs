@@ -11,7 +11,7 @@ use crate::id::Id;
 use crate::layout::{
     BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, block_bytes,
 };
-use crate::scan::scan;
+use crate::scan::{ScanOptions, scan};
 use crate::testing::{payloads, stream};
 use crate::volume::{Segment, SegmentState};
 
@@ -115,7 +115,10 @@ fn index_of(bytes: &[u8], data_bytes: u64) -> SegmentIndex {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s");
     fs::write(&path, bytes).unwrap();
-    let found = scan(&fs::File::open(&path).unwrap(), &path, &SegmentIdentity::default(), 0).unwrap();
+    let options = ScanOptions { durable_bytes: 0, reads_events: false };
+    let found =
+        scan(&fs::File::open(&path).unwrap(), &path, &SegmentIdentity::default(), options, &mut |_| {})
+            .unwrap();
     assert_eq!(found.data_bytes, data_bytes);
     found.index
 }

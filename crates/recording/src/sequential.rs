@@ -7,24 +7,10 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_sys::file::Access;
 use keepup_sys::read_ahead::ReadAhead;
 
-use crate::files::read_fully_at;
-
 /// Bytes before the position that can be read again.
 const RETAINED_BYTES: usize = 16 << 10;
 /// Largest gap that is read and skipped.
 const SKIPPED_BYTES: u64 = 2 << 20;
-
-/// A file that is read at offsets.
-pub(crate) trait ReadAt {
-    /// Reads at `offset` until `buffer` is full or the file ends; returns the bytes read.
-    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-}
-
-impl ReadAt for &File {
-    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        read_fully_at(self, buffer, offset)
-    }
-}
 
 /// A file that is read ahead. Offsets may go back a little, and further at the cost of a new start.
 pub(crate) struct Sequential {
@@ -97,10 +83,9 @@ impl Sequential {
         self.position = Some(begin + taken as u64);
         Ok(taken)
     }
-}
 
-impl ReadAt for Sequential {
-    fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    /// Reads at `offset` until `buffer` is full or the file ends; returns the bytes read.
+    pub(crate) fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let position = self.seek(offset)?;
         if position < offset {
             // The file ended in the gap.

@@ -17,18 +17,27 @@ use crate::id::Id;
 use crate::journal::{Journal, JournalRecord, StreamEnd};
 use crate::layout::{SegmentIdentity, segment_file_name};
 use crate::manifest::{Manifest, Placement};
-use crate::recover::RecoverReport;
+use crate::progress::Progress;
+use crate::recover::{RecoverOptions, RecoverReport};
 
 /// Recovers once the journal's lock is free: a child process started by another test holds a copy
 /// of it until it executes its program.
 pub(crate) fn recover(dirs: &[PathBuf]) -> Result<RecoverReport, RecordingError> {
+    recover_with(dirs, &mut |_| {})
+}
+
+/// Like [`recover`], with progress.
+pub(crate) fn recover_with(
+    dirs: &[PathBuf],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RecoverReport, RecordingError> {
     for _ in 0..2000 {
-        match crate::recover::recover(dirs) {
+        match crate::recover::recover(dirs, RecoverOptions::default(), progress) {
             Err(RecordingError::Busy { .. }) => std::thread::sleep(Duration::from_millis(10)),
             other => return other,
         }
     }
-    crate::recover::recover(dirs)
+    crate::recover::recover(dirs, RecoverOptions::default(), progress)
 }
 
 /// Names with a special meaning in a file name, path, terminal or format, for the streams from

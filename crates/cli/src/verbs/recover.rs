@@ -1,11 +1,12 @@
 //! `keepup recover`: seals an interrupted recording.
 use anyhow::Context;
-use keepup_recording::recover::{recover, recover_without_locks};
+use keepup_recording::recover::{RecoverOptions, recover};
 use keepup_report::listing;
 
 use crate::args::RecordingDirs;
 use crate::exit::Exit;
 use crate::output::{json, print_listing};
+use crate::progress::ReadingLine;
 
 /// Seal a recording that was interrupted by a crash, a full disk or a lost volume
 ///
@@ -26,8 +27,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let recover = if args.without_locks { recover_without_locks } else { recover };
-    let report = recover(&args.recording.directories)?;
+    let options = RecoverOptions { without_locks: args.without_locks };
+    let line = ReadingLine::new();
+    let report = recover(&args.recording.directories, options, &mut |progress| line.show(progress))?;
+    drop(line);
     match args.json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
         false => print_listing(|style| listing::recovery(&report, style)),

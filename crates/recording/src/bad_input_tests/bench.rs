@@ -15,7 +15,7 @@ use crate::info::info;
 use crate::layout::{BlockHeader, SegmentIdentity, parse_block_sector};
 use crate::manifest::Placement;
 use crate::reader::{Recording, SegmentReader};
-use crate::recover::recover;
+use crate::recover::{RecoverOptions, recover};
 use crate::testing::{TestRecording, payloads, stream};
 use crate::verify::{VerifyOptions, verify};
 
@@ -137,7 +137,7 @@ impl Bench {
         damage(self.root());
         let outside = snapshot(&self.root().join("outside"));
         self.read(name, "before recovery");
-        match recover(&self.recording.dirs()) {
+        match recover(&self.recording.dirs(), RecoverOptions::default(), &mut |_| {}) {
             Ok(report) => {
                 self.messages.extend(report.volumes.iter().flat_map(|volume| volume.faults.clone()));
                 let matching = report.volumes.iter().all(|volume| volume.faults.is_empty());

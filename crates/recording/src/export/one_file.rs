@@ -1,26 +1,34 @@
 //! All segments of all volumes as one file, which is both MCAP and HDF5 like a segment.
 //!
 //! Blocks are copied unchanged. They start at multiples of 4096, so a file system that can share
-//! extents (XFS, btrfs) copies no data. Every event is read and checked first.
+//! extents (XFS, btrfs) copies no data. Every event is read and checked first, past the page cache.
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::copy_file_range;
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_sys::read_ahead::ReadAhead;
+use keepup_sys::regular::open_direct;
+use rustix::fs::{copy_file_range, fstatfs};
+use rustix::io::Errno;
 
 use super::{Exported, create, require_sealed, require_vacant, wants};
 use crate::duplicates::duplicates;
 use crate::error::RecordingError;
-use crate::files::{open_regular, read_fully_at};
+use crate::files::open_regular;
 use crate::layout::{SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, segment_preamble};
 use crate::progress::Progress;
 use crate::reader::Recording;
-use crate::scan::scan_events;
+use crate::scan::{ScanOptions, scan};
 use crate::seal::{SegmentIndex, put_tail};
 
 /// Most events of one file: the index takes 16 bytes of memory per event.
 const EVENTS_MAX: usize = 1 << 26;
+
+/// Most bytes of one copy inside the kernel; progress is reported after each.
+const COPY_BYTES: usize = 256 << 20;
 
 /// Consecutive blocks of a segment that stay consecutive.
 struct BlockRun {
@@ -29,8 +37,8 @@ struct BlockRun {
     bytes: u64,
 }
 
-/// Writes `recording`, or one stream of it, to the file `path`, which must not exist. `progress` is called
-/// after every segment: each is read once to check it, and once to copy it.
+/// Writes `recording`, or one stream of it, to the file `path`, which must not exist. Each segment is read
+/// once to check it, and once to copy it.
 ///
 /// # Errors
 /// A segment is unsealed or cannot be read, there are more than 2^26 events, or `path` cannot be
@@ -58,7 +66,11 @@ pub fn one_file(
         let file =
             open_regular(&segment.path).map_err(RecordingError::open("open the segment", &segment.path))?;
         let expected = volume.identity(segment.index, segment.id);
-        let found = scan_events(&file, &segment.path, &expected, segment.readable_bytes())?;
+        let options = ScanOptions { durable_bytes: segment.readable_bytes(), reads_events: true };
+        let found = scan(&file, &segment.path, &expected, options, &mut |bytes| {
+            state.done_bytes = state.done_bytes.saturating_add(bytes);
+            progress(state);
+        })?;
         let place = (volume.manifest().volume_index, segment.index);
         let twice = duplicates.get(&place).map(Vec::as_slice).unwrap_or_default();
         let is_wanted = |id, offset| wants(stream, id) && !twice.iter().any(|twice| twice.offset == offset);
@@ -75,9 +87,7 @@ pub fn one_file(
         if index.events() > EVENTS_MAX {
             return Err(RecordingError::TooLarge { path: path.into(), events_max: EVENTS_MAX });
         }
-        files.push(file);
-        state.done_bytes = state.done_bytes.saturating_add(segment.readable_bytes());
-        progress(state);
+        files.push((file, segment.path.as_path()));
     }
     let out = create(path)?;
     let identity =
@@ -103,15 +113,22 @@ fn write(
     out: &File,
     preamble: &[u8; SECTOR],
     index: &SegmentIndex,
-    (stretches, files, data_bytes): (&[BlockRun], &[File], u64),
+    (stretches, files, data_bytes): (&[BlockRun], &[(File, &Path)], u64),
     copied: &mut dyn FnMut(u64),
 ) -> io::Result<()> {
     out.write_all_at(preamble, 0)?;
     let mut at = SECTOR as u64;
+    let mut reader = None;
     for stretch in stretches {
-        if let Some(file) = files.get(stretch.segment) {
-            copy(file, stretch.from, out, at, stretch.bytes)?;
-            copied(stretch.bytes);
+        if let Some(&(ref file, path)) = files.get(stretch.segment) {
+            let copied_bytes = match copies_inside_kernel(out) {
+                true => copy_in_kernel(file, stretch.from, out, at, stretch.bytes, copied)?,
+                false => 0,
+            };
+            if copied_bytes < stretch.bytes {
+                let rest = (stretch.from + copied_bytes)..(stretch.from + stretch.bytes);
+                copy_read_ahead(&mut reader, path, rest, out, at + copied_bytes, copied)?;
+            }
         }
         at += stretch.bytes;
     }
@@ -123,34 +140,65 @@ fn write(
     out.sync_all()
 }
 
-/// Copies bytes inside the kernel, or through memory if that is not supported.
-fn copy(from: &File, mut from_at: u64, to: &File, mut to_at: u64, mut bytes: u64) -> io::Result<()> {
-    while bytes > 0 {
-        let want = usize::try_from(bytes).unwrap_or(usize::MAX).min(1 << 30);
+/// Whether the kernel may copy without moving the bytes: on file systems that share extents, and on servers.
+/// ext4 and tmpfs copy through the page cache.
+fn copies_inside_kernel(out: &File) -> bool {
+    const EXT: u64 = 0xEF53;
+    const TMPFS: u64 = 0x0102_1994;
+    fstatfs(out).is_ok_and(|system| !matches!(system.f_type as u64, EXT | TMPFS))
+}
+
+/// Copies bytes inside the kernel; returns how many, fewer if it cannot copy between these files.
+fn copy_in_kernel(
+    from: &File,
+    mut from_at: u64,
+    to: &File,
+    mut to_at: u64,
+    bytes: u64,
+    copied: &mut dyn FnMut(u64),
+) -> io::Result<u64> {
+    let mut done = 0;
+    while done < bytes {
+        let want = usize::try_from(bytes - done).unwrap_or(usize::MAX).min(COPY_BYTES);
         match copy_file_range(from, Some(&mut from_at), to, Some(&mut to_at), want) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(done) => bytes -= done as u64,
-            Err(rustix::io::Errno::XDEV | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
-                return copy_through_memory(from, from_at, to, to_at, bytes);
+            Ok(length) => {
+                done += length as u64;
+                copied(length as u64);
             }
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::XDEV | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => break,
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(())
+    Ok(done)
 }
 
-fn copy_through_memory(from: &File, from_at: u64, to: &File, to_at: u64, bytes: u64) -> io::Result<()> {
-    let mut buffer = vec![0; 1 << 20];
-    let mut done = 0;
-    while done < bytes {
-        let want = buffer.len().min(usize::try_from(bytes - done).unwrap_or(usize::MAX));
-        let read = read_fully_at(from, &mut buffer[..want], from_at + done)?;
-        if read == 0 {
+/// Copies bytes that are read ahead and past the page cache.
+fn copy_read_ahead(
+    reader: &mut Option<ReadAhead>,
+    from: &Path,
+    range: Range<u64>,
+    to: &File,
+    mut to_at: u64,
+    copied: &mut dyn FnMut(u64),
+) -> io::Result<()> {
+    let reader = match reader {
+        Some(reader) => reader,
+        none => none.insert(ReadAhead::new(|| SystemClock.now_ns()).map_err(io::Error::other)?),
+    };
+    let mut left = range.end - range.start;
+    reader.begin(open_direct(from)?, range.start, range.end).map_err(io::Error::other)?;
+    while left > 0 {
+        if !reader.advance()? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        to.write_all_at(&buffer[..read], to_at + done)?;
-        done += read as u64;
+        let length = reader.bytes().len();
+        to.write_all_at(reader.bytes(), to_at)?;
+        reader.consume(length);
+        to_at += length as u64;
+        left = left.saturating_sub(length as u64);
+        copied(length as u64);
     }
     Ok(())
 }

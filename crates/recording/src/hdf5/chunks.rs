@@ -11,6 +11,7 @@ const PAGE_ENTRIES: u64 = 1 << PAGE_BITS;
 /// Signature, version, client, entry size, page bits, number of entries, address of the data block,
 /// checksum.
 const HEADER_BYTES: u64 = 28;
+const CHECKSUM_BYTES: u64 = 4;
 
 /// Location of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,17 +66,30 @@ pub(super) fn put_index<W: Write>(
         place.put(&sealed(block))?;
         return Ok(header_at);
     }
-    block.extend_from_slice(&pages_in_use(count.div_ceil(PAGE_ENTRIES)));
+    let pages = count.div_ceil(PAGE_ENTRIES);
+    block.extend_from_slice(&pages_in_use(pages));
     place.put(&sealed(block))?;
-    let mut left = count;
-    while left > 0 {
-        let entries = left.min(PAGE_ENTRIES);
-        let mut page = Vec::with_capacity(entries as usize * usize::from(entry_bytes) + 4);
-        chunks.by_ref().take(entries as usize).for_each(|chunk| put_entry(&mut page, chunk, filtered));
-        place.put(&sealed(page))?;
-        left -= entries;
+    if place.skip(count * u64::from(entry_bytes) + pages * CHECKSUM_BYTES) {
+        return Ok(header_at);
+    }
+    let page_bytes = PAGE_ENTRIES as usize * usize::from(entry_bytes);
+    let mut page = Vec::with_capacity(page_bytes + CHECKSUM_BYTES as usize);
+    chunks.try_for_each(|chunk| {
+        put_entry(&mut page, chunk, filtered);
+        if page.len() < page_bytes { Ok(()) } else { put_page(place, &mut page) }
+    })?;
+    if !page.is_empty() {
+        put_page(place, &mut page)?;
     }
     Ok(header_at)
+}
+
+/// Writes a page with its checksum, and empties it.
+fn put_page<W: Write>(place: &mut HdfWriter<'_, W>, page: &mut Vec<u8>) -> io::Result<()> {
+    *page = sealed(std::mem::take(page));
+    place.put(page)?;
+    page.clear();
+    Ok(())
 }
 
 /// One bit for each page; the first page is the highest bit of the first byte.

@@ -11,7 +11,7 @@ use keepup_sys::file::Access;
 use keepup_sys::{PAGE_BYTES, regular};
 use rustix::fs::{Advice, fadvise};
 
-use crate::sequential::{ReadAt, Sequential};
+use crate::sequential::Sequential;
 
 /// A segment's file and the block of it that is in memory.
 pub(super) struct Source {

@@ -13,7 +13,7 @@ use crate::in_flight::wait_for_writes;
 use crate::journal::{Journal, JournalRecord};
 use crate::layout::{LayoutError, SECTOR, segment_file_name};
 use crate::manifest::Manifest;
-use crate::scan::{ScanResult, has_block, scan};
+use crate::scan::{ScanOptions, ScanResult, has_block, scan};
 use crate::seal::{seal, sealed_bytes};
 use crate::volume::{Segment, SegmentState, Volume, preamble};
 
@@ -84,13 +84,22 @@ impl OpenVolume {
         self.journal.flush()
     }
 
+    /// Bytes of unsealed segments below their watermarks.
+    pub(super) fn unsealed_bytes(&self) -> u64 {
+        self.unsealed().map(Segment::readable_bytes).fold(0, u64::saturating_add)
+    }
+
+    fn unsealed(&self) -> impl Iterator<Item = &Segment> {
+        self.volume.segments().iter().filter(|segment| !segment.is_ended())
+    }
+
     /// Scans every unsealed segment. Unreadable ones are reported when they are to be sealed.
+    /// `progress` is called with the length of each block.
     ///
     /// # Errors
     /// Writes of the recorder to one of them are still in flight.
-    pub(super) fn scan_all(&mut self) -> Result<(), RecordingError> {
-        let mut open: Vec<Segment> =
-            self.volume.segments().iter().filter(|segment| !segment.is_ended()).cloned().collect();
+    pub(super) fn scan_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<(), RecordingError> {
+        let mut open: Vec<Segment> = self.unsealed().cloned().collect();
         let mut index = self.volume.next_segment();
         loop {
             let path = self.volume.dir().join(segment_file_name(index));
@@ -106,7 +115,8 @@ impl OpenVolume {
         }
         for segment in open {
             wait_for_writes(&segment.path)?;
-            if let Ok(found) = self.scan(segment.index, segment.id, &segment.path, segment.readable_bytes()) {
+            let (path, bytes) = (&segment.path, segment.readable_bytes());
+            if let Ok(found) = self.scan(segment.index, segment.id, path, bytes, progress) {
                 self.scanned.push((segment, found));
             }
         }
@@ -133,7 +143,8 @@ impl OpenVolume {
         for at in 0..self.volume.segments().len() {
             let segment = self.volume.segments()[at].clone();
             if !segment.is_ended() {
-                match self.scan(segment.index, segment.id, &segment.path, segment.readable_bytes()) {
+                let (path, bytes) = (&segment.path, segment.readable_bytes());
+                match self.scan(segment.index, segment.id, path, bytes, &mut |_| {}) {
                     Ok(found) => self.seal(segment.index, &segment.path, &found)?,
                     Err(error) => self.block(&error),
                 }
@@ -174,7 +185,7 @@ impl OpenVolume {
                 // The preamble was never written, so nothing was durable after it.
                 Err(_) => return self.remove(path),
             };
-            match self.scan(index, id, &path, 0) {
+            match self.scan(index, id, &path, 0, &mut |_| {}) {
                 Ok(found) if found.index.blocks() > 0 => {
                     let file = segment_file_name(index);
                     self.append(JournalRecord::Segment { index, id, file, preallocated_bytes: 0 })?;
@@ -224,6 +235,7 @@ impl OpenVolume {
         id: Id,
         path: &Path,
         durable_bytes: u64,
+        progress: &mut dyn FnMut(u64),
     ) -> Result<ScanResult, RecordingError> {
         if let Some(at) = self.scanned.iter().position(|(segment, _)| segment.index == index) {
             return Ok(self.scanned.swap_remove(at).1);
@@ -234,7 +246,8 @@ impl OpenVolume {
             false => None,
         };
         let durable_bytes = sealed_bytes.unwrap_or(0).max(durable_bytes);
-        scan(&file, path, &self.volume.identity(index, id), durable_bytes)
+        let options = ScanOptions { durable_bytes, reads_events: false };
+        scan(&file, path, &self.volume.identity(index, id), options, progress)
     }
 
     fn seal(&mut self, index: u32, path: &Path, found: &ScanResult) -> Result<(), RecordingError> {

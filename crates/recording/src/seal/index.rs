@@ -40,6 +40,8 @@ pub(super) struct BlockMark {
     pub(super) last_timestamp_ns: u64,
     pub(super) records_bytes: u64,
     pub(super) payload_bytes: u64,
+    /// Shortest and longest payload of an event, bytes.
+    pub(super) event_bytes: (u64, u64),
     first_event: usize,
 }
 
@@ -61,6 +63,10 @@ impl SegmentIndex {
         events: impl IntoIterator<Item = EventMark>,
     ) {
         self.channels.entry(header.stream).or_insert_with(|| Arc::clone(channel));
+        let first_event = self.events.len();
+        self.events.extend(events);
+        let lengths = self.events[first_event..].iter().map(|event| event.payload_bytes);
+        let event_bytes = lengths.fold((u64::MAX, 0), |(min, max), bytes| (bytes.min(min), bytes.max(max)));
         self.blocks.push(BlockMark {
             offset,
             stream: header.stream,
@@ -70,9 +76,9 @@ impl SegmentIndex {
             last_timestamp_ns: header.last_timestamp_ns,
             records_bytes: header.chunk_records_bytes,
             payload_bytes: header.payload_bytes,
-            first_event: self.events.len(),
+            event_bytes,
+            first_event,
         });
-        self.events.extend(events);
     }
 
     /// Adds those blocks of another index that `wants` accepts by stream and offset,

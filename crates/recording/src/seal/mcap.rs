@@ -40,17 +40,24 @@ pub(super) fn put_message_indexes<W: Write>(
     out: &mut W,
 ) -> io::Result<Vec<IndexLocation>> {
     let mut places = Vec::with_capacity(index.blocks());
+    let mut record = Vec::new();
     for block in index.in_order() {
-        let mut body = (block.stream as u16).to_le_bytes().to_vec();
-        body.extend_from_slice(&(block.events * 16).to_le_bytes());
+        let entries_bytes = block.events * 16;
+        record.clear();
+        record.push(OP_MESSAGE_INDEX);
+        record.extend_from_slice(&(2 + 4 + u64::from(entries_bytes)).to_le_bytes());
+        record.extend_from_slice(&(block.stream as u16).to_le_bytes());
+        record.extend_from_slice(&entries_bytes.to_le_bytes());
         // Offsets are relative to the first message record of the chunk.
         let mut within: u64 = 0;
+        record.reserve(entries_bytes as usize);
         for event in index.events_of(block) {
-            body.extend_from_slice(&event.timestamp_ns.to_le_bytes());
-            body.extend_from_slice(&within.to_le_bytes());
+            let mut entry = [0; 16];
+            entry[..8].copy_from_slice(&event.timestamp_ns.to_le_bytes());
+            entry[8..].copy_from_slice(&within.to_le_bytes());
+            record.extend_from_slice(&entry);
             within += event.payload_bytes + MESSAGE_HEADER as u64;
         }
-        let record = record(OP_MESSAGE_INDEX, &body);
         out.write_all(&record)?;
         let bytes = record.len() as u64;
         places.push(IndexLocation { offset: at, bytes });

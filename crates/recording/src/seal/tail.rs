@@ -47,11 +47,10 @@ pub(crate) fn put_tail<W: Write>(index: &SegmentIndex, data_bytes: u64, out: &mu
     let lookup_at = data_bytes + out.bytes + RECORD_HEADER as u64;
     out.write_all(&lookup)?;
     let view_at = data_bytes + out.bytes + RECORD_HEADER as u64;
-    // A record starts with its length: measure it with a dry run first.
-    let mut nowhere = io::sink();
-    let mut dry = HdfWriter::new(&mut nowhere, view_at - BASE);
-    put_view(index, data_bytes, &mut dry)?;
-    let view_bytes = dry.at + BASE - view_at;
+    // A record starts with its length.
+    let mut measure = HdfWriter::<io::Sink>::measure(view_at - BASE);
+    put_view(index, data_bytes, &mut measure)?;
+    let view_bytes = measure.at + BASE - view_at;
     out.write_all(&[OP_HDF5])?;
     out.write_all(&view_bytes.to_le_bytes())?;
     let root = put_view(index, data_bytes, &mut HdfWriter::new(&mut out, view_at - BASE))?;

@@ -56,9 +56,9 @@ impl StreamView<'_> {
         let mut links = Links::default();
         let sequences =
             self.blocks.iter().flat_map(|b| b.first_sequence..b.first_sequence + u64::from(b.events));
-        let address = place.put_numbers(sequences)?;
+        let address = place.put_numbers(count, sequences)?;
         links.add("sequence", place.put_dataset(&numbers(count, address, Vec::new()))?);
-        let address = place.put_numbers(self.events().map(|(_, event)| event.timestamp_ns))?;
+        let address = place.put_numbers(count, self.events().map(|(_, event)| event.timestamp_ns))?;
         let unit = Attribute::Text("units", "ns since 1970-01-01T00:00:00Z".into());
         links.add("timestamp", place.put_dataset(&numbers(count, address, vec![unit]))?);
         let valid = Dataset {
@@ -69,7 +69,7 @@ impl StreamView<'_> {
             attributes: Vec::new(),
         };
         links.add("valid", place.put_dataset(&valid)?);
-        let signal = match arrangement(self.stream, self.events().map(|(_, event)| event.payload_bytes)) {
+        let signal = match arrangement(self.stream, self.blocks.iter().copied()) {
             Some(arrangement) => {
                 links.add("data", self.put_data(place, count, arrangement)?);
                 "data"
@@ -78,9 +78,10 @@ impl StreamView<'_> {
                 if bytes.is_none() {
                     *bytes = Some(place.put_dataset(&all_bytes(data_bytes))?);
                 }
-                let address = place.put_numbers(self.events().map(|(at, _)| at - BYTES_AT))?;
+                let address = place.put_numbers(count, self.events().map(|(at, _)| at - BYTES_AT))?;
                 links.add("offset", place.put_dataset(&numbers(count, address, Vec::new()))?);
-                let address = place.put_numbers(self.events().map(|(_, event)| event.payload_bytes))?;
+                let address =
+                    place.put_numbers(count, self.events().map(|(_, event)| event.payload_bytes))?;
                 links.add("length", place.put_dataset(&numbers(count, address, Vec::new()))?);
                 "length"
             }
@@ -119,8 +120,7 @@ pub(super) fn is_array(index: &SegmentIndex, stream: u32) -> bool {
         return false;
     };
     let blocks = index.in_order().iter().filter(|block| block.stream == stream);
-    let lengths = blocks.flat_map(|block| index.events_of(block)).map(|event| event.payload_bytes);
-    arrangement(&info, lengths).is_some()
+    arrangement(&info, blocks).is_some()
 }
 
 /// Arrangement of events as chunks.
@@ -129,18 +129,25 @@ struct Arrangement<'a> {
     filter: Option<(Filter, Filtered)>,
 }
 
-/// Shape and filter, if events of these lengths can each be a chunk of one dataset.
-fn arrangement(stream: &StreamInfo, mut lengths: impl Iterator<Item = u64>) -> Option<Arrangement<'_>> {
+/// Shape and filter, if the events of these blocks can each be a chunk of one dataset.
+fn arrangement<'a, 'b>(
+    stream: &'a StreamInfo,
+    mut blocks: impl Iterator<Item = &'b BlockMark>,
+) -> Option<Arrangement<'a>> {
     let (shape, element) = (stream.shape.as_slice(), stream.element);
     let bytes = stream.event_bytes()?;
     if !can_be_chunk(ElementKind::of(element), shape) {
         return None;
     }
     match stream.compression {
-        None => lengths.all(|length| length == bytes).then_some(Arrangement { shape, filter: None }),
+        None => {
+            let fits = blocks.all(|block| block.event_bytes == (bytes, bytes));
+            fits.then_some(Arrangement { shape, filter: None })
+        }
         Some(compression) => {
             let filtered = Filtered::new(bytes);
-            let fits = lengths.all(|length| (1..=filtered.chunk_bytes_max()).contains(&length));
+            let range = 1..=filtered.chunk_bytes_max();
+            let fits = blocks.all(|b| range.contains(&b.event_bytes.0) && range.contains(&b.event_bytes.1));
             fits.then(|| Arrangement { shape, filter: Some((filter(compression, element), filtered)) })
         }
     }
