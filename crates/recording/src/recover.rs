@@ -101,7 +101,8 @@ pub struct RecoverOptions {
 }
 
 /// Recovers the recording that `dirs` belong to, located as in [`Recording::open`]; missing
-/// volumes are listed, and the others are sealed. `progress` is called often while unsealed segments are read.
+/// volumes are listed, and the others are sealed. `progress` is called often while unsealed segments
+/// are read.
 ///
 /// # Errors
 /// The recording is or may be in progress, a manifest cannot be used, or a journal is missing or

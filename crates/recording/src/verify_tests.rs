@@ -313,7 +313,8 @@ fn verify_speed() {
             let (whole, ticks) = (rate(start.elapsed().as_secs_f64()), user_ticks() - before);
             let user = rate(ticks as f64 / 100.0);
             println!(
-                "{events} events of {bytes} bytes, {threads} threads: {whole:.2} GB/s, {user:.1} GB per CPU s in user mode"
+                "{events} events of {bytes} bytes, {threads} threads: {whole:.2} GB/s, \
+                 {user:.1} GB per CPU s in user mode"
             );
             assert!(report.is_intact(), "{:?}", report.faults.first());
         }

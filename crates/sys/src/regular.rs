@@ -28,13 +28,25 @@ pub fn open(path: &Path) -> Result<File> {
 /// # Errors
 /// As [`open`].
 pub fn open_direct(path: &Path) -> Result<(File, Access)> {
-    let direct = open_flagged(path, OpenOptions::new().read(true), OFlags::DIRECT);
+    open_direct_with(path, OpenOptions::new().read(true))
+}
+
+/// The same for writing, in whole pages at multiples of a page.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_direct_to_write(path: &Path) -> Result<(File, Access)> {
+    open_direct_with(path, OpenOptions::new().write(true))
+}
+
+fn open_direct_with(path: &Path, options: &mut OpenOptions) -> Result<(File, Access)> {
+    let direct = open_flagged(path, options, OFlags::DIRECT);
     match direct.map(OwnedFd::from) {
         Ok(file) if direct_alignment(&file).is_none_or(|bytes| bytes as usize <= PAGE_BYTES) => {
             Ok((file.into(), Access::Direct))
         }
         // A file system without direct I/O refuses the flag; a link or a pipe is refused again.
-        _ => Ok((open(path)?, Access::Buffered)),
+        _ => Ok((open_with(path, options)?, Access::Buffered)),
     }
 }
 

@@ -9,8 +9,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_sys::PAGE_BYTES;
 use keepup_sys::read_ahead::ReadAhead;
-use keepup_sys::regular::open_direct;
+use keepup_sys::regular::{open_direct, open_direct_to_write};
 use rustix::fs::{copy_file_range, fstatfs};
 use rustix::io::Errno;
 
@@ -99,7 +100,8 @@ pub fn one_file(
         state.done_bytes = state.done_bytes.saturating_add(bytes);
         progress(state);
     };
-    let written = write(&out, &segment_preamble(&identity), &index, (&stretches, &files, at), &mut copied);
+    let written =
+        write((&out, path), &segment_preamble(&identity), &index, (&stretches, &files, at), &mut copied);
     written.map_err(RecordingError::io("write", path))?;
     Ok(Exported {
         streams: index.stream_count() as u64,
@@ -110,7 +112,7 @@ pub fn one_file(
 }
 
 fn write(
-    out: &File,
+    (out, path): (&File, &Path),
     preamble: &[u8; SECTOR],
     index: &SegmentIndex,
     (stretches, files, data_bytes): (&[BlockRun], &[(File, &Path)], u64),
@@ -118,16 +120,16 @@ fn write(
 ) -> io::Result<()> {
     out.write_all_at(preamble, 0)?;
     let mut at = SECTOR as u64;
-    let mut reader = None;
+    let mut direct = DirectCopy::default();
     for stretch in stretches {
-        if let Some(&(ref file, path)) = files.get(stretch.segment) {
+        if let Some(&(ref file, segment)) = files.get(stretch.segment) {
             let copied_bytes = match copies_inside_kernel(out) {
                 true => copy_in_kernel(file, stretch.from, out, at, stretch.bytes, copied)?,
                 false => 0,
             };
             if copied_bytes < stretch.bytes {
                 let rest = (stretch.from + copied_bytes)..(stretch.from + stretch.bytes);
-                copy_read_ahead(&mut reader, path, rest, out, at + copied_bytes, copied)?;
+                direct.copy((segment, rest), (path, at + copied_bytes), copied)?;
             }
         }
         at += stretch.bytes;
@@ -174,31 +176,43 @@ fn copy_in_kernel(
     Ok(done)
 }
 
-/// Copies bytes that are read ahead and past the page cache.
-fn copy_read_ahead(
-    reader: &mut Option<ReadAhead>,
-    from: &Path,
-    range: Range<u64>,
-    to: &File,
-    mut to_at: u64,
-    copied: &mut dyn FnMut(u64),
-) -> io::Result<()> {
-    let reader = match reader {
-        Some(reader) => reader,
-        none => none.insert(ReadAhead::new(|| SystemClock.now_ns()).map_err(io::Error::other)?),
-    };
-    let mut left = range.end - range.start;
-    reader.begin(open_direct(from)?, range.start, range.end).map_err(io::Error::other)?;
-    while left > 0 {
-        if !reader.advance()? {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+/// Copies files past the page cache, where both file systems can.
+#[derive(Default)]
+struct DirectCopy {
+    reader: Option<ReadAhead>,
+    to: Option<File>,
+}
+
+impl DirectCopy {
+    /// Copies `range` of the file `from` to the offset `at` of `to`; `copied` is called with the length of
+    /// each part.
+    fn copy(
+        &mut self,
+        (from, range): (&Path, Range<u64>),
+        (to, mut at): (&Path, u64),
+        copied: &mut dyn FnMut(u64),
+    ) -> io::Result<()> {
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            none => none.insert(ReadAhead::new(|| SystemClock.now_ns()).map_err(io::Error::other)?),
+        };
+        let to = match &self.to {
+            Some(to) => to,
+            None => self.to.insert(open_direct_to_write(to)?.0),
+        };
+        let end = at + (range.end - range.start);
+        reader.begin(open_direct(from)?, range.start, range.end).map_err(io::Error::other)?;
+        while at < end {
+            // Pieces are whole pages, as the blocks are, unless the file has become shorter.
+            if !reader.advance()? || !reader.bytes().len().is_multiple_of(PAGE_BYTES) {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let length = reader.bytes().len();
+            to.write_all_at(reader.bytes(), at)?;
+            reader.consume(length);
+            at += length as u64;
+            copied(length as u64);
         }
-        let length = reader.bytes().len();
-        to.write_all_at(reader.bytes(), to_at)?;
-        reader.consume(length);
-        to_at += length as u64;
-        left = left.saturating_sub(length as u64);
-        copied(length as u64);
+        Ok(())
     }
-    Ok(())
 }
