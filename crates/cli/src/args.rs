@@ -1,19 +1,22 @@
 //! Parsers of command line values, and flags shared by several commands.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use keepup_measure::settings::cores_near_cards;
 use keepup_plan::reduction::{Reduction, ReductionError};
 use keepup_plan::units::{ByteRate, Bytes, EventRate, Share, Span};
 use keepup_recorder::config::EngineChoice;
 use keepup_recorder::{PlacementKind, RecorderConfig};
 use keepup_recording::retention::KeepLimit;
+use keepup_sys::thread::allowed_cpus;
 use keepup_workload::detector::SourceRate;
 use keepup_workload::disk::mode::Access;
 
 use crate::exit::UsageError;
 use crate::loads::LoadArgs;
+use crate::output::log;
 
 /// Parses a size such as `1 GiB`, in bytes.
 pub(crate) fn size(text: &str) -> Result<u64, UsageError> {
@@ -238,6 +241,8 @@ pub(crate) struct RecorderArgs {
     pub(crate) cpus: Option<Cpus>,
     /// CPUs of the intake threads [default: those of --cpus, for all threads]
     ///
+    /// Without --cpus, several intake threads use the CPUs of the NUMA node with the network cards, if the
+    /// machine has several nodes and the cards that are up are on one of them.
     /// With at least as many CPUs as intake threads, each thread gets its own consecutive part of the list. A
     /// client with new streams goes to the thread with the fewest streams; among equals, to the thread whose
     /// CPU receives its packets.
@@ -271,9 +276,28 @@ impl RecorderArgs {
         };
         config.intake_threads = self.intake_threads;
         config.cpus = self.cpus.clone().unwrap_or_default().0;
-        config.intake_cpus = self.intake_cpus.clone().unwrap_or_default().0;
+        config.intake_cpus = match (&self.intake_cpus, &self.cpus) {
+            (Some(chosen), _) => chosen.0.clone(),
+            (None, Some(_)) => Vec::new(),
+            (None, None) => intake_cpus_near_cards(self.intake_threads),
+        };
         config.writer_cpus = self.writer_cpus.clone().unwrap_or_default().0;
     }
+}
+
+/// CPUs near the network cards for several intake threads; empty, for any CPU, if the machine has one NUMA
+/// node, or too few of those CPUs are allowed.
+fn intake_cpus_near_cards(threads: usize) -> Vec<usize> {
+    let near = (threads > 1).then(|| cores_near_cards(Path::new("/"))).flatten();
+    let Some((cores, cards)) = near else { return Vec::new() };
+    let allowed = allowed_cpus().unwrap_or_default();
+    let cpus: Vec<usize> =
+        cores.0.iter().map(|&core| core as usize).filter(|c| allowed.contains(c)).collect();
+    if cpus.len() < threads {
+        return Vec::new();
+    }
+    log(&format!("intake threads run on CPUs {cores}, near {}", cards.join(", ")));
+    cpus
 }
 
 /// Default directory for recordings and test files.

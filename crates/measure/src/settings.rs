@@ -12,7 +12,7 @@ mod volume;
 pub use limits::{Limit, Limits, Process};
 pub use memory::Memory;
 pub(crate) use network::parse_interrupts;
-pub use network::{Interface, Interrupt, Sockets, interface_names};
+pub use network::{Interface, Interrupt, Sockets, cores_near_cards, interface_names};
 pub use processors::{CoreList, IdleState, Node, Processors};
 pub use route::{route_v4, route_v6};
 pub use volume::{Md, Queue, Volume};

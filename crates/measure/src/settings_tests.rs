@@ -132,6 +132,26 @@ fn a_card_with_its_slot_interrupts_and_queues() {
 }
 
 #[test]
+fn cores_near_the_cards_of_one_node() {
+    let tree = machine();
+    assert_eq!(cores_near_cards(tree.path()), None, "no card is up");
+    put(&tree, "sys/class/net/eth0/operstate", "up\n");
+    put(&tree, "sys/class/net/eth1/operstate", "up\n");
+    let near = Some((list("2-3"), vec!["eth0".to_owned()]));
+    assert_eq!(cores_near_cards(tree.path()), near);
+    // A second card, first on the other node, then on the same one.
+    let slot = "sys/devices/pci0000:00/0000:00:05.0";
+    put(&tree, &format!("{slot}/net/x"), "");
+    symlink(tree.path().join(slot), tree.path().join("sys/class/net/eth1/device")).unwrap();
+    put(&tree, &format!("{slot}/local_cpulist"), "0-1\n");
+    assert_eq!(cores_near_cards(tree.path()), None);
+    put(&tree, &format!("{slot}/local_cpulist"), "2-3\n");
+    assert_eq!(cores_near_cards(tree.path()).unwrap().1, ["eth0", "eth1"]);
+    fs::remove_dir_all(tree.path().join("sys/devices/system/node/node1")).unwrap();
+    assert_eq!(cores_near_cards(tree.path()), None, "there is one node");
+}
+
+#[test]
 fn an_interface_without_a_card() {
     let tree = machine();
     let interface = Interface::collect(tree.path(), "eth1");

@@ -5,7 +5,7 @@ mod machine;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use keepup_measure::settings::{Interrupt, Limit, Limits, Md};
+use keepup_measure::settings::{Interrupt, Limit, Limits, Md, Node};
 use keepup_plan::{Transport, builtin, builtin_names};
 use keepup_results::DiskWear;
 use keepup_workload::doctor::Route;
@@ -332,13 +332,22 @@ fn boost_sleep_and_isolated_cores() {
 #[test]
 fn streams_too_fast_for_one_intake() {
     let fast = |connections| Needs { peak: 10e9, rate: 1e9, connections, ..tcp() };
+    let node = |number: u64| (number, Node { cores: value(cores("0-7")), distances: value(vec![10, 21]) });
     let spare = |r: &mut Readings| {
+        r.settings.processors.nodes = BTreeMap::from([node(0)]);
         r.settings.processors.online = value(cores("0-15"));
         port(r).interface.local_cores = value(cores("8-15"));
     };
     let finding = found(&fast(16), spare).remove("intake threads").unwrap();
     assert_eq!(command(&finding), "keepup record --intake-threads 4 --intake-cpus 8-11 …");
     assert!(!finding.why.contains("connection"), "{finding:?}");
+    let two_nodes = |r: &mut Readings| {
+        spare(r);
+        r.settings.processors.nodes.extend([node(1)]);
+    };
+    let finding = found(&fast(16), two_nodes).remove("intake threads").unwrap();
+    assert_eq!(command(&finding), "keepup record --intake-threads 4 …", "the recorder chooses the CPUs");
+    assert!(finding.why.contains("on CPUs 8-15, near the card"), "{finding:?}");
     let finding = found(&fast(2), spare).remove("intake threads").unwrap();
     assert!(finding.why.ends_with("the detector has 2"), "{finding:?}");
     let udp = Needs { transport: Transport::Udp, ..fast(16) };

@@ -24,7 +24,7 @@ fn one(memory: &ReusableMemory, bytes: usize) -> Pool {
 #[test]
 fn a_pool_takes_the_memory_of_one_that_has_ended() {
     let memory = ReusableMemory::default();
-    let base = |pool: &Pool| pool.mapping.base;
+    let base = |pool: &Pool| pool.part.base;
     let mut pool = one(&memory.clone(), 4 << 20);
     let (first, block) = (base(&pool), pool.take(1).unwrap());
     drop(pool);
@@ -90,7 +90,7 @@ proptest! {
 #[test]
 fn a_child_has_no_copy_of_the_pool() {
     let pool = Pool::new(2 << 20).unwrap();
-    let address = format!("{:x}-", pool.mapping.base.as_ptr().addr());
+    let address = format!("{:x}-", pool.part.base.as_ptr().addr());
     let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
     let of_pool = smaps.split_once(&address).unwrap().1;
     let flags = of_pool.lines().find(|line| line.starts_with("VmFlags:")).unwrap();
@@ -101,7 +101,13 @@ fn a_child_has_no_copy_of_the_pool() {
 fn the_parts_of_a_pool_share_its_memory_and_no_grain() {
     let parts = ReusableMemory::default().pools(10 << 20, &[vec![0], Vec::new()]).unwrap();
     let [mut left, mut right] = <[Pool; 2]>::try_from(parts).unwrap();
-    assert!(Arc::ptr_eq(&left.mapping, &right.mapping));
+    assert!(Arc::ptr_eq(&left.part.mapping, &right.part.mapping));
+    // Taking a block writes to the pool's own reference alone.
+    let counts = |pool: &Pool| (Arc::strong_count(&pool.part), Arc::strong_count(&pool.part.mapping));
+    let before = (counts(&left), counts(&right));
+    let block = left.take(1).unwrap();
+    assert_eq!((counts(&left).0, counts(&left).1, counts(&right)), (before.0.0 + 1, before.0.1, before.1));
+    left.give_back(block);
     assert_eq!([left.bytes(), right.bytes()], [4 << 20; 2], "rounded down to huge pages");
     let (mut a, mut b) = (left.take(4 << 20).unwrap(), right.take(4 << 20).unwrap());
     a.fill(1);

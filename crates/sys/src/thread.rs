@@ -1,6 +1,6 @@
 //! Thread placement and disk priority.
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::SysError;
 
@@ -27,6 +27,16 @@ pub fn pin_current(cpus: &[usize]) -> Result<(), SysError> {
         },
         _ => SysError::Call { action: "pin a thread to its processors", source: why.into() },
     })
+}
+
+/// CPUs that the calling thread may use, in order.
+///
+/// # Errors
+/// As `sched_getaffinity(2)`.
+pub fn allowed_cpus() -> Result<Vec<usize>, SysError> {
+    let set = sched_getaffinity(None)
+        .map_err(|why| SysError::Call { action: "read the processors of a thread", source: why.into() })?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
 }
 
 /// CPU of the calling thread.

@@ -111,6 +111,23 @@ pub fn interface_names(root: &Path) -> Vec<String> {
     names
 }
 
+/// Cores of the NUMA node with the network cards that are up, and the names of these cards.
+///
+/// `None` on a machine with one node, or if the cards are on several nodes. `root` is `/` outside tests.
+pub fn cores_near_cards(root: &Path) -> Option<(CoreList, Vec<String>)> {
+    let nodes = text::names(root, "sys/devices/system/node").ok()?;
+    if nodes.iter().filter(|name| name.starts_with("node")).count() < 2 {
+        return None;
+    }
+    let interfaces = interface_names(root).into_iter().map(|name| (Interface::collect(root, &name), name));
+    let is_up = |interface: &Interface| interface.basics.state.value().is_some_and(|state| state == "up");
+    let cards = interfaces.filter(|(interface, _)| interface.is_card && is_up(interface));
+    let cards = cards.map(|(interface, name)| Some((interface.local_cores.value()?.clone(), name)));
+    let (cores, names): (Vec<_>, Vec<_>) = cards.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let near = cores.first().filter(|near| !near.0.is_empty() && cores.iter().all(|other| other == *near))?;
+    Some((near.clone(), names))
+}
+
 impl Interface {
     /// Reads the settings of interface `name`. `root` is `/` outside tests.
     pub fn collect(root: &Path, name: &str) -> Self {

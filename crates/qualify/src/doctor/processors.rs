@@ -118,8 +118,10 @@ pub(super) fn intake_threads(case: &Case<'_>) -> Vec<DoctorFinding> {
     let online = processors.online.value();
     let near = case.cards().find_map(|(_, port)| port.interface.local_cores.value());
     let near = near.filter(|cores| cores.0.len() >= threads);
-    let from = near.or(online);
+    // On several nodes the recorder chooses the CPUs near the card itself.
+    let by_default = near.filter(|_| case.node_count() > 1);
     let mut command = format!("keepup record --intake-threads {threads}");
+    let from = if by_default.is_some() { None } else { near.or(online) };
     if let Some(cores) = from.filter(|cores| cores.0.len() > threads) {
         let first = CoreList(cores.0.iter().take(threads).copied().collect());
         command.push_str(&format!(" --intake-cpus {first}"));
@@ -130,6 +132,11 @@ pub(super) fn intake_threads(case: &Case<'_>) -> Vec<DoctorFinding> {
         100.0 * INTAKE_SHARE,
         rate(case.needs.peak)
     );
+    if let Some(cores) = by_default {
+        why.push_str(&format!(
+            "; they run on CPUs {cores}, near the card, unless --intake-cpus chooses others"
+        ));
+    }
     let connections = case.needs.connections as usize;
     if connections < threads {
         why.push_str(&format!("; each needs a connection, and the detector has {connections}"));
