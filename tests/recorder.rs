@@ -2,6 +2,7 @@
 mod bad_clients;
 mod bad_recordings;
 mod clients;
+mod detectors;
 mod doctor;
 mod drains;
 mod fallbacks;

@@ -54,8 +54,9 @@ python_environment() {
 # official IPbus client. Each by itself, beside the others.
 python_environments() {
     local jobs=() job
-    python_environment ci-venv 'darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy' 'darshan==3.5.*' \
-        'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' 'simpy>=4.1,<5' & jobs+=($!)
+    python_environment ci-venv 'cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy, zmq' \
+        'darshan==3.5.*' 'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' \
+        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' & jobs+=($!)
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
@@ -131,6 +132,11 @@ round_trip() {
 open_everywhere() {
     mkdir -p "$1/views"
     timeout 300 "$CI_PYTHON" .ci/checks/views.py "$KEEPUP" "$1/views"
+}
+
+# Series of a DECTRIS detector, sent by libzmq.
+dectris_series() {
+    timeout 300 "$CI_PYTHON" .ci/checks/dectris.py "$KEEPUP" "$1/dectris"
 }
 
 # Streams that are reduced on the way, read by h5py and compared with what numpy computes.

@@ -156,7 +156,7 @@ impl Settings {
         config.listen = SocketAddr::from((self.generator.reach().listen, 0)).into();
         let ended = Recorder::arm(config, identity, Arc::clone(clock)).and_then(Recorder::disarm);
         match ended.map_err(WorkloadError::from)? {
-            Ended::VolumesFailed(why) => {
+            Ended::VolumesFailed(why) | Ended::SourceFailed(why) => {
                 Err(WorkloadError::from(RecorderError::Ended { why: Cause::from_text(&why) }).into())
             }
             Ended::EndOfRun | Ended::Stopped => Ok(()),

@@ -11,6 +11,7 @@ use keepup_plan::reduction::{Reduction, check_apart};
 use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
 use keepup_recording::retention::{Keep, KeepLimit};
 use keepup_recording::seal::SegmentIndex;
+use keepup_sources::SourceAddress;
 pub use keepup_sys::engine::EngineChoice;
 use keepup_sys::pool::{GRAIN_BYTES, ReusableMemory};
 
@@ -100,6 +101,8 @@ pub struct RecorderConfig {
     pub slow_after: Duration,
     /// Connections served at a time.
     pub connections_max: usize,
+    /// Detectors that the recorder connects to. If there are any, it accepts no connections.
+    pub sources: Vec<SourceAddress>,
     /// The only address from which connections are accepted; `None`: any.
     pub only_from: Option<IpAddr>,
     /// A connection that has not sent hello within this time is closed.
@@ -150,6 +153,7 @@ impl RecorderConfig {
             intake_cpus: Vec::new(),
             writer_cpus: Vec::new(),
             connections_max: CONNECTIONS_MAX,
+            sources: Vec::new(),
             only_from: None,
             keep: None,
             slow_after: Duration::from_secs(5),

@@ -19,6 +19,7 @@ use keepup_recording::manifest::{Manifest, Placement};
 use keepup_recording::reader::Recording;
 use keepup_recording::remove;
 use keepup_recording::retention::Removed;
+use keepup_sources::SourceAddress;
 use keepup_stream::ledger::Ledger;
 use keepup_stream::wire::SentRecording;
 use keepup_sys::file::Access;
@@ -39,6 +40,7 @@ use crate::{PlacementKind, RecorderConfig, RecorderError};
 /// A recording in progress.
 pub struct Recorder {
     address: SocketAddr,
+    sources: Vec<SourceAddress>,
     recording: Id,
     switches: Arc<Switches>,
     /// Wakes the first intake, which passes on that the recording ends.
@@ -106,12 +108,14 @@ impl Recorder {
         let (to_reducers, reducers) = worker::start(&config, &clock, &wakers, &counters)?;
         let (is_kept_in_part, lacks_origin) = (config.keep.is_some(), AtomicBool::new(config.is_copy));
         let waker = wakers[0].clone();
+        let sources = config.sources.clone();
         let shared = Shared { config, recording, clock, wakers, switches, counters };
         let (shards, intakes) = shared.start_intakes(listener, pools, links, to_reducers)?;
         let Shared { switches, counters, .. } = shared;
         let (made, volumes) = recorder.finish();
         Ok(Self {
             address,
+            sources,
             recording,
             switches,
             waker,
@@ -153,6 +157,11 @@ impl Recorder {
     /// Listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Detectors that it connects to instead of listening.
+    pub fn sources(&self) -> &[SourceAddress] {
+        &self.sources
     }
 
     /// Identity of the recording.

@@ -7,6 +7,7 @@
 mod accept;
 mod answer;
 mod connection;
+mod detector;
 mod finish;
 mod hello;
 mod mail;
@@ -34,6 +35,7 @@ use keepup_sys::waker::Waker;
 use rustix::event::{Timespec, epoll};
 
 use self::connection::{Connection, Phase};
+use self::detector::Detector;
 use self::hello::{Leaving, Parked};
 pub(crate) use self::mail::{Inbox, Post};
 use self::receive::{Pause, STAGING_BYTES};
@@ -130,6 +132,8 @@ pub(crate) struct Intake {
     is_open: bool,
     store: Store,
     connections: Vec<Option<Connection>>,
+    /// Detectors without a connection.
+    detectors: Vec<Detector>,
     /// Connections that wait for streams of other intakes.
     parked: Vec<Parked>,
     next_ticket: u64,
@@ -186,6 +190,7 @@ impl Intake {
             is_open: false,
             store,
             connections: Vec::new(),
+            detectors: Vec::new(),
             parked: Vec::new(),
             next_ticket: 0,
             leaving: Vec::new(),
@@ -255,6 +260,7 @@ impl Intake {
             self.serve_idle(may_read, now_ns);
             self.store.seal_aged(now_ns, self.config.seal_after.as_nanos() as u64);
             self.expire(now_ns);
+            self.connect_detectors(now_ns);
         }
         if std::mem::take(&mut self.answers_due) {
             self.answer();
@@ -263,8 +269,11 @@ impl Intake {
             self.send_leaving(now_ns);
         }
         // The first intake has just accepted every waiting connection.
-        if self.index == 0 && self.shards.is_run_over() && !self.config.stay {
-            self.shards.end(Ended::EndOfRun);
+        if self.index == 0
+            && !self.config.stay
+            && let Some(ended) = self.shards.end_of_run()
+        {
+            self.shards.end(ended);
         }
     }
 
@@ -390,13 +399,16 @@ impl Intake {
             return;
         }
         let was_waiting = std::mem::take(&mut connection.waiting);
-        let (bytes, pause) = receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns);
+        let (bytes, pause) = match connection.detector {
+            Some(_) => detector::receive(&mut connection, &mut self.store, now_ns),
+            None => receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns),
+        };
         self.allowance_bytes -= bytes as f64;
         if bytes > 0 {
             (connection.busy, connection.quiet) = (true, false);
             connection.heard_ns = now_ns;
         }
-        if bytes > 0 && !connection.session.expects_hello() {
+        if bytes > 0 && !connection.expects_streams() {
             self.first_event_ns.get_or_insert(now_ns);
         }
         match pause {
@@ -406,6 +418,8 @@ impl Intake {
                     if let Err(why) = self.take_end(&mut connection, &end) {
                         return self.refuse(index, connection, &why);
                     }
+                    // A detector may close its end before everything is durable.
+                    connection.waiting = connection.detector.is_some();
                 }
             },
             Pause::Drained | Pause::Turn => {}
@@ -427,7 +441,8 @@ impl Intake {
     fn take_end(&mut self, connection: &mut Connection, end: &End) -> Result<(), Cause> {
         let mut accounts = Vec::with_capacity(end.streams.len());
         for last in &end.streams {
-            let place = connection.session.streams().iter().position(|s| s.id == last.id);
+            let is_last = |slot: &usize| self.store.streams[*slot].info.id == last.id;
+            let place = connection.slots.iter().position(is_last);
             let found = place.and_then(|at| connection.slots.get(at).zip(connection.before.get(at)));
             let Some((&slot, before)) = found else {
                 let what = format!("the end message counts stream {}, which was not declared", last.id);

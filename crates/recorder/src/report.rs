@@ -54,6 +54,8 @@ pub enum Ended {
     Stopped,
     /// No volume takes blocks any more, with the cause.
     VolumesFailed(String),
+    /// All sources have ended, and data of one could not be recorded, with the cause.
+    SourceFailed(String),
 }
 
 impl fmt::Display for Ended {
@@ -62,6 +64,7 @@ impl fmt::Display for Ended {
             Self::EndOfRun => f.write_str("all sources have ended"),
             Self::Stopped => f.write_str("stopped on request"),
             Self::VolumesFailed(why) => write!(f, "no volume takes more data: {why}"),
+            Self::SourceFailed(why) => write!(f, "all sources have ended, one with an error: {why}"),
         }
     }
 }
@@ -78,7 +81,8 @@ impl RecordReport {
     /// Whether everything received is durable, the recording has no defects, and it ended by
     /// itself or on request.
     pub fn is_whole(&self) -> bool {
-        !matches!(self.ended, Ended::VolumesFailed(_)) && self.ledger.is_whole() && self.trouble.is_empty()
+        let has_failed = matches!(self.ended, Ended::VolumesFailed(_) | Ended::SourceFailed(_));
+        !has_failed && self.ledger.is_whole() && self.trouble.is_empty()
     }
 
     /// Account for the user. `cpu_seconds` is the CPU time of the process.

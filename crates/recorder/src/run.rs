@@ -403,7 +403,7 @@ impl RunControl {
         }
         self.last = Some(outcome(&report, self.run, self.name.as_deref().unwrap_or_default()));
         match &report.ended {
-            Ended::VolumesFailed(_) => {
+            Ended::VolumesFailed(_) | Ended::SourceFailed(_) => {
                 self.error = Some(report.ended.to_string());
                 self.enter(RunState::Error);
             }

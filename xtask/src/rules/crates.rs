@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::violation::Violation;
 
 /// Crates in the order of the design table.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "error",
     "plan",
     "measure",
@@ -17,6 +17,7 @@ const ORDER: [&str; 22] = [
     "results",
     "peer",
     "stream",
+    "sources",
     "recording",
     "recorder",
     "trace",

@@ -5,6 +5,7 @@ mod service;
 mod session;
 mod tap;
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,6 +25,7 @@ use keepup_recording::id::Id;
 use keepup_recording::retention::{Keep, KeepLimit};
 use keepup_report::listing;
 use keepup_results::live::{RunSettings, RunState};
+use keepup_sources::SourceAddress;
 use keepup_workload::preflight::check;
 
 use self::line::status;
@@ -50,6 +52,12 @@ pub(crate) struct Args {
     /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7611")]
     listen: Endpoint,
+    /// Detector to connect to, instead of listening; repeatable
+    ///
+    /// zmq://HOST[:PORT] receives Stream V2 of a DECTRIS detector (port 31001): one series, each channel a
+    /// stream. A lost connection is made again, and missing images are counted.
+    #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
+    from: Vec<SourceAddress>,
     /// Directory on a disk to record to; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR", conflicts_with = "to_null")]
     volume: Vec<PathBuf>,
@@ -114,7 +122,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Err(usage("cannot use --run or --meta with --to-null: no recording is written"));
     }
     let settings = RunSettings { name: args.name.clone(), ..args.run.settings()? };
-    let mut config = RecorderConfig::new(args.listen.clone(), target, String::new());
+    let listen = if args.from.is_empty() { args.listen.clone() } else { (Ipv4Addr::LOCALHOST, 0).into() };
+    let mut config = RecorderConfig::new(listen, target, String::new());
+    config.sources.clone_from(&args.from);
     config.segment_auto = true;
     if let Some(profile) = &args.profile {
         config = keepup_workload::detector::recorder_config(&keepup_plan::load(profile)?, &config);

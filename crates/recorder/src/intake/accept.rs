@@ -25,9 +25,14 @@ const LAST_FRAME_NS: u64 = 1_000_000_000;
 const DISCARDED_READS: usize = 64;
 
 impl Intake {
-    /// Watches the listening socket from now on, which reports waiting connections first.
+    /// Watches the listening socket from now on, which reports waiting connections first; or connects to
+    /// detectors instead.
     pub(super) fn start_accepting(&mut self) {
         let Some(listener) = &self.listener else { return };
+        if !self.config.sources.is_empty() {
+            self.is_open = true;
+            return self.add_detectors();
+        }
         let (data, flags) = (epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN);
         // When the kernel has no memory for the entry, the next turn tries again.
         self.is_open = epoll::add(&self.epoll, listener, data, flags).is_ok();
@@ -126,7 +131,7 @@ impl Intake {
     }
 
     /// Makes the kernel detect a dead peer within the time limit.
-    fn watch_peer(&self, socket: &OwnedFd) -> rustix::io::Result<()> {
+    pub(super) fn watch_peer(&self, socket: &OwnedFd) -> rustix::io::Result<()> {
         let timeout = self.config.peer_timeout;
         let second = Duration::from_secs(1);
         sockopt::set_socket_keepalive(socket, true)?;
@@ -179,7 +184,8 @@ impl Intake {
             let why = match connection.phase {
                 Phase::Closing { until_ns } if now_ns >= until_ns => None,
                 Phase::Closing { .. } => continue,
-                _ if connection.session.expects_hello()
+                _ if connection.expects_streams()
+                    && connection.detector.is_none()
                     && now_ns.saturating_sub(connection.opened_ns) > hello_ns =>
                 {
                     Some("no hello within the time limit")
@@ -226,6 +232,9 @@ impl Intake {
     /// Handles a protocol violation: sends the client an error, enters it as an incident, closes
     /// the connection.
     pub(super) fn refuse(&mut self, index: usize, mut connection: Connection, why: &Cause) {
+        if connection.detector.is_some() {
+            return self.detector_failed(index, connection, why);
+        }
         connection.push_message(&ErrorReply::of(why));
         self.enter_loss(&connection, &why.to_string());
         self.start_closing(index, connection, Some(LossCause::ConnectionLost));
@@ -266,7 +275,10 @@ impl Intake {
 
     /// Handles a client that closed its end.
     pub(super) fn closed(&mut self, index: usize, mut connection: Connection) {
-        let has_begun = !connection.session.expects_hello() || connection.header_bytes > 0;
+        if connection.detector.is_some() && connection.phase == Phase::Open {
+            return self.detector_closed(index, connection, self.clock.now_ns());
+        }
+        let has_begun = !connection.expects_streams() || connection.header_bytes > 0;
         if !connection.is_closing() && has_begun {
             let streams = connection.slots.len();
             self.enter_loss(&connection, &format!("connection with {streams} streams lost"));
@@ -276,7 +288,7 @@ impl Intake {
         self.drop_connection(connection);
     }
 
-    fn enter_loss(&mut self, connection: &Connection, why: &str) {
+    pub(super) fn enter_loss(&mut self, connection: &Connection, why: &str) {
         let place = match connection.event_under_way() {
             Some((slot, sequence)) => {
                 let stream = self.store.streams[slot].info.id;
@@ -289,7 +301,12 @@ impl Intake {
 
     /// Releases a connection's streams. `cause` explains later gaps if the connection did not end
     /// in order.
-    fn release_streams(&mut self, index: usize, connection: &mut Connection, cause: Option<LossCause>) {
+    pub(super) fn release_streams(
+        &mut self,
+        index: usize,
+        connection: &mut Connection,
+        cause: Option<LossCause>,
+    ) {
         let is_unfinished = connection.phase == Phase::Open;
         for slot in std::mem::take(&mut connection.slots) {
             self.store.streams[slot].ledger.unfinished += u64::from(is_unfinished);
@@ -297,7 +314,7 @@ impl Intake {
         }
     }
 
-    fn drop_connection(&mut self, connection: Connection) {
+    pub(super) fn drop_connection(&mut self, connection: Connection) {
         self.shards.disconnect();
         self.count_connections(-1);
         // Closing the socket removes it from epoll.

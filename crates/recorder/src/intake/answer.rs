@@ -9,7 +9,7 @@ use super::stream::Stream;
 use crate::report::Ended;
 
 /// Account of a stream so far.
-fn account(stream: &Stream) -> Account {
+pub(super) fn account(stream: &Stream) -> Account {
     let gaps = &stream.ledger.gap_events;
     Account {
         received: stream.ledger.received,
@@ -145,7 +145,7 @@ impl Intake {
 
     /// Final message to a client that has not ended when the recorder does.
     pub(super) fn send_final_message(&mut self, connection: &mut Connection, ended: &Ended) {
-        if connection.session.expects_hello() || connection.is_closing() {
+        if connection.expects_streams() || connection.is_closing() {
             return;
         }
         self.acknowledge(connection);
@@ -154,10 +154,12 @@ impl Intake {
             Ended::VolumesFailed(why) => {
                 connection.push_message(&ErrorReply::of(&Cause::from_text(why)));
             }
-            Ended::EndOfRun | Ended::Stopped => connection.push_message(&ErrorReply {
-                error: "the recorder was stopped".into(),
-                hint: "events acknowledged as durable are on disk".into(),
-            }),
+            Ended::EndOfRun | Ended::Stopped | Ended::SourceFailed(_) => {
+                connection.push_message(&ErrorReply {
+                    error: "the recorder was stopped".into(),
+                    hint: "events acknowledged as durable are on disk".into(),
+                })
+            }
         }
     }
 }

@@ -9,6 +9,8 @@ use keepup_stream::ledger::Count;
 use keepup_stream::wire::{ControlMessage, EventHead, HEADER_BYTES, Session};
 use keepup_sys::socket::{set_receive_low_water, unsent_bytes};
 
+use super::detector::Detector;
+
 /// Most bytes that wait for a client that does not read; later acknowledgements are merged.
 const OUTBOX_BYTES: usize = 64 << 10;
 /// Events of at least this many bytes are received straight into their block.
@@ -95,6 +97,8 @@ pub(super) struct Connection {
     pub(super) ticket: Option<u64>,
     /// Whether it is registered with epoll.
     pub(super) watched: bool,
+    /// Decoder of a detector that the recorder has connected to.
+    pub(super) detector: Option<Box<Detector>>,
     outbox: Vec<u8>,
     sent: usize,
     pub(super) wants_write: bool,
@@ -123,6 +127,7 @@ impl Connection {
             waiting: false,
             ticket: None,
             watched: true,
+            detector: None,
             outbox: Vec::new(),
             sent: 0,
             wants_write: false,
@@ -136,13 +141,14 @@ impl Connection {
     /// events keep coming. If the guess is wrong, the tick finds what has arrived and `quiet`
     /// ends the guessing.
     pub(super) fn await_enough(&mut self) {
-        let due = match &self.expect {
-            Expect::Header | Expect::Blocked { .. } => HEADER_BYTES - self.header_bytes,
-            Expect::Control { length, bytes } => length - bytes.len(),
-            Expect::Event(partial) => partial.head.length as usize - partial.received,
+        let due = match (&self.detector, &self.expect) {
+            (Some(detector), _) => detector.bytes_due(),
+            (None, Expect::Header | Expect::Blocked { .. }) => HEADER_BYTES - self.header_bytes,
+            (None, Expect::Control { length, bytes }) => length - bytes.len(),
+            (None, Expect::Event(partial)) => partial.head.length as usize - partial.received,
         };
         let likely = match (&self.expect, self.last_event_bytes >= IN_PLACE_BYTES) {
-            _ if self.quiet => 0,
+            _ if self.quiet || self.detector.is_some() => 0,
             (Expect::Header, true) => HEADER_BYTES + self.last_event_bytes as usize,
             (Expect::Event(_), true) | (Expect::Control { .. } | Expect::Blocked { .. }, _) => 0,
             (_, false) => LOW_WATER_SMALL,
@@ -174,7 +180,18 @@ impl Connection {
 
     /// Whether a frame is incomplete.
     pub(super) fn is_within_frame(&self) -> bool {
-        self.header_bytes > 0 || !matches!(self.expect, Expect::Header)
+        match &self.detector {
+            Some(detector) => detector.is_within_message(),
+            None => self.header_bytes > 0 || !matches!(self.expect, Expect::Header),
+        }
+    }
+
+    /// Whether its streams are not known yet.
+    pub(super) fn expects_streams(&self) -> bool {
+        match self.detector {
+            Some(_) => self.slots.is_empty(),
+            None => self.session.expects_hello(),
+        }
     }
 
     /// Whether everything was handed to the kernel.
@@ -182,8 +199,18 @@ impl Connection {
         self.outbox.is_empty()
     }
 
+    /// Appends a frame of our own protocol to the outbox. A detector does not speak it.
     pub(super) fn push(&mut self, frame: &[u8]) {
-        self.outbox.extend_from_slice(frame);
+        if self.detector.is_none() {
+            self.outbox.extend_from_slice(frame);
+        }
+    }
+
+    /// Appends what the detector's protocol answers.
+    pub(super) fn push_answers(&mut self) {
+        if let Some(detector) = &mut self.detector {
+            self.outbox.extend(detector.outgoing());
+        }
     }
 
     /// Appends a control frame to the outbox. A message that cannot be encoded is a bug and is
@@ -216,6 +243,7 @@ impl Connection {
     /// The event being received, for the account of what was lost with the connection.
     pub(super) fn event_under_way(&self) -> Option<(usize, u64)> {
         match &self.expect {
+            _ if self.detector.is_some() => self.detector.as_ref()?.blocked,
             Expect::Event(partial) => Some((partial.slot, partial.head.sequence)),
             Expect::Blocked { slot, head } => Some((*slot, head.sequence)),
             Expect::Header | Expect::Control { .. } => None,

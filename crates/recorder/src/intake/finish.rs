@@ -54,11 +54,11 @@ impl Intake {
             return;
         }
         self.store.volumes.conclude(&Conclusion {
-            clean: !matches!(ended, Ended::VolumesFailed(_)),
+            clean: !matches!(ended, Ended::VolumesFailed(_) | Ended::SourceFailed(_)),
             reason: match ended {
                 Ended::EndOfRun => "end of run".into(),
                 Ended::Stopped => "stopped".into(),
-                Ended::VolumesFailed(why) => why.clone(),
+                Ended::VolumesFailed(why) | Ended::SourceFailed(why) => why.clone(),
             },
             streams: self.shards.take_ends(),
         });

@@ -132,6 +132,8 @@ pub(crate) struct Shards {
     places: Mutex<Places>,
     connected: AtomicUsize,
     ended_any: AtomicBool,
+    /// Why data of a source could not be recorded.
+    failed_source: OnceLock<String>,
     ended: OnceLock<Ended>,
     steps: [AtomicUsize; STEPS],
     /// An intake thread ended by a panic: the others do not wait for it.
@@ -148,6 +150,7 @@ impl Shards {
             wakers,
             connected: AtomicUsize::new(0),
             ended_any: AtomicBool::new(false),
+            failed_source: OnceLock::new(),
             ended: OnceLock::new(),
             steps: std::array::from_fn(|_| AtomicUsize::new(0)),
             is_deserted: AtomicBool::new(false),
@@ -186,9 +189,16 @@ impl Shards {
         self.ended_any.store(true, Ordering::Release);
     }
 
-    /// Whether clients have ended in order, and none is left.
-    pub(super) fn is_run_over(&self) -> bool {
-        self.ended_any.load(Ordering::Acquire) && self.connected() == 0
+    /// Notes that data of a source cannot be recorded; the first cause holds.
+    pub(super) fn note_failure(&self, why: String) {
+        let _ = self.failed_source.set(why);
+        self.note_end();
+    }
+
+    /// How the run has ended, once sources have ended and none is left.
+    pub(super) fn end_of_run(&self) -> Option<Ended> {
+        let is_over = self.ended_any.load(Ordering::Acquire) && self.connected() == 0;
+        is_over.then(|| self.failed_source.get().cloned().map_or(Ended::EndOfRun, Ended::SourceFailed))
     }
 
     /// Ends the recording; the first reason holds.

@@ -48,7 +48,7 @@ fn the_end_of_the_run_is_seen_by_one_intake_at_least() {
                 thread::spawn(move || {
                     shards.note_end();
                     shards.disconnect();
-                    shards.is_run_over()
+                    shards.end_of_run().is_some()
                 })
             })
             .collect();

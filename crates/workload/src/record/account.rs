@@ -117,7 +117,7 @@ impl TrialMeasured {
     /// Reason why the recording was aborted or is incomplete.
     pub fn broken_off(&self) -> Option<String> {
         match &self.record.ended {
-            Ended::VolumesFailed(why) => Some(format!("recording aborted: {why}")),
+            Ended::VolumesFailed(why) | Ended::SourceFailed(why) => Some(format!("recording aborted: {why}")),
             _ => self.broken.clone().or_else(|| {
                 let trouble = self.record.trouble.first();
                 trouble.map(|what| format!("the recording is incomplete: {what}"))

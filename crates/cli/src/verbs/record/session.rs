@@ -145,7 +145,10 @@ impl Session {
     /// Logs the listening address and the directories of the recording.
     pub(super) fn log_armed(&self) {
         let Some(recorder) = self.control.recorder() else { return };
-        log(&format!("listening on {}", recorder.address()));
+        match recorder.sources() {
+            [] => log(&format!("listening on {}", recorder.address())),
+            sources => sources.iter().for_each(|source| log(&format!("receiving from {source}"))),
+        }
         for directory in recorder.directories() {
             log(&format!("recording to {}", directory.display()));
         }

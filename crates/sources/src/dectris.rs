@@ -1,0 +1,2 @@
+//! DECTRIS detectors.
+pub mod v2;

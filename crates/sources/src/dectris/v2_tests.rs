@@ -1,0 +1,221 @@
+//! Messages as the vendor's description has them.
+use minicbor::Encoder;
+use minicbor::data::Tag;
+use proptest::prelude::*;
+
+use super::*;
+
+const LIMITS: Limits = Limits { message_bytes_max: 1 << 20 };
+type Out = Encoder<Vec<u8>>;
+
+/// A map that begins with the type, and has the given fields behind it.
+fn message(kind: &str, fields: u64, put: impl FnOnce(&mut Out)) -> Vec<u8> {
+    let mut out = Encoder::new(Vec::new());
+    out.map(fields + 1).unwrap().str("type").unwrap().str(kind).unwrap();
+    put(&mut out);
+    out.into_writer()
+}
+
+fn start(series: u64, channels: &[&str]) -> Vec<u8> {
+    message("start", 8, |out| {
+        out.str("series_id").unwrap().u64(series).unwrap();
+        out.str("series_unique_id").unwrap().str("01ABC").unwrap();
+        out.str("beam_center_x").unwrap().f64(1.5).unwrap();
+        out.str("channels").unwrap().array(channels.len() as u64).unwrap();
+        for name in channels {
+            out.str(name).unwrap();
+        }
+        out.str("image_dtype").unwrap().str("uint16").unwrap();
+        out.str("image_size_x").unwrap().u64(3).unwrap();
+        out.str("image_size_y").unwrap().u64(2).unwrap();
+        out.str("number_of_images").unwrap().u64(4).unwrap();
+    })
+}
+
+fn array(out: &mut Out, (height, width): (u64, u64), tag: u64, bytes: &[u8], compression: Option<&str>) {
+    out.tag(Tag::new(40)).unwrap().array(2).unwrap().array(2).unwrap();
+    out.u64(height).unwrap().u64(width).unwrap().tag(Tag::new(tag)).unwrap();
+    if let Some(algorithm) = compression {
+        out.tag(Tag::new(56_500)).unwrap().array(3).unwrap().str(algorithm).unwrap().u64(2).unwrap();
+    }
+    out.bytes(bytes).unwrap();
+}
+
+/// An image whose bytes are its number; the data in front of the number, as CBOR allows.
+fn image(series: u64, id: u64, channels: &[&str], compression: Option<&str>) -> Vec<u8> {
+    message("image", 6, |out| {
+        out.str("data").unwrap().map(channels.len() as u64).unwrap();
+        for (at, name) in channels.iter().enumerate() {
+            out.str(name).unwrap();
+            array(out, (2, 3), 69, &[id as u8 + 10 * at as u8; 12], compression);
+        }
+        out.str("image_id").unwrap().u64(id).unwrap();
+        out.str("series_id").unwrap().u64(series).unwrap();
+        out.str("series_unique_id").unwrap().str("01ABC").unwrap();
+        out.str("series_date").unwrap().tag(Tag::new(0)).unwrap();
+        out.str("2026-07-01T12:00:00.5+02:00").unwrap();
+        out.str("start_time")
+            .unwrap()
+            .array(2)
+            .unwrap()
+            .u64(50_000_000 * id)
+            .unwrap()
+            .u64(100_000_000)
+            .unwrap();
+    })
+}
+
+fn end(series: u64) -> Vec<u8> {
+    message("end", 2, |out| {
+        out.str("series_id").unwrap().u64(series).unwrap();
+        out.str("series_unique_id").unwrap().str("01ABC").unwrap();
+    })
+}
+
+fn handshake() -> Vec<u8> {
+    let mut out = vec![0; 64];
+    (out[0], out[9], out[10]) = (0xFF, 0x7F, 3);
+    out[12..16].copy_from_slice(b"NULL");
+    out.extend_from_slice(b"\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PUSH");
+    out
+}
+
+fn frames(messages: &[Vec<u8>]) -> Vec<u8> {
+    let frame = |message: &Vec<u8>| [&[2][..], &(message.len() as u64).to_be_bytes(), message].concat();
+    [handshake(), messages.iter().flat_map(frame).collect()].concat()
+}
+
+/// Items in words: streams by name, events as stream, number, time in ms and first byte.
+fn items(decoder: &mut DectrisV2, messages: &[Vec<u8>]) -> Result<Vec<String>, SourceError> {
+    let (bytes, mut at, mut found) = (frames(messages), 0, Vec::new());
+    loop {
+        while let Some(item) = decoder.item()? {
+            found.push(match item {
+                Item::Streams(streams) => {
+                    let names =
+                        streams.iter().map(|s| format!("{} {:?} {:?}", s.name, s.shape, s.compression));
+                    names.collect::<Vec<_>>().join(", ")
+                }
+                Item::Event(event) => {
+                    let time = event.timestamp_ns / 1_000_000;
+                    format!("{} {} {time} {}", event.stream, event.sequence, event.payload[0])
+                }
+                Item::End { events } => format!("end {events}"),
+            });
+            decoder.take();
+        }
+        if at == bytes.len() {
+            return Ok(found);
+        }
+        let space = decoder.space();
+        let count = space.len().min(50).min(bytes.len() - at);
+        space[..count].copy_from_slice(&bytes[at..at + count]);
+        decoder.received(count);
+        at += count;
+    }
+}
+
+fn refused(messages: &[Vec<u8>]) -> String {
+    items(&mut DectrisV2::new(LIMITS), messages).unwrap_err().to_string()
+}
+
+#[test]
+fn a_series_of_two_channels() {
+    let channels = ["threshold_1", "threshold_2"];
+    let messages = [start(7, &channels), image(7, 0, &channels, None), image(7, 2, &channels, None), end(7)];
+    let found = items(&mut DectrisV2::new(LIMITS), &messages).unwrap();
+    let streams = "threshold_1 [2, 3] None, threshold_2 [2, 3] None";
+    // 2026-07-01T10:00:00.5Z is 1782900000500 ms; an image every half a second.
+    let expected = [
+        streams,
+        "0 0 1782900000500 0",
+        "1 0 1782900000500 10",
+        "0 2 1782900001500 2",
+        "1 2 1782900001500 12",
+        "end 4",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn compressed_images_stay_compressed() {
+    let messages = [start(7, &["a"]), image(7, 0, &["a"], Some("bslz4"))];
+    let found = items(&mut DectrisV2::new(LIMITS), &messages).unwrap();
+    assert_eq!(found[0], "a [2, 3] Some(BitshuffleLz4)");
+    let mixed = [&messages[..], &[image(7, 1, &["a"], None)]].concat();
+    assert!(refused(&mixed).ends_with("is compressed in another way than the first one"));
+}
+
+#[test]
+fn a_series_continues_on_a_new_connection() {
+    let mut decoder = DectrisV2::new(LIMITS);
+    items(&mut decoder, &[start(7, &["a"]), image(7, 0, &["a"], None)]).unwrap();
+    decoder.reconnect();
+    let found = items(&mut decoder, &[image(7, 3, &["a"], None)]).unwrap();
+    assert_eq!(found, ["a [2, 3] None", "0 3 1782900002000 3"], "the streams are declared again");
+}
+
+#[test]
+fn images_before_the_start_of_a_series_are_skipped() {
+    let mut decoder = DectrisV2::new(LIMITS);
+    let messages = [image(6, 9, &["a"], None), end(6), start(7, &["a"]), start(7, &["a"]), end(7)];
+    assert_eq!(items(&mut decoder, &messages).unwrap(), ["a [2, 3] None", "end 4"]);
+    assert_eq!(decoder.skipped(), 1);
+}
+
+#[test]
+fn a_detector_that_is_armed_again_has_ended_its_series() {
+    let other = message("start", 5, |out| {
+        out.str("series_id").unwrap().u64(8).unwrap();
+        out.str("channels").unwrap().array(1).unwrap().str("a").unwrap();
+        out.str("image_dtype").unwrap().str("uint8").unwrap();
+        out.str("image_size_x").unwrap().u64(1).unwrap().str("image_size_y").unwrap().u64(1).unwrap();
+    });
+    let messages = [start(7, &["a"]), image(7, 0, &["a"], None), other];
+    let found = items(&mut DectrisV2::new(LIMITS), &messages).unwrap();
+    assert_eq!(found.last().unwrap(), "end 0", "what the first series still had is not known");
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let with = |message: Vec<u8>| refused(&[start(7, &["a"]), message]);
+    assert!(with(image(8, 0, &["a"], None)).contains("is of series 8"));
+    assert!(with(image(7, 0, &["b"], None)).contains("lacks channel \"a\""));
+    assert!(with(image(7, 0, &["a", "b"], None)).contains("unknown channel \"b\""));
+    assert!(with(end(9)).contains("series 9 ends"));
+    let data = |size, tag, bytes: &[u8], algorithm| {
+        message("image", 4, |out| {
+            out.str("series_id").unwrap().u64(7).unwrap().str("image_id").unwrap().u64(0).unwrap();
+            out.str("series_unique_id").unwrap().str("01ABC").unwrap();
+            out.str("data").unwrap().map(1).unwrap().str("a").unwrap();
+            array(out, size, tag, bytes, algorithm);
+        })
+    };
+    assert!(with(data((3, 2), 69, &[0; 12], None)).contains("has 2 x 3 pixels, not 3 x 2"));
+    assert!(with(data((2, 3), 70, &[0; 24], None)).contains("of type u32, not u16"));
+    assert!(with(data((2, 3), 69, &[0; 11], None)).contains("has 11 bytes, not 12"));
+    assert!(with(data((2, 3), 65, &[0; 12], None)).contains("tag 65"), "big endian");
+    assert!(with(data((2, 3), 69, &[0; 5], Some("zstd"))).contains("\"zstd\" is not known"));
+    assert!(with(message("news", 0, |_| ())).contains("its type is \"news\""));
+    assert!(with(vec![0xA1, 0x63, b'a', b'b', b'c', 0]).contains("first field is not its type"));
+    assert!(with(b"{\"htype\": \"dheader-1.0\"}".to_vec()).contains("cannot decode message"));
+    let cut = image(7, 0, &["a"], None);
+    assert!(with(cut[..cut.len() / 2].to_vec()).contains("cannot decode message"));
+}
+
+proptest! {
+    #[test]
+    fn no_message_makes_it_panic(
+        seed in prop::collection::vec(any::<u8>(), 0..200),
+        edits in prop::collection::vec((0..400_usize, any::<u8>()), 0..8),
+    ) {
+        let _ = items(&mut DectrisV2::new(LIMITS), &[seed]);
+        let mut messages = [start(7, &["a", "b"]), image(7, 0, &["a", "b"], Some("lz4")), end(7)];
+        for (at, byte) in edits {
+            let message = &mut messages[at % 3];
+            let at = at % message.len();
+            message[at] = byte;
+        }
+        let _ = items(&mut DectrisV2::new(LIMITS), &messages);
+    }
+}

@@ -1,0 +1,43 @@
+//! Errors of decoders.
+use std::borrow::Cow;
+
+use keepup_error::{Diagnostic, ErrorClass};
+
+/// Why a detector's data cannot be recorded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// The peer does not follow ZMTP, or speaks it as another kind of socket.
+    #[error("cannot read ZeroMQ messages: {0}")]
+    Zmtp(String),
+    /// A message is not what the detector's interface describes.
+    #[error("cannot decode message: {0}")]
+    Message(String),
+    /// A message is longer than the limit.
+    #[error("cannot take message: it has {bytes} bytes, more than {bytes_max}")]
+    TooLong {
+        /// Its length, bytes.
+        bytes: u64,
+        /// The limit, bytes.
+        bytes_max: usize,
+    },
+    /// A message does not belong to the series that is being recorded.
+    #[error("cannot continue series: {0}")]
+    Series(String),
+}
+
+impl Diagnostic for SourceError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Zmtp(_) | Self::Message(_) | Self::Series(_) => ErrorClass::Failed,
+            Self::TooLong { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Zmtp(_) => Some("check address and port: the detector must send with a PUSH socket".into()),
+            Self::TooLong { .. } => Some("keepup record --max-event SIZE --pool SIZE".into()),
+            Self::Message(_) | Self::Series(_) => None,
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! ZMTP 3, the wire protocol of ZeroMQ, as a PULL socket without security (<https://rfc.zeromq.org/spec/23/>
+//! and <https://rfc.zeromq.org/spec/37/>).
+//!
+//! Invariants: a frame's length is checked before memory is allocated for it, and memory grows only with what
+//! has arrived; a long frame is received in its place.
+use std::ops::Range;
+
+use crate::error::SourceError;
+
+/// Length of the greeting.
+const GREETING_BYTES: usize = 64;
+/// Longest frame header: flags and eight bytes of length.
+const HEADER_BYTES_MAX: usize = 9;
+/// Bytes received together while no long frame is expected.
+const STAGING_BYTES: usize = 64 << 10;
+/// Most memory that grows at once.
+const GROWTH_BYTES: usize = 8 << 20;
+/// Most frames of a message.
+const PARTS_MAX: usize = 16;
+/// Longest command.
+const COMMAND_BYTES_MAX: usize = 4096;
+
+const FLAG_MORE: u8 = 1;
+const FLAG_LONG: u8 = 2;
+const FLAG_COMMAND: u8 = 4;
+
+/// What the next bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expect {
+    Greeting,
+    /// The peer's READY command.
+    Ready,
+    Header,
+    /// The rest of a frame.
+    Body {
+        left: usize,
+        flags: u8,
+    },
+    /// A whole message is in memory.
+    Message,
+}
+
+/// Receiving half of a PULL socket.
+#[derive(Debug)]
+pub struct Zmtp {
+    expect: Expect,
+    bytes_max: usize,
+    staging: Box<[u8]>,
+    /// Received and not decoded, in `staging`.
+    staged: Range<usize>,
+    /// Frames of the current message, one behind the other. Longer than what is used: it is not cleared
+    /// between messages.
+    message: Vec<u8>,
+    filled: usize,
+    /// Ends of its complete frames.
+    ends: Vec<usize>,
+    outgoing: Vec<u8>,
+}
+
+impl Zmtp {
+    /// A connection that has just been made, for messages of at most `bytes_max`.
+    pub fn new(bytes_max: usize) -> Self {
+        Self {
+            expect: Expect::Greeting,
+            bytes_max,
+            staging: vec![0; STAGING_BYTES].into(),
+            staged: 0..0,
+            message: Vec::new(),
+            filled: 0,
+            ends: Vec::new(),
+            outgoing: greeting(),
+        }
+    }
+
+    /// Starts again on a new connection.
+    pub fn reconnect(&mut self) {
+        (self.expect, self.staged, self.filled) = (Expect::Greeting, 0..0, 0);
+        self.ends.clear();
+        self.outgoing = greeting();
+    }
+
+    /// Memory for the next bytes of the connection.
+    pub fn space(&mut self) -> &mut [u8] {
+        match self.expect {
+            Expect::Body { left, flags } if flags & FLAG_COMMAND == 0 && self.staged.is_empty() => {
+                let end = self.filled + left.min(GROWTH_BYTES);
+                if self.message.len() < end {
+                    self.message.resize(end, 0);
+                }
+                &mut self.message[self.filled..end]
+            }
+            _ => {
+                if self.staged.start > 0 {
+                    self.staging.copy_within(self.staged.clone(), 0);
+                    self.staged = 0..self.staged.len();
+                }
+                &mut self.staging[self.staged.end..]
+            }
+        }
+    }
+
+    /// Takes the first `bytes` of [`Zmtp::space`].
+    pub fn received(&mut self, bytes: usize) {
+        match &mut self.expect {
+            Expect::Body { left, flags } if *flags & FLAG_COMMAND == 0 && self.staged.is_empty() => {
+                self.filled += bytes.min(*left);
+                *left -= bytes.min(*left);
+            }
+            _ => self.staged.end = (self.staged.end + bytes).min(STAGING_BYTES),
+        }
+    }
+
+    /// Bytes to send to the peer.
+    pub fn outgoing(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    /// At least this many more bytes are needed for the next message, at least 1.
+    pub fn bytes_due(&self) -> usize {
+        match self.expect {
+            Expect::Body { left, .. } => left.saturating_sub(self.staged.len()).max(1),
+            Expect::Greeting | Expect::Ready | Expect::Header | Expect::Message => 1,
+        }
+    }
+
+    /// Whether a message has arrived in part.
+    pub fn is_within_message(&self) -> bool {
+        let is_between = self.expect == Expect::Header && self.ends.is_empty() && self.staged.is_empty();
+        !is_between && self.expect != Expect::Message
+    }
+
+    /// The next message, once all of it has arrived: its frames, one behind the other, and their ends. It is
+    /// the same one until [`Zmtp::take`].
+    ///
+    /// # Errors
+    /// The peer has broken the protocol, or a message is too long.
+    pub fn message(&mut self) -> Result<Option<(&[u8], &[usize])>, SourceError> {
+        while self.expect != Expect::Message {
+            let is_done = match self.expect {
+                Expect::Greeting => self.greeting()?,
+                Expect::Ready | Expect::Header => self.header()?,
+                Expect::Body { left, flags } => self.body(left, flags)?,
+                Expect::Message => true,
+            };
+            if !is_done {
+                return Ok(None);
+            }
+        }
+        Ok(Some((&self.message[..self.filled], &self.ends)))
+    }
+
+    /// The bytes of the current message.
+    pub fn bytes(&self) -> &[u8] {
+        &self.message[..self.filled]
+    }
+
+    /// Takes the message.
+    pub fn take(&mut self) {
+        if self.expect == Expect::Message {
+            (self.expect, self.filled) = (Expect::Header, 0);
+            self.ends.clear();
+        }
+    }
+
+    /// Reads the peer's greeting and answers it; false if more bytes are needed.
+    fn greeting(&mut self) -> Result<bool, SourceError> {
+        let found = &self.staging[self.staged.clone()];
+        let is_signature = |at: usize, byte: u8| found.get(at).is_none_or(|found| *found == byte);
+        if !is_signature(0, 0xFF) || !is_signature(9, 0x7F) {
+            return broken("the peer does not greet as ZeroMQ");
+        }
+        if let Some(major) = found.get(10).filter(|major| **major < 3) {
+            return broken(format!("the peer speaks version {major} of ZMTP, 3 is needed"));
+        }
+        let Some(greeting) = found.get(..GREETING_BYTES) else { return Ok(false) };
+        let mechanism = greeting[12..32].split(|byte| *byte == 0).next().unwrap_or_default();
+        if mechanism != b"NULL" {
+            let name = String::from_utf8_lossy(mechanism);
+            return broken(format!("the peer demands the security mechanism {name:?}"));
+        }
+        self.staged.start += GREETING_BYTES;
+        self.expect = Expect::Ready;
+        self.outgoing.extend_from_slice(&ready());
+        Ok(true)
+    }
+
+    /// Reads a frame's header.
+    fn header(&mut self) -> Result<bool, SourceError> {
+        let found = &self.staging[self.staged.clone()];
+        let Some(&flags) = found.first() else { return Ok(false) };
+        if flags & !(FLAG_MORE | FLAG_LONG | FLAG_COMMAND) != 0 {
+            return broken(format!("a frame has the flags {flags:#04x}"));
+        }
+        let (header_bytes, length) = match flags & FLAG_LONG {
+            0 => (2, found.get(1).map(|length| u64::from(*length))),
+            _ => (
+                HEADER_BYTES_MAX,
+                found.get(1..).and_then(|rest| rest.first_chunk()).map(|b| u64::from_be_bytes(*b)),
+            ),
+        };
+        let Some(length) = length else { return Ok(false) };
+        let is_command = flags & FLAG_COMMAND != 0;
+        if self.expect == Expect::Ready && !is_command {
+            return broken("the peer sends a message before it is ready");
+        }
+        let before = if is_command { 0 } else { self.filled };
+        let bytes_max = if is_command { COMMAND_BYTES_MAX } else { self.bytes_max };
+        let left = usize::try_from(length).ok().filter(|length| *length <= bytes_max.saturating_sub(before));
+        let Some(left) = left else {
+            return Err(SourceError::TooLong { bytes: length.saturating_add(before as u64), bytes_max });
+        };
+        if !is_command && self.ends.len() == PARTS_MAX {
+            return broken(format!("a message has more than {PARTS_MAX} frames"));
+        }
+        self.staged.start += header_bytes;
+        self.expect = Expect::Body { left, flags };
+        Ok(true)
+    }
+
+    /// Takes what has arrived of a frame.
+    fn body(&mut self, left: usize, flags: u8) -> Result<bool, SourceError> {
+        if flags & FLAG_COMMAND != 0 {
+            if self.staged.len() < left {
+                return Ok(false);
+            }
+            let command = self.staging[self.staged.start..self.staged.start + left].to_vec();
+            self.staged.start += left;
+            self.expect = Expect::Header;
+            return self.command(&command).map(|()| true);
+        }
+        let count = left.min(self.staged.len());
+        let end = self.filled + count;
+        if self.message.len() < end {
+            self.message.resize(end, 0);
+        }
+        let from = self.staged.start;
+        self.message[self.filled..end].copy_from_slice(&self.staging[from..from + count]);
+        (self.staged.start, self.filled) = (from + count, end);
+        if count < left {
+            self.expect = Expect::Body { left: left - count, flags };
+            return Ok(false);
+        }
+        self.ends.push(self.filled);
+        self.expect = if flags & FLAG_MORE != 0 { Expect::Header } else { Expect::Message };
+        Ok(true)
+    }
+
+    fn command(&mut self, command: &[u8]) -> Result<(), SourceError> {
+        let (name, rest) = name_and_rest(command).unwrap_or_default();
+        match name {
+            b"READY" => check_socket_type(rest),
+            b"ERROR" => {
+                let reason =
+                    name_and_rest(rest).map(|(reason, _)| String::from_utf8_lossy(reason).into_owned());
+                broken(format!("the peer refuses the connection: {:?}", reason.unwrap_or_default()))
+            }
+            b"PING" => {
+                // Two bytes of time limit, then a context that is sent back.
+                let context = rest.get(2..).unwrap_or_default();
+                self.outgoing.extend_from_slice(&command_frame(b"PONG", &context[..context.len().min(16)]));
+                Ok(())
+            }
+            // Others are for sockets of other types.
+            _ => Ok(()),
+        }
+    }
+}
+
+fn broken<T>(what: impl Into<String>) -> Result<T, SourceError> {
+    Err(SourceError::Zmtp(what.into()))
+}
+
+/// A name with a byte of length in front, and what follows it.
+fn name_and_rest(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first()?;
+    rest.split_at_checked(usize::from(*length))
+}
+
+/// Checks that the peer's socket sends to a PULL socket.
+fn check_socket_type(mut properties: &[u8]) -> Result<(), SourceError> {
+    while let Some((name, rest)) = name_and_rest(properties) {
+        let value = rest.split_first_chunk::<4>().and_then(|(length, rest)| {
+            rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
+        });
+        let Some((value, rest)) = value else { return broken("a property of the peer is cut off") };
+        if name.eq_ignore_ascii_case(b"Socket-Type") && value != b"PUSH" {
+            let kind = String::from_utf8_lossy(value);
+            return broken(format!("the peer is a {kind:?} socket, not PUSH"));
+        }
+        properties = rest;
+    }
+    Ok(())
+}
+
+fn greeting() -> Vec<u8> {
+    let mut out = vec![0; GREETING_BYTES];
+    (out[0], out[9]) = (0xFF, 0x7F);
+    // Version 3.1, mechanism NULL, as client.
+    (out[10], out[11]) = (3, 1);
+    out[12..16].copy_from_slice(b"NULL");
+    out
+}
+
+fn ready() -> Vec<u8> {
+    let mut properties = b"\x0bSocket-Type".to_vec();
+    properties.extend_from_slice(&4_u32.to_be_bytes());
+    properties.extend_from_slice(b"PULL");
+    command_frame(b"READY", &properties)
+}
+
+/// A command of at most 255 bytes.
+fn command_frame(name: &[u8], rest: &[u8]) -> Vec<u8> {
+    let mut out = vec![FLAG_COMMAND, (1 + name.len() + rest.len()) as u8, name.len() as u8];
+    out.extend_from_slice(name);
+    out.extend_from_slice(rest);
+    out
+}
+
+#[cfg(test)]
+#[path = "zmtp_tests.rs"]
+mod tests;

@@ -1,0 +1,244 @@
+//! Detectors that the recorder connects to. The messages are written here from the vendor's description of Stream
+//! V2 and from RFC 8949, not by the recorder's decoder.
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+
+use keepup_testkit::program::Program;
+
+use crate::common::{count, directory, json, segments, start, verified};
+
+const CHANNELS: [&str; 2] = ["threshold_1", "threshold_2"];
+const WIDTH: u64 = 64;
+const HEIGHT: u64 = 48;
+const IMAGE_BYTES: u64 = WIDTH * HEIGHT * 2;
+
+/// Head of a CBOR item: major type, and its length or value.
+fn head(major: u8, value: u64) -> Vec<u8> {
+    match u8::try_from(value) {
+        Ok(value) if value < 24 => vec![major << 5 | value],
+        Ok(value) => vec![major << 5 | 24, value],
+        Err(_) => [&[major << 5 | 27][..], &value.to_be_bytes()].concat(),
+    }
+}
+
+fn number(value: u64) -> Vec<u8> {
+    head(0, value)
+}
+
+fn text(value: &str) -> Vec<u8> {
+    [head(3, value.len() as u64), value.as_bytes().to_vec()].concat()
+}
+
+fn array(items: &[Vec<u8>]) -> Vec<u8> {
+    [head(4, items.len() as u64), items.concat()].concat()
+}
+
+fn tag(tag: u64, item: Vec<u8>) -> Vec<u8> {
+    [head(6, tag), item].concat()
+}
+
+fn map(fields: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let pairs = fields.iter().flat_map(|(key, value)| [text(key), value.clone()].concat());
+    head(5, fields.len() as u64).into_iter().chain(pairs).collect()
+}
+
+fn start_message(images: u64) -> Vec<u8> {
+    map(&[
+        ("type", text("start")),
+        ("series_id", number(7)),
+        ("series_unique_id", text("01H")),
+        ("channels", array(&CHANNELS.map(text))),
+        (
+            "flatfield",
+            map(&[(CHANNELS[0], tag(40, array(&[array(&[number(1), number(2)]), text("skipped")])))]),
+        ),
+        ("image_dtype", text("uint16")),
+        ("image_size_x", number(WIDTH)),
+        ("image_size_y", number(HEIGHT)),
+        ("number_of_images", number(images)),
+    ])
+}
+
+/// Pixels of an image: every image of every channel differs from the others.
+fn pixels(image: u64, channel: usize) -> Vec<u8> {
+    (0..IMAGE_BYTES).map(|at| (at + 31 * image + 7 * channel as u64) as u8).collect()
+}
+
+fn image_message(image: u64) -> Vec<u8> {
+    let data = |channel: usize| {
+        let pixels = pixels(image, channel);
+        let bytes = [head(2, IMAGE_BYTES), pixels].concat();
+        let size = array(&[number(HEIGHT), number(WIDTH)]);
+        (CHANNELS[channel], tag(40, array(&[size, tag(69, bytes)])))
+    };
+    map(&[
+        ("type", text("image")),
+        ("series_id", number(7)),
+        ("series_unique_id", text("01H")),
+        ("image_id", number(image)),
+        ("series_date", tag(0, text("2026-11-26T08:00:00Z"))),
+        ("start_time", array(&[number(image), number(1000)])),
+        ("data", map(&[data(0), data(1)])),
+    ])
+}
+
+fn end_message() -> Vec<u8> {
+    map(&[("type", text("end")), ("series_id", number(7)), ("series_unique_id", text("01H"))])
+}
+
+/// A ZeroMQ frame.
+fn frame(message: &[u8]) -> Vec<u8> {
+    [&[2][..], &(message.len() as u64).to_be_bytes(), message].concat()
+}
+
+/// Greets a PULL socket that has connected, as a PUSH socket does.
+fn accepted(detector: &TcpListener) -> TcpStream {
+    let (mut peer, _) = detector.accept().unwrap();
+    let mut greeting = vec![0; 64];
+    (greeting[0], greeting[9], greeting[10]) = (0xFF, 0x7F, 3);
+    greeting[12..16].copy_from_slice(b"NULL");
+    peer.write_all(&greeting).unwrap();
+    let mut found = [0; 64];
+    peer.read_exact(&mut found).unwrap();
+    assert_eq!((found[0], found[9], found[10], &found[12..17]), (0xFF, 0x7F, 3, &b"NULL\0"[..]));
+    peer.write_all(b"\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PUSH").unwrap();
+    let mut ready = vec![0; 2 + 0x1a];
+    peer.read_exact(&mut ready).unwrap();
+    assert_eq!(ready, b"\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PULL");
+    peer
+}
+
+fn record(here: &Path, address: SocketAddr) -> Program {
+    std::fs::create_dir_all(here.join("a")).unwrap();
+    let source = format!("zmq://{address}");
+    let arguments = ["record", "--from", &source, "--name", "run", "--json", "--volume", "a"];
+    start(here, &[&arguments[..], &["--pool", "64 MiB", "--segment", "32 MiB"]].concat())
+}
+
+fn sends(peer: &mut TcpStream, images: std::ops::Range<u64>) {
+    images.for_each(|image| peer.write_all(&frame(&image_message(image))).unwrap());
+}
+
+#[test]
+fn a_series_of_a_detector_is_recorded() {
+    let directory = directory();
+    let here = directory.path();
+    let detector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut program = record(here, detector.local_addr().unwrap());
+    program.line("receiving from zmq://127.0.0.1:");
+    let mut peer = accepted(&detector);
+    peer.write_all(&frame(&start_message(500))).unwrap();
+    sends(&mut peer, 0..500);
+    peer.write_all(&frame(&end_message())).unwrap();
+    let run = program.wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let account = json(&run);
+    let sent = (1000, 1000 * IMAGE_BYTES);
+    assert_eq!((count(&account["received"]), count(&account["durable"])), (sent, sent));
+    assert_eq!(verified(here, "a/run"), sent);
+    let mut found = 0;
+    for segment in segments(&here.join("a/run")) {
+        let bytes = std::fs::read(segment).unwrap();
+        for message in mcap::MessageStream::new(&bytes).unwrap().map(Result::unwrap) {
+            let image = u64::from(message.sequence);
+            let channel = CHANNELS.iter().position(|name| *name == message.channel.topic).unwrap();
+            assert!(*message.data == pixels(image, channel), "image {image} of channel {channel}");
+            // 2026-11-26T08:00:00Z and a millisecond for each image.
+            assert_eq!(message.log_time, 1_795_680_000_000_000_000 + image * 1_000_000);
+            found += 1;
+        }
+    }
+    assert_eq!(found, 1000);
+}
+
+#[test]
+fn a_series_continues_after_its_connection_was_cut() {
+    let directory = directory();
+    let here = directory.path();
+    let detector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let program = record(here, detector.local_addr().unwrap());
+    let mut peer = accepted(&detector);
+    peer.write_all(&frame(&start_message(30))).unwrap();
+    sends(&mut peer, 0..10);
+    let cut = frame(&image_message(10));
+    peer.write_all(&cut[..cut.len() / 2]).unwrap();
+    drop(peer);
+    let mut peer = accepted(&detector);
+    // Images 10 to 14 went with the connection; 20 and 21 are missing without a reason.
+    sends(&mut peer, 15..20);
+    sends(&mut peer, 22..28);
+    peer.write_all(&frame(&end_message())).unwrap();
+    let run = program.wait();
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let account = json(&run);
+    let received = (2 * 21, 2 * 21 * IMAGE_BYTES);
+    assert_eq!((count(&account["received"]), count(&account["durable"])), (received, received));
+    for stream in ["0", "1"] {
+        let gaps = &account["ledger"]["streams"][stream]["gap_events"];
+        // With 28 and 29, which the start promised.
+        assert_eq!((&gaps["connection_lost"], &gaps["sequence_gap"]), (&5.into(), &4.into()), "{gaps}");
+    }
+    assert_eq!(verified_with_gaps(here), received);
+}
+
+/// Events and bytes of a recording with gaps, which must have no faults.
+fn verified_with_gaps(here: &Path) -> (u64, u64) {
+    let run = crate::common::keepup(here, &["verify", "a/run", "--json"]);
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let report = json(&run);
+    assert_eq!(report["fault_count"], 0, "{report:#}");
+    crate::common::recorded(&report)
+}
+
+#[test]
+fn the_recorder_waits_for_a_detector() {
+    let directory = directory();
+    let here = directory.path();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut program = record(here, address);
+    program.line("receiving from ");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let detector = TcpListener::bind(address).unwrap();
+    let mut peer = accepted(&detector);
+    peer.write_all(&[frame(&start_message(0)), frame(&end_message())].concat()).unwrap();
+    let run = program.wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let incidents = json(&run)["incidents"].to_string();
+    assert!(incidents.contains("trying again every second"), "{incidents}");
+}
+
+#[test]
+fn what_is_no_detector_ends_the_recording_with_a_reason() {
+    let directory = directory();
+    let here = directory.path();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let program = record(here, server.local_addr().unwrap());
+    let (mut peer, _) = server.accept().unwrap();
+    peer.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    let run = program.wait();
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let ended = json(&run)["ended"].to_string();
+    assert!(ended.contains("the peer does not greet as ZeroMQ"), "{ended}");
+}
+
+#[test]
+fn what_breaks_off_is_recorded_up_to_there() {
+    let directory = directory();
+    let here = directory.path();
+    let detector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let program = record(here, detector.local_addr().unwrap());
+    let mut peer = accepted(&detector);
+    peer.write_all(&frame(&start_message(30))).unwrap();
+    sends(&mut peer, 0..10);
+    peer.write_all(&frame(b"\xFFno CBOR")).unwrap();
+    let run = program.wait();
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let account = json(&run);
+    assert_eq!(count(&account["durable"]).0, 20);
+    assert!(account["ended"].to_string().contains("cannot decode message"), "{account:#}");
+    let run = crate::common::keepup(here, &["verify", "a/run"]);
+    let words = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(run.code() == 1 && words.contains("did not end cleanly: zmq://"), "{run:#?}");
+    assert!(words.contains("cannot decode message"), "{words}");
+}
