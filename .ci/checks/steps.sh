@@ -81,8 +81,8 @@ run_tests_with_intakes() {
     local threads
     for threads in 2 4; do
         KEEPUP_TEST_INTAKE_THREADS=$threads KEEPUP_KILLS=20 run_tests --workspace --test end_to_end -- \
-            --include-ignored --test-threads 6 recorder::clients recorder::faults recorder::intakes \
-            recorder::kills recorder::volumes
+            --include-ignored --test-threads 6 recorder::clients recorder::detectors recorder::faults \
+            recorder::intakes recorder::kills recorder::volumes
     done
 }
 

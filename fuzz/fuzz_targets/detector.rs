@@ -2,7 +2,8 @@
 //! places.
 //!
 //! The first byte says how long a read is, and whether the rest is messages, each with two bytes of length in
-//! front, that get a handshake and frames around them. The outcome must not depend on where the reads were cut.
+//! front, that get a handshake and frames around them. The outcome must not depend on where the reads were
+//! cut.
 #![no_main]
 
 use keepup_sources::dectris::v2::DectrisV2;

@@ -1,5 +1,5 @@
-//! Detectors that the recorder connects to. The messages are written here from the vendor's description of Stream
-//! V2 and from RFC 8949, not by the recorder's decoder.
+//! Detectors that the recorder connects to. The messages are written here from the vendor's description of
+//! Stream V2 and from RFC 8949, not by the recorder's decoder.
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -109,11 +109,12 @@ fn accepted(detector: &TcpListener) -> TcpStream {
     peer
 }
 
-fn record(here: &Path, address: SocketAddr) -> Program {
+fn record(here: &Path, addresses: &[SocketAddr]) -> Program {
     std::fs::create_dir_all(here.join("a")).unwrap();
-    let source = format!("zmq://{address}");
-    let arguments = ["record", "--from", &source, "--name", "run", "--json", "--volume", "a"];
-    start(here, &[&arguments[..], &["--pool", "64 MiB", "--segment", "32 MiB"]].concat())
+    let sources: Vec<String> = addresses.iter().map(|address| format!("zmq://{address}")).collect();
+    let sources = sources.iter().flat_map(|source| ["--from", source]);
+    let settings = ["--name", "run", "--json", "--volume", "a", "--pool", "64 MiB", "--segment", "32 MiB"];
+    start(here, &["record"].into_iter().chain(sources).chain(settings).collect::<Vec<_>>())
 }
 
 fn sends(peer: &mut TcpStream, images: std::ops::Range<u64>) {
@@ -125,7 +126,7 @@ fn a_series_of_a_detector_is_recorded() {
     let directory = directory();
     let here = directory.path();
     let detector = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut program = record(here, detector.local_addr().unwrap());
+    let mut program = record(here, &[detector.local_addr().unwrap()]);
     program.line("receiving from zmq://127.0.0.1:");
     let mut peer = accepted(&detector);
     peer.write_all(&frame(&start_message(500))).unwrap();
@@ -157,7 +158,7 @@ fn a_series_continues_after_its_connection_was_cut() {
     let directory = directory();
     let here = directory.path();
     let detector = TcpListener::bind("127.0.0.1:0").unwrap();
-    let program = record(here, detector.local_addr().unwrap());
+    let program = record(here, &[detector.local_addr().unwrap()]);
     let mut peer = accepted(&detector);
     peer.write_all(&frame(&start_message(30))).unwrap();
     sends(&mut peer, 0..10);
@@ -192,11 +193,34 @@ fn verified_with_gaps(here: &Path) -> (u64, u64) {
 }
 
 #[test]
+fn several_detectors_are_one_recording() {
+    let directory = directory();
+    let here = directory.path();
+    let detectors = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let addresses = detectors.each_ref().map(|detector| detector.local_addr().unwrap());
+    let program = record(here, &addresses);
+    let mut peers = detectors.each_ref().map(accepted);
+    for (peer, images) in peers.iter_mut().zip([50, 80, 20]) {
+        peer.write_all(&frame(&start_message(images))).unwrap();
+        sends(peer, 0..images);
+        peer.write_all(&frame(&end_message())).unwrap();
+    }
+    let run = program.wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let account = json(&run);
+    let events = |stream: u64| account["ledger"]["streams"][stream.to_string()]["durable"]["events"].as_u64();
+    assert_eq!([0, 1, 16, 17, 32, 33].map(events), [50, 50, 80, 80, 20, 20].map(Some));
+    let report = json(&crate::common::keepup(here, &["verify", "a/run", "--json"]));
+    assert_eq!((report["fault_count"].as_u64(), crate::common::recorded(&report).0), (Some(0), 300));
+    assert_eq!(report["streams"]["33"]["name"], format!("{}/threshold_2", addresses[2]));
+}
+
+#[test]
 fn the_recorder_waits_for_a_detector() {
     let directory = directory();
     let here = directory.path();
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut program = record(here, address);
+    let mut program = record(here, &[address]);
     program.line("receiving from ");
     std::thread::sleep(std::time::Duration::from_millis(200));
     let detector = TcpListener::bind(address).unwrap();
@@ -213,7 +237,7 @@ fn what_is_no_detector_ends_the_recording_with_a_reason() {
     let directory = directory();
     let here = directory.path();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
-    let program = record(here, server.local_addr().unwrap());
+    let program = record(here, &[server.local_addr().unwrap()]);
     let (mut peer, _) = server.accept().unwrap();
     peer.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
     let run = program.wait();
@@ -227,7 +251,7 @@ fn what_breaks_off_is_recorded_up_to_there() {
     let directory = directory();
     let here = directory.path();
     let detector = TcpListener::bind("127.0.0.1:0").unwrap();
-    let program = record(here, detector.local_addr().unwrap());
+    let program = record(here, &[detector.local_addr().unwrap()]);
     let mut peer = accepted(&detector);
     peer.write_all(&frame(&start_message(30))).unwrap();
     sends(&mut peer, 0..10);

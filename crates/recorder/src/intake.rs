@@ -8,6 +8,7 @@ mod accept;
 mod answer;
 mod connection;
 mod detector;
+mod detectors;
 mod finish;
 mod hello;
 mod mail;
@@ -400,7 +401,7 @@ impl Intake {
         }
         let was_waiting = std::mem::take(&mut connection.waiting);
         let (bytes, pause) = match connection.detector {
-            Some(_) => detector::receive(&mut connection, &mut self.store, now_ns),
+            Some(_) => detectors::receive(&mut connection, &mut self.store, now_ns),
             None => receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns),
         };
         self.allowance_bytes -= bytes as f64;

@@ -13,6 +13,9 @@ use keepup_stream::wire::StreamInfo;
 pub use address::{SourceAddress, SourceAddressError};
 pub use error::SourceError;
 
+/// Most streams of a detector; their ids are below it.
+pub const STREAMS_MAX: usize = 16;
+
 /// Decoder of one detector's connection.
 pub trait Decoder: Send {
     /// Memory for the next bytes of the connection; never empty.

@@ -40,6 +40,15 @@ enum Expect {
     Message,
 }
 
+/// A message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// Its frames, one behind the other.
+    pub bytes: &'a [u8],
+    /// Ends of the frames in `bytes`.
+    pub ends: &'a [usize],
+}
+
 /// Receiving half of a PULL socket.
 #[derive(Debug)]
 pub struct Zmtp {
@@ -129,12 +138,11 @@ impl Zmtp {
         !is_between && self.expect != Expect::Message
     }
 
-    /// The next message, once all of it has arrived: its frames, one behind the other, and their ends. It is
-    /// the same one until [`Zmtp::take`].
+    /// The next message, once all of it has arrived. It is the same one until [`Zmtp::take`].
     ///
     /// # Errors
     /// The peer has broken the protocol, or a message is too long.
-    pub fn message(&mut self) -> Result<Option<(&[u8], &[usize])>, SourceError> {
+    pub fn message(&mut self) -> Result<Option<Message<'_>>, SourceError> {
         while self.expect != Expect::Message {
             let is_done = match self.expect {
                 Expect::Greeting => self.greeting()?,
@@ -146,7 +154,7 @@ impl Zmtp {
                 return Ok(None);
             }
         }
-        Ok(Some((&self.message[..self.filled], &self.ends)))
+        Ok(Some(Message { bytes: &self.message[..self.filled], ends: &self.ends }))
     }
 
     /// The bytes of the current message.

@@ -25,7 +25,7 @@ fn frame(flags: u8, body: &[u8]) -> Vec<u8> {
 fn fed(zmtp: &mut Zmtp, mut bytes: &[u8], piece: usize) -> Result<Vec<Vec<Vec<u8>>>, SourceError> {
     let mut messages = Vec::new();
     loop {
-        while let Some((message, ends)) = zmtp.message()? {
+        while let Some(Message { bytes: message, ends }) = zmtp.message()? {
             let starts = std::iter::once(&0).chain(ends);
             messages.push(starts.zip(ends).map(|(from, to)| message[*from..*to].to_vec()).collect());
             zmtp.take();

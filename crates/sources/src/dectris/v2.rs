@@ -1,9 +1,9 @@
 //! Stream V2 of DECTRIS detectors: one CBOR message for the start of a series, for each image, and for the
 //! end (<https://github.com/dectris/documentation/tree/main/stream_v2>).
 //!
-//! Each channel (threshold) is a stream, each image an event of it, with the image's number as sequence number.
-//! Compressed images stay compressed. Invariant: an image is handed out only if its size is that of its
-//! series.
+//! Each channel (threshold) is a stream, each image an event of it, with the image's number as sequence
+//! number. Compressed images stay compressed. Invariant: an image is handed out only if its size is that of
+//! its series.
 mod message;
 
 use std::collections::VecDeque;
@@ -109,7 +109,7 @@ impl Decoder for DectrisV2 {
             }
             match self.zmtp.message()? {
                 None => return Ok(None),
-                Some((_, ends)) if ends.len() > 1 => {
+                Some(message) if message.ends.len() > 1 => {
                     return Err(SourceError::Message("it has several frames, as in Stream V1".into()));
                 }
                 Some(_) => self.decode()?,

@@ -9,14 +9,13 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::{compression_of, element_of};
+use crate::STREAMS_MAX as CHANNELS_MAX;
 use crate::error::SourceError;
 
 /// Multi-dimensional array, rows first (RFC 8746).
 const TAG_ARRAY: u64 = 40;
 /// Compressed byte string.
 const TAG_COMPRESSED: u64 = 56_500;
-/// Most channels: more than any detector has thresholds.
-const CHANNELS_MAX: usize = 16;
 const NS: u128 = 1_000_000_000;
 
 /// A message.

@@ -1,0 +1,233 @@
+//! Detectors at an intake: it connects to them, decodes what they send, and connects again.
+//!
+//! A message arrives in memory of the decoder; the payload of each of its events is copied to the block and
+//! checksummed on the way. The decoder outlives a connection, so that a series continues on the next one.
+use std::os::fd::OwnedFd;
+
+use keepup_error::Cause;
+use keepup_recording::crc::Crc32;
+use keepup_sources::{Event, Item};
+use keepup_stream::ledger::LossCause;
+use keepup_stream::wire::{
+    Control, End, EndStream, EventHead, Hello, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session,
+};
+use rustix::event::epoll;
+
+use super::Intake;
+use super::answer::account;
+use super::connection::{Account, Connection};
+use super::detector::{Detector, connect};
+use super::receive::Pause;
+use super::store::{Allocation, Store};
+
+/// Interval between attempts to connect, in nanoseconds.
+const RETRY_NS: u64 = 1_000_000_000;
+/// Bytes that are copied and then checksummed while they are in the cache.
+const PIECE_BYTES: usize = 16 << 10;
+/// Most bytes served from one connection before the next one.
+const TURN_BYTES: usize = 8 << 20;
+
+impl Intake {
+    /// Starts with the detectors of the settings, all at this intake.
+    pub(super) fn add_detectors(&mut self) {
+        let several = self.config.sources.len() > 1;
+        for (place, address) in (0..).zip(&self.config.sources) {
+            self.shards.connect();
+            let place = several.then_some(place);
+            self.detectors.push(Detector::new(address.clone(), self.config.event_bytes_max(), place));
+        }
+    }
+
+    /// Connects to detectors without a connection.
+    pub(super) fn connect_detectors(&mut self, now_ns: u64) {
+        while let Some(at) = self.detectors.iter().position(|detector| detector.retry_ns <= now_ns) {
+            let mut detector = self.detectors.swap_remove(at);
+            detector.retry_ns = now_ns + RETRY_NS;
+            let address = detector.next_address();
+            match connect(address) {
+                Ok(socket) => self.watch_detector(detector, socket, now_ns),
+                Err(error) => self.try_again(detector, &std::io::Error::from(error).to_string()),
+            }
+        }
+    }
+
+    fn watch_detector(&mut self, detector: Detector, socket: OwnedFd, now_ns: u64) {
+        let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
+        let _ = self.watch_peer(&socket);
+        let index = self.free_index();
+        let data = epoll::EventData::new_u64(index as u64);
+        if let Err(error) = epoll::add(&self.epoll, &socket, data, epoll::EventFlags::OUT) {
+            return self.try_again(detector, &std::io::Error::from(error).to_string());
+        }
+        let limits = Limits {
+            max_event_bytes: self.config.event_bytes_max(),
+            max_control_bytes: MAX_CONTROL_BYTES,
+            max_streams: MAX_STREAMS,
+        };
+        let peer = detector.address.to_string();
+        let mut connection = Connection::new(socket, peer, Session::new(limits), now_ns);
+        connection.detector = Some(Box::new(detector));
+        connection.push_answers();
+        connection.wants_write = true;
+        self.connections[index] = Some(connection);
+        self.count_connections(1);
+    }
+
+    /// Notes once that a detector cannot be reached, and tries again later.
+    fn try_again(&mut self, mut detector: Detector, why: &str) {
+        if !std::mem::replace(&mut detector.is_noted, true) {
+            let address = &detector.address;
+            self.store.incidents.push(format!("{address}: cannot connect: {why}; trying again every second"));
+        }
+        self.detectors.push(detector);
+    }
+
+    /// Handles a connection to a detector that was closed before the end of its series.
+    pub(super) fn detector_closed(&mut self, index: usize, mut connection: Connection, now_ns: u64) {
+        let streams = connection.slots.len();
+        if streams > 0 {
+            self.enter_loss(&connection, &format!("connection with {streams} streams lost"));
+        }
+        self.release_streams(index, &mut connection, Some(LossCause::ConnectionLost));
+        self.count_connections(-1);
+        let Some(mut detector) = connection.detector.take() else { return };
+        detector.decoder.reconnect();
+        (detector.blocked, detector.retry_ns) = (None, now_ns + RETRY_NS);
+        match streams {
+            0 => self.try_again(*detector, "it does not answer, or has closed the connection"),
+            _ => self.detectors.push(*detector),
+        }
+    }
+
+    /// Gives up a detector whose data cannot be recorded.
+    pub(super) fn detector_failed(&mut self, index: usize, mut connection: Connection, why: &Cause) {
+        let what = format!("{}: {why}", connection.peer);
+        self.enter_loss(&connection, &why.to_string());
+        self.release_streams(index, &mut connection, Some(LossCause::ConnectionLost));
+        self.shards.note_failure(what);
+        self.drop_connection(connection);
+    }
+}
+
+/// Reads and decodes what has arrived from a detector, for one turn. Returns the bytes read and the reason
+/// for the pause.
+pub(super) fn receive(connection: &mut Connection, store: &mut Store, now_ns: u64) -> (usize, Pause) {
+    let mut total = 0;
+    loop {
+        let pause = take_items(connection, store, now_ns);
+        connection.push_answers();
+        // A failed write shows at the next read.
+        let _ = connection.flush();
+        if let Err(pause) = pause {
+            return (total, pause);
+        }
+        if total >= TURN_BYTES {
+            return (total, Pause::Turn);
+        }
+        let Some(detector) = &mut connection.detector else { return (total, Pause::Closed) };
+        match rustix::io::read(&connection.socket, detector.decoder.space()) {
+            Ok(0) => return (total, Pause::Closed),
+            Ok(read) => {
+                detector.decoder.received(read);
+                total += read;
+            }
+            Err(rustix::io::Errno::AGAIN) => return (total, Pause::Drained),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return (total, Pause::Closed),
+        }
+    }
+}
+
+/// Takes the items that have arrived.
+fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Result<(), Pause> {
+    let Some(detector) = &mut connection.detector else { return Ok(()) };
+    loop {
+        let item = detector.decoder.item().map_err(|error| Pause::Broken(Cause::of(&error)))?;
+        let Some(item) = item else { return Ok(()) };
+        match item {
+            Item::Streams(streams) => {
+                let streams = streams.to_vec();
+                let hello = Hello::new(&connection.peer, detector.streams_of_recording(&streams));
+                detector.decoder.take();
+                return Err(Pause::Message(Box::new(Control::Hello(hello))));
+            }
+            Item::Event(event) => {
+                let stream = event.stream;
+                let Some(&slot) = connection.slots.get(stream) else {
+                    return Err(Pause::Broken(format!("stream {stream} is not known").into()));
+                };
+                let (sequence, bytes) = (event.sequence, event.payload.len() as u64);
+                if bytes > detector.event_bytes_max {
+                    let bytes_max = detector.event_bytes_max;
+                    let what =
+                        format!("cannot take event {sequence}: it has {bytes} bytes, more than {bytes_max}");
+                    let cause = Cause::new(what).with_hint("keepup record --max-event SIZE --pool SIZE");
+                    return Err(Pause::Broken(cause));
+                }
+                detector.blocked = Some((slot, sequence));
+                take_event(&event, slot, store, now_ns)?;
+                detector.blocked = None;
+                detector.decoder.take();
+                if store.makes_gaps_too_fast(slot) {
+                    return Err(Pause::Journal);
+                }
+            }
+            Item::End { events } => {
+                let end = end_message(&connection.slots, &connection.before, store, events);
+                detector.decoder.take();
+                return Err(Pause::Message(Box::new(Control::End(end))));
+            }
+        }
+    }
+}
+
+/// Copies an event to its block.
+fn take_event(event: &Event<'_>, slot: usize, store: &mut Store, now_ns: u64) -> Result<(), Pause> {
+    let stream = &store.streams[slot];
+    if event.sequence < stream.next_sequence {
+        let what = format!(
+            "cannot take event {} of stream {}: it goes backwards, {} was due",
+            event.sequence, stream.info.id, stream.next_sequence
+        );
+        return Err(Pause::Broken(what.into()));
+    }
+    let length = event.payload.len() as u64;
+    let head = EventHead {
+        index: event.stream,
+        stream: stream.info.id,
+        sequence: event.sequence,
+        timestamp_ns: event.timestamp_ns,
+        length,
+        crc: 0,
+    };
+    if store.begin(slot, &head) == Allocation::Wait {
+        return Err(Pause::NoMemory);
+    }
+    let mut crc = Crc32::new();
+    let pieces = store.payload(slot, length).chunks_mut(PIECE_BYTES).zip(event.payload.chunks(PIECE_BYTES));
+    for (to, from) in pieces {
+        to.copy_from_slice(from);
+        crc.update(to);
+    }
+    let crc = crc.value();
+    // Its checksum is the one just computed: it cannot differ.
+    let _ = store.complete(slot, &EventHead { crc, ..head }, crc, now_ns);
+    Ok(())
+}
+
+/// Final counts: what has arrived, up to the number of events that the detector stated.
+fn end_message(slots: &[usize], before: &[Account], store: &Store, events: u64) -> End {
+    let stream = |(&slot, before): (&usize, &Account)| {
+        let (now, id) = (account(&store.streams[slot]), store.streams[slot].info.id);
+        let received = now.received - before.received;
+        EndStream {
+            id,
+            events: received.events,
+            bytes: received.bytes,
+            lost_events: 0,
+            lost_bytes: 0,
+            next_sequence: now.next_sequence.max(events),
+        }
+    };
+    End { streams: slots.iter().zip(before).map(stream).collect() }
+}
