@@ -90,6 +90,9 @@ def check(name, frames, count, lost):
     there = [index for index in range(count) if index not in lost]
     with h5py.File(root / "a" / name / "recording.nxs") as file:
         entry = file["entry"]
+        metadata = {item.attrs["key"].decode(): item[()].decode() for item in entry["metadata"].values()}
+        assert float(metadata["beam_center_x"]) == 150.5 and metadata["goniometer/omega/increment"] == "0.1", metadata
+        assert "pixel_mask" not in metadata and metadata["arm_date"].startswith("2026-11-26T09:30"), metadata
         for channel in CHANNELS:
             group = entry[channel]
             data, valid = group["data"][...], group["valid"][...].astype(bool)

@@ -138,6 +138,10 @@ fn a_series_of_a_detector_is_recorded() {
     let sent = (1000, 1000 * IMAGE_BYTES);
     assert_eq!((count(&account["received"]), count(&account["durable"])), (sent, sent));
     assert_eq!(verified(here, "a/run"), sent);
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(here.join("a/run/keepup.json")).unwrap()).unwrap();
+    let metadata = &manifest["metadata"];
+    assert_eq!((&metadata["series_id"], &metadata["image_dtype"]), (&"7".into(), &"uint16".into()));
     let mut found = 0;
     for segment in segments(&here.join("a/run")) {
         let bytes = std::fs::read(segment).unwrap();
@@ -212,6 +216,8 @@ fn several_detectors_are_one_recording() {
     assert_eq!([0, 1, 16, 17, 32, 33].map(events), [50, 50, 80, 80, 20, 20].map(Some));
     let report = json(&crate::common::keepup(here, &["verify", "a/run", "--json"]));
     assert_eq!((report["fault_count"].as_u64(), crate::common::recorded(&report).0), (Some(0), 300));
+    let manifest = std::fs::read_to_string(here.join("a/run/keepup.json")).unwrap();
+    assert!(manifest.contains(&format!("\"{}/series_id\": \"7\"", addresses[1])), "{manifest}");
     assert_eq!(report["streams"]["33"]["name"], format!("{}/threshold_2", addresses[2]));
 }
 

@@ -267,6 +267,11 @@ impl Recorder {
             let entered = made.iter().map(|made| Manifest::enter_origin(&made.directory, sent));
             entered.filter_map(Result::err).for_each(|e| trouble.push(Cause::of(&e).to_text()));
         }
+        let metadata = counters.metadata();
+        if !metadata.is_empty() && !removed {
+            let entered = made.iter().map(|made| Manifest::enter_metadata(&made.directory, &metadata));
+            entered.filter_map(Result::err).for_each(|e| trouble.push(Cause::of(&e).to_text()));
+        }
         let written =
             if removed { take_back(recording, &made).map(|()| None) } else { write_master(&directories) };
         let master = match written {

@@ -215,6 +215,8 @@ pub struct Counters {
     pub streams: StreamTable,
     /// Recording that the first drain said it sends.
     pub sent: OnceLock<SentRecording>,
+    /// What detectors say about themselves, by name.
+    pub detectors: Mutex<BTreeMap<String, String>>,
 }
 
 impl Counters {
@@ -227,7 +229,18 @@ impl Counters {
             reducers: (0..reducers).map(|_| ReducerCounters::default()).collect(),
             streams: StreamTable::default(),
             sent: OnceLock::new(),
+            detectors: Mutex::default(),
         }
+    }
+
+    /// Adds what a detector says about itself.
+    pub(crate) fn add_metadata(&self, metadata: BTreeMap<String, String>) {
+        self.detectors.lock().unwrap_or_else(PoisonError::into_inner).extend(metadata);
+    }
+
+    /// What detectors have said about themselves.
+    pub(crate) fn metadata(&self) -> BTreeMap<String, String> {
+        self.detectors.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn sum(&self, counter: impl Fn(&IntakeCounters) -> &AtomicU64) -> u64 {

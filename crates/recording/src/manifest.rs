@@ -1,7 +1,7 @@
 //! `keepup.json`: marks a directory as keepup's and identifies its recording and volume.
 //!
-//! Invariants: created once, and changed only to enter the original of a copy; a directory with
-//! any other content is refused.
+//! Invariants: created once, and changed only to enter the original of a copy or what detectors say about
+//! themselves; a directory with any other content is refused.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use keepup_error::Cause;
-use keepup_stream::wire::SentRecording;
+use keepup_stream::wire::{METADATA_MAX, SentRecording};
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordingError;
@@ -153,10 +153,29 @@ impl Manifest {
     pub fn enter_origin(dir: &Path, sent: &SentRecording) -> Result<(), RecordingError> {
         let SentRecording { name, id, created_unix_ns, run, metadata } = sent.clone();
         let origin = Some(Origin { name, recording: id, created_unix_ns });
-        let manifest = Manifest { run, metadata, origin, ..Manifest::read(dir)? };
+        Manifest { run, metadata, origin, ..Manifest::read(dir)? }.replace(dir)
+    }
+
+    /// Atomically and durably adds what detectors say about themselves, below the entries that are there and
+    /// up to [`METADATA_MAX`].
+    ///
+    /// # Errors
+    /// There is no manifest, or it cannot be replaced.
+    pub fn enter_metadata(dir: &Path, metadata: &BTreeMap<String, String>) -> Result<(), RecordingError> {
+        let mut manifest = Manifest::read(dir)?;
+        for (key, value) in metadata {
+            if manifest.metadata.len() < METADATA_MAX {
+                manifest.metadata.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        manifest.replace(dir)
+    }
+
+    /// Writes this manifest in the place of the one in `dir`.
+    fn replace(&self, dir: &Path) -> Result<(), RecordingError> {
         let path = dir.join(MANIFEST_FILE);
         let written = replace(&path, |mut file| {
-            serde_json::to_writer_pretty(file, &manifest)?;
+            serde_json::to_writer_pretty(file, self)?;
             file.write_all(b"\n")
         });
         written.map_err(RecordingError::io("write the manifest", &path))

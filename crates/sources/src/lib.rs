@@ -8,6 +8,8 @@ pub mod dectris;
 mod error;
 pub mod zmtp;
 
+use std::collections::BTreeMap;
+
 use keepup_stream::wire::StreamInfo;
 
 pub use address::{SourceAddress, SourceAddressError};
@@ -33,6 +35,13 @@ pub trait Decoder: Send {
 
     /// Takes the item.
     fn take(&mut self);
+
+    /// What the detector says about itself and its series, by name; known with the streams. At most
+    /// [`METADATA_MAX`] entries of at most [`METADATA_BYTES_MAX`] bytes.
+    ///
+    /// [`METADATA_MAX`]: keepup_stream::wire::METADATA_MAX
+    /// [`METADATA_BYTES_MAX`]: keepup_stream::wire::METADATA_BYTES_MAX
+    fn metadata(&self) -> &BTreeMap<String, String>;
 
     /// Bytes to send to the detector.
     fn outgoing(&mut self) -> Vec<u8>;

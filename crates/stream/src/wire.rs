@@ -18,7 +18,7 @@ pub use header::{FrameKind, HEADER_BYTES, Header, MAGIC, VERSION};
 pub(crate) use index::StreamIndex;
 pub use message::{
     Ack, Bye, ByeStream, Compression, ControlMessage, ElementType, End, EndStream, ErrorReply, Hello,
-    SentRecording, StreamInfo, Welcome, WelcomeStream,
+    METADATA_BYTES_MAX, METADATA_MAX, SentRecording, StreamInfo, Welcome, WelcomeStream,
 };
 pub use session::{Control, EventHead, Limits, Next, Session};
 

@@ -1,4 +1,5 @@
 //! A detector that waits for its receiver: its address, and the decoder of what it sends.
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
@@ -53,6 +54,15 @@ impl Detector {
             ..info.clone()
         };
         streams.iter().map(stream).collect()
+    }
+
+    /// What it says about itself, by names that are its own in the recording.
+    pub(super) fn metadata(&self) -> BTreeMap<String, String> {
+        let of_recording = |name: &String| match self.place {
+            Some(_) => format!("{}/{name}", self.address.endpoint()),
+            None => name.clone(),
+        };
+        self.decoder.metadata().iter().map(|(name, value)| (of_recording(name), value.clone())).collect()
     }
 
     pub(super) fn bytes_due(&self) -> usize {

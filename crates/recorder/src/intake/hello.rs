@@ -114,6 +114,9 @@ impl Intake {
         replaced.into_iter().for_each(|old| self.replace(old, &connection.peer));
         // Only the first drain's recording gives this one its name.
         hello.recording.iter().for_each(|sent| drop(self.counters.sent.set(sent.clone())));
+        if let Some(detector) = &connection.detector {
+            self.counters.add_metadata(detector.metadata());
+        }
         self.welcome(connection);
         Ok(HelloOutcome::Welcome)
     }

@@ -5,8 +5,9 @@
 //! number. Compressed images stay compressed. Invariant: an image is handed out only if its size is that of
 //! its series.
 mod message;
+mod metadata;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use keepup_stream::wire::{Compression, ElementType, StreamInfo};
@@ -132,6 +133,11 @@ impl Decoder for DectrisV2 {
         if let (Some(Pending::Streams), Some(series)) = (self.pending.pop_front(), &mut self.series) {
             series.is_declared = true;
         }
+    }
+
+    fn metadata(&self) -> &BTreeMap<String, String> {
+        const NONE: &BTreeMap<String, String> = &BTreeMap::new();
+        self.series.as_ref().map_or(NONE, |series| &series.start.metadata)
     }
 
     fn outgoing(&mut self) -> Vec<u8> {

@@ -138,6 +138,56 @@ fn a_series_of_two_channels() {
 }
 
 #[test]
+fn short_fields_of_the_start_are_metadata() {
+    let start = message("start", 13, |out| {
+        out.str("series_id").unwrap().u64(7).unwrap().str("image_dtype").unwrap().str("uint8").unwrap();
+        out.str("channels").unwrap().array(2).unwrap().str("a").unwrap().str("b").unwrap();
+        out.str("image_size_x").unwrap().u64(1).unwrap().str("image_size_y").unwrap().u64(1).unwrap();
+        out.str("beam_center_x")
+            .unwrap()
+            .f64(1033.5)
+            .unwrap()
+            .str("flatfield_enabled")
+            .unwrap()
+            .bool(true)
+            .unwrap();
+        out.str("arm_date").unwrap().tag(Tag::new(0)).unwrap().str("2026-07-01T12:00:00Z").unwrap();
+        out.str("detector_translation")
+            .unwrap()
+            .array(3)
+            .unwrap()
+            .f64(0.0)
+            .unwrap()
+            .i8(-1)
+            .unwrap()
+            .f32(0.25)
+            .unwrap();
+        out.str("goniometer").unwrap().map(1).unwrap().str("omega").unwrap().map(1).unwrap();
+        out.str("start").unwrap().f64(90.0).unwrap();
+        out.str("pixel_mask").unwrap().map(1).unwrap().str("a").unwrap();
+        array(out, (1, 1), 70, &[0; 4], None);
+        out.str("user_data").unwrap().array(2).unwrap().u8(1).unwrap().array(0).unwrap();
+        out.str("comment").unwrap().str(&"x".repeat(1100)).unwrap();
+    });
+    let mut decoder = DectrisV2::new(LIMITS);
+    items(&mut decoder, &[start, end(7)]).unwrap_err();
+    let found: Vec<_> = decoder.metadata().iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let expected = [
+        "arm_date=2026-07-01T12:00:00Z",
+        "beam_center_x=1033.5",
+        "channels=a, b",
+        "detector_translation=0, -1, 0.25",
+        "flatfield_enabled=true",
+        "goniometer/omega/start=90",
+        "image_dtype=uint8",
+        "image_size_x=1",
+        "image_size_y=1",
+        "series_id=7",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn compressed_images_stay_compressed() {
     let messages = [start(7, &["a"]), image(7, 0, &["a"], Some("bslz4"))];
     let found = items(&mut DectrisV2::new(LIMITS), &messages).unwrap();

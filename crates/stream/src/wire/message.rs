@@ -18,9 +18,10 @@ const RESUME_BYTES_MAX: usize = 128;
 /// Longest name and identity of a recording in hello, in bytes.
 const RECORDING_NAME_BYTES_MAX: usize = 200;
 const RECORDING_ID_BYTES_MAX: usize = 64;
-/// Most metadata entries of a recording, and the longest entry with its key, in bytes.
-const METADATA_MAX: usize = 64;
-const METADATA_BYTES_MAX: usize = 1024;
+/// Most entries of metadata.
+pub const METADATA_MAX: usize = 64;
+/// Most bytes of an entry, key and value together.
+pub const METADATA_BYTES_MAX: usize = 1024;
 
 /// Type of one element of an event's array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

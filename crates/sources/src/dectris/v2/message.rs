@@ -2,12 +2,15 @@
 //!
 //! Invariant: fields that are not needed are skipped, whatever they hold; no memory is allocated for lengths
 //! that a message claims.
+use std::collections::BTreeMap;
+
 use keepup_stream::wire::{Compression, ElementType};
 use minicbor::Decoder;
 use minicbor::data::Type;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::metadata::put_metadata;
 use super::{compression_of, element_of};
 use crate::STREAMS_MAX as CHANNELS_MAX;
 use crate::error::SourceError;
@@ -38,6 +41,8 @@ pub(super) struct Start {
     pub(super) height: u64,
     /// Images in the series.
     pub(super) images: u64,
+    /// Its short fields by name, as text.
+    pub(super) metadata: BTreeMap<String, String>,
 }
 
 /// An image.
@@ -92,6 +97,7 @@ struct Fields<'a> {
     series_ns: Option<u64>,
     start_ns: Option<u64>,
     data: Option<Vec<ChannelData<'a>>>,
+    metadata: BTreeMap<String, String>,
 }
 
 /// Decodes a message.
@@ -105,7 +111,12 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Message<'_>, SourceError> {
             Ok(())
         }
         (_, None) => Err(message("its first field is not its type")),
-        (key, Some(_)) => fields.field(key, decoder),
+        (key, Some(kind)) => {
+            if kind == "start" {
+                put_metadata(&mut fields.metadata, key, &mut decoder.clone());
+            }
+            fields.field(key, decoder)
+        }
     })?;
     match kind {
         Some("start") => fields.start().map(Message::Start),
@@ -148,6 +159,7 @@ impl<'a> Fields<'a> {
             width: need(self.width, "image_size_x")?,
             height: need(self.height, "image_size_y")?,
             images: self.images.unwrap_or(0),
+            metadata: self.metadata,
         })
     }
 

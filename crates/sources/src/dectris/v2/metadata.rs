@@ -1,0 +1,80 @@
+//! Short fields of a start message as text, for the metadata of the recording.
+//!
+//! Invariant: what is long, binary or nested deeply is left out; no memory is allocated for lengths that a
+//! message claims.
+use std::collections::BTreeMap;
+
+use keepup_stream::wire::{METADATA_BYTES_MAX, METADATA_MAX};
+use minicbor::Decoder;
+use minicbor::data::Type;
+use minicbor::decode::Error;
+
+/// Most levels of maps, such as those of a goniometer's axes.
+const DEPTH_MAX: usize = 3;
+/// Most elements of an array, such as a translation.
+const ELEMENTS_MAX: u64 = 16;
+
+/// Enters the next item as `key`, or the items of a map below it. What cannot be read is left out: decoding
+/// the message itself reports it.
+pub(super) fn put_metadata(out: &mut BTreeMap<String, String>, key: &str, decoder: &mut Decoder<'_>) {
+    let _ = put(out, key, decoder, DEPTH_MAX);
+}
+
+fn put(
+    out: &mut BTreeMap<String, String>,
+    key: &str,
+    decoder: &mut Decoder<'_>,
+    depth: usize,
+) -> Result<(), Error> {
+    let begin = decoder.position();
+    if decoder.datatype()? == Type::Map && depth > 0 {
+        let Some(count) = decoder.map()? else { return Ok(()) };
+        for _ in 0..count {
+            let name = decoder.str()?;
+            put(out, &format!("{key}/{name}"), decoder, depth - 1)?;
+        }
+        return Ok(());
+    }
+    let text = text_of(decoder)?;
+    // Whatever was read of it: past the whole item.
+    decoder.set_position(begin);
+    decoder.skip()?;
+    let is_text = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
+    if let Some(text) = text.filter(|text| is_text(text) && is_text(key))
+        && key.len() + text.len() <= METADATA_BYTES_MAX
+        && out.len() < METADATA_MAX
+    {
+        out.insert(key.to_owned(), text);
+    }
+    Ok(())
+}
+
+/// A number, a truth value, a text, a date, or a few of them; `None` for anything else.
+fn text_of(decoder: &mut Decoder<'_>) -> Result<Option<String>, Error> {
+    let count = match decoder.datatype()? {
+        Type::Array => decoder.array()?.filter(|count| *count <= ELEMENTS_MAX),
+        _ => return scalar(decoder),
+    };
+    let mut texts = Vec::new();
+    for _ in 0..count.unwrap_or(0) {
+        match scalar(decoder)? {
+            Some(text) => texts.push(text),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(texts.join(", ")))
+}
+
+fn scalar(decoder: &mut Decoder<'_>) -> Result<Option<String>, Error> {
+    Ok(Some(match decoder.datatype()? {
+        Type::Bool => decoder.bool()?.to_string(),
+        Type::U8 | Type::U16 | Type::U32 | Type::U64 => decoder.u64()?.to_string(),
+        Type::I8 | Type::I16 | Type::I32 | Type::I64 => decoder.i64()?.to_string(),
+        Type::F32 => decoder.f32()?.to_string(),
+        Type::F64 => decoder.f64()?.to_string(),
+        Type::String => decoder.str()?.to_owned(),
+        // A date.
+        Type::Tag if decoder.tag()?.as_u64() == 0 => decoder.str()?.to_owned(),
+        _ => return Ok(None),
+    }))
+}
