@@ -187,6 +187,49 @@ fn a_series_continues_after_its_connection_was_cut() {
     assert_eq!(verified_with_gaps(here), received);
 }
 
+#[test]
+fn missing_images_add_up() {
+    let directory = directory();
+    let here = directory.path();
+    let detector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let program = record(here, &[detector.local_addr().unwrap()]);
+    let mut peer = accepted(&detector);
+    peer.write_all(&frame(&start_message(30))).unwrap();
+    sends(&mut peer, 0..10);
+    sends(&mut peer, 15..25);
+    peer.write_all(&frame(&end_message())).unwrap();
+    let account = json(&program.wait());
+    let stream = &account["ledger"]["streams"]["1"];
+    assert_eq!((&stream["gap_events"]["sequence_gap"], count(&stream["sent"]).0), (&10.into(), 30));
+    assert_eq!((&account["trouble"], &account["whole"]), (&serde_json::json!([]), &true.into()));
+}
+
+#[test]
+fn a_detector_that_is_armed_again_after_a_cut_ends_its_series() {
+    let directory = directory();
+    let here = directory.path();
+    let detector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let program = record(here, &[detector.local_addr().unwrap()]);
+    let mut peer = accepted(&detector);
+    peer.write_all(&frame(&start_message(30))).unwrap();
+    sends(&mut peer, 0..10);
+    drop(peer);
+    let mut peer = accepted(&detector);
+    let other = map(&[
+        ("type", text("start")),
+        ("series_id", number(8)),
+        ("channels", array(&[text("x")])),
+        ("image_dtype", text("uint8")),
+        ("image_size_x", number(1)),
+        ("image_size_y", number(1)),
+    ]);
+    peer.write_all(&frame(&other)).unwrap();
+    let run = program.wait();
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let gaps = &json(&run)["ledger"]["streams"]["0"]["gap_events"];
+    assert_eq!(gaps, &serde_json::json!({"connection_lost": 20}));
+}
+
 /// Events and bytes of a recording with gaps, which must have no faults.
 fn verified_with_gaps(here: &Path) -> (u64, u64) {
     let run = crate::common::keepup(here, &["verify", "a/run", "--json"]);
@@ -218,7 +261,7 @@ fn several_detectors_are_one_recording() {
     assert_eq!((report["fault_count"].as_u64(), crate::common::recorded(&report).0), (Some(0), 300));
     let manifest = std::fs::read_to_string(here.join("a/run/keepup.json")).unwrap();
     assert!(manifest.contains(&format!("\"{}/series_id\": \"7\"", addresses[1])), "{manifest}");
-    assert_eq!(report["streams"]["33"]["name"], format!("{}/threshold_2", addresses[2]));
+    assert_eq!(report["streams"]["33"]["name"], format!("{}-threshold_2", addresses[2]));
 }
 
 #[test]
@@ -249,7 +292,7 @@ fn what_is_no_detector_ends_the_recording_with_a_reason() {
     let run = program.wait();
     assert_eq!(run.code(), 1, "{run:#?}");
     let ended = json(&run)["ended"].to_string();
-    assert!(ended.contains("the peer does not greet as ZeroMQ"), "{ended}");
+    assert!(ended.contains("the peer did not send a ZeroMQ greeting"), "{ended}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use keepup_measure::settings::cores_near_cards;
+use keepup_measure::settings::{CoreList, cores_near_cards};
 use keepup_plan::reduction::{Reduction, ReductionError};
 use keepup_plan::units::{ByteRate, Bytes, EventRate, Share, Span};
 use keepup_recorder::config::EngineChoice;
@@ -241,11 +241,13 @@ pub(crate) struct RecorderArgs {
     pub(crate) cpus: Option<Cpus>,
     /// CPUs of the intake threads [default: those of --cpus, for all threads]
     ///
-    /// Without --cpus, several intake threads use the CPUs of the NUMA node with the network cards, if the
-    /// machine has several nodes and the cards that are up are on one of them.
+    /// Without --cpus, several intake threads run on the NUMA node of the network cards. This requires
+    /// several nodes, all cards that are up on one of them, and an allowed CPU there for each thread.
+    /// Otherwise the kernel chooses.
+    ///
     /// With at least as many CPUs as intake threads, each thread gets its own consecutive part of the list. A
-    /// client with new streams goes to the thread with the fewest streams; among equals, to the thread whose
-    /// CPU receives its packets.
+    /// client with new streams goes to the thread with the fewest streams. Among equals, it goes to the
+    /// thread on the CPU that receives its packets.
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     pub(crate) intake_cpus: Option<Cpus>,
     /// CPUs of the writer threads [default: those of --cpus]
@@ -285,8 +287,10 @@ impl RecorderArgs {
     }
 }
 
-/// CPUs near the network cards for several intake threads; empty, for any CPU, if the machine has one NUMA
-/// node, or too few of those CPUs are allowed.
+/// CPUs on the NUMA node of the network cards, for several intake threads.
+///
+/// Empty (any CPU) if the machine has one node, the cards are on several nodes, or too few of the CPUs are
+/// allowed.
 fn intake_cpus_near_cards(threads: usize) -> Vec<usize> {
     let near = (threads > 1).then(|| cores_near_cards(Path::new("/"))).flatten();
     let Some((cores, cards)) = near else { return Vec::new() };
@@ -296,7 +300,8 @@ fn intake_cpus_near_cards(threads: usize) -> Vec<usize> {
     if cpus.len() < threads {
         return Vec::new();
     }
-    log(&format!("intake threads run on CPUs {cores}, near {}", cards.join(", ")));
+    let used = CoreList(cores.0.into_iter().filter(|&core| cpus.contains(&(core as usize))).collect());
+    log(&format!("intake threads run on CPUs {used}, near {}", cards.join(", ")));
     cpus
 }
 

@@ -22,7 +22,7 @@ use keepup_reproduce::ReproduceError;
 use keepup_results::ResultsError;
 use keepup_results::live::RunRefusal;
 use keepup_soak::SoakError;
-use keepup_sources::SourceAddressError;
+use keepup_sources::{DetectorError, SourceAddressError};
 use keepup_stream::client::ClientError;
 use keepup_stream::source::SourceError;
 use keepup_stream::wire::WireError;
@@ -136,6 +136,7 @@ pub(crate) fn diagnostic<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Op
         SysError,
         MeasureError,
         EndpointError,
+        DetectorError,
         SourceAddressError,
         PrefixError,
         TokenError,

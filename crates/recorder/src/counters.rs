@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use keepup_recording::account::{Stalls, VolumeStalls};
 use keepup_stream::ledger::LossCause;
-use keepup_stream::wire::{SentRecording, StreamInfo};
+use keepup_stream::wire::{METADATA_MAX, SentRecording, StreamInfo};
 
 /// Counters of one intake thread. Only that thread writes them; the alignment keeps the counters of two
 /// threads out of one cache line and out of the neighbour that a processor fetches with it.
@@ -235,7 +235,13 @@ impl Counters {
 
     /// Adds what a detector says about itself.
     pub(crate) fn add_metadata(&self, metadata: BTreeMap<String, String>) {
-        self.detectors.lock().unwrap_or_else(PoisonError::into_inner).extend(metadata);
+        let mut entries = self.detectors.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, value) in metadata {
+            // No more than a manifest holds.
+            if entries.len() < METADATA_MAX || entries.contains_key(&name) {
+                entries.insert(name, value);
+            }
+        }
     }
 
     /// What detectors have said about themselves.

@@ -235,7 +235,7 @@ impl Intake {
             return self.shards.end(Ended::VolumesFailed(why));
         }
         if self.switches.is_stopped() {
-            return self.shards.end(Ended::Stopped);
+            return self.shards.stop();
         }
         if !self.is_open && self.switches.is_open() {
             self.start_accepting();
@@ -419,10 +419,9 @@ impl Intake {
                     if let Err(why) = self.take_end(&mut connection, &end) {
                         return self.refuse(index, connection, &why);
                     }
-                    // A detector may close its end before everything is durable.
-                    connection.waiting = connection.detector.is_some();
                 }
             },
+            Pause::EndOfSeries { events } => self.take_end_of_series(&mut connection, events),
             Pause::Drained | Pause::Turn => {}
             Pause::NoMemory | Pause::Journal => {
                 connection.waiting = true;
@@ -453,12 +452,17 @@ impl Intake {
             accounts.push((slot, last));
         }
         accounts.into_iter().for_each(|(slot, last)| self.store.conclude(slot, last));
+        self.end_streams(connection);
+        Ok(())
+    }
+
+    /// Makes the events of a client that has ended durable.
+    fn end_streams(&mut self, connection: &mut Connection) {
         for &slot in &connection.slots {
             self.store.seal(slot);
         }
         self.store.flush();
         connection.phase = Phase::Ending;
         self.answers_due = true;
-        Ok(())
     }
 }

@@ -54,7 +54,8 @@ pub enum Ended {
     Stopped,
     /// No volume takes blocks any more, with the cause.
     VolumesFailed(String),
-    /// All sources have ended, and data of one could not be recorded, with the cause.
+    /// All sources have ended or a stop was requested, and data of a source could not be recorded, with the
+    /// cause.
     SourceFailed(String),
 }
 
@@ -64,7 +65,7 @@ impl fmt::Display for Ended {
             Self::EndOfRun => f.write_str("all sources have ended"),
             Self::Stopped => f.write_str("stopped on request"),
             Self::VolumesFailed(why) => write!(f, "no volume takes more data: {why}"),
-            Self::SourceFailed(why) => write!(f, "all sources have ended, one with an error: {why}"),
+            Self::SourceFailed(why) => write!(f, "a source failed: {why}"),
         }
     }
 }

@@ -12,19 +12,19 @@ use crate::{Decoder, Limits};
 /// Port of Stream V2.
 const DECTRIS_V2_PORT: u16 = 31_001;
 
-/// Where a detector waits for its receiver, and how it speaks: `zmq://detector:31001`.
+/// Protocol, host and port of a detector, such as `zmq://detector:31001`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceAddress {
     endpoint: Endpoint,
 }
 
-/// A text is not the address of a detector.
+/// Error for a text that is not a valid detector address.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceAddressError {
-    /// It begins with no known protocol.
+    /// Unknown scheme.
     #[error("cannot use {0:?} as a source: it does not start with zmq://")]
     Scheme(String),
-    /// Host or port.
+    /// Invalid host or port.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
 }
@@ -36,7 +36,7 @@ impl Diagnostic for SourceAddressError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Scheme(_) => Some("such as zmq://eiger1:31001, for Stream V2 of a DECTRIS detector".into()),
+            Self::Scheme(_) => Some("for DECTRIS Stream V2, use for example zmq://eiger1:31001".into()),
             Self::Endpoint(error) => error.hint(),
         }
     }

@@ -5,15 +5,15 @@ use keepup_error::{Diagnostic, ErrorClass};
 
 /// Why a detector's data cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SourceError {
-    /// The peer does not follow ZMTP, or speaks it as another kind of socket.
+pub enum DetectorError {
+    /// The peer violates ZMTP, or its socket is not a PUSH socket.
     #[error("cannot read ZeroMQ messages: {0}")]
     Zmtp(String),
-    /// A message is not what the detector's interface describes.
+    /// A message does not conform to the detector's protocol.
     #[error("cannot decode message: {0}")]
     Message(String),
     /// A message is longer than the limit.
-    #[error("cannot take message: it has {bytes} bytes, more than {bytes_max}")]
+    #[error("cannot receive message: it has {bytes} bytes, more than {bytes_max} bytes allowed")]
     TooLong {
         /// Its length, bytes.
         bytes: u64,
@@ -25,7 +25,7 @@ pub enum SourceError {
     Series(String),
 }
 
-impl Diagnostic for SourceError {
+impl Diagnostic for DetectorError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Zmtp(_) | Self::Message(_) | Self::Series(_) => ErrorClass::Failed,
@@ -36,7 +36,7 @@ impl Diagnostic for SourceError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Zmtp(_) => Some("check address and port: the detector must send with a PUSH socket".into()),
-            Self::TooLong { .. } => Some("keepup record --max-event SIZE --pool SIZE".into()),
+            Self::TooLong { .. } => Some("a larger --pool; above 512 MiB also --max-event".into()),
             Self::Message(_) | Self::Series(_) => None,
         }
     }

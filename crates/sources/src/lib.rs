@@ -1,8 +1,8 @@
-//! Protocols in which detectors send their data, decoded to streams and events.
+//! Decoders of detector protocols: bytes of a connection become streams and events.
 //!
-//! A [`Decoder`] has the bytes of one connection put into its memory and hands out items. Invariants: it does
-//! no I/O; lengths are checked against its limits before memory is allocated; what it has handed out stays
-//! valid until it is taken.
+//! The caller reads from the connection into the memory of a [`Decoder`] and takes items from it. Invariants:
+//! a decoder does no I/O; it checks lengths against its limits before it allocates memory; an item stays the
+//! same until [`Decoder::take`].
 mod address;
 pub mod dectris;
 mod error;
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use keepup_stream::wire::StreamInfo;
 
 pub use address::{SourceAddress, SourceAddressError};
-pub use error::SourceError;
+pub use error::DetectorError;
 
-/// Most streams of a detector; their ids are below it.
+/// Maximum number of streams of a detector. Stream ids are below it.
 pub const STREAMS_MAX: usize = 16;
 
 /// Decoder of one detector's connection.
@@ -26,27 +26,30 @@ pub trait Decoder: Send {
     /// Takes the first `bytes` of [`Decoder::space`], which have been received.
     fn received(&mut self, bytes: usize);
 
-    /// The next item, the same until it is taken. `None` if more bytes are needed.
+    /// The next item; repeated calls return it until [`Decoder::take`]. `None` if more bytes are needed.
     ///
     /// # Errors
-    /// The detector has broken the protocol, or sends what cannot be recorded. The decoder is not used after
-    /// that.
-    fn item(&mut self) -> Result<Option<Item<'_>>, SourceError>;
+    /// The detector violates the protocol or sends data that cannot be recorded. Do not use the decoder after
+    /// an error.
+    fn item(&mut self) -> Result<Option<Item<'_>>, DetectorError>;
 
     /// Takes the item.
     fn take(&mut self);
 
-    /// What the detector says about itself and its series, by name; known with the streams. At most
+    /// Metadata of the detector and its series, by name; available with [`Item::Streams`]. At most
     /// [`METADATA_MAX`] entries of at most [`METADATA_BYTES_MAX`] bytes.
     ///
     /// [`METADATA_MAX`]: keepup_stream::wire::METADATA_MAX
     /// [`METADATA_BYTES_MAX`]: keepup_stream::wire::METADATA_BYTES_MAX
     fn metadata(&self) -> &BTreeMap<String, String>;
 
+    /// Events of a series that started before the decoder was there, which are not handed out.
+    fn skipped(&self) -> u64;
+
     /// Bytes to send to the detector.
     fn outgoing(&mut self) -> Vec<u8>;
 
-    /// At least this many more bytes are needed for the next item, at least 1.
+    /// Lower bound of the bytes that are missing for the next item; at least 1.
     fn bytes_due(&self) -> usize;
 
     /// Whether a message has arrived in part.
@@ -65,7 +68,7 @@ pub enum Item<'a> {
     Event(Event<'a>),
     /// The detector has sent all events.
     End {
-        /// Events of each stream that it has taken, sent or not, as it stated before.
+        /// Events per stream that the detector announced at the start of the series; 0 if unknown.
         events: u64,
     },
 }
@@ -73,7 +76,7 @@ pub enum Item<'a> {
 /// An event of a detector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event<'a> {
-    /// Its stream, by the position among the streams.
+    /// Index of its stream in [`Item::Streams`].
     pub stream: usize,
     /// Sequence number within the stream.
     pub sequence: u64,

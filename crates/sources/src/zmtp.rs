@@ -1,30 +1,30 @@
 //! ZMTP 3, the wire protocol of ZeroMQ, as a PULL socket without security (<https://rfc.zeromq.org/spec/23/>
 //! and <https://rfc.zeromq.org/spec/37/>).
 //!
-//! Invariants: a frame's length is checked before memory is allocated for it, and memory grows only with what
-//! has arrived; a long frame is received in its place.
+//! Invariants: a frame's length is checked before memory is allocated for it; memory grows only as data
+//! arrives; a long frame is received directly into the message, without staging.
 use std::ops::Range;
 
-use crate::error::SourceError;
+use crate::error::DetectorError;
 
 /// Length of the greeting.
 const GREETING_BYTES: usize = 64;
 /// Longest frame header: flags and eight bytes of length.
 const HEADER_BYTES_MAX: usize = 9;
-/// Bytes received together while no long frame is expected.
+/// Size of the buffer for greetings, headers, commands and short frames.
 const STAGING_BYTES: usize = 64 << 10;
 /// Most memory that grows at once.
 const GROWTH_BYTES: usize = 8 << 20;
 /// Most frames of a message.
 const PARTS_MAX: usize = 16;
 /// Longest command.
-const COMMAND_BYTES_MAX: usize = 4096;
+const COMMAND_BYTES_MAX: u64 = 4096;
 
 const FLAG_MORE: u8 = 1;
 const FLAG_LONG: u8 = 2;
 const FLAG_COMMAND: u8 = 4;
 
-/// What the next bytes are.
+/// Kind of the next bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expect {
     Greeting,
@@ -49,7 +49,7 @@ pub struct Message<'a> {
     pub ends: &'a [usize],
 }
 
-/// Receiving half of a PULL socket.
+/// State of a PULL socket's connection.
 #[derive(Debug)]
 pub struct Zmtp {
     expect: Expect,
@@ -142,7 +142,7 @@ impl Zmtp {
     ///
     /// # Errors
     /// The peer has broken the protocol, or a message is too long.
-    pub fn message(&mut self) -> Result<Option<Message<'_>>, SourceError> {
+    pub fn message(&mut self) -> Result<Option<Message<'_>>, DetectorError> {
         while self.expect != Expect::Message {
             let is_done = match self.expect {
                 Expect::Greeting => self.greeting()?,
@@ -171,20 +171,20 @@ impl Zmtp {
     }
 
     /// Reads the peer's greeting and answers it; false if more bytes are needed.
-    fn greeting(&mut self) -> Result<bool, SourceError> {
+    fn greeting(&mut self) -> Result<bool, DetectorError> {
         let found = &self.staging[self.staged.clone()];
         let is_signature = |at: usize, byte: u8| found.get(at).is_none_or(|found| *found == byte);
         if !is_signature(0, 0xFF) || !is_signature(9, 0x7F) {
-            return broken("the peer does not greet as ZeroMQ");
+            return broken("the peer did not send a ZeroMQ greeting");
         }
         if let Some(major) = found.get(10).filter(|major| **major < 3) {
-            return broken(format!("the peer speaks version {major} of ZMTP, 3 is needed"));
+            return broken(format!("the peer speaks version {major} of ZMTP; version 3 is required"));
         }
         let Some(greeting) = found.get(..GREETING_BYTES) else { return Ok(false) };
         let mechanism = greeting[12..32].split(|byte| *byte == 0).next().unwrap_or_default();
         if mechanism != b"NULL" {
             let name = String::from_utf8_lossy(mechanism);
-            return broken(format!("the peer demands the security mechanism {name:?}"));
+            return broken(format!("the peer requires security mechanism {name:?}, only NULL is supported"));
         }
         self.staged.start += GREETING_BYTES;
         self.expect = Expect::Ready;
@@ -193,7 +193,7 @@ impl Zmtp {
     }
 
     /// Reads a frame's header.
-    fn header(&mut self) -> Result<bool, SourceError> {
+    fn header(&mut self) -> Result<bool, DetectorError> {
         let found = &self.staging[self.staged.clone()];
         let Some(&flags) = found.first() else { return Ok(false) };
         if flags & !(FLAG_MORE | FLAG_LONG | FLAG_COMMAND) != 0 {
@@ -211,11 +211,14 @@ impl Zmtp {
         if self.expect == Expect::Ready && !is_command {
             return broken("the peer sends a message before it is ready");
         }
+        if is_command && length > COMMAND_BYTES_MAX {
+            return broken(format!("a command has {length} bytes"));
+        }
         let before = if is_command { 0 } else { self.filled };
-        let bytes_max = if is_command { COMMAND_BYTES_MAX } else { self.bytes_max };
+        let bytes_max = self.bytes_max;
         let left = usize::try_from(length).ok().filter(|length| *length <= bytes_max.saturating_sub(before));
         let Some(left) = left else {
-            return Err(SourceError::TooLong { bytes: length.saturating_add(before as u64), bytes_max });
+            return Err(DetectorError::TooLong { bytes: length.saturating_add(before as u64), bytes_max });
         };
         if !is_command && self.ends.len() == PARTS_MAX {
             return broken(format!("a message has more than {PARTS_MAX} frames"));
@@ -226,7 +229,7 @@ impl Zmtp {
     }
 
     /// Takes what has arrived of a frame.
-    fn body(&mut self, left: usize, flags: u8) -> Result<bool, SourceError> {
+    fn body(&mut self, left: usize, flags: u8) -> Result<bool, DetectorError> {
         if flags & FLAG_COMMAND != 0 {
             if self.staged.len() < left {
                 return Ok(false);
@@ -253,17 +256,17 @@ impl Zmtp {
         Ok(true)
     }
 
-    fn command(&mut self, command: &[u8]) -> Result<(), SourceError> {
+    fn command(&mut self, command: &[u8]) -> Result<(), DetectorError> {
         let (name, rest) = name_and_rest(command).unwrap_or_default();
         match name {
             b"READY" => check_socket_type(rest),
             b"ERROR" => {
                 let reason =
                     name_and_rest(rest).map(|(reason, _)| String::from_utf8_lossy(reason).into_owned());
-                broken(format!("the peer refuses the connection: {:?}", reason.unwrap_or_default()))
+                broken(format!("the peer rejected the connection: {:?}", reason.unwrap_or_default()))
             }
             b"PING" => {
-                // Two bytes of time limit, then a context that is sent back.
+                // A PING has a 2-byte TTL and a context; the PONG returns the context.
                 let context = rest.get(2..).unwrap_or_default();
                 self.outgoing.extend_from_slice(&command_frame(b"PONG", &context[..context.len().min(16)]));
                 Ok(())
@@ -274,8 +277,8 @@ impl Zmtp {
     }
 }
 
-fn broken<T>(what: impl Into<String>) -> Result<T, SourceError> {
-    Err(SourceError::Zmtp(what.into()))
+fn broken<T>(what: impl Into<String>) -> Result<T, DetectorError> {
+    Err(DetectorError::Zmtp(what.into()))
 }
 
 /// A name with a byte of length in front, and what follows it.
@@ -285,12 +288,12 @@ fn name_and_rest(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Checks that the peer's socket sends to a PULL socket.
-fn check_socket_type(mut properties: &[u8]) -> Result<(), SourceError> {
+fn check_socket_type(mut properties: &[u8]) -> Result<(), DetectorError> {
     while let Some((name, rest)) = name_and_rest(properties) {
         let value = rest.split_first_chunk::<4>().and_then(|(length, rest)| {
             rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
         });
-        let Some((value, rest)) = value else { return broken("a property of the peer is cut off") };
+        let Some((value, rest)) = value else { return broken("a READY property is truncated") };
         if name.eq_ignore_ascii_case(b"Socket-Type") && value != b"PUSH" {
             let kind = String::from_utf8_lossy(value);
             return broken(format!("the peer is a {kind:?} socket, not PUSH"));

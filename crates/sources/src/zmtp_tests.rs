@@ -22,7 +22,7 @@ fn frame(flags: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// Feeds `bytes` in pieces of at most `piece`; returns the messages, frame by frame.
-fn fed(zmtp: &mut Zmtp, mut bytes: &[u8], piece: usize) -> Result<Vec<Vec<Vec<u8>>>, SourceError> {
+fn fed(zmtp: &mut Zmtp, mut bytes: &[u8], piece: usize) -> Result<Vec<Vec<Vec<u8>>>, DetectorError> {
     let mut messages = Vec::new();
     loop {
         while let Some(Message { bytes: message, ends }) = zmtp.message()? {
@@ -92,7 +92,7 @@ proptest! {
 #[test]
 fn other_peers_are_refused() {
     let greeted = |bytes: &[u8]| fed(&mut Zmtp::new(100), bytes, 4096).unwrap_err().to_string();
-    assert!(greeted(b"HTTP/1.1 200 OK").ends_with("the peer does not greet as ZeroMQ"));
+    assert!(greeted(b"HTTP/1.1 200 OK").ends_with("the peer did not send a ZeroMQ greeting"));
     let mut old = greeting();
     old[10] = 1;
     assert!(greeted(&old[..11]).contains("version 1 of ZMTP"));

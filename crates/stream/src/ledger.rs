@@ -186,6 +186,14 @@ impl StreamLedger {
         self.received == self.durable && reduced
     }
 
+    /// Enters that the source has sent exactly what was received or is missing, for a source that states
+    /// sequence numbers and no counts.
+    pub fn conclude_by_sequence(&mut self) {
+        let missing = self.gap_events_where(|cause| !cause.is_after_receipt());
+        self.sent =
+            Count { events: self.received.events.saturating_add(missing), bytes: self.received.bytes };
+    }
+
     /// Payload stored on the volumes.
     pub fn stored(&self) -> Count {
         match self.reduced {

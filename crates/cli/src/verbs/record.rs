@@ -54,8 +54,8 @@ pub(crate) struct Args {
     listen: Endpoint,
     /// Detector to connect to, instead of listening; repeatable
     ///
-    /// zmq://HOST[:PORT] receives Stream V2 of a DECTRIS detector (port 31001): one series, each channel a
-    /// stream. A lost connection is made again, and missing images are counted.
+    /// zmq://HOST[:PORT] receives one series of a DECTRIS detector over Stream V2 (default port 31001). Each
+    /// channel becomes a stream. The recorder reconnects after a lost connection and counts missing images.
     #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
     from: Vec<SourceAddress>,
     /// Directory on a disk to record to; repeatable [default: ./keepup-data]

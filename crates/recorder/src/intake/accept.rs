@@ -197,6 +197,7 @@ impl Intake {
             };
             let Some(connection) = self.connections[index].take() else { continue };
             match why {
+                Some(_) if connection.detector.is_some() => self.closed(index, connection),
                 Some(why) => self.refuse(index, connection, &why.into()),
                 None => self.drop_connection(connection),
             }
@@ -275,8 +276,13 @@ impl Intake {
 
     /// Handles a client that closed its end.
     pub(super) fn closed(&mut self, index: usize, mut connection: Connection) {
-        if connection.detector.is_some() && connection.phase == Phase::Open {
-            return self.detector_closed(index, connection, self.clock.now_ns());
+        match (&connection.detector, connection.phase) {
+            (Some(_), Phase::Open) => {
+                return self.detector_closed(index, connection, self.clock.now_ns());
+            }
+            // What it sent has arrived; the end makes it durable.
+            (Some(_), _) => return self.detector_ended(index, connection),
+            (None, _) => {}
         }
         let has_begun = !connection.expects_streams() || connection.header_bytes > 0;
         if !connection.is_closing() && has_begun {

@@ -9,7 +9,7 @@ use super::stream::Stream;
 use crate::report::Ended;
 
 /// Account of a stream so far.
-pub(super) fn account(stream: &Stream) -> Account {
+fn account(stream: &Stream) -> Account {
     let gaps = &stream.ledger.gap_events;
     Account {
         received: stream.ledger.received,
@@ -47,12 +47,17 @@ impl Intake {
     /// ended.
     pub(super) fn answer(&mut self) {
         for index in 0..self.connections.len() {
-            let answered = |c: &mut Connection| !c.slots.is_empty() && !c.is_closing();
+            let answered =
+                |c: &mut Connection| (!c.slots.is_empty() || c.phase == Phase::Ending) && !c.is_closing();
             let Some(mut connection) = self.connections[index].take_if(answered) else {
                 continue;
             };
             self.acknowledge(&mut connection);
             let settled = connection.slots.iter().all(|&slot| self.store.is_slot_settled(slot));
+            if connection.phase == Phase::Ending && settled && connection.detector.is_some() {
+                self.detector_ended(index, connection);
+                continue;
+            }
             if connection.phase == Phase::Ending && settled {
                 let bye = self.bye(&connection);
                 connection.push_message(&bye);

@@ -167,6 +167,11 @@ impl Connection {
         waiting < OUTBOX_BYTES
     }
 
+    /// Whether the peer takes what is sent to it.
+    pub(super) fn is_read_by_peer(&self) -> bool {
+        self.outbox.len() - self.sent < OUTBOX_BYTES
+    }
+
     /// Whether the connection is closing.
     pub(super) fn is_closing(&self) -> bool {
         matches!(self.phase, Phase::Closing { .. })

@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use keepup_sources::{Decoder, Limits, STREAMS_MAX, SourceAddress};
-use keepup_stream::wire::StreamInfo;
+use keepup_stream::wire::{METADATA_BYTES_MAX, StreamInfo};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-/// Space in a message beside the largest event.
+/// Largest events that a message may hold: one of each channel, or the tables of a start message.
+const MESSAGE_EVENTS: usize = 4;
+/// Allowance in a message for everything except events.
 const MESSAGE_SPARE_BYTES: usize = 16 << 20;
 
 /// A detector.
@@ -23,14 +25,18 @@ pub(super) struct Detector {
     pub(super) retry_ns: u64,
     /// Whether a failure to connect is in the report already.
     pub(super) is_noted: bool,
+    /// Whether the report says that a series had started before.
+    pub(super) is_late: bool,
     /// Stream slot and sequence number of an event that waits for memory.
     pub(super) blocked: Option<(usize, u64)>,
 }
 
 impl Detector {
     pub(super) fn new(address: SourceAddress, event_bytes_max: u64, place: Option<u32>) -> Self {
-        let message_bytes_max = usize::try_from(event_bytes_max).unwrap_or(usize::MAX);
-        let limits = Limits { message_bytes_max: message_bytes_max.saturating_add(MESSAGE_SPARE_BYTES) };
+        let event_bytes = usize::try_from(event_bytes_max).unwrap_or(usize::MAX);
+        let message_bytes_max =
+            event_bytes.saturating_mul(MESSAGE_EVENTS).saturating_add(MESSAGE_SPARE_BYTES);
+        let limits = Limits { message_bytes_max };
         let decoder = address.decoder(limits);
         Self {
             address,
@@ -40,29 +46,33 @@ impl Detector {
             attempts: 0,
             retry_ns: 0,
             is_noted: false,
+            is_late: false,
             blocked: None,
         }
     }
 
-    /// Its streams as those of the recording: several detectors may have the same ids and names.
+    /// Streams with the ids and names that they have in the recording.
+    ///
+    /// Several detectors may use the same ids and names, so they get an offset and a prefix.
     pub(super) fn streams_of_recording(&self, streams: &[StreamInfo]) -> Vec<StreamInfo> {
         let Some(place) = self.place else { return streams.to_vec() };
         let endpoint = self.address.endpoint();
         let stream = |info: &StreamInfo| StreamInfo {
             id: place * STREAMS_MAX as u32 + info.id,
-            name: format!("{endpoint}/{}", info.name),
+            name: format!("{endpoint}-{}", info.name),
             ..info.clone()
         };
         streams.iter().map(stream).collect()
     }
 
-    /// What it says about itself, by names that are its own in the recording.
+    /// Metadata of the detector. With several detectors, each name starts with the detector's address.
     pub(super) fn metadata(&self) -> BTreeMap<String, String> {
         let of_recording = |name: &String| match self.place {
             Some(_) => format!("{}/{name}", self.address.endpoint()),
             None => name.clone(),
         };
-        self.decoder.metadata().iter().map(|(name, value)| (of_recording(name), value.clone())).collect()
+        let entries = self.decoder.metadata().iter().map(|(name, value)| (of_recording(name), value.clone()));
+        entries.filter(|(name, value)| name.len() + value.len() <= METADATA_BYTES_MAX).collect()
     }
 
     pub(super) fn bytes_due(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Detectors at an intake: it connects to them, decodes what they send, and connects again.
 //!
-//! A message arrives in memory of the decoder; the payload of each of its events is copied to the block and
-//! checksummed on the way. The decoder outlives a connection, so that a series continues on the next one.
+//! A message is received into the decoder's memory. The payload of each event is copied to the block and
+//! checksummed on the way. The decoder is kept when a connection is lost, so the series can continue.
 use std::os::fd::OwnedFd;
 
 use keepup_error::Cause;
@@ -9,13 +9,12 @@ use keepup_recording::crc::Crc32;
 use keepup_sources::{Event, Item};
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{
-    Control, End, EndStream, EventHead, Hello, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session,
+    Control, ControlMessage, EventHead, Hello, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session,
 };
 use rustix::event::epoll;
 
 use super::Intake;
-use super::answer::account;
-use super::connection::{Account, Connection};
+use super::connection::Connection;
 use super::detector::{Detector, connect};
 use super::receive::Pause;
 use super::store::{Allocation, Store};
@@ -28,7 +27,7 @@ const PIECE_BYTES: usize = 16 << 10;
 const TURN_BYTES: usize = 8 << 20;
 
 impl Intake {
-    /// Starts with the detectors of the settings, all at this intake.
+    /// Adds the configured detectors. All of them start at this intake.
     pub(super) fn add_detectors(&mut self) {
         let several = self.config.sources.len() > 1;
         for (place, address) in (0..).zip(&self.config.sources) {
@@ -38,7 +37,7 @@ impl Intake {
         }
     }
 
-    /// Connects to detectors without a connection.
+    /// Starts a connection attempt for each disconnected detector with an expired retry interval.
     pub(super) fn connect_detectors(&mut self, now_ns: u64) {
         while let Some(at) = self.detectors.iter().position(|detector| detector.retry_ns <= now_ns) {
             let mut detector = self.detectors.swap_remove(at);
@@ -94,17 +93,35 @@ impl Intake {
         detector.decoder.reconnect();
         (detector.blocked, detector.retry_ns) = (None, now_ns + RETRY_NS);
         match streams {
-            0 => self.try_again(*detector, "it does not answer, or has closed the connection"),
+            0 => self.try_again(*detector, "connection refused, timed out or closed before the first image"),
             _ => self.detectors.push(*detector),
         }
     }
 
-    /// Gives up a detector whose data cannot be recorded.
+    /// Disconnects from a detector for good after an error in its data.
     pub(super) fn detector_failed(&mut self, index: usize, mut connection: Connection, why: &Cause) {
         let what = format!("{}: {why}", connection.peer);
         self.enter_loss(&connection, &why.to_string());
         self.release_streams(index, &mut connection, Some(LossCause::ConnectionLost));
         self.shards.note_failure(what);
+        self.drop_connection(connection);
+    }
+
+    /// Takes the end of a detector's series: makes its events durable, and closes its socket, so that the
+    /// next series does not go to a recorder that has ended.
+    pub(super) fn take_end_of_series(&mut self, connection: &mut Connection, events: u64) {
+        for &slot in &connection.slots {
+            self.store.conclude_series(slot, events);
+        }
+        self.end_streams(connection);
+        connection.waiting = true;
+        let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Both);
+    }
+
+    /// Releases the streams of a detector whose events are durable.
+    pub(super) fn detector_ended(&mut self, index: usize, mut connection: Connection) {
+        self.release_streams(index, &mut connection, None);
+        self.shards.note_end();
         self.drop_connection(connection);
     }
 }
@@ -118,6 +135,9 @@ pub(super) fn receive(connection: &mut Connection, store: &mut Store, now_ns: u6
         connection.push_answers();
         // A failed write shows at the next read.
         let _ = connection.flush();
+        if !connection.is_read_by_peer() {
+            return (total, Pause::Broken("the detector does not read what it asked for".into()));
+        }
         if let Err(pause) = pause {
             return (total, pause);
         }
@@ -143,12 +163,13 @@ fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Re
     let Some(detector) = &mut connection.detector else { return Ok(()) };
     loop {
         let item = detector.decoder.item().map_err(|error| Pause::Broken(Cause::of(&error)))?;
-        let Some(item) = item else { return Ok(()) };
+        let Some(item) = item else { break };
         match item {
             Item::Streams(streams) => {
                 let streams = streams.to_vec();
                 let hello = Hello::new(&connection.peer, detector.streams_of_recording(&streams));
                 detector.decoder.take();
+                hello.check().map_err(Pause::Broken)?;
                 return Err(Pause::Message(Box::new(Control::Hello(hello))));
             }
             Item::Event(event) => {
@@ -160,8 +181,8 @@ fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Re
                 if bytes > detector.event_bytes_max {
                     let bytes_max = detector.event_bytes_max;
                     let what =
-                        format!("cannot take event {sequence}: it has {bytes} bytes, more than {bytes_max}");
-                    let cause = Cause::new(what).with_hint("keepup record --max-event SIZE --pool SIZE");
+                        format!("cannot record image {sequence}: {bytes} bytes, limit {bytes_max} bytes");
+                    let cause = Cause::new(what).with_hint("a larger --pool; above 512 MiB also --max-event");
                     return Err(Pause::Broken(cause));
                 }
                 detector.blocked = Some((slot, sequence));
@@ -173,12 +194,18 @@ fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Re
                 }
             }
             Item::End { events } => {
-                let end = end_message(&connection.slots, &connection.before, store, events);
                 detector.decoder.take();
-                return Err(Pause::Message(Box::new(Control::End(end))));
+                return Err(Pause::EndOfSeries { events });
             }
         }
     }
+    if detector.decoder.skipped() > 0 && !std::mem::replace(&mut detector.is_late, true) {
+        let address = &detector.address;
+        store.incidents.push(format!(
+            "{address}: images of a series that was started before the recorder are not recorded"
+        ));
+    }
+    Ok(())
 }
 
 /// Copies an event to its block.
@@ -186,7 +213,7 @@ fn take_event(event: &Event<'_>, slot: usize, store: &mut Store, now_ns: u64) ->
     let stream = &store.streams[slot];
     if event.sequence < stream.next_sequence {
         let what = format!(
-            "cannot take event {} of stream {}: it goes backwards, {} was due",
+            "cannot record event {} of stream {}: out of order, expected at least {}",
             event.sequence, stream.info.id, stream.next_sequence
         );
         return Err(Pause::Broken(what.into()));
@@ -210,24 +237,7 @@ fn take_event(event: &Event<'_>, slot: usize, store: &mut Store, now_ns: u64) ->
         crc.update(to);
     }
     let crc = crc.value();
-    // Its checksum is the one just computed: it cannot differ.
+    // Cannot fail: the expected checksum is the one just computed.
     let _ = store.complete(slot, &EventHead { crc, ..head }, crc, now_ns);
     Ok(())
-}
-
-/// Final counts: what has arrived, up to the number of events that the detector stated.
-fn end_message(slots: &[usize], before: &[Account], store: &Store, events: u64) -> End {
-    let stream = |(&slot, before): (&usize, &Account)| {
-        let (now, id) = (account(&store.streams[slot]), store.streams[slot].info.id);
-        let received = now.received - before.received;
-        EndStream {
-            id,
-            events: received.events,
-            bytes: received.bytes,
-            lost_events: 0,
-            lost_bytes: 0,
-            next_sequence: now.next_sequence.max(events),
-        }
-    };
-    End { streams: slots.iter().zip(before).map(stream).collect() }
 }

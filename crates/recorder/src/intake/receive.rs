@@ -27,6 +27,11 @@ pub(super) enum Pause {
     Journal,
     /// Hello or end arrived: handle it, then continue.
     Message(Box<Control>),
+    /// A detector has sent its series of this many events.
+    EndOfSeries {
+        /// Events of each stream.
+        events: u64,
+    },
     /// The client closed the connection.
     Closed,
     /// The client broke the protocol, or the socket failed.

@@ -201,6 +201,11 @@ impl Shards {
         is_over.then(|| self.failed_source.get().cloned().map_or(Ended::EndOfRun, Ended::SourceFailed))
     }
 
+    /// Ends the recording on request.
+    pub(super) fn stop(&self) {
+        self.end(self.failed_source.get().cloned().map_or(Ended::Stopped, Ended::SourceFailed));
+    }
+
     /// Ends the recording; the first reason holds.
     pub(super) fn end(&self, why: Ended) {
         if self.ended.set(why).is_ok() {

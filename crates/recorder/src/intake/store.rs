@@ -364,6 +364,14 @@ impl Store {
         self.streams[slot].publish();
     }
 
+    /// Enters the end of a detector's series of `events` events on one stream.
+    pub(super) fn conclude_series(&mut self, slot: usize, events: u64) {
+        if let Some(gap) = self.streams[slot].conclude_series(events) {
+            self.note_missing(slot, gap);
+        }
+        self.streams[slot].publish();
+    }
+
     /// Enters a gap into the journals; returns the number of the entry.
     fn note_gap(&mut self, gap: Gap) -> u64 {
         self.figures().add_gap(gap.cause, gap.events);

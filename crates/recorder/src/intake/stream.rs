@@ -280,6 +280,16 @@ impl Stream {
         (tail, Vec::new())
     }
 
+    /// Enters the end of a detector's series before the sequence number `next`. Returns the gap at the end,
+    /// if any.
+    pub(super) fn conclude_series(&mut self, next: u64) -> Option<Gap> {
+        self.figures.ended.store(true, Relaxed);
+        let tail = self.note_gap(next, self.gap_cause);
+        self.gap_cause = LossCause::SequenceGap;
+        self.ledger.conclude_by_sequence();
+        tail
+    }
+
     /// Moves the current event to the block `fresh`, so that the complete events need not wait
     /// for it.
     pub(super) fn part(&mut self, slot: usize, fresh: Block) -> Option<Sealed> {

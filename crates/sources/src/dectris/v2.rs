@@ -2,18 +2,19 @@
 //! end (<https://github.com/dectris/documentation/tree/main/stream_v2>).
 //!
 //! Each channel (threshold) is a stream, each image an event of it, with the image's number as sequence
-//! number. Compressed images stay compressed. Invariant: an image is handed out only if its size is that of
-//! its series.
+//! number. Compressed images stay compressed. Invariant: an image becomes an item only if its width,
+//! height and pixel type match the start message.
 mod message;
 mod metadata;
+mod skip;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use keepup_stream::wire::{Compression, ElementType, StreamInfo};
 
-use self::message::{ChannelData, End, Image, Message, Start, parse};
-use crate::error::SourceError;
+use self::message::{ChannelData, End, Image, Message, Start, parse, quoted};
+use crate::error::DetectorError;
 use crate::zmtp::Zmtp;
 use crate::{Decoder, Event, Item, Limits};
 
@@ -32,7 +33,7 @@ pub struct DectrisV2 {
 #[derive(Debug)]
 struct Series {
     start: Start,
-    /// Known with the first image, which says how it is compressed.
+    /// Empty until the first image arrives, because only images state the compression.
     streams: Vec<StreamInfo>,
     /// Whether the streams were handed out on this connection.
     is_declared: bool,
@@ -52,30 +53,18 @@ impl DectrisV2 {
         Self { zmtp: Zmtp::new(limits.message_bytes_max), series: None, pending: VecDeque::new(), skipped: 0 }
     }
 
-    /// Images that arrived without the start of their series, and were not handed out.
-    pub fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
     /// Decodes the message that has arrived.
-    fn decode(&mut self) -> Result<(), SourceError> {
+    fn decode(&mut self) -> Result<(), DetectorError> {
         let bytes = self.zmtp.bytes();
         match parse(bytes)? {
-            Message::Start(start) => {
-                let is_same = |series: &Series| series.start.unique_id == start.unique_id;
-                match &mut self.series {
-                    // Nothing was recorded of it, or the detector repeats its start.
-                    Some(series) if series.streams.is_empty() || is_same(series) => {
-                        (series.start, series.is_declared) = (start, false);
-                    }
-                    // The detector was armed again before it sent the end.
-                    Some(series) => {
-                        series.has_ended = true;
-                        self.pending.push_back(Pending::End { events: 0 });
-                    }
-                    none => *none = Some(Series::new(start)),
-                }
-            }
+            Message::Start(start) => match &mut self.series {
+                // The previous series has no images yet, or the detector repeated the start message.
+                Some(series) if series.streams.is_empty() => series.start = start,
+                Some(series) if series.start.is_same_series(&start) => series.start.check_repeated(&start)?,
+                // The detector was armed again before it sent the end.
+                Some(series) => series.end(&mut self.pending),
+                none => *none = Some(Series::new(start)),
+            },
             Message::Image(image) => {
                 let Some(series) = &mut self.series else {
                     self.skipped += 1;
@@ -85,7 +74,8 @@ impl DectrisV2 {
             }
             Message::End(end) => {
                 if let Some(series) = &mut self.series {
-                    series.end(&end, &mut self.pending)?;
+                    series.check_end(&end)?;
+                    series.end(&mut self.pending);
                 }
             }
         }
@@ -102,7 +92,7 @@ impl Decoder for DectrisV2 {
         self.zmtp.received(bytes);
     }
 
-    fn item(&mut self) -> Result<Option<Item<'_>>, SourceError> {
+    fn item(&mut self) -> Result<Option<Item<'_>>, DetectorError> {
         while self.pending.is_empty() {
             self.zmtp.take();
             if self.series.as_ref().is_some_and(|series| series.has_ended) {
@@ -111,7 +101,7 @@ impl Decoder for DectrisV2 {
             match self.zmtp.message()? {
                 None => return Ok(None),
                 Some(message) if message.ends.len() > 1 => {
-                    return Err(SourceError::Message("it has several frames, as in Stream V1".into()));
+                    return Err(DetectorError::Message("it has several frames, as in Stream V1".into()));
                 }
                 Some(_) => self.decode()?,
             }
@@ -140,6 +130,10 @@ impl Decoder for DectrisV2 {
         self.series.as_ref().map_or(NONE, |series| &series.start.metadata)
     }
 
+    fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
     fn outgoing(&mut self) -> Vec<u8> {
         self.zmtp.outgoing()
     }
@@ -166,19 +160,19 @@ impl Series {
         Self { start, streams: Vec::new(), is_declared: false, has_ended: false }
     }
 
-    /// Enters an image whose message is at the address `base`.
+    /// Adds the items of an image. `base` is the address of its message, from which offsets are computed.
     fn image(
         &mut self,
         image: &Image<'_>,
         base: usize,
         pending: &mut VecDeque<Pending>,
-    ) -> Result<(), SourceError> {
+    ) -> Result<(), DetectorError> {
         let Start { unique_id, series_id, .. } = &self.start;
         if image.series_id != *series_id || image.unique_id != unique_id.as_str() {
-            let (found, unique) = (image.series_id, image.unique_id);
-            return Err(SourceError::Series(format!(
-                "image {} is of series {found} ({unique:?}), series {series_id} ({unique_id:?}) has begun",
-                image.image_id
+            let (id, found, unique) = (image.image_id, image.series_id, quoted(image.unique_id));
+            let expected = quoted(unique_id);
+            return Err(DetectorError::Series(format!(
+                "image {id} is of series {found} ({unique}), expected series {series_id} ({expected})"
             )));
         }
         if self.streams.is_empty() {
@@ -192,10 +186,8 @@ impl Series {
             let stream = self.start.channels.iter().position(|name| name == channel.name);
             let found = stream.and_then(|at| Some((at, self.streams.get(at)?)));
             let Some((stream, info)) = found else {
-                return Err(SourceError::Series(format!(
-                    "image {} has the unknown channel {:?}",
-                    image.image_id, channel.name
-                )));
+                let (id, name) = (image.image_id, quoted(channel.name));
+                return Err(DetectorError::Series(format!("image {id} has the unknown channel {name}")));
             };
             self.check(image, channel, info)?;
             let from = channel.bytes.as_ptr().addr() - base;
@@ -206,12 +198,12 @@ impl Series {
     }
 
     /// Streams of the series, with the compression of its first image.
-    fn declare(&self, image: &Image<'_>) -> Result<Vec<StreamInfo>, SourceError> {
+    fn declare(&self, image: &Image<'_>) -> Result<Vec<StreamInfo>, DetectorError> {
         let Start { channels, element, width, height, .. } = &self.start;
         let compression_of = |name: &String| {
             let data = image.channels.iter().find(|channel| channel.name == name);
             data.map(|data| data.compression).ok_or_else(|| {
-                SourceError::Series(format!("image {} lacks channel {name:?}", image.image_id))
+                DetectorError::Series(format!("image {} lacks channel {}", image.image_id, quoted(name)))
             })
         };
         let stream = |(id, name): (usize, &String)| {
@@ -227,10 +219,15 @@ impl Series {
     }
 
     /// Checks an image of one channel against its stream.
-    fn check(&self, image: &Image<'_>, data: &ChannelData<'_>, info: &StreamInfo) -> Result<(), SourceError> {
+    fn check(
+        &self,
+        image: &Image<'_>,
+        data: &ChannelData<'_>,
+        info: &StreamInfo,
+    ) -> Result<(), DetectorError> {
         let wrong = |what: String| {
-            let (id, name) = (image.image_id, data.name);
-            Err(SourceError::Series(format!("image {id} of channel {name:?} {what}")))
+            let (id, name) = (image.image_id, quoted(data.name));
+            Err(DetectorError::Series(format!("image {id} of channel {name} {what}")))
         };
         if [data.height, data.width] != info.shape[..] {
             return wrong(format!(
@@ -244,7 +241,7 @@ impl Series {
                 info.element.as_str()
             ));
         } else if data.compression != info.compression {
-            return wrong("is compressed in another way than the first one".into());
+            return wrong("has a different compression than the first image".into());
         }
         let bytes = data.bytes.len() as u64;
         match (data.compression, info.event_bytes()) {
@@ -255,13 +252,18 @@ impl Series {
         }
     }
 
-    fn end(&mut self, end: &End<'_>, pending: &mut VecDeque<Pending>) -> Result<(), SourceError> {
-        if (end.series_id, end.unique_id) != (self.start.series_id, self.start.unique_id.as_str()) {
-            let (found, expected) = (end.series_id, self.start.series_id);
-            return Err(SourceError::Series(format!("series {found} ends, series {expected} has begun")));
+    fn check_end(&self, end: &End<'_>) -> Result<(), DetectorError> {
+        if (end.series_id, end.unique_id) == (self.start.series_id, self.start.unique_id.as_str()) {
+            return Ok(());
         }
+        let (found, expected) = (end.series_id, self.start.series_id);
+        Err(DetectorError::Series(format!("end message is of series {found}, expected series {expected}")))
+    }
+
+    /// Adds the end of the series.
+    fn end(&mut self, pending: &mut VecDeque<Pending>) {
         if self.streams.is_empty() {
-            // No image came: nothing says how they would have been compressed.
+            // Without an image, the compression is unknown.
             self.streams = self.declare_without_image();
         }
         if !self.is_declared {
@@ -269,7 +271,6 @@ impl Series {
         }
         self.has_ended = true;
         pending.push_back(Pending::End { events: self.start.images });
-        Ok(())
     }
 
     fn declare_without_image(&self) -> Vec<StreamInfo> {

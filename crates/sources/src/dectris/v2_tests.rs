@@ -86,7 +86,7 @@ fn frames(messages: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Items in words: streams by name, events as stream, number, time in ms and first byte.
-fn items(decoder: &mut DectrisV2, messages: &[Vec<u8>]) -> Result<Vec<String>, SourceError> {
+fn items(decoder: &mut DectrisV2, messages: &[Vec<u8>]) -> Result<Vec<String>, DetectorError> {
     let (bytes, mut at, mut found) = (frames(messages), 0, Vec::new());
     loop {
         while let Some(item) = decoder.item()? {
@@ -193,7 +193,7 @@ fn compressed_images_stay_compressed() {
     let found = items(&mut DectrisV2::new(LIMITS), &messages).unwrap();
     assert_eq!(found[0], "a [2, 3] Some(BitshuffleLz4)");
     let mixed = [&messages[..], &[image(7, 1, &["a"], None)]].concat();
-    assert!(refused(&mixed).ends_with("is compressed in another way than the first one"));
+    assert!(refused(&mixed).ends_with("has a different compression than the first image"));
 }
 
 #[test]
@@ -223,7 +223,42 @@ fn a_detector_that_is_armed_again_has_ended_its_series() {
     });
     let messages = [start(7, &["a"]), image(7, 0, &["a"], None), other];
     let found = items(&mut DectrisV2::new(LIMITS), &messages).unwrap();
-    assert_eq!(found.last().unwrap(), "end 0", "what the first series still had is not known");
+    assert_eq!(found.last().unwrap(), "end 4");
+}
+
+#[test]
+fn a_series_that_ended_with_its_connection_has_its_streams() {
+    let mut decoder = DectrisV2::new(LIMITS);
+    items(&mut decoder, &[start(7, &["a"]), image(7, 0, &["a"], None)]).unwrap();
+    decoder.reconnect();
+    assert_eq!(items(&mut decoder, &[start(8, &["a"])]).unwrap(), ["a [2, 3] None", "end 4"]);
+}
+
+#[test]
+fn a_start_may_be_repeated() {
+    let messages = |again: &[&str]| [start(7, &["a"]), image(7, 0, &["a"], None), start(7, again), end(7)];
+    let found = items(&mut DectrisV2::new(LIMITS), &messages(&["a"])).unwrap();
+    assert_eq!(found, ["a [2, 3] None", "0 0 1782900000500 0", "end 4"]);
+    assert!(refused(&messages(&["b"])).contains("repeated with other images"));
+}
+
+#[test]
+fn hostile_messages_are_refused() {
+    let field = |put: &dyn Fn(&mut Out)| refused(&[message("start", 1, put)]);
+    let number = |name: &str| {
+        field(&|out| {
+            out.str(name).unwrap().u64(u64::MAX).unwrap();
+        })
+    };
+    assert!(number("image_id").contains("image_id: 18446744073709551615 is too large"));
+    assert!(number("number_of_images").contains("too large"));
+    let nested = field(&|out| {
+        out.str("user_data").unwrap();
+        (0..100).for_each(|_| drop(out.begin_array().map(|_| ())));
+    });
+    assert!(nested.contains("nested too deeply"), "{nested}");
+    let long = refused(&[message(&"x".repeat(5000), 0, |_| ())]);
+    assert!(long.len() < 200, "{long}");
 }
 
 #[test]
@@ -232,7 +267,7 @@ fn contradictions_are_refused() {
     assert!(with(image(8, 0, &["a"], None)).contains("is of series 8"));
     assert!(with(image(7, 0, &["b"], None)).contains("lacks channel \"a\""));
     assert!(with(image(7, 0, &["a", "b"], None)).contains("unknown channel \"b\""));
-    assert!(with(end(9)).contains("series 9 ends"));
+    assert!(with(end(9)).contains("is of series 9, expected series 7"));
     let data = |size, tag, bytes: &[u8], algorithm| {
         message("image", 4, |out| {
             out.str("series_id").unwrap().u64(7).unwrap().str("image_id").unwrap().u64(0).unwrap();

@@ -1,25 +1,31 @@
 //! Messages of Stream V2.
 //!
-//! Invariant: fields that are not needed are skipped, whatever they hold; no memory is allocated for lengths
-//! that a message claims.
+//! Invariants: unknown fields are skipped without being decoded; no memory is allocated for lengths that a
+//! message claims.
 use std::collections::BTreeMap;
 
 use keepup_stream::wire::{Compression, ElementType};
 use minicbor::Decoder;
 use minicbor::data::Type;
+use minicbor::decode::Error;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::metadata::put_metadata;
+use super::skip::{DEPTH_MAX, skip};
 use super::{compression_of, element_of};
 use crate::STREAMS_MAX as CHANNELS_MAX;
-use crate::error::SourceError;
+use crate::error::DetectorError;
 
 /// Multi-dimensional array, rows first (RFC 8746).
 const TAG_ARRAY: u64 = 40;
 /// Compressed byte string.
 const TAG_COMPRESSED: u64 = 56_500;
 const NS: u128 = 1_000_000_000;
+/// Above any number of images.
+const COUNT_END: u64 = 1 << 48;
+/// Most characters of a peer's text in an error.
+const QUOTED_CHARS_MAX: usize = 100;
 
 /// A message.
 #[derive(Debug)]
@@ -34,7 +40,7 @@ pub(super) enum Message<'a> {
 pub(super) struct Start {
     pub(super) series_id: u64,
     pub(super) unique_id: String,
-    /// Names of the channels; the streams, in this order.
+    /// Names of the channels, in the order of the streams.
     pub(super) channels: Vec<String>,
     pub(super) element: ElementType,
     pub(super) width: u64,
@@ -45,6 +51,21 @@ pub(super) struct Start {
     pub(super) metadata: BTreeMap<String, String>,
 }
 
+impl Start {
+    pub(super) fn is_same_series(&self, other: &Start) -> bool {
+        (self.series_id, &self.unique_id) == (other.series_id, &other.unique_id)
+    }
+
+    /// Checks that a start message that is repeated within its series describes the same images.
+    pub(super) fn check_repeated(&self, other: &Start) -> Result<(), DetectorError> {
+        let images = |start: &Start| (start.channels.clone(), start.element, start.width, start.height);
+        match images(self) == images(other) {
+            true => Ok(()),
+            false => Err(DetectorError::Series("its start message was repeated with other images".into())),
+        }
+    }
+}
+
 /// An image.
 #[derive(Debug)]
 pub(super) struct Image<'a> {
@@ -53,13 +74,14 @@ pub(super) struct Image<'a> {
     pub(super) image_id: u64,
     /// Start of the series, ns since the Unix epoch.
     series_ns: Option<u64>,
-    /// Start of the image after that, ns.
+    /// Start of the image relative to the start of the series, ns.
     start_ns: u64,
     pub(super) channels: Vec<ChannelData<'a>>,
 }
 
 impl Image<'_> {
-    /// Start of the image, ns since the Unix epoch; without the date of its series, since the start of that.
+    /// Start of the image, ns since the Unix epoch. Relative to the start of the series if the message has no
+    /// valid `series_date`.
     pub(super) fn time_ns(&self) -> u64 {
         self.series_ns.unwrap_or(0).saturating_add(self.start_ns)
     }
@@ -83,7 +105,7 @@ pub(super) struct End<'a> {
     pub(super) unique_id: &'a str,
 }
 
-/// Fields of any message; the type says which it must have.
+/// Fields of all message types. Which ones are required depends on the type.
 #[derive(Default)]
 struct Fields<'a> {
     series_id: Option<u64>,
@@ -101,7 +123,7 @@ struct Fields<'a> {
 }
 
 /// Decodes a message.
-pub(super) fn parse(bytes: &[u8]) -> Result<Message<'_>, SourceError> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Message<'_>, DetectorError> {
     let mut decoder = Decoder::new(bytes);
     let mut kind = None;
     let mut fields = Fields::default();
@@ -122,35 +144,35 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Message<'_>, SourceError> {
         Some("start") => fields.start().map(Message::Start),
         Some("image") => fields.image().map(Message::Image),
         Some("end") => fields.end().map(Message::End),
-        Some(other) => Err(message(format!("its type is {other:?}"))),
+        Some(other) => Err(message(format!("its type is {}", quoted(other)))),
         None => Err(message("it is empty")),
     }
 }
 
 impl<'a> Fields<'a> {
-    fn field(&mut self, key: &str, decoder: &mut Decoder<'a>) -> Result<(), SourceError> {
+    fn field(&mut self, key: &str, decoder: &mut Decoder<'a>) -> Result<(), DetectorError> {
         match key {
             "series_id" => self.series_id = Some(number(decoder, key)?),
             "series_unique_id" => self.unique_id = Some(text(decoder, key)?),
             "channels" => self.channels = Some(names(decoder)?),
             "image_dtype" => {
                 let name = text(decoder, key)?;
-                let unknown = || message(format!("pixels of type {name:?} are not known"));
+                let unknown = || message(format!("unsupported image_dtype {}", quoted(name)));
                 self.element = Some(element_of(name).ok_or_else(unknown)?);
             }
             "image_size_x" => self.width = Some(number(decoder, key)?),
             "image_size_y" => self.height = Some(number(decoder, key)?),
-            "number_of_images" => self.images = Some(number(decoder, key)?),
-            "image_id" => self.image_id = Some(number(decoder, key)?),
+            "number_of_images" => self.images = Some(count(decoder, key)?),
+            "image_id" => self.image_id = Some(count(decoder, key)?),
             "series_date" => self.series_ns = date_ns(decoder)?,
             "start_time" => self.start_ns = Some(rational_ns(decoder)?),
             "data" => self.data = Some(channels(decoder)?),
-            _ => decoder.skip().map_err(|error| cbor(key, &error))?,
+            _ => skip(decoder, DEPTH_MAX).map_err(|error| cbor(key, &error))?,
         }
         Ok(())
     }
 
-    fn start(self) -> Result<Start, SourceError> {
+    fn start(self) -> Result<Start, DetectorError> {
         Ok(Start {
             series_id: need(self.series_id, "series_id")?,
             unique_id: self.unique_id.unwrap_or_default().to_owned(),
@@ -163,7 +185,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn image(self) -> Result<Image<'a>, SourceError> {
+    fn image(self) -> Result<Image<'a>, DetectorError> {
         Ok(Image {
             series_id: need(self.series_id, "series_id")?,
             unique_id: self.unique_id.unwrap_or_default(),
@@ -174,42 +196,54 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn end(self) -> Result<End<'a>, SourceError> {
+    fn end(self) -> Result<End<'a>, DetectorError> {
         let unique_id = self.unique_id.unwrap_or_default();
         Ok(End { series_id: need(self.series_id, "series_id")?, unique_id })
     }
 }
 
-fn message(what: impl Into<String>) -> SourceError {
-    SourceError::Message(what.into())
+fn message(what: impl Into<String>) -> DetectorError {
+    DetectorError::Message(what.into())
 }
 
-fn cbor(field: &str, error: &minicbor::decode::Error) -> SourceError {
+fn cbor(field: &str, error: &Error) -> DetectorError {
     message(format!("{field}: {error}"))
 }
 
-fn need<T>(field: Option<T>, name: &str) -> Result<T, SourceError> {
-    field.ok_or_else(|| message(format!("it has no {name}")))
+fn need<T>(field: Option<T>, name: &str) -> Result<T, DetectorError> {
+    field.ok_or_else(|| message(format!("missing field {name}")))
 }
 
-fn number(decoder: &mut Decoder<'_>, field: &str) -> Result<u64, SourceError> {
+fn number(decoder: &mut Decoder<'_>, field: &str) -> Result<u64, DetectorError> {
     decoder.u64().map_err(|error| cbor(field, &error))
 }
 
-fn text<'a>(decoder: &mut Decoder<'a>, field: &str) -> Result<&'a str, SourceError> {
+/// A number of images.
+fn count(decoder: &mut Decoder<'_>, field: &str) -> Result<u64, DetectorError> {
+    let count = number(decoder, field)?;
+    if count < COUNT_END { Ok(count) } else { Err(message(format!("{field}: {count} is too large"))) }
+}
+
+/// The start of a text of a peer, for an error.
+pub(super) fn quoted(text: &str) -> String {
+    let start: String = text.chars().take(QUOTED_CHARS_MAX).collect();
+    format!("{start:?}")
+}
+
+fn text<'a>(decoder: &mut Decoder<'a>, field: &str) -> Result<&'a str, DetectorError> {
     decoder.str().map_err(|error| cbor(field, &error))
 }
 
-/// Calls `take` for each key of a map, which takes the value.
+/// Calls `take` with each key of a map; `take` must consume the value.
 fn each_field<'a>(
     decoder: &mut Decoder<'a>,
-    mut take: impl FnMut(&'a str, &mut Decoder<'a>) -> Result<(), SourceError>,
-) -> Result<(), SourceError> {
+    mut take: impl FnMut(&'a str, &mut Decoder<'a>) -> Result<(), DetectorError>,
+) -> Result<(), DetectorError> {
     let mut left = decoder.map().map_err(|error| cbor("map", &error))?;
     while left != Some(0) {
         let kind = decoder.datatype().map_err(|error| cbor("key", &error))?;
         if left.is_none() && kind == Type::Break {
-            // Its one byte.
+            // Skips the break byte.
             decoder.set_position(decoder.position() + 1);
             return Ok(());
         }
@@ -221,7 +255,7 @@ fn each_field<'a>(
 }
 
 /// Names of channels.
-fn names(decoder: &mut Decoder<'_>) -> Result<Vec<String>, SourceError> {
+fn names(decoder: &mut Decoder<'_>) -> Result<Vec<String>, DetectorError> {
     let count = decoder.array().map_err(|error| cbor("channels", &error))?;
     let count = count.filter(|count| (1..=CHANNELS_MAX as u64).contains(count));
     let count = count.ok_or_else(|| message(format!("it has no channels, or more than {CHANNELS_MAX}")))?;
@@ -229,7 +263,7 @@ fn names(decoder: &mut Decoder<'_>) -> Result<Vec<String>, SourceError> {
     for _ in 0..count {
         let name = text(decoder, "channels")?.to_owned();
         if names.contains(&name) {
-            return Err(message(format!("it has the channel {name:?} twice")));
+            return Err(message(format!("it has the channel {} twice", quoted(&name))));
         }
         names.push(name);
     }
@@ -237,11 +271,14 @@ fn names(decoder: &mut Decoder<'_>) -> Result<Vec<String>, SourceError> {
 }
 
 /// Images of all channels.
-fn channels<'a>(decoder: &mut Decoder<'a>) -> Result<Vec<ChannelData<'a>>, SourceError> {
+fn channels<'a>(decoder: &mut Decoder<'a>) -> Result<Vec<ChannelData<'a>>, DetectorError> {
     let mut channels: Vec<ChannelData<'a>> = Vec::new();
     each_field(decoder, |name, decoder| {
         if channels.len() == CHANNELS_MAX || channels.iter().any(|channel| channel.name == name) {
-            return Err(message(format!("its data has a channel twice, or more than {CHANNELS_MAX}")));
+            return Err(message(format!(
+                "data: duplicate channel {}, or over {CHANNELS_MAX} channels",
+                quoted(name)
+            )));
         }
         channels.push(channel(name, decoder)?);
         Ok(())
@@ -250,12 +287,12 @@ fn channels<'a>(decoder: &mut Decoder<'a>) -> Result<Vec<ChannelData<'a>>, Sourc
 }
 
 /// A multi-dimensional typed array, compressed or not.
-fn channel<'a>(name: &'a str, decoder: &mut Decoder<'a>) -> Result<ChannelData<'a>, SourceError> {
-    let failed = |error: minicbor::decode::Error| cbor("data", &error);
+fn channel<'a>(name: &'a str, decoder: &mut Decoder<'a>) -> Result<ChannelData<'a>, DetectorError> {
+    let failed = |error: Error| cbor("data", &error);
     let expect = |is: bool, what: &str| if is { Ok(()) } else { Err(message(format!("data: {what}"))) };
-    expect(decoder.tag().map_err(failed)?.as_u64() == TAG_ARRAY, "it is not an array with its rows first")?;
-    expect(decoder.array().map_err(failed)? == Some(2), "the array is not dimensions and elements")?;
-    expect(decoder.array().map_err(failed)? == Some(2), "it does not have two dimensions")?;
+    expect(decoder.tag().map_err(failed)?.as_u64() == TAG_ARRAY, "not a row-major array (CBOR tag 40)")?;
+    expect(decoder.array().map_err(failed)? == Some(2), "the array lacks dimensions or elements")?;
+    expect(decoder.array().map_err(failed)? == Some(2), "the array is not two-dimensional")?;
     let (height, width) = (number(decoder, "data")?, number(decoder, "data")?);
     let tag = decoder.tag().map_err(failed)?.as_u64();
     // RFC 8746: unsigned integers, little endian.
@@ -269,22 +306,22 @@ fn channel<'a>(name: &'a str, decoder: &mut Decoder<'a>) -> Result<ChannelData<'
         let bytes = decoder.bytes().map_err(failed)?;
         return Ok(ChannelData { name, height, width, element, compression: None, bytes });
     }
-    expect(decoder.tag().map_err(failed)?.as_u64() == TAG_COMPRESSED, "its elements are not bytes")?;
-    expect(decoder.array().map_err(failed)? == Some(3), "compressed data does not have three parts")?;
+    expect(decoder.tag().map_err(failed)?.as_u64() == TAG_COMPRESSED, "the elements are not a byte string")?;
+    expect(decoder.array().map_err(failed)? == Some(3), "compressed data (tag 56500) needs 3 elements")?;
     let algorithm = text(decoder, "data")?;
     let size = number(decoder, "data")?;
     let bytes = decoder.bytes().map_err(failed)?;
     let Some(compression) = compression_of(algorithm) else {
-        return Err(message(format!("data: the compression {algorithm:?} is not known")));
+        return Err(message(format!("data: the compression {} is not known", quoted(algorithm))));
     };
     let is_shuffled = compression == Compression::BitshuffleLz4;
-    expect(!is_shuffled || size == element.bytes(), "it is shuffled in elements of another size")?;
+    expect(!is_shuffled || size == element.bytes(), "bitshuffle element size differs from the pixel size")?;
     Ok(ChannelData { name, height, width, element, compression: Some(compression), bytes })
 }
 
 /// A date, ns since the Unix epoch; `None` if it is not RFC 3339 or before the epoch.
-fn date_ns(decoder: &mut Decoder<'_>) -> Result<Option<u64>, SourceError> {
-    let failed = |error: minicbor::decode::Error| cbor("series_date", &error);
+fn date_ns(decoder: &mut Decoder<'_>) -> Result<Option<u64>, DetectorError> {
+    let failed = |error: Error| cbor("series_date", &error);
     if decoder.datatype().map_err(failed)? == Type::Tag {
         decoder.tag().map_err(failed)?;
     }
@@ -293,13 +330,13 @@ fn date_ns(decoder: &mut Decoder<'_>) -> Result<Option<u64>, SourceError> {
 }
 
 /// A time in seconds as numerator and denominator, in ns.
-fn rational_ns(decoder: &mut Decoder<'_>) -> Result<u64, SourceError> {
+fn rational_ns(decoder: &mut Decoder<'_>) -> Result<u64, DetectorError> {
     let parts = decoder.array().map_err(|error| cbor("start_time", &error))?;
     if parts != Some(2) {
-        return Err(message("start_time: it is not a numerator and a denominator"));
+        return Err(message("start_time: not a pair of numerator and denominator"));
     }
     let (ticks, rate) = (number(decoder, "start_time")?, number(decoder, "start_time")?);
     let ns = (u128::from(ticks) * NS).checked_div(u128::from(rate));
-    let ns = ns.ok_or_else(|| message("start_time: its denominator is 0"))?;
+    let ns = ns.ok_or_else(|| message("start_time: the denominator is 0"))?;
     Ok(u64::try_from(ns).unwrap_or(u64::MAX))
 }

@@ -1,7 +1,7 @@
 //! Short fields of a start message as text, for the metadata of the recording.
 //!
-//! Invariant: what is long, binary or nested deeply is left out; no memory is allocated for lengths that a
-//! message claims.
+//! Invariants: long, binary and deeply nested fields are left out; no memory is allocated for lengths that
+//! a message claims.
 use std::collections::BTreeMap;
 
 use keepup_stream::wire::{METADATA_BYTES_MAX, METADATA_MAX};
@@ -9,13 +9,18 @@ use minicbor::Decoder;
 use minicbor::data::Type;
 use minicbor::decode::Error;
 
+use super::skip::{DEPTH_MAX as NESTED_MAX, skip};
+
 /// Most levels of maps, such as those of a goniometer's axes.
 const DEPTH_MAX: usize = 3;
+/// Most entries of a map.
+const ENTRIES_MAX: u64 = 64;
 /// Most elements of an array, such as a translation.
 const ELEMENTS_MAX: u64 = 16;
 
-/// Enters the next item as `key`, or the items of a map below it. What cannot be read is left out: decoding
-/// the message itself reports it.
+/// Adds the next item under `key`. Items of a map are added under `key/NAME`.
+///
+/// Ignores errors: decoding the message reports them.
 pub(super) fn put_metadata(out: &mut BTreeMap<String, String>, key: &str, decoder: &mut Decoder<'_>) {
     let _ = put(out, key, decoder, DEPTH_MAX);
 }
@@ -26,23 +31,29 @@ fn put(
     decoder: &mut Decoder<'_>,
     depth: usize,
 ) -> Result<(), Error> {
+    if key.len() > METADATA_BYTES_MAX || out.len() == METADATA_MAX {
+        return skip(decoder, NESTED_MAX);
+    }
     let begin = decoder.position();
     if decoder.datatype()? == Type::Map && depth > 0 {
-        let Some(count) = decoder.map()? else { return Ok(()) };
-        for _ in 0..count {
-            let name = decoder.str()?;
-            put(out, &format!("{key}/{name}"), decoder, depth - 1)?;
+        match decoder.map()? {
+            Some(count) if count <= ENTRIES_MAX => {
+                for _ in 0..count {
+                    let name = decoder.str()?;
+                    put(out, &format!("{key}/{name}"), decoder, depth - 1)?;
+                }
+                return Ok(());
+            }
+            _ => decoder.set_position(begin),
         }
-        return Ok(());
     }
     let text = text_of(decoder)?;
-    // Whatever was read of it: past the whole item.
+    // Skips the whole item, even if only part of it was read.
     decoder.set_position(begin);
-    decoder.skip()?;
+    skip(decoder, NESTED_MAX)?;
     let is_text = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
     if let Some(text) = text.filter(|text| is_text(text) && is_text(key))
         && key.len() + text.len() <= METADATA_BYTES_MAX
-        && out.len() < METADATA_MAX
     {
         out.insert(key.to_owned(), text);
     }
