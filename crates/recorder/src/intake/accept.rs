@@ -83,18 +83,22 @@ impl Intake {
         // connection.
         let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
         let _ = self.watch_peer(&socket);
-        let limits = Limits {
-            max_event_bytes: self.config.event_bytes_max(),
-            max_control_bytes: MAX_CONTROL_BYTES,
-            max_streams: MAX_STREAMS,
-        };
         let index = self.free_index();
         let data = epoll::EventData::new_u64(index as u64);
         if epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN).is_ok() {
-            self.connections[index] = Some(Connection::new(socket, peer, Session::new(limits), now_ns));
+            self.connections[index] = Some(Connection::new(socket, peer, self.session(), now_ns));
             self.shards.connect();
             self.count_connections(1);
         }
+    }
+
+    /// Protocol state of a new connection.
+    pub(super) fn session(&self) -> Session {
+        Session::new(Limits {
+            max_event_bytes: self.config.event_bytes_max(),
+            max_control_bytes: MAX_CONTROL_BYTES,
+            max_streams: MAX_STREAMS,
+        })
     }
 
     /// An unused place in the table of connections.

@@ -8,9 +8,7 @@ use keepup_error::Cause;
 use keepup_recording::crc::Crc32;
 use keepup_sources::{Event, Item};
 use keepup_stream::ledger::LossCause;
-use keepup_stream::wire::{
-    Control, ControlMessage, EventHead, Hello, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session,
-};
+use keepup_stream::wire::{Control, ControlMessage, EventHead, Hello};
 use rustix::event::epoll;
 
 use super::Intake;
@@ -58,13 +56,8 @@ impl Intake {
         if let Err(error) = epoll::add(&self.epoll, &socket, data, epoll::EventFlags::OUT) {
             return self.try_again(detector, &std::io::Error::from(error).to_string());
         }
-        let limits = Limits {
-            max_event_bytes: self.config.event_bytes_max(),
-            max_control_bytes: MAX_CONTROL_BYTES,
-            max_streams: MAX_STREAMS,
-        };
         let peer = detector.address.to_string();
-        let mut connection = Connection::new(socket, peer, Session::new(limits), now_ns);
+        let mut connection = Connection::new(socket, peer, self.session(), now_ns);
         connection.detector = Some(Box::new(detector));
         connection.push_answers();
         connection.wants_write = true;
