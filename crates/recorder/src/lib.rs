@@ -19,7 +19,6 @@ pub mod reduce;
 pub mod report;
 pub mod run;
 mod switches;
-mod sync;
 pub mod tap;
 mod threads;
 mod volume;

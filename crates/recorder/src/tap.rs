@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use keepup_results::live::TapFilter;
 use keepup_sys::SysError;
 use keepup_sys::pool::{Block, GRAIN_BYTES, Pool};
+use keepup_sys::ring;
 
 use crate::counters::StreamCounters;
 
@@ -38,7 +39,7 @@ pub struct TapEvent {
 pub struct TapPayload {
     block: Option<Block>,
     bytes: usize,
-    back: Arc<Mutex<rtrb::Producer<Block>>>,
+    back: Arc<Mutex<ring::Producer<Block>>>,
 }
 
 impl AsRef<[u8]> for TapPayload {
@@ -74,7 +75,7 @@ pub struct Tap {
 /// The queues of all intakes, emptied in turns.
 #[derive(Debug, Default)]
 struct Outlet {
-    queues: Vec<rtrb::Consumer<TapEvent>>,
+    queues: Vec<ring::Consumer<TapEvent>>,
     turn: usize,
 }
 
@@ -172,7 +173,7 @@ impl Tap {
         let Outlet { queues, turn } = &mut *outlet;
         (0..queues.len()).find_map(|_| {
             *turn = (*turn + 1) % queues.len();
-            queues[*turn].pop().ok()
+            queues[*turn].pop()
         })
     }
 
@@ -182,8 +183,8 @@ impl Tap {
         let (mut inlets, mut queues) = (Vec::new(), Vec::new());
         for _ in 0..intakes {
             let pool = Pool::new(self.bytes / intakes)?;
-            let (events, queue) = rtrb::RingBuffer::new(EVENTS_MAX);
-            let (back, returned) = rtrb::RingBuffer::new(pool.bytes() / GRAIN_BYTES);
+            let (events, queue) = ring::pair(EVENTS_MAX);
+            let (back, returned) = ring::pair(pool.bytes() / GRAIN_BYTES);
             queues.push(queue);
             inlets.push(TapInlet {
                 tap: Arc::clone(self),
@@ -214,9 +215,9 @@ struct Subscriber {
 pub(crate) struct TapInlet {
     tap: Arc<Tap>,
     pool: Pool,
-    events: rtrb::Producer<TapEvent>,
-    returned: rtrb::Consumer<Block>,
-    back: Arc<Mutex<rtrb::Producer<Block>>>,
+    events: ring::Producer<TapEvent>,
+    returned: ring::Consumer<Block>,
+    back: Arc<Mutex<ring::Producer<Block>>>,
     /// Version of the subscriptions known here.
     seen: u64,
     subscribers: Vec<Subscriber>,
@@ -272,7 +273,7 @@ impl TapInlet {
         if subscribers == 0 {
             return;
         }
-        while let Ok(block) = self.returned.pop() {
+        while let Some(block) = self.returned.pop() {
             self.pool.give_back(block);
         }
         let is_full = self.events.is_full();

@@ -9,6 +9,7 @@ use keepup_recording::id::Id;
 use keepup_sys::engine::{BlockEngine, NullEngine, open};
 use keepup_sys::file::Access;
 use keepup_sys::pool::PoolMemory;
+use keepup_sys::ring;
 use keepup_sys::waker::Waker;
 
 use crate::counters::Counters;
@@ -103,8 +104,8 @@ impl VolumeStart {
         let keeper = spawn(format!("ku-keeper-{}", self.index), Vec::new(), move || Ok(keeper.run()))?;
         let (mut links, mut inlets) = (Vec::new(), Vec::new());
         for intake in &self.intakes {
-            let (to_writer, blocks) = rtrb::RingBuffer::new(WriterSignals::RING_SLOTS);
-            let (reports, from_writer) = rtrb::RingBuffer::new(WriterSignals::RING_SLOTS);
+            let (to_writer, blocks) = ring::pair(WriterSignals::RING_SLOTS);
+            let (reports, from_writer) = ring::pair(WriterSignals::RING_SLOTS);
             links.push(VolumeLink {
                 blocks: to_writer,
                 reports: from_writer,

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use keepup_measure::clock::SystemClock;
 use keepup_sys::SysError;
 use keepup_sys::pool::{Block, Pool};
+use keepup_sys::ring;
 
 use super::*;
 use crate::counters::Counters;
@@ -74,8 +75,8 @@ impl BlockEngine for ScriptedEngine {
 struct Bench {
     script: Arc<Mutex<Script>>,
     pool: Pool,
-    blocks: rtrb::Producer<Sealed>,
-    reports: rtrb::Consumer<FromWriter>,
+    blocks: ring::Producer<Sealed>,
+    reports: ring::Consumer<FromWriter>,
     signals: Arc<WriterSignals>,
     to_keeper: Receiver<ToKeeper>,
     from_keeper: Option<Sender<FromKeeper>>,
@@ -86,8 +87,8 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let script = Arc::new(Mutex::new(Script::default()));
-        let (blocks, taken) = rtrb::RingBuffer::new(64);
-        let (report_sender, reports) = rtrb::RingBuffer::new(64);
+        let (blocks, taken) = ring::pair(64);
+        let (report_sender, reports) = ring::pair(64);
         let (ask, to_keeper) = channel();
         let (answer, from_keeper) = channel();
         let signals = Arc::new(WriterSignals::default());
@@ -159,7 +160,7 @@ impl Bench {
     fn report(&mut self) -> FromWriter {
         let until = std::time::Instant::now() + Duration::from_secs(60);
         loop {
-            if let Ok(report) = self.reports.pop() {
+            if let Some(report) = self.reports.pop() {
                 return report;
             }
             assert!(std::time::Instant::now() < until, "the writer sent no report");
@@ -188,7 +189,7 @@ impl Bench {
         let until = std::time::Instant::now() + Duration::from_secs(60);
         while !self.writer.is_finished() {
             assert!(std::time::Instant::now() < until, "the writer did not end");
-            reports.extend(self.reports.pop().ok());
+            reports.extend(self.reports.pop());
             while let Ok(asked) = self.to_keeper.try_recv() {
                 let (why, cause) = ("no space".into(), LossCause::SpaceExhausted);
                 let answer = match asked {
@@ -202,7 +203,7 @@ impl Bench {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        while let Ok(report) = self.reports.pop() {
+        while let Some(report) = self.reports.pop() {
             reports.push(report);
         }
         (self.writer.join().unwrap(), reports)

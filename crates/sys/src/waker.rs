@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use self::nudge::Nudge;
+pub(crate) use self::nudge::Nudge;
 use crate::SysError;
 
 /// Wake-up signal; clones share it.

@@ -122,7 +122,7 @@ impl Reductions {
         let header = job.raw.meta.header;
         let owed = Owed { raw_slot: job.raw.meta.slot, to: Arc::clone(&job.to), header };
         // The ring has as many slots as the pool can have blocks.
-        lane.link.jobs.push(job).map_err(|rtrb::PushError::Full(job)| job)?;
+        lane.link.jobs.push(job)?;
         lane.owed.push_back(owed);
         add(&self.counters.reducers[lane.link.index].handed_bytes, header.payload_bytes);
         lane.link.waker.nudge();
@@ -132,7 +132,7 @@ impl Reductions {
     /// Next finished block.
     pub(super) fn next_done(&mut self) -> Option<Done> {
         self.lanes.iter_mut().find_map(|lane| {
-            let done = lane.link.done.pop().ok()?;
+            let done = lane.link.done.pop()?;
             lane.owed.pop_front();
             Some(done)
         })

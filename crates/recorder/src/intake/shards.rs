@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError};
 
+use keepup_sys::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 use keepup_sys::waker::Waker;
 
 use crate::report::Ended;
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// Place of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::sync::mpsc::Sender;
 
 use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
+use keepup_sys::ring;
 use keepup_sys::waker::Waker;
 
 use crate::counters::{Counters, add};
@@ -20,8 +21,8 @@ const NUDGE_BYTES: u64 = 1 << 20;
 
 /// An intake's link to one volume.
 pub(crate) struct VolumeLink {
-    pub(crate) blocks: rtrb::Producer<Sealed>,
-    pub(crate) reports: rtrb::Consumer<FromWriter>,
+    pub(crate) blocks: ring::Producer<Sealed>,
+    pub(crate) reports: ring::Consumer<FromWriter>,
     pub(crate) waker: Waker,
     pub(crate) signals: Arc<WriterSignals>,
     pub(crate) keeper: Sender<ToKeeper>,
@@ -63,7 +64,7 @@ impl Lane {
         self.fresh_bytes += sealed.meta.bytes as u64;
         if !self.waiting.is_empty() {
             self.waiting.push_back(sealed);
-        } else if let Err(rtrb::PushError::Full(sealed)) = self.link.blocks.push(sealed) {
+        } else if let Err(sealed) = self.link.blocks.push(sealed) {
             self.waiting.push_back(sealed);
         }
         if self.fresh_bytes >= NUDGE_BYTES {
@@ -75,7 +76,7 @@ impl Lane {
     fn hand_over_waiting(&mut self) {
         let mut is_fresh = false;
         while let Some(sealed) = self.waiting.pop_front() {
-            if let Err(rtrb::PushError::Full(sealed)) = self.link.blocks.push(sealed) {
+            if let Err(sealed) = self.link.blocks.push(sealed) {
                 self.waiting.push_front(sealed);
                 break;
             }
@@ -166,8 +167,8 @@ impl Volumes {
     pub(super) fn place(&mut self, mut sealed: Sealed) -> Result<(), (Sealed, LossCause)> {
         self.refresh();
         let Some(volume) = self.placement.choose(sealed.meta.header.stream, &self.loads) else {
-            let failures = self.lanes.iter().filter_map(|lane| lane.link.signals.failure.get());
-            let cause = failures.last().map_or(LossCause::VolumeFailed, |failure| failure.cause);
+            let failure = self.lanes.iter().rev().find_map(|lane| lane.link.signals.failure.get());
+            let cause = failure.map_or(LossCause::VolumeFailed, |failure| failure.cause);
             return Err((sealed, cause));
         };
         let bytes = sealed.meta.bytes as u64;
@@ -208,7 +209,7 @@ impl Volumes {
     }
 
     pub(super) fn next_report(&mut self, volume: usize) -> Option<FromWriter> {
-        self.lanes[volume].link.reports.pop().ok()
+        self.lanes[volume].link.reports.pop()
     }
 
     /// Accounts for a block that the writer has completed or returned.

@@ -2,6 +2,7 @@
 use std::sync::mpsc::{Receiver, channel};
 
 use keepup_sys::pool::Pool;
+use keepup_sys::ring;
 
 use super::*;
 use crate::link::{SealedMeta, samples};
@@ -9,8 +10,8 @@ use crate::placement::PlacementKind;
 
 /// The other end of a link.
 struct Writer {
-    blocks: rtrb::Consumer<Sealed>,
-    _reports: rtrb::Producer<FromWriter>,
+    blocks: ring::Consumer<Sealed>,
+    _reports: ring::Producer<FromWriter>,
     signals: Arc<WriterSignals>,
     _keeper: Receiver<ToKeeper>,
 }
@@ -22,15 +23,15 @@ impl Writer {
     }
 
     fn taken(&mut self) -> Vec<u64> {
-        std::iter::from_fn(|| self.blocks.pop().ok()).map(|sealed| sealed.meta.header.stream_block).collect()
+        std::iter::from_fn(|| self.blocks.pop()).map(|sealed| sealed.meta.header.stream_block).collect()
     }
 }
 
 fn volumes(count: usize, slots: usize) -> (Volumes, Vec<Writer>) {
     let (mut links, mut writers) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        let (to_writer, blocks) = rtrb::RingBuffer::new(slots);
-        let (_reports, reports) = rtrb::RingBuffer::new(slots);
+        let (to_writer, blocks) = ring::pair(slots);
+        let (_reports, reports) = ring::pair(slots);
         let (keeper, _keeper) = channel();
         let signals = Arc::new(WriterSignals::default());
         let (waker, label) = (Waker::new().unwrap(), "v".to_owned());

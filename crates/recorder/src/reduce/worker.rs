@@ -17,6 +17,7 @@ use keepup_recording::layout::{
 use keepup_recording::seal::EventMark;
 use keepup_stream::ledger::Count;
 use keepup_sys::pool::{Block, GRAIN_BYTES};
+use keepup_sys::ring;
 use keepup_sys::waker::Waker;
 
 use super::Chain;
@@ -71,16 +72,16 @@ pub(crate) struct Done {
 pub(crate) struct ReducerLink {
     /// Index of the thread among all.
     pub(crate) index: usize,
-    pub(crate) jobs: rtrb::Producer<Job>,
-    pub(crate) done: rtrb::Consumer<Done>,
+    pub(crate) jobs: ring::Producer<Job>,
+    pub(crate) done: ring::Consumer<Done>,
     pub(crate) waker: Waker,
     pub(crate) close: Arc<AtomicBool>,
 }
 
 /// State of a reducer thread.
 struct Reducer {
-    jobs: rtrb::Consumer<Job>,
-    done: rtrb::Producer<Done>,
+    jobs: ring::Consumer<Job>,
+    done: ring::Producer<Done>,
     waker: Waker,
     intake: Waker,
     close: Arc<AtomicBool>,
@@ -106,8 +107,8 @@ pub(crate) fn start(
     let mut threads = Vec::new();
     for index in 0..config.reducers() {
         let intake = index % intakes.len();
-        let (to_thread, jobs) = rtrb::RingBuffer::new(blocks_max);
-        let (done, from_thread) = rtrb::RingBuffer::new(blocks_max);
+        let (to_thread, jobs) = ring::pair(blocks_max);
+        let (done, from_thread) = ring::pair(blocks_max);
         let (waker, close) = (Waker::new()?, Arc::new(AtomicBool::new(false)));
         let reducer = Reducer {
             jobs,
@@ -138,7 +139,7 @@ impl Reducer {
     fn run(mut self) {
         loop {
             let mut begin_ns = self.clock.now_ns();
-            while let Ok(job) = self.jobs.pop() {
+            while let Some(job) = self.jobs.pop() {
                 let done = self.reduce(job);
                 self.give_back(done);
                 let now_ns = self.clock.now_ns();
@@ -164,7 +165,7 @@ impl Reducer {
         while let Some(done) = waiting.take() {
             // The ring has as many slots as the pool can have blocks, so it is full only when the
             // intake has ended.
-            if let Err(rtrb::PushError::Full(done)) = self.done.push(done)
+            if let Err(done) = self.done.push(done)
                 && !self.done.is_abandoned()
             {
                 self.clock.sleep_until_ns(self.clock.now_ns() + 1_000_000);

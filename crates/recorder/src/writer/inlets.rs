@@ -2,14 +2,15 @@
 //! block.
 use std::collections::VecDeque;
 
+use keepup_sys::ring;
 use keepup_sys::waker::Waker;
 
 use crate::link::{FromWriter, Sealed};
 
 /// Writer's end of its link to one intake.
 pub(crate) struct Inlet {
-    pub(crate) blocks: rtrb::Consumer<Sealed>,
-    pub(crate) reports: rtrb::Producer<FromWriter>,
+    pub(crate) blocks: ring::Consumer<Sealed>,
+    pub(crate) reports: ring::Producer<FromWriter>,
     /// Wakes the intake.
     pub(crate) waker: Waker,
 }
@@ -42,7 +43,7 @@ impl Inlets {
             let at = self.turn;
             self.turn = (at + 1) % self.lanes.len();
             let lane = &mut self.lanes[at];
-            if let Ok(sealed) = lane.inlet.blocks.pop() {
+            if let Some(sealed) = lane.inlet.blocks.pop() {
                 let is_awaited = lane.to_flush > 0;
                 lane.to_flush = lane.to_flush.saturating_sub(1);
                 return Some((sealed, is_awaited));
@@ -53,7 +54,7 @@ impl Inlets {
 
     /// Marks all blocks in the rings as awaited by a flush.
     pub(super) fn request_flush(&mut self) {
-        self.lanes.iter_mut().for_each(|lane| lane.to_flush = lane.inlet.blocks.slots());
+        self.lanes.iter_mut().for_each(|lane| lane.to_flush = lane.inlet.blocks.len());
     }
 
     /// Whether no block waits.
@@ -80,7 +81,7 @@ impl Inlets {
                 lane.outgoing.clear();
             }
             while let Some(report) = lane.outgoing.pop_front() {
-                if let Err(rtrb::PushError::Full(report)) = lane.inlet.reports.push(report) {
+                if let Err(report) = lane.inlet.reports.push(report) {
                     lane.outgoing.push_front(report);
                     break;
                 }

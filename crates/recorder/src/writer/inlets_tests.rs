@@ -1,13 +1,14 @@
 //! Turns between intakes, and what a flush covers.
 use keepup_sys::pool::Pool;
+use keepup_sys::ring;
 
 use super::*;
 use crate::link::samples;
 
 /// An intake's end of a link.
 struct End {
-    blocks: rtrb::Producer<Sealed>,
-    reports: Option<rtrb::Consumer<FromWriter>>,
+    blocks: ring::Producer<Sealed>,
+    reports: Option<ring::Consumer<FromWriter>>,
 }
 
 impl End {
@@ -20,8 +21,8 @@ impl End {
 fn linked(count: usize, slots: usize) -> (Inlets, Vec<End>) {
     let (mut inlets, mut ends) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        let (producer, blocks) = rtrb::RingBuffer::new(16);
-        let (reports, consumer) = rtrb::RingBuffer::new(slots);
+        let (producer, blocks) = ring::pair(16);
+        let (reports, consumer) = ring::pair(slots);
         inlets.push(Inlet { blocks, reports, waker: Waker::new().unwrap() });
         ends.push(End { blocks: producer, reports: Some(consumer) });
     }
@@ -61,7 +62,7 @@ fn reports_go_to_the_owner_and_wait_for_space() {
     inlets.send_reports();
     assert!(!inlets.is_silent(), "the ring has two slots");
     let reports = ends[1].reports.as_mut().unwrap();
-    assert_eq!(std::iter::from_fn(|| reports.pop().ok()).count(), 2);
+    assert_eq!(std::iter::from_fn(|| reports.pop()).count(), 2);
     inlets.send_reports();
     assert!(inlets.is_silent());
     assert!(ends[0].reports.as_ref().unwrap().is_empty());

@@ -3,24 +3,20 @@
 //! The waiter asks, then looks once more for work, then waits. The other thread hands work over, then looks
 //! at the flag. With the two fences at least one of them sees the other; `loom_tests` explores every
 //! interleaving and every order of memory.
-#[cfg(not(loom))]
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-
-#[cfg(loom)]
-use loom::sync::atomic::{AtomicBool, Ordering, fence};
+use crate::sync::{AtomicBool, Ordering, fence};
 
 /// The flag.
 #[derive(Debug)]
-pub(super) struct Nudge(AtomicBool);
+pub(crate) struct Nudge(AtomicBool);
 
 impl Nudge {
     /// No wake-up is wanted.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(AtomicBool::new(false))
     }
 
     /// Called by the thread that waits, before it looks for work a last time.
-    pub(super) fn want(&self, wanted: bool) {
+    pub(crate) fn want(&self, wanted: bool) {
         self.0.store(wanted, Ordering::Relaxed);
         if wanted {
             fence(Ordering::SeqCst);
@@ -28,7 +24,7 @@ impl Nudge {
     }
 
     /// Called after a hand-over; returns whether the waiter must be woken, to one of those who call it.
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         fence(Ordering::SeqCst);
         self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::Relaxed)
     }

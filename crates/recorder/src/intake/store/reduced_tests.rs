@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use keepup_recording::crc::crc32;
 use keepup_stream::wire::{ElementType, EventHead};
 use keepup_sys::pool::Pool;
+use keepup_sys::ring;
 use keepup_sys::waker::Waker;
 
 use super::super::Allocation;
@@ -17,8 +18,8 @@ use crate::{PlacementKind, RecorderConfig, Target};
 
 /// Test double of a reducer thread.
 struct Thread {
-    jobs: rtrb::Consumer<Job>,
-    done: rtrb::Producer<Done>,
+    jobs: ring::Consumer<Job>,
+    done: ring::Producer<Done>,
 }
 
 fn store(reduction: &str) -> (Store, Thread) {
@@ -26,8 +27,8 @@ fn store(reduction: &str) -> (Store, Thread) {
     let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), target, "run");
     config.reductions = vec![reduction.parse().unwrap()];
     let counters = Arc::new(Counters::new(1, 0, 1));
-    let (jobs, taken) = rtrb::RingBuffer::new(16);
-    let (given, done) = rtrb::RingBuffer::new(16);
+    let (jobs, taken) = ring::pair(16);
+    let (given, done) = ring::pair(16);
     let close = Arc::new(AtomicBool::new(false));
     let link = ReducerLink { jobs, done, index: 0, waker: Waker::new().unwrap(), close };
     let volumes = Volumes::new(0, Vec::new(), PlacementKind::Free.build(0), Arc::clone(&counters));
