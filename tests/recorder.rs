@@ -12,6 +12,7 @@ mod intakes;
 mod kills;
 mod measured;
 mod mistakes;
+mod packets;
 mod profiles;
 mod qualify;
 mod raw_client;

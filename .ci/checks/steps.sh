@@ -82,7 +82,7 @@ run_tests_with_intakes() {
     for threads in 2 4; do
         KEEPUP_TEST_INTAKE_THREADS=$threads KEEPUP_KILLS=20 run_tests --workspace --test end_to_end -- \
             --include-ignored --test-threads 6 recorder::clients recorder::detectors recorder::faults \
-            recorder::intakes recorder::kills recorder::volumes
+            recorder::intakes recorder::kills recorder::packets recorder::volumes
     done
 }
 

@@ -7,7 +7,7 @@
 #![no_main]
 
 use keepup_sources::dectris::v2::DectrisV2;
-use keepup_sources::{Decoder, Item, Limits};
+use keepup_sources::{Decoder, Input, Item, Limits};
 use libfuzzer_sys::fuzz_target;
 
 const MESSAGE_BYTES_MAX: usize = 1 << 16;
@@ -66,14 +66,14 @@ fn decoded(mut bytes: &[u8], piece: usize) -> Vec<String> {
         if bytes.is_empty() {
             return found;
         }
-        let space = decoder.space();
+        let Input::Bytes(space) = decoder.input() else { return found };
         let count = space.len().min(piece).min(bytes.len());
         if count == 0 {
             // The series has ended; nothing is read behind it.
             return found;
         }
         space[..count].copy_from_slice(&bytes[..count]);
-        decoder.received(count);
+        decoder.received(count, 0);
         bytes = &bytes[count..];
     }
 }

@@ -30,6 +30,7 @@ use crate::config::Target;
 use crate::counters::Counters;
 use crate::intake::{IntakeParts, IntakeReport, Membership, Post, Shards, VolumeLink};
 use crate::keeper::{Retention, VolumeDirectory};
+use crate::packet_socket::bind_all;
 use crate::reduce::worker::{self, ReducerLink};
 use crate::report::{Ended, RecordReport};
 use crate::switches::Switches;
@@ -48,7 +49,8 @@ pub struct Recorder {
     counters: Arc<Counters>,
     pool_bytes: u64,
     pool_pages: String,
-    pool_note: Option<Cause>,
+    notes: Vec<Cause>,
+    clock: Arc<dyn Clock>,
     is_kept_in_part: bool,
     /// The manifests still lack what a drain says about the recording that it sends.
     lacks_origin: AtomicBool,
@@ -80,6 +82,7 @@ impl Recorder {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
         let (listener, address) = listen(&config.listen)?;
+        let (sockets, notes) = bind_all(&config.sources)?;
         let cpus: Vec<_> = (0..config.intake_threads).map(|i| config.cpus_of_intake(i).to_vec()).collect();
         let pools = config.pool_memory.pools(config.pool_bytes, &cpus)?;
         let (memory, kind) = (pools[0].memory(), pools[0].page_kind());
@@ -110,19 +113,20 @@ impl Recorder {
         let waker = wakers[0].clone();
         let sources = config.sources.clone();
         let shared = Shared { config, recording, clock, wakers, switches, counters };
-        let (shards, intakes) = shared.start_intakes(listener, pools, links, to_reducers)?;
-        let Shared { switches, counters, .. } = shared;
+        let (shards, intakes) = shared.start_intakes((listener, sockets), pools, links, to_reducers)?;
+        let Shared { switches, counters, clock, .. } = shared;
         let (made, volumes) = recorder.finish();
         Ok(Self {
             address,
             sources,
             recording,
             switches,
+            clock,
             waker,
             counters,
             pool_bytes,
             pool_pages: kind.to_string(),
-            pool_note: kind.note(),
+            notes: kind.note().into_iter().chain(notes).collect(),
             is_kept_in_part,
             lacks_origin,
             shards,
@@ -135,7 +139,7 @@ impl Recorder {
 
     /// Accepts sources; the time limit for their hello starts when they are accepted.
     pub fn open(&self) {
-        self.switches.open();
+        self.switches.open(self.clock.unix_ns());
         self.waker.wake();
     }
 
@@ -181,7 +185,7 @@ impl Recorder {
 
     /// Settings that would make it faster, each with its command.
     pub fn notes(&self) -> Vec<Cause> {
-        let mut notes: Vec<Cause> = self.pool_note.iter().cloned().collect();
+        let mut notes = self.notes.clone();
         for note in self.volumes.iter().filter_map(|v| v.facts.note.clone()) {
             if !notes.contains(&note) {
                 notes.push(note);
@@ -378,13 +382,14 @@ impl Shared {
     /// Starts the intakes, with their parts of the pool and their links to writers and reducers.
     fn start_intakes(
         &self,
-        listener: OwnedFd,
+        (listener, sockets): (OwnedFd, Vec<Option<OwnedFd>>),
         pools: Vec<Pool>,
         links: Vec<Vec<VolumeLink>>,
         reducers: Vec<Vec<ReducerLink>>,
     ) -> Result<(Arc<Shards>, Vec<Threaded<IntakeReport>>), RecorderError> {
         let mut taps = self.config.tap.as_ref().map(|tap| tap.attach(self.wakers.len())).transpose()?;
         let (shards, mut listener) = (Arc::new(Shards::new(self.wakers.clone())), Some(listener));
+        let mut sockets = Some(sockets);
         let (post, inboxes) = Post::new(&self.wakers);
         let mut threads = Vec::new();
         let ends = pools.into_iter().zip(inboxes).zip(links).zip(reducers);
@@ -399,6 +404,7 @@ impl Shared {
                 recording: self.recording.to_string(),
                 clock: Arc::clone(&self.clock),
                 listener: listener.take(),
+                sockets: sockets.take().unwrap_or_default(),
                 waker: self.wakers[index].clone(),
                 switches: Arc::clone(&self.switches),
                 pool,

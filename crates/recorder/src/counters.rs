@@ -7,6 +7,9 @@ use keepup_recording::account::{Stalls, VolumeStalls};
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{METADATA_MAX, SentRecording, StreamInfo};
 
+/// Warnings that wait for the log.
+const WARNINGS_MAX: usize = 64;
+
 /// Counters of one intake thread. Only that thread writes them; the alignment keeps the counters of two
 /// threads out of one cache line and out of the neighbour that a processor fetches with it.
 #[derive(Debug)]
@@ -215,6 +218,8 @@ pub struct Counters {
     pub streams: StreamTable,
     /// Recording that the first drain said it sends.
     pub sent: OnceLock<SentRecording>,
+    /// Warnings for the log that were not taken yet.
+    warnings: Mutex<Vec<String>>,
     /// What detectors say about themselves, by name.
     pub detectors: Mutex<BTreeMap<String, String>>,
 }
@@ -229,6 +234,7 @@ impl Counters {
             reducers: (0..reducers).map(|_| ReducerCounters::default()).collect(),
             streams: StreamTable::default(),
             sent: OnceLock::new(),
+            warnings: Mutex::default(),
             detectors: Mutex::default(),
         }
     }
@@ -242,6 +248,19 @@ impl Counters {
                 entries.insert(name, value);
             }
         }
+    }
+
+    /// Adds a warning for the log.
+    pub(crate) fn warn(&self, what: String) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.len() < WARNINGS_MAX {
+            warnings.push(what);
+        }
+    }
+
+    /// Takes the warnings for the log.
+    pub(crate) fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What detectors have said about themselves.

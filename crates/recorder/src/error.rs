@@ -22,6 +22,14 @@ pub enum RecorderError {
         /// The kernel's answer.
         source: std::io::Error,
     },
+    /// Cannot receive packets at an address.
+    #[error("cannot receive packets at {address}: {source}")]
+    Receive {
+        /// The address.
+        address: String,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
     /// A system call failed.
     #[error(transparent)]
     Sys(#[from] SysError),
@@ -54,7 +62,9 @@ impl Diagnostic for RecorderError {
             Self::Recording(e) => e.class(),
             Self::Client(e) => e.class(),
             Self::Sys(e) => e.class(),
-            Self::Listen { .. } | Self::Thread { .. } | Self::Ended { .. } => ErrorClass::Environment,
+            Self::Listen { .. } | Self::Receive { .. } | Self::Thread { .. } | Self::Ended { .. } => {
+                ErrorClass::Environment
+            }
         }
     }
 
@@ -64,6 +74,13 @@ impl Diagnostic for RecorderError {
             Self::Listen { .. } => {
                 Some("another --listen ADDR:PORT, or end the program that holds the port".into())
             }
+            Self::Receive { source, .. } => Some(
+                match source.kind() {
+                    std::io::ErrorKind::AddrInUse => "another port, or end the program that holds this one",
+                    _ => "an address or interface of this machine, see `ip address`; or only a port: udp://:4001",
+                }
+                .into(),
+            ),
             Self::Sys(e) => e.hint(),
             Self::Recording(e) => e.hint(),
             Self::Client(e) => e.hint(),

@@ -80,6 +80,8 @@ pub(crate) struct IntakeParts {
     pub(crate) clock: Arc<dyn Clock>,
     /// Socket that accepts connections; at the first intake.
     pub(crate) listener: Option<OwnedFd>,
+    /// Sockets of the sources that send packets, each in the place of its source; at the first intake.
+    pub(crate) sockets: Vec<Option<OwnedFd>>,
     pub(crate) waker: Waker,
     pub(crate) switches: Arc<Switches>,
     pub(crate) pool: Pool,
@@ -128,6 +130,7 @@ pub(crate) struct Intake {
     clock: Arc<dyn Clock>,
     epoll: OwnedFd,
     listener: Option<OwnedFd>,
+    sockets: Vec<Option<OwnedFd>>,
     waker: Waker,
     switches: Arc<Switches>,
     is_open: bool,
@@ -186,6 +189,7 @@ impl Intake {
             clock: parts.clock,
             epoll,
             listener: parts.listener,
+            sockets: parts.sockets,
             waker: parts.waker,
             switches: parts.switches,
             is_open: false,
@@ -401,7 +405,10 @@ impl Intake {
         }
         let was_waiting = std::mem::take(&mut connection.waiting);
         let (bytes, pause) = match connection.detector {
-            Some(_) => detectors::receive(&mut connection, &mut self.store, now_ns),
+            Some(_) => {
+                let times_ns = (now_ns, self.clock.unix_ns());
+                detectors::receive(&mut connection, &mut self.store, times_ns)
+            }
             None => receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns),
         };
         self.allowance_bytes -= bytes as f64;

@@ -14,6 +14,7 @@ mod free_space;
 mod intake;
 mod keeper;
 mod link;
+mod packet_socket;
 mod placement;
 pub mod reduce;
 pub mod report;

@@ -1,22 +1,29 @@
 //! Flags between a recorder's owner and its intake: accept sources, stop, ending.
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Each flag is set once.
 #[derive(Debug, Default)]
 pub(crate) struct Switches {
+    opened_ns: AtomicU64,
     is_open: AtomicBool,
     stop: AtomicBool,
     is_ending: AtomicBool,
 }
 
 impl Switches {
-    /// Accepts sources; before this call nobody is accepted.
-    pub(crate) fn open(&self) {
+    /// Accepts sources from now on, `unix_ns`; before this call nobody is accepted.
+    pub(crate) fn open(&self, unix_ns: u64) {
+        self.opened_ns.store(unix_ns, Ordering::Relaxed);
         self.is_open.store(true, Ordering::Release);
     }
 
     pub(crate) fn is_open(&self) -> bool {
         self.is_open.load(Ordering::Acquire)
+    }
+
+    /// When sources were first accepted, ns since the Unix epoch; only if it is open.
+    pub(crate) fn opened_ns(&self) -> u64 {
+        self.opened_ns.load(Ordering::Relaxed)
     }
 
     /// Requests a clean end.

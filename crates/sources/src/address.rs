@@ -1,32 +1,64 @@
 //! Address of a detector, as a user names it.
 use std::borrow::Cow;
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use keepup_error::{Diagnostic, ErrorClass};
 use keepup_peer::{Endpoint, EndpointError};
+use keepup_plan::units::Bytes;
 
 use crate::dectris::v2::DectrisV2;
+use crate::packets::{Counter, FRAMES_PER_SECOND_MAX, Format, Options, Packets, Vdif, WINDOW_MAX};
 use crate::{Decoder, Limits};
 
 /// Port of Stream V2.
 const DECTRIS_V2_PORT: u16 = 31_001;
+/// Default receive buffer for packets, in bytes.
+const BUFFER_BYTES: usize = 64 << 20;
 
 /// Protocol, host and port of a detector, such as `zmq://detector:31001`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceAddress {
-    endpoint: Endpoint,
+pub enum SourceAddress {
+    /// A DECTRIS detector with Stream V2, to connect to.
+    Dectris(Endpoint),
+    /// Packets that arrive at an address of this machine, or at a multicast group.
+    Packets(PacketAddress),
+}
+
+/// Where packets arrive, and what they mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketAddress {
+    text: String,
+    /// Address and port to receive on; the address may be a multicast group.
+    pub address: SocketAddr,
+    /// Network interface with the multicast group; `None`: the kernel chooses.
+    pub interface: Option<String>,
+    /// Wanted receive buffer of the socket, bytes.
+    pub buffer_bytes: usize,
+    /// Meaning of the packets.
+    pub options: Options,
 }
 
 /// Error for a text that is not a valid detector address.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceAddressError {
     /// Unknown scheme.
-    #[error("cannot use {0:?} as a source: it does not start with zmq://")]
+    #[error("cannot use {0:?} as a source: it does not start with zmq://, udp:// or vdif://")]
     Scheme(String),
     /// Invalid host or port.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
+    /// Unknown option, or an invalid value.
+    #[error("cannot use {option:?} of source {text}: {why}")]
+    Option {
+        /// The address.
+        text: String,
+        /// The option as given.
+        option: String,
+        /// What is wrong.
+        why: String,
+    },
 }
 
 impl Diagnostic for SourceAddressError {
@@ -36,23 +68,34 @@ impl Diagnostic for SourceAddressError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Scheme(_) => Some("for DECTRIS Stream V2, use for example zmq://eiger1:31001".into()),
+            Self::Scheme(_) => Some(
+                "for DECTRIS Stream V2, use for example zmq://eiger1:31001; for numbered UDP packets \
+                 udp://:4001"
+                    .into(),
+            ),
             Self::Endpoint(error) => error.hint(),
+            Self::Option { .. } => Some("see `keepup record --help`".into()),
         }
     }
 }
 
 impl SourceAddress {
-    /// Its host and port.
+    /// A decoder of what it sends from `opened_ns` on, ns since the Unix epoch.
     #[must_use]
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    pub fn decoder(&self, limits: Limits, opened_ns: u64) -> Box<dyn Decoder> {
+        match self {
+            Self::Dectris(_) => Box::new(DectrisV2::new(limits)),
+            Self::Packets(packets) => Box::new(Packets::new(packets.options.clone(), opened_ns)),
+        }
     }
 
-    /// A decoder of what it sends.
+    /// Its part in the names of streams, if a recording has several sources.
     #[must_use]
-    pub fn decoder(&self, limits: Limits) -> Box<dyn Decoder> {
-        Box::new(DectrisV2::new(limits))
+    pub fn prefix(&self) -> String {
+        match self {
+            Self::Dectris(endpoint) => endpoint.to_string(),
+            Self::Packets(packets) => packets.address.to_string(),
+        }
     }
 }
 
@@ -61,14 +104,91 @@ impl FromStr for SourceAddress {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let scheme = || SourceAddressError::Scheme(text.to_owned());
-        let host = text.strip_prefix("zmq://").ok_or_else(scheme)?;
-        Ok(Self { endpoint: Endpoint::with_default_port(host, DECTRIS_V2_PORT)? })
+        let (name, rest) = text.split_once("://").ok_or_else(scheme)?;
+        match name {
+            "zmq" => Ok(Self::Dectris(Endpoint::with_default_port(rest, DECTRIS_V2_PORT)?)),
+            "udp" => Ok(Self::Packets(packets(text, rest, Format::Counter(Counter::default()))?)),
+            "vdif" => Ok(Self::Packets(packets(text, rest, Format::Vdif(Vdif::default()))?)),
+            _ => Err(scheme()),
+        }
+    }
+}
+
+/// Parses `[HOST]:PORT[,OPTION=VALUE…]`; without a host, all addresses of this machine.
+fn packets(text: &str, rest: &str, format: Format) -> Result<PacketAddress, SourceAddressError> {
+    let (host, list) = rest.split_once(',').unwrap_or((rest, ""));
+    let endpoint: Endpoint =
+        if host.starts_with(':') { format!("0.0.0.0{host}").parse()? } else { host.parse()? };
+    let mut packets = PacketAddress {
+        text: text.to_owned(),
+        address: endpoint.address(),
+        interface: None,
+        buffer_bytes: BUFFER_BYTES,
+        options: Options::new(format),
+    };
+    for option in list.split(',').filter(|option| !option.is_empty()) {
+        packets.apply(option).map_err(|why| SourceAddressError::Option {
+            text: text.to_owned(),
+            option: option.to_owned(),
+            why,
+        })?;
+    }
+    Ok(packets)
+}
+
+impl PacketAddress {
+    fn apply(&mut self, option: &str) -> Result<(), String> {
+        let (name, value) = option.split_once('=').ok_or("not OPTION=VALUE")?;
+        let number = |most: u64| {
+            let number = value.parse().ok().filter(|number| *number <= most);
+            number.ok_or_else(|| format!("not a number up to {most}"))
+        };
+        let positive = |most: u64| match number(most)? {
+            0 => Err("0 is too small".to_owned()),
+            number => Ok(number),
+        };
+        match (name, &mut self.options.format) {
+            ("skip", _) => self.options.skip = number(1024)? as usize,
+            ("window", _) => self.options.window = number(WINDOW_MAX)? as usize,
+            ("buffer", _) => {
+                let bytes = value.parse::<Bytes>().map_err(|e| e.to_string())?;
+                self.buffer_bytes = usize::try_from(bytes.0).unwrap_or(usize::MAX);
+            }
+            ("interface", _) => self.interface = Some(value.to_owned()),
+            ("counter", Format::Counter(counter)) => {
+                let step = counter.step;
+                let place = Counter::parse(value).ok_or("not a place such as u64be@0, u48be@2 or u32le")?;
+                *counter = Counter { step, ..place };
+            }
+            ("step", Format::Counter(counter)) => counter.step = positive(1 << 32)?,
+            ("frames-per-second", Format::Vdif(vdif)) => {
+                vdif.frames_per_second = Some(positive(FRAMES_PER_SECOND_MAX)?);
+            }
+            (_, Format::Counter(_)) => {
+                return Err("the options are counter, step, skip, window, buffer and interface".to_owned());
+            }
+            (_, Format::Vdif(_)) => {
+                return Err(
+                    "the options are frames-per-second, skip, window, buffer and interface".to_owned()
+                );
+            }
+        }
+        Ok(())
     }
 }
 
 impl fmt::Display for SourceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "zmq://{}", self.endpoint)
+        match self {
+            Self::Dectris(endpoint) => write!(f, "zmq://{endpoint}"),
+            Self::Packets(packets) => f.write_str(&packets.text),
+        }
+    }
+}
+
+impl fmt::Display for PacketAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 

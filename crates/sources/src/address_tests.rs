@@ -20,3 +20,34 @@ fn what_is_not_an_address() {
     assert!(refused("zmq://a/b").0.contains("not HOST:PORT"));
     assert!(refused("zmq://no-such-host.invalid").0.contains("cannot resolve"));
 }
+
+#[test]
+fn packets_and_their_options() {
+    let parse = |text: &str| match text.parse::<SourceAddress>() {
+        Ok(SourceAddress::Packets(packets)) => packets,
+        other => panic!("{text}: {other:?}"),
+    };
+    let packets = parse("udp://:4001");
+    assert_eq!((packets.address, packets.to_string()), (([0, 0, 0, 0], 4001).into(), "udp://:4001".into()));
+    assert_eq!(packets.options, Options::new(Format::Counter(Counter::default())));
+    let packets =
+        parse("udp://239.1.2.3:4001,step=8192,counter=u48be@2,window=8,interface=eth2,buffer=8 MiB");
+    let counter = Counter { offset: 2, bytes: 6, is_little_endian: false, step: 8192 };
+    assert_eq!(packets.options, Options { window: 8, ..Options::new(Format::Counter(counter)) });
+    assert_eq!((packets.interface.as_deref(), packets.buffer_bytes), (Some("eth2"), 8 << 20));
+    let packets = parse("vdif://[::]:5000,skip=8,frames-per-second=25600");
+    let vdif = Format::Vdif(Vdif { frames_per_second: Some(25_600) });
+    assert_eq!(packets.options, Options { skip: 8, ..Options::new(vdif) });
+}
+
+#[test]
+fn options_that_packets_do_not_have() {
+    let why = |text: &str| text.parse::<SourceAddress>().unwrap_err().to_string();
+    assert!(why("udp://:4001,frames-per-second=3").contains("the options are counter, step"));
+    assert!(why("vdif://:4001,counter=u64be").contains("the options are frames-per-second"));
+    assert!(why("udp://:4001,window=5000").contains("not a number up to 4096"));
+    assert!(why("udp://:4001,step=0").contains("0 is too small"));
+    assert!(why("udp://:4001,counter=u63be").contains("not a place"));
+    assert!(why("udp://:4001,skip").contains("not OPTION=VALUE"));
+    assert!(why("udp://4001").contains("not HOST:PORT"));
+}

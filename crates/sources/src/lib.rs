@@ -6,13 +6,16 @@
 mod address;
 pub mod dectris;
 mod error;
+pub mod packets;
 pub mod zmtp;
 
 use std::collections::BTreeMap;
 
+use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::StreamInfo;
+use keepup_sys::datagram::Batch;
 
-pub use address::{SourceAddress, SourceAddressError};
+pub use address::{PacketAddress, SourceAddress, SourceAddressError};
 pub use error::DetectorError;
 
 /// Maximum number of streams of a detector. Stream ids are below it.
@@ -20,11 +23,12 @@ pub const STREAMS_MAX: usize = 16;
 
 /// Decoder of one detector's connection.
 pub trait Decoder: Send {
-    /// Memory for the next bytes of the connection; never empty.
-    fn space(&mut self) -> &mut [u8];
+    /// Memory for what arrives next.
+    fn input(&mut self) -> Input<'_>;
 
-    /// Takes the first `bytes` of [`Decoder::space`], which have been received.
-    fn received(&mut self, bytes: usize);
+    /// Takes the first `count` bytes or messages of [`Decoder::input`], which have been received at `unix_ns`,
+    /// ns since the Unix epoch.
+    fn received(&mut self, count: usize, unix_ns: u64);
 
     /// The next item; repeated calls return it until [`Decoder::take`]. `None` if more bytes are needed.
     ///
@@ -43,26 +47,46 @@ pub trait Decoder: Send {
     /// [`METADATA_BYTES_MAX`]: keepup_stream::wire::METADATA_BYTES_MAX
     fn metadata(&self) -> &BTreeMap<String, String>;
 
-    /// Events of a series that started before the decoder was there, which are not handed out.
-    fn skipped(&self) -> u64;
+    /// Sentences for the report about data that is not handed out; each is returned once.
+    fn remarks(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Bytes to send to the detector.
-    fn outgoing(&mut self) -> Vec<u8>;
+    fn outgoing(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// Lower bound of the bytes that are missing for the next item; at least 1.
-    fn bytes_due(&self) -> usize;
+    fn bytes_due(&self) -> usize {
+        1
+    }
 
     /// Whether a message has arrived in part.
-    fn is_within_message(&self) -> bool;
+    fn is_within_message(&self) -> bool {
+        false
+    }
 
     /// Continues on a new connection. What arrived in part is lost; the series goes on.
-    fn reconnect(&mut self);
+    fn reconnect(&mut self) {}
+
+    /// Nothing more will be received: what waits for earlier events is handed out now.
+    fn finish(&mut self) {}
+}
+
+/// Memory of a decoder for what arrives next.
+pub enum Input<'a> {
+    /// Bytes of a connection; never empty.
+    Bytes(&'a mut [u8]),
+    /// Datagrams.
+    Datagrams(&'a mut Batch),
 }
 
 /// What a detector sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item<'a> {
-    /// Streams of the following events; before the first event, and again after a reconnection.
+    /// Streams of the following events; before the first event, again after a reconnection, and with more
+    /// streams at the end whenever the decoder learns of one.
     Streams(&'a [StreamInfo]),
     /// An event.
     Event(Event<'a>),
@@ -82,6 +106,8 @@ pub struct Event<'a> {
     pub sequence: u64,
     /// Its time, ns since the Unix epoch.
     pub timestamp_ns: u64,
+    /// Why events before it are missing, if any are and the decoder knows the reason.
+    pub missing: Option<LossCause>,
     /// Its payload.
     pub payload: &'a [u8],
 }

@@ -69,6 +69,8 @@ pub enum LossCause {
     SequenceGap,
     /// The connection ended before they arrived.
     ConnectionLost,
+    /// They arrived at this machine, and the kernel dropped them because the socket's receive buffer was full.
+    SocketBuffer,
     /// They arrived damaged.
     BadChecksum,
     /// Received, but their volume failed.
@@ -84,10 +86,11 @@ pub enum LossCause {
 
 impl LossCause {
     /// All causes.
-    pub const ALL: [LossCause; 8] = [
+    pub const ALL: [LossCause; 9] = [
         LossCause::Source,
         LossCause::SequenceGap,
         LossCause::ConnectionLost,
+        LossCause::SocketBuffer,
         LossCause::BadChecksum,
         LossCause::VolumeFailed,
         LossCause::SpaceExhausted,
@@ -107,6 +110,7 @@ impl fmt::Display for LossCause {
             LossCause::Source => "lost at source",
             LossCause::SequenceGap => "sequence gap",
             LossCause::ConnectionLost => "connection lost",
+            LossCause::SocketBuffer => "socket buffer full",
             LossCause::BadChecksum => "bad checksum",
             LossCause::VolumeFailed => "volume failed",
             LossCause::SpaceExhausted => "space exhausted",

@@ -18,10 +18,10 @@ pub const DATAGRAM_BYTES_MAX: usize = 65_507;
 /// Most segments of one train (UDP_MAX_SEGMENTS of kernels before 6.9).
 pub const SEGMENTS_MAX: usize = 64;
 
-/// Space for the one control message of a train.
+/// Space for the control messages of a train: length of its segments, drops, time of arrival.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-struct Control([u8; 64]);
+struct Control([u8; 128]);
 
 /// Memory for messages of one size, and the state of each.
 pub struct Batch {
@@ -38,8 +38,16 @@ pub struct Batch {
 struct Message {
     begin: usize,
     bytes: usize,
-    segment_bytes: usize,
+    notes: Notes,
     is_truncated: bool,
+}
+
+/// What the kernel notes on a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Notes {
+    segment_bytes: Option<usize>,
+    drops: u32,
+    arrived_ns: Option<u64>,
 }
 
 /// Received message.
@@ -51,11 +59,18 @@ pub struct Received<'a> {
     pub segment_bytes: usize,
     /// It was longer than the buffer: the rest is lost.
     pub is_truncated: bool,
+    /// Messages that the kernel had dropped when this one arrived, because the socket's buffer was full; wraps
+    /// around. 0 without [`set_notes`].
+    pub drops: u32,
+    /// When it arrived at this machine, ns since the Unix epoch; only with [`set_notes`].
+    pub arrived_ns: Option<u64>,
 }
 
 impl Message {
     fn of(self, data: &[u8]) -> Received<'_> {
-        Received { data, segment_bytes: self.segment_bytes, is_truncated: self.is_truncated }
+        let Notes { segment_bytes, drops, arrived_ns } = self.notes;
+        let segment_bytes = segment_bytes.unwrap_or(self.bytes).max(1);
+        Received { data, segment_bytes, is_truncated: self.is_truncated, drops, arrived_ns }
     }
 }
 
@@ -119,6 +134,25 @@ impl Batch {
         if sent < 0 { Err(Error::last_os_error()) } else { Ok(sent as usize) }
     }
 
+    /// Adds a message as if it had been received, for packets of a file; returns whether there was space.
+    pub fn put(&mut self, data: &[u8], sender: SocketAddr, arrived_ns: u64) -> bool {
+        let index = self.received.len();
+        if index == self.count || data.len() > self.bytes_each {
+            return false;
+        }
+        let begin = index * self.bytes_each;
+        self.memory[begin..][..data.len()].copy_from_slice(data);
+        self.names[index] = name_of(sender);
+        let notes = Notes { arrived_ns: Some(arrived_ns), ..Notes::default() };
+        self.received.push(Message { begin, bytes: data.len(), notes, is_truncated: false });
+        true
+    }
+
+    /// Forgets all messages.
+    pub fn clear(&mut self) {
+        self.received.clear();
+    }
+
     /// Sender of message `index` of the last [`receive`](Self::receive); `None` without such a
     /// message or an internet address.
     pub fn peer(&self, index: usize) -> Option<SocketAddr> {
@@ -147,7 +181,7 @@ impl DatagramReceiver for Batch {
     fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<usize> {
         let mut vectors = [EMPTY_VECTOR; BATCH_MAX];
         let mut headers = [EMPTY_HEADER; BATCH_MAX];
-        let mut controls = [Control([0; 64]); BATCH_MAX];
+        let mut controls = [Control([0; size_of::<Control>()]); BATCH_MAX];
         let count = self.count;
         for index in 0..count {
             vectors[index].iov_base = self.memory[index * self.bytes_each..].as_mut_ptr().cast();
@@ -181,7 +215,7 @@ impl DatagramReceiver for Batch {
             self.received.push(Message {
                 begin: index * self.bytes_each,
                 bytes,
-                segment_bytes: segment_bytes(&header.msg_hdr).unwrap_or(bytes).max(1),
+                notes: notes(&header.msg_hdr),
                 is_truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
             });
         }
@@ -202,25 +236,58 @@ const EMPTY_NAME: libc::sockaddr_in6 = libc::sockaddr_in6 {
     sin6_scope_id: 0,
 };
 
+/// Name of a sender, as [`Batch::peer`] reads it.
+fn name_of(sender: SocketAddr) -> libc::sockaddr_in6 {
+    let sin6_port = sender.port().to_be();
+    match sender {
+        SocketAddr::V4(v4) => libc::sockaddr_in6 {
+            sin6_family: libc::AF_INET as _,
+            sin6_port,
+            sin6_flowinfo: u32::from_ne_bytes(v4.ip().octets()),
+            ..EMPTY_NAME
+        },
+        SocketAddr::V6(v6) => libc::sockaddr_in6 {
+            sin6_family: libc::AF_INET6 as _,
+            sin6_port,
+            sin6_flowinfo: v6.flowinfo(),
+            sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
+            sin6_scope_id: v6.scope_id(),
+        },
+    }
+}
+
 const EMPTY_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 // SAFETY: a header of zeros is valid: no name, no vectors, no control messages, no flags.
 const EMPTY_HEADER: libc::mmsghdr = unsafe { std::mem::zeroed() };
 
-/// Length of the segments of a joined train, if the kernel reports it.
-fn segment_bytes(header: &libc::msghdr) -> Option<usize> {
+/// What the kernel noted.
+fn notes(header: &libc::msghdr) -> Notes {
+    let mut notes = Notes::default();
     // SAFETY: the kernel filled `msg_control` with whole control messages up to `msg_controllen`, and the
     // macros of libc stay within that; the buffer is aligned for headers and alive.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(header);
         while let Some(current) = message.as_ref() {
-            if current.cmsg_level == libc::SOL_UDP && current.cmsg_type == libc::UDP_GRO {
-                let value: libc::c_int = std::ptr::read_unaligned(libc::CMSG_DATA(message).cast());
-                return usize::try_from(value).ok().filter(|bytes| *bytes > 0);
+            let value = libc::CMSG_DATA(message);
+            match (current.cmsg_level, current.cmsg_type) {
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    let bytes: libc::c_int = std::ptr::read_unaligned(value.cast());
+                    notes.segment_bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+                }
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                    notes.drops = std::ptr::read_unaligned(value.cast());
+                }
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time: libc::timespec = std::ptr::read_unaligned(value.cast());
+                    let whole = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
+                    notes.arrived_ns = Some(whole.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0)));
+                }
+                _ => {}
             }
             message = libc::CMSG_NXTHDR(header, message);
         }
     }
-    None
+    notes
 }
 
 /// Splits sends into datagrams of `bytes` in the kernel or in the card; 0 turns it off.
@@ -237,6 +304,15 @@ pub fn set_segment_bytes(socket: BorrowedFd<'_>, bytes: usize) -> Result<()> {
 /// Kernels before 5.0.
 pub fn set_join(socket: BorrowedFd<'_>, is_on: bool) -> Result<()> {
     super::socket::set_option(socket, libc::SOL_UDP, libc::UDP_GRO, i32::from(is_on))
+}
+
+/// Lets the kernel note on every message what it has dropped before, and when the message arrived.
+///
+/// # Errors
+/// The kernel's.
+pub fn set_notes(socket: BorrowedFd<'_>) -> Result<()> {
+    super::socket::set_option(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
+    super::socket::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
 /// Makes sends fail (ENOBUFS) when the interface's queue is full, instead of dropping silently.

@@ -5,6 +5,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_recording::crc::Crc32;
+use keepup_sources::SourceAddress;
 use keepup_stream::ledger::Count;
 use keepup_stream::wire::{ControlMessage, EventHead, HEADER_BYTES, Session};
 use keepup_sys::socket::{set_receive_low_water, unsent_bytes};
@@ -189,6 +190,11 @@ impl Connection {
             Some(detector) => detector.is_within_message(),
             None => self.header_bytes > 0 || !matches!(self.expect, Expect::Header),
         }
+    }
+
+    /// Address of the detector.
+    pub(super) fn address(&self) -> Option<&SourceAddress> {
+        self.detector.as_ref().map(|detector| &detector.address)
     }
 
     /// Whether its streams are not known yet.

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
+use keepup_peer::Endpoint;
 use keepup_sources::{Decoder, Limits, STREAMS_MAX, SourceAddress};
 use keepup_stream::wire::{METADATA_BYTES_MAX, StreamInfo};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -25,19 +26,22 @@ pub(super) struct Detector {
     pub(super) retry_ns: u64,
     /// Whether a failure to connect is in the report already.
     pub(super) is_noted: bool,
-    /// Whether the report says that a series had started before.
-    pub(super) is_late: bool,
     /// Stream slot and sequence number of an event that waits for memory.
     pub(super) blocked: Option<(usize, u64)>,
 }
 
 impl Detector {
-    pub(super) fn new(address: SourceAddress, event_bytes_max: u64, place: Option<u32>) -> Self {
+    pub(super) fn new(
+        address: SourceAddress,
+        event_bytes_max: u64,
+        place: Option<u32>,
+        opened_ns: u64,
+    ) -> Self {
         let event_bytes = usize::try_from(event_bytes_max).unwrap_or(usize::MAX);
         let message_bytes_max =
             event_bytes.saturating_mul(MESSAGE_EVENTS).saturating_add(MESSAGE_SPARE_BYTES);
         let limits = Limits { message_bytes_max };
-        let decoder = address.decoder(limits);
+        let decoder = address.decoder(limits, opened_ns);
         Self {
             address,
             decoder,
@@ -46,7 +50,6 @@ impl Detector {
             attempts: 0,
             retry_ns: 0,
             is_noted: false,
-            is_late: false,
             blocked: None,
         }
     }
@@ -56,10 +59,10 @@ impl Detector {
     /// Several detectors may use the same ids and names, so they get an offset and a prefix.
     pub(super) fn streams_of_recording(&self, streams: &[StreamInfo]) -> Vec<StreamInfo> {
         let Some(place) = self.place else { return streams.to_vec() };
-        let endpoint = self.address.endpoint();
+        let prefix = self.address.prefix();
         let stream = |info: &StreamInfo| StreamInfo {
             id: place * STREAMS_MAX as u32 + info.id,
-            name: format!("{endpoint}-{}", info.name),
+            name: format!("{prefix}-{}", info.name),
             ..info.clone()
         };
         streams.iter().map(stream).collect()
@@ -68,7 +71,7 @@ impl Detector {
     /// Metadata of the detector. With several detectors, each name starts with the detector's address.
     pub(super) fn metadata(&self) -> BTreeMap<String, String> {
         let of_recording = |name: &String| match self.place {
-            Some(_) => format!("{}/{name}", self.address.endpoint()),
+            Some(_) => format!("{}/{name}", self.address.prefix()),
             None => name.clone(),
         };
         let entries = self.decoder.metadata().iter().map(|(name, value)| (of_recording(name), value.clone()));
@@ -87,9 +90,9 @@ impl Detector {
         self.decoder.outgoing()
     }
 
-    /// The address to try now.
-    pub(super) fn next_address(&mut self) -> SocketAddr {
-        let addresses: Vec<_> = self.address.endpoint().addresses().collect();
+    /// The address to try now, of those of its endpoint.
+    pub(super) fn next_address(&mut self, endpoint: &Endpoint) -> SocketAddr {
+        let addresses: Vec<_> = endpoint.addresses().collect();
         self.attempts += 1;
         addresses[(self.attempts - 1) % addresses.len()]
     }

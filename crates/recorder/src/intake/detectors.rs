@@ -1,21 +1,22 @@
 //! Detectors at an intake: it connects to them, decodes what they send, and connects again.
 //!
-//! A message is received into the decoder's memory. The payload of each event is copied to the block and
+//! Packets arrive at a socket that was bound before. A message is received into the decoder's memory. The payload of each event is copied to the block and
 //! checksummed on the way. The decoder is kept when a connection is lost, so the series can continue.
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_error::Cause;
 use keepup_recording::crc::Crc32;
-use keepup_sources::{Event, Item};
+use keepup_sources::{Event, Input, Item, SourceAddress};
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{Control, ControlMessage, EventHead, Hello};
+use keepup_sys::datagram::{Batch, DatagramReceiver};
 use rustix::event::epoll;
 
-use super::Intake;
-use super::connection::Connection;
+use super::connection::{Connection, Phase};
 use super::detector::{Detector, connect};
 use super::receive::Pause;
 use super::store::{Allocation, Store};
+use super::{Intake, SHUTDOWN_NS};
 
 /// Interval between attempts to connect, in nanoseconds.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -27,11 +28,18 @@ const TURN_BYTES: usize = 8 << 20;
 impl Intake {
     /// Adds the configured detectors. All of them start at this intake.
     pub(super) fn add_detectors(&mut self) {
-        let several = self.config.sources.len() > 1;
-        for (place, address) in (0..).zip(&self.config.sources) {
+        let (sources, opened_ns) = (self.config.sources.clone(), self.switches.opened_ns());
+        let several = sources.len() > 1;
+        let sockets = std::mem::take(&mut self.sockets);
+        let now_ns = self.clock.now_ns();
+        for ((place, address), socket) in (0..).zip(sources).zip(sockets) {
             self.shards.connect();
             let place = several.then_some(place);
-            self.detectors.push(Detector::new(address.clone(), self.config.event_bytes_max(), place));
+            let detector = Detector::new(address, self.config.event_bytes_max(), place, opened_ns);
+            match socket {
+                Some(socket) => self.watch_detector(detector, socket, now_ns),
+                None => self.detectors.push(detector),
+            }
         }
     }
 
@@ -40,8 +48,8 @@ impl Intake {
         while let Some(at) = self.detectors.iter().position(|detector| detector.retry_ns <= now_ns) {
             let mut detector = self.detectors.swap_remove(at);
             detector.retry_ns = now_ns + RETRY_NS;
-            let address = detector.next_address();
-            match connect(address) {
+            let SourceAddress::Dectris(endpoint) = detector.address.clone() else { continue };
+            match connect(detector.next_address(&endpoint)) {
                 Ok(socket) => self.watch_detector(detector, socket, now_ns),
                 Err(error) => self.try_again(detector, &std::io::Error::from(error).to_string()),
             }
@@ -69,7 +77,9 @@ impl Intake {
     fn try_again(&mut self, mut detector: Detector, why: &str) {
         if !std::mem::replace(&mut detector.is_noted, true) {
             let address = &detector.address;
-            self.store.incidents.push(format!("{address}: cannot connect: {why}; trying again every second"));
+            let what = format!("{address}: cannot connect: {why}; trying again every second");
+            self.counters.warn(what.clone());
+            self.store.incidents.push(what);
         }
         self.detectors.push(detector);
     }
@@ -111,6 +121,72 @@ impl Intake {
         let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Both);
     }
 
+    /// Takes the packets that have arrived, and what decoders hold back for the order of events. Packets have no
+    /// end of their own: the end of the recording is theirs.
+    pub(super) fn finish_detectors(&mut self) {
+        for index in 0..self.connections.len() {
+            let is_detector = |connection: &mut Connection| connection.detector.is_some();
+            let Some(mut connection) = self.connections[index].take_if(is_detector) else { continue };
+            if let Some(SourceAddress::Packets(packets)) = connection.address().cloned() {
+                self.take_rest(index, &mut connection, packets.buffer_bytes);
+                if let Some(detector) = &mut connection.detector {
+                    detector.decoder.finish();
+                }
+                self.take_rest(index, &mut connection, 0);
+                connection.phase = Phase::Ending;
+                connection.slots.iter().for_each(|&slot| self.store.conclude_series(slot, 0));
+                self.release_streams(index, &mut connection, None);
+            }
+            self.connections[index] = Some(connection);
+        }
+    }
+
+    /// Takes the items of a detector, after reading at most about `bytes_max`; gives up when the volumes do not
+    /// follow.
+    fn take_rest(&mut self, index: usize, connection: &mut Connection, bytes_max: usize) {
+        let deadline_ns = self.clock.now_ns() + SHUTDOWN_NS;
+        let mut total = 0;
+        loop {
+            let now_ns = self.clock.now_ns();
+            let (bytes, pause) = match total < bytes_max {
+                true => receive(connection, &mut self.store, (now_ns, self.clock.unix_ns())),
+                false => match take_items(connection, &mut self.store, now_ns) {
+                    Ok(()) => break,
+                    Err(pause) => (0, pause),
+                },
+            };
+            total += bytes;
+            match pause {
+                Pause::Turn => {}
+                Pause::NoMemory | Pause::Journal if now_ns < deadline_ns => self.wait_for_reports(),
+                Pause::Message(message) => {
+                    let Control::Hello(hello) = *message else { break };
+                    if self.declare_here(index, connection, &hello).is_err() {
+                        break;
+                    }
+                }
+                _ => break,
+            }
+        }
+    }
+
+    /// Declares streams of a detector while no stream moves any more.
+    fn declare_here(
+        &mut self,
+        index: usize,
+        connection: &mut Connection,
+        hello: &Hello,
+    ) -> Result<(), Cause> {
+        let ids: Vec<u32> = hello.streams.iter().map(|info| info.id).collect();
+        let route = self.shards.places().route_here(&ids, self.index);
+        route.map_err(|_| Cause::new("a stream is moving"))?;
+        connection.slots.extend(self.store.adopt(&hello.streams, index, &[])?);
+        if let Some(detector) = &connection.detector {
+            self.counters.add_metadata(detector.metadata());
+        }
+        Ok(())
+    }
+
     /// Releases the streams of a detector whose events are durable.
     pub(super) fn detector_ended(&mut self, index: usize, mut connection: Connection) {
         self.release_streams(index, &mut connection, None);
@@ -121,7 +197,11 @@ impl Intake {
 
 /// Reads and decodes what has arrived from a detector, for one turn. Returns the bytes read and the reason
 /// for the pause.
-pub(super) fn receive(connection: &mut Connection, store: &mut Store, now_ns: u64) -> (usize, Pause) {
+pub(super) fn receive(
+    connection: &mut Connection,
+    store: &mut Store,
+    (now_ns, unix_ns): (u64, u64),
+) -> (usize, Pause) {
     let mut total = 0;
     loop {
         let pause = take_items(connection, store, now_ns);
@@ -138,17 +218,30 @@ pub(super) fn receive(connection: &mut Connection, store: &mut Store, now_ns: u6
             return (total, Pause::Turn);
         }
         let Some(detector) = &mut connection.detector else { return (total, Pause::Closed) };
-        match rustix::io::read(&connection.socket, detector.decoder.space()) {
-            Ok(0) => return (total, Pause::Closed),
-            Ok(read) => {
-                detector.decoder.received(read);
-                total += read;
+        let decoder = &mut detector.decoder;
+        let read = match decoder.input() {
+            Input::Bytes(space) => rustix::io::read(&connection.socket, space).map(|read| (read, read)),
+            Input::Datagrams(batch) => receive_batch(&connection.socket, batch),
+        };
+        match read {
+            Ok((0, _)) => return (total, Pause::Closed),
+            Ok((count, bytes)) => {
+                decoder.received(count, unix_ns);
+                total += bytes;
             }
             Err(rustix::io::Errno::AGAIN) => return (total, Pause::Drained),
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return (total, Pause::Closed),
         }
     }
+}
+
+/// Receives datagrams; returns the number of messages and their bytes.
+fn receive_batch(socket: &OwnedFd, batch: &mut Batch) -> rustix::io::Result<(usize, usize)> {
+    let count = batch
+        .receive(socket.as_fd())
+        .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))?;
+    Ok((count, (0..count).filter_map(|index| batch.received(index)).map(|got| got.data.len()).sum()))
 }
 
 /// Takes the items that have arrived.
@@ -159,7 +252,8 @@ fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Re
         let Some(item) = item else { break };
         match item {
             Item::Streams(streams) => {
-                let streams = streams.to_vec();
+                // Those in front have been declared on this connection.
+                let streams = streams.get(connection.slots.len()..).unwrap_or_default().to_vec();
                 let hello = Hello::new(&connection.peer, detector.streams_of_recording(&streams));
                 detector.decoder.take();
                 hello.check().map_err(Pause::Broken)?;
@@ -178,6 +272,9 @@ fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Re
                     let cause = Cause::new(what).with_hint("a larger --pool; above 512 MiB also --max-event");
                     return Err(Pause::Broken(cause));
                 }
+                if let Some(cause) = event.missing {
+                    store.streams[slot].gap_cause = cause;
+                }
                 detector.blocked = Some((slot, sequence));
                 take_event(&event, slot, store, now_ns)?;
                 detector.blocked = None;
@@ -192,11 +289,8 @@ fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Re
             }
         }
     }
-    if detector.decoder.skipped() > 0 && !std::mem::replace(&mut detector.is_late, true) {
-        let address = &detector.address;
-        store.incidents.push(format!(
-            "{address}: images of a series that was started before the recorder are not recorded"
-        ));
+    for remark in detector.decoder.remarks() {
+        store.incidents.push(format!("{}: {remark}", detector.address));
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ impl Intake {
         self.switches.end();
         self.reach(Step::MovesStopped);
         self.take_last_mail();
+        self.finish_detectors();
         for slot in 0..self.store.streams.len() {
             self.store.seal(slot);
         }
@@ -83,7 +84,7 @@ impl Intake {
         }
     }
 
-    fn wait_for_reports(&mut self) {
+    pub(super) fn wait_for_reports(&mut self) {
         self.store.volumes.nudge();
         let now_ns = self.clock.now_ns();
         if self.store.absorb().durable {

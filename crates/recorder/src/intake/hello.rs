@@ -84,8 +84,11 @@ impl Intake {
         now_ns: u64,
     ) -> Result<HelloOutcome, Cause> {
         let ids: Vec<u32> = hello.streams.iter().map(|info| info.id).collect();
-        let near = self.near(connection);
-        let route = self.shards.places().route(&ids, near);
+        let route = match connection.slots.is_empty() {
+            true => self.shards.places().route(&ids, self.near(connection)),
+            // A detector with more streams.
+            false => self.shards.places().route_here(&ids, self.index),
+        };
         let Route { intake, elsewhere } = route.map_err(|StreamMoving(id)| busy(id))?;
         if intake != self.index {
             return Ok(HelloOutcome::Elsewhere(intake));
@@ -109,7 +112,7 @@ impl Intake {
             return Ok(HelloOutcome::Awaits(elsewhere.len()));
         }
         let replaced = self.replaceable(&hello.streams, hello.resume.as_deref(), now_ns);
-        connection.slots = self.store.adopt(&hello.streams, index, &replaced)?;
+        connection.slots.extend(self.store.adopt(&hello.streams, index, &replaced)?);
         connection.resume.clone_from(&hello.resume);
         replaced.into_iter().for_each(|old| self.replace(old, &connection.peer));
         // Only the first drain's recording gives this one its name.

@@ -51,25 +51,41 @@ impl Places {
     /// # Errors
     /// A stream is on its way to another intake; nothing is changed.
     pub(super) fn route(&mut self, streams: &[u32], near: usize) -> Result<Route, StreamMoving> {
-        let mut elsewhere: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        let elsewhere = self.places_of(streams)?;
+        let most = elsewhere.iter().max_by_key(|(intake, known)| (known.len(), std::cmp::Reverse(**intake)));
+        let fewest = || (0..self.counts.len()).min_by_key(|&at| (self.counts[at], at != near, at));
+        let intake = most.map(|(&intake, _)| intake).or_else(fewest).unwrap_or(0);
+        Ok(self.settle(streams, intake, elsewhere))
+    }
+
+    /// Like [`Places::route`] for further streams of a connection that `intake` serves.
+    pub(super) fn route_here(&mut self, streams: &[u32], intake: usize) -> Result<Route, StreamMoving> {
+        let elsewhere = self.places_of(streams)?;
+        Ok(self.settle(streams, intake, elsewhere))
+    }
+
+    /// Streams with a place, by intake.
+    fn places_of(&self, streams: &[u32]) -> Result<BTreeMap<usize, Vec<u32>>, StreamMoving> {
+        let mut places: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for &id in streams {
             match self.streams.get(&id) {
-                Some(Place::At(intake)) => elsewhere.entry(*intake).or_default().push(id),
+                Some(Place::At(intake)) => places.entry(*intake).or_default().push(id),
                 Some(Place::Moving) => return Err(StreamMoving(id)),
                 None => {}
             }
         }
-        let most = elsewhere.iter().max_by_key(|(intake, known)| (known.len(), std::cmp::Reverse(**intake)));
-        let fewest = || (0..self.counts.len()).min_by_key(|&at| (self.counts[at], at != near, at));
-        let intake = most.map(|(&intake, _)| intake).or_else(fewest).unwrap_or(0);
-        elsewhere.remove(&intake);
+        Ok(places)
+    }
+
+    fn settle(&mut self, streams: &[u32], intake: usize, mut places: BTreeMap<usize, Vec<u32>>) -> Route {
+        places.remove(&intake);
         for &id in streams {
             self.streams.entry(id).or_insert_with(|| {
                 self.counts[intake] += 1;
                 Place::At(intake)
             });
         }
-        Ok(Route { intake, elsewhere })
+        Route { intake, elsewhere: places }
     }
 
     /// Takes the lowest id from `from` on that no stream has, for a derived stream at `intake`; not those for

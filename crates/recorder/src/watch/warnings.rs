@@ -108,6 +108,7 @@ impl Warnings {
             news.push(format!("{more} events are missing, {missing} so far"));
         }
         news.extend(self.new_range(moment));
+        news.extend(counters.take_warnings());
         news
     }
 

@@ -16,7 +16,7 @@ use keepup_stream::wire::{Compression, ElementType, StreamInfo};
 use self::message::{ChannelData, End, Image, Message, Start, parse, quoted};
 use crate::error::DetectorError;
 use crate::zmtp::Zmtp;
-use crate::{Decoder, Event, Item, Limits};
+use crate::{Decoder, Event, Input, Item, Limits};
 
 /// Decoder of Stream V2.
 #[derive(Debug)]
@@ -25,8 +25,9 @@ pub struct DectrisV2 {
     series: Option<Series>,
     /// Items of the current message.
     pending: VecDeque<Pending>,
-    /// Images that arrived without the start of their series.
+    /// Images that arrived without the start of their series, and whether this was reported.
     skipped: u64,
+    is_late: bool,
 }
 
 /// The series that is recorded.
@@ -50,7 +51,8 @@ enum Pending {
 impl DectrisV2 {
     /// A decoder for a connection that has just been made.
     pub fn new(limits: Limits) -> Self {
-        Self { zmtp: Zmtp::new(limits.message_bytes_max), series: None, pending: VecDeque::new(), skipped: 0 }
+        let (zmtp, pending) = (Zmtp::new(limits.message_bytes_max), VecDeque::new());
+        Self { zmtp, series: None, pending, skipped: 0, is_late: false }
     }
 
     /// Decodes the message that has arrived.
@@ -84,12 +86,12 @@ impl DectrisV2 {
 }
 
 impl Decoder for DectrisV2 {
-    fn space(&mut self) -> &mut [u8] {
-        self.zmtp.space()
+    fn input(&mut self) -> Input<'_> {
+        Input::Bytes(self.zmtp.space())
     }
 
-    fn received(&mut self, bytes: usize) {
-        self.zmtp.received(bytes);
+    fn received(&mut self, count: usize, _unix_ns: u64) {
+        self.zmtp.received(count);
     }
 
     fn item(&mut self) -> Result<Option<Item<'_>>, DetectorError> {
@@ -113,6 +115,7 @@ impl Decoder for DectrisV2 {
                 stream: *stream,
                 sequence: *sequence,
                 timestamp_ns: *timestamp_ns,
+                missing: None,
                 payload: &self.zmtp.bytes()[payload.clone()],
             }),
             Pending::End { events } => Item::End { events: *events },
@@ -130,8 +133,10 @@ impl Decoder for DectrisV2 {
         self.series.as_ref().map_or(NONE, |series| &series.start.metadata)
     }
 
-    fn skipped(&self) -> u64 {
-        self.skipped
+    fn remarks(&mut self) -> Vec<String> {
+        let is_new = self.skipped > 0 && !std::mem::replace(&mut self.is_late, true);
+        let remark = || "images of a series that was started before the recorder are not recorded".to_owned();
+        is_new.then(remark).into_iter().collect()
     }
 
     fn outgoing(&mut self) -> Vec<u8> {

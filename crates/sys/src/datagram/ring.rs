@@ -12,7 +12,7 @@ use std::time::Duration;
 use io_uring::types::{BufRingEntry, CancelBuilder, Fd, RecvMsgOut, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 
-use super::{BATCH_MAX, DatagramReceiver, Message, Received};
+use super::{BATCH_MAX, DatagramReceiver, Message, Notes, Received};
 use crate::pool::{Block, Pool};
 
 /// The only buffer group.
@@ -189,7 +189,7 @@ impl RingReceiver {
         Ok(Message {
             begin: place + HEAD_BYTES,
             bytes: data.len(),
-            segment_bytes: data.len().max(1),
+            notes: Notes::default(),
             is_truncated: parsed.is_payload_truncated(),
         })
     }

@@ -89,8 +89,10 @@ impl Session {
     pub(super) fn start_now(&mut self, settings: &RunSettings) -> anyhow::Result<()> {
         self.command(RunCommand::Configure, Some(settings))?;
         self.command(RunCommand::Arm, None)?;
+        self.command(RunCommand::Start, None)?;
+        // Packets are recorded from the start on, so it is said after it.
         self.log_armed();
-        self.command(RunCommand::Start, None)
+        Ok(())
     }
 
     /// Handles the next command or waits, then updates run control, progress line and page. `stop` ends the

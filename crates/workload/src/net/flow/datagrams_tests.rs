@@ -46,11 +46,12 @@ fn only_datagrams_of_the_flow_count() {
     for (index, datagram) in train.chunks_mut(100).enumerate() {
         stamp(datagram, if index == 1 { theirs } else { ours }, index as u64, 0);
     }
-    let whole = Received { data: &train, segment_bytes: 100, is_truncated: false };
+    let whole =
+        Received { data: &train, segment_bytes: 100, is_truncated: false, drops: 0, arrived_ns: None };
     assert_eq!(account.enter(whole).0, 2);
     account.enter(Received { is_truncated: true, ..whole });
-    account.enter(Received { data: b"x", segment_bytes: 1, is_truncated: false });
-    account.enter(Received { data: &FLOW_MAGIC, segment_bytes: 8, is_truncated: false });
+    account.enter(Received { data: b"x", segment_bytes: 1, ..whole });
+    account.enter(Received { data: &FLOW_MAGIC, segment_bytes: 8, ..whole });
     let counts = account.counts;
     assert_eq!(
         (counts.foreign, counts.truncated, counts.longest_train, account.sequence.unique),

@@ -1,0 +1,351 @@
+//! Detectors that send numbered packets over UDP, and neither wait for a receiver nor repeat a packet.
+//!
+//! Each packet is an event. Every sender, or thread of a VDIF stream, is a stream, declared when its first
+//! packet arrives; its sequence numbers count from that packet. Packets that arrive out of order are held until
+//! the missing ones have arrived or [`Options::window`] packets of the stream wait for them. Invariants: the
+//! events of a stream are handed out in order, each once; what cannot be placed is counted and reported, never
+//! recorded.
+mod counter;
+mod order;
+mod vdif;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use keepup_stream::ledger::LossCause;
+use keepup_stream::wire::{ElementType, StreamInfo};
+use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX, DatagramReceiver};
+
+pub use self::counter::Counter;
+use self::order::{Held, Order, Verdict};
+pub(crate) use self::vdif::FRAMES_PER_SECOND_MAX;
+pub use self::vdif::Vdif;
+use crate::{Decoder, DetectorError, Event, Input, Item, STREAMS_MAX};
+
+/// Default of [`Options::window`].
+const WINDOW: usize = 64;
+/// Limit of [`Options::window`].
+pub(crate) const WINDOW_MAX: u64 = 4096;
+/// Messages per system call. The kernel joins up to 64 packets of one sender in a message.
+const MESSAGES: usize = 16;
+
+/// Meaning of the packets of a source, and how much disorder is repaired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Header of each packet.
+    pub format: Format,
+    /// Bytes at the start of each packet that are not recorded.
+    pub skip: usize,
+    /// Packets of a stream that may wait for a missing one.
+    pub window: usize,
+}
+
+/// Header of the packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A packet counter at a fixed place.
+    Counter(Counter),
+    /// VLBI Data Interchange Format.
+    Vdif(Vdif),
+}
+
+/// Place of a packet in its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Numbered {
+    /// VDIF: station and thread. Other formats tell streams apart by their sender.
+    thread: Option<(u16, u16)>,
+    number: u64,
+    /// Time of the packet, ns since the Unix epoch; `None`: its arrival.
+    timestamp_ns: Option<u64>,
+}
+
+/// What tells streams apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Sender(Option<SocketAddr>),
+    Thread(u16, u16),
+}
+
+/// Packets that are not recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Refused {
+    /// Packets that are not of the format, and the first reason.
+    foreign: u64,
+    why: Option<String>,
+    /// Packets that arrived twice, or after the stream had gone on without them.
+    late: u64,
+    /// Packets of streams beyond the limit.
+    surplus: u64,
+    /// Packets that the kernel received only in part.
+    cut: u64,
+}
+
+/// The item that is handed out.
+#[derive(Debug)]
+enum Current {
+    Streams,
+    /// A packet of the current message.
+    Arrived {
+        packet: Place,
+        range: Range<usize>,
+    },
+    Held {
+        packet: Place,
+        held: Held,
+    },
+}
+
+/// Place of an event in the recording.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    stream: usize,
+    sequence: u64,
+    timestamp_ns: u64,
+    missing: Option<LossCause>,
+}
+
+/// Decoder of packets.
+pub struct Packets {
+    options: Options,
+    batch: Batch,
+    /// Messages of the batch, the current one and the first byte of its next packet.
+    messages: usize,
+    message: usize,
+    offset: usize,
+    /// Time of the batch, for packets without one of their own.
+    batch_ns: u64,
+    /// Packets that arrived earlier are not recorded.
+    opened_ns: u64,
+    keys: Vec<Key>,
+    orders: Vec<Order>,
+    infos: Vec<StreamInfo>,
+    current: Option<Current>,
+    /// Stream with held packets that may be due.
+    due: Option<usize>,
+    is_finishing: bool,
+    metadata: BTreeMap<String, String>,
+    refused: Refused,
+}
+
+impl Packets {
+    /// A decoder of packets that arrive after `opened_ns`, ns since the Unix epoch.
+    pub fn new(options: Options, opened_ns: u64) -> Self {
+        Self {
+            options,
+            // A joined message may be as long as an IP packet, with its headers.
+            batch: Batch::new(MESSAGES, DATAGRAM_BYTES_MAX + 28),
+            messages: 0,
+            message: 0,
+            offset: 0,
+            batch_ns: 0,
+            opened_ns,
+            keys: Vec::new(),
+            orders: Vec::new(),
+            infos: Vec::new(),
+            current: None,
+            due: None,
+            is_finishing: false,
+            metadata: BTreeMap::new(),
+            refused: Refused::default(),
+        }
+    }
+
+    /// Finds the next item.
+    fn advance(&mut self) {
+        while self.current.is_none() {
+            if let Some(stream) = self.due {
+                match self.orders[stream].next_due(self.is_finishing) {
+                    Some((sequence, missing, held)) => {
+                        let timestamp_ns = held.timestamp_ns;
+                        let packet = Place { stream, sequence, timestamp_ns, missing };
+                        self.current = Some(Current::Held { packet, held });
+                        return;
+                    }
+                    None if self.is_finishing && stream + 1 < self.orders.len() => {
+                        self.due = Some(stream + 1);
+                    }
+                    None => self.due = None,
+                }
+                continue;
+            }
+            if self.message >= self.messages {
+                return;
+            }
+            self.take_packet();
+        }
+    }
+
+    /// Takes the next packet of the batch.
+    fn take_packet(&mut self) {
+        let Some(received) = self.batch.received(self.message).filter(|got| self.offset < got.data.len())
+        else {
+            (self.message, self.offset) = (self.message + 1, 0);
+            return;
+        };
+        let end = (self.offset + received.segment_bytes).min(received.data.len());
+        let range = self.offset..end;
+        let (drops, arrived_ns) = (received.drops, received.arrived_ns.unwrap_or(self.batch_ns));
+        if arrived_ns < self.opened_ns {
+            self.offset = end;
+            return;
+        }
+        if received.is_truncated {
+            self.offset = end;
+            self.refused.cut += 1;
+            return;
+        }
+        let numbered = match self.options.read(&received.data[range.clone()]) {
+            Ok(numbered) => numbered,
+            Err(why) => {
+                self.offset = end;
+                return self.refuse(why);
+            }
+        };
+        let key = match numbered.thread {
+            Some((station, thread)) => Key::Thread(station, thread),
+            None => Key::Sender(self.batch.peer(self.message)),
+        };
+        let Some(stream) = self.keys.iter().position(|known| *known == key) else {
+            return self.add_stream(key, numbered.number, drops, end);
+        };
+        self.offset = end;
+        let payload = range.start + self.options.skip..range.end;
+        let timestamp_ns = numbered.timestamp_ns.unwrap_or(arrived_ns);
+        match self.orders[stream].judge(numbered.number, drops) {
+            Verdict::Next(sequence) => {
+                self.due = self.orders[stream].has_held().then_some(stream);
+                let packet = Place { stream, sequence, timestamp_ns, missing: None };
+                self.current = Some(Current::Arrived { packet, range: payload });
+            }
+            Verdict::Early => {
+                let bytes = received.data[payload].to_vec();
+                self.orders[stream].hold(numbered.number, Held { timestamp_ns, drops, bytes });
+                self.due = Some(stream);
+            }
+            Verdict::Late => self.refused.late += 1,
+            Verdict::OffStep => self.refuse(format!("number {} is between two steps", numbered.number)),
+            Verdict::Restart => (self.offset, self.due) = (range.start, Some(stream)),
+        }
+    }
+
+    fn refuse(&mut self, why: String) {
+        self.refused.foreign += 1;
+        self.refused.why.get_or_insert(why);
+    }
+
+    /// Declares the stream of a packet, which stays the next one; one stream too many is refused.
+    fn add_stream(&mut self, key: Key, number: u64, drops: u32, end: usize) {
+        if self.keys.len() == STREAMS_MAX {
+            self.offset = end;
+            self.refused.surplus += 1;
+            return;
+        }
+        let name = match key {
+            Key::Sender(Some(sender)) => sender.to_string(),
+            Key::Sender(None) => "unknown".to_owned(),
+            Key::Thread(station, thread) => format!("{}-thread-{thread}", vdif::station_name(station)),
+        };
+        self.metadata.insert(format!("{name}/first_{}", self.options.format.unit()), number.to_string());
+        let id = self.keys.len() as u32;
+        let (element, shape) = (ElementType::U8, Vec::new());
+        self.infos.push(StreamInfo { id, name, element, shape, compression: None });
+        self.keys.push(key);
+        self.orders.push(Order::new(self.options.format.steps(), self.options.window, number, drops));
+        self.current = Some(Current::Streams);
+    }
+}
+
+impl Decoder for Packets {
+    fn input(&mut self) -> Input<'_> {
+        Input::Datagrams(&mut self.batch)
+    }
+
+    fn received(&mut self, count: usize, unix_ns: u64) {
+        (self.messages, self.message, self.offset, self.batch_ns) = (count, 0, 0, unix_ns);
+    }
+
+    fn item(&mut self) -> Result<Option<Item<'_>>, DetectorError> {
+        self.advance();
+        let event = |packet: &Place, payload| {
+            let Place { stream, sequence, timestamp_ns, missing } = *packet;
+            Item::Event(Event { stream, sequence, timestamp_ns, missing, payload })
+        };
+        Ok(self.current.as_ref().map(|current| match current {
+            Current::Streams => Item::Streams(&self.infos),
+            Current::Held { packet, held } => event(packet, &held.bytes),
+            Current::Arrived { packet, range } => {
+                let data = self.batch.received(self.message).map_or(&[][..], |received| received.data);
+                event(packet, data.get(range.clone()).unwrap_or(&[]))
+            }
+        }))
+    }
+
+    fn take(&mut self) {
+        self.current = None;
+    }
+
+    fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.metadata
+    }
+
+    fn finish(&mut self) {
+        self.is_finishing = true;
+        self.due = (!self.orders.is_empty()).then_some(0);
+    }
+
+    fn remarks(&mut self) -> Vec<String> {
+        if !self.is_finishing {
+            return Vec::new();
+        }
+        let Refused { foreign, why, late, surplus, cut } = std::mem::take(&mut self.refused);
+        let restarts: u64 = self.orders.iter().map(Order::restarts).sum();
+        let packets =
+            |count: u64| if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") };
+        let why = why.unwrap_or_default();
+        let remarks = [
+            (foreign, format!("{} not recorded: not of the expected format ({why})", packets(foreign))),
+            (late, format!("{} not recorded: repeated, or too late", packets(late))),
+            (surplus, format!("{} not recorded: of more than {STREAMS_MAX} streams", packets(surplus))),
+            (cut, format!("{} not recorded: received only in part", packets(cut))),
+            (restarts, format!("{restarts} times a counter started anew; losses there are not counted")),
+        ];
+        remarks.into_iter().filter(|(count, _)| *count > 0).map(|(_, remark)| remark).collect()
+    }
+}
+
+impl Options {
+    /// Packets of a format, recorded as a whole.
+    pub fn new(format: Format) -> Self {
+        Self { format, skip: 0, window: WINDOW }
+    }
+
+    fn read(&self, packet: &[u8]) -> Result<Numbered, String> {
+        match &self.format {
+            Format::Counter(counter) => counter.read(packet, self.skip),
+            Format::Vdif(vdif) => vdif.read(packet.get(self.skip..).unwrap_or(&[])),
+        }
+    }
+}
+
+impl Format {
+    /// What its numbers count.
+    fn unit(&self) -> &'static str {
+        match self {
+            Format::Counter(_) => "counter",
+            Format::Vdif(_) => "frame",
+        }
+    }
+
+    /// Step of its numbers from packet to packet, and the mask of their bits.
+    fn steps(&self) -> (u64, u64) {
+        match self {
+            Format::Counter(counter) => (counter.step, counter.mask()),
+            Format::Vdif(_) => (1, u64::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "packets_tests.rs"]
+mod tests;

@@ -1,0 +1,64 @@
+//! A packet counter at a fixed place of each packet, such as the 64-bit sequence number of many backends.
+use super::Numbered;
+
+/// Widest counter, in bytes.
+const BYTES_MAX: usize = 8;
+
+/// Place and meaning of a packet counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// First byte.
+    pub offset: usize,
+    /// Width, 1 to 8 bytes. A narrow counter wraps around.
+    pub bytes: usize,
+    /// Whether the first byte is the least significant one.
+    pub is_little_endian: bool,
+    /// What it grows by from packet to packet, for example the samples of a packet; at least 1.
+    pub step: u64,
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self { offset: 0, bytes: BYTES_MAX, is_little_endian: false, step: 1 }
+    }
+}
+
+impl Counter {
+    /// Parses a place such as `u64be@0`, `u48be@2` or `u32le`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (kind, offset) = text.split_once('@').unwrap_or((text, "0"));
+        let (bits, is_little_endian) = match kind.strip_prefix('u')?.split_at_checked(2)? {
+            ("8", _) => return None,
+            (bits, "be") => (bits, false),
+            (bits, "le") => (bits, true),
+            _ => return None,
+        };
+        let bytes = bits.parse::<usize>().ok().filter(|bits| bits % 8 == 0)? / 8;
+        let offset = offset.parse().ok().filter(|offset| *offset <= 1024)?;
+        (1..=BYTES_MAX).contains(&bytes).then_some(Self { offset, bytes, is_little_endian, step: 1 })
+    }
+
+    /// Mask of its bits.
+    pub(super) fn mask(&self) -> u64 {
+        u64::MAX >> (64 - 8 * self.bytes.clamp(1, BYTES_MAX))
+    }
+
+    /// Number of a packet of which at least one byte behind `skip` is recorded.
+    pub(super) fn read(&self, packet: &[u8], skip: usize) -> Result<Numbered, String> {
+        let field = packet.get(self.offset..self.offset + self.bytes).filter(|_| packet.len() > skip);
+        let Some(field) = field else {
+            let needed = (self.offset + self.bytes).max(skip + 1);
+            return Err(format!("{} bytes, at least {needed} expected", packet.len()));
+        };
+        let fold = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
+        let number = match self.is_little_endian {
+            true => field.iter().rev().fold(0, fold),
+            false => field.iter().fold(0, fold),
+        };
+        Ok(Numbered { thread: None, number, timestamp_ns: None })
+    }
+}
+
+#[cfg(test)]
+#[path = "counter_tests.rs"]
+mod tests;

@@ -1,0 +1,139 @@
+//! Order of the packets of one stream: which is the next event, which waits for another one, which is too late.
+use std::collections::BTreeMap;
+
+use keepup_stream::ledger::LossCause;
+
+/// A gap of more packets than this is a new start of the counter, not a loss.
+const GAP_MAX: u64 = 1 << 32;
+/// Packets in a row that continue each other, but not the stream, after which the counter has started anew.
+const RESTART_RUN: u64 = 16;
+
+/// A packet that waits for an earlier one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) timestamp_ns: u64,
+    /// What the kernel had dropped when it arrived.
+    pub(super) drops: u32,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The next event, with this sequence number.
+    Next(u64),
+    /// It must be held.
+    Early,
+    /// It was handed out or held before, or its successors were.
+    Late,
+    /// Its number does not lie on a step.
+    OffStep,
+    /// The counter has started anew: ask again once nothing is due.
+    Restart,
+}
+
+/// The order.
+#[derive(Debug)]
+pub(super) struct Order {
+    step: u64,
+    mask: u64,
+    window: usize,
+    /// Number and sequence number of the next packet.
+    number: u64,
+    sequence: u64,
+    /// What the kernel had dropped when the last event arrived.
+    drops: u32,
+    /// By sequence number.
+    held: BTreeMap<u64, Held>,
+    /// Number that would continue the last packets that did not continue the stream, and how many these were.
+    odd: (u64, u64),
+    /// Number with which the stream continues once nothing is held.
+    restart: Option<u64>,
+    restarts: u64,
+}
+
+impl Order {
+    /// Order of a stream whose packets are numbered in steps of `step`, modulo `mask` + 1, from `number` on.
+    pub(super) fn new((step, mask): (u64, u64), window: usize, number: u64, drops: u32) -> Self {
+        let (held, odd) = (BTreeMap::new(), (0, 0));
+        Self { step, mask, window, number, sequence: 0, drops, held, odd, restart: None, restarts: 0 }
+    }
+
+    /// Times that the counter started anew.
+    pub(super) fn restarts(&self) -> u64 {
+        self.restarts
+    }
+
+    /// Whether packets are held.
+    pub(super) fn has_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Judges a packet. After [`Verdict::Next`] the stream has gone on.
+    pub(super) fn judge(&mut self, number: u64, drops: u32) -> Verdict {
+        let Some(ahead) = self.ahead(number) else {
+            let run = if self.odd.0 == number { self.odd.1 + 1 } else { 1 };
+            self.odd = (number.wrapping_add(self.step) & self.mask, run);
+            if run < RESTART_RUN {
+                return Verdict::Late;
+            }
+            self.restart = Some(number);
+            return Verdict::Restart;
+        };
+        if ahead % self.step != 0 {
+            return Verdict::OffStep;
+        }
+        self.odd.1 = 0;
+        match ahead / self.step {
+            0 => {
+                let sequence = self.sequence;
+                self.go_on(1, drops);
+                Verdict::Next(sequence)
+            }
+            packets if self.held.contains_key(&(self.sequence + packets)) => Verdict::Late,
+            _ => Verdict::Early,
+        }
+    }
+
+    /// How far a number is ahead; `None`: behind, or too far.
+    fn ahead(&self, number: u64) -> Option<u64> {
+        let ahead = number.wrapping_sub(self.number) & self.mask;
+        (ahead <= self.mask / 2 && ahead / self.step < GAP_MAX).then_some(ahead)
+    }
+
+    /// Holds a packet that was judged [`Verdict::Early`].
+    pub(super) fn hold(&mut self, number: u64, packet: Held) {
+        let packets = (number.wrapping_sub(self.number) & self.mask) / self.step;
+        self.held.insert(self.sequence + packets, packet);
+    }
+
+    /// Next held packet that is due: the next of the stream, or the first of too many, or any at the end. With
+    /// its sequence number, and the cause of the gap before it.
+    pub(super) fn next_due(&mut self, is_end: bool) -> Option<(u64, Option<LossCause>, Held)> {
+        let is_forced = is_end || self.restart.is_some() || self.held.len() > self.window;
+        let first = self.held.first_entry().filter(|first| is_forced || *first.key() == self.sequence);
+        let Some(first) = first else {
+            if let Some(number) = self.restart.take() {
+                (self.number, self.odd.1) = (number, 0);
+                self.restarts += 1;
+            }
+            return None;
+        };
+        let (sequence, packet) = first.remove_entry();
+        let lost = sequence - self.sequence;
+        let has_dropped = matches!(packet.drops.wrapping_sub(self.drops), 1..=0x7FFF_FFFF);
+        let cause = if has_dropped { LossCause::SocketBuffer } else { LossCause::SequenceGap };
+        self.go_on(lost + 1, packet.drops);
+        Some((sequence, (lost > 0).then_some(cause), packet))
+    }
+
+    fn go_on(&mut self, packets: u64, drops: u32) {
+        self.sequence += packets;
+        self.number = self.number.wrapping_add(packets.wrapping_mul(self.step)) & self.mask;
+        self.drops = drops;
+    }
+}
+
+#[cfg(test)]
+#[path = "order_tests.rs"]
+mod tests;

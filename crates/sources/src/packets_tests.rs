@@ -1,0 +1,99 @@
+use super::*;
+
+const SENDERS: [&str; 2] = ["10.0.0.1:4001", "[fd00::2]:4001"];
+
+/// Packets of 16 bytes: their number, then their sender and filling.
+fn packet(sender: usize, number: u64) -> Vec<u8> {
+    [number.to_be_bytes(), [sender as u8; 8]].concat()
+}
+
+fn decoder(options: Options) -> Packets {
+    Packets::new(options, 1000)
+}
+
+fn counted() -> Options {
+    Options::new(Format::Counter(Counter::default()))
+}
+
+/// Gives the decoder packets of one batch; returns what it hands out.
+fn receive(decoder: &mut Packets, packets: &[(usize, Vec<u8>)]) -> Vec<String> {
+    let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
+    batch.clear();
+    for (sender, data) in packets {
+        assert!(batch.put(data, SENDERS[*sender].parse().unwrap(), 2000));
+    }
+    decoder.received(packets.len(), 0);
+    items(decoder)
+}
+
+fn items(decoder: &mut Packets) -> Vec<String> {
+    let mut found = Vec::new();
+    while let Some(item) = decoder.item().unwrap() {
+        found.push(match item {
+            Item::Streams(streams) => {
+                let names: Vec<&str> = streams.iter().map(|info| info.name.as_str()).collect();
+                names.join(" ")
+            }
+            Item::Event(event) => {
+                assert_eq!(event.timestamp_ns, 2000);
+                let missing = event.missing.map_or(String::new(), |cause| format!(" behind a {cause}"));
+                format!("{} {} of {}{missing}", event.stream, event.sequence, event.payload[8])
+            }
+            Item::End { .. } => "end".to_owned(),
+        });
+        decoder.take();
+    }
+    found
+}
+
+#[test]
+fn every_sender_is_a_stream() {
+    let mut decoder = decoder(counted());
+    let found = receive(&mut decoder, &[(0, packet(0, 7)), (1, packet(1, 50)), (0, packet(0, 8))]);
+    assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0", "10.0.0.1:4001 [fd00::2]:4001", "1 0 of 1", "0 1 of 0"]);
+    let metadata = [("10.0.0.1:4001/first_counter", "7"), ("[fd00::2]:4001/first_counter", "50")];
+    let expected = metadata.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(decoder.metadata(), &BTreeMap::from(expected));
+    assert!(decoder.remarks().is_empty());
+}
+
+#[test]
+fn what_waits_is_handed_out_at_the_end() {
+    let mut decoder = decoder(counted());
+    let found = receive(&mut decoder, &[(0, packet(0, 0)), (0, packet(0, 3)), (0, packet(0, 3))]);
+    assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0"]);
+    assert_eq!(receive(&mut decoder, &[(0, vec![1, 2])]), [""; 0]);
+    decoder.finish();
+    assert_eq!(items(&mut decoder), ["0 3 of 0 behind a sequence gap"]);
+    let remarks = decoder.remarks();
+    assert!(remarks[0].contains("1 packet not recorded: not of the expected format (2 bytes"), "{remarks:?}");
+    assert_eq!(remarks[1], "1 packet not recorded: repeated, or too late");
+    assert!(decoder.remarks().is_empty(), "each is returned once");
+}
+
+#[test]
+fn packets_from_before_the_start_are_no_part_of_it() {
+    let mut decoder = Packets::new(counted(), 3000);
+    assert_eq!(receive(&mut decoder, &[(0, packet(0, 0))]), [""; 0]);
+}
+
+#[test]
+fn streams_are_limited() {
+    let mut decoder = decoder(Options::new(Format::Vdif(Vdif { frames_per_second: Some(10) })));
+    for thread in 0..20u32 {
+        let words = [5, 0, 1 << 29 | 5, thread << 16];
+        let mut frame: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+        frame.resize(40, 0);
+        let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
+        batch.clear();
+        assert!(batch.put(&frame, SENDERS[0].parse().unwrap(), 2000));
+        decoder.received(1, 0);
+        while decoder.item().unwrap().is_some() {
+            decoder.take();
+        }
+    }
+    assert_eq!(decoder.infos.len(), STREAMS_MAX);
+    assert_eq!(decoder.infos[3].name, "0-thread-3");
+    decoder.finish();
+    assert_eq!(decoder.remarks(), ["4 packets not recorded: of more than 16 streams"]);
+}

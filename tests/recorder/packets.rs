@@ -1,0 +1,196 @@
+//! Packets that detectors send over UDP, without waiting for a receiver.
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+
+use keepup_testkit::program::{Program, Run};
+
+use crate::common::{count, directory, json, keepup, recorded, segments, start, verified};
+
+const PACKET_BYTES: usize = 1024;
+
+/// An address that is free now.
+fn free_address() -> SocketAddr {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// A sender of numbered packets.
+struct Sender(UdpSocket);
+
+impl Sender {
+    fn to(address: SocketAddr) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(address).unwrap();
+        Self(socket)
+    }
+
+    fn name(&self) -> String {
+        self.0.local_addr().unwrap().to_string()
+    }
+
+    fn send(&self, numbers: impl IntoIterator<Item = u64>) {
+        numbers
+            .into_iter()
+            .for_each(|number| assert_eq!(self.0.send(&packet(number)).unwrap(), PACKET_BYTES));
+    }
+}
+
+fn packet(number: u64) -> Vec<u8> {
+    let mut packet = number.to_be_bytes().to_vec();
+    packet.extend((8..PACKET_BYTES).map(|at| (at as u64 + 3 * number) as u8));
+    packet
+}
+
+fn record(here: &Path, sources: &[String]) -> Program {
+    std::fs::create_dir_all(here.join("a")).unwrap();
+    let sources = sources.iter().flat_map(|source| ["--from", source]);
+    let settings = ["--name", "run", "--json", "--volume", "a", "--pool", "64 MiB", "--segment", "32 MiB"];
+    let mut program = start(here, &["record"].into_iter().chain(sources).chain(settings).collect::<Vec<_>>());
+    program.line("writing with ");
+    program
+}
+
+fn stop(program: Program) -> Run {
+    program.signal("INT");
+    program.wait()
+}
+
+/// Numbers of the recorded packets of a stream, each compared with what was sent.
+fn numbers(here: &Path, name: &str) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for segment in segments(&here.join("a/run")) {
+        let bytes = std::fs::read(segment).unwrap();
+        for message in mcap::MessageStream::new(&bytes).unwrap().map(Result::unwrap) {
+            if message.channel.topic == name {
+                let number = u64::from_be_bytes(*message.data.first_chunk().unwrap());
+                assert!(*message.data == packet(number), "packet {number} differs");
+                numbers.push(number);
+            }
+        }
+    }
+    numbers
+}
+
+#[test]
+fn packets_of_several_senders_are_recorded_in_order() {
+    let directory = directory();
+    let here = directory.path();
+    let address = free_address();
+    let program = record(here, &[format!("udp://{address}")]);
+    let senders = [Sender::to(address), Sender::to(address)];
+    senders[0].send(1000..3000);
+    senders[1].send([7, 8, 10, 9, 11, 11, 9]);
+    senders[0].send(3000..3500);
+    let run = stop(program);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let account = json(&run);
+    let sent = (2505, 2505 * PACKET_BYTES as u64);
+    assert_eq!((count(&account["received"]), count(&account["durable"])), (sent, sent));
+    assert_eq!(verified(here, "a/run"), sent);
+    assert_eq!(numbers(here, &senders[0].name()), (1000..3500).collect::<Vec<_>>());
+    assert_eq!(numbers(here, &senders[1].name()), [7, 8, 9, 10, 11]);
+    let streams = &account["ledger"]["streams"];
+    assert_eq!((count(&streams["0"]["sent"]).0, &account["trouble"]), (2500, &serde_json::json!([])));
+    let incidents = account["incidents"].to_string();
+    assert!(incidents.contains("2 packets not recorded: repeated, or too late"), "{incidents}");
+    let manifest = std::fs::read_to_string(here.join("a/run/keepup.json")).unwrap();
+    assert!(manifest.contains(&format!("\"{}/first_counter\": \"1000\"", senders[0].name())), "{manifest}");
+}
+
+#[test]
+fn lost_packets_are_counted_where_they_were_lost() {
+    let directory = directory();
+    let here = directory.path();
+    let address = free_address();
+    let program = record(here, &[format!("udp://{address},buffer=32KiB")]);
+    let sender = Sender::to(address);
+    // Lost before they reached this machine.
+    sender.send([0, 1, 5]);
+    // The recorder cannot take packets while it is stopped.
+    program.signal("STOP");
+    sender.send(6..2000);
+    program.signal("CONT");
+    // Losses are known once a later packet has arrived.
+    for number in 2000..2100 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        sender.send([number]);
+    }
+    let run = stop(program);
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let account = json(&run);
+    let gaps = &account["ledger"]["streams"]["0"]["gap_events"];
+    assert_eq!(gaps["sequence_gap"], 3, "{account:#}");
+    let report = json(&keepup(here, &["verify", "a/run", "--json"]));
+    assert_eq!(report["fault_count"], 0, "{report:#}");
+    let numbers = numbers(here, &sender.name());
+    assert_eq!(recorded(&report).0, numbers.len() as u64);
+    let lost_here = gaps["socket_buffer"].as_u64().unwrap_or(0);
+    assert!(lost_here > 1000, "{gaps}");
+    assert_eq!(numbers.len() as u64 + 3 + lost_here, numbers.last().unwrap() + 1, "{gaps}");
+}
+
+#[test]
+fn what_is_not_a_packet_of_the_detector_is_counted() {
+    let directory = directory();
+    let here = directory.path();
+    let address = free_address();
+    let program = record(here, &[format!("udp://{address},counter=u32le@1020,skip=1020,step=2")]);
+    let sender = Sender::to(address);
+    let send = |number: u32| {
+        let packet = [vec![1; 1020], number.to_le_bytes().to_vec()].concat();
+        sender.0.send(&packet).unwrap();
+    };
+    // The counter wraps around.
+    (0..4u32).for_each(|at| send((u32::MAX - 3).wrapping_add(2 * at)));
+    sender.0.send(b"hello").unwrap();
+    send(5);
+    let run = stop(program);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let account = json(&run);
+    assert_eq!(count(&account["durable"]), (4, 16));
+    let incidents = account["incidents"].to_string();
+    let why = "2 packets not recorded: not of the expected format (5 bytes, at least 1024 expected)";
+    assert!(incidents.contains(why), "{incidents}");
+}
+
+#[test]
+fn threads_of_vdif_are_streams_and_concatenate_to_a_file() {
+    let directory = directory();
+    let here = directory.path();
+    let address = free_address();
+    let program = record(here, &[format!("vdif://{address},skip=8,frames-per-second=10")]);
+    let sender = Sender::to(address);
+    let mut expected = Vec::new();
+    for number in 0..25u32 {
+        for thread in 0..2u32 {
+            let words = [100 + number / 10, 50 << 24 | (number % 10), 1 << 29 | 10, thread << 16 | 0x6645];
+            let mut frame: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            frame.extend([number as u8; 64]);
+            sender.0.send(&[&u64::from(number).to_le_bytes()[..], &frame].concat()).unwrap();
+            if thread == 1 {
+                expected.extend(frame);
+            }
+        }
+    }
+    let run = stop(program);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert_eq!(count(&json(&run)["durable"]), (50, 50 * 80));
+    let listed = json(&keepup(here, &["verify", "a/run", "--json"]));
+    assert_eq!(listed["streams"]["1"]["name"], "Ef-thread-1", "{listed:#}");
+    let run = keepup(here, &["export", "a/run", "--to", "raw", "--out", "raw"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let files = std::fs::read_dir(here.join("raw")).unwrap().map(|entry| entry.unwrap().path());
+    assert!(files.map(|path| std::fs::read(path).unwrap()).any(|bytes| bytes == expected));
+}
+
+#[test]
+fn a_port_that_is_taken_is_refused() {
+    let directory = directory();
+    let here = directory.path();
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let source = format!("udp://{}", taken.local_addr().unwrap());
+    std::fs::create_dir_all(here.join("a")).unwrap();
+    let run = keepup(here, &["record", "--volume", "a", "--from", &source]);
+    assert_eq!(run.code(), 4, "{run:#?}");
+    assert!(run.stderr.contains(&format!("cannot receive packets at {source}")), "{run:#?}");
+    assert!(std::fs::read_dir(here.join("a")).unwrap().next().is_none(), "nothing is left behind");
+}
