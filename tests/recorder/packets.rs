@@ -162,7 +162,7 @@ fn threads_of_vdif_are_streams_and_concatenate_to_a_file() {
     let mut expected = Vec::new();
     for number in 0..25u32 {
         for thread in 0..2u32 {
-            let words = [100 + number / 10, 50 << 24 | (number % 10), 1 << 29 | 10, thread << 16 | 0x6645];
+            let words = [100 + number / 10, 50 << 24 | (number % 10), 1 << 29 | 10, thread << 16 | 0x4566];
             let mut frame: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             frame.extend([number as u8; 64]);
             sender.0.send(&[&u64::from(number).to_le_bytes()[..], &frame].concat()).unwrap();

@@ -62,17 +62,18 @@ fn epoch_seconds(epoch: u32) -> u64 {
     start.ok().and_then(|start| u64::try_from(start).ok()).unwrap_or(0)
 }
 
-/// Frames of a thread per second, by the sample rate in extended data of version 1 (NICT) or 3 (VLBA).
+/// Frames of a thread per second, by the rate in extended data of version 3 (VLBA): that of complex samples, half
+/// the one of real samples. The same field of version 1 has several interpretations.
 fn frames_per_second(frame: &[u8]) -> Option<u64> {
     let is_legacy = word(frame, 0)? & 1 << 30 != 0;
     let extended = word(frame.get(..HEADER_BYTES)?, 4)?;
-    if is_legacy || !matches!(extended >> 24, 1 | 3) {
+    if is_legacy || extended >> 24 != 3 {
         return None;
     }
     let unit = if extended & 1 << 23 == 0 { 1_000 } else { 1_000_000 };
-    let samples_per_second = u64::from(extended & 0x7F_FFFF) * unit;
     let channels = 1u64 << (word(frame, 2)? >> 24 & 0x1F);
     let (bits, is_complex) = ((word(frame, 3)? >> 26 & 0x1F) + 1, word(frame, 3)? >> 31 == 1);
+    let samples_per_second = u64::from(extended & 0x7F_FFFF) * unit * if is_complex { 1 } else { 2 };
     let bits_per_sample = channels * u64::from(bits) * if is_complex { 2 } else { 1 };
     let samples = (frame.len() - HEADER_BYTES) as u64 * 8 / bits_per_sample;
     let is_whole = samples > 0 && samples_per_second.is_multiple_of(samples);
@@ -82,7 +83,7 @@ fn frames_per_second(frame: &[u8]) -> Option<u64> {
 
 /// Name of a station: its two letters if it has some, else its number.
 pub(super) fn station_name(station: u16) -> String {
-    let letters = station.to_le_bytes();
+    let letters = station.to_be_bytes();
     match letters.iter().all(u8::is_ascii_alphanumeric) {
         true => letters.iter().map(|byte| char::from(*byte)).collect(),
         false => station.to_string(),

@@ -3,14 +3,14 @@ use proptest::prelude::*;
 use super::*;
 
 /// A frame of 2-bit real samples of one channel, with extended data of the VLBA.
-fn frame(seconds: u32, in_second: u32, samples_per_second: u32) -> Vec<u8> {
+fn frame(seconds: u32, in_second: u32, bandwidth_mhz: u32) -> Vec<u8> {
     let bytes = 5032;
     let words = [
         seconds,
         40 << 24 | in_second,
         1 << 29 | (bytes / 8),
-        1 << 26 | 3 << 16 | u32::from(u16::from_le_bytes(*b"Ef")),
-        3 << 24 | 1 << 23 | (samples_per_second / 1_000_000),
+        1 << 26 | 3 << 16 | u32::from(u16::from_be_bytes(*b"Ef")),
+        3 << 24 | 1 << 23 | bandwidth_mhz,
         0xACAB_FEED,
         0,
         0,
@@ -22,35 +22,35 @@ fn frame(seconds: u32, in_second: u32, samples_per_second: u32) -> Vec<u8> {
 
 #[test]
 fn a_frame_is_numbered_by_its_sample_rate() {
-    // 128 MHz of 2-bit samples in frames of 5000 bytes: 6400 frames a second.
-    let found = Vdif::default().read(&frame(100, 3200, 128_000_000)).unwrap();
+    // 128 million 2-bit samples a second in frames of 5000 bytes: 6400 frames a second.
+    let found = Vdif::default().read(&frame(100, 3200, 64)).unwrap();
     // Epoch 40 is the first half of 2020.
     let time = (1_577_836_800 + 100) * 1_000_000_000 + 500_000_000;
     assert_eq!(found.number, 100 * 6400 + 3200);
     assert_eq!(found.timestamp_ns, Some(time));
-    assert_eq!(found.thread, Some((u16::from_le_bytes(*b"Ef"), 3)));
+    assert_eq!(found.thread, Some((u16::from_be_bytes(*b"Ef"), 3)));
     let stated = Vdif { frames_per_second: Some(10_000) };
-    assert_eq!(stated.read(&frame(100, 3200, 128_000_000)).unwrap().number, 1_003_200);
+    assert_eq!(stated.read(&frame(100, 3200, 64)).unwrap().number, 1_003_200);
 }
 
 #[test]
 fn what_is_no_frame() {
     let read = |frame: &[u8]| Vdif::default().read(frame).unwrap_err();
     assert!(read(&[0; 8]).contains("fewer than a VDIF header"));
-    assert!(read(&frame(1, 0, 128_000_000)[..5000]).contains("states 5032"));
-    assert!(read(&frame(1, 6400, 128_000_000)).contains("frame 6400 of a second with 6400 frames"));
+    assert!(read(&frame(1, 0, 64)[..5000]).contains("states 5032"));
+    assert!(read(&frame(1, 6400, 64)).contains("frame 6400 of a second with 6400 frames"));
     // No sample rate: extended data of another version, and none.
-    let mut other = frame(1, 0, 128_000_000);
-    other[19] = 2;
+    let mut other = frame(1, 0, 64);
+    other[19] = 1;
     assert!(read(&other).contains("frames-per-second=N"));
-    let mut legacy = frame(1, 0, 128_000_000);
+    let mut legacy = frame(1, 0, 64);
     legacy[3] |= 0x40;
     assert!(read(&legacy).contains("frames-per-second=N"));
 }
 
 #[test]
 fn names_of_stations() {
-    assert_eq!(station_name(u16::from_le_bytes(*b"Wz")), "Wz");
+    assert_eq!(station_name(u16::from_be_bytes(*b"Wz")), "Wz");
     assert_eq!(station_name(7), "7");
 }
 
