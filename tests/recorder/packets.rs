@@ -194,3 +194,30 @@ fn a_port_that_is_taken_is_refused() {
     assert!(run.stderr.contains(&format!("cannot receive packets at {source}")), "{run:#?}");
     assert!(std::fs::read_dir(here.join("a")).unwrap().next().is_none(), "nothing is left behind");
 }
+
+#[test]
+fn simulated_packets_arrive_as_they_were_sent() {
+    let directory = directory();
+    let here = directory.path();
+    let vdif = "frames-per-second=500";
+    for (protocol, scheme, options, streams) in [("udp", "udp", "skip=8", "3"), ("vdif", "vdif", vdif, "4")] {
+        let address = free_address();
+        let program = record(here, &[format!("{scheme}://{address},{options}")]);
+        let to = address.to_string();
+        let connections = if protocol == "udp" { "3" } else { "2" };
+        let mut arguments =
+            vec!["source", "csl", "--as", protocol, "--to", &to, "--events", "3000", "--json"];
+        arguments.extend(["--event", "8032B", "--streams", streams, "--connections", connections]);
+        arguments.extend(["--rate", "3000 /s", "--frames-per-second", "500"]);
+        let source = keepup(here, &arguments);
+        assert_eq!(source.code(), 0, "{source:#?}");
+        assert!(json(&source)["durable"].is_null(), "{source:#?}");
+        let run = stop(program);
+        assert_eq!(run.code(), 0, "{run:#?}");
+        let account = json(&run);
+        assert_eq!(count(&account["durable"]), (3000, 3000 * 8032), "{protocol}");
+        assert_eq!(account["ledger"]["streams"].as_object().unwrap().len().to_string(), streams);
+        assert_eq!(verified(here, "a/run"), (3000, 3000 * 8032));
+        std::fs::remove_dir_all(here.join("a/run")).unwrap();
+    }
+}

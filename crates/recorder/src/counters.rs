@@ -219,7 +219,7 @@ pub struct Counters {
     /// Recording that the first drain said it sends.
     pub sent: OnceLock<SentRecording>,
     /// Warnings for the log that were not taken yet.
-    warnings: Mutex<Vec<String>>,
+    pub warnings: Mutex<Vec<String>>,
     /// What detectors say about themselves, by name.
     pub detectors: Mutex<BTreeMap<String, String>>,
 }

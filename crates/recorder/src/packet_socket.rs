@@ -47,8 +47,8 @@ fn bind(packets: &PacketAddress) -> rustix::io::Result<(OwnedFd, usize)> {
         // Several programs may receive a group.
         sockopt::set_socket_reuseaddr(&socket, true)?;
     }
-    // Beyond net.core.rmem_max only with CAP_NET_ADMIN. The kernel doubles the value, for its own data about each
-    // packet, and states it so.
+    // Beyond net.core.rmem_max only with CAP_NET_ADMIN. The kernel doubles the value, for its own data about
+    // each packet, and states it so.
     let bytes = packets.buffer_bytes.min(i32::MAX as usize / 2);
     sockopt::set_socket_recv_buffer_size_force(&socket, bytes)
         .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, bytes))?;

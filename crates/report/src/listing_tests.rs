@@ -152,6 +152,7 @@ fn source_report(closed_loop: bool) -> SourceReport {
         next_sequence: 1 << 40,
     };
     SourceReport {
+        is_acknowledged: true,
         closed_loop,
         streams: vec![stream],
         bye: Bye { streams: Vec::new() },

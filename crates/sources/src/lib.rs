@@ -26,8 +26,8 @@ pub trait Decoder: Send {
     /// Memory for what arrives next.
     fn input(&mut self) -> Input<'_>;
 
-    /// Takes the first `count` bytes or messages of [`Decoder::input`], which have been received at `unix_ns`,
-    /// ns since the Unix epoch.
+    /// Takes the first `count` bytes or messages of [`Decoder::input`], which have been received at
+    /// `unix_ns`, ns since the Unix epoch.
     fn received(&mut self, count: usize, unix_ns: u64);
 
     /// The next item; repeated calls return it until [`Decoder::take`]. `None` if more bytes are needed.

@@ -1,10 +1,10 @@
 //! Detectors that send numbered packets over UDP, and neither wait for a receiver nor repeat a packet.
 //!
 //! Each packet is an event. Every sender, or thread of a VDIF stream, is a stream, declared when its first
-//! packet arrives; its sequence numbers count from that packet. Packets that arrive out of order are held until
-//! the missing ones have arrived or [`Options::window`] packets of the stream wait for them. Invariants: the
-//! events of a stream are handed out in order, each once; what cannot be placed is counted and reported, never
-//! recorded.
+//! packet arrives; its sequence numbers count from that packet. Packets that arrive out of order are held
+//! until the missing ones have arrived or [`Options::window`] packets of the stream wait for them.
+//! Invariants: the events of a stream are handed out in order, each once; what cannot be placed is counted
+//! and reported, never recorded.
 mod counter;
 mod order;
 mod vdif;
@@ -308,7 +308,7 @@ impl Decoder for Packets {
             (late, format!("{} not recorded: repeated, or too late", packets(late))),
             (surplus, format!("{} not recorded: of more than {STREAMS_MAX} streams", packets(surplus))),
             (cut, format!("{} not recorded: received only in part", packets(cut))),
-            (restarts, format!("{restarts} times a counter started anew; losses there are not counted")),
+            (restarts, format!("{restarts} times a counter started again; losses there are not counted")),
         ];
         remarks.into_iter().filter(|(count, _)| *count > 0).map(|(_, remark)| remark).collect()
     }

@@ -1,3 +1,4 @@
+//! Packets of several senders, in and out of order.
 use super::*;
 
 const SENDERS: [&str; 2] = ["10.0.0.1:4001", "[fd00::2]:4001"];

@@ -69,7 +69,8 @@ pub enum LossCause {
     SequenceGap,
     /// The connection ended before they arrived.
     ConnectionLost,
-    /// They arrived at this machine, and the kernel dropped them because the socket's receive buffer was full.
+    /// They arrived at this machine, and the kernel dropped them because the socket's receive buffer was
+    /// full.
     SocketBuffer,
     /// They arrived damaged.
     BadChecksum,

@@ -8,7 +8,8 @@
 //!
 //! Modules: `plan` (what to send), `schedule` (when, which stream), `size` (how large), `event`
 //! (one event with all of these), `frontend` (buffer and counts), all pure; `fill` (bytes),
-//! `clock`, `lane` (one connection, one thread), `run` (all connections).
+//! `clock`, `link` (how events reach the recorder), `lane` (one connection, one thread), `run`
+//! (all connections).
 
 use std::borrow::Cow;
 use std::sync::atomic::AtomicU64;
@@ -21,7 +22,7 @@ use crate::client::ClientError;
 use crate::ledger::Count;
 use crate::wire::Bye;
 
-pub use plan::{Burst, EventSize, Rate, SourcePlan};
+pub use plan::{Burst, EventSize, Protocol, Rate, SourcePlan};
 pub use run::run;
 
 mod clock;
@@ -29,6 +30,7 @@ mod event;
 mod fill;
 mod frontend;
 mod lane;
+mod link;
 mod plan;
 mod run;
 mod schedule;
@@ -85,8 +87,11 @@ pub struct SourceReport {
     pub streams: Vec<StreamReport>,
     /// The recorder's final counts, by stream id; streams of a broken connection are missing.
     pub bye: Bye,
-    /// Durable events: the recorder's final count, or its last watermark without one.
+    /// Durable events: the recorder's final count, or its last watermark without one. 0 if the protocol has
+    /// no acknowledgements.
     pub durable_events: u64,
+    /// Whether the recorder acknowledges events.
+    pub is_acknowledged: bool,
     /// Time from due to the start of the send, ns, for every event sent; empty in a closed loop.
     pub lateness_ns: Histogram<u64>,
     /// Longest single wait for space in a socket, ns.
@@ -128,7 +133,9 @@ impl SourceReport {
         serde_json::json!({
             "closed_loop": self.closed_loop,
             "due": due, "sent": sent, "lost_at_source": lost,
-            "durable": {"events": self.durable_events, "bytes": self.durable_bytes()},
+            "durable": self.is_acknowledged.then(|| {
+                serde_json::json!({"events": self.durable_events, "bytes": self.durable_bytes()})
+            }),
             "seconds": seconds,
             "bytes_per_second": sent.bytes as f64 / seconds,
             "lateness_ns": {

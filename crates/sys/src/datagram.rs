@@ -59,8 +59,8 @@ pub struct Received<'a> {
     pub segment_bytes: usize,
     /// It was longer than the buffer: the rest is lost.
     pub is_truncated: bool,
-    /// Messages that the kernel had dropped when this one arrived, because the socket's buffer was full; wraps
-    /// around. 0 without [`set_notes`].
+    /// Messages that the kernel had dropped when this one arrived, because the socket's buffer was full;
+    /// wraps around. 0 without [`set_notes`].
     pub drops: u32,
     /// When it arrived at this machine, ns since the Unix epoch; only with [`set_notes`].
     pub arrived_ns: Option<u64>,

@@ -1,10 +1,10 @@
 //! Bounded ring from one thread to another, without locks and without memory of its own per item.
 //!
-//! The producer writes an item, then publishes the new tail; the consumer reads the tail, takes the item, then
-//! publishes the new head. Each side keeps its own position and the last one it saw of the other, so that a
-//! push or a pop reads the other side's cache line only when the ring looks full or empty. `loom_tests` explores
-//! every interleaving and every order of memory of the ring and of its end (L. Lamport, "Specifying concurrent
-//! program modules", 1983).
+//! The producer writes an item, then publishes the new tail; the consumer reads the tail, takes the item,
+//! then publishes the new head. Each side keeps its own position and the last one it saw of the other, so
+//! that a push or a pop reads the other side's cache line only when the ring looks full or empty.
+//! `loom_tests` explores every interleaving and every order of memory of the ring and of its end (L. Lamport,
+//! "Specifying concurrent program modules", 1983).
 use std::fmt;
 use std::mem::MaybeUninit;
 
@@ -32,7 +32,7 @@ struct Shared<T> {
 // after it had taken the item. So no slot is used by both at once, and items only move from one thread to the
 // other.
 unsafe impl<T: Send> Sync for Shared<T> {}
-// SAFETY: as above; whoever drops the last end owns what is left in the ring.
+// SAFETY: as above; the thread that drops the last end owns what is left in the ring.
 unsafe impl<T: Send> Send for Shared<T> {}
 
 impl<T> Shared<T> {

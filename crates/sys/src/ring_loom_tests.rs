@@ -51,7 +51,8 @@ fn what_is_left_is_dropped_by_the_last_end() {
     });
 }
 
-/// A consumer that asks to be woken, looks into the ring once more and then sleeps, is woken if an item comes.
+/// A consumer that asks to be woken, looks into the ring once more and then sleeps, is woken if an item
+/// comes.
 #[test]
 fn no_thread_sleeps_beside_an_item() {
     loom::model(|| {

@@ -1,5 +1,5 @@
-//! Atomics, cells and locks of the protocols between threads: those of the standard library, or those of loom,
-//! with which a test explores every interleaving and every order of memory (`cfg(loom)`).
+//! Atomics, cells and locks of the protocols between threads: those of the standard library, or those of
+//! loom, with which a test explores every interleaving and every order of memory (`cfg(loom)`).
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 #[cfg(loom)]

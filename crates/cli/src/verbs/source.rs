@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use keepup_peer::Endpoint;
 use keepup_report::{listing, plural};
-use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
+use keepup_stream::source::{
+    EventSize, Protocol, SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source,
+};
 use keepup_workload::detector::{SourceRate, source_plan};
 
 use self::serve::ServeArgs;
@@ -26,6 +28,7 @@ use crate::signals::stop_flag;
   keepup source csl --to 127.0.0.1:7611
   keepup source csl --to 127.0.0.1:7611 --rate '300 MB/s' --time 60s
   keepup source romanis --to 127.0.0.1:7611 --rate max
+  keepup source vlbi-mark6 --as vdif --to 127.0.0.1:4001 --rate '100 MB/s'
   keepup source --serve --listen 192.168.1.2       for `keepup qualify --source 192.168.1.2` elsewhere")]
 pub(crate) struct Args {
     /// Built-in profile (see `keepup profile list`) or path of a profile file
@@ -52,6 +55,15 @@ pub(crate) struct Args {
     /// Size of the front-end buffer [default: the profile's]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     buffer: Option<u64>,
+    /// Protocol of the detector: UDP packets and VDIF frames are sent without waiting for the recorder
+    #[arg(long = "as", value_enum, default_value_t = As::Keepup, value_name = "PROTOCOL")]
+    protocol: As,
+    /// Frames of a VDIF thread per second, by which they are numbered
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    frames_per_second: u64,
+    /// Payload size of every event [default: the profile's]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    event: Option<u64>,
     /// Id of the first stream
     #[arg(long, value_name = "ID", default_value_t = 0)]
     first_stream: u32,
@@ -68,6 +80,17 @@ pub(crate) struct Args {
     serve: ServeArgs,
 }
 
+/// Protocol of a simulated detector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum As {
+    /// keepup's own, over TCP, with acknowledgements
+    Keepup,
+    /// A UDP packet for each event, behind its sequence number: record --from udp://:PORT,skip=8
+    Udp,
+    /// A UDP packet for each event, which is a VDIF frame: record --from vdif://:PORT,frames-per-second=N
+    Vdif,
+}
+
 fn plan(args: &Args, profile: &str) -> anyhow::Result<SourcePlan> {
     let profile = keepup_plan::load(profile)?;
     let mut plan = source_plan(&profile, args.rate.unwrap_or(SourceRate::Profile), None);
@@ -79,6 +102,14 @@ fn plan(args: &Args, profile: &str) -> anyhow::Result<SourcePlan> {
     plan.streams = args.streams.unwrap_or(plan.streams);
     plan.connections = args.connections.unwrap_or(plan.connections).min(plan.streams.max(1));
     plan.buffer_bytes = args.buffer.unwrap_or(plan.buffer_bytes);
+    if let Some(bytes) = args.event {
+        (plan.size, plan.shape) = (EventSize::Fixed(bytes), Vec::new());
+    }
+    plan.protocol = match args.protocol {
+        As::Keepup => Protocol::Keepup,
+        As::Udp => Protocol::Udp,
+        As::Vdif => Protocol::Vdif { frames_per_second: args.frames_per_second },
+    };
     plan.first_stream = args.first_stream;
     plan.seed = args.seed.unwrap_or(plan.seed);
     plan.cpus = args.cpus.clone().unwrap_or_default().0;
@@ -118,7 +149,8 @@ fn send(args: &Args, profile: &str, to: &Endpoint) -> anyhow::Result<Exit> {
             print(&report, args.json);
             let lost = report.total(|s| s.lost).events;
             let sent = report.total(|s| s.sent).events;
-            Ok(if lost == 0 && report.durable_events >= sent { Exit::Done } else { Exit::Failed })
+            let is_whole = lost == 0 && (!report.is_acknowledged || report.durable_events >= sent);
+            Ok(if is_whole { Exit::Done } else { Exit::Failed })
         }
         Err(SourceError::Broken { connection, error, report }) => {
             print(&report, args.json);

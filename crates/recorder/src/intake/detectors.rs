@@ -1,7 +1,8 @@
 //! Detectors at an intake: it connects to them, decodes what they send, and connects again.
 //!
-//! Packets arrive at a socket that was bound before. A message is received into the decoder's memory. The payload of each event is copied to the block and
-//! checksummed on the way. The decoder is kept when a connection is lost, so the series can continue.
+//! Packets arrive at a socket that was bound before. A message is received into the decoder's memory. The
+//! payload of each event is copied to the block and checksummed on the way. The decoder is kept when a
+//! connection is lost, so the series can continue.
 use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_error::Cause;
@@ -121,8 +122,8 @@ impl Intake {
         let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Both);
     }
 
-    /// Takes the packets that have arrived, and what decoders hold back for the order of events. Packets have no
-    /// end of their own: the end of the recording is theirs.
+    /// Takes the packets that have arrived, and what decoders hold back for the order of events. Packets have
+    /// no end of their own: the end of the recording is theirs.
     pub(super) fn finish_detectors(&mut self) {
         for index in 0..self.connections.len() {
             let is_detector = |connection: &mut Connection| connection.detector.is_some();
@@ -141,8 +142,8 @@ impl Intake {
         }
     }
 
-    /// Takes the items of a detector, after reading at most about `bytes_max`; gives up when the volumes do not
-    /// follow.
+    /// Takes the items of a detector, after reading at most about `bytes_max`; gives up when the volumes do
+    /// not follow.
     fn take_rest(&mut self, index: usize, connection: &mut Connection, bytes_max: usize) {
         let deadline_ns = self.clock.now_ns() + SHUTDOWN_NS;
         let mut total = 0;

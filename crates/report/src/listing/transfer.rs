@@ -38,12 +38,16 @@ pub fn source(report: &SourceReport, style: Style) -> String {
         items.push(Item::Text("closed loop: sent at full speed, not at the detector's times".to_owned()));
     }
     let speed = rate(sent.bytes as f64 / elapsed);
-    items.push(table(vec![
+    let mut rows = vec![
         ("due", due.events, Some(due.bytes), String::new()),
         ("sent", sent.events, Some(sent.bytes), speed),
         ("lost", lost.events, Some(lost.bytes), "at the source, front-end buffer full".to_owned()),
-        ("durable", report.durable_events, report.durable_bytes(), "acknowledged by the recorder".to_owned()),
-    ]));
+    ];
+    if report.is_acknowledged {
+        let durable = "acknowledged by the recorder".to_owned();
+        rows.push(("durable", report.durable_events, report.durable_bytes(), durable));
+    }
+    items.push(table(rows));
     let mut facts = Vec::new();
     if !report.closed_loop {
         let at = |quantile| time(report.lateness_ns.value_at_quantile(quantile) as f64 / 1e9);

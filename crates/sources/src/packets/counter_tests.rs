@@ -1,3 +1,4 @@
+//! Places and values of packet counters.
 use super::*;
 
 #[test]

@@ -1,11 +1,12 @@
-//! Order of the packets of one stream: which is the next event, which waits for another one, which is too late.
+//! Order of the packets of one stream: which is the next event, which waits for another one, which is too
+//! late.
 use std::collections::BTreeMap;
 
 use keepup_stream::ledger::LossCause;
 
 /// A gap of more packets than this is a new start of the counter, not a loss.
 const GAP_MAX: u64 = 1 << 32;
-/// Packets in a row that continue each other, but not the stream, after which the counter has started anew.
+/// Packets in a row that continue each other, but not the stream, after which the counter has started again.
 const RESTART_RUN: u64 = 16;
 
 /// A packet that waits for an earlier one.
@@ -28,7 +29,7 @@ pub(super) enum Verdict {
     Late,
     /// Its number does not lie on a step.
     OffStep,
-    /// The counter has started anew: ask again once nothing is due.
+    /// The counter has started again: ask again once nothing is due.
     Restart,
 }
 
@@ -59,7 +60,7 @@ impl Order {
         Self { step, mask, window, number, sequence: 0, drops, held, odd, restart: None, restarts: 0 }
     }
 
-    /// Times that the counter started anew.
+    /// Times that the counter started again.
     pub(super) fn restarts(&self) -> u64 {
         self.restarts
     }
@@ -107,8 +108,8 @@ impl Order {
         self.held.insert(self.sequence + packets, packet);
     }
 
-    /// Next held packet that is due: the next of the stream, or the first of too many, or any at the end. With
-    /// its sequence number, and the cause of the gap before it.
+    /// Next held packet that is due: the next of the stream, or the first of too many, or any at the end.
+    /// With its sequence number, and the cause of the gap before it.
     pub(super) fn next_due(&mut self, is_end: bool) -> Option<(u64, Option<LossCause>, Held)> {
         let is_forced = is_end || self.restart.is_some() || self.held.len() > self.window;
         let first = self.held.first_entry().filter(|first| is_forced || *first.key() == self.sequence);

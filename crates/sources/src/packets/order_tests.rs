@@ -1,3 +1,4 @@
+//! Order, gaps and restarts of numbered packets.
 use proptest::prelude::*;
 
 use super::*;

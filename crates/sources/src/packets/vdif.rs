@@ -1,4 +1,5 @@
-//! VLBI Data Interchange Format, release 1.1.1 (<https://vlbi.org/vlbi-standards/vdif/>): one data frame per packet.
+//! VLBI Data Interchange Format, release 1.1.1 (<https://vlbi.org/vlbi-standards/vdif/>): one data frame per
+//! packet.
 //!
 //! A frame is numbered within its second, so numbering across seconds needs the frames per second, which only
 //! some extended headers state.
@@ -62,8 +63,8 @@ fn epoch_seconds(epoch: u32) -> u64 {
     start.ok().and_then(|start| u64::try_from(start).ok()).unwrap_or(0)
 }
 
-/// Frames of a thread per second, by the rate in extended data of version 3 (VLBA): that of complex samples, half
-/// the one of real samples. The same field of version 1 has several interpretations.
+/// Frames of a thread per second, by the rate in extended data of version 3 (VLBA): that of complex samples,
+/// half the one of real samples. The same field of version 1 has several interpretations.
 fn frames_per_second(frame: &[u8]) -> Option<u64> {
     let is_legacy = word(frame, 0)? & 1 << 30 != 0;
     let extended = word(frame.get(..HEADER_BYTES)?, 4)?;

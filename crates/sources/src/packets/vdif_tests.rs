@@ -1,3 +1,4 @@
+//! Numbers and times of VDIF frames.
 use proptest::prelude::*;
 
 use super::*;

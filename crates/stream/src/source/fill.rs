@@ -12,9 +12,10 @@ use std::ops::Range;
 use crc32fast::Hasher;
 
 use super::event::Event;
+use super::link::Framing;
 use super::size::mix;
 use crate::client::SLICES_MAX;
-use crate::wire::{FrameKind, HEADER_BYTES, Header, crc32};
+use crate::wire::{HEADER_BYTES, crc32};
 
 /// Most events in one system call: each is a header and a payload.
 pub(super) const BATCH_EVENTS_MAX: usize = SLICES_MAX / 2;
@@ -42,7 +43,9 @@ pub(super) struct Fill {
     cursor: usize,
     rng: fastrand::Rng,
     salt: u64,
-    headers: Vec<[u8; HEADER_BYTES]>,
+    headers: Vec<u8>,
+    /// End of each header.
+    header_ends: Vec<usize>,
     payloads: Vec<Range<usize>>,
     batch_bytes: u64,
 }
@@ -57,7 +60,8 @@ impl Fill {
             cursor: 0,
             salt: rng.u64(..),
             rng,
-            headers: Vec::with_capacity(BATCH_EVENTS_MAX),
+            headers: Vec::with_capacity(BATCH_EVENTS_MAX * HEADER_BYTES),
+            header_ends: Vec::with_capacity(BATCH_EVENTS_MAX),
             payloads: Vec::with_capacity(BATCH_EVENTS_MAX),
             batch_bytes: 0,
         }
@@ -66,6 +70,7 @@ impl Fill {
     /// Starts a batch with a first event of `first_bytes` (at most [`WHOLE_BYTES_MAX`]).
     pub(super) fn begin(&mut self, first_bytes: u64) {
         self.headers.clear();
+        self.header_ends.clear();
         self.payloads.clear();
         self.batch_bytes = 0;
         if first_bytes.max(BATCH_BYTES_MAX) > (self.pool.len() - self.cursor) as u64 {
@@ -76,41 +81,47 @@ impl Fill {
     /// Whether the batch has space for one more event; the first always fits.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         let in_pool = bytes <= (self.pool.len() - self.cursor) as u64;
-        let in_batch = self.headers.len() < BATCH_EVENTS_MAX && self.batch_bytes + bytes <= BATCH_BYTES_MAX;
-        in_pool && (in_batch || self.headers.is_empty())
+        let in_batch = self.payloads.len() < BATCH_EVENTS_MAX && self.batch_bytes + bytes <= BATCH_BYTES_MAX;
+        in_pool && (in_batch || self.payloads.is_empty())
     }
 
     /// Adds an event that fits.
-    pub(super) fn add(&mut self, event: &Event, timestamp_ns: u64) {
-        let payload = self.cursor..self.cursor + event.bytes as usize;
+    pub(super) fn add(&mut self, event: &Event, timestamp_ns: u64, framing: &dyn Framing) {
+        let bytes = event.bytes.saturating_sub(framing.bytes_in_header());
+        let payload = self.cursor..self.cursor + bytes as usize;
         self.cursor = payload.end.next_multiple_of(ALIGN).min(self.pool.len());
         self.stamp(payload.clone(), event, 0);
-        let crc = crc32(&self.pool[payload.clone()]);
-        self.headers.push(header(event, timestamp_ns, crc).encode());
+        let crc = if framing.has_checksum() { crc32(&self.pool[payload.clone()]) } else { 0 };
+        framing.put_header(event, timestamp_ns, crc, &mut self.headers);
+        self.header_ends.push(self.headers.len());
         self.payloads.push(payload);
         self.batch_bytes += event.occupied_bytes();
     }
 
     /// Writes the batch to `out` as slices for the kernel; returns their number.
     pub(super) fn slices<'a>(&'a self, out: &mut [IoSlice<'a>; SLICES_MAX]) -> usize {
-        let parts = self.headers.iter().zip(&self.payloads);
-        for ((header, payload), pair) in parts.zip(out.chunks_exact_mut(2)) {
-            pair[0] = IoSlice::new(header);
+        let parts = self.header_ends.iter().zip(&self.payloads);
+        let mut start = 0;
+        for ((&end, payload), pair) in parts.zip(out.chunks_exact_mut(2)) {
+            pair[0] = IoSlice::new(&self.headers[start..end]);
             pair[1] = IoSlice::new(&self.pool[payload.clone()]);
+            start = end;
         }
-        2 * self.headers.len()
+        2 * self.payloads.len()
     }
 
     /// Starts an event that is larger than the pool and sent in pieces; returns its header. The
     /// checksum comes first on the wire, so the pieces are stamped twice: for the checksum and
     /// for sending.
-    pub(super) fn begin_large(&mut self, event: &Event, timestamp_ns: u64) -> [u8; HEADER_BYTES] {
+    pub(super) fn begin_large(&mut self, event: &Event, timestamp_ns: u64, framing: &dyn Framing) -> Vec<u8> {
         self.new_lap();
         let mut hasher = Hasher::new();
         for piece in 0..pieces(event) {
             hasher.update(self.piece(event, piece));
         }
-        header(event, timestamp_ns, hasher.finalize()).encode()
+        let mut header = Vec::new();
+        framing.put_header(event, timestamp_ns, hasher.finalize(), &mut header);
+        header
     }
 
     /// Piece `piece` of the large event started last; valid until the next call.
@@ -146,19 +157,6 @@ impl Fill {
 /// Number of pieces of a large event.
 pub(super) fn pieces(event: &Event) -> u64 {
     event.bytes.div_ceil(PIECE_BYTES as u64)
-}
-
-fn header(event: &Event, timestamp_ns: u64, crc: u32) -> Header {
-    Header {
-        kind: FrameKind::Event,
-        stream: event.stream,
-        sequence: event.sequence,
-        timestamp_ns,
-        length: event.bytes,
-        crc,
-        a: 0,
-        b: 0,
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,21 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::wire::FrameKind;
+use crate::source::link::native;
+use crate::wire::{FrameKind, Header};
+
+/// Headers of keepup's own protocol.
+struct Wire;
+
+impl Framing for Wire {
+    fn has_checksum(&self) -> bool {
+        true
+    }
+
+    fn put_header(&self, event: &Event, timestamp_ns: u64, crc: u32, out: &mut Vec<u8>) {
+        native::put_header(event, timestamp_ns, crc, out);
+    }
+}
 
 fn event(sequence: u64, bytes: u64) -> Event {
     Event { slot: 0, stream: 3, sequence, due_ns: 0, bytes }
@@ -34,7 +48,7 @@ fn batches_hold_small_events_up_to_their_limits() {
             fill.begin(bytes);
             let mut added = 0;
             while fill.fits(bytes) {
-                fill.add(&event(1000 * lap + added, bytes), 7);
+                fill.add(&event(1000 * lap + added, bytes), 7, &Wire);
                 added += 1;
             }
             assert_eq!(added, expected, "{bytes} bytes");
@@ -49,7 +63,7 @@ fn no_two_pages_are_equal() {
     let mut pages = BTreeSet::new();
     for sequence in 0..40 {
         fill.begin(100_000);
-        fill.add(&event(sequence, 100_000), 0);
+        fill.add(&event(sequence, 100_000), 0, &Wire);
         let payload = fill.payloads[0].clone();
         for page in fill.pool[payload].chunks(PAGE_BYTES) {
             assert!(pages.insert(page[..16].to_vec()));
@@ -63,7 +77,7 @@ fn the_pool_stays_incompressible_after_long_use() {
     let mut fill = Fill::new(1);
     for sequence in 0..20_000 {
         fill.begin(5000);
-        fill.add(&event(sequence, 5000), 0);
+        fill.add(&event(sequence, 5000), 0, &Wire);
     }
     let words: BTreeSet<&[u8]> = fill.pool.chunks_exact(8).collect();
     assert!(words.len() > POOL_BYTES / 8 - 10, "{} of {} words differ", words.len(), POOL_BYTES / 8);
@@ -74,7 +88,7 @@ fn large_events_come_in_pieces_with_one_checksum() {
     let mut fill = Fill::new(1);
     for bytes in [WHOLE_BYTES_MAX + 1, 3_000_000, 4 << 20, (4 << 20) + 7] {
         let event = event(5, bytes);
-        let header = Header::decode(&fill.begin_large(&event, 9)).unwrap();
+        let header = Header::decode(fill.begin_large(&event, 9, &Wire).first_chunk().unwrap()).unwrap();
         let mut whole = Vec::new();
         for piece in 0..pieces(&event) {
             whole.extend_from_slice(fill.piece(&event, piece));

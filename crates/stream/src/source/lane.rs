@@ -16,9 +16,10 @@ use super::clock::{Clock, thread_cpu_ns};
 use super::event::Event;
 use super::fill::{self, Fill};
 use super::frontend::{FrontEnd, Totals};
+use super::link::Link;
 use super::{SourceCounters, StreamReport};
-use crate::client::{Client, ClientError, SLICES_MAX, Sent};
-use crate::wire::{ByeStream, End, EndStream};
+use crate::client::{ClientError, SLICES_MAX, Sent};
+use crate::wire::ByeStream;
 
 /// Time to send what is in the buffer at the end of the schedule, ns; then the rest counts as
 /// lost.
@@ -48,7 +49,7 @@ pub(super) struct Shared<'a> {
 /// One connection, ready to start.
 pub(super) struct Lane<'a> {
     shared: Shared<'a>,
-    client: Client,
+    link: Box<dyn Link>,
     fill: Fill,
     pace: Pace<'a>,
     lateness_ns: Histogram<u64>,
@@ -73,13 +74,13 @@ pub(super) struct LaneReport {
 impl<'a> Lane<'a> {
     pub(super) fn new(
         shared: Shared<'a>,
-        client: Client,
+        link: Box<dyn Link>,
         front: FrontEnd,
         fill: Fill,
         lateness_ns: Histogram<u64>,
     ) -> Lane<'a> {
         let pace = Pace { shared, front, closed_ns: None, published: Published::default() };
-        Lane { shared, client, fill, pace, lateness_ns, idle_ns: 0 }
+        Lane { shared, link, fill, pace, lateness_ns, idle_ns: 0 }
     }
 
     /// Sends the whole schedule and end, and waits for the bye.
@@ -89,11 +90,11 @@ impl<'a> Lane<'a> {
             self.pace.front.discard();
         }
         let ended_ns = clock.now_ns();
-        let Lane { client, mut pace, lateness_ns, idle_ns, .. } = self;
-        let (blocked_ns, longest_blocked_ns) = (client.blocked_ns(), client.longest_blocked_ns());
+        let Lane { link, mut pace, lateness_ns, idle_ns, .. } = self;
+        let (blocked_ns, longest_blocked_ns) = link.blocked_ns();
         let streams = pace.front.streams().to_vec();
-        let mut durable_events = durable_by_acks(&client, &streams);
-        let bye = sent.and_then(|()| client.finish(&end_message(&streams), BYE_TIMEOUT));
+        let mut durable_events = link.durable_events(&streams);
+        let bye = sent.and_then(|()| link.finish(&streams, BYE_TIMEOUT));
         pace.published.cpu_ns_at = None;
         pace.publish(ended_ns, blocked_ns);
         let (bye, error) = match bye {
@@ -130,15 +131,15 @@ impl<'a> Lane<'a> {
             }
             if now_ns >= housekeeping_ns {
                 housekeeping_ns = now_ns + HOUSEKEEPING_NS;
-                self.client.poll_acks()?;
-                self.pace.publish(now_ns, self.client.blocked_ns());
+                self.link.poll()?;
+                self.pace.publish(now_ns, self.link.blocked_ns().0);
             }
             if let Some(event) = self.pace.front.peek(now_ns) {
                 batch_ns = now_ns;
                 self.send_batch(event, now_ns, clock)?;
                 continue;
             }
-            self.pace.publish(now_ns, self.client.blocked_ns());
+            self.pace.publish(now_ns, self.link.blocked_ns().0);
             let Some(change_ns) = self.pace.front.next_change_ns(now_ns) else {
                 return Ok(());
             };
@@ -153,19 +154,19 @@ impl<'a> Lane<'a> {
         if first.bytes > fill::WHOLE_BYTES_MAX {
             return self.send_large(&first, now_ns, clock);
         }
-        let Lane { fill, pace, .. } = &mut *self;
+        let Lane { link, fill, pace, .. } = &mut *self;
         fill.begin(first.bytes);
         let mut next = Some(first);
         while let Some(event) = next.filter(|event| fill.fits(event.bytes)) {
             pace.front.take(event);
-            fill.add(&event, clock.unix_ns(event.due_ns));
+            fill.add(&event, clock.unix_ns(event.due_ns), link.as_ref());
             next = pace.front.peek(now_ns);
         }
         self.enter_lateness(clock.now_ns());
-        let Lane { client, fill, pace, .. } = self;
+        let Lane { link, fill, pace, .. } = self;
         let mut slices = [IoSlice::new(&[]); SLICES_MAX];
         let count = fill.slices(&mut slices);
-        pace.send(client, clock, &mut slices[..count])?;
+        pace.send(link.as_mut(), clock, &mut slices[..count])?;
         pace.front.confirm();
         Ok(())
     }
@@ -174,11 +175,11 @@ impl<'a> Lane<'a> {
     fn send_large(&mut self, event: &Event, now_ns: u64, clock: &Clock) -> Result<(), ClientError> {
         self.pace.front.take(*event);
         self.enter_lateness(now_ns);
-        let Lane { client, fill, pace, .. } = self;
-        let header = fill.begin_large(event, clock.unix_ns(event.due_ns));
-        pace.send(client, clock, &mut [IoSlice::new(&header)])?;
+        let Lane { link, fill, pace, .. } = self;
+        let header = fill.begin_large(event, clock.unix_ns(event.due_ns), link.as_ref());
+        pace.send(link.as_mut(), clock, &mut [IoSlice::new(&header)])?;
         for piece in 0..fill::pieces(event) {
-            pace.send(client, clock, &mut [IoSlice::new(fill.piece(event, piece))])?;
+            pace.send(link.as_mut(), clock, &mut [IoSlice::new(fill.piece(event, piece))])?;
         }
         pace.front.confirm();
         Ok(())
@@ -222,11 +223,11 @@ impl Pace<'_> {
     /// Sends slices while the schedule continues.
     fn send(
         &mut self,
-        client: &mut Client,
+        link: &mut dyn Link,
         clock: &Clock,
         mut slices: &mut [IoSlice<'_>],
     ) -> Result<(), ClientError> {
-        let blocked_before_ns = client.blocked_ns();
+        let (blocked_before_ns, _) = link.blocked_ns();
         let mut blocked_from_ns = None;
         let mut on_blocked = || {
             let now_ns = clock.now_ns();
@@ -238,10 +239,10 @@ impl Pace<'_> {
                 false => ControlFlow::Continue(()),
             }
         };
-        match client.send(&mut slices, &mut on_blocked)? {
+        match link.send(&mut slices, &mut on_blocked)? {
             Sent::All => Ok(()),
             Sent::Stopped => {
-                Err(client.timed_out("sending the rest to", Duration::from_nanos(GRACE_NS + HALF_SENT_NS)))
+                Err(link.timed_out("sending the rest to", Duration::from_nanos(GRACE_NS + HALF_SENT_NS)))
             }
         }
     }
@@ -284,23 +285,4 @@ fn add(counter: &AtomicU64, new: u64, old: &mut u64) {
         counter.fetch_add(new.wrapping_sub(*old), Relaxed);
         *old = new;
     }
-}
-
-/// Stored events below the durable watermark, at most as many as were sent.
-fn durable_by_acks(client: &Client, streams: &[StreamReport]) -> u64 {
-    let passed = client.acks().iter().zip(streams);
-    let passed = passed.map(|(ack, s)| ack.durable_next.saturating_sub(s.first_sequence).min(s.sent.events));
-    passed.zip(client.lost_events()).map(|(passed, lost)| passed.saturating_sub(lost)).sum()
-}
-
-fn end_message(streams: &[StreamReport]) -> End {
-    let streams = streams.iter().map(|stream| EndStream {
-        id: stream.id,
-        events: stream.sent.events,
-        bytes: stream.sent.bytes,
-        lost_events: stream.lost.events,
-        lost_bytes: stream.lost.bytes,
-        next_sequence: stream.next_sequence,
-    });
-    End { streams: streams.collect() }
 }

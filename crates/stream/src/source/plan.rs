@@ -71,6 +71,29 @@ pub struct Burst {
     pub off: Duration,
 }
 
+/// Protocol in which a source sends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Protocol {
+    /// keepup's own, over TCP; the recorder acknowledges events.
+    #[default]
+    Keepup,
+    /// A datagram for each event, with its sequence number in 8 bytes in front, big endian. Each connection
+    /// is a sender with one stream.
+    Udp,
+    /// A datagram for each event, which is a VDIF frame. Each stream is a thread.
+    Vdif {
+        /// Frames of a thread per second; only their numbers depend on it.
+        frames_per_second: u64,
+    },
+}
+
+impl Protocol {
+    fn is_keepup(&self) -> bool {
+        *self == Self::Keepup
+    }
+}
+
 /// Plan of a source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,6 +125,9 @@ pub struct SourcePlan {
     pub first_stream: u32,
     /// CPUs of the sending threads; empty means any.
     pub cpus: Vec<usize>,
+    /// Protocol.
+    #[serde(default, skip_serializing_if = "Protocol::is_keepup")]
+    pub protocol: Protocol,
 }
 
 impl SourcePlan {
@@ -122,6 +148,7 @@ impl SourcePlan {
             shape: Vec::new(),
             first_stream: 0,
             cpus: Vec::new(),
+            protocol: Protocol::Keepup,
         }
     }
 
@@ -157,7 +184,7 @@ impl SourcePlan {
             let last = CpuSet::MAX_CPU - 1;
             return Some(format!("core {cpu}: cores are numbered 0 to {last}").into());
         }
-        self.rate_fault().or_else(|| self.size_fault())
+        self.rate_fault().or_else(|| self.protocol_fault()).or_else(|| self.size_fault())
     }
 
     fn rate_fault(&self) -> Option<Cause> {
@@ -173,6 +200,29 @@ impl SourcePlan {
             ),
             (_, Some(burst)) if burst.on.is_zero() => Some("bursts of no length".into()),
             _ => None,
+        }
+    }
+
+    fn protocol_fault(&self) -> Option<Cause> {
+        let (size, streams, connections) = (self.size, self.streams, self.connections);
+        match self.protocol {
+            Protocol::Udp if streams != connections => {
+                let what = format!("{streams} streams over {connections} connections: each is a UDP sender");
+                Some(Cause::new(what).with_hint("as many --connections as --streams"))
+            }
+            Protocol::Vdif { frames_per_second } => {
+                let is_frame = |bytes: u64| bytes >= 40 && bytes.is_multiple_of(8);
+                let fits = matches!(size, EventSize::Fixed(bytes) if is_frame(bytes));
+                if !fits {
+                    let what = format!("VDIF frames of the size {size:?}: they have a fixed size");
+                    return Some(
+                        Cause::new(what).with_hint("--event 8032B, a multiple of 8 and at least 40"),
+                    );
+                }
+                let is_number = (1..1 << 24).contains(&frames_per_second);
+                (!is_number).then(|| format!("{frames_per_second} frames per second: 1 to 2^24").into())
+            }
+            Protocol::Keepup | Protocol::Udp => None,
         }
     }
 

@@ -14,10 +14,11 @@ use super::clock::{Clock, want_precise_wakeups};
 use super::fill::Fill;
 use super::frontend::FrontEnd;
 use super::lane::{Lane, LaneReport, Shared};
-use super::plan::{Rate, SourcePlan};
+use super::link;
+use super::plan::{Protocol, Rate, SourcePlan};
 use super::schedule::Schedule;
 use super::{SourceCounters, SourceError, SourceReport};
-use crate::client::{Client, ClientError};
+use crate::client::ClientError;
 use crate::wire::Bye;
 
 /// Timeout for accepting a connection and for the welcome, each.
@@ -62,23 +63,22 @@ fn open_lane<'a>(
     to: &Endpoint,
     shared: Shared<'a>,
 ) -> Result<Lane<'a>, SourceError> {
-    let (client, welcome) = Client::connect(to, &plan.hello(connection), CONNECT_TIMEOUT)
+    let link = link::open(plan, connection, to, CONNECT_TIMEOUT)
         .map_err(|error| SourceError::Connect { connection, error })?;
-    if plan.size.max_bytes() > welcome.max_event_bytes {
+    if plan.size.max_bytes() > link.event_bytes_max() {
         let what = format!(
             "events of up to {} bytes, but the recorder takes at most {}",
             plan.size.max_bytes(),
-            welcome.max_event_bytes
+            link.event_bytes_max()
         );
         let hint = "send smaller events, or let the recorder take larger ones";
         return Err(SourceError::Plan { what: Cause::new(what).with_hint(hint) });
     }
-    let first_sequences: Vec<u64> = client.acks().iter().map(|ack| ack.received_next).collect();
-    let front = FrontEnd::new(plan, connection, &first_sequences);
+    let front = FrontEnd::new(plan, connection, &link.first_sequences());
     let fill = Fill::new(plan.seed ^ u64::from(connection));
     let lateness_ns =
         lateness_histogram().map_err(|what| SourceError::Thread { connection, what: what.into() })?;
-    Ok(Lane::new(shared, client, front, fill, lateness_ns))
+    Ok(Lane::new(shared, link, front, fill, lateness_ns))
 }
 
 /// Histogram from 1 ns to an hour, three digits.
@@ -153,6 +153,7 @@ impl SourceReport {
             streams: Vec::new(),
             bye: Bye { streams: Vec::new() },
             durable_events: 0,
+            is_acknowledged: true,
             lateness_ns,
             longest_blocked_ns: 0,
             blocked_ns: 0,
@@ -170,6 +171,7 @@ fn merge(plan: &SourcePlan, clock: &Clock, lanes: Vec<LaneReport>) -> Result<Sou
     let mut broken: Option<(u32, ClientError)> = None;
     let mut report = SourceReport::empty(plan.rate == Rate::Max)?;
     report.started_unix_ns = clock.unix_ns(0);
+    report.is_acknowledged = plan.protocol == Protocol::Keepup;
     for (connection, lane) in (0u32..).zip(lanes) {
         report.streams.extend(lane.streams);
         report.bye.streams.extend(lane.bye);

@@ -152,6 +152,7 @@ impl SourceEnd {
         Ok(SourceReport {
             streams: self.streams.clone(),
             durable_events: self.durable_events,
+            is_acknowledged: true,
             longest_blocked_ns: self.longest_blocked_ns,
             blocked_ns: self.blocked_ns,
             idle_ns: self.idle_ns,

@@ -1,0 +1,83 @@
+//! How the events of a connection reach the recorder: one file for each protocol.
+pub(super) mod native;
+mod packets;
+
+use std::io::IoSlice;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use keepup_peer::Endpoint;
+
+use super::StreamReport;
+use super::event::Event;
+use super::plan::{Protocol, SourcePlan};
+use crate::client::{ClientError, Sent};
+use crate::wire::Bye;
+
+/// Headers of events.
+pub(super) trait Framing {
+    /// Whether headers contain a checksum of the payload.
+    fn has_checksum(&self) -> bool;
+
+    /// Bytes of an event that are in its header, and not in its payload.
+    fn bytes_in_header(&self) -> u64 {
+        0
+    }
+
+    /// Appends the header of an event of this time, ns since the Unix epoch.
+    fn put_header(&self, event: &Event, timestamp_ns: u64, crc: u32, out: &mut Vec<u8>);
+}
+
+/// A connection, ready for events.
+pub(super) trait Link: Framing + Send {
+    /// Largest event that the recorder takes, bytes.
+    fn event_bytes_max(&self) -> u64;
+
+    /// Next sequence number of each stream.
+    fn first_sequences(&self) -> Vec<u64>;
+
+    /// Sends slices in order: the header and the payload of each event. Calls `on_blocked` when the socket is
+    /// full, and then at least every 50 ms; `Break` gives up.
+    ///
+    /// # Errors
+    /// The connection broke, or the recorder closed it.
+    fn send(
+        &mut self,
+        slices: &mut &mut [IoSlice<'_>],
+        on_blocked: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Sent, ClientError>;
+
+    /// Reads the answers that have arrived, without waiting.
+    ///
+    /// # Errors
+    /// The recorder refused, or closed the connection.
+    fn poll(&mut self) -> Result<(), ClientError>;
+
+    /// Time spent waiting for space in the socket, and the longest single wait, ns.
+    fn blocked_ns(&self) -> (u64, u64);
+
+    /// Durable events by the answers so far.
+    fn durable_events(&self, streams: &[StreamReport]) -> u64;
+
+    /// Ends the streams; returns the recorder's final counts, if the protocol has them.
+    ///
+    /// # Errors
+    /// As for [`Link::send`], or no answer within `timeout`.
+    fn finish(self: Box<Self>, streams: &[StreamReport], timeout: Duration) -> Result<Bye, ClientError>;
+
+    /// Error of a caller that gave up after `waited`.
+    fn timed_out(&self, action: &'static str, waited: Duration) -> ClientError;
+}
+
+/// Opens a connection of `plan` to the recorder at `to`; `timeout` limits each step.
+pub(super) fn open(
+    plan: &SourcePlan,
+    connection: u32,
+    to: &Endpoint,
+    timeout: Duration,
+) -> Result<Box<dyn Link>, ClientError> {
+    Ok(match plan.protocol {
+        Protocol::Keepup => Box::new(native::open(plan, connection, to, timeout)?),
+        Protocol::Udp | Protocol::Vdif { .. } => Box::new(packets::Packets::open(plan, connection, to)?),
+    })
+}

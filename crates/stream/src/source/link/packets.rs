@@ -1,0 +1,218 @@
+//! Packets over UDP, as backends of telescopes and FPGA boards send them: each event is one datagram, and
+//! nobody waits or answers.
+use std::io::IoSlice;
+use std::net::{SocketAddr, UdpSocket};
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use keepup_peer::Endpoint;
+use keepup_sys::datagram::{DATAGRAM_BYTES_MAX, SEGMENTS_MAX, set_segment_bytes};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+
+use super::super::StreamReport;
+use super::super::clock::monotonic_ns;
+use super::super::event::Event;
+use super::super::plan::{Protocol, SourcePlan};
+use super::{Framing, Link};
+use crate::client::{ClientError, Sent};
+use crate::wire::Bye;
+
+/// Bytes of a VDIF header with extended data.
+const VDIF_HEADER_BYTES: usize = 32;
+/// Bytes of a packet counter.
+const COUNTER_BYTES: usize = 8;
+/// Longest wait for space in the socket between two questions to the caller.
+const POLL_SLICE: Duration = Duration::from_millis(50);
+
+/// Header in front of each payload.
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    /// The sequence number, 64 bits, big endian.
+    Counter,
+    /// A VDIF header, which is part of the event.
+    Vdif { frames_per_second: u64 },
+}
+
+/// A socket that sends packets.
+pub(super) struct Packets {
+    socket: UdpSocket,
+    to: SocketAddr,
+    format: Format,
+    streams: usize,
+    /// Length of datagrams into which the kernel cuts what is sent; 0: it does not. `None`: it cannot.
+    segment_bytes: Option<usize>,
+    blocked_ns: u64,
+    longest_blocked_ns: u64,
+}
+
+impl Packets {
+    /// Opens a socket towards `to`.
+    pub(super) fn open(plan: &SourcePlan, connection: u32, to: &Endpoint) -> Result<Self, ClientError> {
+        let addr = to.address();
+        let io = |source| ClientError::Io { action: "send to", addr, source };
+        let any: SocketAddr = match addr {
+            SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
+            SocketAddr::V6(_) => ([0u16; 8], 0).into(),
+        };
+        let socket = UdpSocket::bind(any).map_err(io)?;
+        socket.connect(addr).map_err(io)?;
+        socket.set_nonblocking(true).map_err(io)?;
+        let format = match plan.protocol {
+            Protocol::Vdif { frames_per_second } => Format::Vdif { frames_per_second },
+            _ => Format::Counter,
+        };
+        let streams = (connection..plan.streams).step_by(plan.connections.max(1) as usize).count();
+        let segment_bytes = Some(0);
+        Ok(Self { socket, to: addr, format, streams, segment_bytes, blocked_ns: 0, longest_blocked_ns: 0 })
+    }
+
+    /// Number of slices of the next train: events of the same length, as many as the kernel sends with one
+    /// call.
+    fn train(&self, slices: &[IoSlice<'_>]) -> (usize, usize) {
+        let length = |event: &[IoSlice<'_>]| event.iter().map(|slice| slice.len()).sum::<usize>();
+        let first = slices.chunks(2).next().map_or(0, length);
+        let most = match self.segment_bytes {
+            Some(_) => SEGMENTS_MAX.min(DATAGRAM_BYTES_MAX / first.max(1)).max(1),
+            None => 1,
+        };
+        let same = slices.chunks(2).take(most).take_while(|event| length(event) == first).count();
+        (2 * same, first)
+    }
+
+    fn wait_writable(&mut self, on_blocked: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+        let begin_ns = monotonic_ns();
+        let slice = Timespec { tv_sec: 0, tv_nsec: POLL_SLICE.subsec_nanos().into() };
+        let has_room = loop {
+            if on_blocked().is_break() {
+                break false;
+            }
+            let mut fds = [PollFd::new(&self.socket, PollFlags::OUT)];
+            // An interrupted wait is repeated.
+            if poll(&mut fds, Some(&slice)).is_ok_and(|ready| ready > 0) {
+                break true;
+            }
+        };
+        let waited_ns = monotonic_ns() - begin_ns;
+        self.blocked_ns = self.blocked_ns.saturating_add(waited_ns);
+        self.longest_blocked_ns = self.longest_blocked_ns.max(waited_ns);
+        has_room
+    }
+}
+
+impl Framing for Packets {
+    fn has_checksum(&self) -> bool {
+        false
+    }
+
+    fn bytes_in_header(&self) -> u64 {
+        match self.format {
+            Format::Counter => 0,
+            Format::Vdif { .. } => VDIF_HEADER_BYTES as u64,
+        }
+    }
+
+    fn put_header(&self, event: &Event, timestamp_ns: u64, _crc: u32, out: &mut Vec<u8>) {
+        match self.format {
+            Format::Counter => out.extend_from_slice(&event.sequence.to_be_bytes()),
+            Format::Vdif { frames_per_second } => {
+                let second_of_first = (timestamp_ns.saturating_sub(event.due_ns)) / 1_000_000_000;
+                put_vdif(event, second_of_first, frames_per_second, out);
+            }
+        }
+    }
+}
+
+impl Link for Packets {
+    fn event_bytes_max(&self) -> u64 {
+        let in_front = match self.format {
+            Format::Counter => COUNTER_BYTES,
+            Format::Vdif { .. } => 0,
+        };
+        (DATAGRAM_BYTES_MAX - in_front) as u64
+    }
+
+    fn first_sequences(&self) -> Vec<u64> {
+        vec![0; self.streams]
+    }
+
+    fn send(
+        &mut self,
+        slices: &mut &mut [IoSlice<'_>],
+        on_blocked: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Sent, ClientError> {
+        while !slices.is_empty() {
+            let (count, bytes) = self.train(slices);
+            if self.segment_bytes.is_some_and(|segment_bytes| segment_bytes != bytes) {
+                self.segment_bytes = set_segment_bytes(self.socket.as_fd(), bytes).ok().map(|()| bytes);
+                continue;
+            }
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            let batch = &slices[..count];
+            match sendmsg(&self.socket, batch, &mut SendAncillaryBuffer::default(), flags) {
+                Ok(_) => *slices = &mut std::mem::take(slices)[count..],
+                Err(Errno::AGAIN | Errno::NOBUFS) => {
+                    if !self.wait_writable(on_blocked) {
+                        return Ok(Sent::Stopped);
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::INVAL | Errno::MSGSIZE | Errno::IO) if self.segment_bytes.is_some() => {
+                    // Datagrams longer than a packet of this network are sent one by one, in fragments.
+                    let _ = set_segment_bytes(self.socket.as_fd(), 0);
+                    self.segment_bytes = None;
+                }
+                Err(Errno::CONNREFUSED) => return Err(ClientError::NotListening { addr: self.to }),
+                Err(errno) => {
+                    return Err(ClientError::Io { action: "send to", addr: self.to, source: errno.into() });
+                }
+            }
+        }
+        Ok(Sent::All)
+    }
+
+    fn poll(&mut self) -> Result<(), ClientError> {
+        Ok(())
+    }
+
+    fn blocked_ns(&self) -> (u64, u64) {
+        (self.blocked_ns, self.longest_blocked_ns)
+    }
+
+    fn durable_events(&self, _streams: &[StreamReport]) -> u64 {
+        0
+    }
+
+    fn finish(self: Box<Self>, _streams: &[StreamReport], _timeout: Duration) -> Result<Bye, ClientError> {
+        Ok(Bye { streams: Vec::new() })
+    }
+
+    fn timed_out(&self, action: &'static str, waited: Duration) -> ClientError {
+        ClientError::TimedOut { action, addr: self.to, waited }
+    }
+}
+
+/// Appends a VDIF header (release 1.1.1) without a sample rate: 2-bit real samples of one channel. The frames
+/// of a thread are numbered without gaps from `second`, s since the Unix epoch.
+fn put_vdif(event: &Event, second: u64, frames_per_second: u64, out: &mut Vec<u8>) {
+    // 2020-01-01, the start of reference epoch 40.
+    const EPOCH: (u32, u64) = (40, 1_577_836_800);
+    let seconds = (second.saturating_sub(EPOCH.1) + event.sequence / frames_per_second) & 0x3FFF_FFFF;
+    let in_second = (event.sequence % frames_per_second) as u32;
+    let eighths = (event.bytes / 8) as u32 & 0xFF_FFFF;
+    let thread = (event.stream & 0x3FF) << 16;
+    let station = u32::from(u16::from_be_bytes(*b"KU"));
+    let words = [
+        seconds as u32,
+        EPOCH.0 << 24 | in_second,
+        1 << 29 | eighths,
+        1 << 26 | thread | station,
+        0,
+        0,
+        0,
+        0,
+    ];
+    words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+}
