@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keepup_peer::Endpoint;
+use keepup_plan::units::Bytes;
 use keepup_report::{listing, plural};
 use keepup_stream::source::{
-    EventSize, Protocol, SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source,
+    Protocol, SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source,
 };
 use keepup_workload::detector::{SourceRate, source_plan};
 
@@ -92,7 +93,10 @@ enum As {
 }
 
 fn plan(args: &Args, profile: &str) -> anyhow::Result<SourcePlan> {
-    let profile = keepup_plan::load(profile)?;
+    let mut profile = keepup_plan::load(profile)?;
+    if let Some(bytes) = args.event {
+        profile = profile.with_events_of(Bytes(bytes));
+    }
     let mut plan = source_plan(&profile, args.rate.unwrap_or(SourceRate::Profile), None);
     plan.duration = match (args.time, args.events) {
         (None, Some(_)) => None,
@@ -102,9 +106,6 @@ fn plan(args: &Args, profile: &str) -> anyhow::Result<SourcePlan> {
     plan.streams = args.streams.unwrap_or(plan.streams);
     plan.connections = args.connections.unwrap_or(plan.connections).min(plan.streams.max(1));
     plan.buffer_bytes = args.buffer.unwrap_or(plan.buffer_bytes);
-    if let Some(bytes) = args.event {
-        (plan.size, plan.shape) = (EventSize::Fixed(bytes), Vec::new());
-    }
     plan.protocol = match args.protocol {
         As::Keepup => Protocol::Keepup,
         As::Udp => Protocol::Udp,
