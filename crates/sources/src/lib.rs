@@ -70,8 +70,11 @@ pub trait Decoder: Send {
     /// Continues on a new connection. What arrived in part is lost; the series goes on.
     fn reconnect(&mut self) {}
 
-    /// Nothing more will be received: what waits for earlier events is handed out now.
-    fn finish(&mut self) {}
+    /// Nothing more will be received: what waits for earlier events is handed out now. `drops` is the number
+    /// of messages that the kernel has dropped at the socket, as in [`Received::drops`].
+    ///
+    /// [`Received::drops`]: keepup_sys::datagram::Received::drops
+    fn finish(&mut self, _drops: u32) {}
 }
 
 /// Memory of a decoder for what arrives next.

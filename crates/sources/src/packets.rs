@@ -79,6 +79,8 @@ struct Refused {
     surplus: u64,
     /// Packets that the kernel received only in part.
     cut: u64,
+    /// What the kernel dropped after the last packet that arrived.
+    dropped: u64,
 }
 
 /// The item that is handed out.
@@ -126,6 +128,8 @@ pub struct Packets {
     is_finishing: bool,
     metadata: BTreeMap<String, String>,
     refused: Refused,
+    /// What the kernel had dropped when the last packet arrived.
+    drops: u32,
 }
 
 impl Packets {
@@ -148,6 +152,7 @@ impl Packets {
             is_finishing: false,
             metadata: BTreeMap::new(),
             refused: Refused::default(),
+            drops: 0,
         }
     }
 
@@ -186,6 +191,7 @@ impl Packets {
         let end = (self.offset + received.segment_bytes).min(received.data.len());
         let range = self.offset..end;
         let (drops, arrived_ns) = (received.drops, received.arrived_ns.unwrap_or(self.batch_ns));
+        self.drops = drops;
         if arrived_ns < self.opened_ns {
             self.offset = end;
             return;
@@ -289,7 +295,8 @@ impl Decoder for Packets {
         &self.metadata
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self, drops: u32) {
+        self.refused.dropped = u64::from(drops.wrapping_sub(self.drops));
         self.is_finishing = true;
         self.due = (!self.orders.is_empty()).then_some(0);
     }
@@ -298,7 +305,7 @@ impl Decoder for Packets {
         if !self.is_finishing {
             return Vec::new();
         }
-        let Refused { foreign, why, late, surplus, cut } = std::mem::take(&mut self.refused);
+        let Refused { foreign, why, late, surplus, cut, dropped } = std::mem::take(&mut self.refused);
         let restarts: u64 = self.orders.iter().map(Order::restarts).sum();
         let packets =
             |count: u64| if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") };
@@ -307,6 +314,7 @@ impl Decoder for Packets {
             (foreign, format!("{} not recorded: not of the expected format ({why})", packets(foreign))),
             (late, format!("{} not recorded: repeated, or too late", packets(late))),
             (surplus, format!("{} not recorded: of more than {STREAMS_MAX} streams", packets(surplus))),
+            (dropped, format!("{} lost behind the last one: socket buffer full", packets(dropped))),
             (cut, format!("{} not recorded: received only in part", packets(cut))),
             (restarts, format!("{restarts} times a counter started again; losses there are not counted")),
         ];

@@ -64,7 +64,7 @@ fn what_waits_is_handed_out_at_the_end() {
     let found = receive(&mut decoder, &[(0, packet(0, 0)), (0, packet(0, 3)), (0, packet(0, 3))]);
     assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0"]);
     assert_eq!(receive(&mut decoder, &[(0, vec![1, 2])]), [""; 0]);
-    decoder.finish();
+    decoder.finish(0);
     assert_eq!(items(&mut decoder), ["0 3 of 0 behind a sequence gap"]);
     let remarks = decoder.remarks();
     assert!(remarks[0].contains("1 packet not recorded: not of the expected format (2 bytes"), "{remarks:?}");
@@ -95,6 +95,10 @@ fn streams_are_limited() {
     }
     assert_eq!(decoder.infos.len(), STREAMS_MAX);
     assert_eq!(decoder.infos[3].name, "0-thread-3");
-    decoder.finish();
-    assert_eq!(decoder.remarks(), ["4 packets not recorded: of more than 16 streams"]);
+    decoder.finish(3);
+    let expected = [
+        "4 packets not recorded: of more than 16 streams",
+        "3 packets lost behind the last one: socket buffer full",
+    ];
+    assert_eq!(decoder.remarks(), expected);
 }

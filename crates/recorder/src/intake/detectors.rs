@@ -13,11 +13,11 @@ use keepup_stream::wire::{Control, ControlMessage, EventHead, Hello};
 use keepup_sys::datagram::{Batch, DatagramReceiver};
 use rustix::event::epoll;
 
+use super::Intake;
 use super::connection::{Connection, Phase};
 use super::detector::{Detector, connect};
 use super::receive::Pause;
 use super::store::{Allocation, Store};
-use super::{Intake, SHUTDOWN_NS};
 
 /// Interval between attempts to connect, in nanoseconds.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -128,10 +128,13 @@ impl Intake {
         for index in 0..self.connections.len() {
             let is_detector = |connection: &mut Connection| connection.detector.is_some();
             let Some(mut connection) = self.connections[index].take_if(is_detector) else { continue };
-            if let Some(SourceAddress::Packets(packets)) = connection.address().cloned() {
-                self.take_rest(index, &mut connection, packets.buffer_bytes);
+            if matches!(connection.address(), Some(SourceAddress::Packets(_))) {
+                // Packets that are still in the socket's buffer have arrived.
+                let buffer_bytes = rustix::net::sockopt::socket_recv_buffer_size(&connection.socket);
+                self.take_rest(index, &mut connection, buffer_bytes.unwrap_or(0));
+                let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
                 if let Some(detector) = &mut connection.detector {
-                    detector.decoder.finish();
+                    detector.decoder.finish(drops);
                 }
                 self.take_rest(index, &mut connection, 0);
                 connection.phase = Phase::Ending;
@@ -145,8 +148,8 @@ impl Intake {
     /// Takes the items of a detector, after reading at most about `bytes_max`; gives up when the volumes do
     /// not follow.
     fn take_rest(&mut self, index: usize, connection: &mut Connection, bytes_max: usize) {
-        let deadline_ns = self.clock.now_ns() + SHUTDOWN_NS;
-        let mut total = 0;
+        let patience_ns = self.config.peer_timeout.as_nanos() as u64;
+        let (mut total, mut waited_ns) = (0, 0);
         loop {
             let now_ns = self.clock.now_ns();
             let (bytes, pause) = match total < bytes_max {
@@ -157,9 +160,22 @@ impl Intake {
                 },
             };
             total += bytes;
+            if bytes > 0 {
+                waited_ns = 0;
+            }
             match pause {
                 Pause::Turn => {}
-                Pause::NoMemory | Pause::Journal if now_ns < deadline_ns => self.wait_for_reports(),
+                Pause::NoMemory | Pause::Journal if waited_ns < patience_ns => {
+                    self.wait_for_reports();
+                    waited_ns += self.clock.now_ns().saturating_sub(now_ns);
+                }
+                Pause::NoMemory | Pause::Journal => {
+                    let peer = &connection.peer;
+                    let what =
+                        format!("{peer}: packets in the socket's buffer not recorded: volumes too slow");
+                    self.store.incidents.push(what);
+                    break;
+                }
                 Pause::Message(message) => {
                     let Control::Hello(hello) = *message else { break };
                     if self.declare_here(index, connection, &hello).is_err() {
