@@ -38,7 +38,8 @@ fn framed(mut messages: &[u8]) -> Vec<u8> {
 
 /// What the decoder hands out, item by item, and its error.
 fn decoded(mut bytes: &[u8], piece: usize) -> Vec<String> {
-    let mut decoder = DectrisV2::new(Limits { message_bytes_max: MESSAGE_BYTES_MAX });
+    let limits = Limits { message_bytes_max: MESSAGE_BYTES_MAX, event_bytes_max: u64::MAX };
+    let mut decoder = DectrisV2::new(limits);
     let (mut found, mut streams) = (Vec::new(), Vec::new());
     loop {
         loop {

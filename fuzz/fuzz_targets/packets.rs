@@ -7,8 +7,10 @@
 #![no_main]
 
 use keepup_sources::packets::{Counter, Format, Options, Packets, Vdif};
-use keepup_sources::{Decoder, Input, Item};
+use keepup_sources::{Decoder, Input, Item, Limits};
 use libfuzzer_sys::fuzz_target;
+
+const LIMITS: Limits = Limits { message_bytes_max: 0, event_bytes_max: 200 };
 
 fuzz_target!(|data: &[u8]| {
     let [mode, batch, packets @ ..] = data else { return };
@@ -42,7 +44,7 @@ fn split(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
 }
 
 fn decoded(options: &Options, packets: &[(u8, Vec<u8>)], per_batch: usize) -> Vec<String> {
-    let mut decoder = Packets::new(options.clone(), 0);
+    let mut decoder = Packets::new(options.clone(), LIMITS, 0);
     let (mut found, mut next) = (Vec::new(), Vec::new());
     for packets in packets.chunks(per_batch) {
         let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use keepup_error::Cause;
 use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError};
+use keepup_stream::source::Protocol;
 use keepup_workload::net::{NetServer, RemoteSource, SOURCE_PORT, TOKEN_VARIABLE};
 use keepup_workload::record::{Generator, LocalSource};
 
@@ -30,8 +31,14 @@ pub(crate) fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
 
 impl GeneratorArgs {
     /// Connects to the machine of the source, if one was given.
-    pub(crate) fn connect(&self) -> anyhow::Result<Arc<dyn Generator>> {
+    pub(crate) fn connect(&self, protocol: Protocol) -> anyhow::Result<Arc<dyn Generator>> {
         let Some(endpoint) = &self.source else { return Ok(Arc::new(LocalSource)) };
+        if protocol != Protocol::Keepup {
+            let why = Cause::new("cannot send packets from another machine in a trial");
+            return Err(usage(
+                why.with_hint("`keepup source --as udp` there, `keepup record --from udp://:PORT` here"),
+            ));
+        }
         let credentials = net_credentials(self.source_token_file.as_deref())?.ok_or_else(|| {
             let why = Cause::new(format!("cannot use the source at {endpoint}: no token given"));
             usage(why.with_hint(format!(

@@ -8,6 +8,7 @@ mod http;
 mod loads;
 mod output;
 mod progress;
+mod protocol;
 mod run_flags;
 mod signals;
 mod token;

@@ -12,7 +12,7 @@ use keepup_recorder::report::Ended;
 use keepup_recorder::watch::WatcherSlot;
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Target};
 use keepup_recording::id::Id;
-use keepup_stream::source::SourcePlan;
+use keepup_stream::source::{Protocol, SourcePlan};
 use keepup_workload::WorkloadError;
 use keepup_workload::detector::{SourceRate, source_plan};
 use keepup_workload::load::LoadPlan;
@@ -76,6 +76,8 @@ pub struct Settings {
     pub generator: Arc<dyn Generator>,
     /// CPUs of the source's threads, on the machine of the source.
     pub source_cpus: Vec<usize>,
+    /// Protocol of the source.
+    pub protocol: Protocol,
     /// Background loads during all measurements.
     pub loads: LoadPlan,
     /// Command line, for the record.
@@ -127,7 +129,7 @@ impl Settings {
     pub fn source(&self, rate: SourceRate, duration: Duration) -> SourcePlan {
         let mut plan = source_plan(&self.profile, rate, Some(duration));
         plan.cpus.clone_from(&self.source_cpus);
-        plan
+        plan.in_protocol(self.protocol)
     }
 
     /// Checks the volumes; returns the usable space of each.

@@ -9,6 +9,7 @@ use keepup_results::{
     Bottleneck, Ceilings, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, SessionLoad,
     SourceHost, SteadyState, StorageCost, TrialResult, rfc3339,
 };
+use keepup_stream::source::Protocol;
 use keepup_workload::preflight::{Checked, usable_bytes_each};
 use keepup_workload::wear::VolumeDisks;
 
@@ -420,6 +421,22 @@ fn path(host: Option<&SourceHost>, is_loopback: bool) -> String {
     )
 }
 
+/// What of the detector's transport was tested, unless all of it was.
+fn transport(protocol: Protocol, of_detector: Transport) -> Option<String> {
+    let packets = match protocol {
+        Protocol::Keepup if of_detector == Transport::Tcp => return None,
+        Protocol::Keepup => {
+            return Some("the detector's own transport was not used: events were sent over TCP".into());
+        }
+        Protocol::Udp => "UDP packets with a counter",
+        Protocol::Vdif { .. } => "VDIF frames over UDP",
+    };
+    Some(format!(
+        "each event was sent as one of {packets}, without waiting for the recorder; the network lost and \
+         reordered none"
+    ))
+}
+
 /// Error of the backlogs with a source on another machine.
 fn counters_gap(host: &SourceHost) -> Option<String> {
     host.counters_gap_seconds_max.map(|gap_s| {
@@ -436,9 +453,7 @@ fn limits(parts: &SummaryInputs<'_>, run_space: &RunSpace) -> Vec<String> {
     let (settings, findings) = (parts.settings, parts.findings);
     let mut limits = vec![path(settings.generator.host(), settings.generator.is_loopback())];
     limits.extend(source_host(parts).as_ref().and_then(counters_gap));
-    if settings.profile.transport != Transport::Tcp {
-        limits.push("the detector's own transport was not used: events were sent over TCP".into());
-    }
+    limits.extend(transport(settings.protocol, settings.profile.transport));
     limits.extend([events(&settings.profile), CONTENT.to_owned()]);
     limits.push(longest_run(&findings.outcome, settings.profile.duration.0.as_secs_f64()));
     limits.extend(became_slower(&findings.outcome));

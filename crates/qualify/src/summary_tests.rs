@@ -86,6 +86,7 @@ impl Fixture {
             recorder: RecorderConfig::new((Ipv4Addr::LOCALHOST, 0).into(), Target::Null, "qualify"),
             generator: Arc::new(LocalSource),
             source_cpus: Vec::new(),
+            protocol: keepup_stream::source::Protocol::Keepup,
             loads: LoadPlan::default(),
             command: "keepup qualify csl".into(),
             results: "results".into(),

@@ -82,7 +82,8 @@ impl Recorder {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
         let (listener, address) = listen(&config.listen)?;
-        let (sockets, notes) = bind_all(&config.sources)?;
+        let packets = bind_all(&config.sources)?;
+        let address = packets.address.unwrap_or(address);
         let cpus: Vec<_> = (0..config.intake_threads).map(|i| config.cpus_of_intake(i).to_vec()).collect();
         let pools = config.pool_memory.pools(config.pool_bytes, &cpus)?;
         let (memory, kind) = (pools[0].memory(), pools[0].page_kind());
@@ -113,7 +114,8 @@ impl Recorder {
         let waker = wakers[0].clone();
         let sources = config.sources.clone();
         let shared = Shared { config, recording, clock, wakers, switches, counters };
-        let (shards, intakes) = shared.start_intakes((listener, sockets), pools, links, to_reducers)?;
+        let (shards, intakes) =
+            shared.start_intakes((listener, packets.sockets), pools, links, to_reducers)?;
         let Shared { switches, counters, clock, .. } = shared;
         let (made, volumes) = recorder.finish();
         Ok(Self {
@@ -126,7 +128,7 @@ impl Recorder {
             counters,
             pool_bytes,
             pool_pages: kind.to_string(),
-            notes: kind.note().into_iter().chain(notes).collect(),
+            notes: kind.note().into_iter().chain(packets.notes).collect(),
             is_kept_in_part,
             lacks_origin,
             shards,
@@ -158,7 +160,7 @@ impl Recorder {
         ended
     }
 
-    /// Listening address.
+    /// Listening address; with sources that send packets, that of the first of them.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

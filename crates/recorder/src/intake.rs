@@ -421,7 +421,12 @@ impl Intake {
         }
         match pause {
             Pause::Message(message) => match *message {
-                Control::Hello(hello) => return self.settle_in(index, connection, hello, 0, now_ns),
+                Control::Hello(hello) => {
+                    if was_waiting {
+                        self.watch(index, &mut connection);
+                    }
+                    return self.settle_in(index, connection, hello, 0, now_ns);
+                }
                 Control::End(end) => {
                     if let Err(why) = self.take_end(&mut connection, &end) {
                         return self.refuse(index, connection, &why);

@@ -1,5 +1,5 @@
 //! Sockets that receive the packets of a detector.
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_error::Cause;
@@ -9,14 +9,23 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, netdevice, so
 
 use crate::RecorderError;
 
-/// Sockets of the sources that send packets, each in the place of its source, and what would make them safer.
-pub(crate) fn bind_all(
-    sources: &[SourceAddress],
-) -> Result<(Vec<Option<OwnedFd>>, Vec<Cause>), RecorderError> {
-    let (mut sockets, mut notes) = (Vec::new(), Vec::new());
+/// Sockets of the sources of a recorder.
+#[derive(Default)]
+pub(crate) struct PacketSockets {
+    /// In the place of its source; `None`: the source does not send packets.
+    pub(crate) sockets: Vec<Option<OwnedFd>>,
+    /// Address of the first socket.
+    pub(crate) address: Option<SocketAddr>,
+    /// What would make them safer.
+    pub(crate) notes: Vec<Cause>,
+}
+
+/// Binds the sockets of the sources that send packets.
+pub(crate) fn bind_all(sources: &[SourceAddress]) -> Result<PacketSockets, RecorderError> {
+    let mut bound = PacketSockets::default();
     for source in sources {
         let SourceAddress::Packets(packets) = source else {
-            sockets.push(None);
+            bound.sockets.push(None);
             continue;
         };
         let fail =
@@ -27,13 +36,15 @@ pub(crate) fn bind_all(
             let what = format!(
                 "the receive buffer of {packets} has {has} KiB instead of {wanted}: bursts may be lost"
             );
-            notes.push(
+            bound.notes.push(
                 Cause::new(what).with_hint(format!("sysctl -w net.core.rmem_max={}", packets.buffer_bytes)),
             );
         }
-        sockets.push(Some(socket));
+        let address = rustix::net::getsockname(&socket).map_err(fail)?;
+        bound.address = bound.address.or_else(|| address.try_into().ok());
+        bound.sockets.push(Some(socket));
     }
-    Ok((sockets, notes))
+    Ok(bound)
 }
 
 /// Binds a socket; returns it with the bytes of its receive buffer.
@@ -56,9 +67,14 @@ fn bind(packets: &PacketAddress) -> rustix::io::Result<(OwnedFd, usize)> {
     set_notes(socket.as_fd()).map_err(errno)?;
     // Before Linux 5.0, packets are received one by one.
     let _ = set_join(socket.as_fd(), true);
-    rustix::net::bind(&socket, &address)?;
     let interface = packets.interface.as_deref();
     let index = interface.map(|name| netdevice::name_to_index(&socket, name)).transpose()?;
+    let mut bound = address;
+    if let (SocketAddr::V6(v6), Some(index)) = (&mut bound, index) {
+        // A group of the link needs it.
+        v6.set_scope_id(index);
+    }
+    rustix::net::bind(&socket, &bound)?;
     match group {
         IpAddr::V4(group) if group.is_multicast() => {
             let any = std::net::Ipv4Addr::UNSPECIFIED;

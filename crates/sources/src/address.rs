@@ -85,7 +85,7 @@ impl SourceAddress {
     pub fn decoder(&self, limits: Limits, opened_ns: u64) -> Box<dyn Decoder> {
         match self {
             Self::Dectris(_) => Box::new(DectrisV2::new(limits)),
-            Self::Packets(packets) => Box::new(Packets::new(packets.options.clone(), opened_ns)),
+            Self::Packets(packets) => Box::new(Packets::new(packets.options.clone(), limits, opened_ns)),
         }
     }
 

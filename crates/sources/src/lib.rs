@@ -120,4 +120,6 @@ pub struct Event<'a> {
 pub struct Limits {
     /// Longest message, bytes.
     pub message_bytes_max: usize,
+    /// Largest event, bytes.
+    pub event_bytes_max: u64,
 }

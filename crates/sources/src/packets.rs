@@ -21,10 +21,12 @@ pub use self::counter::Counter;
 use self::order::{Held, Order, Verdict};
 pub(crate) use self::vdif::FRAMES_PER_SECOND_MAX;
 pub use self::vdif::Vdif;
-use crate::{Decoder, DetectorError, Event, Input, Item, STREAMS_MAX};
+use crate::{Decoder, DetectorError, Event, Input, Item, Limits, STREAMS_MAX};
 
 /// Default of [`Options::window`].
 const WINDOW: usize = 64;
+/// Packets of all streams that are held: with more, the missing ones are given up early, in bytes.
+const HELD_BYTES_MAX: usize = 64 << 20;
 /// Limit of [`Options::window`].
 pub(crate) const WINDOW_MAX: u64 = 4096;
 /// Messages per system call. The kernel joins up to 64 packets of one sender in a message.
@@ -81,6 +83,8 @@ struct Refused {
     cut: u64,
     /// What the kernel dropped after the last packet that arrived.
     dropped: u64,
+    /// Packets that arrived before the start.
+    early: u64,
 }
 
 /// The item that is handed out.
@@ -110,6 +114,7 @@ struct Place {
 /// Decoder of packets.
 pub struct Packets {
     options: Options,
+    event_bytes_max: u64,
     batch: Batch,
     /// Messages of the batch, the current one and the first byte of its next packet.
     messages: usize,
@@ -117,7 +122,7 @@ pub struct Packets {
     offset: usize,
     /// Time of the batch, for packets without one of their own.
     batch_ns: u64,
-    /// Packets that arrived earlier are not recorded.
+    /// Packets that arrived earlier are not recorded. 0 once one has arrived later: the clock may be set.
     opened_ns: u64,
     keys: Vec<Key>,
     orders: Vec<Order>,
@@ -125,6 +130,7 @@ pub struct Packets {
     current: Option<Current>,
     /// Stream with held packets that may be due.
     due: Option<usize>,
+    held_bytes: usize,
     is_finishing: bool,
     metadata: BTreeMap<String, String>,
     refused: Refused,
@@ -134,9 +140,10 @@ pub struct Packets {
 
 impl Packets {
     /// A decoder of packets that arrive after `opened_ns`, ns since the Unix epoch.
-    pub fn new(options: Options, opened_ns: u64) -> Self {
+    pub fn new(options: Options, limits: Limits, opened_ns: u64) -> Self {
         Self {
             options,
+            event_bytes_max: limits.event_bytes_max,
             // A joined message may be as long as an IP packet, with its headers.
             batch: Batch::new(MESSAGES, DATAGRAM_BYTES_MAX + 28),
             messages: 0,
@@ -149,6 +156,7 @@ impl Packets {
             infos: Vec::new(),
             current: None,
             due: None,
+            held_bytes: 0,
             is_finishing: false,
             metadata: BTreeMap::new(),
             refused: Refused::default(),
@@ -160,8 +168,10 @@ impl Packets {
     fn advance(&mut self) {
         while self.current.is_none() {
             if let Some(stream) = self.due {
-                match self.orders[stream].next_due(self.is_finishing) {
+                let is_forced = self.is_finishing || self.held_bytes > HELD_BYTES_MAX;
+                match self.orders[stream].next_due(is_forced) {
                     Some((sequence, missing, held)) => {
+                        self.held_bytes -= held.bytes.len();
                         let timestamp_ns = held.timestamp_ns;
                         let packet = Place { stream, sequence, timestamp_ns, missing };
                         self.current = Some(Current::Held { packet, held });
@@ -185,6 +195,9 @@ impl Packets {
     fn take_packet(&mut self) {
         let Some(received) = self.batch.received(self.message).filter(|got| self.offset < got.data.len())
         else {
+            if self.offset == 0 {
+                self.refuse("0 bytes".to_owned());
+            }
             (self.message, self.offset) = (self.message + 1, 0);
             return;
         };
@@ -194,14 +207,16 @@ impl Packets {
         self.drops = drops;
         if arrived_ns < self.opened_ns {
             self.offset = end;
+            self.refused.early += 1;
             return;
         }
+        self.opened_ns = 0;
         if received.is_truncated {
             self.offset = end;
             self.refused.cut += 1;
             return;
         }
-        let numbered = match self.options.read(&received.data[range.clone()]) {
+        let numbered = match self.options.read(&received.data[range.clone()], self.event_bytes_max) {
             Ok(numbered) => numbered,
             Err(why) => {
                 self.offset = end;
@@ -219,13 +234,14 @@ impl Packets {
         let payload = range.start + self.options.skip..range.end;
         let timestamp_ns = numbered.timestamp_ns.unwrap_or(arrived_ns);
         match self.orders[stream].judge(numbered.number, drops) {
-            Verdict::Next(sequence) => {
+            Verdict::Next(sequence, missing) => {
                 self.due = self.orders[stream].has_held().then_some(stream);
-                let packet = Place { stream, sequence, timestamp_ns, missing: None };
+                let packet = Place { stream, sequence, timestamp_ns, missing };
                 self.current = Some(Current::Arrived { packet, range: payload });
             }
             Verdict::Early => {
                 let bytes = received.data[payload].to_vec();
+                self.held_bytes += bytes.len();
                 self.orders[stream].hold(numbered.number, Held { timestamp_ns, drops, bytes });
                 self.due = Some(stream);
             }
@@ -296,7 +312,8 @@ impl Decoder for Packets {
     }
 
     fn finish(&mut self, drops: u32) {
-        self.refused.dropped = u64::from(drops.wrapping_sub(self.drops));
+        let dropped = drops.wrapping_sub(self.drops);
+        self.refused.dropped = if dropped <= u32::MAX / 2 { dropped.into() } else { 0 };
         self.is_finishing = true;
         self.due = (!self.orders.is_empty()).then_some(0);
     }
@@ -305,7 +322,7 @@ impl Decoder for Packets {
         if !self.is_finishing {
             return Vec::new();
         }
-        let Refused { foreign, why, late, surplus, cut, dropped } = std::mem::take(&mut self.refused);
+        let Refused { foreign, why, late, surplus, cut, dropped, early } = std::mem::take(&mut self.refused);
         let restarts: u64 = self.orders.iter().map(Order::restarts).sum();
         let packets =
             |count: u64| if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") };
@@ -314,6 +331,7 @@ impl Decoder for Packets {
             (foreign, format!("{} not recorded: not of the expected format ({why})", packets(foreign))),
             (late, format!("{} not recorded: repeated, or too late", packets(late))),
             (surplus, format!("{} not recorded: of more than {STREAMS_MAX} streams", packets(surplus))),
+            (early, format!("{} not recorded: arrived before the start", packets(early))),
             (dropped, format!("{} lost behind the last one: socket buffer full", packets(dropped))),
             (cut, format!("{} not recorded: received only in part", packets(cut))),
             (restarts, format!("{restarts} times a counter started again; losses there are not counted")),
@@ -328,7 +346,13 @@ impl Options {
         Self { format, skip: 0, window: WINDOW }
     }
 
-    fn read(&self, packet: &[u8]) -> Result<Numbered, String> {
+    fn read(&self, packet: &[u8], event_bytes_max: u64) -> Result<Numbered, String> {
+        let bytes = packet.len().saturating_sub(self.skip) as u64;
+        if bytes > event_bytes_max {
+            return Err(format!(
+                "{bytes} bytes, more than {event_bytes_max}; a larger --pool or --max-event"
+            ));
+        }
         match &self.format {
             Format::Counter(counter) => counter.read(packet, self.skip),
             Format::Vdif(vdif) => vdif.read(packet.get(self.skip..).unwrap_or(&[])),

@@ -1,6 +1,7 @@
 //! Packets of several senders, in and out of order.
 use super::*;
 
+const LIMITS: Limits = Limits { message_bytes_max: 0, event_bytes_max: 100 };
 const SENDERS: [&str; 2] = ["10.0.0.1:4001", "[fd00::2]:4001"];
 
 /// Packets of 16 bytes: their number, then their sender and filling.
@@ -9,7 +10,7 @@ fn packet(sender: usize, number: u64) -> Vec<u8> {
 }
 
 fn decoder(options: Options) -> Packets {
-    Packets::new(options, 1000)
+    Packets::new(options, LIMITS, 1000)
 }
 
 fn counted() -> Options {
@@ -74,8 +75,20 @@ fn what_waits_is_handed_out_at_the_end() {
 
 #[test]
 fn packets_from_before_the_start_are_no_part_of_it() {
-    let mut decoder = Packets::new(counted(), 3000);
+    let mut decoder = Packets::new(counted(), LIMITS, 3000);
     assert_eq!(receive(&mut decoder, &[(0, packet(0, 0))]), [""; 0]);
+    decoder.finish(0);
+    assert_eq!(decoder.remarks(), ["1 packet not recorded: arrived before the start"]);
+}
+
+#[test]
+fn packets_that_cannot_be_events_are_counted() {
+    let mut decoder = decoder(counted());
+    let found = receive(&mut decoder, &[(0, Vec::new()), (0, vec![0; 101]), (0, packet(0, 0))]);
+    assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0"]);
+    decoder.finish(0);
+    let remarks = decoder.remarks();
+    assert_eq!(remarks, ["2 packets not recorded: not of the expected format (0 bytes)"]);
 }
 
 #[test]

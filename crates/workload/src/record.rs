@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use keepup_error::Cause;
+use keepup_measure::clock::Clock;
 use keepup_measure::cpu::{CoreTimes, CoreUsage, ProcessCpu, core_usage, thread_cpu_ns};
 use keepup_measure::sampler::Sampler;
 use keepup_peer::Endpoint;
@@ -47,6 +49,8 @@ use crate::net::SourceTimeline;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
 const ROOT: &str = "/";
+/// Time without a durable event after which no more are expected from a source without acknowledgements, ns.
+const REST_NS: u64 = 1_000_000_000;
 
 /// Drain concurrent with the recording.
 #[derive(Clone, Debug)]
@@ -249,6 +253,18 @@ impl RecordTrial {
     }
 }
 
+/// Waits until the events of a source without acknowledgements are durable, or no more of them become so.
+fn await_rest(counters: &Counters, sent_events: u64, clock: &dyn Clock) {
+    let (mut durable, mut since_ns) = (0, clock.now_ns());
+    while durable < sent_events && clock.now_ns() < since_ns + REST_NS {
+        clock.sleep_until_ns(clock.now_ns() + 5_000_000);
+        let now = counters.durable_events();
+        if now != durable {
+            (durable, since_ns) = (now, clock.now_ns());
+        }
+    }
+}
+
 /// Size of the files in a directory, bytes. What cannot be read counts as nothing.
 fn file_bytes(directory: &Path) -> u64 {
     let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
@@ -320,6 +336,10 @@ impl Workload for RecordTrial {
         let reach = self.spec.generator.reach();
         self.spec.recorder.listen = (reach.listen, 0).into();
         self.spec.recorder.only_from = reach.only_from;
+        if let Some(from) = self.spec.source.protocol.received_at((reach.listen, 0).into()) {
+            let source = from.parse().map_err(|why| RecorderError::Config { what: Cause::of(&why) })?;
+            self.spec.recorder.sources = vec![source];
+        }
         let recorder =
             Recorder::start(self.spec.recorder.clone(), self.spec.recording, Arc::clone(&context.clock))?;
         self.directories = recorder.directories();
@@ -363,6 +383,11 @@ impl Workload for RecordTrial {
             stop: &stop,
             live: &source_counters,
         });
+        if let Ok(Generated { report, .. }) = &outcome
+            && !report.is_acknowledged
+        {
+            await_rest(&running.counters, report.total(|s| s.sent).events, context.clock.as_ref());
+        }
         let mut samples = sampler.stop();
         self.first = watch.map(Watch::end).transpose()?;
         (self.begin_ns, self.elapsed_ns) = (begin_ns, context.clock.now_ns() - begin_ns);

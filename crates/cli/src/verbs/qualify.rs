@@ -31,6 +31,7 @@ use crate::http::HttpArgs;
 use crate::loads::{LoadArgs, check_loads};
 use crate::output::{command, full_page, json, log, page};
 use crate::progress::StatusLine;
+use crate::protocol::ProtocolArgs;
 use crate::signals::stop_flag;
 use crate::verbs::record::with_reductions;
 
@@ -77,6 +78,8 @@ pub(crate) struct Args {
     drain_to: Option<Endpoint>,
     #[command(flatten)]
     generator: GeneratorArgs,
+    #[command(flatten)]
+    protocol: ProtocolArgs,
     /// CPUs of the source threads, on the machine of the source, such as "1" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     source_cpus: Option<Cpus>,
@@ -123,7 +126,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     log(&plan);
-    settings.generator = args.generator.connect()?;
+    settings.generator = args.generator.connect(args.protocol.protocol())?;
     let stop = stop_flag()?;
     let mut status = StatusLine::new();
     let identity = Id::random().context("cannot read random bytes")?;
@@ -231,6 +234,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         loads: args.loads.plan()?,
         generator: Arc::new(LocalSource),
         source_cpus: args.source_cpus.clone().unwrap_or_default().0,
+        protocol: args.protocol.protocol(),
         command: command(),
         results: args.out.clone(),
         tool_version: env!("CARGO_PKG_VERSION").into(),

@@ -7,9 +7,7 @@ use std::time::Duration;
 use keepup_peer::Endpoint;
 use keepup_plan::units::Bytes;
 use keepup_report::{listing, plural};
-use keepup_stream::source::{
-    Protocol, SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source,
-};
+use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
 use keepup_workload::detector::{SourceRate, source_plan};
 
 use self::serve::ServeArgs;
@@ -17,6 +15,7 @@ use crate::args::{Cpus, cpus, nonzero_duration, size, source_rate};
 use crate::exit::Exit;
 use crate::output::{json, log, print_listing, report_error};
 use crate::progress::poll_until;
+use crate::protocol::ProtocolArgs;
 use crate::signals::stop_flag;
 
 /// Simulate a detector and send its events to a recorder
@@ -56,12 +55,8 @@ pub(crate) struct Args {
     /// Size of the front-end buffer [default: the profile's]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     buffer: Option<u64>,
-    /// Protocol of the detector: UDP packets and VDIF frames are sent without waiting for the recorder
-    #[arg(long = "as", value_enum, default_value_t = As::Keepup, value_name = "PROTOCOL")]
-    protocol: As,
-    /// Frames of a VDIF thread per second, by which they are numbered
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    frames_per_second: u64,
+    #[command(flatten)]
+    protocol: ProtocolArgs,
     /// Payload size of every event [default: the profile's]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     event: Option<u64>,
@@ -81,17 +76,6 @@ pub(crate) struct Args {
     serve: ServeArgs,
 }
 
-/// Protocol of a simulated detector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum As {
-    /// keepup's own, over TCP, with acknowledgements
-    Keepup,
-    /// A UDP packet for each event, behind its sequence number: record --from udp://:PORT,skip=8
-    Udp,
-    /// A UDP packet for each event, which is a VDIF frame: record --from vdif://:PORT,frames-per-second=N
-    Vdif,
-}
-
 fn plan(args: &Args, profile: &str) -> anyhow::Result<SourcePlan> {
     let mut profile = keepup_plan::load(profile)?;
     if let Some(bytes) = args.event {
@@ -106,15 +90,10 @@ fn plan(args: &Args, profile: &str) -> anyhow::Result<SourcePlan> {
     plan.streams = args.streams.unwrap_or(plan.streams);
     plan.connections = args.connections.unwrap_or(plan.connections).min(plan.streams.max(1));
     plan.buffer_bytes = args.buffer.unwrap_or(plan.buffer_bytes);
-    plan.protocol = match args.protocol {
-        As::Keepup => Protocol::Keepup,
-        As::Udp => Protocol::Udp,
-        As::Vdif => Protocol::Vdif { frames_per_second: args.frames_per_second },
-    };
     plan.first_stream = args.first_stream;
     plan.seed = args.seed.unwrap_or(plan.seed);
     plan.cpus = args.cpus.clone().unwrap_or_default().0;
-    Ok(plan)
+    Ok(args.protocol.apply(plan))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {

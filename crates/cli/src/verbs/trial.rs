@@ -32,6 +32,7 @@ use crate::forecast::{forecast, print_plan};
 use crate::generator::GeneratorArgs;
 use crate::loads::{self, check_loads};
 use crate::output::log;
+use crate::protocol::ProtocolArgs;
 use crate::verbs::record::with_reductions;
 use crate::verbs::test_session::TestSession;
 
@@ -100,6 +101,8 @@ pub(crate) struct Args {
     drain: Option<f64>,
     #[command(flatten)]
     generator: GeneratorArgs,
+    #[command(flatten)]
+    protocol: ProtocolArgs,
     /// CPUs of the source threads, on the machine of the source, such as "1" [default: any]
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     source_cpus: Option<Cpus>,
@@ -139,7 +142,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     log(&text);
-    plan.spec.generator = args.generator.connect()?;
+    plan.spec.generator = args.generator.connect(args.protocol.protocol())?;
     let mut session =
         TestSession::<RecordSummary>::start("record", settings(args, &plan), &plan.volumes, output)?;
     plan.spec.recorder.name = format!("keepup-trial-{}", session.id());
@@ -188,6 +191,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let rate = args.rate.unwrap_or(SourceRate::Profile);
     let mut source = source_plan(&profile, rate, Some(args.time.unwrap_or(TIME)));
     source.cpus = args.source_cpus.clone().unwrap_or_default().0;
+    let mut source = args.protocol.apply(source);
     source.events = args.events;
     if args.events.is_some() {
         source.duration = None;
@@ -246,6 +250,7 @@ fn settings(args: &Args, plan: &Plan) -> serde_json::Value {
         "event_bytes": spec.source.size.max_bytes(),
         "streams": spec.source.streams,
         "connections": spec.source.connections,
+        "protocol": spec.source.protocol,
         "first_events": args.first,
         "verify": spec.verify.is_some(),
         "read_back": spec.read_back,

@@ -40,7 +40,7 @@ impl Detector {
         let event_bytes = usize::try_from(event_bytes_max).unwrap_or(usize::MAX);
         let message_bytes_max =
             event_bytes.saturating_mul(MESSAGE_EVENTS).saturating_add(MESSAGE_SPARE_BYTES);
-        let limits = Limits { message_bytes_max };
+        let limits = Limits { message_bytes_max, event_bytes_max };
         let decoder = address.decoder(limits, opened_ns);
         Self {
             address,

@@ -25,6 +25,10 @@ const RETRY_NS: u64 = 1_000_000_000;
 const PIECE_BYTES: usize = 16 << 10;
 /// Most bytes served from one connection before the next one.
 const TURN_BYTES: usize = 8 << 20;
+/// Most batches of packets from one socket before the next connection, whatever their size.
+const TURN_BATCHES: usize = 32;
+/// Most turns that take what has arrived when the recording ends.
+const REST_TURNS: usize = 10_000;
 
 impl Intake {
     /// Adds the configured detectors. All of them start at this intake.
@@ -49,7 +53,11 @@ impl Intake {
         while let Some(at) = self.detectors.iter().position(|detector| detector.retry_ns <= now_ns) {
             let mut detector = self.detectors.swap_remove(at);
             detector.retry_ns = now_ns + RETRY_NS;
-            let SourceAddress::Dectris(endpoint) = detector.address.clone() else { continue };
+            let SourceAddress::Dectris(endpoint) = detector.address.clone() else {
+                self.shards.note_failure(format!("{}: cannot wait for packets", detector.address));
+                self.shards.disconnect();
+                continue;
+            };
             match connect(detector.next_address(&endpoint)) {
                 Ok(socket) => self.watch_detector(detector, socket, now_ns),
                 Err(error) => self.try_again(detector, &std::io::Error::from(error).to_string()),
@@ -106,6 +114,11 @@ impl Intake {
     pub(super) fn detector_failed(&mut self, index: usize, mut connection: Connection, why: &Cause) {
         let what = format!("{}: {why}", connection.peer);
         self.enter_loss(&connection, &why.to_string());
+        if let Some(detector) = &mut connection.detector {
+            let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
+            detector.decoder.finish(drops);
+            self.store.note_remarks(detector);
+        }
         self.release_streams(index, &mut connection, Some(LossCause::ConnectionLost));
         self.shards.note_failure(what);
         self.drop_connection(connection);
@@ -129,33 +142,39 @@ impl Intake {
             let is_detector = |connection: &mut Connection| connection.detector.is_some();
             let Some(mut connection) = self.connections[index].take_if(is_detector) else { continue };
             if matches!(connection.address(), Some(SourceAddress::Packets(_))) {
-                // Packets that are still in the socket's buffer have arrived.
+                // Nobody else waits for memory any more; packets in the socket's buffer have arrived.
+                self.store.reserved_for = None;
                 let buffer_bytes = rustix::net::sockopt::socket_recv_buffer_size(&connection.socket);
-                self.take_rest(index, &mut connection, buffer_bytes.unwrap_or(0));
+                let is_read = self.take_rest(index, &mut connection, buffer_bytes.unwrap_or(0));
                 let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
                 if let Some(detector) = &mut connection.detector {
                     detector.decoder.finish(drops);
                 }
-                self.take_rest(index, &mut connection, 0);
-                connection.phase = Phase::Ending;
-                connection.slots.iter().for_each(|&slot| self.store.conclude_series(slot, 0));
-                self.release_streams(index, &mut connection, None);
+                let is_whole = self.take_rest(index, &mut connection, 0) && is_read;
+                if let Some(detector) = &mut connection.detector {
+                    self.store.note_remarks(detector);
+                }
+                if is_whole {
+                    connection.phase = Phase::Ending;
+                    connection.slots.iter().for_each(|&slot| self.store.conclude_series(slot, 0));
+                    self.release_streams(index, &mut connection, None);
+                }
             }
             self.connections[index] = Some(connection);
         }
     }
 
-    /// Takes the items of a detector, after reading at most about `bytes_max`; gives up when the volumes do
-    /// not follow.
-    fn take_rest(&mut self, index: usize, connection: &mut Connection, bytes_max: usize) {
+    /// Takes the items of a detector, after reading at most about `bytes_max`. Returns whether it took all;
+    /// gives up when the volumes do not follow.
+    fn take_rest(&mut self, index: usize, connection: &mut Connection, bytes_max: usize) -> bool {
         let patience_ns = self.config.peer_timeout.as_nanos() as u64;
         let (mut total, mut waited_ns) = (0, 0);
-        loop {
+        for _ in 0..REST_TURNS {
             let now_ns = self.clock.now_ns();
             let (bytes, pause) = match total < bytes_max {
                 true => receive(connection, &mut self.store, (now_ns, self.clock.unix_ns())),
                 false => match take_items(connection, &mut self.store, now_ns) {
-                    Ok(()) => break,
+                    Ok(()) => return true,
                     Err(pause) => (0, pause),
                 },
             };
@@ -163,32 +182,34 @@ impl Intake {
             if bytes > 0 {
                 waited_ns = 0;
             }
-            match pause {
-                Pause::Turn => {}
+            let why = match pause {
+                Pause::Turn => continue,
+                Pause::Drained => return true,
                 Pause::NoMemory | Pause::Journal if waited_ns < patience_ns => {
                     self.wait_for_reports();
                     waited_ns += self.clock.now_ns().saturating_sub(now_ns);
+                    continue;
                 }
-                Pause::NoMemory | Pause::Journal => {
-                    let peer = &connection.peer;
-                    let what =
-                        format!("{peer}: packets in the socket's buffer not recorded: volumes too slow");
-                    self.store.incidents.push(what);
-                    break;
-                }
-                Pause::Message(message) => {
-                    let Control::Hello(hello) = *message else { break };
-                    if self.declare_here(index, connection, &hello).is_err() {
-                        break;
-                    }
-                }
-                _ => break,
-            }
+                Pause::NoMemory | Pause::Journal => Cause::new("the volumes are too slow"),
+                Pause::Message(message) => match *message {
+                    Control::Hello(hello) => match self.declare_here(index, connection, &hello) {
+                        Ok(()) => continue,
+                        Err(why) => why,
+                    },
+                    Control::End(_) => return true,
+                },
+                Pause::Broken(why) => why,
+                Pause::Closed | Pause::EndOfSeries { .. } => return true,
+            };
+            let peer = &connection.peer;
+            self.store.incidents.push(format!("{peer}: the last packets are not recorded: {why}"));
+            return false;
         }
+        false
     }
 
     /// Declares streams of a detector while no stream moves any more.
-    fn declare_here(
+    pub(super) fn declare_here(
         &mut self,
         index: usize,
         connection: &mut Connection,
@@ -219,7 +240,7 @@ pub(super) fn receive(
     store: &mut Store,
     (now_ns, unix_ns): (u64, u64),
 ) -> (usize, Pause) {
-    let mut total = 0;
+    let (mut total, mut batches) = (0, 0);
     loop {
         let pause = take_items(connection, store, now_ns);
         connection.push_answers();
@@ -231,14 +252,17 @@ pub(super) fn receive(
         if let Err(pause) = pause {
             return (total, pause);
         }
-        if total >= TURN_BYTES {
+        if total >= TURN_BYTES || batches == TURN_BATCHES {
             return (total, Pause::Turn);
         }
         let Some(detector) = &mut connection.detector else { return (total, Pause::Closed) };
         let decoder = &mut detector.decoder;
         let read = match decoder.input() {
             Input::Bytes(space) => rustix::io::read(&connection.socket, space).map(|read| (read, read)),
-            Input::Datagrams(batch) => receive_batch(&connection.socket, batch),
+            Input::Datagrams(batch) => {
+                batches += 1;
+                receive_batch(&connection.socket, batch)
+            }
         };
         match read {
             Ok((0, _)) => return (total, Pause::Closed),
@@ -248,6 +272,10 @@ pub(super) fn receive(
             }
             Err(rustix::io::Errno::AGAIN) => return (total, Pause::Drained),
             Err(rustix::io::Errno::INTR) => {}
+            Err(error) if matches!(detector.address, SourceAddress::Packets(_)) => {
+                let error = std::io::Error::from(error);
+                return (total, Pause::Broken(format!("cannot receive packets: {error}").into()));
+            }
             Err(_) => return (total, Pause::Closed),
         }
     }
@@ -306,10 +334,17 @@ fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Re
             }
         }
     }
-    for remark in detector.decoder.remarks() {
-        store.incidents.push(format!("{}: {remark}", detector.address));
-    }
+    store.note_remarks(detector);
     Ok(())
+}
+
+impl Store {
+    /// Enters what a detector's decoder has to report.
+    fn note_remarks(&mut self, detector: &mut Detector) {
+        for remark in detector.decoder.remarks() {
+            self.incidents.push(format!("{}: {remark}", detector.address));
+        }
+    }
 }
 
 /// Copies an event to its block.

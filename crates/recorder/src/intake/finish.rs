@@ -9,6 +9,10 @@ impl Intake {
     /// Stops reading, makes everything durable, ends the writers and sends clients their final
     /// message.
     pub(super) fn finish(mut self, ended: &Ended) -> IntakeReport {
+        if self.switches.is_open() && !self.is_open {
+            // Its sockets have packets already.
+            self.start_accepting();
+        }
         self.switches.end();
         self.reach(Step::MovesStopped);
         self.take_last_mail();

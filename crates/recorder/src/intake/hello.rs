@@ -169,7 +169,12 @@ impl Intake {
                 Mail::Streams { streams, .. } => self.put_in(streams),
                 Mail::Connection(arrived) => {
                     self.count_connections(1);
-                    self.connections.push(Some(arrived.0));
+                    let (mut connection, hello) = *arrived;
+                    if connection.detector.is_some() {
+                        // It has sent events of these streams, and no one else can take them.
+                        let _ = self.declare_here(self.connections.len(), &mut connection, &hello);
+                    }
+                    self.connections.push(Some(connection));
                 }
                 Mail::Wanted(_) | Mail::Refused { .. } => {}
             }

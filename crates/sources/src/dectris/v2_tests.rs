@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LIMITS: Limits = Limits { message_bytes_max: 1 << 20 };
+const LIMITS: Limits = Limits { message_bytes_max: 1 << 20, event_bytes_max: u64::MAX };
 type Out = Encoder<Vec<u8>>;
 
 /// A map that begins with the type, and has the given fields behind it.

@@ -4,10 +4,16 @@ use std::collections::BTreeMap;
 
 use keepup_stream::ledger::LossCause;
 
+/// A gap of more packets than this must be confirmed by further packets: the number may be wrong.
+const NEAR_MAX: u64 = 1 << 20;
 /// A gap of more packets than this is a new start of the counter, not a loss.
-const GAP_MAX: u64 = 1 << 32;
-/// Packets in a row that continue each other, but not the stream, after which the counter has started again.
-const RESTART_RUN: u64 = 16;
+const GAP_MAX: u64 = 1 << 40;
+/// Packets in a row that continue each other, but not the stream, after which the stream continues with them;
+/// more than a burst that arrives twice or late.
+const RUN_MIN: u64 = 256;
+
+/// Sequence numbers stay below this, whatever a sender counts.
+const SEQUENCE_MAX: u64 = 1 << 60;
 
 /// A packet that waits for an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,15 +27,15 @@ pub(super) struct Held {
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The next event, with this sequence number.
-    Next(u64),
+    /// The next event, with this sequence number, and the cause of a gap before it.
+    Next(u64, Option<LossCause>),
     /// It must be held.
     Early,
     /// It was handed out or held before, or its successors were.
     Late,
     /// Its number does not lie on a step.
     OffStep,
-    /// The counter has started again: ask again once nothing is due.
+    /// The stream continues with this packet: ask again once nothing is due.
     Restart,
 }
 
@@ -51,13 +57,27 @@ pub(super) struct Order {
     /// Number with which the stream continues once nothing is held.
     restart: Option<u64>,
     restarts: u64,
+    /// Whether events are missing before the next packet.
+    is_after_gap: bool,
 }
 
 impl Order {
     /// Order of a stream whose packets are numbered in steps of `step`, modulo `mask` + 1, from `number` on.
     pub(super) fn new((step, mask): (u64, u64), window: usize, number: u64, drops: u32) -> Self {
         let (held, odd) = (BTreeMap::new(), (0, 0));
-        Self { step, mask, window, number, sequence: 0, drops, held, odd, restart: None, restarts: 0 }
+        Self {
+            step,
+            mask,
+            window,
+            number,
+            sequence: 0,
+            drops,
+            held,
+            odd,
+            restart: None,
+            restarts: 0,
+            is_after_gap: false,
+        }
     }
 
     /// Times that the counter started again.
@@ -72,34 +92,43 @@ impl Order {
 
     /// Judges a packet. After [`Verdict::Next`] the stream has gone on.
     pub(super) fn judge(&mut self, number: u64, drops: u32) -> Verdict {
-        let Some(ahead) = self.ahead(number) else {
+        let ahead = self.ahead(number);
+        let Some(packets) = ahead.filter(|packets| *packets < NEAR_MAX) else {
             let run = if self.odd.0 == number { self.odd.1 + 1 } else { 1 };
             self.odd = (number.wrapping_add(self.step) & self.mask, run);
-            if run < RESTART_RUN {
-                return Verdict::Late;
+            if run > RUN_MIN.max(2 * self.window as u64) {
+                self.restart = Some(number);
+                return Verdict::Restart;
             }
-            self.restart = Some(number);
-            return Verdict::Restart;
+            let ahead = number.wrapping_sub(self.number) & self.mask;
+            let distance = ahead.min(ahead.wrapping_neg() & self.mask);
+            return if distance.is_multiple_of(self.step) { Verdict::Late } else { Verdict::OffStep };
         };
-        if ahead % self.step != 0 {
-            return Verdict::OffStep;
-        }
         self.odd.1 = 0;
-        match ahead / self.step {
+        match packets {
             0 => {
-                let sequence = self.sequence;
+                let (sequence, cause) = (self.sequence, self.cause(drops));
                 self.go_on(1, drops);
-                Verdict::Next(sequence)
+                Verdict::Next(sequence, std::mem::take(&mut self.is_after_gap).then_some(cause))
             }
             packets if self.held.contains_key(&(self.sequence + packets)) => Verdict::Late,
             _ => Verdict::Early,
         }
     }
 
-    /// How far a number is ahead; `None`: behind, or too far.
+    /// How many packets a number is ahead; `None`: behind, too far, or between two steps.
     fn ahead(&self, number: u64) -> Option<u64> {
         let ahead = number.wrapping_sub(self.number) & self.mask;
-        (ahead <= self.mask / 2 && ahead / self.step < GAP_MAX).then_some(ahead)
+        let packets = ahead / self.step;
+        (ahead <= self.mask / 2 && packets < GAP_MAX && ahead.is_multiple_of(self.step)).then_some(packets)
+    }
+
+    /// Cause of a gap before a packet, by what the kernel had dropped when that packet arrived.
+    fn cause(&self, drops: u32) -> LossCause {
+        match drops.wrapping_sub(self.drops) {
+            1..=0x7FFF_FFFF => LossCause::SocketBuffer,
+            _ => LossCause::SequenceGap,
+        }
     }
 
     /// Holds a packet that was judged [`Verdict::Early`].
@@ -115,17 +144,30 @@ impl Order {
         let first = self.held.first_entry().filter(|first| is_forced || *first.key() == self.sequence);
         let Some(first) = first else {
             if let Some(number) = self.restart.take() {
-                (self.number, self.odd.1) = (number, 0);
-                self.restarts += 1;
+                self.restart_at(number);
             }
             return None;
         };
         let (sequence, packet) = first.remove_entry();
         let lost = sequence - self.sequence;
-        let has_dropped = matches!(packet.drops.wrapping_sub(self.drops), 1..=0x7FFF_FFFF);
-        let cause = if has_dropped { LossCause::SocketBuffer } else { LossCause::SequenceGap };
+        let cause = self.cause(packet.drops);
         self.go_on(lost + 1, packet.drops);
-        Some((sequence, (lost > 0).then_some(cause), packet))
+        let is_after_gap = std::mem::take(&mut self.is_after_gap) || lost > 0;
+        Some((sequence, is_after_gap.then_some(cause), packet))
+    }
+
+    /// Continues with a packet that enough others confirm: behind a long gap, or with a counter that has
+    /// started again.
+    fn restart_at(&mut self, number: u64) {
+        match self.ahead(number).filter(|packets| *packets <= SEQUENCE_MAX - self.sequence.min(SEQUENCE_MAX))
+        {
+            Some(packets) => {
+                self.sequence += packets;
+                self.is_after_gap = packets > 0;
+            }
+            None => self.restarts += 1,
+        }
+        (self.number, self.odd.1) = (number, 0);
     }
 
     fn go_on(&mut self, packets: u64, drops: u32) {

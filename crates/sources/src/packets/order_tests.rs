@@ -15,7 +15,7 @@ fn order(order: &mut Order, numbers: &[u64]) -> Vec<(u64, Option<LossCause>)> {
     for &number in numbers {
         loop {
             match order.judge(number, 0) {
-                Verdict::Next(sequence) => out.push((sequence, None)),
+                Verdict::Next(sequence, cause) => out.push((sequence, cause)),
                 Verdict::Early => order.hold(number, held(0)),
                 Verdict::Late | Verdict::OffStep => {}
                 Verdict::Restart => {
@@ -62,7 +62,7 @@ fn what_is_held_is_due_at_the_end() {
 #[test]
 fn a_gap_is_the_sockets_if_the_kernel_has_dropped_since() {
     let mut stream = Order::new(U64, 0, 0, 7);
-    assert_eq!(stream.judge(0, 7), Verdict::Next(0));
+    assert_eq!(stream.judge(0, 7), Verdict::Next(0, None));
     for (number, drops, cause) in
         [(3, 9, LossCause::SocketBuffer), (5, 9, LossCause::SequenceGap), (9, 10, LossCause::SocketBuffer)]
     {
@@ -83,8 +83,9 @@ fn a_narrow_counter_wraps_around() {
 #[test]
 fn numbers_in_steps() {
     let mut stream = Order::new((4096, u64::MAX), 0, 8192, 0);
-    assert_eq!(stream.judge(8192, 0), Verdict::Next(0));
+    assert_eq!(stream.judge(8192, 0), Verdict::Next(0, None));
     assert_eq!(stream.judge(12289, 0), Verdict::OffStep);
+    assert_eq!(stream.judge(4096, 0), Verdict::Late);
     let gap = Some(LossCause::SequenceGap);
     assert_eq!(order(&mut stream, &[12288, 20480]), [(1, None), (3, gap)]);
 }
@@ -97,11 +98,29 @@ fn a_counter_that_starts_anew_goes_on_after_some_packets() {
     let twice: Vec<u64> = (0..100).flat_map(|at| [1003 + at, 980 + at]).collect();
     assert_eq!(order(&mut stream, &twice).len(), 101);
     assert_eq!(stream.restarts(), 0);
-    let out = order(&mut stream, &(0..20).collect::<Vec<_>>());
-    assert_eq!((out.len(), stream.restarts()), (20 - RESTART_RUN as usize + 1, 1));
-    assert!(out.iter().all(|(_, cause)| cause.is_none()), "{out:?}");
-    // A number far ahead is none either.
-    assert_eq!(order(&mut stream, &[20, 1 << 40, 21]).len(), 2);
+    // Nor is a burst that comes twice.
+    assert!(order(&mut stream, &(1003..1003 + RUN_MIN / 2).collect::<Vec<_>>()).len() < 100);
+    assert_eq!(stream.restarts(), 0);
+    let mut stream = Order::new(U64, 4, 1000, 0);
+    assert_eq!(order(&mut stream, &[1000, 1002]), [(0, None)]);
+    let out = order(&mut stream, &(0..RUN_MIN + 10).collect::<Vec<_>>());
+    // With the packet that was held.
+    assert_eq!((out.len(), stream.restarts()), (11, 1));
+    assert_eq!(out[..2], [(2, Some(LossCause::SequenceGap)), (3, None)]);
+}
+
+#[test]
+fn a_long_gap_is_confirmed_by_further_packets() {
+    let far = 1 << 30;
+    let mut stream = Order::new((2, u64::MAX), 4, 0, 0);
+    assert_eq!(order(&mut stream, &[0, 2 * far, 2]), [(0, None), (1, None)]);
+    let out = order(&mut stream, &(0..=RUN_MIN + 1).map(|at| 2 * (far + at)).collect::<Vec<_>>());
+    let first = far + RUN_MIN;
+    assert_eq!(out, [(first, Some(LossCause::SequenceGap)), (first + 1, None)]);
+    assert_eq!(stream.restarts(), 0);
+    // Too far to be a loss.
+    let out = order(&mut stream, &(0..=RUN_MIN).map(|at| (1 << 50) + 2 * at).collect::<Vec<_>>());
+    assert_eq!((out, stream.restarts()), (vec![(first + 2, None)], 1));
 }
 
 proptest! {
@@ -111,7 +130,7 @@ proptest! {
         swaps in prop::collection::vec((0usize..200, 0usize..200), 0..60),
         lost in prop::collection::btree_set(1u64..200, 0..40),
         start in any::<u64>(),
-        window in 0usize..40,
+        window in prop::sample::select(vec![0, 1, 7, 40, 200]),
     ) {
         let mut numbers: Vec<u64> = (0..200).filter(|number| !lost.contains(number)).collect();
         let count = numbers.len();
@@ -123,7 +142,12 @@ proptest! {
         let mut stream = Order::new(U64, window, start, 0);
         let mut out = order(&mut stream, &numbers);
         out.extend(due(&mut stream, true));
-        if stream.restarts() == 0 {
+        // 200 packets are too few to confirm a new start.
+        prop_assert_eq!(stream.restarts(), 0);
+        if window >= 200 {
+            prop_assert_eq!(out.len(), numbers.len());
+        }
+        {
             prop_assert!(out.windows(2).all(|two| two[0].0 < two[1].0));
             let mut next = 0;
             for (sequence, cause) in out {

@@ -3,6 +3,7 @@
 //! Invariant: after `SourcePlan::check` no arithmetic of the simulator overflows and every event fits the
 //! front-end buffer.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use keepup_error::Cause;
@@ -14,6 +15,8 @@ use crate::wire::{ControlMessage, ElementType, HEADER_BYTES, Hello, STREAM_ID_EN
 
 /// Most connections of one source.
 const CONNECTIONS_MAX: u32 = 64;
+/// Most streams of packets that a recorder takes from one source.
+const PACKET_STREAMS_MAX: u32 = 16;
 /// Highest rate that a clock of whole nanoseconds can schedule, events per second.
 const RATE_MAX: f64 = 1e9;
 
@@ -92,6 +95,19 @@ impl Protocol {
     fn is_keepup(&self) -> bool {
         *self == Self::Keepup
     }
+
+    /// Source to name to a recorder (`record --from`), so that it receives this protocol at `address`;
+    /// `None`: it listens.
+    #[must_use]
+    pub fn received_at(&self, address: SocketAddr) -> Option<String> {
+        match self {
+            Self::Keepup => None,
+            Self::Udp => Some(format!("udp://{address},skip=8")),
+            Self::Vdif { frames_per_second } => {
+                Some(format!("vdif://{address},frames-per-second={frames_per_second}"))
+            }
+        }
+    }
 }
 
 /// Plan of a source.
@@ -152,6 +168,16 @@ impl SourcePlan {
         }
     }
 
+    /// The same plan in another protocol. Each UDP sender has one stream.
+    #[must_use]
+    pub fn in_protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = protocol;
+        if protocol == Protocol::Udp {
+            self.connections = self.streams;
+        }
+        self
+    }
+
     /// Checks the plan before anything is opened.
     ///
     /// # Errors
@@ -206,6 +232,10 @@ impl SourcePlan {
     fn protocol_fault(&self) -> Option<Cause> {
         let (size, streams, connections) = (self.size, self.streams, self.connections);
         match self.protocol {
+            Protocol::Udp | Protocol::Vdif { .. } if streams > PACKET_STREAMS_MAX => {
+                let what = format!("{streams} streams of packets: at most {PACKET_STREAMS_MAX}");
+                Some(Cause::new(what).with_hint("--streams 4"))
+            }
             Protocol::Udp if streams != connections => {
                 let what = format!("{streams} streams over {connections} connections: each is a UDP sender");
                 Some(Cause::new(what).with_hint("as many --connections as --streams"))

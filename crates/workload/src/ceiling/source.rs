@@ -1,20 +1,26 @@
 //! Source ceiling: the generator used in trials, sending at full rate to a minimal receiver, so
 //! that a trial limited by its generator is recognized.
 use std::io::Write;
-use std::net::{Shutdown, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use keepup_stream::source::{Rate, SourceCounters, SourceError, SourcePlan, run};
+use keepup_stream::source::{Protocol, Rate, SourceCounters, SourceError, SourcePlan, run};
 use keepup_stream::wire::{
     Control, ControlMessage, HEADER_BYTES, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Next, Session, Welcome,
     WelcomeStream,
 };
 
+use keepup_sys::datagram::{BATCH_MAX, Batch, DATAGRAM_BYTES_MAX, DatagramReceiver, set_join};
+
 use super::{discard, join, loopback};
 use crate::error::system;
 use crate::{Context, Footprint, Workload, WorkloadError};
+
+/// Longest wait for a packet.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Closed-loop source with a discarding receiver.
 #[derive(Debug)]
@@ -30,6 +36,84 @@ impl SourceCeiling {
         let plan =
             SourcePlan { rate: Rate::Max, burst: None, events: None, duration: Some(time), ..plan.clone() };
         Self { plan, time, bytes_per_second: 0.0 }
+    }
+
+    /// Sends over TCP to receivers that discard; returns the bytes per second.
+    fn over_connections(&self, context: &mut Context) -> Result<f64, WorkloadError> {
+        let (listener, address) = loopback()?;
+        let connections = self.plan.connections;
+        let accepted = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&accepted);
+        let receivers = std::thread::spawn(move || -> std::io::Result<()> {
+            let mut threads = Vec::new();
+            for _ in 0..connections {
+                let (stream, _) = listener.accept()?;
+                let ours = stream.try_clone()?;
+                kept.lock().unwrap_or_else(PoisonError::into_inner).push(ours);
+                threads.push(std::thread::spawn(move || welcome_and_discard(stream)));
+            }
+            for thread in threads {
+                // The connection is cut at the end of the time, so its error is expected.
+                drop(thread.join());
+            }
+            Ok(())
+        });
+        let rate = self.send(address, context, || {
+            for stream in accepted.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                // The source may have ended by itself.
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        })?;
+        join("source receiver", receivers)?.map_err(system("receive over loopback"))?;
+        Ok(rate)
+    }
+
+    /// Sends packets to a receiver that discards; returns the bytes per second.
+    fn over_packets(&self, context: &mut Context) -> Result<f64, WorkloadError> {
+        let failed = || system("receive over loopback");
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed())?;
+        socket.set_read_timeout(Some(PATIENCE)).map_err(failed())?;
+        // Before Linux 5.0, packets are received one by one.
+        let _ = set_join(socket.as_fd(), true);
+        let address = socket.local_addr().map_err(failed())?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let receiver = std::thread::spawn(move || {
+            let mut batch = Batch::new(BATCH_MAX, DATAGRAM_BYTES_MAX + 28);
+            while !over.load(Ordering::Acquire) {
+                // Nothing arrives once the source has ended.
+                let _ = batch.receive(socket.as_fd());
+            }
+        });
+        let rate = self.send(address, context, || is_over.store(true, Ordering::Release));
+        is_over.store(true, Ordering::Release);
+        join("source receiver", receiver)?;
+        rate
+    }
+
+    /// Runs the source and calls `end` when its time is over; returns the bytes per second until then.
+    fn send(&self, address: SocketAddr, context: &Context, end: impl Fn()) -> Result<f64, WorkloadError> {
+        let live = SourceCounters::default();
+        let (plan, stop) = (self.plan.clone(), AtomicBool::new(false));
+        let begin_ns = context.clock.now_ns();
+        let limit_ns = begin_ns + self.time.as_nanos() as u64;
+        let (mut sent, mut at_ns) = (0, begin_ns);
+        std::thread::scope(|scope| -> Result<(), WorkloadError> {
+            let source = scope.spawn(|| run(&plan, address, &stop, &live));
+            while context.clock.now_ns() < limit_ns && !source.is_finished() {
+                context.clock.sleep_until_ns(context.clock.now_ns() + 10_000_000);
+                (sent, at_ns) = (live.sent_bytes.load(Ordering::Relaxed), context.clock.now_ns());
+            }
+            stop.store(true, Ordering::Release);
+            end();
+            match source.join() {
+                // No bye message is sent, so a closing connection is expected.
+                Ok(Ok(_) | Err(SourceError::Broken { .. })) => Ok(()),
+                Ok(Err(e)) => Err(e.into()),
+                Err(_) => Err(WorkloadError::Thread { name: "source" }),
+            }
+        })?;
+        Ok(sent as f64 / ((at_ns - begin_ns).max(1) as f64 / 1e9))
     }
 }
 
@@ -83,49 +167,10 @@ impl Workload for SourceCeiling {
     }
 
     fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
-        let (listener, address) = loopback()?;
-        let connections = self.plan.connections;
-        let accepted = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&accepted);
-        let receivers = std::thread::spawn(move || -> std::io::Result<()> {
-            let mut threads = Vec::new();
-            for _ in 0..connections {
-                let (stream, _) = listener.accept()?;
-                let ours = stream.try_clone()?;
-                kept.lock().unwrap_or_else(PoisonError::into_inner).push(ours);
-                threads.push(std::thread::spawn(move || welcome_and_discard(stream)));
-            }
-            for thread in threads {
-                // The connection is cut at the end of the time, so its error is expected.
-                drop(thread.join());
-            }
-            Ok(())
-        });
-        let live = SourceCounters::default();
-        let (plan, stop) = (self.plan.clone(), AtomicBool::new(false));
-        let begin_ns = context.clock.now_ns();
-        let limit_ns = begin_ns + self.time.as_nanos() as u64;
-        let (mut sent, mut at_ns) = (0, begin_ns);
-        std::thread::scope(|scope| -> Result<(), WorkloadError> {
-            let source = scope.spawn(|| run(&plan, address, &stop, &live));
-            while context.clock.now_ns() < limit_ns && !source.is_finished() {
-                context.clock.sleep_until_ns(context.clock.now_ns() + 10_000_000);
-                (sent, at_ns) = (live.sent_bytes.load(Ordering::Relaxed), context.clock.now_ns());
-            }
-            stop.store(true, Ordering::Release);
-            for stream in accepted.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                // The source may have ended by itself.
-                let _ = stream.shutdown(Shutdown::Both);
-            }
-            match source.join() {
-                // No bye message is sent, so a closing connection is expected.
-                Ok(Ok(_) | Err(SourceError::Broken { .. })) => Ok(()),
-                Ok(Err(e)) => Err(e.into()),
-                Err(_) => Err(WorkloadError::Thread { name: "source" }),
-            }
-        })?;
-        join("source receiver", receivers)?.map_err(system("receive over loopback"))?;
-        self.bytes_per_second = sent as f64 / ((at_ns - begin_ns).max(1) as f64 / 1e9);
+        self.bytes_per_second = match self.plan.protocol {
+            Protocol::Keepup => self.over_connections(context)?,
+            Protocol::Udp | Protocol::Vdif { .. } => self.over_packets(context)?,
+        };
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use keepup_results::{
     Count, CpuCost, Engine, IoEngine, LedgerSummary, RecordFirst, RecordMoment, RecordPlacement, RecordRun,
     ThreadCpu,
 };
-use keepup_stream::ledger::Count as LedgerCount;
+use keepup_stream::ledger::{Count as LedgerCount, LossCause};
 
 use super::first::{First, Moment};
 use super::{ReadFrom, Sample, TrialMeasured, TrialSpec};
@@ -50,7 +50,14 @@ impl TrialMeasured {
         if after.events > 0 {
             let causes: Vec<String> =
                 total.gap_events.keys().filter(|c| c.is_after_receipt()).map(|c| c.to_string()).collect();
-            let cause = if causes.is_empty() { "not received".to_owned() } else { causes.join(", ") };
+            let cause = match causes.is_empty() {
+                // What the kernel dropped behind the last packet that arrived has no entry.
+                true if total.gap_events.contains_key(&LossCause::SocketBuffer) => {
+                    LossCause::SocketBuffer.to_string()
+                }
+                true => "not received".to_owned(),
+                false => causes.join(", "),
+            };
             lost_by_cause.insert(cause, count(after));
         }
         let verified = self.verify.as_ref().map(|report| {
