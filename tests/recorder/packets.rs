@@ -227,19 +227,22 @@ fn several_sources_of_packets_are_one_recording() {
     let directory = directory();
     let here = directory.path();
     let addresses = [(); 3].map(|()| free_address());
-    let program = record(here, &addresses.map(|address| format!("udp://{address}")));
+    let program = record(here, &addresses.map(|address| format!("udp://{address},buffer=208KiB")));
     // Two senders at once: their streams are declared one after the other, wherever the source is served.
     let senders = addresses.map(|address| [Sender::to(address), Sender::to(address)]);
-    for number in 0..10 {
+    // More packets than the buffers hold: the sockets must be read all the time.
+    for number in 0..400 {
         senders.iter().flatten().for_each(|sender| sender.send([number]));
+        // A pause at first: what is read only while packets keep coming is not read any more.
+        std::thread::sleep(std::time::Duration::from_millis(if number == 0 { 200 } else { 2 }));
     }
     let run = stop(program);
     assert_eq!(run.code(), 0, "{run:#?}");
-    assert_eq!(count(&json(&run)["durable"]).0, 60);
+    assert_eq!(count(&json(&run)["durable"]).0, 2400);
     for (address, [first, second]) in addresses.iter().zip(&senders) {
         for sender in [first, second] {
             let name = format!("{address}-{}", sender.name());
-            assert_eq!(numbers(here, &name), (0..10).collect::<Vec<_>>(), "{name}");
+            assert_eq!(numbers(here, &name), (0..400).collect::<Vec<_>>(), "{name}");
         }
     }
 }
