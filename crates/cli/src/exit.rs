@@ -2,6 +2,7 @@
 use std::borrow::Cow;
 use std::process::ExitCode;
 
+use keepup_archive::ArchiveError;
 use keepup_campaign::{CampaignError, CompareError};
 use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_live::LiveError;
@@ -125,6 +126,7 @@ pub(crate) fn diagnostic<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Op
         EngineError,
         SweepError,
         LiveError,
+        ArchiveError,
         RecorderError,
         RecordingError,
         LayoutError,

@@ -12,6 +12,7 @@ mod protocol;
 mod run_flags;
 mod signals;
 mod token;
+mod transfer;
 mod verbs;
 
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ enum Verb {
     Source(verbs::source::Args),
     Drain(verbs::drain::Args),
     Sink(verbs::sink::Args),
+    Restore(verbs::restore::Args),
     Verify(verbs::verify::Args),
     Info(verbs::info::Args),
     Cat(verbs::cat::Args),
@@ -111,6 +113,7 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Source(args) => verbs::source::run(args),
         Verb::Drain(args) => verbs::drain::run(args),
         Verb::Sink(args) => verbs::sink::run(args),
+        Verb::Restore(args) => verbs::restore::run(args),
         Verb::Verify(args) => verbs::verify::run(args),
         Verb::Info(args) => verbs::info::run(args),
         Verb::Cat(args) => verbs::cat::run(args),

@@ -20,6 +20,7 @@ pub(crate) mod register;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod reproduce;
+pub(crate) mod restore;
 pub(crate) mod serve;
 pub(crate) mod sink;
 pub(crate) mod soak;

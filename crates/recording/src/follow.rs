@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use keepup_stream::ledger::Gap;
 
 use crate::error::RecordingError;
-use crate::journal::{JournalReader, RotationState};
+use crate::journal::{Journal, JournalReader, RotationState};
 use crate::reader::locate;
 use crate::volume::{Volume, gaps};
 
@@ -112,6 +112,11 @@ impl Follower {
             }
         }
         parts
+    }
+
+    /// Whether a recorder is writing it.
+    pub fn is_being_made(&self) -> bool {
+        self.volumes.iter().any(|volume| Journal::is_held(volume.dir()))
     }
 
     /// Whether the run has ended on all volumes, so that no more data comes.

@@ -167,13 +167,21 @@ fn mixed(first: &Path, second: &Path, what: &'static str) -> RecordingError {
     RecordingError::Mixed { first: first.to_path_buf(), second: second.to_path_buf(), what }
 }
 
-/// Looks for a volume at its recorded path and next to the volumes of `homes`.
+/// Directory of volume `index` inside that of the first volume, in a copy that has all volumes in one place: an
+/// archive, or what was restored from it.
+pub fn nested_volume(index: u32) -> String {
+    format!("volume-{index}")
+}
+
+/// Looks for a volume inside the directories of `homes`, at its recorded path and next to the volumes of `homes`.
 fn find_volume(homes: &[PathBuf], manifest: &Manifest, index: usize) -> Option<(PathBuf, Manifest)> {
     let recorded = manifest.volumes.get(index)?;
     let beside = |home: &PathBuf| Some(home.parent()?.parent()?.join(recorded.file_name()?));
-    let mut candidates = std::iter::once(recorded.clone()).chain(homes.iter().filter_map(beside));
-    candidates.find_map(|volume| {
-        let dir = volume.join(&manifest.name);
+    let nested = homes.iter().map(|home| home.join(nested_volume(index as u32)));
+    let apart = std::iter::once(recorded.clone()).chain(homes.iter().filter_map(beside));
+    // The nested copy comes first: the original may still exist.
+    let mut candidates = nested.chain(apart.map(|volume| volume.join(&manifest.name)));
+    candidates.find_map(|dir| {
         let other = Manifest::read(&dir).ok()?;
         let is_it = other.recording == manifest.recording && other.volume_index as usize == index;
         is_it.then_some((dir, other))

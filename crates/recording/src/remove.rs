@@ -10,7 +10,7 @@ use crate::journal::JOURNAL_FILE;
 use crate::layout::segment_file_name;
 use crate::manifest::{MANIFEST_FILE, Manifest};
 use crate::master::MASTER_FILE;
-use crate::retention::{DRAINED_FILE, REMOVED_FILE};
+use crate::retention::{ARCHIVE_STATE, DRAINED_FILE, REMOVED_FILE};
 
 /// Removes the recording in `dir`: its segments, journal and manifest, then the directory.
 ///
@@ -46,7 +46,7 @@ fn remove_files(dir: &Path) -> Result<(), RecordingError> {
         names.push(entry.map_err(RecordingError::io("list", dir))?.file_name());
     }
     // The manifest goes last: after a crash the remaining files are still recognized.
-    let ours = names.iter().filter(|name| name.to_str().is_some_and(is_segment));
+    let ours = names.iter().filter(|name| name.to_str().is_some_and(is_ours));
     let others = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE, JOURNAL_FILE, MANIFEST_FILE];
     // Temporary files that a crash left.
     let fresh = [MASTER_FILE, REMOVED_FILE, DRAINED_FILE, MANIFEST_FILE].map(|name| format!("{name}{FRESH}"));
@@ -59,6 +59,12 @@ fn remove_files(dir: &Path) -> Result<(), RecordingError> {
         }
     }
     Ok(())
+}
+
+/// Whether `name` is that of a segment, or of the progress of a copy to an archive.
+fn is_ours(name: &str) -> bool {
+    let digest = name.strip_prefix(ARCHIVE_STATE).and_then(|rest| rest.strip_suffix(".jsonl"));
+    is_segment(name) || digest.is_some_and(|digest| digest.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// Whether `name` is a segment's file name.

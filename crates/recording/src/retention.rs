@@ -33,6 +33,9 @@ pub const REMOVED_FILE: &str = "removed.jsonl";
 /// File with the drain marks: what is durable elsewhere.
 pub const DRAINED_FILE: &str = "drained.jsonl";
 
+/// Start of the names of files with the progress of a copy to an archive.
+pub const ARCHIVE_STATE: &str = "archive-";
+
 /// Counts of one volume's removed segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -30,7 +30,7 @@ pub use recovery::recovery;
 pub use register_note::register_note;
 pub use run_status::run_status;
 pub use trace::{converted, trace};
-pub use transfer::{Drained, drain, source};
+pub use transfer::{Archived, Drained, archive, drain, source};
 pub use verification::{Verified, verification};
 
 use std::collections::BTreeMap;

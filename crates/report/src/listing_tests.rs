@@ -306,7 +306,16 @@ fn every_listing_fits_a_terminal_of_80_columns_without_control_characters() {
         is_complete: true,
         seconds: 1.0,
     };
+    let archived = Archived {
+        archive: "s3://bucket/prefix/run1",
+        files: 1 << 20,
+        bytes: 1 << 60,
+        known_bytes: 1 << 50,
+        state: "not complete: the recording has not ended (--follow continues until then)",
+        seconds: 1e6,
+    };
     let mut texts = vec![
+        ("archive", archive(&archived, NARROW)),
         ("doctor", doctor(&doctor_summary(), NARROW)),
         ("load", loads(&[load_result()], NARROW)),
         ("source", source(&source_report(false), NARROW)),

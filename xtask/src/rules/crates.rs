@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::violation::Violation;
 
 /// Crates in the order of the design table.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "error",
     "plan",
     "measure",
@@ -32,6 +32,7 @@ const ORDER: [&str; 23] = [
     "report",
     "live",
     "catalog",
+    "archive",
     "cli",
 ];
 /// Crate for tests only: tests of any crate may use it, and it may use any crate except `cli`.
@@ -42,8 +43,8 @@ const READERS: [(&str, &[&str]); 2] = [
     ("report", &["error", "plan", "measure", "results", "stream", "recording", "trace", "model", "campaign"]),
     ("live", &["error", "results", "measure", "peer"]),
 ];
-/// Only crate that may use the asynchronous runtime.
-const ASYNCHRONOUS: &str = "live";
+/// Only crates that may use the asynchronous runtime.
+const ASYNCHRONOUS: [&str; 2] = ["live", "archive"];
 const PREFIX: &str = "keepup-";
 
 pub(crate) fn check(metadata: &Value) -> Vec<Violation> {
@@ -99,15 +100,15 @@ fn edge(folder: &str, used: &str, dev: bool) -> Option<(&'static str, String)> {
     })
 }
 
-/// Crates that depend on tokio other than through the crate for it.
+/// Crates that depend on tokio other than through the crates for it.
 fn asynchronous(metadata: &Value, members: &BTreeSet<&str>) -> Vec<Violation> {
     let names: BTreeMap<&str, &str> =
         array(&metadata["packages"]).map(|package| (text(&package["id"]), text(&package["name"]))).collect();
     let edges: BTreeMap<&str, Vec<&str>> = array(&metadata["resolve"]["nodes"])
         .map(|node| (text(&node["id"]), shipped(node).collect()))
         .collect();
-    let is_asynchronous =
-        |id: &str| names.get(id).and_then(|name| name.strip_prefix(PREFIX)) == Some(ASYNCHRONOUS);
+    let folder = |id: &str| names.get(id).and_then(|name| name.strip_prefix(PREFIX));
+    let is_asynchronous = |id: &str| folder(id).is_some_and(|folder| ASYNCHRONOUS.contains(&folder));
     let mut found = Vec::new();
     for member in members.iter().copied().filter(|member| !is_asynchronous(member)) {
         let mut seen = BTreeSet::from([member]);
@@ -120,7 +121,8 @@ fn asynchronous(metadata: &Value, members: &BTreeSet<&str>) -> Vec<Violation> {
             let name = names.get(member).copied().unwrap_or_default();
             let file = name.strip_prefix(PREFIX).map_or_else(|| format!("{name}/Cargo.toml"), manifest);
             let advice = format!(
-                "only `{ASYNCHRONOUS}` may use tokio; `cargo tree -i tokio` shows the dependency path"
+                "only `{}` may use tokio; `cargo tree -i tokio` shows the dependency path",
+                ASYNCHRONOUS.join("` and `")
             );
             found.push(Violation { file, line: 1, rule: "tokio", advice });
         }

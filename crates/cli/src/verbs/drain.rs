@@ -1,4 +1,6 @@
 //! `keepup drain`: copies durable data while recording.
+mod archive;
+
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -6,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
+use keepup_archive::{CONNECTIONS_MAX, is_store_url};
 use keepup_error::Cause;
 use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError};
@@ -25,18 +28,26 @@ use crate::signals::stop_flag;
 /// Limit on listed gaps on stderr; `--json` has more.
 const MISSING_SHOWN: usize = 20;
 
-/// Copy a recording to another recorder or directory, also while it is being recorded
+/// Copy a recording to another recorder, a directory or an object store, also while it is being recorded
 ///
 /// Copies durable events, checks every checksum and gives the recorder priority for CPU and disk. Events that
 /// cannot be read, for example on a failed volume, are skipped and listed; the exit code is then 1.
+///
+/// An object store receives the files of the recording unchanged, each segment once it is sealed, and an
+/// inventory with their checksums at the end. An interrupted copy continues. `keepup restore` is the reverse.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup drain keepup-data/run1 --to tcp://127.0.0.1:7612 --follow --rate '20 MB/s'
-  keepup drain keepup-data/run1 --to /tape")]
+  keepup drain keepup-data/run1 --to /tape
+  keepup drain keepup-data/run1 --to s3://bucket/beamline --follow --rate '200 MB/s'")]
 pub(crate) struct Args {
     #[command(flatten)]
     recording: RecordingDirs,
-    /// tcp://HOST:PORT of a sink or recorder, or a directory
+    /// tcp://HOST:PORT of a sink or recorder, a directory, or s3://BUCKET/PREFIX
+    ///
+    /// Other object stores: gs://BUCKET/PREFIX, az://CONTAINER/PREFIX and file:///DIRECTORY. The archive is made
+    /// below this address, under the recording's name. Credentials come from the environment (AWS_...,
+    /// GOOGLE_..., AZURE_...), those of S3 also from ~/.aws. AWS_ENDPOINT_URL is the address of another server.
     #[arg(long, value_name = "DESTINATION")]
     to: String,
     /// Limit on the payload rate, such as "20 MB/s" [default: none]
@@ -45,6 +56,12 @@ pub(crate) struct Args {
     /// Continue until the recording has ended
     #[arg(long)]
     follow: bool,
+    /// Read every object back, even if the store has confirmed its checksum
+    #[arg(long)]
+    read_back: bool,
+    /// Parts of 16 MiB in flight to an object store [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=CONNECTIONS_MAX as i64))]
+    connections: Option<u16>,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
@@ -62,6 +79,13 @@ fn is_like_an_address(text: &str) -> bool {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    if is_store_url(&args.to) {
+        return archive::run(args);
+    }
+    if args.read_back || args.connections.is_some() {
+        let why = Cause::new("--read-back and --connections are for object stores");
+        return Err(usage(why.with_hint("--to s3://BUCKET/PREFIX")));
+    }
     if args.to.starts_with("tcp://") {
         let to = tcp_endpoint(&args.to).map_err(|why| usage(Cause::of(&why)))?;
         return drain_to(args, to);
@@ -70,7 +94,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     if !volume.exists() && is_like_an_address(&args.to) {
         let address = args.to.split_once("://").map_or(args.to.as_str(), |(_, address)| address);
         let why = Cause::new(format!(
-            "cannot drain to {:?}: it is neither tcp://HOST:PORT nor an existing directory",
+            "cannot drain to {:?}: it is neither tcp://HOST:PORT, an object store nor an existing directory",
             args.to
         ));
         let hint = format!("--to tcp://{address} for a sink or recorder at this address");

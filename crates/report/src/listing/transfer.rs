@@ -1,4 +1,4 @@
-//! Account of the sender of a stream, by `source` and `drain`.
+//! Account of the sender of a stream, by `source` and `drain`, and of copies to and from an archive.
 
 use keepup_stream::ledger::Count;
 use keepup_stream::source::SourceReport;
@@ -20,6 +20,23 @@ pub struct Drained {
     pub missing_events: u64,
     /// Whether everything else was sent.
     pub is_complete: bool,
+    /// Total elapsed time.
+    pub seconds: f64,
+}
+
+/// Account of a copy to or from an archive.
+#[derive(Clone, Copy, Debug)]
+pub struct Archived<'a> {
+    /// Address of the archive.
+    pub archive: &'a str,
+    /// Files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes of those that an interrupted copy had transferred.
+    pub known_bytes: u64,
+    /// State of the copy.
+    pub state: &'a str,
     /// Total elapsed time.
     pub seconds: f64,
 }
@@ -90,6 +107,23 @@ pub fn drain(drained: &Drained, style: Style) -> String {
         Item::Text(complete),
     ];
     render(vec![Block::new("", items)], style)
+}
+
+/// Reports a copy to or from an archive.
+#[must_use]
+pub fn archive(archived: &Archived<'_>, style: Style) -> String {
+    let moved = archived.bytes.saturating_sub(archived.known_bytes);
+    let speed = rate(moved as f64 / archived.seconds.max(1e-9));
+    let mut facts = vec![
+        Fact::new("archive", archived.archive.to_owned()),
+        Fact::new("files", format!("{}, {}", plural(archived.files, "file"), bytes(archived.bytes))),
+        Fact::new("copied", format!("{} in {}, {speed}", bytes(moved), time(archived.seconds))),
+    ];
+    if archived.known_bytes > 0 {
+        facts.push(Fact::new("copied before", bytes(archived.known_bytes)));
+    }
+    facts.push(Fact::new("state", archived.state.to_owned()));
+    render(vec![Block::new("", vec![Item::Facts(facts)])], style)
 }
 
 fn table(rows: Vec<Row<'_>>) -> Item {

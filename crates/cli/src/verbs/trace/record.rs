@@ -65,6 +65,7 @@ fn is_seen(verb: &Verb) -> bool {
         Verb::Trial(_)
         | Verb::Record(_)
         | Verb::Sink(_)
+        | Verb::Restore(_)
         | Verb::Qualify(_)
         | Verb::Disk(_)
         | Verb::Soak(_)

@@ -1,0 +1,233 @@
+//! Why a recording cannot be archived or restored.
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use keepup_error::{Cause, Diagnostic, ErrorClass};
+use keepup_recording::error::RecordingError;
+use keepup_sys::SysError;
+
+/// Longest part of a server's answer that is quoted, characters.
+const QUOTED_MAX: usize = 300;
+/// Codes of a server that refuses the credentials with another status than 401 or 403.
+const CREDENTIAL_CODES: [&str; 4] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired"];
+
+/// An error of a transfer to or from an archive.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// An address that names no archive.
+    #[error("cannot use {url} as an archive: {what}")]
+    Url {
+        /// The address.
+        url: String,
+        /// Problem.
+        what: Cause,
+    },
+    /// The store refuses a request or does not answer.
+    #[error("cannot {doing} {object}: {what}")]
+    Store {
+        /// Operation that failed.
+        doing: &'static str,
+        /// Address of the object.
+        object: String,
+        /// Answer of the server.
+        what: Cause,
+    },
+    /// The store holds other bytes than were sent.
+    #[error("cannot {doing} {object}: checksum mismatch: {what}")]
+    Mismatch {
+        /// Operation that failed.
+        doing: &'static str,
+        /// Address of the object.
+        object: String,
+        /// Difference.
+        what: String,
+    },
+    /// Another recording has the name in this archive.
+    #[error("cannot archive to {url}: it has another recording of this name")]
+    Taken {
+        /// Address of the other recording.
+        url: String,
+    },
+    /// A recording without its conclusion.
+    #[error("cannot complete the archive of {}: the recording was cut off", dir.display())]
+    CutOff {
+        /// Directory of the recording.
+        dir: PathBuf,
+    },
+    /// Segments that were removed before they were archived.
+    #[error("cannot complete the archive of {}: segment {segment} was removed before it was archived", dir.display())]
+    Removed {
+        /// Directory of the recording on the volume.
+        dir: PathBuf,
+        /// Number of the segment.
+        segment: u32,
+    },
+    /// A file that changed while it was read.
+    #[error("cannot archive {}: it changed while it was read", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No inventory at the address.
+    #[error("cannot restore {url}: it has no inventory ({file})", file = crate::inventory::INVENTORY_FILE)]
+    NotAnArchive {
+        /// The address.
+        url: String,
+    },
+    /// An inventory that cannot be used.
+    #[error("cannot use the inventory of {url}: {what}")]
+    Inventory {
+        /// Address of the archive.
+        url: String,
+        /// Problem.
+        what: String,
+    },
+    /// The directory to restore to is in use.
+    #[error("cannot restore to {}: {what}", path.display())]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+        /// What is in it.
+        what: String,
+    },
+    /// The recording does not fit.
+    #[error("cannot restore to {}: {needed_bytes} bytes are needed and {free_bytes} are free", path.display())]
+    Space {
+        /// The directory.
+        path: PathBuf,
+        /// Bytes that are still to be written.
+        needed_bytes: u64,
+        /// Free bytes.
+        free_bytes: u64,
+    },
+    /// A state file that cannot be used.
+    #[error("cannot use {}: {what}", path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// Problem.
+        what: String,
+    },
+    /// A system call failed.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Io {
+        /// Operation that failed.
+        doing: &'static str,
+        /// File or directory concerned.
+        path: PathBuf,
+        /// Cause.
+        source: io::Error,
+    },
+    /// Threads for the transfer cannot be started.
+    #[error("cannot start the threads of the transfer: {source}")]
+    Threads {
+        /// Cause.
+        source: io::Error,
+    },
+    /// Stopped by the user.
+    #[error("the transfer was stopped")]
+    Stopped,
+    /// The recording cannot be read.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// A file or a disk failed.
+    #[error(transparent)]
+    Sys(#[from] SysError),
+}
+
+impl Diagnostic for ArchiveError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Url { .. } | Self::NotAnArchive { .. } => ErrorClass::Usage,
+            Self::Taken { .. } | Self::Occupied { .. } => ErrorClass::Refused,
+            Self::Store { .. } | Self::Space { .. } | Self::Io { .. } | Self::Threads { .. } => {
+                ErrorClass::Environment
+            }
+            Self::Mismatch { .. }
+            | Self::CutOff { .. }
+            | Self::Removed { .. }
+            | Self::Changed { .. }
+            | Self::Inventory { .. }
+            | Self::State { .. }
+            | Self::Stopped => ErrorClass::Failed,
+            Self::Recording(error) => error.class(),
+            Self::Sys(error) => error.class(),
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let hint = match self {
+            Self::Url { what, .. } | Self::Store { what, .. } => return what.hint(),
+            Self::Recording(error) => return error.hint(),
+            Self::Sys(error) => return error.hint(),
+            Self::Taken { .. } => "another prefix in --to; nothing of another recording is ever overwritten",
+            Self::CutOff { .. } => "keepup recover, then repeat this command",
+            Self::Removed { .. } => "record --keep without --disposable keeps segments until they are archived",
+            Self::NotAnArchive { .. } => "give URL/NAME of a recording; an incomplete archive is completed by keepup drain",
+            Self::Occupied { .. } => "choose a new or an empty directory; nothing is ever overwritten",
+            Self::State { .. } => "remove the file; everything is then sent again",
+            Self::Stopped => "repeat the command to continue",
+            Self::Mismatch { .. }
+            | Self::Changed { .. }
+            | Self::Inventory { .. }
+            | Self::Space { .. }
+            | Self::Io { .. }
+            | Self::Threads { .. } => return None,
+        };
+        Some(hint.into())
+    }
+}
+
+impl ArchiveError {
+    /// [`ArchiveError::Io`], for `map_err`.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ArchiveError {
+        let path = path.to_path_buf();
+        move |source| ArchiveError::Io { doing, path, source }
+    }
+}
+
+/// Whether the store refuses the credentials, so that another attempt is of no use.
+pub(crate) fn is_denied(error: &object_store::Error) -> bool {
+    use object_store::Error::{PermissionDenied, Unauthenticated};
+    let has_code = |text: String| CREDENTIAL_CODES.iter().any(|code| text.contains(code));
+    matches!(error, PermissionDenied { .. } | Unauthenticated { .. }) || has_code(error.to_string())
+}
+
+/// Cause of a store's error in one line, with a hint where credentials are refused.
+pub(crate) fn cause(error: &object_store::Error) -> Cause {
+    let text = error.to_string();
+    let tag = |name: &str| {
+        let rest = text.split_once(&format!("<{name}>"))?.1;
+        Some(rest.split_once('<')?.0.trim().to_owned()).filter(|found| !found.is_empty())
+    };
+    let status = text.split_once("status code: ").and_then(|(_, rest)| rest.split(':').next());
+    let answer = match (tag("Code"), tag("Message"), status) {
+        (Some(code), Some(message), _) => format!("the server answers {code}: {message}"),
+        (Some(code), None, _) => format!("the server answers {code}"),
+        (None, _, Some(status)) => format!("the server answers {}", status.trim()),
+        (None, _, None) => {
+            let mut inner: &dyn std::error::Error = error;
+            while let Some(next) = inner.source() {
+                inner = next;
+            }
+            inner.to_string()
+        }
+    };
+    let mut answer: String = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = answer.char_indices().nth(QUOTED_MAX) {
+        answer.truncate(end);
+    }
+    let cause = Cause::new(answer);
+    match is_denied(error) {
+        true => cause.with_hint(
+            "renew the credentials, for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; \
+             the same command then continues",
+        ),
+        false => cause,
+    }
+}
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

@@ -1,0 +1,37 @@
+//! A server's answer becomes one short line, with a hint for refused credentials.
+use super::*;
+
+fn generic(text: &str) -> object_store::Error {
+    object_store::Error::Generic { store: "S3", source: text.to_owned().into() }
+}
+
+#[test]
+fn code_and_message_of_the_server_are_quoted() {
+    let xml = "Server returned non-2xx status code: 503 Service Unavailable: <Error><Code>SlowDown</Code>\
+               <Message>Reduce your\nrequest rate</Message></Error>";
+    let cause = cause(&generic(xml));
+    assert_eq!(cause.to_string(), "the server answers SlowDown: Reduce your request rate");
+    assert_eq!(cause.hint(), None);
+}
+
+#[test]
+fn a_status_without_a_body_is_quoted() {
+    let found = cause(&generic("Server returned non-2xx status code: 500 Internal Server Error: "));
+    assert_eq!(found.to_string(), "the server answers 500 Internal Server Error");
+    assert_eq!(cause(&generic("connection refused")).to_string(), "connection refused");
+}
+
+#[test]
+fn refused_credentials_have_a_hint() {
+    let expired = generic("status code: 400 Bad Request: <Code>ExpiredToken</Code>");
+    assert!(is_denied(&expired) && cause(&expired).hint().unwrap().contains("AWS_SESSION_TOKEN"));
+    let source = "403".to_owned().into();
+    assert!(is_denied(&object_store::Error::PermissionDenied { path: String::new(), source }));
+    assert!(!is_denied(&generic("status code: 503")));
+}
+
+#[test]
+fn long_answers_are_cut() {
+    let cause = cause(&generic(&format!("<Code>{}</Code>", "x".repeat(1 << 20))));
+    assert_eq!(cause.to_string().chars().count(), QUOTED_MAX);
+}

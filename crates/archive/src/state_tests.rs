@@ -1,0 +1,92 @@
+//! The state survives a crash at any byte.
+use super::*;
+
+const TO: &str = "s3://bucket/run";
+const RECORDING: Id = Id([7; 16]);
+
+fn archived(path: &str) -> ArchivedFile {
+    ArchivedFile { path: path.to_owned(), bytes: 9, sha256: "0".repeat(64), modified_unix_ns: 5 }
+}
+
+fn local(path: &str) -> LocalFile {
+    LocalFile { path: path.into(), archive_path: path.to_owned(), bytes: 9, modified_unix_ns: 5 }
+}
+
+fn checks() -> PartChecks {
+    PartChecks { md5: "0".repeat(32), has_md5: true, has_sha256: false }
+}
+
+fn open(dir: &Path) -> ArchiveState {
+    ArchiveState::open(dir, RECORDING, TO).unwrap()
+}
+
+/// A state with a file, and an upload with two parts.
+fn fill(dir: &Path) -> PathBuf {
+    let mut state = open(dir);
+    assert!(!state.is_resumed && state.is_kept());
+    state.add_file(archived("keepup.json"), Some("\"a\"".to_owned())).unwrap();
+    state.begin_upload(&local("segment-000000.mcap"), "upload".to_owned(), 4).unwrap();
+    state.add_part(1, "one".to_owned(), checks()).unwrap();
+    state.add_part(0, "zero".to_owned(), checks()).unwrap();
+    state.path.clone()
+}
+
+#[test]
+fn an_upload_in_progress_is_found_again() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path());
+    let mut state = open(place.path());
+    assert!(state.is_resumed);
+    assert_eq!(state.files["keepup.json"], (archived("keepup.json"), Some("\"a\"".to_owned())));
+    let upload = state.upload.clone().unwrap();
+    assert!(upload.is_of(&local("segment-000000.mcap"), 4));
+    assert!(!upload.is_of(&local("segment-000000.mcap"), 5));
+    assert_eq!(upload.parts.keys().copied().collect::<Vec<_>>(), [0, 1]);
+    state.add_file(archived("segment-000000.mcap"), None).unwrap();
+    drop(state);
+    let state = open(place.path());
+    assert!(state.upload.is_none() && state.files.len() == 2);
+}
+
+#[test]
+fn every_cut_leaves_a_usable_state() {
+    let place = tempfile::tempdir().unwrap();
+    let path = fill(place.path());
+    let whole = std::fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let mut state = open(place.path());
+        let known = state.files.len();
+        state.add_file(archived("journal.jsonl"), None).unwrap();
+        drop(state);
+        assert_eq!(open(place.path()).files.len(), known + 1, "cut at {length}");
+    }
+}
+
+#[test]
+fn lines_of_an_upload_behind_its_file_are_dropped() {
+    let place = tempfile::tempdir().unwrap();
+    let path = fill(place.path());
+    let before = std::fs::read(&path).unwrap();
+    let mut state = open(place.path());
+    state.add_file(archived("segment-000000.mcap"), None).unwrap();
+    drop(state);
+    // As after a crash between the line of the file and the cut.
+    let mut text = std::fs::read(&path).unwrap();
+    text.extend_from_slice(&before[before.len().min(text.len())..]);
+    std::fs::write(&path, text).unwrap();
+    let state = open(place.path());
+    assert!(state.upload.is_none() && state.files.len() == 2);
+}
+
+#[test]
+fn two_copies_to_one_archive_exclude_each_other() {
+    let place = tempfile::tempdir().unwrap();
+    let first = open(place.path());
+    let refused = ArchiveState::open(place.path(), RECORDING, TO).unwrap_err().to_string();
+    assert!(refused.contains("another drain"), "{refused}");
+    ArchiveState::open(place.path(), RECORDING, "s3://bucket/other").unwrap();
+    drop(first);
+    let refused = ArchiveState::open(place.path(), Id([8; 16]), TO).unwrap_err().to_string();
+    assert!(refused.contains("another recording"), "{refused}");
+}

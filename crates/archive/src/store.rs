@@ -1,0 +1,271 @@
+//! An object store behind an address: `s3://`, `gs://`, `az://` or `file://`.
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use keepup_error::Cause;
+use object_store::aws::{AmazonS3Builder, Checksum};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::local::LocalFileSystem;
+use object_store::multipart::MultipartStore;
+use object_store::path::Path as ObjectPath;
+use object_store::{ClientConfigKey, ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use tokio::runtime::Runtime;
+use url::Url;
+
+use crate::credentials;
+use crate::error::{ArchiveError, cause, is_denied};
+
+/// Schemes of addresses.
+const SCHEMES: [&str; 4] = ["s3", "gs", "az", "file"];
+/// Limit on one request. A part of 16 MiB takes that long at 56 kB/s.
+const REQUEST_TIMEOUT: &str = "300 seconds";
+/// Attempts of a request beyond those of the client, which repeats only what a server asks it to repeat.
+const ATTEMPTS: u32 = 3;
+/// A request that took longer was already repeated by the client.
+const REPEATED_AFTER: Duration = Duration::from_secs(20);
+/// Pause between attempts.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Most threads of the client.
+const THREADS_MAX: usize = 8;
+
+/// Address in an object store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    url: Url,
+}
+
+/// Whether the text is an address in an object store: it has the scheme of one.
+pub fn is_store_url(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| SCHEMES.contains(&scheme))
+}
+
+impl Location {
+    /// Parses `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `file:///DIRECTORY`.
+    ///
+    /// # Errors
+    /// It is not an address of this form, or has a user, a password, a query or a fragment.
+    pub fn parse(text: &str) -> Result<Self, ArchiveError> {
+        let fault = |what: Cause| ArchiveError::Url { url: text.to_owned(), what };
+        let mut url = Url::parse(text).map_err(|error| fault(error.to_string().into()))?;
+        if !is_store_url(text) {
+            let what = Cause::new("it has another scheme than s3, gs, az or file");
+            return Err(fault(what.with_hint("--to s3://BUCKET/PREFIX")));
+        }
+        if url.scheme() == "file" && url.host_str().is_some_and(|host| !host.is_empty()) {
+            return Err(fault(Cause::new("it names a host").with_hint("file:///DIRECTORY, with three slashes")));
+        }
+        if url.scheme() != "file" && url.host_str().is_none_or(str::is_empty) {
+            return Err(fault(Cause::new("it has no bucket").with_hint("--to s3://BUCKET/PREFIX")));
+        }
+        if url.username() != "" || url.password().is_some() {
+            // Not quoted: it has a secret.
+            let what = Cause::new("it has credentials").with_hint("give credentials in the environment");
+            return Err(ArchiveError::Url { url: format!("{}://...", url.scheme()), what });
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(fault("it has a query or a fragment".into()));
+        }
+        let path = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&path);
+        ObjectPath::from_url_path(&path).map_err(|error| fault(error.to_string().into()))?;
+        Ok(Self { url })
+    }
+
+    /// Address of the archive of the recording `name`.
+    #[must_use]
+    pub fn below(&self, name: &str) -> Self {
+        let mut url = self.url.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().push(name);
+        }
+        Self { url }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.url.fmt(out)
+    }
+}
+
+/// An open object store. Its paths are relative to a location.
+pub(crate) struct Store {
+    pub(crate) location: Location,
+    base: ObjectPath,
+    pub(crate) objects: Arc<dyn ObjectStore>,
+    /// Uploads that another process can continue; not every store has them.
+    pub(crate) uploads: Option<Arc<dyn MultipartStore>>,
+    pub(crate) runtime: Runtime,
+}
+
+type Clients = (Arc<dyn ObjectStore>, Option<Arc<dyn MultipartStore>>);
+
+impl Store {
+    /// Opens the archive `name` below a location, or the one at the location itself, with the credentials of the
+    /// environment. No request is sent.
+    pub(crate) fn open(location: &Location, name: Option<&str>) -> Result<Self, ArchiveError> {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, THREADS_MAX);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("ku-archive")
+            .enable_all()
+            .build()
+            .map_err(|source| ArchiveError::Threads { source })?;
+        // Fails only if one was installed before.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let url = &location.url;
+        let fault = |what: Cause| ArchiveError::Url { url: url.to_string(), what };
+        let (objects, uploads) = match url.scheme() {
+            "file" => local(url).map_err(fault)?,
+            scheme => remote(scheme, url).map_err(|error| fault(cause(&error)))?,
+        };
+        let path = if url.scheme() == "file" { "" } else { url.path() };
+        let base = ObjectPath::from_url_path(path).map_err(|error| fault(error.to_string().into()))?;
+        let (location, base) = match name {
+            Some(name) => (location.below(name), base.join(name)),
+            None => (location.clone(), base),
+        };
+        Ok(Self { location, base, objects, uploads, runtime })
+    }
+
+    /// Object of a path, whose parts are separated by `/`.
+    pub(crate) fn object(&self, path: &str) -> ObjectPath {
+        path.split('/').fold(self.base.clone(), |object, part| object.join(part))
+    }
+
+    /// Error of a request for the object `path`.
+    pub(crate) fn fault(
+        &self,
+        doing: &'static str,
+        path: &str,
+    ) -> impl FnOnce(object_store::Error) -> ArchiveError + use<> {
+        let object = format!("{}/{path}", self.location);
+        move |error| ArchiveError::Store { doing, object, what: cause(&error) }
+    }
+
+    /// Size and ETag of an object; `None` if there is none.
+    pub(crate) fn head(&self, path: &str) -> Result<Option<ObjectMeta>, ArchiveError> {
+        let object = self.object(path);
+        match self.runtime.block_on(repeat(|| self.objects.head(&object))) {
+            Ok(meta) => Ok(Some(meta)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.fault("inspect", path)(error)),
+        }
+    }
+
+    /// Content of a small object; `None` if there is none. The error is the text if it is longer than `bytes_max`.
+    pub(crate) fn get(
+        &self,
+        path: &str,
+        bytes_max: u64,
+    ) -> Result<Option<Result<Vec<u8>, String>>, ArchiveError> {
+        let object = self.object(path);
+        let read = || async {
+            let mut chunks = self.objects.get(&object).await?.into_stream();
+            let mut text = Vec::new();
+            while let Some(chunk) = chunks.try_next().await? {
+                if (text.len() + chunk.len()) as u64 > bytes_max {
+                    return Ok(Err(format!("it is longer than {bytes_max} bytes")));
+                }
+                text.extend_from_slice(&chunk);
+            }
+            Ok(Ok(text))
+        };
+        match self.runtime.block_on(repeat(read)) {
+            Ok(found) => Ok(Some(found)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.fault("read", path)(error)),
+        }
+    }
+
+    /// Writes a whole object; returns its ETag.
+    pub(crate) fn put(&self, path: &str, bytes: Bytes) -> Result<Option<String>, ArchiveError> {
+        let object = self.object(path);
+        let put = self.runtime.block_on(repeat(|| self.objects.put(&object, bytes.clone().into())));
+        put.map(|put| put.e_tag).map_err(self.fault("write", path))
+    }
+}
+
+/// Repeats a request that failed at once, unless another attempt is of no use.
+pub(crate) async fn repeat<T, F>(mut request: impl FnMut() -> F) -> object_store::Result<T>
+where
+    F: Future<Output = object_store::Result<T>>,
+{
+    let mut attempt = 1;
+    loop {
+        let since = Instant::now();
+        match request().await {
+            Err(error)
+                if attempt < ATTEMPTS
+                    && since.elapsed() < REPEATED_AFTER
+                    && !is_denied(&error)
+                    && !matches!(error, object_store::Error::NotFound { .. }) =>
+            {
+                attempt += 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// A directory, which must exist.
+fn local(url: &Url) -> Result<Clients, Cause> {
+    let directory: PathBuf = url.to_file_path().map_err(|()| Cause::new("it is not the path of a directory"))?;
+    if !directory.is_dir() {
+        // Not created: the disk may not be mounted.
+        return Err(Cause::new("the directory does not exist").with_hint("mount the disk, or create the directory"));
+    }
+    let files = LocalFileSystem::new_with_prefix(&directory).map_err(|error| cause(&error))?;
+    Ok((Arc::new(files.with_fsync(true)), None))
+}
+
+/// A store in a network.
+fn remote(scheme: &str, url: &Url) -> object_store::Result<Clients> {
+    let bucket = url.host_str().unwrap_or_default();
+    match scheme {
+        "gs" => {
+            let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
+            let key = object_store::gcp::GoogleConfigKey::Client(ClientConfigKey::Timeout);
+            let store = Arc::new(builder.with_config(key, REQUEST_TIMEOUT).build()?);
+            Ok((store.clone(), Some(store)))
+        }
+        "az" => {
+            let builder = MicrosoftAzureBuilder::from_env().with_container_name(bucket);
+            let key = object_store::azure::AzureConfigKey::Client(ClientConfigKey::Timeout);
+            let store = Arc::new(builder.with_config(key, REQUEST_TIMEOUT).build()?);
+            Ok((store.clone(), Some(store)))
+        }
+        _ => {
+            let mut builder = AmazonS3Builder::from_env()
+                .with_bucket_name(bucket)
+                .with_checksum_algorithm(Checksum::SHA256)
+                .with_config(
+                    object_store::aws::AmazonS3ConfigKey::Client(ClientConfigKey::Timeout),
+                    REQUEST_TIMEOUT,
+                );
+            let is_set = |name: &str| std::env::var_os(name).is_some();
+            let endpoint = std::env::var("AWS_ENDPOINT_URL_S3").or_else(|_| std::env::var("AWS_ENDPOINT_URL"));
+            if endpoint.is_ok_and(|endpoint| endpoint.starts_with("http://")) {
+                builder = builder.with_config(
+                    object_store::aws::AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp),
+                    "true",
+                );
+            }
+            if !is_set("AWS_ACCESS_KEY_ID") && !is_set("AWS_WEB_IDENTITY_TOKEN_FILE") {
+                builder = credentials::from_files(builder);
+            }
+            let store = Arc::new(builder.build()?);
+            Ok((store.clone(), Some(store)))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

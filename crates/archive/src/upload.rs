@@ -1,0 +1,390 @@
+//! Copies one file to the store: in one request, or in parts of which several are in flight.
+//!
+//! The calling thread reads the file and hashes it in order; tasks of the runtime send the parts. A part counts as
+//! sent once the store has confirmed its MD5 or SHA-256. Where a store confirms neither, the object is read back.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+
+use bytes::Bytes;
+use keepup_measure::clock::Clock;
+use md5::Md5;
+use object_store::multipart::{MultipartStore, PartId};
+use object_store::path::Path as ObjectPath;
+use object_store::{MultipartUpload, ObjectStoreExt as _, UploadPart};
+use sha2::{Digest as _, Sha256};
+
+use crate::counters::ArchiveCounters;
+use crate::download::{Download, download};
+use crate::error::ArchiveError;
+use crate::inventory::{ArchivedFile, hex};
+use crate::local::LocalFile;
+use crate::pace::{POLL, Pace, wait_until};
+use crate::reading::PartReader;
+use crate::state::{ArchiveState, PartChecks};
+use crate::store::{Store, repeat};
+
+/// Attempts to send a file until the store holds what was sent.
+const ATTEMPTS: u32 = 3;
+/// Most parts of one object (S3).
+const PARTS_MAX: u64 = 10_000;
+
+/// Sends files to a store, one after the other.
+pub(crate) struct Uploader<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) live: &'a ArchiveCounters,
+    pub(crate) pace: Pace,
+    /// Most parts in flight.
+    pub(crate) connections: usize,
+    /// Size of a part, bytes.
+    pub(crate) part_bytes: u64,
+    /// Read every object back, even if the store has confirmed its checksum.
+    pub(crate) read_back: bool,
+    pub(crate) reader: PartReader,
+}
+
+/// A file that the store has.
+struct Sent {
+    sha256: [u8; 32],
+    etag: Option<String>,
+    /// Whether the store has confirmed the checksum of every byte.
+    is_confirmed: bool,
+}
+
+/// Destination of the parts of one file.
+enum Parts {
+    /// An upload that another process can continue.
+    Named { uploads: Arc<dyn MultipartStore>, id: String },
+    /// One that ends with this process.
+    Own(Box<dyn MultipartUpload>),
+}
+
+/// A part that a task has sent.
+type PartDone = (usize, u64, object_store::Result<(String, PartChecks)>);
+
+/// Parts of a file in flight.
+struct Flight {
+    tasks: BTreeMap<usize, tokio::task::JoinHandle<()>>,
+    to: Sender<PartDone>,
+    from: Receiver<PartDone>,
+    /// Parts that the store has.
+    done: BTreeMap<usize, (String, PartChecks)>,
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.tasks.values().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+impl Uploader<'_> {
+    /// Sends a file and makes sure that the store holds its bytes; enters it in the state.
+    pub(crate) fn archive(
+        &mut self,
+        file: &LocalFile,
+        state: &mut ArchiveState,
+    ) -> Result<ArchivedFile, ArchiveError> {
+        let mut what = String::new();
+        for _ in 0..ATTEMPTS {
+            let sent = self.send(file, state)?;
+            file.check_unchanged()?;
+            let archived = ArchivedFile {
+                path: file.archive_path.clone(),
+                bytes: file.bytes,
+                sha256: hex(&sent.sha256),
+                modified_unix_ns: file.modified_unix_ns,
+            };
+            match self.difference(&archived, &sent)? {
+                None => {
+                    state.add_file(archived.clone(), sent.etag)?;
+                    return Ok(archived);
+                }
+                Some(found) => what = found,
+            }
+            self.live.subtract_done(file.bytes);
+            let object = format!("{}/{}", self.store.location, file.archive_path);
+            self.live.warn(format!("{object}: checksum mismatch: {what}; sending it again"));
+        }
+        let object = format!("{}/{}", self.store.location, file.archive_path);
+        Err(ArchiveError::Mismatch { doing: "archive", object, what })
+    }
+
+    /// Difference between what was sent and what the store holds, if any.
+    fn difference(&self, archived: &ArchivedFile, sent: &Sent) -> Result<Option<String>, ArchiveError> {
+        let Some(meta) = self.store.head(&archived.path)? else {
+            return Ok(Some("the object does not exist".to_owned()));
+        };
+        if meta.size != archived.bytes {
+            return Ok(Some(format!("it has {} bytes instead of {}", meta.size, archived.bytes)));
+        }
+        if sent.is_confirmed && !self.read_back {
+            return Ok(None);
+        }
+        let mut sha256 = Sha256::new();
+        let plan = Download {
+            store: self.store,
+            clock: self.clock,
+            stop: self.stop,
+            connections: self.connections,
+            part_bytes: self.part_bytes,
+        };
+        download(&plan, &archived.path, archived.bytes, &mut Pace::new(None, 0), &mut |part| {
+            sha256.update(part);
+            self.live.read_back_bytes.fetch_add(part.len() as u64, Ordering::Relaxed);
+            Ok(())
+        })?;
+        let found = hex(&sha256.finalize());
+        Ok((found != archived.sha256).then(|| format!("SHA-256 is {found} instead of {}", archived.sha256)))
+    }
+
+    fn send(&mut self, file: &LocalFile, state: &mut ArchiveState) -> Result<Sent, ArchiveError> {
+        let part_bytes = self.part_bytes.max(file.bytes.div_ceil(PARTS_MAX).next_multiple_of(1 << 20));
+        if file.bytes <= part_bytes {
+            return self.send_whole(file);
+        }
+        loop {
+            let is_resumed = state.upload.as_ref().is_some_and(|upload| upload.is_of(file, part_bytes));
+            match self.send_parts(file, part_bytes, state) {
+                // The store has discarded the upload.
+                Err(SendError::Gone(_)) if is_resumed => {
+                    state.forget_upload()?;
+                    self.live.warn(format!("{}: the upload is started again", file.archive_path));
+                }
+                Err(SendError::Gone(error) | SendError::Other(error)) => return Err(error),
+                Ok(sent) => return Ok(sent),
+            }
+        }
+    }
+
+    /// Sends a small file in one request.
+    fn send_whole(&mut self, file: &LocalFile) -> Result<Sent, ArchiveError> {
+        let mut bytes = Vec::new();
+        if file.bytes > 0 {
+            self.reader.begin(&file.path, file.bytes)?;
+            bytes = self.reader.next(file.bytes as usize)?;
+        }
+        self.wait_for_pace(file.bytes)?;
+        let (sha256, md5) = (Sha256::digest(&bytes).into(), hex(&Md5::digest(&bytes)));
+        let etag = self.store.put(&file.archive_path, bytes.into())?;
+        self.live.add_done(file.bytes);
+        let is_confirmed = etag.as_deref().is_some_and(|etag| unquoted(etag) == md5);
+        Ok(Sent { sha256, etag, is_confirmed })
+    }
+
+    fn send_parts(
+        &mut self,
+        file: &LocalFile,
+        part_bytes: u64,
+        state: &mut ArchiveState,
+    ) -> Result<Sent, SendError> {
+        let object = self.store.object(&file.archive_path);
+        let mut parts = self.open_parts(file, &object, part_bytes, state)?;
+        let (to, from) = channel();
+        let done = state.upload.as_ref().map(|upload| upload.parts.clone()).unwrap_or_default();
+        let mut flight = Flight { tasks: BTreeMap::new(), to, from, done };
+        let mut sha256 = Sha256::new();
+        self.reader.begin(&file.path, file.bytes)?;
+        let count = file.bytes.div_ceil(part_bytes) as usize;
+        for index in 0..count {
+            let bytes = part_bytes.min(file.bytes - index as u64 * part_bytes);
+            let part = self.reader.next(bytes as usize)?;
+            sha256.update(&part);
+            if flight.done.contains_key(&index) {
+                self.live.add_known(bytes);
+                continue;
+            }
+            self.wait_for_pace(bytes)?;
+            while flight.tasks.len() >= self.connections {
+                self.take_part(&mut flight, file, state)?;
+            }
+            self.spawn(&mut parts, &object, index, part.into(), &mut flight);
+        }
+        while !flight.tasks.is_empty() {
+            self.take_part(&mut flight, file, state)?;
+        }
+        let etag = self.complete(parts, &object, file, &flight.done)?;
+        let is_confirmed = is_confirmed(&flight.done, etag.as_deref());
+        Ok(Sent { sha256: sha256.finalize().into(), etag, is_confirmed })
+    }
+
+    /// Continues the upload of the state if it is of this file, else begins another.
+    fn open_parts(
+        &self,
+        file: &LocalFile,
+        object: &ObjectPath,
+        part_bytes: u64,
+        state: &mut ArchiveState,
+    ) -> Result<Parts, ArchiveError> {
+        let fault = || self.store.fault("write", &file.archive_path);
+        let Some(uploads) = self.store.uploads.clone() else {
+            let own = self.store.runtime.block_on(self.store.objects.put_multipart(object)).map_err(fault())?;
+            return Ok(Parts::Own(own));
+        };
+        match &state.upload {
+            Some(upload) if upload.is_of(file, part_bytes) => {
+                let id = upload.id.clone();
+                return Ok(Parts::Named { uploads, id });
+            }
+            Some(old) => {
+                let (object, id) = (self.store.object(old.path()), old.id.clone());
+                // If it fails, the bucket's rule for incomplete uploads removes the parts.
+                let _ = self.store.runtime.block_on(uploads.abort_multipart(&object, &id));
+            }
+            None => {}
+        }
+        let begun = self.store.runtime.block_on(repeat(|| uploads.create_multipart(object)));
+        let id = begun.map_err(fault())?;
+        state.begin_upload(file, id.clone(), part_bytes)?;
+        Ok(Parts::Named { uploads, id })
+    }
+
+    /// Starts to send a part.
+    fn spawn(
+        &self,
+        parts: &mut Parts,
+        object: &ObjectPath,
+        index: usize,
+        part: Bytes,
+        flight: &mut Flight,
+    ) {
+        let (to, bytes) = (flight.to.clone(), part.len() as u64);
+        let task = match parts {
+            Parts::Named { uploads, id } => {
+                let (uploads, id, object) = (Arc::clone(uploads), id.clone(), object.clone());
+                self.store.runtime.spawn(async move {
+                    let put = || uploads.put_part(&object, &id, index, part.clone().into());
+                    let sent = repeat(put).await.map(|sent| {
+                        let checks = checks(&sent.content_id, &part);
+                        (sent.content_id, checks)
+                    });
+                    let _ = to.send((index, bytes, sent));
+                })
+            }
+            Parts::Own(own) => {
+                let sending: UploadPart = own.put_part(part.into());
+                let checks = PartChecks { md5: String::new(), has_md5: false, has_sha256: false };
+                self.store.runtime.spawn(async move {
+                    let sent = sending.await.map(|()| (String::new(), checks));
+                    let _ = to.send((index, bytes, sent));
+                })
+            }
+        };
+        flight.tasks.insert(index, task);
+    }
+
+    /// Waits until a part was sent, and enters it.
+    fn take_part(
+        &self,
+        flight: &mut Flight,
+        file: &LocalFile,
+        state: &mut ArchiveState,
+    ) -> Result<(), SendError> {
+        let (index, bytes, sent) = loop {
+            if self.stop.load(Ordering::Acquire) {
+                return Err(ArchiveError::Stopped.into());
+            }
+            match flight.from.recv_timeout(POLL) {
+                Ok(done) => break done,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        };
+        flight.tasks.remove(&index);
+        let (content, checks) = sent.map_err(|error| self.part_error(file, error))?;
+        self.live.add_done(bytes);
+        if self.store.uploads.is_some() {
+            state.add_part(index, content.clone(), checks.clone())?;
+        }
+        flight.done.insert(index, (content, checks));
+        Ok(())
+    }
+
+    fn complete(
+        &self,
+        parts: Parts,
+        object: &ObjectPath,
+        file: &LocalFile,
+        done: &BTreeMap<usize, (String, PartChecks)>,
+    ) -> Result<Option<String>, SendError> {
+        let completed = match parts {
+            Parts::Own(mut own) => self.store.runtime.block_on(own.complete()),
+            Parts::Named { uploads, id } => {
+                let ids = || done.values().map(|(content, _)| PartId { content_id: content.clone() });
+                let complete = || uploads.complete_multipart(object, &id, ids().collect());
+                self.store.runtime.block_on(repeat(complete))
+            }
+        };
+        completed.map(|put| put.e_tag).map_err(|error| self.part_error(file, error))
+    }
+
+    fn part_error(&self, file: &LocalFile, error: object_store::Error) -> SendError {
+        let text = error.to_string();
+        let is_gone = matches!(error, object_store::Error::NotFound { .. })
+            || ["NoSuchUpload", "InvalidPart"].iter().any(|code| text.contains(code));
+        let error = self.store.fault("write", &file.archive_path)(error);
+        if is_gone { SendError::Gone(error) } else { SendError::Other(error) }
+    }
+
+    /// Waits until the next `bytes` may be sent.
+    fn wait_for_pace(&mut self, bytes: u64) -> Result<(), ArchiveError> {
+        let until_ns = self.pace.before(bytes, self.clock.now_ns());
+        wait_until(self.clock, until_ns, self.stop)
+    }
+}
+
+/// Why a file was not sent.
+enum SendError {
+    /// The store does not know the upload, or lacks a part of it.
+    Gone(ArchiveError),
+    /// Anything else.
+    Other(ArchiveError),
+}
+
+impl From<ArchiveError> for SendError {
+    fn from(error: ArchiveError) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// An ETag without the quotation marks.
+fn unquoted(etag: &str) -> &str {
+    etag.trim().trim_start_matches("&quot;").trim_end_matches("&quot;").trim_matches('"')
+}
+
+/// Compares a store's name for a part with the part: an ETag, or an XML element with ETag and SHA-256.
+fn checks(content: &str, part: &[u8]) -> PartChecks {
+    let tag = |name: &str| {
+        let rest = content.split_once(&format!("<{name}>"))?.1;
+        Some(rest.split_once("</")?.0)
+    };
+    let md5 = hex(&Md5::digest(part));
+    let has_md5 = unquoted(tag("e_tag").unwrap_or(content)) == md5;
+    let has_sha256 = !has_md5
+        && tag("checksum_sha256").is_some_and(|found| {
+            use base64::Engine as _;
+            found == base64::engine::general_purpose::STANDARD.encode(Sha256::digest(part))
+        });
+    PartChecks { md5, has_md5, has_sha256 }
+}
+
+/// Whether the store has confirmed all parts, and their order where its ETag shows that.
+fn is_confirmed(done: &BTreeMap<usize, (String, PartChecks)>, etag: Option<&str>) -> bool {
+    if done.values().all(|(_, checks)| checks.has_md5) {
+        let mut all = Md5::new();
+        for (_, checks) in done.values() {
+            for pair in checks.md5.as_bytes().chunks(2) {
+                let byte = std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
+                all.update([byte.unwrap_or(0)]);
+            }
+        }
+        let wanted = format!("{}-{}", hex(&all.finalize()), done.len());
+        return etag.is_some_and(|etag| unquoted(etag) == wanted);
+    }
+    done.values().all(|(_, checks)| checks.has_md5 || checks.has_sha256)
+}
+
+#[cfg(test)]
+#[path = "upload_tests.rs"]
+mod tests;
