@@ -144,7 +144,7 @@ pub(crate) fn events(value: &Value) -> u64 {
     number(value, "events")
 }
 
-fn number(value: &Value, key: &str) -> u64 {
+pub(crate) fn number(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
 

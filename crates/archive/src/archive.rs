@@ -108,8 +108,12 @@ pub fn archive(
     };
     let next = vec![0; follower.volumes().len()];
     let mut run = ArchiveRun { plan, follower, manifest, state, uploader, next };
+    // Before segments are forgotten that must be sent again.
+    let first: Vec<Option<u32>> = (0..run.next.len())
+        .map(|volume| run.archived_segments(volume as u32).keys().next().copied())
+        .collect();
     run.forget_changed_objects()?;
-    run.keep_removed_counts()?;
+    run.begin_volumes(&first)?;
     let is_archived = run.send_segments()? && run.conclude()?;
     let known = run.state.files.values().map(|(file, _)| file);
     Ok(ArchiveReport {
@@ -171,7 +175,9 @@ impl ArchiveRun<'_> {
         let mut changed = Vec::new();
         for (path, (file, etag)) in &self.state.files {
             let found = self.uploader.store.head(path)?;
-            if found.is_some_and(|found| found.size == file.bytes && (etag.is_none() || *etag == found.e_tag)) {
+            // Not every store returns an ETag.
+            let is_same = |found: Option<String>| etag.is_none() || found.is_none() || *etag == found;
+            if found.is_some_and(|found| found.size == file.bytes && is_same(found.e_tag)) {
                 self.uploader.live.add_known(file.bytes);
             } else {
                 changed.push(path.clone());
@@ -184,14 +190,14 @@ impl ArchiveRun<'_> {
         Ok(())
     }
 
-    /// Archives what was removed before this copy began, as the restored recording must account for that.
-    fn keep_removed_counts(&mut self) -> Result<(), ArchiveError> {
-        for volume in 0..self.next.len() {
-            let segments = self.archived_segments(volume as u32);
+    /// Finds the first segment of each volume; `first` are those of an interrupted copy. Archives the counts of what
+    /// was removed before this copy, because the restored recording must account for it.
+    fn begin_volumes(&mut self, first: &[Option<u32>]) -> Result<(), ArchiveError> {
+        for (volume, first) in first.iter().enumerate() {
             let part = &self.follower.volumes()[volume];
             let (dir, manifest) = (part.dir().to_path_buf(), part.manifest().clone());
-            self.next[volume] = match segments.keys().next() {
-                Some(&first) => first,
+            self.next[volume] = match first {
+                Some(first) => *first,
                 None if manifest.keep.is_none() => 0,
                 None => {
                     let removed = Removed::read(&dir, &manifest)?;
@@ -317,7 +323,8 @@ impl ArchiveRun<'_> {
                 self.send(&LocalFile::inspect(&dir, volume, name)?)?;
             }
             self.account_for_segments(volume)?;
-            let own = self.state.files.keys().filter(|path| split_path(path).is_some_and(|(v, _)| v == volume));
+            let own =
+                self.state.files.keys().filter(|path| split_path(path).is_some_and(|(v, _)| v == volume));
             paths.extend(own.cloned());
         }
         let files = paths.iter().filter_map(|path| Some(self.state.files.get(path)?.0.clone()));
@@ -349,7 +356,8 @@ impl ArchiveRun<'_> {
         let archived: Vec<u32> = self.archived_segments(volume).keys().copied().collect();
         let first = archived.first().copied().unwrap_or(end);
         let lacks = |index: &u32| archived.binary_search(index).is_err();
-        let removed = if manifest.keep.is_some() { Removed::read(&dir, &manifest)? } else { Removed::default() };
+        let removed =
+            if manifest.keep.is_some() { Removed::read(&dir, &manifest)? } else { Removed::default() };
         let known = self.state.files.contains_key(&archive_path(volume, REMOVED_FILE));
         let is_begun_late = first > 0 && !known;
         if !is_begun_late && !(first..end).any(|index| lacks(&index)) {

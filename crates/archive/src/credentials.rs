@@ -12,7 +12,8 @@ pub(crate) fn from_files(mut builder: AmazonS3Builder) -> AmazonS3Builder {
     let profile = std::env::var("AWS_PROFILE").unwrap_or_else(|_| "default".to_owned());
     let text = |variable: &str, name: &str| {
         let named = std::env::var_os(variable).map(PathBuf::from);
-        let path = named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".aws").join(name)))?;
+        let path =
+            named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".aws").join(name)))?;
         let is_small = std::fs::metadata(&path).is_ok_and(|meta| meta.len() <= FILE_BYTES_MAX);
         is_small.then(|| std::fs::read_to_string(&path).ok())?
     };
@@ -29,7 +30,9 @@ pub(crate) fn from_files(mut builder: AmazonS3Builder) -> AmazonS3Builder {
     }
     let is_set = |name: &str| std::env::var_os(name).is_some();
     match found.get("region") {
-        Some(region) if !is_set("AWS_REGION") && !is_set("AWS_DEFAULT_REGION") => builder.with_region(*region),
+        Some(region) if !is_set("AWS_REGION") && !is_set("AWS_DEFAULT_REGION") => {
+            builder.with_region(*region)
+        }
         _ => builder,
     }
 }

@@ -79,7 +79,8 @@ pub(crate) fn download(
         let wanted = plan.part_bytes.min(bytes - index * plan.part_bytes);
         if part.len() as u64 != wanted {
             let object = format!("{}/{path}", plan.store.location);
-            let what = format!("{} bytes instead of {wanted} at offset {}", part.len(), index * plan.part_bytes);
+            let what =
+                format!("{} bytes instead of {wanted} at offset {}", part.len(), index * plan.part_bytes);
             return Err(ArchiveError::Mismatch { doing: "read", object, what });
         }
         waiting.insert(index, part);

@@ -10,7 +10,8 @@ use keepup_sys::SysError;
 /// Longest part of a server's answer that is quoted, characters.
 const QUOTED_MAX: usize = 300;
 /// Codes of a server that refuses the credentials with another status than 401 or 403.
-const CREDENTIAL_CODES: [&str; 4] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired"];
+const CREDENTIAL_CODES: [&str; 4] =
+    ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired"];
 
 /// An error of a transfer to or from an archive.
 #[derive(Debug, thiserror::Error)]
@@ -55,8 +56,8 @@ pub enum ArchiveError {
         /// Directory of the recording.
         dir: PathBuf,
     },
-    /// Segments that were removed before they were archived.
-    #[error("cannot complete the archive of {}: segment {segment} was removed before it was archived", dir.display())]
+    /// A segment that is neither in the archive nor on the volume.
+    #[error("cannot complete the archive of {}: segment {segment} is neither there nor on the volume", dir.display())]
     Removed {
         /// Directory of the recording on the volume.
         dir: PathBuf,
@@ -163,8 +164,12 @@ impl Diagnostic for ArchiveError {
             Self::Sys(error) => return error.hint(),
             Self::Taken { .. } => "another prefix in --to; nothing of another recording is ever overwritten",
             Self::CutOff { .. } => "keepup recover, then repeat this command",
-            Self::Removed { .. } => "record --keep without --disposable keeps segments until they are archived",
-            Self::NotAnArchive { .. } => "give URL/NAME of a recording; an incomplete archive is completed by keepup drain",
+            Self::Removed { .. } => {
+                "record --keep without --disposable keeps segments until they are archived"
+            }
+            Self::NotAnArchive { .. } => {
+                "give URL/NAME of a recording; an incomplete archive is completed by keepup drain"
+            }
             Self::Occupied { .. } => "choose a new or an empty directory; nothing is ever overwritten",
             Self::State { .. } => "remove the file; everything is then sent again",
             Self::Stopped => "repeat the command to continue",

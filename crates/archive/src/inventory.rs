@@ -69,7 +69,10 @@ impl Inventory {
 
     fn check(&self) -> Result<(), String> {
         if self.version != INVENTORY_VERSION {
-            return Err(format!("it has version {}, and this keepup reads {INVENTORY_VERSION}", self.version));
+            return Err(format!(
+                "it has version {}, and this keepup reads {INVENTORY_VERSION}",
+                self.version
+            ));
         }
         let (mut paths, mut volumes) = (BTreeSet::new(), BTreeSet::new());
         for file in &self.files {
@@ -88,7 +91,8 @@ impl Inventory {
         if self.files.iter().try_fold(0, |sum: u64, file| sum.checked_add(file.bytes)).is_none() {
             return Err("the sum of all lengths overflows".to_owned());
         }
-        let is_known = |file: &ArchivedFile| split_path(&file.path).is_some_and(|(v, _)| volumes.contains(&v));
+        let is_known =
+            |file: &ArchivedFile| split_path(&file.path).is_some_and(|(v, _)| volumes.contains(&v));
         if !volumes.contains(&0) || !self.files.iter().all(is_known) {
             return Err(format!("a volume has no {MANIFEST_FILE}"));
         }

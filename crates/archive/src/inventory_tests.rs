@@ -59,13 +59,14 @@ fn hostile_paths_are_refused() {
 
 #[test]
 fn contradictions_are_refused() {
-    let broken: [(&dyn Fn(&mut Inventory), &str); 6] = [
-        (&|i| i.version = 2, "version 2"),
-        (&|i| i.files[0].sha256 = "x".repeat(64), "64 hex digits"),
-        (&|i| i.files[0].path = "journal.jsonl".to_owned(), "twice"),
-        (&|i| i.files[0].bytes = u64::MAX, "overflows"),
-        (&|i| i.files[0].path = "segment-000001.mcap".to_owned(), "no keepup.json"),
-        (&|i| i.files[1].path = "volume-2/journal.jsonl".to_owned(), "no keepup.json"),
+    type Change = fn(&mut Inventory);
+    let broken: [(Change, &str); 6] = [
+        (|i| i.version = 2, "version 2"),
+        (|i| i.files[0].sha256 = "x".repeat(64), "64 hex digits"),
+        (|i| i.files[0].path = "journal.jsonl".to_owned(), "twice"),
+        (|i| i.files[0].bytes = u64::MAX, "overflows"),
+        (|i| i.files[0].path = "segment-000001.mcap".to_owned(), "no keepup.json"),
+        (|i| i.files[1].path = "volume-2/journal.jsonl".to_owned(), "no keepup.json"),
     ];
     for (break_it, wanted) in broken {
         let mut inventory = inventory(&["keepup.json", "journal.jsonl"]);

@@ -107,7 +107,8 @@ pub fn restore(
         return Err(ArchiveError::Inventory { url: store.location.to_string(), what });
     }
     // The original's file for h5py leads to the original's volumes.
-    if let Err(error) = Recording::open(std::slice::from_ref(&plan.to)).and_then(|found| write_master(&found)) {
+    if let Err(error) = Recording::open(std::slice::from_ref(&plan.to)).and_then(|found| write_master(&found))
+    {
         live.warn(error.to_string());
     }
     Ok(RestoreReport {
@@ -155,7 +156,10 @@ fn prepare(to: &Path, inventory: &Inventory) -> Result<(), ArchiveError> {
             if name == Path::new(MANIFEST_FILE) {
                 return Err(occupied("it has a recording".to_owned()));
             } else if !files.contains(&name) && !directories.contains(name.as_path()) {
-                return Err(occupied(format!("it has {}, which is not a file of this archive", name.display())));
+                return Err(occupied(format!(
+                    "it has {}, which is not a file of this archive",
+                    name.display()
+                )));
             }
         }
     }

@@ -192,7 +192,13 @@ impl ArchiveState {
     ) -> Result<(), ArchiveError> {
         let LocalFile { archive_path: path, bytes, modified_unix_ns, .. } = of.clone();
         self.end = self.files_end;
-        self.append(&Line::Upload { path: path.clone(), id: id.clone(), bytes, modified_unix_ns, part_bytes })?;
+        self.append(&Line::Upload {
+            path: path.clone(),
+            id: id.clone(),
+            bytes,
+            modified_unix_ns,
+            part_bytes,
+        })?;
         let parts = BTreeMap::new();
         self.upload = Some(OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts });
         self.flush()

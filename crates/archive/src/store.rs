@@ -57,7 +57,9 @@ impl Location {
             return Err(fault(what.with_hint("--to s3://BUCKET/PREFIX")));
         }
         if url.scheme() == "file" && url.host_str().is_some_and(|host| !host.is_empty()) {
-            return Err(fault(Cause::new("it names a host").with_hint("file:///DIRECTORY, with three slashes")));
+            return Err(fault(
+                Cause::new("it names a host").with_hint("file:///DIRECTORY, with three slashes"),
+            ));
         }
         if url.scheme() != "file" && url.host_str().is_none_or(str::is_empty) {
             return Err(fault(Cause::new("it has no bucket").with_hint("--to s3://BUCKET/PREFIX")));
@@ -216,10 +218,13 @@ where
 
 /// A directory, which must exist.
 fn local(url: &Url) -> Result<Clients, Cause> {
-    let directory: PathBuf = url.to_file_path().map_err(|()| Cause::new("it is not the path of a directory"))?;
+    let directory: PathBuf =
+        url.to_file_path().map_err(|()| Cause::new("it is not the path of a directory"))?;
     if !directory.is_dir() {
         // Not created: the disk may not be mounted.
-        return Err(Cause::new("the directory does not exist").with_hint("mount the disk, or create the directory"));
+        return Err(
+            Cause::new("the directory does not exist").with_hint("mount the disk, or create the directory")
+        );
     }
     let files = LocalFileSystem::new_with_prefix(&directory).map_err(|error| cause(&error))?;
     Ok((Arc::new(files.with_fsync(true)), None))
@@ -250,7 +255,8 @@ fn remote(scheme: &str, url: &Url) -> object_store::Result<Clients> {
                     REQUEST_TIMEOUT,
                 );
             let is_set = |name: &str| std::env::var_os(name).is_some();
-            let endpoint = std::env::var("AWS_ENDPOINT_URL_S3").or_else(|_| std::env::var("AWS_ENDPOINT_URL"));
+            let endpoint =
+                std::env::var("AWS_ENDPOINT_URL_S3").or_else(|_| std::env::var("AWS_ENDPOINT_URL"));
             if endpoint.is_ok_and(|endpoint| endpoint.starts_with("http://")) {
                 builder = builder.with_config(
                     object_store::aws::AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp),

@@ -220,7 +220,8 @@ impl Uploader<'_> {
     ) -> Result<Parts, ArchiveError> {
         let fault = || self.store.fault("write", &file.archive_path);
         let Some(uploads) = self.store.uploads.clone() else {
-            let own = self.store.runtime.block_on(self.store.objects.put_multipart(object)).map_err(fault())?;
+            let own =
+                self.store.runtime.block_on(self.store.objects.put_multipart(object)).map_err(fault())?;
             return Ok(Parts::Own(own));
         };
         match &state.upload {
@@ -242,14 +243,7 @@ impl Uploader<'_> {
     }
 
     /// Starts to send a part.
-    fn spawn(
-        &self,
-        parts: &mut Parts,
-        object: &ObjectPath,
-        index: usize,
-        part: Bytes,
-        flight: &mut Flight,
-    ) {
+    fn spawn(&self, parts: &mut Parts, object: &ObjectPath, index: usize, part: Bytes, flight: &mut Flight) {
         let (to, bytes) = (flight.to.clone(), part.len() as u64);
         let task = match parts {
             Parts::Named { uploads, id } => {
