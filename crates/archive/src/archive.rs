@@ -1,7 +1,8 @@
 //! Copies a recording to an archive, also while it is being recorded.
 //!
-//! Sealed segments are sent as they appear, the other files once the recording has ended, and the inventory last.
-//! Beside a recording with a retention limit, a segment is entered as drained once the store has confirmed it.
+//! Sealed segments are sent as they appear, the other files once the recording has ended, and the inventory
+//! last. Beside a recording with a retention limit, a segment is entered as drained once the store has
+//! confirmed it.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,8 +76,8 @@ pub struct ArchiveReport {
 /// Copies a recording until its end (`follow`), what is sealed now, or until `stop`.
 ///
 /// # Errors
-/// The recording cannot be opened or read or was cut off, the store refuses or holds other bytes than were sent, or
-/// `stop` was set. What the store has confirmed until then is not sent again.
+/// The recording cannot be opened or read or was cut off, the store refuses or holds other bytes than were
+/// sent, or `stop` was set. What the store has confirmed until then is not sent again.
 pub fn archive(
     plan: &ArchivePlan,
     clock: &dyn Clock,
@@ -190,8 +191,8 @@ impl ArchiveRun<'_> {
         Ok(())
     }
 
-    /// Finds the first segment of each volume; `first` are those of an interrupted copy. Archives the counts of what
-    /// was removed before this copy, because the restored recording must account for it.
+    /// Finds the first segment of each volume; `first` are those of an interrupted copy. Archives the counts
+    /// of what was removed before this copy, because the restored recording must account for it.
     fn begin_volumes(&mut self, first: &[Option<u32>]) -> Result<(), ArchiveError> {
         for (volume, first) in first.iter().enumerate() {
             let part = &self.follower.volumes()[volume];

@@ -1,4 +1,5 @@
-//! Credentials of S3 from the files `~/.aws/credentials` and `~/.aws/config`, which the client library does not read.
+//! Credentials of S3 from the files `~/.aws/credentials` and `~/.aws/config`, which the client library does
+//! not read.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
 //! Reads an object in ranges, several in flight, and passes them on in order.
 //!
-//! Invariants: memory is one range per request in flight; a range of another length than asked for is an error.
+//! Invariants: memory is one range per request in flight; a range of another length than asked for is an
+//! error.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

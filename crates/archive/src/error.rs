@@ -57,7 +57,10 @@ pub enum ArchiveError {
         dir: PathBuf,
     },
     /// A segment that is neither in the archive nor on the volume.
-    #[error("cannot complete the archive of {}: segment {segment} is neither there nor on the volume", dir.display())]
+    #[error(
+        "cannot complete the archive of {}: segment {segment} is neither there nor on the volume",
+        dir.display()
+    )]
     Removed {
         /// Directory of the recording on the volume.
         dir: PathBuf,
@@ -93,7 +96,10 @@ pub enum ArchiveError {
         what: String,
     },
     /// The recording does not fit.
-    #[error("cannot restore to {}: {needed_bytes} bytes are needed and {free_bytes} are free", path.display())]
+    #[error(
+        "cannot restore to {}: {needed_bytes} bytes are needed and {free_bytes} are free",
+        path.display()
+    )]
     Space {
         /// The directory.
         path: PathBuf,

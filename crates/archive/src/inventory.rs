@@ -1,7 +1,7 @@
 //! Inventory of an archive: its files with sizes and checksums. Also the layout of an archive.
 //!
-//! The files of the first volume lie directly below the archive's address, those of volume *n* below `volume-n/`.
-//! Invariant: only names that a recording has are accepted, so no name leads out of a directory.
+//! The files of the first volume lie directly below the archive's address, those of volume *n* below
+//! `volume-n/`. Invariant: only names that a recording has are accepted, so no name leads out of a directory.
 use std::collections::BTreeSet;
 
 use keepup_recording::id::Id;

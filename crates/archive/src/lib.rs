@@ -1,10 +1,10 @@
 //! Copies recordings to an object store, and restores them.
 //!
-//! An archive of a recording is a directory of objects below `URL/NAME`: the recording's own files, byte for byte
-//! ([`inventory`] has the layout), and the inventory with the size and SHA-256 of each file. Invariants: the
-//! inventory is written last, so that an archive with an inventory is complete; no object is entered there before
-//! the store has confirmed its checksum, or it was read back; what a store returns is checked before it is used;
-//! memory is a fixed number of parts of a fixed size.
+//! An archive of a recording is a directory of objects below `URL/NAME`: the recording's own files, byte for
+//! byte ([`inventory`] has the layout), and the inventory with the size and SHA-256 of each file. Invariants:
+//! the inventory is written last, so that an archive with an inventory is complete; no object is entered
+//! there before the store has confirmed its checksum, or it was read back; what a store returns is checked
+//! before it is used; memory is a fixed number of parts of a fixed size.
 
 pub mod archive;
 mod counters;
@@ -24,7 +24,8 @@ pub use counters::ArchiveCounters;
 pub use error::ArchiveError;
 pub use store::{Location, is_store_url};
 
-/// Size of the parts in which files are transferred, bytes. Larger files than 10 000 of them have larger parts.
+/// Size of the parts in which files are transferred, bytes. Larger files than 10 000 of them have larger
+/// parts.
 pub const PART_BYTES: u64 = 16 << 20;
 /// Most requests in flight.
 pub const CONNECTIONS_MAX: usize = 64;

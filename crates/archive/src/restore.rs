@@ -1,8 +1,8 @@
 //! Restores a recording from an archive.
 //!
-//! Invariants: a file has its name only when it is whole, checked against its SHA-256 and durable; the manifest of
-//! the first volume comes last, so that a directory with one is whole; nothing that the archive does not list is
-//! changed.
+//! Invariants: a file has its name only when it is whole, checked against its SHA-256 and durable; the
+//! manifest of the first volume comes last, so that a directory with one is whole; nothing that the archive
+//! does not list is changed.
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -68,8 +68,8 @@ pub struct RestoreReport {
 /// Restores a recording; every file is checked against its SHA-256.
 ///
 /// # Errors
-/// The archive has no inventory or a damaged one, an object is missing or has another checksum, the directory has
-/// other files or too little space, or `stop` was set. Whole files are kept and not received again.
+/// The archive has no inventory or a damaged one, an object is missing or has another checksum, the directory
+/// has other files or too little space, or `stop` was set. Whole files are kept and not received again.
 pub fn restore(
     plan: &RestorePlan,
     clock: &dyn Clock,

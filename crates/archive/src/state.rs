@@ -1,8 +1,8 @@
 //! Progress of a copy to an archive, in a file beside the recording, so that an interrupted copy continues.
 //!
-//! Lines with checksums, as in the journal: what the file belongs to, then one line per archived file. The last lines
-//! may describe an upload in progress; they are replaced by the line of its file. Invariant: a file is entered after
-//! the store has confirmed it.
+//! Lines with checksums, as in the journal: what the file belongs to, then one line per archived file. The
+//! last lines may describe an upload in progress; they are replaced by the line of its file. Invariant: a
+//! file is entered after the store has confirmed it.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -87,11 +87,12 @@ pub(crate) struct ArchiveState {
 }
 
 impl ArchiveState {
-    /// Opens or creates the state of the copy of `recording`, whose first volume is `dir`, to the address `to`.
+    /// Opens or creates the state of the copy of `recording`, whose first volume is `dir`, to the address
+    /// `to`.
     ///
     /// # Errors
-    /// Another process copies the recording there, or the file cannot be used. A directory that cannot be written
-    /// to is accepted.
+    /// Another process copies the recording there, or the file cannot be used. A directory that cannot be
+    /// written to is accepted.
     pub(crate) fn open(dir: &Path, recording: Id, to: &str) -> Result<Self, ArchiveError> {
         let digest = hex(&Sha256::digest(to)[..8]);
         let path = dir.join(format!("{ARCHIVE_STATE}{digest}.jsonl"));

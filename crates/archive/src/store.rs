@@ -2,11 +2,12 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use keepup_error::Cause;
+use keepup_measure::clock::{Clock as _, SystemClock};
 use object_store::aws::{AmazonS3Builder, Checksum};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
@@ -26,8 +27,8 @@ const SCHEMES: [&str; 4] = ["s3", "gs", "az", "file"];
 const REQUEST_TIMEOUT: &str = "300 seconds";
 /// Attempts of a request beyond those of the client, which repeats only what a server asks it to repeat.
 const ATTEMPTS: u32 = 3;
-/// A request that took longer was already repeated by the client.
-const REPEATED_AFTER: Duration = Duration::from_secs(20);
+/// A request that took longer was already repeated by the client, in nanoseconds.
+const REPEATED_AFTER_NS: u64 = 20_000_000_000;
 /// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Most threads of the client.
@@ -108,8 +109,8 @@ pub(crate) struct Store {
 type Clients = (Arc<dyn ObjectStore>, Option<Arc<dyn MultipartStore>>);
 
 impl Store {
-    /// Opens the archive `name` below a location, or the one at the location itself, with the credentials of the
-    /// environment. No request is sent.
+    /// Opens the archive `name` below a location, or the one at the location itself, with the credentials of
+    /// the environment. No request is sent.
     pub(crate) fn open(location: &Location, name: Option<&str>) -> Result<Self, ArchiveError> {
         let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, THREADS_MAX);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -160,7 +161,8 @@ impl Store {
         }
     }
 
-    /// Content of a small object; `None` if there is none. The error is the text if it is longer than `bytes_max`.
+    /// Content of a small object; `None` if there is none. The error is the text if it is longer than
+    /// `bytes_max`.
     pub(crate) fn get(
         &self,
         path: &str,
@@ -200,11 +202,11 @@ where
 {
     let mut attempt = 1;
     loop {
-        let since = Instant::now();
+        let since_ns = SystemClock.now_ns();
         match request().await {
             Err(error)
                 if attempt < ATTEMPTS
-                    && since.elapsed() < REPEATED_AFTER
+                    && SystemClock.now_ns().saturating_sub(since_ns) < REPEATED_AFTER_NS
                     && !is_denied(&error)
                     && !matches!(error, object_store::Error::NotFound { .. }) =>
             {

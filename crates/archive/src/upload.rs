@@ -1,7 +1,8 @@
 //! Copies one file to the store: in one request, or in parts of which several are in flight.
 //!
-//! The calling thread reads the file and hashes it in order; tasks of the runtime send the parts. A part counts as
-//! sent once the store has confirmed its MD5 or SHA-256. Where a store confirms neither, the object is read back.
+//! The calling thread reads the file and hashes it in order; tasks of the runtime send the parts. A part
+//! counts as sent once the store has confirmed its MD5 or SHA-256. Where a store confirms neither, the object
+//! is read back.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

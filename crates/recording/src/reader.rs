@@ -167,13 +167,14 @@ fn mixed(first: &Path, second: &Path, what: &'static str) -> RecordingError {
     RecordingError::Mixed { first: first.to_path_buf(), second: second.to_path_buf(), what }
 }
 
-/// Directory of volume `index` inside that of the first volume, in a copy that has all volumes in one place: an
-/// archive, or what was restored from it.
+/// Directory of volume `index` inside that of the first volume, in a copy that has all volumes in one place:
+/// an archive, or what was restored from it.
 pub fn nested_volume(index: u32) -> String {
     format!("volume-{index}")
 }
 
-/// Looks for a volume inside the directories of `homes`, at its recorded path and next to the volumes of `homes`.
+/// Looks for a volume inside the directories of `homes`, at its recorded path and next to the volumes of
+/// `homes`.
 fn find_volume(homes: &[PathBuf], manifest: &Manifest, index: usize) -> Option<(PathBuf, Manifest)> {
     let recorded = manifest.volumes.get(index)?;
     let beside = |home: &PathBuf| Some(home.parent()?.parent()?.join(recorded.file_name()?));

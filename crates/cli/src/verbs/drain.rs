@@ -45,9 +45,10 @@ pub(crate) struct Args {
     recording: RecordingDirs,
     /// tcp://HOST:PORT of a sink or recorder, a directory, or s3://BUCKET/PREFIX
     ///
-    /// Other object stores: gs://BUCKET/PREFIX, az://CONTAINER/PREFIX and file:///DIRECTORY. The archive is made
-    /// below this address, under the recording's name. Credentials come from the environment (AWS_...,
-    /// GOOGLE_..., AZURE_...), those of S3 also from ~/.aws. AWS_ENDPOINT_URL is the address of another server.
+    /// Other object stores: gs://BUCKET/PREFIX, az://CONTAINER/PREFIX and file:///DIRECTORY. The archive is
+    /// made below this address, under the recording's name. Credentials come from the environment (AWS_...,
+    /// GOOGLE_..., AZURE_...), those of S3 also from ~/.aws. AWS_ENDPOINT_URL is the address of another
+    /// server.
     #[arg(long, value_name = "DESTINATION")]
     to: String,
     /// Limit on the payload rate, such as "20 MB/s" [default: none]

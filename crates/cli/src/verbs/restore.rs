@@ -14,8 +14,8 @@ use crate::transfer::{CONNECTIONS, with_progress};
 
 /// Restore a recording from an object store
 ///
-/// Checks every file against the SHA-256 in the archive's inventory. An interrupted restore continues: files that
-/// are already there and intact are not received again.
+/// Checks every file against the SHA-256 in the archive's inventory. An interrupted restore continues: files
+/// that are already there and intact are not received again.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup restore s3://bucket/beamline/run1 /data/a/run1
@@ -26,8 +26,8 @@ pub(crate) struct Args {
     from: String,
     /// Directory of the recording; new, empty, or left by an interrupted restore
     ///
-    /// The first volume's files are put here, those of further volumes in subdirectories. Every command accepts this
-    /// directory as the recording.
+    /// The first volume's files are put here, those of further volumes in subdirectories. Every command
+    /// accepts this directory as the recording.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Limit on the rate, such as "20 MB/s" [default: none]
