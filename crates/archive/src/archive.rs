@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keepup_measure::clock::Clock;
 use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
-use keepup_recording::id::Id;
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_recording::layout::segment_file_name;
 use keepup_recording::manifest::{MANIFEST_FILE, Manifest};
@@ -27,7 +26,7 @@ use crate::pace::{Pace, wait_until};
 use crate::reading::PartReader;
 use crate::state::ArchiveState;
 use crate::store::{Location, Store};
-use crate::upload::Uploader;
+use crate::upload::{Completing, Uploader};
 
 /// Interval between polls of the journals, in nanoseconds.
 const POLL_NS: u64 = 200_000_000;
@@ -108,13 +107,14 @@ pub fn archive(
         reader: PartReader::new()?,
     };
     let next = vec![0; follower.volumes().len()];
-    let mut run = ArchiveRun { plan, follower, manifest, state, uploader, next };
+    let mut run = ArchiveRun { plan, follower, manifest, state, uploader, next, completing: None };
     // Before segments are forgotten that must be sent again.
     let first: Vec<Option<u32>> = (0..run.next.len())
         .map(|volume| run.archived_segments(volume as u32).keys().next().copied())
         .collect();
     run.forget_changed_objects()?;
     run.begin_volumes(&first)?;
+    run.resume_upload()?;
     let is_archived = run.send_segments()? && run.conclude()?;
     let known = run.state.files.values().map(|(file, _)| file);
     Ok(ArchiveReport {
@@ -168,6 +168,8 @@ struct ArchiveRun<'a> {
     uploader: Uploader<'a>,
     /// By volume: all segments below this one are archived or were removed before.
     next: Vec<u32>,
+    /// Segment that the store is completing while the next one is sent: its volume and number.
+    completing: Option<(Completing, usize, u32)>,
 }
 
 impl ArchiveRun<'_> {
@@ -213,6 +215,19 @@ impl ArchiveRun<'_> {
         Ok(())
     }
 
+    /// Completes the interrupted upload first: sending another file would discard its parts.
+    fn resume_upload(&mut self) -> Result<(), ArchiveError> {
+        let path = self.state.upload.as_ref().map(|upload| upload.path().to_owned());
+        let Some((volume, name)) = path.as_deref().and_then(split_path) else { return Ok(()) };
+        let Some(part) = self.follower.volumes().get(volume as usize) else { return Ok(()) };
+        // The file may have been removed or changed; it is then sent in its turn, if at all.
+        let is_segment = part.segments().iter().any(|s| s.is_ended() && segment_file_name(s.index) == name);
+        match LocalFile::inspect(part.dir(), volume, name) {
+            Ok(file) if is_segment => self.send(&file),
+            _ => Ok(()),
+        }
+    }
+
     /// Archived segments of a volume, by number.
     fn archived_segments(&self, volume: u32) -> BTreeMap<u32, &ArchivedFile> {
         let segment = |file: &ArchivedFile| {
@@ -238,6 +253,7 @@ impl ArchiveRun<'_> {
             if !is_idle {
                 continue;
             }
+            self.finish_segment()?;
             if self.follower.is_ended() {
                 return Ok(true);
             } else if !is_being_made {
@@ -262,8 +278,6 @@ impl ArchiveRun<'_> {
             return Ok(false);
         }
         let (index, dir) = (segment.index, part.dir().to_path_buf());
-        let manifest = part.manifest();
-        let is_marked = manifest.keep.is_some_and(|keep| !keep.disposable);
         match LocalFile::inspect(&dir, volume as u32, &segment_file_name(index)) {
             // Removed since the poll.
             Err(ArchiveError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
@@ -275,10 +289,15 @@ impl ArchiveRun<'_> {
                 }
             }
             outcome => {
-                self.send(&outcome?)?;
-                if is_marked {
-                    let recording: Id = self.manifest.recording;
-                    Drained::enter(&dir, recording, &BTreeMap::new(), index + 1)?;
+                let file = outcome?;
+                let is_known =
+                    self.state.files.get(&file.archive_path).is_some_and(|(known, _)| file.is(known));
+                let sent = (!is_known).then(|| self.uploader.send(&file, &mut self.state));
+                // Also after an error: what was sent before is complete.
+                self.finish_segment()?;
+                match sent {
+                    Some(sent) => self.completing = Some((sent?, volume, index)),
+                    None => self.mark_drained(volume, index)?,
                 }
             }
         }
@@ -286,12 +305,28 @@ impl ArchiveRun<'_> {
         Ok(true)
     }
 
+    /// Waits until the store has completed and confirmed the segment sent before.
+    fn finish_segment(&mut self) -> Result<(), ArchiveError> {
+        let Some((completing, volume, index)) = self.completing.take() else { return Ok(()) };
+        self.uploader.finish(completing, &mut self.state)?;
+        self.mark_drained(volume, index)
+    }
+
+    /// Enters beside a recording with a retention limit that a segment is durable elsewhere.
+    fn mark_drained(&self, volume: usize, index: u32) -> Result<(), ArchiveError> {
+        let part = &self.follower.volumes()[volume];
+        if part.manifest().keep.is_some_and(|keep| !keep.disposable) {
+            Drained::enter(part.dir(), self.manifest.recording, &BTreeMap::new(), index + 1)?;
+        }
+        Ok(())
+    }
+
     /// Sends a file, unless the archive has it.
     fn send(&mut self, file: &LocalFile) -> Result<(), ArchiveError> {
         let known = self.state.files.get(&file.archive_path);
         match known {
             Some((known, _)) if file.is(known) => Ok(()),
-            _ => self.uploader.archive(file, &mut self.state).map(drop),
+            _ => self.uploader.archive(file, &mut self.state),
         }
     }
 

@@ -55,6 +55,8 @@ pub(crate) struct OpenUpload {
     part_bytes: u64,
     /// Parts that the store has, with the store's names for them.
     pub(crate) parts: BTreeMap<usize, (String, PartChecks)>,
+    /// Whether this process has asked the store to put the parts together.
+    pub(crate) is_completing: bool,
 }
 
 impl OpenUpload {
@@ -160,7 +162,10 @@ impl ArchiveState {
             }
             (Line::Upload { path, id, bytes, modified_unix_ns, part_bytes }, None) => {
                 let parts = BTreeMap::new();
-                self.upload = Some(OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts });
+                let is_completing = false;
+                let upload =
+                    OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts, is_completing };
+                self.upload = Some(upload);
             }
             (Line::Part { index, content, checks }, Some(upload)) => {
                 upload.parts.insert(index, (content, checks));
@@ -174,13 +179,28 @@ impl ArchiveState {
         ArchiveError::State { path: self.path.clone(), what: what.to_owned() }
     }
 
-    /// Enters an archived file, durably, in place of the upload in progress.
+    /// Enters an archived file, durably, in place of its upload. The upload of another file stays.
     pub(crate) fn add_file(&mut self, file: ArchivedFile, etag: Option<String>) -> Result<(), ArchiveError> {
-        self.upload = None;
+        let other = self.upload.take().filter(|upload| upload.path != file.path);
         self.end = self.files_end;
         self.append(&Line::File { file: file.clone(), etag: etag.clone() })?;
         self.files.insert(file.path.clone(), (file, etag));
         self.files_end = self.end;
+        if let Some(OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts, .. }) = &other {
+            let (path, id, part_bytes) = (path.clone(), id.clone(), *part_bytes);
+            self.append(&Line::Upload {
+                path,
+                id,
+                bytes: *bytes,
+                modified_unix_ns: *modified_unix_ns,
+                part_bytes,
+            })?;
+            for (index, (content, checks)) in parts {
+                let (content, checks) = (content.clone(), checks.clone());
+                self.append(&Line::Part { index: *index, content, checks })?;
+            }
+        }
+        self.upload = other;
         self.flush()
     }
 
@@ -201,7 +221,9 @@ impl ArchiveState {
             part_bytes,
         })?;
         let parts = BTreeMap::new();
-        self.upload = Some(OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts });
+        let is_completing = false;
+        self.upload =
+            Some(OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts, is_completing });
         self.flush()
     }
 
@@ -219,9 +241,11 @@ impl ArchiveState {
         Ok(())
     }
 
-    /// Forgets the upload in progress.
-    pub(crate) fn forget_upload(&mut self) -> Result<(), ArchiveError> {
-        self.upload = None;
+    /// Forgets the upload in progress if it is of this file.
+    pub(crate) fn forget_upload_of(&mut self, file: &LocalFile) -> Result<(), ArchiveError> {
+        if self.upload.take_if(|upload| upload.path == file.archive_path).is_none() {
+            return Ok(());
+        }
         self.end = self.files_end;
         self.flush()
     }

@@ -90,3 +90,21 @@ fn two_copies_to_one_archive_exclude_each_other() {
     let refused = ArchiveState::open(place.path(), Id([8; 16]), TO).unwrap_err().to_string();
     assert!(refused.contains("another recording"), "{refused}");
 }
+
+#[test]
+fn a_file_is_entered_while_the_next_one_is_sent() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path());
+    let mut state = open(place.path());
+    state.add_file(archived("journal.jsonl"), None).unwrap();
+    state.add_part(2, "two".to_owned(), checks()).unwrap();
+    drop(state);
+    let mut state = open(place.path());
+    assert_eq!((state.files.len(), state.upload.as_ref().unwrap().parts.len()), (2, 3));
+    state.forget_upload_of(&local("segment-000001.mcap")).unwrap();
+    assert!(state.upload.is_some());
+    state.forget_upload_of(&local("segment-000000.mcap")).unwrap();
+    drop(state);
+    let state = open(place.path());
+    assert!(state.upload.is_none() && state.files.len() == 2);
+}

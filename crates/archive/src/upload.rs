@@ -15,6 +15,7 @@ use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path as ObjectPath;
 use object_store::{MultipartUpload, ObjectStoreExt as _, UploadPart};
 use sha2::{Digest as _, Sha256};
+use tokio::task::JoinHandle;
 
 use crate::counters::ArchiveCounters;
 use crate::download::{Download, download};
@@ -55,6 +56,21 @@ struct Sent {
     is_confirmed: bool,
 }
 
+/// A file that was sent and is being completed by the store, which takes seconds for many parts.
+pub(crate) struct Completing {
+    pub(crate) file: LocalFile,
+    sha256: [u8; 32],
+    outcome: Outcome,
+}
+
+/// How a file was sent.
+enum Outcome {
+    /// In one request: the ETag, and whether it is the MD5.
+    Whole(Option<String>, bool),
+    /// In these parts, which a task puts together.
+    Parts(BTreeMap<usize, (String, PartChecks)>, JoinHandle<object_store::Result<Option<String>>>),
+}
+
 /// Destination of the parts of one file.
 enum Parts {
     /// An upload that another process can continue.
@@ -68,7 +84,7 @@ type PartDone = (usize, u64, object_store::Result<(String, PartChecks)>);
 
 /// Parts of a file in flight.
 struct Flight {
-    tasks: BTreeMap<usize, tokio::task::JoinHandle<()>>,
+    tasks: BTreeMap<usize, JoinHandle<()>>,
     to: Sender<PartDone>,
     from: Receiver<PartDone>,
     /// Parts that the store has.
@@ -77,40 +93,66 @@ struct Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        self.tasks.values().for_each(tokio::task::JoinHandle::abort);
+        self.tasks.values().for_each(JoinHandle::abort);
     }
 }
 
 impl Uploader<'_> {
     /// Sends a file and makes sure that the store holds its bytes; enters it in the state.
-    pub(crate) fn archive(
+    pub(crate) fn archive(&mut self, file: &LocalFile, state: &mut ArchiveState) -> Result<(), ArchiveError> {
+        let sent = self.send(file, state)?;
+        self.finish(sent, state)
+    }
+
+    /// Waits until the store has completed a file, and makes sure that it holds the file's bytes; enters it in
+    /// the state. Otherwise, sends it again.
+    pub(crate) fn finish(
         &mut self,
-        file: &LocalFile,
+        completing: Completing,
         state: &mut ArchiveState,
-    ) -> Result<ArchivedFile, ArchiveError> {
-        let mut what = String::new();
-        for _ in 0..ATTEMPTS {
-            let sent = self.send(file, state)?;
-            file.check_unchanged()?;
-            let archived = ArchivedFile {
-                path: file.archive_path.clone(),
-                bytes: file.bytes,
-                sha256: hex(&sent.sha256),
-                modified_unix_ns: file.modified_unix_ns,
+    ) -> Result<(), ArchiveError> {
+        let file = completing.file.clone();
+        let (mut next, mut attempt) = (completing, 1);
+        loop {
+            let why = match self.complete(next) {
+                Ok(sent) => match self.enter(&file, sent, state)? {
+                    None => return Ok(()),
+                    Some(what) if attempt == ATTEMPTS => {
+                        let object = format!("{}/{}", self.store.location, file.archive_path);
+                        return Err(ArchiveError::Mismatch { doing: "archive", object, what });
+                    }
+                    Some(what) => format!("checksum mismatch: {what}"),
+                },
+                Err(SendError::Gone(error)) if attempt < ATTEMPTS => error.to_string(),
+                Err(SendError::Gone(error) | SendError::Other(error)) => return Err(error),
             };
-            match self.difference(&archived, &sent)? {
-                None => {
-                    state.add_file(archived.clone(), sent.etag)?;
-                    return Ok(archived);
-                }
-                Some(found) => what = found,
-            }
             self.live.subtract_done(file.bytes);
-            let object = format!("{}/{}", self.store.location, file.archive_path);
-            self.live.warn(format!("{object}: checksum mismatch: {what}; sending it again"));
+            self.live.warn(format!("{}/{}: {why}; sending it again", self.store.location, file.archive_path));
+            attempt += 1;
+            state.forget_upload_of(&file)?;
+            next = self.send(&file, state)?;
         }
-        let object = format!("{}/{}", self.store.location, file.archive_path);
-        Err(ArchiveError::Mismatch { doing: "archive", object, what })
+    }
+
+    /// Enters a file in the state if the store holds its bytes; returns the difference otherwise.
+    fn enter(
+        &self,
+        file: &LocalFile,
+        sent: Sent,
+        state: &mut ArchiveState,
+    ) -> Result<Option<String>, ArchiveError> {
+        file.check_unchanged()?;
+        let archived = ArchivedFile {
+            path: file.archive_path.clone(),
+            bytes: file.bytes,
+            sha256: hex(&sent.sha256),
+            modified_unix_ns: file.modified_unix_ns,
+        };
+        let difference = self.difference(&archived, &sent)?;
+        if difference.is_none() {
+            state.add_file(archived, sent.etag)?;
+        }
+        Ok(difference)
     }
 
     /// Difference between what was sent and what the store holds, if any.
@@ -141,7 +183,12 @@ impl Uploader<'_> {
         Ok((found != archived.sha256).then(|| format!("SHA-256 is {found} instead of {}", archived.sha256)))
     }
 
-    fn send(&mut self, file: &LocalFile, state: &mut ArchiveState) -> Result<Sent, ArchiveError> {
+    /// Sends a file, and lets the store complete it.
+    pub(crate) fn send(
+        &mut self,
+        file: &LocalFile,
+        state: &mut ArchiveState,
+    ) -> Result<Completing, ArchiveError> {
         let part_bytes = self.part_bytes.max(file.bytes.div_ceil(PARTS_MAX).next_multiple_of(1 << 20));
         if file.bytes <= part_bytes {
             return self.send_whole(file);
@@ -151,7 +198,7 @@ impl Uploader<'_> {
             match self.send_parts(file, part_bytes, state) {
                 // The store has discarded the upload.
                 Err(SendError::Gone(_)) if is_resumed => {
-                    state.forget_upload()?;
+                    state.forget_upload_of(file)?;
                     self.live.warn(format!("{}: the upload is started again", file.archive_path));
                 }
                 Err(SendError::Gone(error) | SendError::Other(error)) => return Err(error),
@@ -161,7 +208,7 @@ impl Uploader<'_> {
     }
 
     /// Sends a small file in one request.
-    fn send_whole(&mut self, file: &LocalFile) -> Result<Sent, ArchiveError> {
+    fn send_whole(&mut self, file: &LocalFile) -> Result<Completing, ArchiveError> {
         let mut bytes = Vec::new();
         if file.bytes > 0 {
             self.reader.begin(&file.path, file.bytes)?;
@@ -172,7 +219,7 @@ impl Uploader<'_> {
         let etag = self.store.put(&file.archive_path, bytes.into())?;
         self.live.add_done(file.bytes);
         let is_confirmed = etag.as_deref().is_some_and(|etag| unquoted(etag) == md5);
-        Ok(Sent { sha256, etag, is_confirmed })
+        Ok(Completing { file: file.clone(), sha256, outcome: Outcome::Whole(etag, is_confirmed) })
     }
 
     fn send_parts(
@@ -180,11 +227,12 @@ impl Uploader<'_> {
         file: &LocalFile,
         part_bytes: u64,
         state: &mut ArchiveState,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Completing, SendError> {
         let object = self.store.object(&file.archive_path);
         let mut parts = self.open_parts(file, &object, part_bytes, state)?;
         let (to, from) = channel();
-        let done = state.upload.as_ref().map(|upload| upload.parts.clone()).unwrap_or_default();
+        let upload = state.upload.as_ref().filter(|upload| upload.is_of(file, part_bytes));
+        let done = upload.map(|upload| upload.parts.clone()).unwrap_or_default();
         let mut flight = Flight { tasks: BTreeMap::new(), to, from, done };
         let mut sha256 = Sha256::new();
         self.reader.begin(&file.path, file.bytes)?;
@@ -206,9 +254,13 @@ impl Uploader<'_> {
         while !flight.tasks.is_empty() {
             self.take_part(&mut flight, file, state)?;
         }
-        let etag = self.complete(parts, &object, file, &flight.done)?;
-        let is_confirmed = is_confirmed(&flight.done, etag.as_deref());
-        Ok(Sent { sha256: sha256.finalize().into(), etag, is_confirmed })
+        let done = std::mem::take(&mut flight.done);
+        let task = self.spawn_completion(parts, object, &done);
+        if let Some(upload) = &mut state.upload {
+            upload.is_completing = true;
+        }
+        let sha256 = sha256.finalize().into();
+        Ok(Completing { file: file.clone(), sha256, outcome: Outcome::Parts(done, task) })
     }
 
     /// Continues the upload of the state if it is of this file, else begins another.
@@ -230,12 +282,12 @@ impl Uploader<'_> {
                 let id = upload.id.clone();
                 return Ok(Parts::Named { uploads, id });
             }
-            Some(old) => {
+            Some(old) if !old.is_completing => {
                 let (object, id) = (self.store.object(old.path()), old.id.clone());
                 // If it fails, the bucket's rule for incomplete uploads removes the parts.
                 let _ = self.store.runtime.block_on(uploads.abort_multipart(&object, &id));
             }
-            None => {}
+            _ => {}
         }
         let begun = self.store.runtime.block_on(repeat(|| uploads.create_multipart(object)));
         let id = begun.map_err(fault())?;
@@ -296,22 +348,37 @@ impl Uploader<'_> {
         Ok(())
     }
 
-    fn complete(
+    /// Lets the store put the parts of a file together.
+    fn spawn_completion(
         &self,
         parts: Parts,
-        object: &ObjectPath,
-        file: &LocalFile,
+        object: ObjectPath,
         done: &BTreeMap<usize, (String, PartChecks)>,
-    ) -> Result<Option<String>, SendError> {
-        let completed = match parts {
-            Parts::Own(mut own) => self.store.runtime.block_on(own.complete()),
-            Parts::Named { uploads, id } => {
-                let ids = || done.values().map(|(content, _)| PartId { content_id: content.clone() });
-                let complete = || uploads.complete_multipart(object, &id, ids().collect());
-                self.store.runtime.block_on(repeat(complete))
-            }
+    ) -> JoinHandle<object_store::Result<Option<String>>> {
+        let ids: Vec<PartId> =
+            done.values().map(|(content, _)| PartId { content_id: content.clone() }).collect();
+        self.store.runtime.spawn(async move {
+            let completed = match parts {
+                Parts::Own(mut own) => own.complete().await,
+                Parts::Named { uploads, id } => {
+                    repeat(|| uploads.complete_multipart(&object, &id, ids.clone())).await
+                }
+            };
+            completed.map(|put| put.e_tag)
+        })
+    }
+
+    /// Waits until the store has completed a file.
+    fn complete(&self, completing: Completing) -> Result<Sent, SendError> {
+        let Completing { file, sha256, outcome } = completing;
+        let (done, task) = match outcome {
+            Outcome::Whole(etag, is_confirmed) => return Ok(Sent { sha256, etag, is_confirmed }),
+            Outcome::Parts(done, task) => (done, task),
         };
-        completed.map(|put| put.e_tag).map_err(|error| self.part_error(file, error))
+        let completed = self.store.runtime.block_on(task).unwrap_or_else(|error| Err(error.into()));
+        let etag = completed.map_err(|error| self.part_error(&file, error))?;
+        let is_confirmed = is_confirmed(&done, etag.as_deref());
+        Ok(Sent { sha256, etag, is_confirmed })
     }
 
     fn part_error(&self, file: &LocalFile, error: object_store::Error) -> SendError {
