@@ -83,6 +83,7 @@ fn a_killed_copy_continues_with_the_next_part() {
     let made = record(here, &["a"], EVENTS, &[]);
     let arguments = ["drain", "a/run", "--to", "s3://bucket/pre", "--rate", "20 MB/s", "--connections", "1"];
     let drain = server.start_keepup(here, &arguments);
+    // Parts of the second segment, while the store may still put the first one together.
     until("parts arrive", || server.count("partNumber=2") >= 2);
     drain.signal("KILL");
     drain.wait();

@@ -14,6 +14,7 @@ use keepup_recording::journal::JOURNAL_FILE;
 use keepup_recording::layout::segment_file_name;
 use keepup_recording::manifest::{MANIFEST_FILE, Manifest};
 use keepup_recording::retention::{Drained, REMOVED_FILE, Removed};
+use keepup_recording::volume::Segment;
 use serde::Serialize;
 
 use crate::counters::ArchiveCounters;
@@ -114,7 +115,7 @@ pub fn archive(
         .collect();
     run.forget_changed_objects()?;
     run.begin_volumes(&first)?;
-    run.resume_upload()?;
+    run.resume_uploads()?;
     let is_archived = run.send_segments()? && run.conclude()?;
     let known = run.state.files.values().map(|(file, _)| file);
     Ok(ArchiveReport {
@@ -215,17 +216,22 @@ impl ArchiveRun<'_> {
         Ok(())
     }
 
-    /// Completes the interrupted upload first: sending another file would discard its parts.
-    fn resume_upload(&mut self) -> Result<(), ArchiveError> {
-        let path = self.state.upload.as_ref().map(|upload| upload.path().to_owned());
-        let Some((volume, name)) = path.as_deref().and_then(split_path) else { return Ok(()) };
-        let Some(part) = self.follower.volumes().get(volume as usize) else { return Ok(()) };
-        // The file may have been removed or changed; it is then sent in its turn, if at all.
-        let is_segment = part.segments().iter().any(|s| s.is_ended() && segment_file_name(s.index) == name);
-        match LocalFile::inspect(part.dir(), volume, name) {
-            Ok(file) if is_segment => self.send(&file),
-            _ => Ok(()),
+    /// Completes interrupted uploads of segments, and discards those of files that are gone.
+    fn resume_uploads(&mut self) -> Result<(), ArchiveError> {
+        let paths: Vec<String> = self.state.uploads.iter().map(|upload| upload.path().to_owned()).collect();
+        for path in paths {
+            let file = split_path(&path).and_then(|(volume, name)| {
+                let part = self.follower.volumes().get(volume as usize)?;
+                let is_sealed = |s: &Segment| s.is_ended() && segment_file_name(s.index) == name;
+                part.segments().iter().find(|segment| is_sealed(segment))?;
+                LocalFile::inspect(part.dir(), volume, name).ok()
+            });
+            match file {
+                Some(file) => self.send(&file)?,
+                None => self.uploader.discard_upload(&path, &mut self.state)?,
+            }
         }
+        Ok(())
     }
 
     /// Archived segments of a volume, by number.

@@ -1,7 +1,7 @@
 //! Progress of a copy to an archive, in a file beside the recording, so that an interrupted copy continues.
 //!
 //! Lines with checksums, as in the journal: what the file belongs to, then one line per archived file. The
-//! last lines may describe an upload in progress; they are replaced by the line of its file. Invariant: a
+//! last lines may describe uploads in progress; they are replaced by the lines of their files. Invariant: a
 //! file is entered after the store has confirmed it.
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -30,7 +30,7 @@ enum Line {
     /// An upload in progress.
     Upload { path: String, id: String, bytes: u64, modified_unix_ns: u64, part_bytes: u64 },
     /// A part of it that the store has.
-    Part { index: usize, content: String, checks: PartChecks },
+    Part { path: String, index: usize, content: String, checks: PartChecks },
 }
 
 /// What is known about a part that the store has.
@@ -55,8 +55,6 @@ pub(crate) struct OpenUpload {
     part_bytes: u64,
     /// Parts that the store has, with the store's names for them.
     pub(crate) parts: BTreeMap<usize, (String, PartChecks)>,
-    /// Whether this process has asked the store to put the parts together.
-    pub(crate) is_completing: bool,
 }
 
 impl OpenUpload {
@@ -69,6 +67,11 @@ impl OpenUpload {
     /// Path of its object.
     pub(crate) fn path(&self) -> &str {
         &self.path
+    }
+
+    fn line(&self) -> Line {
+        let Self { path, id, bytes, modified_unix_ns, part_bytes, .. } = self.clone();
+        Line::Upload { path, id, bytes, modified_unix_ns, part_bytes }
     }
 }
 
@@ -83,7 +86,8 @@ pub(crate) struct ArchiveState {
     /// End of all lines.
     end: u64,
     pub(crate) files: BTreeMap<String, (ArchivedFile, Option<String>)>,
-    pub(crate) upload: Option<OpenUpload>,
+    /// Uploads in progress: one that the store puts together, and the next one.
+    pub(crate) uploads: Vec<OpenUpload>,
     /// Whether an earlier copy had begun.
     pub(crate) is_resumed: bool,
 }
@@ -105,7 +109,8 @@ impl ArchiveState {
             Err(error) => return Err(ArchiveError::io("open", &path)(error)),
         };
         let (files, end) = (BTreeMap::new(), 0);
-        let mut state = Self { path, file, files_end: end, end, files, upload: None, is_resumed: false };
+        let mut state =
+            Self { path, file, files_end: end, end, files, uploads: Vec::new(), is_resumed: false };
         if let Some(file) = &state.file {
             if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
                 return Err(state.fault("another drain copies the recording to this archive"));
@@ -155,19 +160,20 @@ impl ArchiveState {
 
     /// Applies a line; returns whether it may follow the ones before.
     fn apply(&mut self, line: Line, bytes: u64) -> bool {
-        match (line, &mut self.upload) {
-            (Line::File { file, etag }, None) => {
+        match line {
+            Line::File { file, etag } if self.uploads.is_empty() => {
                 self.files.insert(file.path.clone(), (file, etag));
                 self.files_end += bytes;
             }
-            (Line::Upload { path, id, bytes, modified_unix_ns, part_bytes }, None) => {
+            Line::Upload { path, id, bytes, modified_unix_ns, part_bytes } => {
+                self.uploads.retain(|upload| upload.path != path);
                 let parts = BTreeMap::new();
-                let is_completing = false;
-                let upload =
-                    OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts, is_completing };
-                self.upload = Some(upload);
+                self.uploads.push(OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts });
             }
-            (Line::Part { index, content, checks }, Some(upload)) => {
+            Line::Part { path, index, content, checks } => {
+                let Some(upload) = self.uploads.iter_mut().find(|upload| upload.path == path) else {
+                    return false;
+                };
                 upload.parts.insert(index, (content, checks));
             }
             _ => return false,
@@ -179,32 +185,22 @@ impl ArchiveState {
         ArchiveError::State { path: self.path.clone(), what: what.to_owned() }
     }
 
-    /// Enters an archived file, durably, in place of its upload. The upload of another file stays.
+    /// Enters an archived file, durably, in place of its upload.
     pub(crate) fn add_file(&mut self, file: ArchivedFile, etag: Option<String>) -> Result<(), ArchiveError> {
-        let other = self.upload.take().filter(|upload| upload.path != file.path);
+        self.uploads.retain(|upload| upload.path != file.path);
         self.end = self.files_end;
         self.append(&Line::File { file: file.clone(), etag: etag.clone() })?;
         self.files.insert(file.path.clone(), (file, etag));
         self.files_end = self.end;
-        if let Some(OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts, .. }) = &other {
-            let (path, id, part_bytes) = (path.clone(), id.clone(), *part_bytes);
-            self.append(&Line::Upload {
-                path,
-                id,
-                bytes: *bytes,
-                modified_unix_ns: *modified_unix_ns,
-                part_bytes,
-            })?;
-            for (index, (content, checks)) in parts {
-                let (content, checks) = (content.clone(), checks.clone());
-                self.append(&Line::Part { index: *index, content, checks })?;
-            }
-        }
-        self.upload = other;
-        self.flush()
+        self.write_uploads()
     }
 
-    /// Enters a new upload, durably, in place of the one in progress.
+    /// Upload in progress of the object `path`.
+    pub(crate) fn upload(&self, path: &str) -> Option<&OpenUpload> {
+        self.uploads.iter().find(|upload| upload.path == path)
+    }
+
+    /// Enters a new upload, durably.
     pub(crate) fn begin_upload(
         &mut self,
         of: &LocalFile,
@@ -212,41 +208,45 @@ impl ArchiveState {
         part_bytes: u64,
     ) -> Result<(), ArchiveError> {
         let LocalFile { archive_path: path, bytes, modified_unix_ns, .. } = of.clone();
-        self.end = self.files_end;
-        self.append(&Line::Upload {
-            path: path.clone(),
-            id: id.clone(),
-            bytes,
-            modified_unix_ns,
-            part_bytes,
-        })?;
-        let parts = BTreeMap::new();
-        let is_completing = false;
-        self.upload =
-            Some(OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts, is_completing });
+        self.uploads.retain(|upload| upload.path != path);
+        let upload = OpenUpload { path, id, bytes, modified_unix_ns, part_bytes, parts: BTreeMap::new() };
+        self.append(&upload.line())?;
+        self.uploads.push(upload);
         self.flush()
     }
 
-    /// Enters a part of the upload in progress. Not flushed: a part that is lost is sent again.
+    /// Enters a part of an upload. Not flushed: a part that is lost is sent again.
     pub(crate) fn add_part(
         &mut self,
+        path: &str,
         index: usize,
         content: String,
         checks: PartChecks,
     ) -> Result<(), ArchiveError> {
-        self.append(&Line::Part { index, content: content.clone(), checks: checks.clone() })?;
-        if let Some(upload) = &mut self.upload {
+        let line =
+            Line::Part { path: path.to_owned(), index, content: content.clone(), checks: checks.clone() };
+        self.append(&line)?;
+        if let Some(upload) = self.uploads.iter_mut().find(|upload| upload.path == path) {
             upload.parts.insert(index, (content, checks));
         }
         Ok(())
     }
 
-    /// Forgets the upload in progress if it is of this file.
-    pub(crate) fn forget_upload_of(&mut self, file: &LocalFile) -> Result<(), ArchiveError> {
-        if self.upload.take_if(|upload| upload.path == file.archive_path).is_none() {
-            return Ok(());
-        }
+    /// Forgets the upload of the object `path`.
+    pub(crate) fn forget_upload(&mut self, path: &str) -> Result<(), ArchiveError> {
+        self.uploads.retain(|upload| upload.path != path);
         self.end = self.files_end;
+        self.write_uploads()
+    }
+
+    /// Writes the lines of all uploads behind those of the files, durably.
+    fn write_uploads(&mut self) -> Result<(), ArchiveError> {
+        for upload in self.uploads.clone() {
+            self.append(&upload.line())?;
+            for (index, (content, checks)) in upload.parts {
+                self.append(&Line::Part { path: upload.path.clone(), index, content, checks })?;
+            }
+        }
         self.flush()
     }
 

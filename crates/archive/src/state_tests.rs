@@ -26,8 +26,8 @@ fn fill(dir: &Path) -> PathBuf {
     assert!(!state.is_resumed && state.is_kept());
     state.add_file(archived("keepup.json"), Some("\"a\"".to_owned())).unwrap();
     state.begin_upload(&local("segment-000000.mcap"), "upload".to_owned(), 4).unwrap();
-    state.add_part(1, "one".to_owned(), checks()).unwrap();
-    state.add_part(0, "zero".to_owned(), checks()).unwrap();
+    state.add_part("segment-000000.mcap", 1, "one".to_owned(), checks()).unwrap();
+    state.add_part("segment-000000.mcap", 0, "zero".to_owned(), checks()).unwrap();
     state.path.clone()
 }
 
@@ -38,14 +38,14 @@ fn an_upload_in_progress_is_found_again() {
     let mut state = open(place.path());
     assert!(state.is_resumed);
     assert_eq!(state.files["keepup.json"], (archived("keepup.json"), Some("\"a\"".to_owned())));
-    let upload = state.upload.clone().unwrap();
+    let upload = state.upload("segment-000000.mcap").unwrap().clone();
     assert!(upload.is_of(&local("segment-000000.mcap"), 4));
     assert!(!upload.is_of(&local("segment-000000.mcap"), 5));
     assert_eq!(upload.parts.keys().copied().collect::<Vec<_>>(), [0, 1]);
     state.add_file(archived("segment-000000.mcap"), None).unwrap();
     drop(state);
     let state = open(place.path());
-    assert!(state.upload.is_none() && state.files.len() == 2);
+    assert!(state.uploads.is_empty() && state.files.len() == 2);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn lines_of_an_upload_behind_its_file_are_dropped() {
     text.extend_from_slice(&before[before.len().min(text.len())..]);
     std::fs::write(&path, text).unwrap();
     let state = open(place.path());
-    assert!(state.upload.is_none() && state.files.len() == 2);
+    assert!(state.uploads.is_empty() && state.files.len() == 2);
 }
 
 #[test]
@@ -97,14 +97,23 @@ fn a_file_is_entered_while_the_next_one_is_sent() {
     fill(place.path());
     let mut state = open(place.path());
     state.add_file(archived("journal.jsonl"), None).unwrap();
-    state.add_part(2, "two".to_owned(), checks()).unwrap();
+    state.add_part("segment-000000.mcap", 2, "two".to_owned(), checks()).unwrap();
     drop(state);
     let mut state = open(place.path());
-    assert_eq!((state.files.len(), state.upload.as_ref().unwrap().parts.len()), (2, 3));
-    state.forget_upload_of(&local("segment-000001.mcap")).unwrap();
-    assert!(state.upload.is_some());
-    state.forget_upload_of(&local("segment-000000.mcap")).unwrap();
+    assert_eq!((state.files.len(), state.uploads[0].parts.len()), (2, 3));
+    state.begin_upload(&local("segment-000001.mcap"), "next".to_owned(), 4).unwrap();
+    state.add_part("segment-000001.mcap", 0, "zero".to_owned(), checks()).unwrap();
+    state.add_part("segment-000000.mcap", 3, "three".to_owned(), checks()).unwrap();
+    drop(state);
+    let mut state = open(place.path());
+    let parts = |state: &ArchiveState| state.uploads.iter().map(|u| u.parts.len()).collect::<Vec<_>>();
+    assert_eq!(parts(&state), [4, 1]);
+    state.forget_upload("segment-000000.mcap").unwrap();
+    drop(state);
+    let mut state = open(place.path());
+    assert_eq!(parts(&state), [1]);
+    state.forget_upload("segment-000001.mcap").unwrap();
     drop(state);
     let state = open(place.path());
-    assert!(state.upload.is_none() && state.files.len() == 2);
+    assert!(state.uploads.is_empty() && state.files.len() == 2);
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::counters::ArchiveCounters;
 use crate::download::{Download, download};
-use crate::error::ArchiveError;
+use crate::error::{ArchiveError, is_denied};
 use crate::inventory::{ArchivedFile, hex};
 use crate::local::LocalFile;
 use crate::pace::{POLL, Pace, wait_until};
@@ -114,22 +114,22 @@ impl Uploader<'_> {
         let file = completing.file.clone();
         let (mut next, mut attempt) = (completing, 1);
         loop {
-            let why = match self.complete(next) {
-                Ok(sent) => match self.enter(&file, sent, state)? {
-                    None => return Ok(()),
-                    Some(what) if attempt == ATTEMPTS => {
-                        let object = format!("{}/{}", self.store.location, file.archive_path);
-                        return Err(ArchiveError::Mismatch { doing: "archive", object, what });
-                    }
-                    Some(what) => format!("checksum mismatch: {what}"),
-                },
-                Err(SendError::Gone(error)) if attempt < ATTEMPTS => error.to_string(),
-                Err(SendError::Gone(error) | SendError::Other(error)) => return Err(error),
+            let sha256 = next.sha256;
+            let sent = match self.complete(next) {
+                Ok(sent) => sent,
+                // An interrupted copy may have completed the upload: the object decides.
+                Err(SendError::Gone(_)) => Sent { sha256, etag: None, is_confirmed: false },
+                Err(SendError::Other(error)) => return Err(error),
             };
+            let Some(what) = self.enter(&file, sent, state)? else { return Ok(()) };
+            let object = format!("{}/{}", self.store.location, file.archive_path);
+            if attempt == ATTEMPTS {
+                return Err(ArchiveError::Mismatch { doing: "archive", object, what });
+            }
             self.live.subtract_done(file.bytes);
-            self.live.warn(format!("{}/{}: {why}; sending it again", self.store.location, file.archive_path));
+            self.live.warn(format!("{object}: checksum mismatch: {what}; sending it again"));
             attempt += 1;
-            state.forget_upload_of(&file)?;
+            state.forget_upload(&file.archive_path)?;
             next = self.send(&file, state)?;
         }
     }
@@ -194,11 +194,12 @@ impl Uploader<'_> {
             return self.send_whole(file);
         }
         loop {
-            let is_resumed = state.upload.as_ref().is_some_and(|upload| upload.is_of(file, part_bytes));
+            let upload = state.upload(&file.archive_path);
+            let is_resumed = upload.is_some_and(|upload| upload.is_of(file, part_bytes));
             match self.send_parts(file, part_bytes, state) {
                 // The store has discarded the upload.
                 Err(SendError::Gone(_)) if is_resumed => {
-                    state.forget_upload_of(file)?;
+                    state.forget_upload(&file.archive_path)?;
                     self.live.warn(format!("{}: the upload is started again", file.archive_path));
                 }
                 Err(SendError::Gone(error) | SendError::Other(error)) => return Err(error),
@@ -231,7 +232,7 @@ impl Uploader<'_> {
         let object = self.store.object(&file.archive_path);
         let mut parts = self.open_parts(file, &object, part_bytes, state)?;
         let (to, from) = channel();
-        let upload = state.upload.as_ref().filter(|upload| upload.is_of(file, part_bytes));
+        let upload = state.upload(&file.archive_path);
         let done = upload.map(|upload| upload.parts.clone()).unwrap_or_default();
         let mut flight = Flight { tasks: BTreeMap::new(), to, from, done };
         let mut sha256 = Sha256::new();
@@ -256,9 +257,6 @@ impl Uploader<'_> {
         }
         let done = std::mem::take(&mut flight.done);
         let task = self.spawn_completion(parts, object, &done);
-        if let Some(upload) = &mut state.upload {
-            upload.is_completing = true;
-        }
         let sha256 = sha256.finalize().into();
         Ok(Completing { file: file.clone(), sha256, outcome: Outcome::Parts(done, task) })
     }
@@ -277,22 +275,27 @@ impl Uploader<'_> {
                 self.store.runtime.block_on(self.store.objects.put_multipart(object)).map_err(fault())?;
             return Ok(Parts::Own(own));
         };
-        match &state.upload {
+        match state.upload(&file.archive_path) {
             Some(upload) if upload.is_of(file, part_bytes) => {
                 let id = upload.id.clone();
                 return Ok(Parts::Named { uploads, id });
             }
-            Some(old) if !old.is_completing => {
-                let (object, id) = (self.store.object(old.path()), old.id.clone());
-                // If it fails, the bucket's rule for incomplete uploads removes the parts.
-                let _ = self.store.runtime.block_on(uploads.abort_multipart(&object, &id));
-            }
-            _ => {}
+            Some(_) => self.discard_upload(&file.archive_path, state)?,
+            None => {}
         }
         let begun = self.store.runtime.block_on(repeat(|| uploads.create_multipart(object)));
         let id = begun.map_err(fault())?;
         state.begin_upload(file, id.clone(), part_bytes)?;
         Ok(Parts::Named { uploads, id })
+    }
+
+    /// Discards an interrupted upload.
+    pub(crate) fn discard_upload(&self, path: &str, state: &mut ArchiveState) -> Result<(), ArchiveError> {
+        if let (Some(uploads), Some(old)) = (&self.store.uploads, state.upload(path)) {
+            // If it fails, the bucket's rule for incomplete uploads removes the parts.
+            let _ = self.store.runtime.block_on(uploads.abort_multipart(&self.store.object(path), &old.id));
+        }
+        state.forget_upload(path)
     }
 
     /// Starts to send a part.
@@ -342,7 +345,7 @@ impl Uploader<'_> {
         let (content, checks) = sent.map_err(|error| self.part_error(file, error))?;
         self.live.add_done(bytes);
         if self.store.uploads.is_some() {
-            state.add_part(index, content.clone(), checks.clone())?;
+            state.add_part(&file.archive_path, index, content.clone(), checks.clone())?;
         }
         flight.done.insert(index, (content, checks));
         Ok(())
@@ -376,7 +379,7 @@ impl Uploader<'_> {
             Outcome::Parts(done, task) => (done, task),
         };
         let completed = self.store.runtime.block_on(task).unwrap_or_else(|error| Err(error.into()));
-        let etag = completed.map_err(|error| self.part_error(&file, error))?;
+        let etag = completed.map_err(|error| self.completion_error(&file, error))?;
         let is_confirmed = is_confirmed(&done, etag.as_deref());
         Ok(Sent { sha256, etag, is_confirmed })
     }
@@ -387,6 +390,17 @@ impl Uploader<'_> {
             || ["NoSuchUpload", "InvalidPart"].iter().any(|code| text.contains(code));
         let error = self.store.fault("write", &file.archive_path)(error);
         if is_gone { SendError::Gone(error) } else { SendError::Other(error) }
+    }
+
+    /// Error of a completion. S3 reports some failures, such as an unknown upload, in the body of a success.
+    fn completion_error(&self, file: &LocalFile, error: object_store::Error) -> SendError {
+        let (text, is_denied) = (error.to_string(), is_denied(&error));
+        let is_unanswered =
+            ["status code: 5", "error sending request"].iter().any(|part| text.contains(part));
+        match self.part_error(file, error) {
+            SendError::Other(error) if !is_unanswered && !is_denied => SendError::Gone(error),
+            error => error,
+        }
     }
 
     /// Waits until the next `bytes` may be sent.
