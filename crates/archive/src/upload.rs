@@ -104,8 +104,8 @@ impl Uploader<'_> {
         self.finish(sent, state)
     }
 
-    /// Waits until the store has completed a file, and makes sure that it holds the file's bytes; enters it in
-    /// the state. Otherwise, sends it again.
+    /// Waits until the store has completed a file, and makes sure that it holds the file's bytes. Enters it
+    /// in the state; otherwise, sends it again.
     pub(crate) fn finish(
         &mut self,
         completing: Completing,

@@ -55,6 +55,22 @@ fn events_come_back_from_all_volumes_and_segments() {
 }
 
 #[test]
+fn a_copy_with_all_volumes_in_one_place_does_not_use_the_original() {
+    let mut test = TestRecording::new(2, Placement::Pinned, &[0]);
+    test.end();
+    let (copy, nested) = (test.root.path().join("copy"), test.root.path().join("copy/volume-1"));
+    fs::create_dir_all(&nested).unwrap();
+    for (from, to) in test.dirs().iter().zip([&copy, &nested]) {
+        for name in ["keepup.json", "journal.jsonl"] {
+            fs::copy(from.join(name), to.join(name)).unwrap();
+        }
+    }
+    let recording = Recording::open(std::slice::from_ref(&copy)).unwrap();
+    let found: Vec<_> = recording.volumes().iter().map(|volume| volume.dir().to_path_buf()).collect();
+    assert_eq!(found, [copy, nested]);
+}
+
+#[test]
 fn one_directory_finds_the_others_also_after_a_move() {
     let mut test = TestRecording::new(3, Placement::Pinned, &[0]);
     test.end();

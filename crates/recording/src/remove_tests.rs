@@ -17,6 +17,7 @@ fn recording(volume: &Path) -> PathBuf {
 fn a_recording_is_removed_completely() {
     let volume = tempfile::tempdir().unwrap();
     let dir = recording(volume.path());
+    fs::write(dir.join("archive-0123456789abcdef.jsonl"), "x").unwrap();
     remove(&dir).unwrap();
     assert!(!dir.exists());
 }
@@ -27,11 +28,11 @@ fn foreign_files_are_kept() {
     fs::write(volume.path().join("segment-000000.mcap"), "mine").unwrap();
     remove(volume.path()).unwrap_err();
     let dir = recording(volume.path());
-    for name in ["notes.txt", "segment-1.mcap", "segment-000001.mcap.bak"] {
+    for name in ["notes.txt", "segment-1.mcap", "segment-000001.mcap.bak", "archive-notes.jsonl"] {
         fs::write(dir.join(name), "mine").unwrap();
     }
     remove(&dir).unwrap_err();
-    assert_eq!(fs::read_dir(&dir).unwrap().count(), 3);
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 4);
     assert!(volume.path().join("segment-000000.mcap").exists());
 }
 
