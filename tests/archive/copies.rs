@@ -100,7 +100,7 @@ fn a_killed_copy_continues_with_the_next_part() {
 }
 
 #[test]
-fn sealed_segments_are_sent_and_removed_while_recording() {
+fn sealed_segments_are_sent_while_recording() {
     let place = directory();
     let here = place.path();
     let server = Server::start(&here.join("s3"));
@@ -113,10 +113,11 @@ fn sealed_segments_are_sent_and_removed_while_recording() {
     let source = start(here, &source).wait();
     let (record, drain) = (record.wait(), drain.wait());
     assert_eq!((source.code(), record.code(), drain.code()), (0, 0, 0), "{record:#?} {drain:#?}");
-    assert!(!here.join("a/run/segment-000000.mcap").exists(), "drained segments are removed");
+    // A copy to an archive is no reason to remove what `--keep` protects.
+    assert!(here.join("a/run/segment-000000.mcap").exists(), "nothing was drained");
     std::fs::rename(here.join("a"), here.join("away")).unwrap();
     let all = json(&source)["sent"].clone();
-    assert_eq!(restored(&server, here).0, number(&all, "events"), "the archive has what was removed, too");
+    assert_eq!(restored(&server, here).0, number(&all, "events"));
 }
 
 #[test]
@@ -164,4 +165,22 @@ fn a_recording_in_progress_or_cut_off_is_not_archived() {
     assert_eq!(run.code(), 0, "{run:#?}");
     let again = json(&keepup(here, &["verify", "back", "--json"]));
     assert_eq!(recorded(&again), recorded(&report));
+}
+
+#[test]
+fn what_is_not_whole_is_not_copied() {
+    let place = directory();
+    let here = place.path();
+    record(here, &["a"], EVENTS, &[]);
+    let own = format!("file://{}", here.join("a").display());
+    let run = keepup(here, &["drain", "a/run", "--to", &own]);
+    assert!(run.code() != 0 && run.stderr.contains("it is the recording itself"), "onto itself: {run:#?}");
+    let segment = &segments(&here.join("a/run"))[0];
+    let file = std::fs::OpenOptions::new().write(true).open(segment).unwrap();
+    file.set_len(file.metadata().unwrap().len() - 4096).unwrap();
+    std::fs::create_dir(here.join("tape")).unwrap();
+    let tape = format!("file://{}", here.join("tape").display());
+    let run = keepup(here, &["drain", "a/run", "--to", &tape]);
+    assert!(run.code() != 0 && run.stderr.contains("length"), "{run:#?}");
+    assert!(!here.join("tape/run/keepup-archive.json").exists());
 }

@@ -55,10 +55,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode> {
     if is_tested { trial::run(&archive) } else { Ok(ExitCode::SUCCESS) }
 }
 
-/// musl if its standard library is installed, otherwise static glibc (docs/adr/0017-static-archive.md).
+/// musl if its standard library and its compiler are installed, otherwise static glibc
+/// (docs/adr/0017-static-archive.md).
 fn default_target() -> Result<String> {
     let libraries = output(Command::new("rustc").args(["--print", "target-libdir", "--target", MUSL]))?;
-    let is_installed = Path::new(libraries.trim()).is_dir();
+    // The names that the crate `cc` tries.
+    let has_compiler = ["x86_64-linux-musl-gcc", "musl-gcc"]
+        .iter()
+        .any(|compiler| Command::new(compiler).arg("--version").output().is_ok());
+    let is_installed = Path::new(libraries.trim()).is_dir() && has_compiler;
     Ok(if is_installed { MUSL } else { GLIBC }.to_owned())
 }
 

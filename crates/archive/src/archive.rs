@@ -4,23 +4,25 @@
 //! last. Beside a recording with a retention limit, a segment is entered as drained once the store has
 //! confirmed it.
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_recording::layout::segment_file_name;
 use keepup_recording::manifest::{MANIFEST_FILE, Manifest};
-use keepup_recording::retention::{Drained, REMOVED_FILE, Removed};
+use keepup_recording::retention::{REMOVED_FILE, Removed};
 use keepup_recording::volume::Segment;
 use serde::Serialize;
 
 use crate::counters::ArchiveCounters;
 use crate::error::ArchiveError;
 use crate::inventory::{
-    ArchivedFile, INVENTORY_BYTES_MAX, INVENTORY_FILE, INVENTORY_VERSION, Inventory, archive_path, split_path,
+    ArchivedFile, INVENTORY_BYTES_MAX, INVENTORY_FILE, INVENTORY_VERSION, Inventory, MANIFEST_BYTES_MAX,
+    archive_path, split_path,
 };
 use crate::local::LocalFile;
 use crate::pace::{Pace, wait_until};
@@ -33,8 +35,6 @@ use crate::upload::{Completing, Uploader};
 const POLL_NS: u64 = 200_000_000;
 /// How long a following copy waits for its recording to appear, in nanoseconds.
 const OPEN_TIMEOUT_NS: u64 = 10_000_000_000;
-/// Longest manifest that is read from a store, bytes.
-const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// Settings of a copy to an archive.
 #[derive(Clone, Debug)]
@@ -90,6 +90,7 @@ pub fn archive(
     let follower = open(plan, clock, stop)?;
     let first = &follower.volumes()[0];
     let (dir, manifest) = (first.dir().to_path_buf(), first.manifest().clone());
+    refuse_itself(plan, &follower, &manifest.name)?;
     let store = Store::open(&plan.to, Some(&manifest.name))?;
     claim(&store, &manifest)?;
     let state = ArchiveState::open(&dir, manifest.recording, &store.location.to_string())?;
@@ -154,9 +155,27 @@ fn claim(store: &Store, manifest: &Manifest) -> Result<(), ArchiveError> {
         Some(_) => Err(ArchiveError::Taken { url: store.location.to_string() }),
         None => {
             let text = serde_json::to_vec_pretty(manifest).unwrap_or_default();
-            store.put(MANIFEST_FILE, text.into()).map(drop)
+            store.put(MANIFEST_FILE, text.into())?;
+            // Another recording of this name may have begun at the same time.
+            match store.get(MANIFEST_FILE, MANIFEST_BYTES_MAX)? {
+                Some(Ok(text)) if is_own(&text) => Ok(()),
+                _ => Err(ArchiveError::Taken { url: store.location.to_string() }),
+            }
         }
     }
+}
+
+/// Refuses an archive in the recording's own directory.
+fn refuse_itself(plan: &ArchivePlan, follower: &Follower, name: &str) -> Result<(), ArchiveError> {
+    let Some(archive) = plan.to.below(name).directory().and_then(|path| path.canonicalize().ok()) else {
+        return Ok(());
+    };
+    let is_same = |dir: &Path| dir.canonicalize().is_ok_and(|dir| dir == archive);
+    if follower.volumes().iter().any(|part| is_same(part.dir())) {
+        let what = Cause::new("it is the recording itself").with_hint("another directory");
+        return Err(ArchiveError::Url { url: plan.to.below(name).to_string(), what });
+    }
+    Ok(())
 }
 
 /// A copy in progress.
@@ -169,8 +188,8 @@ struct ArchiveRun<'a> {
     uploader: Uploader<'a>,
     /// By volume: all segments below this one are archived or were removed before.
     next: Vec<u32>,
-    /// Segment that the store is completing while the next one is sent: its volume and number.
-    completing: Option<(Completing, usize, u32)>,
+    /// Segment that the store is completing while the next one is sent.
+    completing: Option<Completing>,
 }
 
 impl ArchiveRun<'_> {
@@ -283,7 +302,7 @@ impl ArchiveRun<'_> {
         if !segment.is_ended() {
             return Ok(false);
         }
-        let (index, dir) = (segment.index, part.dir().to_path_buf());
+        let (index, dir, bytes) = (segment.index, part.dir().to_path_buf(), segment.file_bytes());
         match LocalFile::inspect(&dir, volume as u32, &segment_file_name(index)) {
             // Removed since the poll.
             Err(ArchiveError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
@@ -296,14 +315,19 @@ impl ArchiveRun<'_> {
             }
             outcome => {
                 let file = outcome?;
+                if file.bytes != bytes {
+                    let path = dir.join(segment_file_name(index));
+                    return Err(
+                        RecordingError::File { path, what: "its length is not that of the journal" }.into()
+                    );
+                }
                 let is_known =
                     self.state.files.get(&file.archive_path).is_some_and(|(known, _)| file.is(known));
                 let sent = (!is_known).then(|| self.uploader.send(&file, &mut self.state));
                 // Also after an error: what was sent before is complete.
                 self.finish_segment()?;
-                match sent {
-                    Some(sent) => self.completing = Some((sent?, volume, index)),
-                    None => self.mark_drained(volume, index)?,
+                if let Some(sent) = sent {
+                    self.completing = Some(sent?);
                 }
             }
         }
@@ -313,18 +337,8 @@ impl ArchiveRun<'_> {
 
     /// Waits until the store has completed and confirmed the segment sent before.
     fn finish_segment(&mut self) -> Result<(), ArchiveError> {
-        let Some((completing, volume, index)) = self.completing.take() else { return Ok(()) };
-        self.uploader.finish(completing, &mut self.state)?;
-        self.mark_drained(volume, index)
-    }
-
-    /// Enters beside a recording with a retention limit that a segment is durable elsewhere.
-    fn mark_drained(&self, volume: usize, index: u32) -> Result<(), ArchiveError> {
-        let part = &self.follower.volumes()[volume];
-        if part.manifest().keep.is_some_and(|keep| !keep.disposable) {
-            Drained::enter(part.dir(), self.manifest.recording, &BTreeMap::new(), index + 1)?;
-        }
-        Ok(())
+        let Some(completing) = self.completing.take() else { return Ok(()) };
+        self.uploader.finish(completing, &mut self.state)
     }
 
     /// Sends a file, unless the archive has it.
@@ -411,6 +425,12 @@ impl ArchiveRun<'_> {
         }
         self.send(&LocalFile::inspect(&dir, volume, REMOVED_FILE)?)?;
         let superfluous = |index: &&u32| **index < removed.first_segment;
+        if let Some(first) = archived.iter().find(superfluous) {
+            let live = self.uploader.live;
+            live.warn(format!(
+                "segments from {first} on are in the archive, but not in its inventory: removed"
+            ));
+        }
         for index in archived.iter().filter(superfluous) {
             self.state.files.remove(&archive_path(volume, &segment_file_name(*index)));
         }

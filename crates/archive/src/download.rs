@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 
 use bytes::Bytes;
 use keepup_measure::clock::Clock;
@@ -72,7 +72,13 @@ pub(crate) fn download(
             }
             match from.recv_timeout(POLL) {
                 Ok(got) => break got,
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+                Err(_) if tasks.0.values().all(|task| task.is_finished()) => {
+                    // One that ended between the two looks has sent its outcome.
+                    let lost =
+                        || ArchiveError::Threads { source: std::io::Error::other("a transfer panicked") };
+                    break from.try_recv().map_err(|_| lost())?;
+                }
+                Err(_) => {}
             }
         };
         tasks.0.remove(&index);

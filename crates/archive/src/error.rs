@@ -171,7 +171,7 @@ impl Diagnostic for ArchiveError {
             Self::Taken { .. } => "another prefix in --to; nothing of another recording is ever overwritten",
             Self::CutOff { .. } => "keepup recover, then repeat this command",
             Self::Removed { .. } => {
-                "record --keep without --disposable keeps segments until they are archived"
+                "record --keep without --disposable keeps segments until they are drained"
             }
             Self::NotAnArchive { .. } => {
                 "give URL/NAME of a recording; an incomplete archive is completed by keepup drain"

@@ -18,6 +18,8 @@ pub const INVENTORY_FILE: &str = "keepup-archive.json";
 pub const INVENTORY_VERSION: u32 = 1;
 /// Longest inventory that is read, bytes: about 300 000 files.
 pub(crate) const INVENTORY_BYTES_MAX: u64 = 64 << 20;
+/// Longest manifest of a recording, in bytes.
+pub(crate) const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 /// Most volumes of an archive.
 const VOLUMES_MAX: u32 = 4096;
 

@@ -13,7 +13,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use keepup_measure::clock::Clock;
 use keepup_measure::space::Space;
-use keepup_recording::manifest::{MANIFEST_FILE, Manifest};
+use keepup_recording::manifest::MANIFEST_FILE;
 use keepup_recording::master::write_master;
 use keepup_recording::reader::Recording;
 use keepup_sys::file::sync_directory;
@@ -24,7 +24,9 @@ use sha2::{Digest as _, Sha256};
 use crate::counters::ArchiveCounters;
 use crate::download::{Download, download};
 use crate::error::ArchiveError;
-use crate::inventory::{ArchivedFile, INVENTORY_BYTES_MAX, INVENTORY_FILE, Inventory, hex, split_path};
+use crate::inventory::{
+    ArchivedFile, INVENTORY_BYTES_MAX, INVENTORY_FILE, Inventory, MANIFEST_BYTES_MAX, hex, split_path,
+};
 use crate::pace::Pace;
 use crate::store::{Location, Store};
 
@@ -79,6 +81,7 @@ pub fn restore(
     let begin_ns = clock.now_ns();
     let store = Store::open(&plan.from, None)?;
     let inventory = read_inventory(&store)?;
+    check_manifest(&store, &inventory)?;
     prepare(&plan.to, &inventory)?;
     live.total_bytes.store(inventory.bytes(), Ordering::Relaxed);
     let connections = plan.connections.clamp(1, crate::CONNECTIONS_MAX);
@@ -102,10 +105,6 @@ pub fn restore(
     for file in manifests {
         run.receive(file)?;
     }
-    if Manifest::read(&plan.to)?.recording != inventory.recording {
-        let what = "it belongs to another recording than the files".to_owned();
-        return Err(ArchiveError::Inventory { url: store.location.to_string(), what });
-    }
     // The original's file for h5py leads to the original's volumes.
     if let Err(error) = Recording::open(std::slice::from_ref(&plan.to)).and_then(|found| write_master(&found))
     {
@@ -119,6 +118,20 @@ pub fn restore(
         known_bytes: live.known_bytes.load(Ordering::Relaxed),
         seconds: clock.now_ns().saturating_sub(begin_ns) as f64 / 1e9,
     })
+}
+
+/// Checks that the manifest is of the recording of the inventory, before anything is written.
+fn check_manifest(store: &Store, inventory: &Inventory) -> Result<(), ArchiveError> {
+    let text = match store.get(MANIFEST_FILE, MANIFEST_BYTES_MAX)? {
+        Some(Ok(text)) => text,
+        _ => Vec::new(),
+    };
+    let found: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    if found.is_some_and(|found| found["recording"] == inventory.recording.to_string()) {
+        return Ok(());
+    }
+    let what = "it belongs to another recording than the files".to_owned();
+    Err(ArchiveError::Inventory { url: store.location.to_string(), what })
 }
 
 fn read_inventory(store: &Store) -> Result<Inventory, ArchiveError> {

@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ArchiveError;
+use md5::Md5;
+
 use crate::inventory::{ArchivedFile, hex};
 use crate::local::LocalFile;
 
@@ -43,6 +45,13 @@ pub(crate) struct PartChecks {
     pub(crate) has_md5: bool,
     /// Whether the store has confirmed the SHA-256.
     pub(crate) has_sha256: bool,
+}
+
+impl PartChecks {
+    /// Whether the part that was sent had these bytes; unknown parts have not.
+    pub(crate) fn is_of(&self, part: &[u8]) -> bool {
+        self.md5 == hex(&Md5::digest(part))
+    }
 }
 
 /// An upload in progress.

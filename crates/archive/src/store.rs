@@ -24,7 +24,7 @@ use crate::error::{ArchiveError, cause, is_denied};
 /// Schemes of addresses.
 const SCHEMES: [&str; 4] = ["s3", "gs", "az", "file"];
 /// Limit on one request. A part of 16 MiB takes that long at 56 kB/s.
-const REQUEST_TIMEOUT: &str = "300 seconds";
+const REQUEST_TIMEOUT: &str = "150 seconds";
 /// Attempts of a request beyond those of the client, which repeats only what a server asks it to repeat.
 const ATTEMPTS: u32 = 3;
 /// A request that took longer was already repeated by the client, in nanoseconds.
@@ -51,7 +51,13 @@ impl Location {
     /// # Errors
     /// It is not an address of this form, or has a user, a password, a query or a fragment.
     pub fn parse(text: &str) -> Result<Self, ArchiveError> {
-        let fault = |what: Cause| ArchiveError::Url { url: text.to_owned(), what };
+        // What may have a secret is not quoted.
+        let quoted = match (text.contains(['@', '?']), text.split_once("://")) {
+            (false, _) => text.to_owned(),
+            (true, Some((scheme, _))) => format!("{scheme}://..."),
+            (true, None) => "the address".to_owned(),
+        };
+        let fault = |what: Cause| ArchiveError::Url { url: quoted.clone(), what };
         let mut url = Url::parse(text).map_err(|error| fault(error.to_string().into()))?;
         if !is_store_url(text) {
             let what = Cause::new("it has another scheme than s3, gs, az or file");
@@ -66,9 +72,8 @@ impl Location {
             return Err(fault(Cause::new("it has no bucket").with_hint("--to s3://BUCKET/PREFIX")));
         }
         if url.username() != "" || url.password().is_some() {
-            // Not quoted: it has a secret.
             let what = Cause::new("it has credentials").with_hint("give credentials in the environment");
-            return Err(ArchiveError::Url { url: format!("{}://...", url.scheme()), what });
+            return Err(fault(what));
         }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(fault("it has a query or a fragment".into()));
@@ -77,6 +82,11 @@ impl Location {
         url.set_path(&path);
         ObjectPath::from_url_path(&path).map_err(|error| fault(error.to_string().into()))?;
         Ok(Self { url })
+    }
+
+    /// Path of a directory; `None` for other stores.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        if self.url.scheme() == "file" { self.url.to_file_path().ok() } else { None }
     }
 
     /// Address of the archive of the recording `name`.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use bytes::Bytes;
 use keepup_measure::clock::Clock;
@@ -242,9 +242,13 @@ impl Uploader<'_> {
             let bytes = part_bytes.min(file.bytes - index as u64 * part_bytes);
             let part = self.reader.next(bytes as usize)?;
             sha256.update(&part);
-            if flight.done.contains_key(&index) {
-                self.live.add_known(bytes);
-                continue;
+            if let Some((_, checks)) = flight.done.get(&index) {
+                if checks.is_of(&part) {
+                    self.live.add_known(bytes);
+                    continue;
+                }
+                // It was read otherwise when it was sent.
+                flight.done.remove(&index);
             }
             self.wait_for_pace(bytes)?;
             while flight.tasks.len() >= self.connections {
@@ -338,7 +342,13 @@ impl Uploader<'_> {
             }
             match flight.from.recv_timeout(POLL) {
                 Ok(done) => break done,
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+                Err(_) if flight.tasks.values().all(|task| task.is_finished()) => {
+                    // One that ended between the two looks has sent its outcome.
+                    let lost =
+                        || ArchiveError::Threads { source: std::io::Error::other("a transfer panicked") };
+                    break flight.from.try_recv().map_err(|_| lost())?;
+                }
+                Err(_) => {}
             }
         };
         flight.tasks.remove(&index);

@@ -129,7 +129,11 @@ impl Settings {
     pub fn source(&self, rate: SourceRate, duration: Duration) -> SourcePlan {
         let mut plan = source_plan(&self.profile, rate, Some(duration));
         plan.cpus.clone_from(&self.source_cpus);
-        plan.in_protocol(self.protocol)
+        match rate {
+            // Packets at full speed would measure what the kernel drops: only TCP lets the path set the pace.
+            SourceRate::Max => plan,
+            _ => plan.in_protocol(self.protocol),
+        }
     }
 
     /// Checks the volumes; returns the usable space of each.

@@ -58,7 +58,7 @@ impl Session<'_> {
 
     /// Throughput of the source alone, bytes per second.
     pub(super) fn source_alone(&self, time: Duration) -> Result<f64, QualifyError> {
-        let plan = self.settings.source(SourceRate::Max, time);
+        let plan = self.settings.source(SourceRate::Max, time).in_protocol(self.settings.protocol);
         Ok(self.settings.generator.source_ceiling(&plan, time, &mut self.context())?)
     }
 
