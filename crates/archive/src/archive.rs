@@ -1,8 +1,7 @@
 //! Copies a recording to an archive, also while it is being recorded.
 //!
 //! Sealed segments are sent as they appear, the other files once the recording has ended, and the inventory
-//! last. Beside a recording with a retention limit, a segment is entered as drained once the store has
-//! confirmed it.
+//! last.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,7 +94,7 @@ pub fn archive(
     claim(&store, &manifest)?;
     let state = ArchiveState::open(&dir, manifest.recording, &store.location.to_string())?;
     if !state.is_kept() {
-        live.warn(format!("{} is read-only: an interrupted copy starts again", dir.display()));
+        live.warn(format!("{} is read-only: an interrupted copy will start over", dir.display()));
     }
     let uploader = Uploader {
         store: &store,
@@ -207,7 +206,7 @@ impl ArchiveRun<'_> {
             }
         }
         for path in changed {
-            self.uploader.live.warn(format!("{path} has changed in the archive; it is sent again"));
+            self.uploader.live.warn(format!("{path} has changed in the archive; sending it again"));
             self.state.files.remove(&path);
         }
         Ok(())
@@ -401,7 +400,9 @@ impl ArchiveRun<'_> {
         match store.get(INVENTORY_FILE, INVENTORY_BYTES_MAX)? {
             Some(Ok(found)) if found == text => Ok(true),
             Some(Err(what)) => Err(fault(what)),
-            _ => Err(fault("the archive holds other bytes than were written".to_owned())),
+            _ => Err(fault(
+                "checksum mismatch: the archive does not hold the bytes that were written".to_owned(),
+            )),
         }
     }
 
@@ -428,7 +429,7 @@ impl ArchiveRun<'_> {
         if let Some(first) = archived.iter().find(superfluous) {
             let live = self.uploader.live;
             live.warn(format!(
-                "segments from {first} on are in the archive, but not in its inventory: removed"
+                "segments from {first} on were removed from the recording; the inventory does not list them"
             ));
         }
         for index in archived.iter().filter(superfluous) {

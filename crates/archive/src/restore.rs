@@ -130,7 +130,7 @@ fn check_manifest(store: &Store, inventory: &Inventory) -> Result<(), ArchiveErr
     if found.is_some_and(|found| found["recording"] == inventory.recording.to_string()) {
         return Ok(());
     }
-    let what = "it belongs to another recording than the files".to_owned();
+    let what = "keepup.json belongs to a different recording".to_owned();
     Err(ArchiveError::Inventory { url: store.location.to_string(), what })
 }
 

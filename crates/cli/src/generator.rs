@@ -34,7 +34,9 @@ impl GeneratorArgs {
     pub(crate) fn connect(&self, protocol: Protocol) -> anyhow::Result<Arc<dyn Generator>> {
         let Some(endpoint) = &self.source else { return Ok(Arc::new(LocalSource)) };
         if protocol != Protocol::Keepup {
-            let why = Cause::new("cannot send packets from another machine in a trial");
+            let why = Cause::new(
+                "cannot use --source with --as udp or --as vdif: trials send packets only from this machine",
+            );
             return Err(usage(
                 why.with_hint("`keepup source --as udp` there, `keepup record --from udp://:PORT` here"),
             ));

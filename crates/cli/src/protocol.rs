@@ -4,10 +4,10 @@ use keepup_stream::source::{Protocol, SourcePlan};
 /// Flags for the protocol.
 #[derive(clap::Args)]
 pub(crate) struct ProtocolArgs {
-    /// Protocol of the detector: UDP packets and VDIF frames are sent without waiting for the recorder
+    /// Protocol of the simulated detector; udp and vdif do not wait for the recorder
     #[arg(long = "as", value_enum, default_value_t = As::Keepup, value_name = "PROTOCOL")]
     protocol: As,
-    /// Frames of a VDIF thread per second, by which they are numbered
+    /// Frames per second of each VDIF thread, used to number the frames
     #[arg(long, value_name = "N", default_value_t = 1000)]
     frames_per_second: u64,
 }
@@ -15,11 +15,11 @@ pub(crate) struct ProtocolArgs {
 /// Protocol of a simulated detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum As {
-    /// keepup's own, over TCP, with acknowledgements
+    /// keepup's own protocol over TCP, with acknowledgements
     Keepup,
-    /// A UDP packet for each event, behind its sequence number: record --from udp://:PORT,skip=8
+    /// One UDP packet per event, starting with an 8-byte counter; record with --from udp://:PORT,skip=8
     Udp,
-    /// A UDP packet for each event, which is a VDIF frame: record --from vdif://:PORT,frames-per-second=N
+    /// One VDIF frame per UDP packet; record with --from vdif://:PORT,frames-per-second=N
     Vdif,
 }
 

@@ -426,14 +426,14 @@ fn transport(protocol: Protocol, of_detector: Transport) -> Option<String> {
     let packets = match protocol {
         Protocol::Keepup if of_detector == Transport::Tcp => return None,
         Protocol::Keepup => {
-            return Some("the detector's own transport was not used: events were sent over TCP".into());
+            return Some("events were sent over TCP, not over the detector's own transport".into());
         }
-        Protocol::Udp => "UDP packets with a counter",
-        Protocol::Vdif { .. } => "VDIF frames over UDP",
+        Protocol::Udp => "a UDP packet with a counter",
+        Protocol::Vdif { .. } => "a VDIF frame in a UDP packet",
     };
     Some(format!(
-        "each event was sent as one of {packets}, without waiting for the recorder; the network lost and \
-         reordered none; trials at full speed, by which the bottleneck is found, were sent over TCP"
+        "each event was sent as {packets}, without flow control; loopback neither lost nor reordered \
+         packets; the full-speed trials that find the bottleneck used TCP"
     ))
 }
 

@@ -33,9 +33,8 @@ pub(crate) fn bind_all(sources: &[SourceAddress]) -> Result<PacketSockets, Recor
         let (socket, buffer_bytes) = bind(packets).map_err(fail)?;
         if buffer_bytes < packets.buffer_bytes {
             let (has, wanted) = (buffer_bytes >> 10, packets.buffer_bytes >> 10);
-            let what = format!(
-                "the receive buffer of {packets} has {has} KiB instead of {wanted}: bursts may be lost"
-            );
+            let what =
+                format!("{packets}: receive buffer of {has} KiB instead of {wanted} KiB; bursts may be lost");
             bound.notes.push(
                 Cause::new(what).with_hint(format!("sysctl -w net.core.rmem_max={}", packets.buffer_bytes)),
             );

@@ -44,13 +44,13 @@ pub struct PacketAddress {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceAddressError {
     /// Unknown scheme.
-    #[error("cannot use {0:?} as a source: it does not start with zmq://, udp:// or vdif://")]
+    #[error("cannot use {0:?} as a source: the scheme must be zmq://, udp:// or vdif://")]
     Scheme(String),
     /// Invalid host or port.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
     /// Unknown option, or an invalid value.
-    #[error("cannot use {option:?} of source {text}: {why}")]
+    #[error("cannot use option {option:?} of source {text}: {why}")]
     Option {
         /// The address.
         text: String,
@@ -69,8 +69,8 @@ impl Diagnostic for SourceAddressError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Scheme(_) => Some(
-                "for DECTRIS Stream V2, use for example zmq://eiger1:31001; for numbered UDP packets \
-                 udp://:4001"
+                "zmq://HOST:31001 for DECTRIS Stream V2, udp://:PORT for numbered UDP packets, \
+                 vdif://:PORT for VDIF frames"
                     .into(),
             ),
             Self::Endpoint(error) => error.hint(),
@@ -138,13 +138,13 @@ fn packets(text: &str, rest: &str, format: Format) -> Result<PacketAddress, Sour
 
 impl PacketAddress {
     fn apply(&mut self, option: &str) -> Result<(), String> {
-        let (name, value) = option.split_once('=').ok_or("not OPTION=VALUE")?;
+        let (name, value) = option.split_once('=').ok_or("expected OPTION=VALUE")?;
         let number = |most: u64| {
             let number = value.parse().ok().filter(|number| *number <= most);
-            number.ok_or_else(|| format!("not a number up to {most}"))
+            number.ok_or_else(|| format!("expected a whole number, at most {most}"))
         };
         let positive = |most: u64| match number(most)? {
-            0 => Err("0 is too small".to_owned()),
+            0 => Err("must be at least 1".to_owned()),
             number => Ok(number),
         };
         match (name, &mut self.options.format) {
@@ -157,7 +157,8 @@ impl PacketAddress {
             ("interface", _) => self.interface = Some(value.to_owned()),
             ("counter", Format::Counter(counter)) => {
                 let step = counter.step;
-                let place = Counter::parse(value).ok_or("not a place such as u64be@0, u48be@2 or u32le")?;
+                let place = Counter::parse(value)
+                    .ok_or("expected a type and offset such as u64be@0, u48be@2 or u32le")?;
                 *counter = Counter { step, ..place };
             }
             ("step", Format::Counter(counter)) => counter.step = positive(1 << 32)?,
@@ -165,11 +166,14 @@ impl PacketAddress {
                 vdif.frames_per_second = Some(positive(FRAMES_PER_SECOND_MAX)?);
             }
             (_, Format::Counter(_)) => {
-                return Err("the options are counter, step, skip, window, buffer and interface".to_owned());
+                return Err(
+                    "unknown option; udp:// has counter, step, skip, window, buffer and interface".to_owned()
+                );
             }
             (_, Format::Vdif(_)) => {
                 return Err(
-                    "the options are frames-per-second, skip, window, buffer and interface".to_owned()
+                    "unknown option; vdif:// has frames-per-second, skip, window, buffer and interface"
+                        .to_owned(),
                 );
             }
         }

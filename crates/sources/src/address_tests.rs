@@ -16,7 +16,7 @@ fn what_is_not_an_address() {
         (error.to_string(), error.hint().unwrap().into_owned())
     };
     let (what, hint) = refused("eiger1:31001");
-    assert!(what.contains("zmq://") && hint.contains("zmq://eiger1:31001"), "{what} {hint}");
+    assert!(what.contains("zmq://") && hint.contains("zmq://HOST:31001"), "{what} {hint}");
     assert!(refused("zmq://a/b").0.contains("not HOST:PORT"));
     assert!(refused("zmq://no-such-host.invalid").0.contains("cannot resolve"));
 }
@@ -43,11 +43,11 @@ fn packets_and_their_options() {
 #[test]
 fn options_that_packets_do_not_have() {
     let why = |text: &str| text.parse::<SourceAddress>().unwrap_err().to_string();
-    assert!(why("udp://:4001,frames-per-second=3").contains("the options are counter, step"));
-    assert!(why("vdif://:4001,counter=u64be").contains("the options are frames-per-second"));
-    assert!(why("udp://:4001,window=5000").contains("not a number up to 4096"));
-    assert!(why("udp://:4001,step=0").contains("0 is too small"));
-    assert!(why("udp://:4001,counter=u63be").contains("not a place"));
-    assert!(why("udp://:4001,skip").contains("not OPTION=VALUE"));
+    assert!(why("udp://:4001,frames-per-second=3").contains("udp:// has counter, step"));
+    assert!(why("vdif://:4001,counter=u64be").contains("vdif:// has frames-per-second"));
+    assert!(why("udp://:4001,window=5000").contains("at most 4096"));
+    assert!(why("udp://:4001,step=0").contains("must be at least 1"));
+    assert!(why("udp://:4001,counter=u63be").contains("expected a type and offset"));
+    assert!(why("udp://:4001,skip").contains("expected OPTION=VALUE"));
     assert!(why("udp://4001").contains("not HOST:PORT"));
 }

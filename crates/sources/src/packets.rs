@@ -246,7 +246,10 @@ impl Packets {
                 self.due = Some(stream);
             }
             Verdict::Late => self.refused.late += 1,
-            Verdict::OffStep => self.refuse(format!("number {} is between two steps", numbered.number)),
+            Verdict::OffStep => self.refuse(format!(
+                "counter {} is not a whole number of steps from the expected value",
+                numbered.number
+            )),
             Verdict::Restart => (self.offset, self.due) = (range.start, Some(stream)),
         }
     }
@@ -328,13 +331,19 @@ impl Decoder for Packets {
             |count: u64| if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") };
         let why = why.unwrap_or_default();
         let remarks = [
-            (foreign, format!("{} not recorded: not of the expected format ({why})", packets(foreign))),
-            (late, format!("{} not recorded: repeated, or too late", packets(late))),
-            (surplus, format!("{} not recorded: of more than {STREAMS_MAX} streams", packets(surplus))),
-            (early, format!("{} not recorded: arrived before the start", packets(early))),
-            (dropped, format!("{} lost behind the last one: socket buffer full", packets(dropped))),
-            (cut, format!("{} not recorded: received only in part", packets(cut))),
-            (restarts, format!("{restarts} times a counter started again; losses there are not counted")),
+            (foreign, format!("{} not recorded: unexpected format (first: {why})", packets(foreign))),
+            (late, format!("{} not recorded: duplicate or too late", packets(late))),
+            (surplus, format!("{} not recorded: more than {STREAMS_MAX} streams", packets(surplus))),
+            (early, format!("{} not recorded: arrived before the start of the recording", packets(early))),
+            (
+                dropped,
+                format!(
+                    "{} dropped by the kernel after the last received packet: socket buffer full",
+                    packets(dropped)
+                ),
+            ),
+            (cut, format!("{} not recorded: truncated by the kernel", packets(cut))),
+            (restarts, format!("counter restarts: {restarts}; losses at a restart are unknown")),
         ];
         remarks.into_iter().filter(|(count, _)| *count > 0).map(|(_, remark)| remark).collect()
     }
@@ -349,9 +358,7 @@ impl Options {
     fn read(&self, packet: &[u8], event_bytes_max: u64) -> Result<Numbered, String> {
         let bytes = packet.len().saturating_sub(self.skip) as u64;
         if bytes > event_bytes_max {
-            return Err(format!(
-                "{bytes} bytes, more than {event_bytes_max}; a larger --pool or --max-event"
-            ));
+            return Err(format!("{bytes} bytes, limit {event_bytes_max} bytes; raise --pool or --max-event"));
         }
         match &self.format {
             Format::Counter(counter) => counter.read(packet, self.skip),

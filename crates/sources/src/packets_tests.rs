@@ -68,8 +68,8 @@ fn what_waits_is_handed_out_at_the_end() {
     decoder.finish(0);
     assert_eq!(items(&mut decoder), ["0 3 of 0 behind a sequence gap"]);
     let remarks = decoder.remarks();
-    assert!(remarks[0].contains("1 packet not recorded: not of the expected format (2 bytes"), "{remarks:?}");
-    assert_eq!(remarks[1], "1 packet not recorded: repeated, or too late");
+    assert!(remarks[0].contains("1 packet not recorded: unexpected format (first: 2 bytes"), "{remarks:?}");
+    assert_eq!(remarks[1], "1 packet not recorded: duplicate or too late");
     assert!(decoder.remarks().is_empty(), "each is returned once");
 }
 
@@ -78,7 +78,7 @@ fn packets_from_before_the_start_are_no_part_of_it() {
     let mut decoder = Packets::new(counted(), LIMITS, 3000);
     assert_eq!(receive(&mut decoder, &[(0, packet(0, 0))]), [""; 0]);
     decoder.finish(0);
-    assert_eq!(decoder.remarks(), ["1 packet not recorded: arrived before the start"]);
+    assert_eq!(decoder.remarks(), ["1 packet not recorded: arrived before the start of the recording"]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn packets_that_cannot_be_events_are_counted() {
     assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0"]);
     decoder.finish(0);
     let remarks = decoder.remarks();
-    assert_eq!(remarks, ["2 packets not recorded: not of the expected format (0 bytes)"]);
+    assert_eq!(remarks, ["2 packets not recorded: unexpected format (first: 0 bytes)"]);
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn streams_are_limited() {
     assert_eq!(decoder.infos[3].name, "0-thread-3");
     decoder.finish(3);
     let expected = [
-        "4 packets not recorded: of more than 16 streams",
-        "3 packets lost behind the last one: socket buffer full",
+        "4 packets not recorded: more than 16 streams",
+        "3 packets dropped by the kernel after the last received packet: socket buffer full",
     ];
     assert_eq!(decoder.remarks(), expected);
 }

@@ -57,15 +57,15 @@ pub(crate) struct Args {
     /// zmq://HOST[:PORT] receives one series of a DECTRIS detector over Stream V2 (default port 31001). Each
     /// channel becomes a stream. The recorder reconnects after a lost connection and counts missing images.
     ///
-    /// udp://[ADDRESS]:PORT[,OPTION=VALUE...] receives numbered UDP packets, sent to ADDRESS of this machine
-    /// or to a multicast group, until the recording is stopped. Each sender is a stream, each packet an
-    /// event. Options: counter=u64be@0 (type and offset of the packet number), step=1 (difference from packet
-    /// to packet), skip=0 (bytes at the start of each packet not to record), window=64 (packets that may wait
-    /// for a late one), buffer=64MiB (receive buffer), interface=NAME (for a group).
+    /// udp://[ADDRESS]:PORT[,OPTION=VALUE...] receives numbered UDP packets on a local address or from a
+    /// multicast group until the recording is stopped. Each sender is a stream, each packet an event.
+    /// Options: counter=u64be@0 (type and offset of the packet counter), step=1 (counter increment per
+    /// packet), skip=0 (bytes to remove from the start of each packet), window=64 (later packets to hold
+    /// while one is missing), buffer=64MiB (socket receive buffer), interface=NAME (for a multicast group).
     ///
-    /// vdif://[ADDRESS]:PORT[,OPTION=VALUE...] receives VDIF frames; each thread of a station is a stream.
-    /// Options: frames-per-second=N (frames of a thread, if their headers do not state the sample rate),
-    /// skip, window, buffer, interface.
+    /// vdif://[ADDRESS]:PORT[,OPTION=VALUE...] receives VDIF frames, one per packet. Each thread of a station
+    /// is a stream. Options: frames-per-second=N (per thread; required if the frame headers do not state the
+    /// sample rate), skip, window, buffer, interface.
     #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
     from: Vec<SourceAddress>,
     /// Directory on a disk to record to; repeatable [default: ./keepup-data]

@@ -25,7 +25,7 @@ impl Vdif {
     /// Number and time of a frame.
     pub(super) fn read(&self, frame: &[u8]) -> Result<Numbered, String> {
         let Some(header) = frame.get(..LEGACY_BYTES) else {
-            return Err(format!("{} bytes, fewer than a VDIF header", frame.len()));
+            return Err(format!("{} bytes, shorter than a VDIF header", frame.len()));
         };
         let word = |at: usize| word(header, at).unwrap_or(0);
         let stated = (word(2) & 0xFF_FFFF) as usize * 8;
@@ -41,7 +41,7 @@ impl Vdif {
         let (seconds, epoch) = (u64::from(word(0) & 0x3FFF_FFFF), (word(1) >> 24) & 0x3F);
         let in_second = u64::from(word(1) & 0xFF_FFFF);
         if in_second >= per_second {
-            return Err(format!("frame {in_second} of a second with {per_second} frames"));
+            return Err(format!("frame number {in_second} is out of range: {per_second} frames per second"));
         }
         let (station, thread) = ((word(3) & 0xFFFF) as u16, (word(3) >> 16 & 0x3FF) as u16);
         let number = seconds * per_second + in_second;

@@ -37,9 +37,9 @@ fn a_frame_is_numbered_by_its_sample_rate() {
 #[test]
 fn what_is_no_frame() {
     let read = |frame: &[u8]| Vdif::default().read(frame).unwrap_err();
-    assert!(read(&[0; 8]).contains("fewer than a VDIF header"));
+    assert!(read(&[0; 8]).contains("shorter than a VDIF header"));
     assert!(read(&frame(1, 0, 64)[..5000]).contains("states 5032"));
-    assert!(read(&frame(1, 6400, 64)).contains("frame 6400 of a second with 6400 frames"));
+    assert!(read(&frame(1, 6400, 64)).contains("frame number 6400 is out of range: 6400 frames per second"));
     // No sample rate: extended data of another version, and none.
     let mut other = frame(1, 0, 64);
     other[19] = 1;

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use keepup_error::Cause;
+use keepup_sys::datagram::DATAGRAM_BYTES_MAX;
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,8 @@ use crate::wire::{ControlMessage, ElementType, HEADER_BYTES, Hello, STREAM_ID_EN
 
 /// Most connections of one source.
 const CONNECTIONS_MAX: u32 = 64;
+/// Largest event in a packet behind a counter of 8 bytes.
+pub(super) const PACKET_BYTES_MAX: u64 = DATAGRAM_BYTES_MAX as u64 - 8;
 /// Most streams of packets that a recorder takes from one source.
 const PACKET_STREAMS_MAX: u32 = 16;
 /// Highest rate that a clock of whole nanoseconds can schedule, events per second.
@@ -232,25 +235,35 @@ impl SourcePlan {
     fn protocol_fault(&self) -> Option<Cause> {
         let (size, streams, connections) = (self.size, self.streams, self.connections);
         match self.protocol {
+            Protocol::Udp | Protocol::Vdif { .. } if size.max_bytes() > PACKET_BYTES_MAX => {
+                let what = format!(
+                    "events of {} bytes do not fit a UDP packet, limit {PACKET_BYTES_MAX} bytes",
+                    size.max_bytes()
+                );
+                Some(Cause::new(what).with_hint("--event 8024B"))
+            }
             Protocol::Udp | Protocol::Vdif { .. } if streams > PACKET_STREAMS_MAX => {
-                let what = format!("{streams} streams of packets: at most {PACKET_STREAMS_MAX}");
+                let what = format!("{streams} streams, limit {PACKET_STREAMS_MAX} with UDP packets");
                 Some(Cause::new(what).with_hint("--streams 4"))
             }
             Protocol::Udp if streams != connections => {
-                let what = format!("{streams} streams over {connections} connections: each is a UDP sender");
+                let what = format!(
+                    "{streams} streams over {connections} connections: with UDP, each stream needs its own"
+                );
                 Some(Cause::new(what).with_hint("as many --connections as --streams"))
             }
             Protocol::Vdif { frames_per_second } => {
                 let is_frame = |bytes: u64| bytes >= 40 && bytes.is_multiple_of(8);
                 let fits = matches!(size, EventSize::Fixed(bytes) if is_frame(bytes));
                 if !fits {
-                    let what = format!("VDIF frames of the size {size:?}: they have a fixed size");
-                    return Some(
-                        Cause::new(what).with_hint("--event 8032B, a multiple of 8 and at least 40"),
-                    );
+                    let what =
+                        "VDIF frames need a fixed event size that is a multiple of 8 and at least 40 bytes";
+                    return Some(Cause::new(what).with_hint("--event 8032B"));
                 }
                 let is_number = (1..1 << 24).contains(&frames_per_second);
-                (!is_number).then(|| format!("{frames_per_second} frames per second: 1 to 2^24").into())
+                (!is_number).then(|| {
+                    format!("{frames_per_second} VDIF frames per second: must be 1 to 16777215").into()
+                })
             }
             Protocol::Keepup | Protocol::Udp => None,
         }

@@ -15,15 +15,13 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use super::super::StreamReport;
 use super::super::clock::monotonic_ns;
 use super::super::event::Event;
-use super::super::plan::{Protocol, SourcePlan};
+use super::super::plan::{PACKET_BYTES_MAX, Protocol, SourcePlan};
 use super::{Framing, Link};
 use crate::client::{ClientError, Sent};
 use crate::wire::Bye;
 
 /// Bytes of a VDIF header with extended data.
 const VDIF_HEADER_BYTES: usize = 32;
-/// Bytes of a packet counter.
-const COUNTER_BYTES: usize = 8;
 /// Longest wait for space in the socket between two questions to the caller.
 const POLL_SLICE: Duration = Duration::from_millis(50);
 
@@ -127,11 +125,7 @@ impl Framing for Packets {
 
 impl Link for Packets {
     fn event_bytes_max(&self) -> u64 {
-        let in_front = match self.format {
-            Format::Counter => COUNTER_BYTES,
-            Format::Vdif { .. } => 0,
-        };
-        (DATAGRAM_BYTES_MAX - in_front) as u64
+        PACKET_BYTES_MAX
     }
 
     fn first_sequences(&self) -> Vec<u64> {
