@@ -77,7 +77,7 @@ impl Diagnostic for RecorderError {
             Self::Receive { source, .. } => Some(
                 match source.kind() {
                     std::io::ErrorKind::AddrInUse => "another port, or end the program that holds this one",
-                    _ => "an address of this machine, see `ip address`; or only a port: udp://:4001",
+                    _ => "name an address and an interface of this machine, see `ip address`",
                 }
                 .into(),
             ),
