@@ -30,15 +30,20 @@ pub(crate) fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
 }
 
 impl GeneratorArgs {
+    /// Whether the source runs on another machine.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.source.is_some()
+    }
+
     /// Connects to the machine of the source, if one was given.
     pub(crate) fn connect(&self, protocol: Protocol) -> anyhow::Result<Arc<dyn Generator>> {
         let Some(endpoint) = &self.source else { return Ok(Arc::new(LocalSource)) };
         if protocol != Protocol::Keepup {
             let why = Cause::new(
-                "cannot use --source with --as udp or --as vdif: trials send packets only from this machine",
+                "cannot use --source with --as: sources on another machine use keepup's own protocol",
             );
             return Err(usage(
-                why.with_hint("`keepup source --as udp` there, `keepup record --from udp://:PORT` here"),
+                why.with_hint("`keepup source --as PROTOCOL` there, `keepup record --from SOURCE` here"),
             ));
         }
         let credentials = net_credentials(self.source_token_file.as_deref())?.ok_or_else(|| {

@@ -1,12 +1,16 @@
 //! Flags for the protocol of a simulated detector.
-use keepup_stream::source::{Protocol, SourcePlan};
+use keepup_plan::Transport;
+use keepup_stream::source::{DectrisVersion, Protocol, SourcePlan};
 
 /// Flags for the protocol.
 #[derive(clap::Args)]
 pub(crate) struct ProtocolArgs {
     /// Protocol of the simulated detector; udp and vdif do not wait for the recorder
-    #[arg(long = "as", value_enum, default_value_t = As::Keepup, value_name = "PROTOCOL")]
-    protocol: As,
+    ///
+    /// `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the transport zeromq, and
+    /// everything else as keepup. `source` sends as keepup by default.
+    #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
+    protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames
     #[arg(long, value_name = "N", default_value_t = 1000)]
     frames_per_second: u64,
@@ -21,15 +25,31 @@ enum As {
     Udp,
     /// One VDIF frame per UDP packet; record with --from vdif://:PORT,frames-per-second=N
     Vdif,
+    /// DECTRIS Stream V1 over ZeroMQ, one image per event; record with --from zmq://HOST:PORT
+    DectrisV1,
+    /// DECTRIS Stream V2 over ZeroMQ, one image per event; record with --from zmq://HOST:PORT
+    DectrisV2,
 }
 
 impl ProtocolArgs {
-    /// The protocol.
+    /// The protocol, by default keepup's own.
     pub(crate) fn protocol(&self) -> Protocol {
         match self.protocol {
-            As::Keepup => Protocol::Keepup,
-            As::Udp => Protocol::Udp,
-            As::Vdif => Protocol::Vdif { frames_per_second: self.frames_per_second },
+            None | Some(As::Keepup) => Protocol::Keepup,
+            Some(As::Udp) => Protocol::Udp,
+            Some(As::Vdif) => Protocol::Vdif { frames_per_second: self.frames_per_second },
+            Some(As::DectrisV1) => Protocol::Dectris(DectrisVersion::V1),
+            Some(As::DectrisV2) => Protocol::Dectris(DectrisVersion::V2),
+        }
+    }
+
+    /// The protocol of a trial of `plan`, by default that of the detector if the source can speak it.
+    pub(crate) fn of_trial(&self, plan: &SourcePlan, transport: Transport, is_remote: bool) -> Protocol {
+        let dectris = Protocol::Dectris(DectrisVersion::V2);
+        let can_speak = || !is_remote && plan.clone().in_protocol(dectris).check().is_ok();
+        match (self.protocol, transport) {
+            (None, Transport::Zeromq) if can_speak() => dectris,
+            _ => self.protocol(),
         }
     }
 

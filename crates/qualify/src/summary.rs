@@ -9,7 +9,7 @@ use keepup_results::{
     Bottleneck, Ceilings, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, SessionLoad,
     SourceHost, SteadyState, StorageCost, TrialResult, rfc3339,
 };
-use keepup_stream::source::Protocol;
+use keepup_stream::source::{DectrisVersion, Protocol};
 use keepup_workload::preflight::{Checked, usable_bytes_each};
 use keepup_workload::wear::VolumeDisks;
 
@@ -430,6 +430,16 @@ fn transport(protocol: Protocol, of_detector: Transport) -> Option<String> {
         }
         Protocol::Udp => "a UDP packet with a counter",
         Protocol::Vdif { .. } => "a VDIF frame in a UDP packet",
+        Protocol::Dectris(version) => {
+            let version = match version {
+                DectrisVersion::V1 => "V1",
+                DectrisVersion::V2 => "V2",
+            };
+            return Some(format!(
+                "each event was an image of DECTRIS Stream {version} over ZeroMQ, uncompressed, of one channel; \
+                 images that the detector compresses need fewer bytes per second"
+            ));
+        }
     };
     Some(format!(
         "each event was sent as {packets}, without flow control; loopback neither lost nor reordered \

@@ -5,12 +5,12 @@
 //! arrives; a long frame is received directly into the message, without staging.
 use std::ops::Range;
 
+use keepup_stream::zmtp::{
+    FLAG_COMMAND, FLAG_LONG, FLAG_MORE, GREETING_BYTES, HEADER_BYTES_MAX, command, greeting, ready,
+};
+
 use crate::error::DetectorError;
 
-/// Length of the greeting.
-const GREETING_BYTES: usize = 64;
-/// Longest frame header: flags and eight bytes of length.
-const HEADER_BYTES_MAX: usize = 9;
 /// Size of the buffer for greetings, headers, commands and short frames.
 const STAGING_BYTES: usize = 64 << 10;
 /// Most memory that grows at once.
@@ -19,10 +19,6 @@ const GROWTH_BYTES: usize = 8 << 20;
 const PARTS_MAX: usize = 16;
 /// Longest command.
 const COMMAND_BYTES_MAX: u64 = 4096;
-
-const FLAG_MORE: u8 = 1;
-const FLAG_LONG: u8 = 2;
-const FLAG_COMMAND: u8 = 4;
 
 /// Kind of the next bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +73,7 @@ impl Zmtp {
             message: Vec::new(),
             filled: 0,
             ends: Vec::new(),
-            outgoing: greeting(),
+            outgoing: greeting().into(),
         }
     }
 
@@ -85,7 +81,7 @@ impl Zmtp {
     pub fn reconnect(&mut self) {
         (self.expect, self.staged, self.filled) = (Expect::Greeting, 0..0, 0);
         self.ends.clear();
-        self.outgoing = greeting();
+        self.outgoing = greeting().into();
     }
 
     /// Memory for the next bytes of the connection.
@@ -188,7 +184,7 @@ impl Zmtp {
         }
         self.staged.start += GREETING_BYTES;
         self.expect = Expect::Ready;
-        self.outgoing.extend_from_slice(&ready());
+        self.outgoing.extend_from_slice(&ready("PULL"));
         Ok(true)
     }
 
@@ -237,7 +233,7 @@ impl Zmtp {
             let command = self.staging[self.staged.start..self.staged.start + left].to_vec();
             self.staged.start += left;
             self.expect = Expect::Header;
-            return self.command(&command).map(|()| true);
+            return self.handle(&command).map(|()| true);
         }
         let count = left.min(self.staged.len());
         let end = self.filled + count;
@@ -256,8 +252,8 @@ impl Zmtp {
         Ok(true)
     }
 
-    fn command(&mut self, command: &[u8]) -> Result<(), DetectorError> {
-        let (name, rest) = name_and_rest(command).unwrap_or_default();
+    fn handle(&mut self, received: &[u8]) -> Result<(), DetectorError> {
+        let (name, rest) = name_and_rest(received).unwrap_or_default();
         match name {
             b"READY" => check_socket_type(rest),
             b"ERROR" => {
@@ -268,7 +264,7 @@ impl Zmtp {
             b"PING" => {
                 // A PING has a 2-byte TTL and a context; the PONG returns the context.
                 let context = rest.get(2..).unwrap_or_default();
-                self.outgoing.extend_from_slice(&command_frame(b"PONG", &context[..context.len().min(16)]));
+                self.outgoing.extend_from_slice(&command(b"PONG", &context[..context.len().min(16)]));
                 Ok(())
             }
             // Others are for sockets of other types.
@@ -301,30 +297,6 @@ fn check_socket_type(mut properties: &[u8]) -> Result<(), DetectorError> {
         properties = rest;
     }
     Ok(())
-}
-
-fn greeting() -> Vec<u8> {
-    let mut out = vec![0; GREETING_BYTES];
-    (out[0], out[9]) = (0xFF, 0x7F);
-    // Version 3.1, mechanism NULL, as client.
-    (out[10], out[11]) = (3, 1);
-    out[12..16].copy_from_slice(b"NULL");
-    out
-}
-
-fn ready() -> Vec<u8> {
-    let mut properties = b"\x0bSocket-Type".to_vec();
-    properties.extend_from_slice(&4_u32.to_be_bytes());
-    properties.extend_from_slice(b"PULL");
-    command_frame(b"READY", &properties)
-}
-
-/// A command of at most 255 bytes.
-fn command_frame(name: &[u8], rest: &[u8]) -> Vec<u8> {
-    let mut out = vec![FLAG_COMMAND, (1 + name.len() + rest.len()) as u8, name.len() as u8];
-    out.extend_from_slice(name);
-    out.extend_from_slice(rest);
-    out
 }
 
 #[cfg(test)]

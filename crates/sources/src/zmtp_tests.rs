@@ -5,10 +5,10 @@ use super::*;
 
 /// What a PUSH socket of libzmq 4.3 sends first.
 fn push_handshake() -> Vec<u8> {
-    let mut out = greeting();
+    let mut out = greeting().to_vec();
     let mut properties = b"\x0bSocket-Type\0\0\0\x04PUSH".to_vec();
     properties.extend_from_slice(b"\x08Identity\0\0\0\0");
-    out.extend_from_slice(&command_frame(b"READY", &properties));
+    out.extend_from_slice(&command(b"READY", &properties));
     out
 }
 
@@ -67,7 +67,7 @@ proptest! {
         for parts in &messages {
             let parts: Vec<Vec<u8>> = parts.iter().map(|&bytes| body(bytes)).collect();
             for (at, part) in parts.iter().enumerate() {
-                bytes.extend_from_slice(&command_frame(b"PING", b"\0\x01abc"));
+                bytes.extend_from_slice(&command(b"PING", b"\0\x01abc"));
                 bytes.extend_from_slice(&frame(if at + 1 < parts.len() { FLAG_MORE } else { 0 }, part));
             }
             expected.push(parts);
@@ -75,9 +75,9 @@ proptest! {
         let mut zmtp = Zmtp::new(1 << 20);
         prop_assert_eq!(fed(&mut zmtp, &bytes, piece).unwrap(), expected);
         prop_assert!(!zmtp.is_within_message());
-        let mut answers = [greeting(), ready()].concat();
+        let mut answers = [&greeting()[..], &ready("PULL")].concat();
         let pings = messages.iter().flatten().count();
-        answers.extend(std::iter::repeat_n(command_frame(b"PONG", b"abc"), pings).flatten());
+        answers.extend(std::iter::repeat_n(command(b"PONG", b"abc"), pings).flatten());
         prop_assert_eq!(zmtp.outgoing(), answers);
     }
 
@@ -99,11 +99,11 @@ fn other_peers_are_refused() {
     let mut safe = greeting();
     safe[12..20].copy_from_slice(b"CURVE\0\0\0");
     assert!(greeted(&safe).contains("\"CURVE\""));
-    let publisher = command_frame(b"READY", b"\x0bsocket-type\0\0\0\x03PUB");
-    assert!(greeted(&[greeting(), publisher].concat()).contains("\"PUB\" socket, not PUSH"));
-    assert!(greeted(&[greeting(), frame(0, b"early")].concat()).contains("before it is ready"));
-    let error = command_frame(b"ERROR", b"\x04busy");
-    assert!(greeted(&[greeting(), error].concat()).contains("\"busy\""));
+    let publisher = command(b"READY", b"\x0bsocket-type\0\0\0\x03PUB");
+    assert!(greeted(&[&greeting()[..], &publisher].concat()).contains("\"PUB\" socket, not PUSH"));
+    assert!(greeted(&[&greeting()[..], &frame(0, b"early")].concat()).contains("before it is ready"));
+    let error = command(b"ERROR", b"\x04busy");
+    assert!(greeted(&[&greeting()[..], &error].concat()).contains("\"busy\""));
 }
 
 #[test]

@@ -13,17 +13,19 @@ use std::time::{Duration, Instant};
 
 use keepup_error::{Diagnostic, ErrorClass};
 use keepup_peer::Endpoint;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
-use crate::wire::{Bye, ControlMessage, End, FrameKind, Hello, StreamIndex, StreamInfo, Welcome, WireError};
-use inbox::{Frame, Inbox};
+use crate::wire::{Bye, ControlMessage, End, Hello, Welcome, WireError};
 
+mod answers;
 mod inbox;
+mod wait;
 
-/// Longest time between two checks of whether to give up.
-const POLL_SLICE: Duration = Duration::from_millis(50);
+pub use answers::Acked;
+use answers::Answers;
+pub(crate) use wait::{SendError, Waits, poll_slice, send_all};
+
 /// Most slices of one system call (UIO_MAXIOV).
 pub const SLICES_MAX: usize = 1024;
 
@@ -72,9 +74,25 @@ pub enum ClientError {
         /// Timeout.
         waited: Duration,
     },
+    /// The protocol has the other side connect.
+    #[error("cannot use {addr}: in this protocol, the other side connects")]
+    Direction {
+        /// The address.
+        addr: SocketAddr,
+    },
     /// A protocol violation, sent or received.
     #[error(transparent)]
     Wire(#[from] WireError),
+}
+
+impl ClientError {
+    /// Error of an operation on the socket to `addr`.
+    pub(crate) fn of_socket(action: &'static str, addr: SocketAddr, errno: Errno) -> Self {
+        match errno {
+            Errno::PIPE | Errno::CONNRESET => Self::Closed { action, addr },
+            _ => Self::Io { action, addr, source: errno.into() },
+        }
+    }
 }
 
 impl Diagnostic for ClientError {
@@ -87,6 +105,7 @@ impl Diagnostic for ClientError {
             | Self::Refused { .. }
             | Self::Closed { .. }
             | Self::TimedOut { .. } => ErrorClass::Environment,
+            Self::Direction { .. } => ErrorClass::Usage,
         }
     }
 
@@ -100,7 +119,7 @@ impl Diagnostic for ClientError {
                 Some("its own output says why; events that it did not acknowledge may be lost".into())
             }
             Self::Wire(error) => error.hint(),
-            Self::Io { .. } | Self::TimedOut { .. } => None,
+            Self::Io { .. } | Self::TimedOut { .. } | Self::Direction { .. } => None,
         }
     }
 }
@@ -128,31 +147,13 @@ fn open(addr: SocketAddr, timeout: Duration) -> Result<(TcpStream, SocketAddr), 
     }
 }
 
-/// The recorder's progress on one stream.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Acked {
-    /// First sequence number that is not yet durable.
-    pub durable_next: u64,
-    /// Sequence number that the recorder expects next.
-    pub received_next: u64,
-    /// Events below `durable_next` that reached the recorder and are not stored, over all connections.
-    pub lost_events: u64,
-}
-
 /// Connection to a recorder, after hello and welcome.
 #[derive(Debug)]
 pub struct Client {
     socket: TcpStream,
     addr: SocketAddr,
-    inbox: Inbox,
-    index: StreamIndex,
-    acks: Vec<Acked>,
-    /// Losses of each stream before this connection, from the welcome.
-    lost_before: Vec<u64>,
-    welcome: Option<Welcome>,
-    bye: Option<Bye>,
-    blocked_ns: u64,
-    longest_blocked_ns: u64,
+    answers: Answers,
+    waits: Waits,
 }
 
 impl Client {
@@ -172,21 +173,12 @@ impl Client {
         let io = |source| ClientError::Io { action: "connect to", addr, source };
         socket.set_nodelay(true).map_err(io)?;
         socket.set_nonblocking(true).map_err(io)?;
-        let mut client = Client {
-            socket,
-            addr,
-            inbox: Inbox::default(),
-            index: StreamIndex::new(&hello.streams),
-            acks: vec![Acked::default(); hello.streams.len()],
-            lost_before: vec![0; hello.streams.len()],
-            welcome: None,
-            bye: None,
-            blocked_ns: 0,
-            longest_blocked_ns: 0,
-        };
+        let mut client =
+            Client { socket, addr, answers: Answers::new(&hello.streams), waits: Waits::default() };
         client.send_frame(&frame, "sending hello to", timeout)?;
-        let welcome = client.await_answer("wait for a welcome from", timeout, |c| c.welcome.take())?;
-        client.enter_welcome(&welcome, &hello.streams)?;
+        let welcome =
+            client.await_answer("wait for a welcome from", timeout, |answers| answers.welcome.take())?;
+        client.answers.enter_welcome(&welcome, &hello.streams)?;
         Ok((client, welcome))
     }
 
@@ -201,43 +193,36 @@ impl Client {
         slices: &mut &mut [IoSlice<'_>],
         on_blocked: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Sent, ClientError> {
-        IoSlice::advance_slices(slices, 0); // leading empty slices count as sent
-        while !slices.is_empty() {
-            let batch = &slices[..slices.len().min(SLICES_MAX)];
-            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-            match sendmsg(&self.socket, batch, &mut SendAncillaryBuffer::default(), flags) {
-                Ok(sent) => IoSlice::advance_slices(slices, sent),
-                Err(Errno::AGAIN) => {
-                    if !self.wait_writable(on_blocked)? {
-                        return Ok(Sent::Stopped);
-                    }
-                }
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(self.broken("send to", errno)),
-            }
+        let Client { socket, addr, answers, waits } = self;
+        let socket: &TcpStream = socket;
+        let mut on_input = || answers.read(socket, *addr);
+        match send_all(socket, slices, waits, on_blocked, &mut on_input) {
+            Ok(sent) => Ok(sent),
+            Err(SendError::Client(error)) => Err(error),
+            Err(SendError::Socket(errno)) => Err(self.broken("send to", errno)),
         }
-        Ok(Sent::All)
     }
 
     /// Time spent waiting for space in the socket, ns.
     pub fn blocked_ns(&self) -> u64 {
-        self.blocked_ns
+        self.waits.total_ns
     }
 
     /// Longest single wait for space in the socket, ns.
     pub fn longest_blocked_ns(&self) -> u64 {
-        self.longest_blocked_ns
+        self.waits.longest_ns
     }
 
     /// The recorder's progress, by the stream's position in hello; starts with the values of the
     /// welcome.
     pub fn acks(&self) -> &[Acked] {
-        &self.acks
+        &self.answers.acks
     }
 
     /// Events acknowledged as lost on this connection, by the stream's position in hello.
     pub fn lost_events(&self) -> impl Iterator<Item = u64> + '_ {
-        self.acks.iter().zip(&self.lost_before).map(|(ack, before)| ack.lost_events.saturating_sub(*before))
+        let Answers { acks, lost_before, .. } = &self.answers;
+        acks.iter().zip(lost_before).map(|(ack, before)| ack.lost_events.saturating_sub(*before))
     }
 
     /// Reads the answers that have arrived, without waiting.
@@ -245,21 +230,7 @@ impl Client {
     /// # Errors
     /// The recorder refused, closed the connection, or broke the protocol.
     pub fn poll_acks(&mut self) -> Result<(), ClientError> {
-        let mut buffer = [0u8; 4096];
-        loop {
-            match recv(&self.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-                Ok((0, _)) => return Err(ClientError::Closed { action: "read from", addr: self.addr }),
-                Ok((count, _)) => {
-                    self.inbox.push(&buffer[..count]);
-                    while let Some(frame) = self.inbox.next_frame()? {
-                        self.take_frame(frame)?;
-                    }
-                }
-                Err(Errno::AGAIN) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(self.io("read from", errno)),
-            }
-        }
+        self.answers.read(&self.socket, self.addr)
     }
 
     /// Sends end and waits for the bye, which the recorder sends once everything is durable.
@@ -269,7 +240,7 @@ impl Client {
     pub fn finish(mut self, end: &End, timeout: Duration) -> Result<Bye, ClientError> {
         let frame = end.to_frame()?;
         self.send_frame(&frame, "sending end to", timeout)?;
-        self.await_answer("wait for a bye from", timeout, |c| c.bye.take())
+        self.await_answer("wait for a bye from", timeout, |answers| answers.bye.take())
     }
 
     /// Timeout error of a caller that gave up after `waited`.
@@ -296,13 +267,13 @@ impl Client {
         &mut self,
         action: &'static str,
         timeout: Duration,
-        answer: impl Fn(&mut Client) -> Option<T>,
+        answer: impl Fn(&mut Answers) -> Option<T>,
     ) -> Result<T, ClientError> {
         let deadline = Instant::now() + timeout;
         loop {
             // The recorder closes after its final frame, so the frame is handled before the
             // close.
-            match (self.poll_acks(), answer(self)) {
+            match (self.poll_acks(), answer(&mut self.answers)) {
                 (Err(refused @ ClientError::Refused { .. }), _) => return Err(refused),
                 (_, Some(answer)) => return Ok(answer),
                 (polled, None) => polled?,
@@ -310,82 +281,8 @@ impl Client {
             if Instant::now() >= deadline {
                 return Err(self.timed_out(action, timeout));
             }
-            self.poll(PollFlags::IN)?;
+            poll_slice(&self.socket, PollFlags::IN).map_err(|errno| self.io("wait for", errno))?;
         }
-    }
-
-    /// Waits until the socket accepts data; `false` when the caller gave up.
-    fn wait_writable(
-        &mut self,
-        on_blocked: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<bool, ClientError> {
-        let begin = Instant::now();
-        let has_room = loop {
-            if on_blocked().is_break() {
-                break false;
-            }
-            let ready = self.poll(PollFlags::IN | PollFlags::OUT)?;
-            if ready.intersects(PollFlags::IN) {
-                self.poll_acks()?;
-            }
-            if ready.intersects(PollFlags::OUT | PollFlags::ERR | PollFlags::HUP) {
-                break true; // an error shows in the next send
-            }
-        };
-        let waited_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.blocked_ns = self.blocked_ns.saturating_add(waited_ns);
-        self.longest_blocked_ns = self.longest_blocked_ns.max(waited_ns);
-        Ok(has_room)
-    }
-
-    fn poll(&self, wanted: PollFlags) -> Result<PollFlags, ClientError> {
-        let mut fds = [PollFd::new(&self.socket, wanted)];
-        let slice = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_SLICE.subsec_nanos()) };
-        match poll(&mut fds, Some(&slice)) {
-            Ok(_) | Err(Errno::INTR) => Ok(fds[0].revents()),
-            Err(errno) => Err(self.io("wait for", errno)),
-        }
-    }
-
-    fn take_frame(&mut self, frame: Frame) -> Result<(), ClientError> {
-        match frame {
-            Frame::Ack(ack) => {
-                let at = self.index.get(ack.stream).ok_or(WireError::Unexpected {
-                    kind: FrameKind::Ack,
-                    why: "it names a stream that hello did not declare",
-                })?;
-                let acked = &mut self.acks[at];
-                acked.durable_next = acked.durable_next.max(ack.durable_next);
-                acked.received_next = acked.received_next.max(ack.received_next);
-                acked.lost_events = acked.lost_events.max(ack.lost_events);
-            }
-            Frame::Welcome(welcome) => self.welcome = Some(welcome),
-            Frame::Bye(bye) => self.bye = Some(bye),
-            Frame::Error(reply) => {
-                return Err(ClientError::Refused { error: reply.error, hint: reply.hint });
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks that the welcome has the next sequence number of every declared stream.
-    fn enter_welcome(&mut self, welcome: &Welcome, streams: &[StreamInfo]) -> Result<(), ClientError> {
-        let known = welcome.streams.iter().filter(|s| self.index.get(s.id).is_some()).count();
-        if known != streams.len() || welcome.streams.len() != streams.len() {
-            let what = format!("{} streams declared, {known} of them answered", streams.len());
-            return Err(WireError::Invalid { kind: FrameKind::Welcome, what: what.into() }.into());
-        }
-        for stream in &welcome.streams {
-            if let Some(at) = self.index.get(stream.id) {
-                self.acks[at] = Acked {
-                    durable_next: stream.durable_next,
-                    received_next: stream.next_sequence,
-                    lost_events: stream.lost_events,
-                };
-                self.lost_before[at] = stream.lost_events;
-            }
-        }
-        Ok(())
     }
 
     /// Error of a connection that broke while sending. The recorder's final error, if it arrived,
@@ -398,10 +295,7 @@ impl Client {
     }
 
     fn io(&self, action: &'static str, errno: Errno) -> ClientError {
-        match errno {
-            Errno::PIPE | Errno::CONNRESET => ClientError::Closed { action, addr: self.addr },
-            _ => ClientError::Io { action, addr: self.addr, source: errno.into() },
-        }
+        ClientError::of_socket(action, self.addr, errno)
     }
 }
 

@@ -6,7 +6,7 @@ use keepup_error::Cause;
 
 use super::*;
 use crate::receiver::{Behaviour, receive};
-use crate::wire::{ElementType, EndStream, ErrorReply, HEADER_BYTES, Header};
+use crate::wire::{ElementType, EndStream, ErrorReply, FrameKind, HEADER_BYTES, Header, StreamInfo};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -49,7 +49,7 @@ fn many_slices_arrive_in_order_and_are_acknowledged() {
     }
     assert_eq!(client.send(&mut &mut slices[..], &mut go_on).unwrap(), Sent::All);
     while client.acks()[0].durable_next < 900 {
-        client.poll(PollFlags::IN).unwrap();
+        poll_slice(&client.socket, PollFlags::IN).unwrap();
         client.poll_acks().unwrap();
     }
     assert_eq!(client.acks()[0].received_next, 900);

@@ -8,6 +8,7 @@ pub mod client;
 pub mod ledger;
 pub mod source;
 pub mod wire;
+pub mod zmtp;
 
 #[cfg(test)]
 mod example_tests;

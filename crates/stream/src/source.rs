@@ -12,17 +12,20 @@
 //! (all connections).
 
 use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
 
 use hdrhistogram::Histogram;
 use keepup_error::{Cause, Diagnostic, ErrorClass};
+use keepup_peer::Endpoint;
 use serde::{Deserialize, Serialize};
 
 use crate::client::ClientError;
 use crate::ledger::Count;
 use crate::wire::Bye;
 
-pub use plan::{Burst, EventSize, Protocol, Rate, SourcePlan};
+pub use link::Door;
+pub use plan::{Burst, DectrisVersion, EventSize, Protocol, Rate, SourcePlan};
 pub use run::run;
 
 mod clock;
@@ -35,6 +38,27 @@ mod plan;
 mod run;
 mod schedule;
 mod size;
+
+/// Where a source sends.
+#[derive(Debug, Clone)]
+pub enum Destination {
+    /// Address of the recorder.
+    Recorder(Endpoint),
+    /// A recorder that connects to the source.
+    Accept(Door),
+}
+
+impl From<Endpoint> for Destination {
+    fn from(endpoint: Endpoint) -> Self {
+        Self::Recorder(endpoint)
+    }
+}
+
+impl From<SocketAddr> for Destination {
+    fn from(address: SocketAddr) -> Self {
+        Self::Recorder(address.into())
+    }
+}
 
 /// Live counters of a running source, over all connections. Written with relaxed order and read
 /// at any time; the final counts are in the [`SourceReport`].

@@ -9,7 +9,7 @@ mod read_back;
 mod repeat;
 mod sampling;
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +31,7 @@ use keepup_recording::reader::Recording;
 use keepup_recording::remove::remove;
 use keepup_recording::verify::{Selection, VerifyOptions, VerifyReport, verify, verify_selected};
 use keepup_results::RecordReadBack;
-use keepup_stream::source::{Rate, SourceCounters, SourcePlan, SourceReport};
+use keepup_stream::source::{Destination, Door, Rate, SourceCounters, SourcePlan, SourceReport};
 use keepup_stream::wire::StreamInfo;
 
 pub use self::account::longest_stall;
@@ -45,12 +45,15 @@ use self::read_back::read_back;
 pub use self::repeat::{Repeated, SETTLE, repeat};
 pub use self::sampling::Sample;
 use self::sampling::{CoreFeed, Feeds, record_samples};
+use crate::error::system;
 use crate::net::SourceTimeline;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
 const ROOT: &str = "/";
 /// Time without a durable event after which no more are expected from a source without acknowledgements, ns.
 const REST_NS: u64 = 1_000_000_000;
+/// Longest time until a recorder has connected to a source that waits for it.
+const RECORDER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Drain concurrent with the recording.
 #[derive(Clone, Debug)]
@@ -168,6 +171,8 @@ struct Running {
 pub struct RecordTrial {
     spec: TrialSpec,
     running: Option<Running>,
+    /// Port at which the source waits for the recorder, if it does.
+    door: Option<Door>,
     directories: Vec<PathBuf>,
     source: Option<Generated>,
     samples: Vec<Sample>,
@@ -194,6 +199,7 @@ impl RecordTrial {
         Self {
             spec,
             running: None,
+            door: None,
             directories: Vec::new(),
             source: None,
             samples: Vec::new(),
@@ -213,6 +219,23 @@ impl RecordTrial {
             occupancy: None,
             file_bytes: 0,
         }
+    }
+
+    /// Names the source to the recorder, if its protocol is not keepup's own.
+    fn prepare_source(&mut self, listen: IpAddr) -> Result<(), WorkloadError> {
+        let protocol = self.spec.source.protocol;
+        let mut at = SocketAddr::from((listen, 0));
+        if protocol.waits_for_recorder() {
+            let door =
+                Door::open(at, Some(RECORDER_PATIENCE)).map_err(system("open a port for the source"))?;
+            at = door.address();
+            self.door = Some(door);
+        }
+        if let Some(from) = protocol.received_at(at) {
+            let source = from.parse().map_err(|why| RecorderError::Config { what: Cause::of(&why) })?;
+            self.spec.recorder.sources = vec![source];
+        }
+        Ok(())
     }
 
     fn start_drain(
@@ -248,7 +271,7 @@ impl RecordTrial {
         let thread = std::thread::Builder::new()
             .name("ku-drain".into())
             .spawn(move || drain(&plan, clock.as_ref(), &switch, &live))
-            .map_err(crate::error::system("start the drain"))?;
+            .map_err(system("start the drain"))?;
         Ok((sink, Some(Drain { thread, counters, stop })))
     }
 }
@@ -336,10 +359,7 @@ impl Workload for RecordTrial {
         let reach = self.spec.generator.reach();
         self.spec.recorder.listen = (reach.listen, 0).into();
         self.spec.recorder.only_from = reach.only_from;
-        if let Some(from) = self.spec.source.protocol.received_at((reach.listen, 0).into()) {
-            let source = from.parse().map_err(|why| RecorderError::Config { what: Cause::of(&why) })?;
-            self.spec.recorder.sources = vec![source];
-        }
+        self.prepare_source(reach.listen)?;
         let recorder =
             Recorder::start(self.spec.recorder.clone(), self.spec.recording, Arc::clone(&context.clock))?;
         self.directories = recorder.directories();
@@ -378,7 +398,10 @@ impl Workload for RecordTrial {
         })?;
         let outcome = self.spec.generator.run(&Order {
             plan: &self.spec.source,
-            to: running.recorder.address(),
+            to: match &self.door {
+                Some(door) => Destination::Accept(door.clone()),
+                None => running.recorder.address().into(),
+            },
             clock: &context.clock,
             stop: &stop,
             live: &source_counters,

@@ -19,6 +19,7 @@ use keepup_recording::id::Id;
 use keepup_results::format::plural;
 use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
+use keepup_workload::detector::{SourceRate, recorder_config, source_plan};
 use keepup_workload::preflight::{check, usable_bytes_each};
 use keepup_workload::record::LocalSource;
 
@@ -126,7 +127,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     log(&plan);
-    settings.generator = args.generator.connect(args.protocol.protocol())?;
+    settings.generator = args.generator.connect(settings.protocol)?;
     let stop = stop_flag()?;
     let mut status = StatusLine::new();
     let identity = Id::random().context("cannot read random bytes")?;
@@ -218,9 +219,11 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
     let profile = profile.on_volumes(u32::try_from(volumes.len()).unwrap_or(u32::MAX));
     let listen = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
     let base = RecorderConfig::new(listen, Target::Null, "base");
-    let mut recorder = keepup_workload::detector::recorder_config(&profile, &base);
+    let mut recorder = recorder_config(&profile, &base);
     args.recording.apply(&mut recorder);
     let profile = with_reductions(profile, &recorder)?;
+    let plan = source_plan(&profile, SourceRate::Profile, None);
+    let protocol = args.protocol.of_trial(&plan, profile.transport, args.generator.is_remote());
     Ok(Settings {
         profile,
         volumes,
@@ -234,7 +237,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         loads: args.loads.plan()?,
         generator: Arc::new(LocalSource),
         source_cpus: args.source_cpus.clone().unwrap_or_default().0,
-        protocol: args.protocol.protocol(),
+        protocol,
         command: command(),
         results: args.out.clone(),
         tool_version: env!("CARGO_PKG_VERSION").into(),

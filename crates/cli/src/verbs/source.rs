@@ -4,15 +4,20 @@ mod serve;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use anyhow::Context;
+use keepup_error::Cause;
 use keepup_peer::Endpoint;
 use keepup_plan::units::Bytes;
 use keepup_report::{listing, plural};
-use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
+use keepup_stream::source::{
+    DectrisVersion, Destination, Door, Protocol, SourceCounters, SourceError, SourcePlan, SourceReport,
+    run as run_source,
+};
 use keepup_workload::detector::{SourceRate, source_plan};
 
 use self::serve::ServeArgs;
 use crate::args::{Cpus, cpus, nonzero_duration, size, source_rate};
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::output::{json, log, print_listing, report_error};
 use crate::progress::poll_until;
 use crate::protocol::ProtocolArgs;
@@ -29,13 +34,14 @@ use crate::signals::stop_flag;
   keepup source csl --to 127.0.0.1:7611 --rate '300 MB/s' --time 60s
   keepup source romanis --to 127.0.0.1:7611 --rate max
   keepup source vlbi-mark6 --as vdif --to 127.0.0.1:4001 --rate '100 MB/s'
+  keepup source eiger2-16m --as dectris-v2 --listen 127.0.0.1:31001
   keepup source --serve --listen 192.168.1.2       for `keepup qualify --source 192.168.1.2` elsewhere")]
 pub(crate) struct Args {
     /// Built-in profile (see `keepup profile list`) or path of a profile file
     #[arg(required_unless_present = "serve")]
     profile: Option<String>,
     /// Address of the recorder
-    #[arg(long, value_name = "HOST:PORT", required_unless_present = "serve")]
+    #[arg(long, value_name = "HOST:PORT", required_unless_present_any = ["serve", "listen"])]
     to: Option<Endpoint>,
     /// Rate: "80 MB/s", "305 /s" or "max" [default: the profile's]
     #[arg(long, value_parser = source_rate, value_name = "RATE")]
@@ -97,26 +103,54 @@ fn plan(args: &Args, profile: &str) -> anyhow::Result<SourcePlan> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    // Both are there unless --serve is.
-    match (&args.profile, &args.to) {
-        (Some(profile), Some(to)) if !args.serve.serve => send(args, profile, to),
+    match &args.profile {
+        Some(profile) if !args.serve.serve => send(args, profile),
         _ => serve::run(&args.serve),
     }
 }
 
-fn send(args: &Args, profile: &str, to: &Endpoint) -> anyhow::Result<Exit> {
+/// Where to send, or where to wait for the recorder.
+fn destination(args: &Args, protocol: Protocol) -> anyhow::Result<Destination> {
+    match (&args.to, protocol) {
+        (Some(to), protocol) if !protocol.waits_for_recorder() => Ok(Destination::Recorder(to.clone())),
+        (None, Protocol::Dectris(version)) => {
+            let port = match version {
+                DectrisVersion::V1 => 9999,
+                DectrisVersion::V2 => 31_001,
+            };
+            let listen = args.serve.listen.as_deref().unwrap_or("127.0.0.1");
+            let at = Endpoint::with_default_port(listen, port)?.address();
+            let door = Door::open(at, None).with_context(|| format!("cannot listen on {at}"))?;
+            log(&format!("waiting for a recorder: `keepup record --from zmq://{}`", door.address()));
+            Ok(Destination::Accept(door))
+        }
+        (Some(_), _) => {
+            let why = Cause::new("cannot use --to with --as dectris-v1 or dectris-v2: the recorder connects");
+            Err(usage(why.with_hint("--listen 127.0.0.1:31001 instead of --to")))
+        }
+        (None, _) => {
+            let why =
+                Cause::new("cannot use --listen with this protocol: the source connects to the recorder");
+            Err(usage(why.with_hint("--to HOST:PORT")))
+        }
+    }
+}
+
+fn send(args: &Args, profile: &str) -> anyhow::Result<Exit> {
     let plan = plan(args, profile)?;
+    plan.check()?;
+    let to = destination(args, plan.protocol)?;
     let stop = stop_flag()?;
     let live = SourceCounters::default();
     log(&format!(
-        "sending {} as {} over {} to {}",
+        "sending {} as {} over {}{}",
         profile,
         plural(plan.streams.into(), "stream"),
         plural(plan.connections.into(), "connection"),
-        to
+        args.to.as_ref().map_or_else(String::new, |to| format!(" to {to}"))
     ));
     let outcome = std::thread::scope(|scope| {
-        let running = scope.spawn(|| run_source(&plan, to, &stop, &live));
+        let running = scope.spawn(|| run_source(&plan, to.clone(), &stop, &live));
         let mut sent_before = 0;
         poll_until(&|| running.is_finished(), &mut |line, passed| {
             line.show(&status(&live, &mut sent_before, passed), passed);

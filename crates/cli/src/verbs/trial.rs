@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     log(&text);
-    plan.spec.generator = args.generator.connect(args.protocol.protocol())?;
+    plan.spec.generator = args.generator.connect(plan.spec.source.protocol)?;
     let mut session =
         TestSession::<RecordSummary>::start("record", settings(args, &plan), &plan.volumes, output)?;
     plan.spec.recorder.name = format!("keepup-trial-{}", session.id());
@@ -191,7 +191,8 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let rate = args.rate.unwrap_or(SourceRate::Profile);
     let mut source = source_plan(&profile, rate, Some(args.time.unwrap_or(TIME)));
     source.cpus = args.source_cpus.clone().unwrap_or_default().0;
-    let mut source = args.protocol.apply(source);
+    let protocol = args.protocol.of_trial(&source, profile.transport, args.generator.is_remote());
+    let mut source = source.in_protocol(protocol);
     source.events = args.events;
     if args.events.is_some() {
         source.duration = None;

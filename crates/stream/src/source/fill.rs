@@ -19,6 +19,8 @@ use crate::wire::{HEADER_BYTES, crc32};
 
 /// Most events in one system call: each is a header and a payload.
 pub(super) const BATCH_EVENTS_MAX: usize = SLICES_MAX / 2;
+/// Most slices of a batch: the last event may have a trailer.
+pub(super) const BATCH_SLICES_MAX: usize = 2 * BATCH_EVENTS_MAX + 1;
 /// Most bytes of one system call with several events.
 const BATCH_BYTES_MAX: u64 = 256 << 10;
 /// Size of the random pool: fits the second-level cache of a common core.
@@ -43,8 +45,9 @@ pub(super) struct Fill {
     cursor: usize,
     rng: fastrand::Rng,
     salt: u64,
+    /// Header and trailer of each event.
     headers: Vec<u8>,
-    /// End of each header.
+    /// End of each header. The trailer behind it is sent together with the next header.
     header_ends: Vec<usize>,
     payloads: Vec<Range<usize>>,
     batch_bytes: u64,
@@ -94,12 +97,13 @@ impl Fill {
         let crc = if framing.has_checksum() { crc32(&self.pool[payload.clone()]) } else { 0 };
         framing.put_header(event, timestamp_ns, crc, &mut self.headers);
         self.header_ends.push(self.headers.len());
+        framing.put_trailer(event, &mut self.headers);
         self.payloads.push(payload);
         self.batch_bytes += event.occupied_bytes();
     }
 
     /// Writes the batch to `out` as slices for the kernel; returns their number.
-    pub(super) fn slices<'a>(&'a self, out: &mut [IoSlice<'a>; SLICES_MAX]) -> usize {
+    pub(super) fn slices<'a>(&'a self, out: &mut [IoSlice<'a>; BATCH_SLICES_MAX]) -> usize {
         let parts = self.header_ends.iter().zip(&self.payloads);
         let mut start = 0;
         for ((&end, payload), pair) in parts.zip(out.chunks_exact_mut(2)) {
@@ -107,16 +111,21 @@ impl Fill {
             pair[1] = IoSlice::new(&self.pool[payload.clone()]);
             start = end;
         }
-        2 * self.payloads.len()
+        let count = 2 * self.payloads.len();
+        if start == self.headers.len() {
+            return count;
+        }
+        out[count] = IoSlice::new(&self.headers[start..]);
+        count + 1
     }
 
     /// Starts an event that is larger than the pool and sent in pieces; returns its header. The
-    /// checksum comes first on the wire, so the pieces are stamped twice: for the checksum and
+    /// checksum comes first on the wire, so with one the pieces are stamped twice: for the checksum and
     /// for sending.
     pub(super) fn begin_large(&mut self, event: &Event, timestamp_ns: u64, framing: &dyn Framing) -> Vec<u8> {
         self.new_lap();
         let mut hasher = Hasher::new();
-        for piece in 0..pieces(event) {
+        for piece in (0..pieces(event)).take_while(|_| framing.has_checksum()) {
             hasher.update(self.piece(event, piece));
         }
         let mut header = Vec::new();

@@ -26,7 +26,7 @@ fn event(sequence: u64, bytes: u64) -> Event {
 
 /// Checks that the batch's headers match its payloads.
 fn check_batch(fill: &Fill) {
-    let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+    let mut slices = [IoSlice::new(&[]); BATCH_SLICES_MAX];
     let count = fill.slices(&mut slices);
     for pair in slices[..count].chunks_exact(2) {
         let header = Header::decode(pair[0].first_chunk().unwrap()).unwrap();

@@ -14,11 +14,11 @@ use hdrhistogram::Histogram;
 
 use super::clock::{Clock, thread_cpu_ns};
 use super::event::Event;
-use super::fill::{self, Fill};
+use super::fill::{self, BATCH_SLICES_MAX, Fill};
 use super::frontend::{FrontEnd, Totals};
 use super::link::Link;
 use super::{SourceCounters, StreamReport};
-use crate::client::{ClientError, SLICES_MAX, Sent};
+use crate::client::{ClientError, Sent};
 use crate::wire::ByeStream;
 
 /// Time to send what is in the buffer at the end of the schedule, ns; then the rest counts as
@@ -164,7 +164,7 @@ impl<'a> Lane<'a> {
         }
         self.enter_lateness(clock.now_ns());
         let Lane { link, fill, pace, .. } = self;
-        let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+        let mut slices = [IoSlice::new(&[]); BATCH_SLICES_MAX];
         let count = fill.slices(&mut slices);
         pace.send(link.as_mut(), clock, &mut slices[..count])?;
         pace.front.confirm();
@@ -181,6 +181,9 @@ impl<'a> Lane<'a> {
         for piece in 0..fill::pieces(event) {
             pace.send(link.as_mut(), clock, &mut [IoSlice::new(fill.piece(event, piece))])?;
         }
+        let mut trailer = Vec::new();
+        link.put_trailer(event, &mut trailer);
+        pace.send(link.as_mut(), clock, &mut [IoSlice::new(&trailer)])?;
         pace.front.confirm();
         Ok(())
     }

@@ -1,18 +1,20 @@
 //! How the events of a connection reach the recorder: one file for each protocol.
+mod dectris;
 pub(super) mod native;
 mod packets;
 
 use std::io::IoSlice;
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use keepup_peer::Endpoint;
-
-use super::StreamReport;
 use super::event::Event;
 use super::plan::{Protocol, SourcePlan};
+use super::{Destination, StreamReport};
 use crate::client::{ClientError, Sent};
 use crate::wire::Bye;
+
+pub use dectris::Door;
 
 /// Headers of events.
 pub(super) trait Framing {
@@ -26,6 +28,9 @@ pub(super) trait Framing {
 
     /// Appends the header of an event of this time, ns since the Unix epoch.
     fn put_header(&self, event: &Event, timestamp_ns: u64, crc: u32, out: &mut Vec<u8>);
+
+    /// Appends what follows the payload of an event.
+    fn put_trailer(&self, _event: &Event, _out: &mut Vec<u8>) {}
 }
 
 /// A connection, ready for events.
@@ -36,7 +41,7 @@ pub(super) trait Link: Framing + Send {
     /// Next sequence number of each stream.
     fn first_sequences(&self) -> Vec<u64>;
 
-    /// Sends slices in order: the header and the payload of each event. Calls `on_blocked` when the socket is
+    /// Sends slices in order: the header, the payload and the trailer of each event. Calls `on_blocked` when the socket is
     /// full, and then at least every 50 ms; `Break` gives up.
     ///
     /// # Errors
@@ -69,15 +74,28 @@ pub(super) trait Link: Framing + Send {
     fn timed_out(&self, action: &'static str, waited: Duration) -> ClientError;
 }
 
-/// Opens a connection of `plan` to the recorder at `to`; `timeout` limits each step.
+/// Opens a connection of `plan` to the recorder at `to`; `timeout` limits each step. Setting `stop` ends the
+/// wait for a recorder that has to connect.
 pub(super) fn open(
     plan: &SourcePlan,
     connection: u32,
-    to: &Endpoint,
+    to: &Destination,
+    stop: &AtomicBool,
     timeout: Duration,
 ) -> Result<Box<dyn Link>, ClientError> {
-    Ok(match plan.protocol {
-        Protocol::Keepup => Box::new(native::open(plan, connection, to, timeout)?),
-        Protocol::Udp | Protocol::Vdif { .. } => Box::new(packets::Packets::open(plan, connection, to)?),
+    Ok(match (plan.protocol, to) {
+        (Protocol::Keepup, Destination::Recorder(to)) => {
+            Box::new(native::open(plan, connection, to, timeout)?)
+        }
+        (Protocol::Udp | Protocol::Vdif { .. }, Destination::Recorder(to)) => {
+            Box::new(packets::Packets::open(plan, connection, to)?)
+        }
+        (Protocol::Dectris(version), Destination::Accept(door)) => {
+            Box::new(dectris::Dectris::open(plan, version, door, stop)?)
+        }
+        (_, Destination::Recorder(to)) => {
+            return Err(ClientError::Direction { addr: to.address() });
+        }
+        (_, Destination::Accept(door)) => return Err(ClientError::Direction { addr: door.address() }),
     })
 }

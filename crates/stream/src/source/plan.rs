@@ -92,6 +92,19 @@ pub enum Protocol {
         /// Frames of a thread per second; only their numbers depend on it.
         frames_per_second: u64,
     },
+    /// The stream of a DECTRIS detector over ZeroMQ: each event is an image. The recorder connects to the
+    /// source.
+    Dectris(DectrisVersion),
+}
+
+/// Version of the stream of a DECTRIS detector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DectrisVersion {
+    /// JSON and binary frames.
+    V1,
+    /// CBOR.
+    V2,
 }
 
 impl Protocol {
@@ -99,8 +112,21 @@ impl Protocol {
         *self == Self::Keepup
     }
 
-    /// Source to name to a recorder (`record --from`), so that it receives this protocol at `address`;
-    /// `None`: it listens.
+    /// Whether the source waits until the recorder connects, and not the other way round.
+    #[must_use]
+    pub fn waits_for_recorder(&self) -> bool {
+        matches!(self, Self::Dectris(_))
+    }
+
+    /// Whether a recorder that is too slow slows down the source, so that a source without a schedule measures
+    /// the recorder.
+    #[must_use]
+    pub fn has_flow_control(&self) -> bool {
+        matches!(self, Self::Keepup | Self::Dectris(_))
+    }
+
+    /// Source to name to a recorder (`record --from`), so that it receives this protocol at its own `address`,
+    /// or from the `address` at which the source waits; `None`: it listens.
     #[must_use]
     pub fn received_at(&self, address: SocketAddr) -> Option<String> {
         match self {
@@ -109,6 +135,7 @@ impl Protocol {
             Self::Vdif { frames_per_second } => {
                 Some(format!("vdif://{address},frames-per-second={frames_per_second}"))
             }
+            Self::Dectris(_) => Some(format!("zmq://{address}")),
         }
     }
 }
@@ -265,8 +292,19 @@ impl SourcePlan {
                     format!("{frames_per_second} VDIF frames per second: must be 1 to 16777215").into()
                 })
             }
+            Protocol::Dectris(_) => self.dectris_fault(),
             Protocol::Keepup | Protocol::Udp => None,
         }
+    }
+
+    fn dectris_fault(&self) -> Option<Cause> {
+        let hint = "--as keepup, or a profile of images that are not compressed";
+        if !matches!(self.size, EventSize::Fixed(1..)) {
+            let what = "images of a DECTRIS detector need a fixed event size of at least 1 byte";
+            return Some(Cause::new(what).with_hint(hint));
+        }
+        let what = || format!("{} streams: a simulated DECTRIS detector has one", self.streams);
+        (self.streams != 1).then(|| Cause::new(what()).with_hint("--streams 1"))
     }
 
     fn size_fault(&self) -> Option<Cause> {

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use keepup_error::Cause;
-use keepup_peer::Endpoint;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::clock::{Clock, want_precise_wakeups};
@@ -17,7 +16,7 @@ use super::lane::{Lane, LaneReport, Shared};
 use super::link;
 use super::plan::{Protocol, Rate, SourcePlan};
 use super::schedule::Schedule;
-use super::{SourceCounters, SourceError, SourceReport};
+use super::{Destination, SourceCounters, SourceError, SourceReport};
 use crate::client::ClientError;
 use crate::wire::Bye;
 
@@ -29,7 +28,8 @@ const START_LEAD_NS: u64 = 10_000_000;
 /// Lateness above an hour counts as an hour, ns.
 const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 
-/// Sends according to `plan` to the recorder at `to` and returns after the recorder's bye.
+/// Sends according to `plan` to the recorder at `to` and returns after the recorder's bye, if the protocol
+/// has one.
 /// Setting `stop` ends the schedule early and in order. `live` may be read meanwhile.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 /// breaks. In the last case the error contains the counts up to then.
 pub fn run(
     plan: &SourcePlan,
-    to: impl Into<Endpoint>,
+    to: impl Into<Destination>,
     stop: &AtomicBool,
     live: &SourceCounters,
 ) -> Result<SourceReport, SourceError> {
@@ -60,10 +60,10 @@ pub fn run(
 fn open_lane<'a>(
     plan: &SourcePlan,
     connection: u32,
-    to: &Endpoint,
+    to: &Destination,
     shared: Shared<'a>,
 ) -> Result<Lane<'a>, SourceError> {
-    let link = link::open(plan, connection, to, CONNECT_TIMEOUT)
+    let link = link::open(plan, connection, to, shared.stop, CONNECT_TIMEOUT)
         .map_err(|error| SourceError::Connect { connection, error })?;
     if plan.size.max_bytes() > link.event_bytes_max() {
         let what = format!(

@@ -1,24 +1,28 @@
 //! Source ceiling: the generator used in trials, sending at full rate to a minimal receiver, so
 //! that a trial limited by its generator is recognized.
 use std::io::Write;
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Shutdown, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use keepup_stream::source::{Protocol, Rate, SourceCounters, SourceError, SourcePlan, run};
+use keepup_stream::source::{
+    Destination, Door, Protocol, Rate, SourceCounters, SourceError, SourcePlan, run,
+};
 use keepup_stream::wire::{
     Control, ControlMessage, HEADER_BYTES, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Next, Session, Welcome,
     WelcomeStream,
 };
-
+use keepup_stream::zmtp;
 use keepup_sys::datagram::{BATCH_MAX, Batch, DATAGRAM_BYTES_MAX, DatagramReceiver, set_join};
 
 use super::{discard, join, loopback};
 use crate::error::system;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
+/// Longest wait of the source for its receiver.
+const RECEIVER_PATIENCE: Duration = Duration::from_secs(5);
 /// Longest wait for a packet.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -91,15 +95,42 @@ impl SourceCeiling {
         rate
     }
 
+    /// Sends images to a receiver that discards; returns the bytes per second.
+    fn over_images(&self, context: &mut Context) -> Result<f64, WorkloadError> {
+        let failed = || system("receive over loopback");
+        let door = Door::open((Ipv4Addr::LOCALHOST, 0).into(), Some(RECEIVER_PATIENCE)).map_err(failed())?;
+        let mut socket = TcpStream::connect(door.address()).map_err(failed())?;
+        let ours = socket.try_clone().map_err(failed())?;
+        let receiver = std::thread::spawn(move || -> std::io::Result<u64> {
+            socket.write_all(&zmtp::greeting())?;
+            socket.write_all(&zmtp::ready("PULL"))?;
+            discard(socket)
+        });
+        let rate = self.send(Destination::Accept(door), context, || {
+            // The source may have ended by itself.
+            let _ = ours.shutdown(Shutdown::Both);
+        });
+        let _ = ours.shutdown(Shutdown::Both);
+        // The connection is cut at the end of the time, so its error is expected.
+        drop(join("source receiver", receiver)?);
+        rate
+    }
+
     /// Runs the source and calls `end` when its time is over; returns the bytes per second until then.
-    fn send(&self, address: SocketAddr, context: &Context, end: impl Fn()) -> Result<f64, WorkloadError> {
+    fn send(
+        &self,
+        to: impl Into<Destination>,
+        context: &Context,
+        end: impl Fn(),
+    ) -> Result<f64, WorkloadError> {
+        let to = to.into();
         let live = SourceCounters::default();
         let (plan, stop) = (self.plan.clone(), AtomicBool::new(false));
         let begin_ns = context.clock.now_ns();
         let limit_ns = begin_ns + self.time.as_nanos() as u64;
         let (mut sent, mut at_ns) = (0, begin_ns);
         std::thread::scope(|scope| -> Result<(), WorkloadError> {
-            let source = scope.spawn(|| run(&plan, address, &stop, &live));
+            let source = scope.spawn(|| run(&plan, to, &stop, &live));
             while context.clock.now_ns() < limit_ns && !source.is_finished() {
                 context.clock.sleep_until_ns(context.clock.now_ns() + 10_000_000);
                 (sent, at_ns) = (live.sent_bytes.load(Ordering::Relaxed), context.clock.now_ns());
@@ -170,6 +201,7 @@ impl Workload for SourceCeiling {
         self.bytes_per_second = match self.plan.protocol {
             Protocol::Keepup => self.over_connections(context)?,
             Protocol::Udp | Protocol::Vdif { .. } => self.over_packets(context)?,
+            Protocol::Dectris(_) => self.over_images(context)?,
         };
         Ok(())
     }

@@ -5,14 +5,14 @@
 mod local;
 mod remote;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_results::SourceHost;
-use keepup_stream::source::{SourceCounters, SourcePlan, SourceReport};
+use keepup_stream::source::{Destination, SourceCounters, SourcePlan, SourceReport};
 
 pub use local::LocalSource;
 
@@ -69,7 +69,7 @@ pub struct Order<'a> {
     /// What to send.
     pub plan: &'a SourcePlan,
     /// The recorder.
-    pub to: SocketAddr,
+    pub to: Destination,
     /// The clock.
     pub clock: &'a Arc<dyn Clock>,
     /// Ends the schedule early and in order.

@@ -1,7 +1,6 @@
 //! `keepup source --serve`: runs sources for `keepup qualify --source` on another machine.
 use std::path::PathBuf;
 
-use keepup_peer::Endpoint;
 use keepup_workload::net::ServerLimits;
 
 use crate::exit::Exit;
@@ -18,15 +17,9 @@ pub(super) struct ServeArgs {
         "cpus", "json",
     ])]
     pub(super) serve: bool,
-    /// Address for --serve
-    #[arg(
-        long,
-        value_name = "HOST[:PORT]",
-        default_value = "127.0.0.1",
-        value_parser = endpoint,
-        conflicts_with_all = ["profile", "to"]
-    )]
-    listen: Endpoint,
+    /// Address for --serve, or for the recorder of a simulated DECTRIS detector [default: 127.0.0.1]
+    #[arg(long, value_name = "HOST[:PORT]", conflicts_with = "to")]
+    pub(super) listen: Option<String>,
     /// Token file for --serve [default: $KEEPUP_NET_TOKEN, or a new token]
     ///
     /// A new token is printed.
@@ -38,5 +31,6 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     // Two sources at a time would measure each other.
     let limits = ServerLimits { sources: 1, ..ServerLimits::default() };
     let stop = stop_flag()?;
-    serve_clients(&args.listen, args.token_file.as_deref(), limits, stop)
+    let listen = endpoint(args.listen.as_deref().unwrap_or("127.0.0.1"))?;
+    serve_clients(&listen, args.token_file.as_deref(), limits, stop)
 }

@@ -8,22 +8,18 @@ use std::time::Duration;
 
 use keepup_peer::Endpoint;
 use keepup_sys::datagram::{DATAGRAM_BYTES_MAX, SEGMENTS_MAX, set_segment_bytes};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
 use super::super::StreamReport;
-use super::super::clock::monotonic_ns;
 use super::super::event::Event;
 use super::super::plan::{PACKET_BYTES_MAX, Protocol, SourcePlan};
 use super::{Framing, Link};
-use crate::client::{ClientError, Sent};
+use crate::client::{ClientError, Sent, Waits};
 use crate::wire::Bye;
 
 /// Bytes of a VDIF header with extended data.
 const VDIF_HEADER_BYTES: usize = 32;
-/// Longest wait for space in the socket between two questions to the caller.
-const POLL_SLICE: Duration = Duration::from_millis(50);
 
 /// Header in front of each payload.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +38,7 @@ pub(super) struct Packets {
     streams: usize,
     /// Length of datagrams into which the kernel cuts what is sent; 0: it does not. `None`: it cannot.
     segment_bytes: Option<usize>,
-    blocked_ns: u64,
-    longest_blocked_ns: u64,
+    waits: Waits,
 }
 
 impl Packets {
@@ -63,8 +58,8 @@ impl Packets {
             _ => Format::Counter,
         };
         let streams = (connection..plan.streams).step_by(plan.connections.max(1) as usize).count();
-        let segment_bytes = Some(0);
-        Ok(Self { socket, to: addr, format, streams, segment_bytes, blocked_ns: 0, longest_blocked_ns: 0 })
+        let waits = Waits::default();
+        Ok(Self { socket, to: addr, format, streams, segment_bytes: Some(0), waits })
     }
 
     /// Number of slices of the next train: events of the same length, as many as the kernel sends with one
@@ -78,25 +73,6 @@ impl Packets {
         };
         let same = slices.chunks(2).take(most).take_while(|event| length(event) == first).count();
         (2 * same, first)
-    }
-
-    fn wait_writable(&mut self, on_blocked: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
-        let begin_ns = monotonic_ns();
-        let slice = Timespec { tv_sec: 0, tv_nsec: POLL_SLICE.subsec_nanos().into() };
-        let has_room = loop {
-            if on_blocked().is_break() {
-                break false;
-            }
-            let mut fds = [PollFd::new(&self.socket, PollFlags::OUT)];
-            // An interrupted wait is repeated.
-            if poll(&mut fds, Some(&slice)).is_ok_and(|ready| ready > 0) {
-                break true;
-            }
-        };
-        let waited_ns = monotonic_ns() - begin_ns;
-        self.blocked_ns = self.blocked_ns.saturating_add(waited_ns);
-        self.longest_blocked_ns = self.longest_blocked_ns.max(waited_ns);
-        has_room
     }
 }
 
@@ -148,7 +124,9 @@ impl Link for Packets {
             match sendmsg(&self.socket, batch, &mut SendAncillaryBuffer::default(), flags) {
                 Ok(_) => *slices = &mut std::mem::take(slices)[count..],
                 Err(Errno::AGAIN | Errno::NOBUFS) => {
-                    if !self.wait_writable(on_blocked) {
+                    // Nobody answers packets.
+                    let is_writable = self.waits.wait_writable(&self.socket, on_blocked, &mut || Ok(()));
+                    if !is_writable.unwrap_or(true) {
                         return Ok(Sent::Stopped);
                     }
                 }
@@ -172,7 +150,7 @@ impl Link for Packets {
     }
 
     fn blocked_ns(&self) -> (u64, u64) {
-        (self.blocked_ns, self.longest_blocked_ns)
+        (self.waits.total_ns, self.waits.longest_ns)
     }
 
     fn durable_events(&self, _streams: &[StreamReport]) -> u64 {

@@ -21,7 +21,7 @@ impl Generator for LocalSource {
 
     fn run(&self, order: &Order<'_>) -> Result<Generated, WorkloadError> {
         let (begin_ns, begin_unix_ns) = (order.clock.now_ns(), order.clock.unix_ns());
-        let (report, broken) = match run_source(order.plan, order.to, order.stop, order.live) {
+        let (report, broken) = match run_source(order.plan, order.to.clone(), order.stop, order.live) {
             // The recorder's report has the cause.
             Err(SourceError::Broken { error, report, .. }) => (*report, Some(Cause::of(&error).to_text())),
             outcome => (outcome?, None),

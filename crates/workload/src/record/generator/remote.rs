@@ -5,8 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_results::SourceHost;
-use keepup_stream::source::SourcePlan;
+use keepup_stream::source::{Destination, SourceError, SourcePlan};
 
 use super::{Generated, Generator, Order, Reach};
 use crate::net::{RemoteOrder, RemoteSource};
@@ -18,9 +19,13 @@ impl Generator for RemoteSource {
     }
 
     fn run(&self, order: &Order<'_>) -> Result<Generated, WorkloadError> {
+        let Destination::Recorder(to) = &order.to else {
+            let what = Cause::new("sources on another machine use keepup's own protocol");
+            return Err(SourceError::Plan { what }.into());
+        };
         let done = self.run(&RemoteOrder {
             plan: order.plan,
-            port: order.to.port(),
+            port: to.address().port(),
             clock: Arc::clone(order.clock),
             stop: order.stop,
             live: order.live,

@@ -1,0 +1,274 @@
+//! The streams of DECTRIS detectors over ZeroMQ. The receiver connects to the detector; each event is an
+//! image.
+mod v1;
+mod v2;
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::net::{RecvFlags, recv};
+
+use super::super::StreamReport;
+use super::super::event::Event;
+use super::super::plan::{DectrisVersion, EventSize, SourcePlan};
+use super::{Framing, Link};
+use crate::client::{ClientError, SendError, Sent, Waits, poll_slice, send_all};
+use crate::wire::{Bye, ElementType};
+use crate::zmtp;
+
+/// Timeout for the handshake with a receiver that has connected.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Action in errors of sending.
+const SEND: &str = "send to";
+
+/// Port at which a simulated detector waits for its receiver.
+#[derive(Clone, Debug)]
+pub struct Door {
+    listener: Arc<TcpListener>,
+    addr: SocketAddr,
+    patience: Option<Duration>,
+}
+
+impl Door {
+    /// Opens a port; `patience` is the longest wait for a receiver, `None` for any time.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn open(at: SocketAddr, patience: Option<Duration>) -> io::Result<Self> {
+        let listener = TcpListener::bind(at)?;
+        listener.set_nonblocking(true)?;
+        let addr = listener.local_addr()?;
+        Ok(Self { listener: Arc::new(listener), addr, patience })
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Waits for a receiver.
+    fn accept(&self, stop: &AtomicBool) -> Result<(TcpStream, SocketAddr), ClientError> {
+        let (action, begin) = ("wait for a receiver at", Instant::now());
+        let io = |source| ClientError::Io { action, addr: self.addr, source };
+        loop {
+            match self.listener.accept() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                accepted => return accepted.map_err(io),
+            }
+            if stop.load(Ordering::Relaxed) || self.patience.is_some_and(|most| begin.elapsed() >= most) {
+                return Err(ClientError::TimedOut { action, addr: self.addr, waited: begin.elapsed() });
+            }
+            poll_slice(&self.listener, PollFlags::IN).map_err(|errno| io(errno.into()))?;
+        }
+    }
+}
+
+/// What all images of a series have in common.
+#[derive(Debug)]
+pub(super) struct Series {
+    /// Number of images that the start message announces; 0 if unknown.
+    images: u64,
+    width: u64,
+    height: u64,
+    element: ElementType,
+    unique_id: String,
+}
+
+impl Series {
+    /// Images as they are declared to a recorder, or else one line of bytes: the protocol has unsigned
+    /// integers of 8 to 32 bits in two dimensions.
+    fn new(plan: &SourcePlan) -> Self {
+        let EventSize::Fixed(bytes) = plan.size else { return Self::of_bytes(plan, 0) };
+        match (plan.element, plan.shape.split_last()) {
+            (ElementType::U8 | ElementType::U16 | ElementType::U32, Some((&width, lines))) => {
+                let (height, element) = (lines.iter().product(), plan.element);
+                Self { width, height, element, ..Self::of_bytes(plan, bytes) }
+            }
+            _ => Self::of_bytes(plan, bytes),
+        }
+    }
+
+    fn of_bytes(plan: &SourcePlan, bytes: u64) -> Self {
+        let (width, height, element) = (bytes, 1, ElementType::U8);
+        let unique_id = format!("keepup-{}", plan.seed);
+        Self { images: plan.events.unwrap_or(0), width, height, element, unique_id }
+    }
+}
+
+/// Messages of one version of the stream.
+trait Messages: Send {
+    /// Frames of the message at the start of the series.
+    fn start(&self, series: &Series) -> Vec<Vec<u8>>;
+
+    /// Appends everything of an image in front of its pixels, with frame headers.
+    fn put_header(&self, series: &Series, event: &Event, timestamp_ns: u64, out: &mut Vec<u8>);
+
+    /// Appends everything of an image behind its pixels, with frame headers.
+    fn put_trailer(&self, event: &Event, out: &mut Vec<u8>);
+
+    /// The message at the end of the series, one frame.
+    fn end(&self, series: &Series) -> Vec<u8>;
+}
+
+/// A connection to a receiver.
+pub(super) struct Dectris {
+    socket: TcpStream,
+    addr: SocketAddr,
+    series: Series,
+    messages: Box<dyn Messages>,
+    waits: Waits,
+}
+
+impl Dectris {
+    /// Waits for a receiver, and sends it the start of the series.
+    pub(super) fn open(
+        plan: &SourcePlan,
+        version: DectrisVersion,
+        door: &Door,
+        stop: &AtomicBool,
+    ) -> Result<Self, ClientError> {
+        let (mut socket, addr) = door.accept(stop)?;
+        let messages: Box<dyn Messages> = match version {
+            DectrisVersion::V1 => Box::new(v1::V1),
+            DectrisVersion::V2 => Box::new(v2::V2),
+        };
+        let series = Series::new(plan);
+        shake_hands(&mut socket)
+            .and_then(|()| socket.write_all(&message(&messages.start(&series))))
+            .and_then(|()| socket.set_nodelay(true))
+            .and_then(|()| socket.set_nonblocking(true))
+            .map_err(|source| ClientError::Io { action: "start a series for", addr, source })?;
+        Ok(Self { socket, addr, series, messages, waits: Waits::default() })
+    }
+}
+
+/// Greets a receiver and checks that it is one.
+fn shake_hands(socket: &mut TcpStream) -> io::Result<()> {
+    let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    // An accepted socket does not inherit the mode of its listener.
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
+    socket.set_write_timeout(Some(HANDSHAKE_TIMEOUT))?;
+    socket.write_all(&zmtp::greeting())?;
+    let mut greeting = [0; zmtp::GREETING_BYTES];
+    socket.read_exact(&mut greeting)?;
+    if (greeting[0], greeting[9]) != (0xFF, 0x7F) || greeting[10] < 3 {
+        return Err(invalid("the receiver does not speak ZeroMQ (ZMTP 3)"));
+    }
+    socket.write_all(&zmtp::ready("PUSH"))?;
+    let mut header = [0; 2];
+    socket.read_exact(&mut header)?;
+    let mut ready = vec![0; usize::from(header[1])];
+    socket.read_exact(&mut ready)?;
+    let is_pull = header[0] == zmtp::FLAG_COMMAND && ready.windows(4).any(|word| word == b"PULL");
+    if is_pull { Ok(()) } else { Err(invalid("the receiver is not a PULL socket")) }
+}
+
+/// A message of whole frames.
+fn message(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (index, frame) in frames.iter().enumerate() {
+        out.extend_from_slice(&zmtp::frame_header(frame.len() as u64, index + 1 == frames.len()));
+        out.extend_from_slice(frame);
+    }
+    out
+}
+
+/// Discards what a receiver sends.
+fn discard(socket: &TcpStream, addr: SocketAddr) -> Result<(), ClientError> {
+    let mut buffer = [0; 4096];
+    loop {
+        match recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Err(ClientError::Closed { action: SEND, addr }),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => return Ok(()),
+            Err(errno) => return Err(ClientError::of_socket(SEND, addr, errno)),
+        }
+    }
+}
+
+impl Framing for Dectris {
+    fn has_checksum(&self) -> bool {
+        false
+    }
+
+    fn put_header(&self, event: &Event, timestamp_ns: u64, _crc: u32, out: &mut Vec<u8>) {
+        self.messages.put_header(&self.series, event, timestamp_ns, out);
+    }
+
+    fn put_trailer(&self, event: &Event, out: &mut Vec<u8>) {
+        self.messages.put_trailer(event, out);
+    }
+}
+
+impl Link for Dectris {
+    fn event_bytes_max(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn first_sequences(&self) -> Vec<u64> {
+        vec![0]
+    }
+
+    fn send(
+        &mut self,
+        slices: &mut &mut [IoSlice<'_>],
+        on_blocked: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Sent, ClientError> {
+        let (socket, addr) = (&self.socket, self.addr);
+        let sent = send_all(socket, slices, &mut self.waits, on_blocked, &mut || discard(socket, addr));
+        sent.map_err(|error| match error {
+            SendError::Client(error) => error,
+            SendError::Socket(errno) => ClientError::of_socket(SEND, addr, errno),
+        })
+    }
+
+    fn poll(&mut self) -> Result<(), ClientError> {
+        discard(&self.socket, self.addr)
+    }
+
+    fn blocked_ns(&self) -> (u64, u64) {
+        (self.waits.total_ns, self.waits.longest_ns)
+    }
+
+    fn durable_events(&self, _streams: &[StreamReport]) -> u64 {
+        0
+    }
+
+    /// Sends the end of the series, and waits until the receiver has taken everything and closes.
+    fn finish(mut self: Box<Self>, _streams: &[StreamReport], timeout: Duration) -> Result<Bye, ClientError> {
+        let begin = Instant::now();
+        let end = message(&[self.messages.end(&self.series)]);
+        let mut on_blocked =
+            || if begin.elapsed() < timeout { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        let addr = self.addr;
+        let failed = |errno| ClientError::of_socket(SEND, addr, errno);
+        let late = || ClientError::TimedOut { action: "finish the series with", addr, waited: timeout };
+        if self.send(&mut &mut [IoSlice::new(&end)][..], &mut on_blocked)? == Sent::Stopped {
+            return Err(late());
+        }
+        // A socket that is closed with unread data would cut what is in flight.
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        while discard(&self.socket, addr).is_ok() {
+            if begin.elapsed() >= timeout {
+                return Err(late());
+            }
+            poll_slice(&self.socket, PollFlags::IN).map_err(failed)?;
+        }
+        Ok(Bye { streams: Vec::new() })
+    }
+
+    fn timed_out(&self, action: &'static str, waited: Duration) -> ClientError {
+        ClientError::TimedOut { action, addr: self.addr, waited }
+    }
+}
+
+#[cfg(test)]
+#[path = "dectris_tests.rs"]
+mod tests;
