@@ -6,7 +6,7 @@
 //! cut.
 #![no_main]
 
-use keepup_sources::dectris::v2::DectrisV2;
+use keepup_sources::dectris::Dectris;
 use keepup_sources::{Decoder, Input, Item, Limits};
 use libfuzzer_sys::fuzz_target;
 
@@ -39,7 +39,7 @@ fn framed(mut messages: &[u8]) -> Vec<u8> {
 /// What the decoder hands out, item by item, and its error.
 fn decoded(mut bytes: &[u8], piece: usize) -> Vec<String> {
     let limits = Limits { message_bytes_max: MESSAGE_BYTES_MAX, event_bytes_max: u64::MAX };
-    let mut decoder = DectrisV2::new(limits);
+    let mut decoder = Dectris::new(limits);
     let (mut found, mut streams) = (Vec::new(), Vec::new());
     loop {
         loop {

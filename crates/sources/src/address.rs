@@ -8,11 +8,11 @@ use keepup_error::{Diagnostic, ErrorClass};
 use keepup_peer::{Endpoint, EndpointError};
 use keepup_plan::units::Bytes;
 
-use crate::dectris::v2::DectrisV2;
+use crate::dectris::Dectris;
 use crate::packets::{Counter, FRAMES_PER_SECOND_MAX, Format, Options, Packets, Vdif, WINDOW_MAX};
 use crate::{Decoder, Limits};
 
-/// Port of Stream V2.
+/// Port of Stream V2. Stream V1 uses 9999.
 const DECTRIS_V2_PORT: u16 = 31_001;
 /// Default receive buffer for packets, in bytes.
 const BUFFER_BYTES: usize = 64 << 20;
@@ -20,7 +20,7 @@ const BUFFER_BYTES: usize = 64 << 20;
 /// Protocol, host and port of a detector, such as `zmq://detector:31001`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceAddress {
-    /// A DECTRIS detector with Stream V2, to connect to.
+    /// A DECTRIS detector, to connect to.
     Dectris(Endpoint),
     /// Packets that arrive at an address of this machine, or at a multicast group.
     Packets(PacketAddress),
@@ -69,7 +69,7 @@ impl Diagnostic for SourceAddressError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Scheme(_) => Some(
-                "zmq://HOST:31001 for DECTRIS Stream V2, udp://:PORT for numbered UDP packets, \
+                "zmq://HOST:31001 for DECTRIS Stream V2, zmq://HOST:9999 for Stream V1, udp://:PORT for numbered UDP packets, \
                  vdif://:PORT for VDIF frames"
                     .into(),
             ),
@@ -84,7 +84,7 @@ impl SourceAddress {
     #[must_use]
     pub fn decoder(&self, limits: Limits, opened_ns: u64) -> Box<dyn Decoder> {
         match self {
-            Self::Dectris(_) => Box::new(DectrisV2::new(limits)),
+            Self::Dectris(_) => Box::new(Dectris::new(limits)),
             Self::Packets(packets) => Box::new(Packets::new(packets.options.clone(), limits, opened_ns)),
         }
     }

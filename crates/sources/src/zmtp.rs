@@ -153,6 +153,18 @@ impl Zmtp {
         Ok(Some(Message { bytes: &self.message[..self.filled], ends: &self.ends }))
     }
 
+    /// The current message.
+    pub fn whole(&self) -> Message<'_> {
+        Message { bytes: self.bytes(), ends: &self.ends }
+    }
+
+    /// Overwrites bytes of the current message from `at` on.
+    pub fn overwrite(&mut self, at: usize, with: &[u8]) {
+        if let Some(to) = self.message[..self.filled].get_mut(at..).and_then(|to| to.get_mut(..with.len())) {
+            to.copy_from_slice(with);
+        }
+    }
+
     /// The bytes of the current message.
     pub fn bytes(&self) -> &[u8] {
         &self.message[..self.filled]

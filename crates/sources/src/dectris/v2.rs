@@ -1,301 +1,256 @@
-//! Stream V2 of DECTRIS detectors: one CBOR message for the start of a series, for each image, and for the
-//! end (<https://github.com/dectris/documentation/tree/main/stream_v2>).
+//! Messages of Stream V2: CBOR, one frame each
+//! (<https://github.com/dectris/documentation/tree/main/stream_v2>).
 //!
-//! Each channel (threshold) is a stream, each image an event of it, with the image's number as sequence
-//! number. Compressed images stay compressed. Invariant: an image becomes an item only if its width,
-//! height and pixel type match the start message.
-mod message;
+//! Invariants: unknown fields are skipped without being decoded; no memory is allocated for lengths that a
+//! message claims.
 mod metadata;
 mod skip;
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
+use std::collections::BTreeMap;
 
-use keepup_stream::wire::{Compression, ElementType, StreamInfo};
+use keepup_stream::wire::{Compression, ElementType};
+use minicbor::Decoder;
+use minicbor::data::Type;
+use minicbor::decode::Error;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
-use self::message::{ChannelData, End, Image, Message, Start, parse, quoted};
+use self::metadata::put_metadata;
+use self::skip::{DEPTH_MAX, skip};
+use super::message::{
+    ChannelData, End, Format, Image, Message, Start, Time, check_count, element_of, malformed, need, quoted,
+};
+use crate::STREAMS_MAX as CHANNELS_MAX;
 use crate::error::DetectorError;
-use crate::zmtp::Zmtp;
-use crate::{Decoder, Event, Input, Item, Limits};
 
-/// Decoder of Stream V2.
-#[derive(Debug)]
-pub struct DectrisV2 {
-    zmtp: Zmtp,
-    series: Option<Series>,
-    /// Items of the current message.
-    pending: VecDeque<Pending>,
-    /// Images that arrived without the start of their series, and whether this was reported.
-    skipped: u64,
-    is_late: bool,
+/// Multi-dimensional array, rows first (RFC 8746).
+const TAG_ARRAY: u64 = 40;
+/// Compressed byte string.
+const TAG_COMPRESSED: u64 = 56_500;
+const NS: u128 = 1_000_000_000;
+
+/// Fields of all message types. Which ones are required depends on the type.
+#[derive(Default)]
+struct Fields<'a> {
+    series_id: Option<u64>,
+    unique_id: Option<&'a str>,
+    channels: Option<Vec<String>>,
+    element: Option<ElementType>,
+    width: Option<u64>,
+    height: Option<u64>,
+    images: Option<u64>,
+    image_id: Option<u64>,
+    series_ns: Option<u64>,
+    start_ns: Option<u64>,
+    data: Option<Vec<ChannelData<'a>>>,
+    metadata: BTreeMap<String, String>,
 }
 
-/// The series that is recorded.
-#[derive(Debug)]
-struct Series {
-    start: Start,
-    /// Empty until the first image arrives, because only images state the compression.
-    streams: Vec<StreamInfo>,
-    /// Whether the streams were handed out on this connection.
-    is_declared: bool,
-    has_ended: bool,
-}
-
-#[derive(Clone, Debug)]
-enum Pending {
-    Streams,
-    Image { stream: usize, sequence: u64, timestamp_ns: u64, payload: Range<usize> },
-    End { events: u64 },
-}
-
-impl DectrisV2 {
-    /// A decoder for a connection that has just been made.
-    pub fn new(limits: Limits) -> Self {
-        let (zmtp, pending) = (Zmtp::new(limits.message_bytes_max), VecDeque::new());
-        Self { zmtp, series: None, pending, skipped: 0, is_late: false }
+/// Decodes a message.
+pub(super) fn parse(bytes: &[u8]) -> Result<Message<'_>, DetectorError> {
+    let mut decoder = Decoder::new(bytes);
+    let mut kind = None;
+    let mut fields = Fields::default();
+    each_field(&mut decoder, |key, decoder| match (key, kind) {
+        ("type", None) => {
+            kind = Some(text(decoder, "type")?);
+            Ok(())
+        }
+        (_, None) => Err(malformed("its first field is not its type")),
+        (key, Some(kind)) => {
+            if kind == "start" {
+                put_metadata(&mut fields.metadata, key, &mut decoder.clone());
+            }
+            fields.field(key, decoder)
+        }
+    })?;
+    match kind {
+        Some("start") => fields.start().map(Message::Start),
+        Some("image") => fields.image().map(Message::Image),
+        Some("end") => fields.end().map(Message::End),
+        Some(other) => Err(malformed(format!("its type is {}", quoted(other)))),
+        None => Err(malformed("it is empty")),
     }
+}
 
-    /// Decodes the message that has arrived.
-    fn decode(&mut self) -> Result<(), DetectorError> {
-        let bytes = self.zmtp.bytes();
-        match parse(bytes)? {
-            Message::Start(start) => match &mut self.series {
-                // The previous series has no images yet, or the detector repeated the start message.
-                Some(series) if series.streams.is_empty() => series.start = start,
-                Some(series) if series.start.is_same_series(&start) => series.start.check_repeated(&start)?,
-                // The detector was armed again before it sent the end.
-                Some(series) => series.end(&mut self.pending),
-                none => *none = Some(Series::new(start)),
-            },
-            Message::Image(image) => {
-                let Some(series) = &mut self.series else {
-                    self.skipped += 1;
-                    return Ok(());
-                };
-                series.image(&image, bytes.as_ptr().addr(), &mut self.pending)?;
+impl<'a> Fields<'a> {
+    fn field(&mut self, key: &str, decoder: &mut Decoder<'a>) -> Result<(), DetectorError> {
+        match key {
+            "series_id" => self.series_id = Some(number(decoder, key)?),
+            "series_unique_id" => self.unique_id = Some(text(decoder, key)?),
+            "channels" => self.channels = Some(names(decoder)?),
+            "image_dtype" => {
+                let name = text(decoder, key)?;
+                let unknown = || malformed(format!("unsupported image_dtype {}", quoted(name)));
+                self.element = Some(element_of(name).ok_or_else(unknown)?);
             }
-            Message::End(end) => {
-                if let Some(series) = &mut self.series {
-                    series.check_end(&end)?;
-                    series.end(&mut self.pending);
-                }
-            }
+            "image_size_x" => self.width = Some(number(decoder, key)?),
+            "image_size_y" => self.height = Some(number(decoder, key)?),
+            "number_of_images" => self.images = Some(number_of(decoder, key)?),
+            "image_id" => self.image_id = Some(number_of(decoder, key)?),
+            "series_date" => self.series_ns = date_ns(decoder)?,
+            "start_time" => self.start_ns = Some(rational_ns(decoder)?),
+            "data" => self.data = Some(channels(decoder)?),
+            _ => skip(decoder, DEPTH_MAX).map_err(|error| cbor(key, &error))?,
         }
         Ok(())
     }
-}
 
-impl Decoder for DectrisV2 {
-    fn input(&mut self) -> Input<'_> {
-        Input::Bytes(self.zmtp.space())
-    }
-
-    fn received(&mut self, count: usize, _unix_ns: u64) {
-        self.zmtp.received(count);
-    }
-
-    fn item(&mut self) -> Result<Option<Item<'_>>, DetectorError> {
-        while self.pending.is_empty() {
-            self.zmtp.take();
-            if self.series.as_ref().is_some_and(|series| series.has_ended) {
-                return Ok(None);
-            }
-            match self.zmtp.message()? {
-                None => return Ok(None),
-                Some(message) if message.ends.len() > 1 => {
-                    return Err(DetectorError::Message("it has several frames, as in Stream V1".into()));
-                }
-                Some(_) => self.decode()?,
-            }
-        }
-        let streams = || self.series.as_ref().map_or(&[][..], |series| &series.streams);
-        Ok(self.pending.front().map(|pending| match pending {
-            Pending::Streams => Item::Streams(streams()),
-            Pending::Image { stream, sequence, timestamp_ns, payload } => Item::Event(Event {
-                stream: *stream,
-                sequence: *sequence,
-                timestamp_ns: *timestamp_ns,
-                missing: None,
-                payload: &self.zmtp.bytes()[payload.clone()],
+    fn start(self) -> Result<Start, DetectorError> {
+        Ok(Start {
+            series_id: need(self.series_id, "series_id")?,
+            unique_id: self.unique_id.unwrap_or_default().to_owned(),
+            channels: need(self.channels, "channels")?,
+            format: Some(Format {
+                element: need(self.element, "image_dtype")?,
+                width: need(self.width, "image_size_x")?,
+                height: need(self.height, "image_size_y")?,
             }),
-            Pending::End { events } => Item::End { events: *events },
-        }))
+            images: self.images.unwrap_or(0),
+            metadata: self.metadata,
+        })
     }
 
-    fn take(&mut self) {
-        if let (Some(Pending::Streams), Some(series)) = (self.pending.pop_front(), &mut self.series) {
-            series.is_declared = true;
-        }
+    fn image(self) -> Result<Image<'a>, DetectorError> {
+        Ok(Image {
+            series_id: need(self.series_id, "series_id")?,
+            unique_id: self.unique_id.unwrap_or_default(),
+            image_id: need(self.image_id, "image_id")?,
+            time: Time::Absolute(self.series_ns.unwrap_or(0).saturating_add(self.start_ns.unwrap_or(0))),
+            channels: need(self.data, "data")?,
+        })
     }
 
-    fn metadata(&self) -> &BTreeMap<String, String> {
-        const NONE: &BTreeMap<String, String> = &BTreeMap::new();
-        self.series.as_ref().map_or(NONE, |series| &series.start.metadata)
-    }
-
-    fn remarks(&mut self) -> Vec<String> {
-        let is_new = self.skipped > 0 && !std::mem::replace(&mut self.is_late, true);
-        let remark = || "images of a series that was started before the recorder are not recorded".to_owned();
-        is_new.then(remark).into_iter().collect()
-    }
-
-    fn outgoing(&mut self) -> Vec<u8> {
-        self.zmtp.outgoing()
-    }
-
-    fn bytes_due(&self) -> usize {
-        self.zmtp.bytes_due()
-    }
-
-    fn is_within_message(&self) -> bool {
-        self.zmtp.is_within_message()
-    }
-
-    fn reconnect(&mut self) {
-        self.zmtp.reconnect();
-        self.pending.clear();
-        if let Some(series) = &mut self.series {
-            series.is_declared = false;
-        }
+    fn end(self) -> Result<End<'a>, DetectorError> {
+        let unique_id = self.unique_id.unwrap_or_default();
+        Ok(End { series_id: need(self.series_id, "series_id")?, unique_id })
     }
 }
 
-impl Series {
-    fn new(start: Start) -> Self {
-        Self { start, streams: Vec::new(), is_declared: false, has_ended: false }
-    }
+fn cbor(field: &str, error: &Error) -> DetectorError {
+    malformed(format!("{field}: {error}"))
+}
 
-    /// Adds the items of an image. `base` is the address of its message, from which offsets are computed.
-    fn image(
-        &mut self,
-        image: &Image<'_>,
-        base: usize,
-        pending: &mut VecDeque<Pending>,
-    ) -> Result<(), DetectorError> {
-        let Start { unique_id, series_id, .. } = &self.start;
-        if image.series_id != *series_id || image.unique_id != unique_id.as_str() {
-            let (id, found, unique) = (image.image_id, image.series_id, quoted(image.unique_id));
-            let expected = quoted(unique_id);
-            return Err(DetectorError::Series(format!(
-                "image {id} is of series {found} ({unique}), expected series {series_id} ({expected})"
-            )));
-        }
-        if self.streams.is_empty() {
-            self.streams = self.declare(image)?;
-        }
-        if !self.is_declared {
-            pending.push_back(Pending::Streams);
-        }
-        let timestamp_ns = image.time_ns();
-        for channel in &image.channels {
-            let stream = self.start.channels.iter().position(|name| name == channel.name);
-            let found = stream.and_then(|at| Some((at, self.streams.get(at)?)));
-            let Some((stream, info)) = found else {
-                let (id, name) = (image.image_id, quoted(channel.name));
-                return Err(DetectorError::Series(format!("image {id} has the unknown channel {name}")));
-            };
-            self.check(image, channel, info)?;
-            let from = channel.bytes.as_ptr().addr() - base;
-            let payload = from..from + channel.bytes.len();
-            pending.push_back(Pending::Image { stream, sequence: image.image_id, timestamp_ns, payload });
-        }
-        Ok(())
-    }
+fn number(decoder: &mut Decoder<'_>, field: &str) -> Result<u64, DetectorError> {
+    decoder.u64().map_err(|error| cbor(field, &error))
+}
 
-    /// Streams of the series, with the compression of its first image.
-    fn declare(&self, image: &Image<'_>) -> Result<Vec<StreamInfo>, DetectorError> {
-        let Start { channels, element, width, height, .. } = &self.start;
-        let compression_of = |name: &String| {
-            let data = image.channels.iter().find(|channel| channel.name == name);
-            data.map(|data| data.compression).ok_or_else(|| {
-                DetectorError::Series(format!("image {} lacks channel {}", image.image_id, quoted(name)))
-            })
-        };
-        let stream = |(id, name): (usize, &String)| {
-            Ok(StreamInfo {
-                id: id as u32,
-                name: name.clone(),
-                element: *element,
-                shape: vec![*height, *width],
-                compression: compression_of(name)?,
-            })
-        };
-        channels.iter().enumerate().map(stream).collect()
-    }
+/// A number of images.
+fn number_of(decoder: &mut Decoder<'_>, field: &str) -> Result<u64, DetectorError> {
+    check_count(number(decoder, field)?, field)
+}
 
-    /// Checks an image of one channel against its stream.
-    fn check(
-        &self,
-        image: &Image<'_>,
-        data: &ChannelData<'_>,
-        info: &StreamInfo,
-    ) -> Result<(), DetectorError> {
-        let wrong = |what: String| {
-            let (id, name) = (image.image_id, quoted(data.name));
-            Err(DetectorError::Series(format!("image {id} of channel {name} {what}")))
-        };
-        if [data.height, data.width] != info.shape[..] {
-            return wrong(format!(
-                "has {} x {} pixels, not {} x {}",
-                data.width, data.height, info.shape[1], info.shape[0]
-            ));
-        } else if data.element != info.element {
-            return wrong(format!(
-                "has pixels of type {}, not {}",
-                data.element.as_str(),
-                info.element.as_str()
-            ));
-        } else if data.compression != info.compression {
-            return wrong("has a different compression than the first image".into());
-        }
-        let bytes = data.bytes.len() as u64;
-        match (data.compression, info.event_bytes()) {
-            (None, Some(expected)) if bytes != expected => {
-                wrong(format!("has {bytes} bytes, not {expected}"))
-            }
-            _ => Ok(()),
-        }
-    }
+fn text<'a>(decoder: &mut Decoder<'a>, field: &str) -> Result<&'a str, DetectorError> {
+    decoder.str().map_err(|error| cbor(field, &error))
+}
 
-    fn check_end(&self, end: &End<'_>) -> Result<(), DetectorError> {
-        if (end.series_id, end.unique_id) == (self.start.series_id, self.start.unique_id.as_str()) {
+/// Calls `take` with each key of a map; `take` must consume the value.
+fn each_field<'a>(
+    decoder: &mut Decoder<'a>,
+    mut take: impl FnMut(&'a str, &mut Decoder<'a>) -> Result<(), DetectorError>,
+) -> Result<(), DetectorError> {
+    let mut left = decoder.map().map_err(|error| cbor("map", &error))?;
+    while left != Some(0) {
+        let kind = decoder.datatype().map_err(|error| cbor("key", &error))?;
+        if left.is_none() && kind == Type::Break {
+            // Skips the break byte.
+            decoder.set_position(decoder.position() + 1);
             return Ok(());
         }
-        let (found, expected) = (end.series_id, self.start.series_id);
-        Err(DetectorError::Series(format!("end message is of series {found}, expected series {expected}")))
+        let key = text(decoder, "key")?;
+        take(key, decoder)?;
+        left = left.map(|left| left - 1);
     }
-
-    /// Adds the end of the series.
-    fn end(&mut self, pending: &mut VecDeque<Pending>) {
-        if self.streams.is_empty() {
-            // Without an image, the compression is unknown.
-            self.streams = self.declare_without_image();
-        }
-        if !self.is_declared {
-            pending.push_back(Pending::Streams);
-        }
-        self.has_ended = true;
-        pending.push_back(Pending::End { events: self.start.images });
-    }
-
-    fn declare_without_image(&self) -> Vec<StreamInfo> {
-        let Start { channels, element, width, height, .. } = &self.start;
-        let stream = |(id, name): (usize, &String)| {
-            let (element, shape) = (*element, vec![*height, *width]);
-            StreamInfo { id: id as u32, name: name.clone(), element, shape, compression: None }
-        };
-        channels.iter().enumerate().map(stream).collect()
-    }
+    Ok(())
 }
 
-/// Type of pixels by the name in a start message.
-fn element_of(name: &str) -> Option<ElementType> {
-    Some(match name {
-        "uint8" => ElementType::U8,
-        "uint16" => ElementType::U16,
-        "uint32" => ElementType::U32,
-        _ => return None,
-    })
+/// Names of channels.
+fn names(decoder: &mut Decoder<'_>) -> Result<Vec<String>, DetectorError> {
+    let count = decoder.array().map_err(|error| cbor("channels", &error))?;
+    let count = count.filter(|count| (1..=CHANNELS_MAX as u64).contains(count));
+    let count = count.ok_or_else(|| malformed(format!("it has no channels, or more than {CHANNELS_MAX}")))?;
+    let mut names: Vec<String> = Vec::new();
+    for _ in 0..count {
+        let name = text(decoder, "channels")?.to_owned();
+        if names.contains(&name) {
+            return Err(malformed(format!("it has the channel {} twice", quoted(&name))));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// Images of all channels.
+fn channels<'a>(decoder: &mut Decoder<'a>) -> Result<Vec<ChannelData<'a>>, DetectorError> {
+    let mut channels: Vec<ChannelData<'a>> = Vec::new();
+    each_field(decoder, |name, decoder| {
+        if channels.len() == CHANNELS_MAX || channels.iter().any(|channel| channel.name == name) {
+            return Err(malformed(format!(
+                "data: duplicate channel {}, or over {CHANNELS_MAX} channels",
+                quoted(name)
+            )));
+        }
+        channels.push(channel(name, decoder)?);
+        Ok(())
+    })?;
+    Ok(channels)
+}
+
+/// A multi-dimensional typed array, compressed or not.
+fn channel<'a>(name: &'a str, decoder: &mut Decoder<'a>) -> Result<ChannelData<'a>, DetectorError> {
+    let failed = |error: Error| cbor("data", &error);
+    let expect = |is: bool, what: &str| if is { Ok(()) } else { Err(malformed(format!("data: {what}"))) };
+    expect(decoder.tag().map_err(failed)?.as_u64() == TAG_ARRAY, "not a row-major array (CBOR tag 40)")?;
+    expect(decoder.array().map_err(failed)? == Some(2), "the array lacks dimensions or elements")?;
+    expect(decoder.array().map_err(failed)? == Some(2), "the array is not two-dimensional")?;
+    let (height, width) = (number(decoder, "data")?, number(decoder, "data")?);
+    let tag = decoder.tag().map_err(failed)?.as_u64();
+    // RFC 8746: unsigned integers, little endian.
+    let element = match tag {
+        64 | 68 => ElementType::U8,
+        69 => ElementType::U16,
+        70 => ElementType::U32,
+        _ => return Err(malformed(format!("data: elements with tag {tag} are not known"))),
+    };
+    if decoder.datatype().map_err(failed)? != Type::Tag {
+        let bytes = decoder.bytes().map_err(failed)?;
+        let format = Format { element, width, height };
+        return Ok(ChannelData { name, format, compression: None, bytes, lz4_header: None });
+    }
+    expect(decoder.tag().map_err(failed)?.as_u64() == TAG_COMPRESSED, "the elements are not a byte string")?;
+    expect(decoder.array().map_err(failed)? == Some(3), "compressed data (tag 56500) needs 3 elements")?;
+    let algorithm = text(decoder, "data")?;
+    let size = number(decoder, "data")?;
+    let bytes = decoder.bytes().map_err(failed)?;
+    let Some(compression) = compression_of(algorithm) else {
+        return Err(malformed(format!("data: the compression {} is not known", quoted(algorithm))));
+    };
+    let is_shuffled = compression == Compression::BitshuffleLz4;
+    expect(!is_shuffled || size == element.bytes(), "bitshuffle element size differs from the pixel size")?;
+    let format = Format { element, width, height };
+    Ok(ChannelData { name, format, compression: Some(compression), bytes, lz4_header: None })
+}
+
+/// A date, ns since the Unix epoch; `None` if it is not RFC 3339 or before the epoch.
+fn date_ns(decoder: &mut Decoder<'_>) -> Result<Option<u64>, DetectorError> {
+    let failed = |error: Error| cbor("series_date", &error);
+    if decoder.datatype().map_err(failed)? == Type::Tag {
+        decoder.tag().map_err(failed)?;
+    }
+    let date = OffsetDateTime::parse(text(decoder, "series_date")?, &Rfc3339).ok();
+    Ok(date.and_then(|date| u64::try_from(date.unix_timestamp_nanos()).ok()))
+}
+
+/// A time in seconds as numerator and denominator, in ns.
+fn rational_ns(decoder: &mut Decoder<'_>) -> Result<u64, DetectorError> {
+    let parts = decoder.array().map_err(|error| cbor("start_time", &error))?;
+    if parts != Some(2) {
+        return Err(malformed("start_time: not a pair of numerator and denominator"));
+    }
+    let (ticks, rate) = (number(decoder, "start_time")?, number(decoder, "start_time")?);
+    let ns = (u128::from(ticks) * NS).checked_div(u128::from(rate));
+    let ns = ns.ok_or_else(|| malformed("start_time: the denominator is 0"))?;
+    Ok(u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
 /// Compression by the name in an image message.
@@ -306,7 +261,3 @@ fn compression_of(name: &str) -> Option<Compression> {
         _ => return None,
     })
 }
-
-#[cfg(test)]
-#[path = "v2_tests.rs"]
-mod tests;

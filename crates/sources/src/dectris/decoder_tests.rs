@@ -1,4 +1,4 @@
-//! Messages as the vendor's description has them.
+//! Messages of Stream V2 as the vendor's description has them.
 use minicbor::Encoder;
 use minicbor::data::Tag;
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ fn frames(messages: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Items in words: streams by name, events as stream, number, time in ms and first byte.
-fn items(decoder: &mut DectrisV2, messages: &[Vec<u8>]) -> Result<Vec<String>, DetectorError> {
+fn items(decoder: &mut Dectris, messages: &[Vec<u8>]) -> Result<Vec<String>, DetectorError> {
     let (bytes, mut at, mut found) = (frames(messages), 0, Vec::new());
     loop {
         while let Some(item) = decoder.item()? {
@@ -116,14 +116,14 @@ fn items(decoder: &mut DectrisV2, messages: &[Vec<u8>]) -> Result<Vec<String>, D
 }
 
 fn refused(messages: &[Vec<u8>]) -> String {
-    items(&mut DectrisV2::new(LIMITS), messages).unwrap_err().to_string()
+    items(&mut Dectris::new(LIMITS), messages).unwrap_err().to_string()
 }
 
 #[test]
 fn a_series_of_two_channels() {
     let channels = ["threshold_1", "threshold_2"];
     let messages = [start(7, &channels), image(7, 0, &channels, None), image(7, 2, &channels, None), end(7)];
-    let found = items(&mut DectrisV2::new(LIMITS), &messages).unwrap();
+    let found = items(&mut Dectris::new(LIMITS), &messages).unwrap();
     let streams = "threshold_1 [2, 3] None, threshold_2 [2, 3] None";
     // 2026-07-01T10:00:00.5Z is 1782900000500 ms; an image every half a second.
     let expected = [
@@ -169,7 +169,7 @@ fn short_fields_of_the_start_are_metadata() {
         out.str("user_data").unwrap().array(2).unwrap().u8(1).unwrap().array(0).unwrap();
         out.str("comment").unwrap().str(&"x".repeat(1100)).unwrap();
     });
-    let mut decoder = DectrisV2::new(LIMITS);
+    let mut decoder = Dectris::new(LIMITS);
     items(&mut decoder, &[start, end(7)]).unwrap_err();
     let found: Vec<_> = decoder.metadata().iter().map(|(key, value)| format!("{key}={value}")).collect();
     let expected = [
@@ -190,7 +190,7 @@ fn short_fields_of_the_start_are_metadata() {
 #[test]
 fn compressed_images_stay_compressed() {
     let messages = [start(7, &["a"]), image(7, 0, &["a"], Some("bslz4"))];
-    let found = items(&mut DectrisV2::new(LIMITS), &messages).unwrap();
+    let found = items(&mut Dectris::new(LIMITS), &messages).unwrap();
     assert_eq!(found[0], "a [2, 3] Some(BitshuffleLz4)");
     let mixed = [&messages[..], &[image(7, 1, &["a"], None)]].concat();
     assert!(refused(&mixed).ends_with("has a different compression than the first image"));
@@ -198,7 +198,7 @@ fn compressed_images_stay_compressed() {
 
 #[test]
 fn a_series_continues_on_a_new_connection() {
-    let mut decoder = DectrisV2::new(LIMITS);
+    let mut decoder = Dectris::new(LIMITS);
     items(&mut decoder, &[start(7, &["a"]), image(7, 0, &["a"], None)]).unwrap();
     decoder.reconnect();
     let found = items(&mut decoder, &[image(7, 3, &["a"], None)]).unwrap();
@@ -207,7 +207,7 @@ fn a_series_continues_on_a_new_connection() {
 
 #[test]
 fn images_before_the_start_of_a_series_are_skipped() {
-    let mut decoder = DectrisV2::new(LIMITS);
+    let mut decoder = Dectris::new(LIMITS);
     let messages = [image(6, 9, &["a"], None), end(6), start(7, &["a"]), start(7, &["a"]), end(7)];
     assert_eq!(items(&mut decoder, &messages).unwrap(), ["a [2, 3] None", "end 4"]);
     let remarks = decoder.remarks();
@@ -223,13 +223,13 @@ fn a_detector_that_is_armed_again_has_ended_its_series() {
         out.str("image_size_x").unwrap().u64(1).unwrap().str("image_size_y").unwrap().u64(1).unwrap();
     });
     let messages = [start(7, &["a"]), image(7, 0, &["a"], None), other];
-    let found = items(&mut DectrisV2::new(LIMITS), &messages).unwrap();
+    let found = items(&mut Dectris::new(LIMITS), &messages).unwrap();
     assert_eq!(found.last().unwrap(), "end 4");
 }
 
 #[test]
 fn a_series_that_ended_with_its_connection_has_its_streams() {
-    let mut decoder = DectrisV2::new(LIMITS);
+    let mut decoder = Dectris::new(LIMITS);
     items(&mut decoder, &[start(7, &["a"]), image(7, 0, &["a"], None)]).unwrap();
     decoder.reconnect();
     assert_eq!(items(&mut decoder, &[start(8, &["a"])]).unwrap(), ["a [2, 3] None", "end 4"]);
@@ -238,7 +238,7 @@ fn a_series_that_ended_with_its_connection_has_its_streams() {
 #[test]
 fn a_start_may_be_repeated() {
     let messages = |again: &[&str]| [start(7, &["a"]), image(7, 0, &["a"], None), start(7, again), end(7)];
-    let found = items(&mut DectrisV2::new(LIMITS), &messages(&["a"])).unwrap();
+    let found = items(&mut Dectris::new(LIMITS), &messages(&["a"])).unwrap();
     assert_eq!(found, ["a [2, 3] None", "0 0 1782900000500 0", "end 4"]);
     assert!(refused(&messages(&["b"])).contains("repeated with other images"));
 }
@@ -295,13 +295,13 @@ proptest! {
         seed in prop::collection::vec(any::<u8>(), 0..200),
         edits in prop::collection::vec((0..400_usize, any::<u8>()), 0..8),
     ) {
-        let _ = items(&mut DectrisV2::new(LIMITS), &[seed]);
+        let _ = items(&mut Dectris::new(LIMITS), &[seed]);
         let mut messages = [start(7, &["a", "b"]), image(7, 0, &["a", "b"], Some("lz4")), end(7)];
         for (at, byte) in edits {
             let message = &mut messages[at % 3];
             let at = at % message.len();
             message[at] = byte;
         }
-        let _ = items(&mut DectrisV2::new(LIMITS), &messages);
+        let _ = items(&mut Dectris::new(LIMITS), &messages);
     }
 }

@@ -1,0 +1,129 @@
+//! Messages of a series, the same for both versions of the stream.
+use std::collections::BTreeMap;
+
+use keepup_stream::wire::{Compression, ElementType};
+
+use crate::error::DetectorError;
+
+/// Above any number of images.
+const COUNT_END: u64 = 1 << 48;
+/// Most characters of a peer's text in an error.
+const QUOTED_CHARS_MAX: usize = 100;
+
+/// A message.
+#[derive(Debug)]
+pub(super) enum Message<'a> {
+    Start(Start),
+    Image(Image<'a>),
+    End(End<'a>),
+}
+
+/// Size and type of images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Format {
+    pub(super) element: ElementType,
+    pub(super) width: u64,
+    pub(super) height: u64,
+}
+
+/// Start of a series.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    pub(super) series_id: u64,
+    pub(super) unique_id: String,
+    /// Names of the channels, in the order of the streams.
+    pub(super) channels: Vec<String>,
+    /// Format of the images; `None` if only images state it.
+    pub(super) format: Option<Format>,
+    /// Images in the series; 0 if unknown.
+    pub(super) images: u64,
+    /// Its short fields by name, as text.
+    pub(super) metadata: BTreeMap<String, String>,
+}
+
+impl Start {
+    pub(super) fn is_same_series(&self, other: &Start) -> bool {
+        (self.series_id, &self.unique_id) == (other.series_id, &other.unique_id)
+    }
+
+    /// Checks that a start message that is repeated within its series describes the same images.
+    pub(super) fn check_repeated(&self, other: &Start) -> Result<(), DetectorError> {
+        let is_same =
+            self.channels == other.channels && other.format.is_none_or(|it| self.format == Some(it));
+        match is_same {
+            true => Ok(()),
+            false => Err(DetectorError::Series("its start message was repeated with other images".into())),
+        }
+    }
+}
+
+/// An image.
+#[derive(Debug)]
+pub(super) struct Image<'a> {
+    pub(super) series_id: u64,
+    pub(super) unique_id: &'a str,
+    pub(super) image_id: u64,
+    pub(super) time: Time,
+    pub(super) channels: Vec<ChannelData<'a>>,
+}
+
+/// When an image was taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Time {
+    /// Its start, ns since the Unix epoch. Relative to the start of the series if the message has no valid
+    /// date.
+    Absolute(u64),
+    /// Its start and end relative to the start of the series, ns.
+    Relative { start_ns: u64, stop_ns: u64 },
+}
+
+/// An image of one channel.
+#[derive(Debug)]
+pub(super) struct ChannelData<'a> {
+    pub(super) name: &'a str,
+    pub(super) format: Format,
+    pub(super) compression: Option<Compression>,
+    pub(super) bytes: &'a [u8],
+    /// Header of HDF5's LZ4 filter that `bytes` lack.
+    pub(super) lz4_header: Option<[u8; LZ4_HEADER_BYTES]>,
+}
+
+/// Length of the header of HDF5's LZ4 filter in front of a single block.
+pub(super) const LZ4_HEADER_BYTES: usize = 16;
+
+/// End of a series.
+#[derive(Debug)]
+pub(super) struct End<'a> {
+    pub(super) series_id: u64,
+    pub(super) unique_id: &'a str,
+}
+
+/// Error for a message that does not conform to the protocol.
+pub(super) fn malformed(what: impl Into<String>) -> DetectorError {
+    DetectorError::Message(what.into())
+}
+
+pub(super) fn need<T>(field: Option<T>, name: &str) -> Result<T, DetectorError> {
+    field.ok_or_else(|| malformed(format!("missing field {name}")))
+}
+
+/// Checks a number of images.
+pub(super) fn check_count(count: u64, field: &str) -> Result<u64, DetectorError> {
+    if count < COUNT_END { Ok(count) } else { Err(malformed(format!("{field}: {count} is too large"))) }
+}
+
+/// The start of a text of a peer, for an error.
+pub(super) fn quoted(text: &str) -> String {
+    let start: String = text.chars().take(QUOTED_CHARS_MAX).collect();
+    format!("{start:?}")
+}
+
+/// Type of pixels by its name.
+pub(super) fn element_of(name: &str) -> Option<ElementType> {
+    Some(match name {
+        "uint8" => ElementType::U8,
+        "uint16" => ElementType::U16,
+        "uint32" => ElementType::U32,
+        _ => return None,
+    })
+}

@@ -1,0 +1,175 @@
+//! Messages of Stream V1: several frames, JSON and binary (SIMPLON API reference, "Stream").
+//!
+//! Invariant: the image size that a frame states is checked against the payload by the caller.
+use std::collections::BTreeMap;
+
+use keepup_stream::wire::{Compression, METADATA_BYTES_MAX, METADATA_MAX};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::message::{
+    ChannelData, End, Format, Image, LZ4_HEADER_BYTES, Message, Start, Time, check_count, element_of,
+    malformed, need, quoted,
+};
+use crate::error::DetectorError;
+use crate::zmtp;
+
+/// Name of the only channel.
+const CHANNEL: &str = "image";
+/// Longest JSON frame.
+const JSON_BYTES_MAX: usize = 1 << 20;
+/// Longest image in a single LZ4 block (LZ4_MAX_INPUT_SIZE).
+const LZ4_BLOCK_BYTES_MAX: u64 = 0x7E00_0000;
+
+/// Fields of a message's first frame.
+#[derive(Deserialize)]
+struct Head {
+    htype: String,
+    series: Option<u64>,
+    frame: Option<u64>,
+}
+
+/// The frame that describes the pixels.
+#[derive(Deserialize)]
+struct Pixels {
+    /// Width, height.
+    shape: Vec<u64>,
+    #[serde(rename = "type")]
+    kind: String,
+    encoding: String,
+}
+
+/// The frame with the times, ns since the start of the series.
+#[derive(Deserialize)]
+struct Times {
+    #[serde(default)]
+    start_time: u64,
+    #[serde(default)]
+    stop_time: u64,
+}
+
+/// Decodes a message.
+pub(super) fn parse(message: zmtp::Message<'_>) -> Result<Message<'_>, DetectorError> {
+    let head: Head = json(frame(message, 0)?)?;
+    let series_id = need(head.series, "series")?;
+    match head.htype.split('-').next().unwrap_or_default() {
+        "dheader" => start(message, series_id).map(Message::Start),
+        "dimage" => {
+            let image_id = check_count(need(head.frame, "frame")?, "frame")?;
+            image(message, series_id, image_id).map(Message::Image)
+        }
+        "dseries_end" => Ok(Message::End(End { series_id, unique_id: "" })),
+        _ => Err(malformed(format!("unknown htype {}", quoted(&head.htype)))),
+    }
+}
+
+/// A frame of a message.
+fn frame(message: zmtp::Message<'_>, index: usize) -> Result<&[u8], DetectorError> {
+    let start = index.checked_sub(1).map_or(Some(0), |before| message.ends.get(before).copied());
+    let range = start.zip(message.ends.get(index).copied());
+    let bytes = range.and_then(|(start, end)| message.bytes.get(start..end));
+    bytes.ok_or_else(|| malformed(format!("it has only {} frames", message.ends.len())))
+}
+
+fn json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DetectorError> {
+    if bytes.len() > JSON_BYTES_MAX {
+        return Err(malformed(format!(
+            "a JSON frame has {} bytes, limit {JSON_BYTES_MAX} bytes",
+            bytes.len()
+        )));
+    }
+    serde_json::from_slice(bytes).map_err(|error| malformed(error.to_string()))
+}
+
+/// Start of a series. With header_detail "basic" or "all", the second frame is the configuration.
+fn start(message: zmtp::Message<'_>, series_id: u64) -> Result<Start, DetectorError> {
+    let mut metadata = BTreeMap::new();
+    let config: Value = match message.ends.len() {
+        1 => Value::Null,
+        _ => json(frame(message, 1)?)?,
+    };
+    put(&mut metadata, "series_id", &series_id.into());
+    for (key, value) in config.as_object().into_iter().flatten() {
+        put(&mut metadata, key, value);
+    }
+    let number = |key: &str| config.get(key).and_then(Value::as_u64);
+    let images = number("nimages").unwrap_or(0).saturating_mul(number("ntrigger").unwrap_or(1));
+    Ok(Start {
+        series_id,
+        unique_id: String::new(),
+        channels: vec![CHANNEL.to_owned()],
+        // The configuration states the size of the detector, not that of a region of interest.
+        format: None,
+        images: check_count(images, "nimages")?,
+        metadata,
+    })
+}
+
+/// Adds a short value to the metadata of the recording.
+fn put(metadata: &mut BTreeMap<String, String>, key: &str, value: &Value) {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        Value::Array(items) if items.iter().all(Value::is_number) => {
+            items.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
+        }
+        _ => return,
+    };
+    let is_text = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
+    let fits = key.len() + text.len() <= METADATA_BYTES_MAX && metadata.len() < METADATA_MAX;
+    if fits && is_text(key) && is_text(&text) {
+        metadata.insert(key.to_owned(), text);
+    }
+}
+
+fn image(message: zmtp::Message<'_>, series_id: u64, image_id: u64) -> Result<Image<'_>, DetectorError> {
+    let pixels: Pixels = json(frame(message, 1)?)?;
+    let bytes = frame(message, 2)?;
+    let times: Times = json(frame(message, 3)?)?;
+    let &[width, height] = &pixels.shape[..] else {
+        return Err(malformed(format!("shape has {} dimensions, not 2", pixels.shape.len())));
+    };
+    let unknown = || malformed(format!("unsupported pixel type {}", quoted(&pixels.kind)));
+    let format = Format { element: element_of(&pixels.kind).ok_or_else(unknown)?, width, height };
+    let compression = encoding(&pixels.encoding, format)?;
+    let lz4_header = match compression {
+        Some(Compression::Lz4) => Some(lz4_header(format, bytes.len())?),
+        _ => None,
+    };
+    let data = ChannelData { name: CHANNEL, format, compression, bytes, lz4_header };
+    let time = Time::Relative { start_ns: times.start_time, stop_ns: times.stop_time };
+    Ok(Image { series_id, unique_id: "", image_id, time, channels: vec![data] })
+}
+
+/// Compression of an encoding such as `<`, `lz4<` or `bs16-lz4<`.
+fn encoding(name: &str, format: Format) -> Result<Option<Compression>, DetectorError> {
+    match name.strip_suffix('<') {
+        Some("") => Ok(None),
+        Some("lz4") => Ok(Some(Compression::Lz4)),
+        Some(shuffled) if shuffled == format!("bs{}-lz4", format.element.bytes() * 8) => {
+            Ok(Some(Compression::BitshuffleLz4))
+        }
+        _ => Err(malformed(format!("unsupported encoding {}", quoted(name)))),
+    }
+}
+
+/// Header of HDF5's LZ4 filter for a single block, which the stream does not have: bytes of the image, bytes of
+/// an uncompressed block, bytes of the compressed block, all big endian (HDF5 filter 32004).
+fn lz4_header(format: Format, bytes: usize) -> Result<[u8; LZ4_HEADER_BYTES], DetectorError> {
+    let plain =
+        format.width.checked_mul(format.height).and_then(|pixels| pixels.checked_mul(format.element.bytes()));
+    let plain = plain.filter(|plain| (1..=LZ4_BLOCK_BYTES_MAX).contains(plain));
+    let plain = plain.ok_or_else(|| malformed("an image of this size does not fit an LZ4 block"))?;
+    // The filter takes a block of the full length as not compressed.
+    let block = u32::try_from(bytes).ok().filter(|block| u64::from(*block) != plain);
+    let block = block.ok_or_else(|| malformed("the LZ4 block is as long as the image"))?;
+    let mut header = [0; LZ4_HEADER_BYTES];
+    header[..8].copy_from_slice(&plain.to_be_bytes());
+    header[8..12].copy_from_slice(&(plain as u32).to_be_bytes());
+    header[12..].copy_from_slice(&block.to_be_bytes());
+    Ok(header)
+}
+
+#[cfg(test)]
+#[path = "v1_tests.rs"]
+mod tests;
