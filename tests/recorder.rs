@@ -23,6 +23,7 @@ mod remote_source;
 mod retention;
 mod run_control;
 mod run_live;
+mod series;
 mod service;
 mod space;
 mod trial;

@@ -11,7 +11,7 @@ use crate::common::{count, directory, json, segments, start, verified};
 const CHANNELS: [&str; 2] = ["threshold_1", "threshold_2"];
 const WIDTH: u64 = 64;
 const HEIGHT: u64 = 48;
-const IMAGE_BYTES: u64 = WIDTH * HEIGHT * 2;
+pub(super) const IMAGE_BYTES: u64 = WIDTH * HEIGHT * 2;
 
 /// Head of a CBOR item: major type, and its length or value.
 fn head(major: u8, value: u64) -> Vec<u8> {
@@ -44,9 +44,13 @@ fn map(fields: &[(&str, Vec<u8>)]) -> Vec<u8> {
 }
 
 fn start_message(images: u64) -> Vec<u8> {
+    start_of_series(7, images)
+}
+
+pub(super) fn start_of_series(series: u64, images: u64) -> Vec<u8> {
     map(&[
         ("type", text("start")),
-        ("series_id", number(7)),
+        ("series_id", number(series)),
         ("series_unique_id", text("01H")),
         ("channels", array(&CHANNELS.map(text))),
         (
@@ -66,6 +70,10 @@ fn pixels(image: u64, channel: usize) -> Vec<u8> {
 }
 
 fn image_message(image: u64) -> Vec<u8> {
+    image_of_series(7, image)
+}
+
+pub(super) fn image_of_series(series: u64, image: u64) -> Vec<u8> {
     let data = |channel: usize| {
         let pixels = pixels(image, channel);
         let bytes = [head(2, IMAGE_BYTES), pixels].concat();
@@ -74,7 +82,7 @@ fn image_message(image: u64) -> Vec<u8> {
     };
     map(&[
         ("type", text("image")),
-        ("series_id", number(7)),
+        ("series_id", number(series)),
         ("series_unique_id", text("01H")),
         ("image_id", number(image)),
         ("series_date", tag(0, text("2026-11-26T08:00:00Z"))),
@@ -84,16 +92,20 @@ fn image_message(image: u64) -> Vec<u8> {
 }
 
 fn end_message() -> Vec<u8> {
-    map(&[("type", text("end")), ("series_id", number(7)), ("series_unique_id", text("01H"))])
+    end_of_series(7)
+}
+
+pub(super) fn end_of_series(series: u64) -> Vec<u8> {
+    map(&[("type", text("end")), ("series_id", number(series)), ("series_unique_id", text("01H"))])
 }
 
 /// A ZeroMQ frame.
-fn frame(message: &[u8]) -> Vec<u8> {
+pub(super) fn frame(message: &[u8]) -> Vec<u8> {
     [&[2][..], &(message.len() as u64).to_be_bytes(), message].concat()
 }
 
 /// Greets a PULL socket that has connected, as a PUSH socket does.
-fn accepted(detector: &TcpListener) -> TcpStream {
+pub(super) fn accepted(detector: &TcpListener) -> TcpStream {
     let (mut peer, _) = detector.accept().unwrap();
     let mut greeting = vec![0; 64];
     (greeting[0], greeting[9], greeting[10]) = (0xFF, 0x7F, 3);

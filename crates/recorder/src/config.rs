@@ -15,6 +15,7 @@ use keepup_sources::SourceAddress;
 pub use keepup_sys::engine::EngineChoice;
 use keepup_sys::pool::{GRAIN_BYTES, ReusableMemory};
 
+use crate::series::SeriesConnections;
 use crate::tap::Tap;
 use crate::{PlacementKind, RecorderError};
 
@@ -103,6 +104,8 @@ pub struct RecorderConfig {
     pub connections_max: usize,
     /// Detectors that the recorder connects to. If there are any, it accepts no connections.
     pub sources: Vec<SourceAddress>,
+    /// Connections to detectors that continue with the next run; `None`: a run ends them.
+    pub series: Option<Arc<SeriesConnections>>,
     /// The only address from which connections are accepted; `None`: any.
     pub only_from: Option<IpAddr>,
     /// A connection that has not sent hello within this time is closed.
@@ -154,6 +157,7 @@ impl RecorderConfig {
             writer_cpus: Vec::new(),
             connections_max: CONNECTIONS_MAX,
             sources: Vec::new(),
+            series: None,
             only_from: None,
             keep: None,
             slow_after: Duration::from_secs(5),

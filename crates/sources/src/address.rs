@@ -89,6 +89,12 @@ impl SourceAddress {
         }
     }
 
+    /// Whether the source sends series, which end by themselves.
+    #[must_use]
+    pub fn has_series(&self) -> bool {
+        matches!(self, Self::Dectris(_))
+    }
+
     /// Its part in the names of streams, if a recording has several sources.
     #[must_use]
     pub fn prefix(&self) -> String {

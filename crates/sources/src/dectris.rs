@@ -10,7 +10,7 @@ mod v2;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use self::message::Message;
+use self::message::{Message, Start};
 use self::series::{Pending, Series};
 use crate::error::DetectorError;
 use crate::zmtp::Zmtp;
@@ -21,6 +21,8 @@ use crate::{Decoder, Event, Input, Item, Limits};
 pub struct Dectris {
     zmtp: Zmtp,
     series: Option<Series>,
+    /// Start of the next series, if it arrived before the end of this one.
+    next: Option<Start>,
     /// Items of the current message.
     pending: VecDeque<Pending>,
     /// Images that arrived without the start of their series, and whether this was reported.
@@ -34,7 +36,7 @@ impl Dectris {
     /// A decoder for a connection that has just been made.
     pub fn new(limits: Limits) -> Self {
         let (zmtp, pending) = (Zmtp::new(limits.message_bytes_max), VecDeque::new());
-        Self { zmtp, series: None, pending, skipped: 0, is_late: false, arrival_ns: 0 }
+        Self { zmtp, series: None, next: None, pending, skipped: 0, is_late: false, arrival_ns: 0 }
     }
 
     /// Decodes the message that has arrived.
@@ -56,7 +58,10 @@ impl Dectris {
                 Some(series) if series.streams.is_empty() => series.start = start,
                 Some(series) if series.start.is_same_series(&start) => series.start.check_repeated(&start)?,
                 // The detector was armed again before it sent the end.
-                Some(series) => series.end(&mut self.pending),
+                Some(series) => {
+                    series.end(&mut self.pending);
+                    self.next = Some(start);
+                }
                 none => *none = Some(Series::new(start)),
             },
             Message::Image(image) => {
@@ -142,6 +147,11 @@ impl Decoder for Dectris {
 
     fn is_within_message(&self) -> bool {
         self.zmtp.is_within_message()
+    }
+
+    fn next_series(&mut self) {
+        self.series = self.next.take().map(Series::new);
+        self.pending.clear();
     }
 
     fn reconnect(&mut self) {

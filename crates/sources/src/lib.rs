@@ -70,6 +70,9 @@ pub trait Decoder: Send {
     /// Continues on a new connection. What arrived in part is lost; the series goes on.
     fn reconnect(&mut self) {}
 
+    /// After [`Item::End`]: the next items are those of the next series on the same connection.
+    fn next_series(&mut self) {}
+
     /// Nothing more will be received: what waits for earlier events is handed out now. `drops` is the number
     /// of messages that the kernel has dropped at the socket, as in [`Received::drops`].
     ///

@@ -107,7 +107,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let id = Id::random().context("cannot read random bytes")?;
     let listen = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
-    let mut config = RecorderConfig::new(listen, Target::Volumes(vec![volume]), recording_name(None, id));
+    let mut config =
+        RecorderConfig::new(listen, Target::Volumes(vec![volume]), recording_name(None, id, None));
     config.is_copy = true;
     let recorder = Recorder::start(config, id, Arc::new(SystemClock))?;
     for directory in recorder.directories() {

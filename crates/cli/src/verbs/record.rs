@@ -1,6 +1,7 @@
 //! `keepup record`: records detector data to disks.
 mod line;
 mod qualified;
+mod series;
 mod service;
 mod session;
 mod tap;
@@ -29,6 +30,7 @@ use keepup_sources::SourceAddress;
 use keepup_workload::preflight::check;
 
 use self::line::status;
+use self::series::{SeriesChain, SeriesCount, series};
 use self::session::{Session, control};
 use crate::args::{RecorderArgs, duration, keep_limit, size, volumes_or_default};
 use crate::exit::{Exit, usage};
@@ -54,8 +56,9 @@ pub(crate) struct Args {
     listen: Endpoint,
     /// Detector to receive from, instead of listening; repeatable
     ///
-    /// zmq://HOST[:PORT] receives one series of a DECTRIS detector over Stream V2 (default port 31001). Each
-    /// channel becomes a stream. The recorder reconnects after a lost connection and counts missing images.
+    /// zmq://HOST[:PORT] receives a series of a DECTRIS detector over Stream V2 (default port 31001) or V1 (port
+    /// 9999). Each channel becomes a stream. The recorder reconnects after a lost connection and counts missing
+    /// images.
     ///
     /// udp://[ADDRESS]:PORT[,OPTION=VALUE...] receives numbered UDP packets on a local address or from a
     /// multicast group until the recording is stopped. Each sender is a stream, each packet an event.
@@ -68,6 +71,18 @@ pub(crate) struct Args {
     /// sample rate), skip, window, buffer, interface.
     #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
     from: Vec<SourceAddress>,
+    /// Series of the detectors to record, each as a run of its own; "all" until stopped
+    ///
+    /// For detectors with series (zmq://). The connections are kept, so that no series is missed. With --name,
+    /// the number of the run is appended.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        value_parser = series,
+        conflicts_with_all = ["controlled", "stay"],
+    )]
+    series: SeriesCount,
     /// Directory on a disk to record to; repeatable [default: ./keepup-data]
     #[arg(long, value_name = "DIR", conflicts_with = "to_null")]
     volume: Vec<PathBuf>,
@@ -156,7 +171,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         None => None,
     };
     let http = args.http.clone();
-    record(config, settings, RecordOptions { http, qualified, controlled: args.controlled, json: args.json })
+    let chain = SeriesChain::new(args.series, &mut config)?;
+    record(
+        config,
+        settings,
+        RecordOptions { http, qualified, controlled: args.controlled, json: args.json, chain },
+    )
 }
 
 /// Options of `record` besides the settings of a run.
@@ -170,6 +190,8 @@ pub(super) struct RecordOptions {
     pub(super) controlled: bool,
     /// Print the report as one JSON object.
     pub(super) json: bool,
+    /// Runs after the first one.
+    pub(super) chain: SeriesChain,
 }
 
 /// Target of the recording: the given volumes, the default volume or none.
@@ -180,8 +202,8 @@ pub(super) fn target(to_null: bool, volumes: &[PathBuf]) -> anyhow::Result<Targe
     Ok(Target::Volumes(volumes_or_default(volumes)?))
 }
 
-/// The given name, or a name of time and id.
-pub(super) fn recording_name(given: Option<&str>, id: Id) -> String {
+/// The given name, with the number of the run if several are recorded, or a name of time and id.
+pub(super) fn recording_name(given: Option<&str>, id: Id, run: Option<u64>) -> String {
     let compact = |time: String| time.replace(['-', ':'], "").to_lowercase();
     given.map_or_else(
         || {
@@ -191,7 +213,7 @@ pub(super) fn recording_name(given: Option<&str>, id: Id) -> String {
                 &id.to_string()[..6]
             )
         },
-        str::to_owned,
+        |name| run.map_or_else(|| name.to_owned(), |run| format!("{name}-{run}")),
     )
 }
 
@@ -199,7 +221,7 @@ pub(super) fn recording_name(given: Option<&str>, id: Id) -> String {
 pub(super) fn record(
     mut config: RecorderConfig,
     settings: RunSettings,
-    options: RecordOptions,
+    mut options: RecordOptions,
 ) -> anyhow::Result<Exit> {
     preflight(&config)?;
     let stop = stop_flag()?;
@@ -219,10 +241,7 @@ pub(super) fn record(
     if !options.controlled {
         session.start_now(&settings)?;
         session.service.ready();
-        let is_on = |state| matches!(state, RunState::Recording | RunState::Draining);
-        while is_on(session.poll(&mut line, is_asked())) {}
-        drop(line);
-        return account(&mut session);
+        return record_series(&mut session, line, &mut options.chain, &is_asked, &account);
     }
     log("waiting for commands: keepup ctl configure");
     session.service.ready();
@@ -245,6 +264,34 @@ pub(super) fn record(
         if is_asked && !matches!(state, RunState::Armed | RunState::Recording | RunState::Draining) {
             return Ok(worst);
         }
+    }
+}
+
+/// Records a run, and another one for each series that follows.
+fn record_series(
+    session: &mut Session,
+    mut line: StatusLine,
+    chain: &mut SeriesChain,
+    is_asked: &dyn Fn() -> bool,
+    account: &dyn Fn(&mut Session) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    let mut worst = Exit::Done;
+    loop {
+        let is_on = |state| matches!(state, RunState::Recording | RunState::Draining);
+        while is_on(session.poll(&mut line, is_asked())) {}
+        if is_asked() || !session.has_sealed() || !chain.advance() {
+            drop(line);
+            // Of several runs, the last one is often stopped before it begins.
+            let last = match session.has_removed() && chain.has_followed() {
+                true => Exit::Done,
+                false => account(session)?,
+            };
+            return Ok(if worst == Exit::Done { last } else { worst });
+        }
+        if account(session)? != Exit::Done {
+            worst = Exit::Failed;
+        }
+        session.start_again()?;
     }
 }
 

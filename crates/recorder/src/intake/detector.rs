@@ -18,8 +18,10 @@ pub(super) struct Detector {
     pub(super) address: SourceAddress,
     pub(super) decoder: Box<dyn Decoder>,
     pub(super) event_bytes_max: u64,
-    /// Its place among the detectors of the recording, if there are several.
-    pub(super) place: Option<u32>,
+    /// Its place among the detectors of the recording.
+    pub(super) place: u32,
+    /// Whether there are others.
+    is_one_of_several: bool,
     /// Next of its addresses to try.
     attempts: usize,
     /// Earliest time of the next attempt.
@@ -34,7 +36,7 @@ impl Detector {
     pub(super) fn new(
         address: SourceAddress,
         event_bytes_max: u64,
-        place: Option<u32>,
+        (place, is_one_of_several): (u32, bool),
         opened_ns: u64,
     ) -> Self {
         let event_bytes = usize::try_from(event_bytes_max).unwrap_or(usize::MAX);
@@ -47,6 +49,7 @@ impl Detector {
             decoder,
             event_bytes_max,
             place,
+            is_one_of_several,
             attempts: 0,
             retry_ns: 0,
             is_noted: false,
@@ -58,10 +61,12 @@ impl Detector {
     ///
     /// Several detectors may use the same ids and names, so they get an offset and a prefix.
     pub(super) fn streams_of_recording(&self, streams: &[StreamInfo]) -> Vec<StreamInfo> {
-        let Some(place) = self.place else { return streams.to_vec() };
+        if !self.is_one_of_several {
+            return streams.to_vec();
+        }
         let prefix = self.address.prefix();
         let stream = |info: &StreamInfo| StreamInfo {
-            id: place * STREAMS_MAX as u32 + info.id,
+            id: self.place * STREAMS_MAX as u32 + info.id,
             name: format!("{prefix}-{}", info.name),
             ..info.clone()
         };
@@ -70,9 +75,9 @@ impl Detector {
 
     /// Metadata of the detector. With several detectors, each name starts with the detector's address.
     pub(super) fn metadata(&self) -> BTreeMap<String, String> {
-        let of_recording = |name: &String| match self.place {
-            Some(_) => format!("{}/{name}", self.address.prefix()),
-            None => name.clone(),
+        let of_recording = |name: &String| match self.is_one_of_several {
+            true => format!("{}/{name}", self.address.prefix()),
+            false => name.clone(),
         };
         let entries = self.decoder.metadata().iter().map(|(name, value)| (of_recording(name), value.clone()));
         entries.filter(|(name, value)| name.len() + value.len() <= METADATA_BYTES_MAX).collect()

@@ -18,6 +18,7 @@ use super::connection::{Connection, Phase};
 use super::detector::{Detector, connect};
 use super::receive::Pause;
 use super::store::{Allocation, Store};
+use crate::series::Held;
 
 /// Interval between attempts to connect, in nanoseconds.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -39,8 +40,14 @@ impl Intake {
         let now_ns = self.clock.now_ns();
         for ((place, address), socket) in (0..).zip(sources).zip(sockets) {
             self.shards.connect();
-            let place = several.then_some(place);
-            let detector = Detector::new(address, self.config.event_bytes_max(), place, opened_ns);
+            let held = self.config.series.as_ref().and_then(|series| series.take(place as usize, &address));
+            let event_bytes_max = self.config.event_bytes_max();
+            let mut detector = Detector::new(address, event_bytes_max, (place, several), opened_ns);
+            if let Some(held) = held {
+                detector.decoder = held.decoder;
+                self.watch_detector(detector, held.socket, now_ns);
+                continue;
+            }
             match socket {
                 Some(socket) => self.watch_detector(detector, socket, now_ns),
                 None => self.detectors.push(detector),
@@ -124,14 +131,17 @@ impl Intake {
         self.drop_connection(connection);
     }
 
-    /// Takes the end of a detector's series: makes its events durable, and closes its socket, so that the
-    /// next series does not go to a recorder that has ended.
+    /// Takes the end of a detector's series: makes its events durable. If no other run follows, closes its
+    /// socket, so that the next series does not go to a recorder that has ended.
     pub(super) fn take_end_of_series(&mut self, connection: &mut Connection, events: u64) {
         for &slot in &connection.slots {
             self.store.conclude_series(slot, events);
         }
         self.end_streams(connection);
         connection.waiting = true;
+        if self.config.series.as_ref().is_some_and(|series| series.continues()) {
+            return;
+        }
         let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Both);
     }
 
@@ -225,11 +235,25 @@ impl Intake {
         Ok(())
     }
 
-    /// Releases the streams of a detector whose events are durable.
+    /// Releases the streams of a detector whose events are durable, and keeps its connection if another run
+    /// follows.
     pub(super) fn detector_ended(&mut self, index: usize, mut connection: Connection) {
         self.release_streams(index, &mut connection, None);
         self.shards.note_end();
-        self.drop_connection(connection);
+        let series = self.config.series.clone().filter(|series| series.continues());
+        match (series, connection.detector.take()) {
+            (Some(series), Some(detector)) => {
+                // The socket stays open, so it would stay in epoll, too.
+                let _ = epoll::delete(&self.epoll, &connection.socket);
+                let Detector { address, mut decoder, place, .. } = *detector;
+                decoder.next_series();
+                let socket = connection.socket;
+                series.hold(Held { place: place as usize, address, socket, decoder });
+                self.shards.disconnect();
+                self.count_connections(-1);
+            }
+            _ => self.drop_connection(connection),
+        }
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn control(base: RecorderConfig, takes_commands: bool) -> RunControl 
     };
     RunControl::new(RunParts {
         offer: RunOffer { volumes, listen: base.listen.clone(), takes_commands },
-        prepare: Box::new(move |settings, id, _| {
+        prepare: Box::new(move |settings, id, run| {
             let mut config = match &settings.profile {
                 // By name only: a path would let clients read files of this machine.
                 Some(profile) => {
@@ -58,7 +58,8 @@ pub(super) fn control(base: RecorderConfig, takes_commands: bool) -> RunControl 
                 }
                 None => base.clone(),
             };
-            config.name = recording_name(settings.name.as_deref(), id);
+            let several = config.series.as_ref().map(|_| run);
+            config.name = recording_name(settings.name.as_deref(), id, several);
             Ok(config)
         }),
         clock: Arc::new(SystemClock),
@@ -93,6 +94,24 @@ impl Session {
         // Packets are recorded from the start on, so it is said after it.
         self.log_armed();
         Ok(())
+    }
+
+    /// Starts another run with the same settings.
+    pub(super) fn start_again(&mut self) -> anyhow::Result<()> {
+        self.command(RunCommand::Arm, None)?;
+        self.command(RunCommand::Start, None)?;
+        self.log_armed();
+        Ok(())
+    }
+
+    /// Whether the run has ended in good order.
+    pub(super) fn has_sealed(&self) -> bool {
+        self.control.state() == RunState::Sealed
+    }
+
+    /// Whether the run was empty, and its recording was removed.
+    pub(super) fn has_removed(&self) -> bool {
+        self.control.report().is_some_and(|report| report.removed)
     }
 
     /// Handles the next command or waits, then updates run control, progress line and page. `stop` ends the
