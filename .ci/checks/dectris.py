@@ -67,6 +67,40 @@ def series(number, dtype, compression, count, lost, detail):
     return messages, frames
 
 
+def series_v1(number, dtype, compression, count):
+    """Messages of a series of Stream V1, and its frames by channel."""
+    code, _ = DTYPES[dtype]
+    frames = rng.integers(0, 30, (count, 200, 300)).astype(code)
+    item = frames.itemsize
+    encoding = {None: "<", "lz4": "lz4<", "bslz4": f"bs{8 * item}-lz4<"}[compression]
+    chunks = encoded(frames, compression)
+    if compression == "lz4":
+        # The detector sends the block without the header of HDF5's filter.
+        chunks = [chunk[16:] for chunk in chunks]
+    config = {"beam_center_x": 150.5, "nimages": count, "ntrigger": 1, "omega_increment": 0.1}
+    text = lambda value: json.dumps(value).encode()
+    yield [text({"htype": "dheader-1.0", "series": number, "header_detail": "basic"}), text(config)], frames
+    for index, chunk in enumerate(chunks):
+        head = {"htype": "dimage-1.0", "series": number, "frame": index, "hash": ""}
+        data = {"htype": "dimage_d-1.0", "shape": [300, 200], "type": dtype, "encoding": encoding, "size": len(chunk)}
+        times = {"htype": "dconfig-1.0", "start_time": index * 2_000_000, "stop_time": index * 2_000_000 + 1_000_000,
+                 "real_time": 1_000_000}
+        yield [text(head), text(data), chunk, text(times)], frames
+    yield [text({"htype": "dseries_end-1.0", "series": number})], frames
+
+
+def check_v1(name, frames):
+    """The master gives the frames and the times between them."""
+    with h5py.File(root / "a" / name / "recording.nxs") as file:
+        entry = file["entry"]
+        metadata = {item.attrs["key"].decode(): item[()].decode() for item in entry["metadata"].values()}
+        assert metadata["beam_center_x"] == "150.5" and metadata["omega_increment"] == "0.1", metadata
+        group = entry["image"]
+        valid = group["valid"][...].astype(bool)
+        assert (group["data"][...][valid] == frames).all(), f"{name}: other pixels"
+        assert (numpy.diff(group["timestamp"][...][valid].astype(int)) == 2_000_000).all(), f"{name}: other times"
+
+
 def record(context, name, messages):
     """Records what a detector sends; returns the exit code and the account."""
     socket = context.socket(zmq.PUSH)
@@ -79,7 +113,10 @@ def record(context, name, messages):
         command + [word for volume in volumes for word in ("--volume", volume)], stdout=subprocess.PIPE, text=True
     )
     for message in messages:
-        socket.send(cbor2.dumps(message, datetime_as_timestamp=False))
+        if isinstance(message, list):
+            socket.send_multipart(message)
+        else:
+            socket.send(cbor2.dumps(message, datetime_as_timestamp=False))
     out, _ = recorder.communicate(timeout=60)
     socket.close(linger=0)
     return recorder.returncode, json.loads(out)
@@ -126,4 +163,10 @@ for number, (name, dtype, compression, lost, detail) in enumerate(CASES):
     verified = subprocess.run([keepup, "verify", root / "a" / name, "--json"], stdout=subprocess.PIPE, check=False)
     assert json.loads(verified.stdout)["fault_count"] == 0, verified.stdout
     check(name, frames, 60, lost)
-print(f"{len(CASES)} series of a DECTRIS detector recorded in {time.monotonic() - begin:.1f} s")
+CASES_V1 = [("v1-plain", "uint16", None), ("v1-lz4", "uint32", "lz4"), ("v1-bitshuffled", "uint8", "bslz4")]
+for number, (name, dtype, compression) in enumerate(CASES_V1):
+    messages = list(series_v1(number, dtype, compression, 60))
+    code, account = record(context, name, [message for message, _ in messages])
+    assert code == 0 and account["durable"]["events"] == 60, (name, code, account)
+    check_v1(name, messages[0][1])
+print(f"{len(CASES) + len(CASES_V1)} series of a DECTRIS detector recorded in {time.monotonic() - begin:.1f} s")

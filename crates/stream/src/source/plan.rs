@@ -3,6 +3,7 @@
 //! Invariant: after `SourcePlan::check` no arithmetic of the simulator overflows and every event fits the
 //! front-end buffer.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -95,6 +96,19 @@ pub enum Protocol {
     /// The stream of a DECTRIS detector over ZeroMQ: each event is an image. The recorder connects to the
     /// source.
     Dectris(DectrisVersion),
+}
+
+/// As in `source --as`.
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Keepup => "keepup",
+            Self::Udp => "udp",
+            Self::Vdif { .. } => "vdif",
+            Self::Dectris(DectrisVersion::V1) => "dectris-v1",
+            Self::Dectris(DectrisVersion::V2) => "dectris-v2",
+        })
+    }
 }
 
 /// Version of the stream of a DECTRIS detector.

@@ -31,13 +31,14 @@ pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
         }
     };
     format!(
-        "trial of {} {place}: {repeats} {}, {rate}, {}; {} of {} bytes over {}; {cost}",
+        "trial of {} {place}: {repeats} {}, {rate}, {}; {} of {} bytes over {}, protocol {}; {cost}",
         plan.profile.name,
         if repeats == 1 { "run" } else { "runs" },
         until.join(" or "),
         several(source.streams, "stream"),
         source.size.max_bytes(),
-        several(source.connections, "connection")
+        several(source.connections, "connection"),
+        source.protocol
     )
 }
 
