@@ -1,4 +1,5 @@
 //! Recording, qualification, and their failures.
+mod after_seal;
 mod bad_clients;
 mod bad_recordings;
 mod clients;

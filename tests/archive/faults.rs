@@ -111,6 +111,23 @@ fn another_recording_of_the_same_name_is_not_overwritten() {
 }
 
 #[test]
+fn a_body_without_an_end_is_not_received() {
+    let (place, server, _) = scene();
+    let here = place.path();
+    assert_eq!(drained(&server, here, &[]).code(), 0);
+    server.fail(&[Rule {
+        part: "GET /bucket/pre/run/seg",
+        fault: Fault::Endless,
+        pass: 0,
+        times: usize::MAX,
+    }]);
+    let run = server.keepup(here, &["restore", "s3://bucket/pre/run", "back", "--connections", "1"]);
+    assert!(run.code() != 0 && run.stderr.contains("sends more than the"), "{run:#?}");
+    assert!(server.endless_bytes() > 0);
+    assert!(server.endless_bytes() < 256 << 20, "{} bytes were received", server.endless_bytes());
+}
+
+#[test]
 fn a_hostile_inventory_writes_nothing() {
     let (place, server, _) = scene();
     let here = place.path();

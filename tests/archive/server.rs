@@ -1,9 +1,11 @@
 //! A server of S3 in this process, on a directory, that fails on command.
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -22,6 +24,8 @@ pub(super) enum Fault {
     Cut,
     /// A byte of the body is changed on the way.
     Corrupt,
+    /// The answer to a request for a range has many more bytes.
+    Endless,
 }
 
 /// Requests that fail.
@@ -41,6 +45,8 @@ struct Shared {
     rules: Vec<Rule>,
     /// Method and address of every request.
     requests: Vec<String>,
+    /// Bytes of [`Fault::Endless`] that were taken from the server.
+    endless_bytes: u64,
 }
 
 /// The server. It ends with the process.
@@ -72,6 +78,11 @@ impl Server {
     /// Lets requests fail, instead of the rules before.
     pub(super) fn fail(&self, rules: &[Rule]) {
         self.shared.lock().unwrap().rules = rules.to_vec();
+    }
+
+    /// Bytes that clients took of bodies without an end.
+    pub(super) fn endless_bytes(&self) -> u64 {
+        self.shared.lock().unwrap().endless_bytes
     }
 
     /// Requests since the last call that have this text in their method and address.
@@ -140,7 +151,7 @@ fn fault_of(shared: &Mutex<Shared>, request: &str) -> Option<Fault> {
 
 async fn answer(
     service: &S3Service,
-    shared: &Mutex<Shared>,
+    shared: &Arc<Mutex<Shared>>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Box<dyn std::error::Error + Send + Sync>> {
     let line = format!("{} {}", request.method(), request.uri());
@@ -155,6 +166,7 @@ async fn answer(
             let _ = next_frame(&mut body).await;
             Err("cut on command".into())
         }
+        Some(Fault::Endless) => Ok(endless(shared, &request)),
         Some(Fault::Corrupt) => {
             let (head, mut body) = request.into_parts();
             let mut bytes = Vec::new();
@@ -166,6 +178,38 @@ async fn answer(
             let request = Request::from_parts(head, Body::from(bytes));
             Ok(service.call(request).await.unwrap_or_else(internal))
         }
+    }
+}
+
+/// Answers a request for a range with the headers that it expects, and a body of a GiB.
+fn endless(shared: &Arc<Mutex<Shared>>, request: &Request<Incoming>) -> Response<Body> {
+    let range = request.headers()["range"].to_str().unwrap().trim_start_matches("bytes=").to_owned();
+    let body = Body::http_body(EndlessBody { shared: Arc::clone(shared), pieces: 1024 });
+    let answer = Response::builder().status(206).header("etag", "\"x\"").header("content-length", 1024 << 20);
+    let answer = answer.header("last-modified", "Thu, 26 Nov 2026 00:00:00 GMT");
+    answer.header("content-range", format!("bytes {range}/99999999999")).body(body).unwrap()
+}
+
+/// Body of a number of pieces of a MiB.
+struct EndlessBody {
+    shared: Arc<Mutex<Shared>>,
+    pieces: u32,
+}
+
+impl hyper::body::Body for EndlessBody {
+    type Data = bytes::Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        if self.pieces == 0 {
+            return Poll::Ready(None);
+        }
+        self.pieces -= 1;
+        self.shared.lock().unwrap().endless_bytes += 1 << 20;
+        Poll::Ready(Some(Ok(Frame::data(vec![0; 1 << 20].into()))))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads an object in ranges, several in flight, and passes them on in order.
 //!
-//! Invariants: memory is one range per request in flight; a range of another length than asked for is an
-//! error.
+//! Invariants: memory is one range per request in flight, whatever the server sends; a range of another
+//! length than requested is an error.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,10 @@ use std::sync::mpsc::channel;
 
 use bytes::Bytes;
 use keepup_measure::clock::Clock;
-use object_store::ObjectStoreExt as _;
 
 use crate::error::ArchiveError;
 use crate::pace::{POLL, Pace, wait_until};
-use crate::store::{Store, repeat};
+use crate::store::{Store, get_range, repeat};
 
 /// How objects are read.
 pub(crate) struct Download<'a> {
@@ -60,7 +59,7 @@ pub(crate) fn download(
             tasks.0.insert(
                 index,
                 plan.store.runtime.spawn(async move {
-                    let got = repeat(|| objects.get_range(&object, range.clone())).await;
+                    let got = repeat(|| get_range(&*objects, &object, range.clone())).await;
                     let _ = to.send((index, got));
                 }),
             );

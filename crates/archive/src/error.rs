@@ -67,6 +67,17 @@ pub enum ArchiveError {
         /// Number of the segment.
         segment: u32,
     },
+    /// A segment that the archive had confirmed and no longer has, nor has the volume.
+    #[error(
+        "cannot complete the archive of {}: segment {segment} has changed there, and is not on the volume",
+        dir.display()
+    )]
+    Vanished {
+        /// Directory of the recording on the volume.
+        dir: PathBuf,
+        /// Number of the segment.
+        segment: u32,
+    },
     /// A file that changed while it was read.
     #[error("cannot archive {}: it changed while it was read", path.display())]
     Changed {
@@ -154,6 +165,7 @@ impl Diagnostic for ArchiveError {
             Self::Mismatch { .. }
             | Self::CutOff { .. }
             | Self::Removed { .. }
+            | Self::Vanished { .. }
             | Self::Changed { .. }
             | Self::Inventory { .. }
             | Self::State { .. }
@@ -173,6 +185,7 @@ impl Diagnostic for ArchiveError {
             Self::Removed { .. } => {
                 "record --keep without --disposable keeps segments until they are drained"
             }
+            Self::Vanished { .. } => "restore the object from an older version or a backup of the bucket",
             Self::NotAnArchive { .. } => {
                 "give URL/NAME of a recording; an incomplete archive is completed by keepup drain"
             }

@@ -4,6 +4,7 @@
 //! `volume-n/`. Invariant: only names that a recording has are accepted, so no name leads out of a directory.
 use std::collections::BTreeSet;
 
+pub use keepup_recording::archived::ArchivedFile;
 use keepup_recording::id::Id;
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_recording::layout::segment_file_name;
@@ -14,6 +15,9 @@ use serde::{Deserialize, Serialize};
 
 /// Object with the inventory, below the archive's address.
 pub const INVENTORY_FILE: &str = "keepup-archive.json";
+/// Directory of the receipts, below the archive's address: one object for each segment that may be removed
+/// from its volume once it is archived.
+pub(crate) const RECEIPTS: &str = "receipts";
 /// Version of the format.
 pub const INVENTORY_VERSION: u32 = 1;
 /// Longest inventory that is read, bytes: about 300 000 files.
@@ -42,20 +46,6 @@ pub struct Inventory {
     pub tool_version: String,
     /// All files.
     pub files: Vec<ArchivedFile>,
-}
-
-/// A file of an archive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ArchivedFile {
-    /// Path below the archive's address, such as `segment-000000.mcap` or `volume-1/journal.jsonl`.
-    pub path: String,
-    /// Length, bytes.
-    pub bytes: u64,
-    /// SHA-256 of its bytes, 64 hex digits.
-    pub sha256: String,
-    /// Modification time of the original, ns since the Unix epoch.
-    pub modified_unix_ns: u64,
 }
 
 impl Inventory {
@@ -105,11 +95,6 @@ impl Inventory {
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
     }
-}
-
-/// Path of a file of volume `volume` within an archive.
-pub(crate) fn archive_path(volume: u32, name: &str) -> String {
-    if volume == 0 { name.to_owned() } else { format!("{}/{name}", nested_volume(volume)) }
 }
 
 /// Volume and name of a path within an archive; `None` if it is not that of a file of a recording.

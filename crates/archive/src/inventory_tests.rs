@@ -1,4 +1,6 @@
 //! An inventory names only files of a recording.
+use keepup_recording::archived::archive_path;
+
 use super::*;
 
 fn inventory(paths: &[&str]) -> Inventory {

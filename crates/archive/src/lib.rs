@@ -15,6 +15,7 @@ pub mod inventory;
 mod local;
 mod pace;
 mod reading;
+mod receipt;
 pub mod restore;
 mod state;
 mod store;

@@ -1,57 +1,42 @@
 //! Progress of a copy to an archive, in a file beside the recording, so that an interrupted copy continues.
 //!
-//! Lines with checksums, as in the journal: what the file belongs to, then one line per archived file. The
-//! last lines may describe uploads in progress; they are replaced by the lines of their files. Invariant: a
-//! file is entered after the store has confirmed it.
-use std::collections::BTreeMap;
+//! [`keepup_recording::archived`] describes the lines; recorders and `info` read them. Invariant: a file is
+//! entered after the store has confirmed it, and taken back durably once the archive lacks it.
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use keepup_recording::archived::{ArchivedFile, PartChecks, StateLine as Line};
 use keepup_recording::id::Id;
 use keepup_recording::line::{LINE_BYTES_MAX, parse_line, put_line};
 use keepup_recording::retention::ARCHIVE_STATE;
-use serde::{Deserialize, Serialize};
+use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ArchiveError;
-use md5::Md5;
-
-use crate::inventory::{ArchivedFile, hex};
+use crate::inventory::hex;
 use crate::local::LocalFile;
 
-/// A line of the file.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "line", rename_all = "snake_case", deny_unknown_fields)]
-enum Line {
-    /// What the file belongs to.
-    Begin { recording: Id, to: String },
-    /// An archived file, with the ETag of its object.
-    File { file: ArchivedFile, etag: Option<String> },
-    /// An upload in progress.
-    Upload { path: String, id: String, bytes: u64, modified_unix_ns: u64, part_bytes: u64 },
-    /// A part of it that the store has.
-    Part { path: String, index: usize, content: String, checks: PartChecks },
+/// Checks of a part that was sent without any confirmation.
+pub(crate) fn no_checks() -> PartChecks {
+    PartChecks { md5: String::new(), has_md5: false, has_sha256: false }
 }
 
-/// What is known about a part that the store has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PartChecks {
-    /// MD5 of its bytes, 32 hex digits.
-    pub(crate) md5: String,
-    /// Whether the store has confirmed the MD5.
-    pub(crate) has_md5: bool,
-    /// Whether the store has confirmed the SHA-256.
-    pub(crate) has_sha256: bool,
+/// Whether the part that was sent had these bytes; unknown parts have not.
+pub(crate) fn is_part(checks: &PartChecks, part: &[u8]) -> bool {
+    checks.md5 == hex(&Md5::digest(part))
 }
 
-impl PartChecks {
-    /// Whether the part that was sent had these bytes; unknown parts have not.
-    pub(crate) fn is_of(&self, part: &[u8]) -> bool {
-        self.md5 == hex(&Md5::digest(part))
-    }
+/// A file that the archive has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KnownFile {
+    pub(crate) file: ArchivedFile,
+    /// ETag of its object, if the store returns one.
+    pub(crate) etag: Option<String>,
+    /// For a sealed segment: whether every block was intact as it was read.
+    pub(crate) intact: Option<bool>,
 }
 
 /// An upload in progress.
@@ -94,7 +79,10 @@ pub(crate) struct ArchiveState {
     files_end: u64,
     /// End of all lines.
     end: u64,
-    pub(crate) files: BTreeMap<String, (ArchivedFile, Option<String>)>,
+    /// Archived files, by path.
+    pub(crate) files: BTreeMap<String, KnownFile>,
+    /// Files that the archive had, but no longer has.
+    pub(crate) forgotten: BTreeSet<String>,
     /// Uploads in progress: one that the store puts together, and the next one.
     pub(crate) uploads: Vec<OpenUpload>,
     /// Whether an earlier copy had begun.
@@ -117,9 +105,16 @@ impl ArchiveState {
             Err(error) if is_read_only(&error) => None,
             Err(error) => return Err(ArchiveError::io("open", &path)(error)),
         };
-        let (files, end) = (BTreeMap::new(), 0);
-        let mut state =
-            Self { path, file, files_end: end, end, files, uploads: Vec::new(), is_resumed: false };
+        let mut state = Self {
+            path,
+            file,
+            files_end: 0,
+            end: 0,
+            files: BTreeMap::new(),
+            forgotten: BTreeSet::new(),
+            uploads: Vec::new(),
+            is_resumed: false,
+        };
         if let Some(file) = &state.file {
             if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
                 return Err(state.fault("another drain copies the recording to this archive"));
@@ -170,8 +165,13 @@ impl ArchiveState {
     /// Applies a line; returns whether it may follow the ones before.
     fn apply(&mut self, line: Line, bytes: u64) -> bool {
         match line {
-            Line::File { file, etag } if self.uploads.is_empty() => {
-                self.files.insert(file.path.clone(), (file, etag));
+            Line::File { file, etag, intact } if self.uploads.is_empty() => {
+                self.insert(KnownFile { file, etag, intact });
+                self.files_end += bytes;
+            }
+            Line::Forgotten { path } if self.uploads.is_empty() => {
+                self.files.remove(&path);
+                self.forgotten.insert(path);
                 self.files_end += bytes;
             }
             Line::Upload { path, id, bytes, modified_unix_ns, part_bytes } => {
@@ -194,12 +194,32 @@ impl ArchiveState {
         ArchiveError::State { path: self.path.clone(), what: what.to_owned() }
     }
 
+    fn insert(&mut self, known: KnownFile) {
+        self.forgotten.remove(&known.file.path);
+        self.files.insert(known.file.path.clone(), known);
+    }
+
     /// Enters an archived file, durably, in place of its upload.
-    pub(crate) fn add_file(&mut self, file: ArchivedFile, etag: Option<String>) -> Result<(), ArchiveError> {
-        self.uploads.retain(|upload| upload.path != file.path);
+    pub(crate) fn add_file(&mut self, known: KnownFile) -> Result<(), ArchiveError> {
+        self.uploads.retain(|upload| upload.path != known.file.path);
+        let KnownFile { file, etag, intact } = known.clone();
+        self.append_to_files(&Line::File { file, etag, intact })?;
+        self.insert(known);
+        Ok(())
+    }
+
+    /// Enters durably that the archive no longer has the file `path`.
+    pub(crate) fn forget_file(&mut self, path: &str) -> Result<(), ArchiveError> {
+        self.append_to_files(&Line::Forgotten { path: path.to_owned() })?;
+        self.files.remove(path);
+        self.forgotten.insert(path.to_owned());
+        Ok(())
+    }
+
+    /// Appends a line to those of the files, durably.
+    fn append_to_files(&mut self, line: &Line) -> Result<(), ArchiveError> {
         self.end = self.files_end;
-        self.append(&Line::File { file: file.clone(), etag: etag.clone() })?;
-        self.files.insert(file.path.clone(), (file, etag));
+        self.append(line)?;
         self.files_end = self.end;
         self.write_uploads()
     }

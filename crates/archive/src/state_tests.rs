@@ -8,8 +8,12 @@ fn archived(path: &str) -> ArchivedFile {
     ArchivedFile { path: path.to_owned(), bytes: 9, sha256: "0".repeat(64), modified_unix_ns: 5 }
 }
 
+fn known(path: &str, etag: Option<&str>) -> KnownFile {
+    KnownFile { file: archived(path), etag: etag.map(str::to_owned), intact: Some(true) }
+}
+
 fn local(path: &str) -> LocalFile {
-    LocalFile { path: path.into(), archive_path: path.to_owned(), bytes: 9, modified_unix_ns: 5 }
+    LocalFile { path: path.into(), archive_path: path.to_owned(), bytes: 9, modified_unix_ns: 5, check: None }
 }
 
 fn checks() -> PartChecks {
@@ -24,7 +28,7 @@ fn open(dir: &Path) -> ArchiveState {
 fn fill(dir: &Path) -> PathBuf {
     let mut state = open(dir);
     assert!(!state.is_resumed && state.is_kept());
-    state.add_file(archived("keepup.json"), Some("\"a\"".to_owned())).unwrap();
+    state.add_file(known("keepup.json", Some("\"a\""))).unwrap();
     state.begin_upload(&local("segment-000000.mcap"), "upload".to_owned(), 4).unwrap();
     state.add_part("segment-000000.mcap", 1, "one".to_owned(), checks()).unwrap();
     state.add_part("segment-000000.mcap", 0, "zero".to_owned(), checks()).unwrap();
@@ -37,12 +41,12 @@ fn an_upload_in_progress_is_found_again() {
     fill(place.path());
     let mut state = open(place.path());
     assert!(state.is_resumed);
-    assert_eq!(state.files["keepup.json"], (archived("keepup.json"), Some("\"a\"".to_owned())));
+    assert_eq!(state.files["keepup.json"], known("keepup.json", Some("\"a\"")));
     let upload = state.upload("segment-000000.mcap").unwrap().clone();
     assert!(upload.is_of(&local("segment-000000.mcap"), 4));
     assert!(!upload.is_of(&local("segment-000000.mcap"), 5));
     assert_eq!(upload.parts.keys().copied().collect::<Vec<_>>(), [0, 1]);
-    state.add_file(archived("segment-000000.mcap"), None).unwrap();
+    state.add_file(known("segment-000000.mcap", None)).unwrap();
     drop(state);
     let state = open(place.path());
     assert!(state.uploads.is_empty() && state.files.len() == 2);
@@ -56,10 +60,10 @@ fn every_cut_leaves_a_usable_state() {
     for length in 0..whole.len() {
         std::fs::write(&path, &whole[..length]).unwrap();
         let mut state = open(place.path());
-        let known = state.files.len();
-        state.add_file(archived("journal.jsonl"), None).unwrap();
+        let count = state.files.len();
+        state.add_file(known("journal.jsonl", None)).unwrap();
         drop(state);
-        assert_eq!(open(place.path()).files.len(), known + 1, "cut at {length}");
+        assert_eq!(open(place.path()).files.len(), count + 1, "cut at {length}");
     }
 }
 
@@ -69,7 +73,7 @@ fn lines_of_an_upload_behind_its_file_are_dropped() {
     let path = fill(place.path());
     let before = std::fs::read(&path).unwrap();
     let mut state = open(place.path());
-    state.add_file(archived("segment-000000.mcap"), None).unwrap();
+    state.add_file(known("segment-000000.mcap", None)).unwrap();
     drop(state);
     // As after a crash between the line of the file and the cut.
     let mut text = std::fs::read(&path).unwrap();
@@ -96,7 +100,7 @@ fn a_file_is_entered_while_the_next_one_is_sent() {
     let place = tempfile::tempdir().unwrap();
     fill(place.path());
     let mut state = open(place.path());
-    state.add_file(archived("journal.jsonl"), None).unwrap();
+    state.add_file(known("journal.jsonl", None)).unwrap();
     state.add_part("segment-000000.mcap", 2, "two".to_owned(), checks()).unwrap();
     drop(state);
     let mut state = open(place.path());
@@ -116,4 +120,20 @@ fn a_file_is_entered_while_the_next_one_is_sent() {
     drop(state);
     let state = open(place.path());
     assert!(state.uploads.is_empty() && state.files.len() == 2);
+}
+
+#[test]
+fn a_file_that_the_archive_lost_is_forgotten_for_good() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path());
+    let mut state = open(place.path());
+    state.forget_file("keepup.json").unwrap();
+    drop(state);
+    let mut state = open(place.path());
+    assert!(state.files.is_empty() && state.forgotten.contains("keepup.json"));
+    assert_eq!(state.uploads[0].parts.len(), 2, "the upload goes on");
+    state.add_file(known("keepup.json", None)).unwrap();
+    drop(state);
+    let state = open(place.path());
+    assert!(state.files.len() == 1 && state.forgotten.is_empty());
 }

@@ -1,10 +1,11 @@
 //! An object store behind an address: `s3://`, `gs://`, `az://` or `file://`.
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt as _;
 use keepup_error::Cause;
 use keepup_measure::clock::{Clock as _, SystemClock};
@@ -14,7 +15,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::multipart::MultipartStore;
 use object_store::path::Path as ObjectPath;
-use object_store::{ClientConfigKey, ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use object_store::{ClientConfigKey, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _};
 use tokio::runtime::Runtime;
 use url::Url;
 
@@ -197,12 +198,50 @@ impl Store {
         }
     }
 
+    /// Writes a small object and reads it back; the error is the difference.
+    pub(crate) fn put_confirmed(&self, path: &str, text: &[u8]) -> Result<Result<(), String>, ArchiveError> {
+        self.put(path, Bytes::copy_from_slice(text))?;
+        Ok(match self.get(path, text.len() as u64)? {
+            Some(Ok(found)) if found == text => Ok(()),
+            _ => Err("checksum mismatch: the archive does not hold the bytes that were written".to_owned()),
+        })
+    }
+
+    /// Removes an object; one that does not exist is no error.
+    pub(crate) fn delete(&self, path: &str) -> Result<(), ArchiveError> {
+        let object = self.object(path);
+        match self.runtime.block_on(repeat(|| self.objects.delete(&object))) {
+            Err(object_store::Error::NotFound { .. }) => Ok(()),
+            outcome => outcome.map_err(self.fault("remove", path)),
+        }
+    }
+
     /// Writes a whole object; returns its ETag.
     pub(crate) fn put(&self, path: &str, bytes: Bytes) -> Result<Option<String>, ArchiveError> {
         let object = self.object(path);
         let put = self.runtime.block_on(repeat(|| self.objects.put(&object, bytes.clone().into())));
         put.map(|put| put.e_tag).map_err(self.fault("write", path))
     }
+}
+
+/// Reads a range of an object. A longer body is an error, and not more than one piece of it is received.
+pub(crate) async fn get_range(
+    objects: &dyn ObjectStore,
+    object: &ObjectPath,
+    range: Range<u64>,
+) -> object_store::Result<Bytes> {
+    let wanted = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    let options = GetOptions::new().with_range(Some(range));
+    let mut pieces = objects.get_opts(object, options).await?.into_stream();
+    let mut part = BytesMut::new();
+    while let Some(piece) = pieces.try_next().await? {
+        if piece.len() > wanted - part.len() {
+            let source = format!("the server sends more than the {wanted} bytes that were requested").into();
+            return Err(object_store::Error::Generic { store: "archive", source });
+        }
+        part.extend_from_slice(&piece);
+    }
+    Ok(part.freeze())
 }
 
 /// Repeats a request that failed at once, unless another attempt is of no use.

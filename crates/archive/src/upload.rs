@@ -10,6 +10,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use bytes::Bytes;
 use keepup_measure::clock::Clock;
+use keepup_recording::archived::PartChecks;
+use keepup_recording::id::Id;
+use keepup_recording::segment_check::{SegmentCheck, SegmentFault};
 use md5::Md5;
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path as ObjectPath;
@@ -20,11 +23,12 @@ use tokio::task::JoinHandle;
 use crate::counters::ArchiveCounters;
 use crate::download::{Download, download};
 use crate::error::{ArchiveError, is_denied};
-use crate::inventory::{ArchivedFile, hex};
+use crate::inventory::{ArchivedFile, INVENTORY_FILE, hex};
 use crate::local::LocalFile;
 use crate::pace::{POLL, Pace, wait_until};
 use crate::reading::PartReader;
-use crate::state::{ArchiveState, PartChecks};
+use crate::receipt::Receipt;
+use crate::state::{ArchiveState, KnownFile, is_part, no_checks};
 use crate::store::{Store, repeat};
 
 /// Attempts to send a file until the store holds what was sent.
@@ -46,11 +50,23 @@ pub(crate) struct Uploader<'a> {
     /// Read every object back, even if the store has confirmed its checksum.
     pub(crate) read_back: bool,
     pub(crate) reader: PartReader,
+    /// Whether the archive has an inventory. It is removed before anything else changes.
+    pub(crate) has_inventory: bool,
+    /// Recording for which a receipt is left with each segment; `None` if none is needed.
+    pub(crate) receipts: Option<Id>,
+}
+
+/// Content of a file as it was read.
+#[derive(Clone, Debug)]
+struct Content {
+    sha256: [u8; 32],
+    /// For a sealed segment: outcome of the check of its blocks.
+    check: Option<Result<(), SegmentFault>>,
 }
 
 /// A file that the store has.
 struct Sent {
-    sha256: [u8; 32],
+    content: Content,
     etag: Option<String>,
     /// Whether the store has confirmed the checksum of every byte.
     is_confirmed: bool,
@@ -59,7 +75,7 @@ struct Sent {
 /// A file that was sent and is being completed by the store, which takes seconds for many parts.
 pub(crate) struct Completing {
     pub(crate) file: LocalFile,
-    sha256: [u8; 32],
+    content: Content,
     outcome: Outcome,
 }
 
@@ -114,11 +130,11 @@ impl Uploader<'_> {
         let file = completing.file.clone();
         let (mut next, mut attempt) = (completing, 1);
         loop {
-            let sha256 = next.sha256;
+            let content = next.content.clone();
             let sent = match self.complete(next) {
                 Ok(sent) => sent,
                 // An interrupted copy may have completed the upload: the object decides.
-                Err(SendError::Gone(_)) => Sent { sha256, etag: None, is_confirmed: false },
+                Err(SendError::Gone(_)) => Sent { content, etag: None, is_confirmed: false },
                 Err(SendError::Other(error)) => return Err(error),
             };
             let Some(what) = self.enter(&file, sent, state)? else { return Ok(()) };
@@ -145,25 +161,51 @@ impl Uploader<'_> {
         let archived = ArchivedFile {
             path: file.archive_path.clone(),
             bytes: file.bytes,
-            sha256: hex(&sent.sha256),
+            sha256: hex(&sent.content.sha256),
             modified_unix_ns: file.modified_unix_ns,
         };
-        let difference = self.difference(&archived, &sent)?;
-        if difference.is_none() {
-            state.add_file(archived, sent.etag)?;
+        let difference = self.difference(&archived, sent.is_confirmed)?;
+        if difference.is_some() {
+            return Ok(difference);
         }
-        Ok(difference)
+        if let Some(Err(fault)) = &sent.content.check {
+            let SegmentFault { offset, what } = fault;
+            let path = file.path.display();
+            self.live.warn(format!("{path}: damaged at offset {offset}: {what}; archived as it is"));
+        }
+        let intact = sent.content.check.as_ref().map(Result::is_ok);
+        let known = KnownFile { file: archived, etag: sent.etag, intact };
+        if let (Some(recording), true) = (self.receipts, file.check.is_some()) {
+            // Before the entry in the state, which allows the removal of the segment.
+            Receipt::of(recording, &known).write(self.store)?;
+        }
+        state.add_file(known)?;
+        Ok(None)
     }
 
-    /// Difference between what was sent and what the store holds, if any.
-    fn difference(&self, archived: &ArchivedFile, sent: &Sent) -> Result<Option<String>, ArchiveError> {
+    /// Removes the inventory before the archive changes.
+    pub(crate) fn reopen(&mut self) -> Result<(), ArchiveError> {
+        if self.has_inventory {
+            self.store.delete(INVENTORY_FILE)?;
+            self.has_inventory = false;
+        }
+        Ok(())
+    }
+
+    /// Difference between what was sent and what the store holds, if any. A file that the store has not
+    /// confirmed is read back.
+    pub(crate) fn difference(
+        &self,
+        archived: &ArchivedFile,
+        is_confirmed: bool,
+    ) -> Result<Option<String>, ArchiveError> {
         let Some(meta) = self.store.head(&archived.path)? else {
             return Ok(Some("the object does not exist".to_owned()));
         };
         if meta.size != archived.bytes {
             return Ok(Some(format!("it has {} bytes instead of {}", meta.size, archived.bytes)));
         }
-        if sent.is_confirmed && !self.read_back {
+        if is_confirmed && !self.read_back {
             return Ok(None);
         }
         let mut sha256 = Sha256::new();
@@ -189,6 +231,7 @@ impl Uploader<'_> {
         file: &LocalFile,
         state: &mut ArchiveState,
     ) -> Result<Completing, ArchiveError> {
+        self.reopen()?;
         let part_bytes = self.part_bytes.max(file.bytes.div_ceil(PARTS_MAX).next_multiple_of(1 << 20));
         if file.bytes <= part_bytes {
             return self.send_whole(file);
@@ -216,11 +259,14 @@ impl Uploader<'_> {
             bytes = self.reader.next(file.bytes as usize)?;
         }
         self.wait_for_pace(file.bytes)?;
+        let mut check = file.check.clone();
+        check.iter_mut().for_each(|check| check.update(&bytes));
         let (sha256, md5) = (Sha256::digest(&bytes).into(), hex(&Md5::digest(&bytes)));
+        let content = Content { sha256, check: check.map(SegmentCheck::finish) };
         let etag = self.store.put(&file.archive_path, bytes.into())?;
         self.live.add_done(file.bytes);
         let is_confirmed = etag.as_deref().is_some_and(|etag| unquoted(etag) == md5);
-        Ok(Completing { file: file.clone(), sha256, outcome: Outcome::Whole(etag, is_confirmed) })
+        Ok(Completing { file: file.clone(), content, outcome: Outcome::Whole(etag, is_confirmed) })
     }
 
     fn send_parts(
@@ -235,15 +281,16 @@ impl Uploader<'_> {
         let upload = state.upload(&file.archive_path);
         let done = upload.map(|upload| upload.parts.clone()).unwrap_or_default();
         let mut flight = Flight { tasks: BTreeMap::new(), to, from, done };
-        let mut sha256 = Sha256::new();
+        let (mut sha256, mut check) = (Sha256::new(), file.check.clone());
         self.reader.begin(&file.path, file.bytes)?;
         let count = file.bytes.div_ceil(part_bytes) as usize;
         for index in 0..count {
             let bytes = part_bytes.min(file.bytes - index as u64 * part_bytes);
             let part = self.reader.next(bytes as usize)?;
             sha256.update(&part);
+            check.iter_mut().for_each(|check| check.update(&part));
             if let Some((_, checks)) = flight.done.get(&index) {
-                if checks.is_of(&part) {
+                if is_part(checks, &part) {
                     self.live.add_known(bytes);
                     continue;
                 }
@@ -261,8 +308,8 @@ impl Uploader<'_> {
         }
         let done = std::mem::take(&mut flight.done);
         let task = self.spawn_completion(parts, object, &done);
-        let sha256 = sha256.finalize().into();
-        Ok(Completing { file: file.clone(), sha256, outcome: Outcome::Parts(done, task) })
+        let content = Content { sha256: sha256.finalize().into(), check: check.map(SegmentCheck::finish) };
+        Ok(Completing { file: file.clone(), content, outcome: Outcome::Parts(done, task) })
     }
 
     /// Continues the upload of the state if it is of this file, else begins another.
@@ -319,7 +366,7 @@ impl Uploader<'_> {
             }
             Parts::Own(own) => {
                 let sending: UploadPart = own.put_part(part.into());
-                let checks = PartChecks { md5: String::new(), has_md5: false, has_sha256: false };
+                let checks = no_checks();
                 self.store.runtime.spawn(async move {
                     let sent = sending.await.map(|()| (String::new(), checks));
                     let _ = to.send((index, bytes, sent));
@@ -383,15 +430,15 @@ impl Uploader<'_> {
 
     /// Waits until the store has completed a file.
     fn complete(&self, completing: Completing) -> Result<Sent, SendError> {
-        let Completing { file, sha256, outcome } = completing;
+        let Completing { file, content, outcome } = completing;
         let (done, task) = match outcome {
-            Outcome::Whole(etag, is_confirmed) => return Ok(Sent { sha256, etag, is_confirmed }),
+            Outcome::Whole(etag, is_confirmed) => return Ok(Sent { content, etag, is_confirmed }),
             Outcome::Parts(done, task) => (done, task),
         };
         let completed = self.store.runtime.block_on(task).unwrap_or_else(|error| Err(error.into()));
         let etag = completed.map_err(|error| self.completion_error(&file, error))?;
         let is_confirmed = is_confirmed(&done, etag.as_deref());
-        Ok(Sent { sha256, etag, is_confirmed })
+        Ok(Sent { content, etag, is_confirmed })
     }
 
     fn part_error(&self, file: &LocalFile, error: object_store::Error) -> SendError {

@@ -15,6 +15,7 @@ use keepup_sources::SourceAddress;
 pub use keepup_sys::engine::EngineChoice;
 use keepup_sys::pool::{GRAIN_BYTES, ReusableMemory};
 
+use crate::after_seal::AfterSeal;
 use crate::series::SeriesConnections;
 use crate::tap::Tap;
 use crate::{PlacementKind, RecorderError};
@@ -97,6 +98,8 @@ pub struct RecorderConfig {
     pub writer_cpus: Vec<usize>,
     /// Retention limit; `None` keeps the whole recording.
     pub keep: Option<Keep>,
+    /// Command that runs after each sealed segment.
+    pub after_seal: Option<AfterSeal>,
     /// A volume is taken out of rotation when it has not completed a write for this long while
     /// another volume has.
     pub slow_after: Duration,
@@ -160,6 +163,7 @@ impl RecorderConfig {
             series: None,
             only_from: None,
             keep: None,
+            after_seal: None,
             slow_after: Duration::from_secs(5),
             hello_timeout: Duration::from_secs(10),
             peer_timeout: Duration::from_secs(5),

@@ -10,7 +10,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_plan::reduction::Reduction;
-use keepup_recording::account::{Incidents, ThreadCpu, VolumeAccount};
+use keepup_recording::account::{CommandCounts, Incidents, ThreadCpu, VolumeAccount};
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::journal::Journal;
@@ -26,6 +26,7 @@ use keepup_sys::file::Access;
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 
+use crate::after_seal::SealRunner;
 use crate::config::Target;
 use crate::counters::Counters;
 use crate::intake::{IntakeParts, IntakeReport, Membership, Post, Shards, VolumeLink};
@@ -58,6 +59,7 @@ pub struct Recorder {
     intakes: Vec<Threaded<IntakeReport>>,
     reducers: Vec<Threaded<()>>,
     volumes: Vec<VolumeThreads>,
+    after_seal: Option<SealRunner>,
     made: Vec<CreatedDirectory>,
 }
 
@@ -94,6 +96,9 @@ impl Recorder {
         let wakers = (0..intakes).map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
         let mut recorder = ArmingGuard { recording, made: Vec::new(), volumes: Vec::new() };
         let places = recorder.create_directories(&config, clock.as_ref())?;
+        let after_seal = config.after_seal.clone();
+        let after_seal = after_seal.map(|hook| SealRunner::start(hook, recording, Arc::clone(&clock)));
+        let (notifier, after_seal) = after_seal.transpose()?.unzip();
         let mut links: Vec<Vec<VolumeLink>> = wakers.iter().map(|_| Vec::new()).collect();
         for (index, place) in places.into_iter().enumerate() {
             let start = VolumeStart {
@@ -104,6 +109,7 @@ impl Recorder {
                 index,
                 counters: Arc::clone(&counters),
                 memory: memory.clone(),
+                after_seal: notifier.clone(),
             };
             let (volume_links, threads) = start.run(place)?;
             links.iter_mut().zip(volume_links).for_each(|(links, link)| links.push(link));
@@ -135,6 +141,7 @@ impl Recorder {
             intakes,
             reducers,
             volumes,
+            after_seal,
             made,
         })
     }
@@ -264,8 +271,17 @@ impl Recorder {
         let (recording, counters) = (self.recording, Arc::clone(&self.counters));
         let (made, lacks_origin) = (self.made.clone(), self.lacks_origin.load(Ordering::Relaxed));
         let (pool_bytes, pool_pages) = (self.pool_bytes, self.pool_pages.clone());
-        let Joined { ended, ledger, incidents, mut trouble, elapsed_ns, intakes_cpu, reducers_cpu, volumes } =
-            self.join_threads()?;
+        let Joined {
+            ended,
+            ledger,
+            after_seal,
+            incidents,
+            mut trouble,
+            elapsed_ns,
+            intakes_cpu,
+            reducers_cpu,
+            volumes,
+        } = self.join_threads()?;
         let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
         let is_empty = ended == Ended::Stopped && is_empty(&ledger);
         let removed = removes_empty && is_empty && !made.is_empty();
@@ -305,6 +321,7 @@ impl Recorder {
             pool_wait_ns: counters.pool_wait_ns(),
             stalls: counters.stalls(),
             elapsed_ns,
+            after_seal,
             incidents,
             trouble,
             ended,
@@ -323,7 +340,7 @@ impl Recorder {
             }
         };
         let (reports, intakes_cpu): (Vec<IntakeReport>, Vec<ThreadCpu>) = intakes.into_iter().unzip();
-        let (ledger, incidents, elapsed_ns) = IntakeReport::merge(reports);
+        let (ledger, mut incidents, elapsed_ns) = IntakeReport::merge(reports);
         let unbalanced = ledger.balance().err().map(|e| format!("the account does not add up: {e}"));
         let mut trouble: Vec<String> = unbalanced.into_iter().collect();
         let mut reducers_cpu = Vec::new();
@@ -354,7 +371,22 @@ impl Recorder {
             });
         }
         let ended = self.shards.ended().cloned().unwrap_or(Ended::Stopped);
-        Ok(Joined { ended, ledger, incidents, trouble, elapsed_ns, intakes_cpu, reducers_cpu, volumes })
+        // The keepers have dropped their ends of its queue.
+        let after_seal = self.after_seal.map(SealRunner::join).transpose()?.map(|(counts, own)| {
+            incidents.append(own);
+            counts
+        });
+        Ok(Joined {
+            ended,
+            ledger,
+            after_seal,
+            incidents,
+            trouble,
+            elapsed_ns,
+            intakes_cpu,
+            reducers_cpu,
+            volumes,
+        })
     }
 }
 
@@ -362,6 +394,7 @@ impl Recorder {
 struct Joined {
     ended: Ended,
     ledger: Ledger,
+    after_seal: Option<CommandCounts>,
     incidents: Incidents,
     trouble: Vec<String>,
     elapsed_ns: u64,
@@ -496,7 +529,8 @@ impl ArmingGuard {
             let retention = match config.keep {
                 Some(keep) => {
                     let removed = Removed::read(&directory, &manifest)?;
-                    Some(Retention::new(keep, removed, volumes.len(), config.segment_bytes))
+                    let first = self.made.first().map_or(directory.as_path(), |made| &made.directory);
+                    Some(Retention::new(keep, removed, volumes.len(), first, config.segment_bytes))
                 }
                 None => None,
             };

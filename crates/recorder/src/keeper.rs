@@ -28,6 +28,7 @@ use keepup_sys::waker::Waker;
 
 pub(crate) use self::retention::Retention;
 pub(crate) use self::sizes::SegmentSizes;
+use crate::after_seal::{SealNotifier, SealedFile};
 use crate::counters::Counters;
 
 /// Interval between checks for segments to remove.
@@ -125,6 +126,8 @@ pub(crate) struct Keeper {
     pub(crate) conclusion: Option<Conclusion>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) access: Option<Access>,
+    /// Learns of sealed segments, to run a command.
+    pub(crate) after_seal: Option<SealNotifier>,
     /// Failures of journalling, sealing and removing.
     pub(crate) trouble: Vec<String>,
     /// Gap entries of each intake appended to the journal.
@@ -342,6 +345,9 @@ impl Keeper {
                 let blocks = events.blocks() as u64;
                 self.note(|_| Some(JournalRecord::SegmentEnd { index, bytes, data_bytes, blocks }));
                 self.flush();
+                if let Some(after_seal) = &self.after_seal {
+                    after_seal.sealed(SealedFile { path, volume: self.volume, index, bytes });
+                }
                 let sealed_ns = self.clock.now_ns();
                 if let Some(retention) = self.place.as_mut().and_then(|place| place.retention.as_mut()) {
                     retention.sealed(index, bytes, sealed_ns, events.per_stream());

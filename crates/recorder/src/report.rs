@@ -2,7 +2,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use keepup_recording::account::{Incidents, RecordAccount, Stalls, ThreadCpu, VolumeAccount};
+use keepup_recording::account::{CommandCounts, Incidents, RecordAccount, Stalls, ThreadCpu, VolumeAccount};
 use keepup_stream::ledger::Ledger;
 
 /// Report of a recording.
@@ -32,6 +32,8 @@ pub struct RecordReport {
     pub stalls: Stalls,
     /// Time from the first event to the last durable byte, in nanoseconds; 0 without events.
     pub elapsed_ns: u64,
+    /// Runs of the command after sealed segments; `None` without one.
+    pub after_seal: Option<CommandCounts>,
     /// Faults that did not end the recording.
     pub incidents: Incidents,
     /// Defects of the recording, though its events are durable: a journal that could not be
@@ -111,6 +113,7 @@ impl RecordReport {
             pool_wait_ns: self.pool_wait_ns,
             stalls: self.stalls.clone(),
             volumes: self.volumes.clone(),
+            after_seal: self.after_seal,
             incidents: self.incidents.clone(),
             trouble: self.trouble.clone(),
             ledger: self.ledger.clone(),

@@ -12,6 +12,7 @@ use keepup_sys::pool::PoolMemory;
 use keepup_sys::ring;
 use keepup_sys::waker::Waker;
 
+use crate::after_seal::SealNotifier;
 use crate::counters::Counters;
 use crate::intake::VolumeLink;
 use crate::keeper::{FromKeeper, Keeper, SegmentSizes, ToKeeper, VolumeDirectory};
@@ -61,6 +62,8 @@ pub(crate) struct VolumeStart {
     pub(crate) index: usize,
     pub(crate) counters: Arc<Counters>,
     pub(crate) memory: PoolMemory,
+    /// Learns of sealed segments, to run a command.
+    pub(crate) after_seal: Option<SealNotifier>,
 }
 
 /// Writer side of all its links.
@@ -96,6 +99,7 @@ impl VolumeStart {
             conclusion: None,
             counters: Arc::clone(&self.counters),
             access: None,
+            after_seal: self.after_seal.clone(),
             trouble: Vec::new(),
             gaps: vec![0; self.intakes.len()],
             flush_due: false,

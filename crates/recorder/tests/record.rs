@@ -13,7 +13,7 @@ use keepup_recorder::watch::{Qualified, Watcher};
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
-use keepup_recording::retention::{Keep, KeepLimit, REMOVED_FILE};
+use keepup_recording::retention::{Keep, KeepLimit, KeepUntil, REMOVED_FILE};
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
 use keepup_results::FailedRate;
 use keepup_results::live::Moment;
@@ -98,7 +98,7 @@ fn events_larger_than_a_block_and_than_the_socket() {
 #[test]
 fn a_recording_written_at_full_speed_keeps_its_retention_limit() {
     let volume = tempfile::tempdir().unwrap();
-    let keep = Keep { limit: KeepLimit::Bytes(8 << 20), disposable: true };
+    let keep = Keep { limit: KeepLimit::Bytes(8 << 20), disposable: true, until: KeepUntil::Drained };
     let mut config = config(Target::Volumes(vec![volume.path().into()]));
     (config.keep, config.segment_bytes, config.block_bytes) = (Some(keep), 1 << 20, 64 << 10);
     // So fast that the keeper always has other requests to handle too.
@@ -134,7 +134,7 @@ impl Clock for SteppedClock {
 #[test]
 fn a_step_of_the_wall_clock_does_not_age_segments() {
     let volume = tempfile::tempdir().unwrap();
-    let keep = Keep { limit: KeepLimit::Seconds(3600), disposable: true };
+    let keep = Keep { limit: KeepLimit::Seconds(3600), disposable: true, until: KeepUntil::Drained };
     let mut config = config(Target::Volumes(vec![volume.path().into()]));
     (config.keep, config.segment_bytes, config.block_bytes) = (Some(keep), 1 << 20, 64 << 10);
     config.stay = true;

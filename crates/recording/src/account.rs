@@ -37,6 +37,18 @@ impl Incidents {
     }
 }
 
+/// Runs of the command after sealed segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandCounts {
+    /// Runs with exit status 0.
+    pub succeeded: u64,
+    /// Other runs.
+    pub failed: u64,
+    /// Segments for which the command was not run, because earlier runs took too long.
+    pub skipped: u64,
+}
+
 /// CPU time of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -120,6 +132,9 @@ pub struct RecordAccount {
     pub stalls: Stalls,
     /// Every volume, in the order given.
     pub volumes: Vec<VolumeAccount>,
+    /// Runs of the command after sealed segments; `None` without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_seal: Option<CommandCounts>,
     /// Faults that did not end the recording.
     pub incidents: Incidents,
     /// Defects of the recording, though its events are durable.

@@ -122,7 +122,8 @@ const SEGMENT: Id = Id([9; 16]);
 /// Stream id in the segment of [`scene`].
 pub const SCENE_STREAM: u32 = 3;
 
-fn scene_stream() -> StreamInfo {
+/// Stream of the segments of [`scene`].
+pub fn scene_stream() -> StreamInfo {
     let (name, element) = ("left".to_owned(), ElementType::U16);
     StreamInfo { id: SCENE_STREAM, name, element, shape: vec![], compression: None }
 }
@@ -133,15 +134,31 @@ fn scene_stream() -> StreamInfo {
 /// # Errors
 /// None, as long as the layout accepts the stream.
 pub fn scene_segment(blocks: u64) -> Result<Vec<u8>, LayoutError> {
-    let identity =
-        SegmentIdentity { recording: RECORDING, segment: SEGMENT, created_unix_ns: 1, ..Default::default() };
+    Ok(scene_segment_of(SEGMENT, 0, blocks)?.finish())
+}
+
+/// Segment `segment`, number `index` of the recording of [`scene`], with this many blocks of three small
+/// events.
+///
+/// # Errors
+/// None, as long as the layout accepts the stream.
+pub fn scene_segment_of(segment: Id, index: u32, blocks: u64) -> Result<SegmentBuilder, LayoutError> {
+    let recording = RECORDING;
+    let identity = SegmentIdentity {
+        recording,
+        segment,
+        segment_index: index,
+        created_unix_ns: 1,
+        ..Default::default()
+    };
     let mut builder = SegmentBuilder::new(identity);
     let events: [(u64, &[u8]); 3] = [(10, b"first"), (20, b"second event"), (15, b"")];
-    for block in 0..blocks {
+    let first = u64::from(index) * blocks;
+    for block in first..first + blocks {
         let plan = BlockPlan { stream_block: block, first_sequence: block * 3, flags: 0 };
         builder.block(&scene_stream(), plan, &events)?;
     }
-    Ok(builder.finish())
+    Ok(builder)
 }
 
 /// A manifest of volume `volume_index` of a recording on `volumes`.

@@ -1,18 +1,20 @@
 //! Summary of a recording, from its journals and indexes: no event is read.
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use keepup_stream::ledger::{Count, LossCause};
 use keepup_stream::wire::StreamInfo;
 use serde::{Deserialize, Serialize};
 
 use crate::access::walk;
+use crate::archived::{ArchiveStates, ArchivedSegments};
 use crate::duplicates::duplicates;
 use crate::error::RecordingError;
 use crate::id::Id;
 use crate::journal::{DamagedLine, Rotation};
 use crate::manifest::{Keep, Origin, Placement};
 use crate::reader::Recording;
+use crate::retention::{Drained, KeepUntil, RemovedStream};
 use crate::seal::{SegmentLookup, StreamSummary};
 use crate::volume::{Segment, Volume};
 
@@ -45,6 +47,9 @@ pub struct RecordingInfo {
     pub master: Option<PathBuf>,
     /// Volumes found.
     pub volumes: Vec<VolumeInfo>,
+    /// Archives in object stores.
+    #[serde(default)]
+    pub archives: Vec<ArchiveInfo>,
     /// Volumes taken out of rotation and brought back, in order.
     pub rotations: Vec<Rotation>,
     /// Volumes that were not found, as given at recording time.
@@ -83,6 +88,44 @@ pub struct VolumeInfo {
     pub open: usize,
     /// Durable bytes, payload and overhead.
     pub bytes: u64,
+    /// Of the sealed segments, those that are durable at another recorder, in a sink or in a directory, where
+    /// drains note this: in recordings with a retention limit that needs it.
+    #[serde(default)]
+    pub drained: Option<usize>,
+    /// Of the sealed segments, those that an archive in an object store has confirmed.
+    #[serde(default)]
+    pub archived: usize,
+    /// State of each segment, from [`info_with_segments`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<SegmentInfo>,
+}
+
+/// One segment on a volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentInfo {
+    /// Number on its volume.
+    pub index: u32,
+    /// Durable bytes, payload and overhead.
+    pub bytes: u64,
+    /// Whether it is sealed.
+    pub sealed: bool,
+    /// Whether all its events are known to be durable at another recorder, in a sink or in a directory.
+    pub drained: bool,
+    /// Whether an archive in an object store has confirmed it.
+    pub archived: bool,
+}
+
+/// One archive of a recording, according to the state file of the copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchiveInfo {
+    /// Address of the archive.
+    pub to: String,
+    /// Confirmed segments, including those that were removed from their volumes.
+    pub segments: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Of these, segments with a damaged block.
+    pub damaged: u64,
 }
 
 /// One stream.
@@ -109,22 +152,40 @@ pub struct StreamSummaryInfo {
     pub missing: BTreeMap<LossCause, u64>,
 }
 
-/// Summarizes a recording. Reads one index per segment; for unsealed segments, the block headers.
+/// Summarizes a recording, without its segments. Reads one index per segment; for unsealed segments, the
+/// block headers.
 ///
 /// # Errors
-/// A segment cannot be read, or its index is damaged.
+/// A segment or a state file of an archive cannot be read, or an index is damaged.
 pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
+    let mut info = info_with_segments(recording)?;
+    info.volumes.iter_mut().for_each(|volume| volume.segments.clear());
+    Ok(info)
+}
+
+/// Like [`info`], with the state of each segment.
+///
+/// # Errors
+/// As [`info`].
+pub fn info_with_segments(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
     let manifest = recording.manifest();
     let mut streams: BTreeMap<u32, StreamSummaryInfo> =
         recording.streams().into_iter().map(|(id, info)| (id, StreamSummaryInfo::new(info))).collect();
+    let archives = archives(recording)?;
+    let mut volumes = Vec::new();
     for volume in recording.volumes() {
+        let copies = Copies::read(volume, &archives)?;
+        let mut segments = Vec::new();
         for segment in volume.segments() {
-            for summary in summaries(volume, segment)? {
+            let summaries = summaries(volume, segment)?;
+            segments.push(copies.describe(segment, &summaries));
+            for summary in summaries {
                 if let Some(stream) = streams.get_mut(&summary.stream) {
                     stream.add(&summary, segment.is_ended());
                 }
             }
         }
+        volumes.push(VolumeInfo::new(volume, segments, copies.drained.is_some()));
     }
     // A block that is on two volumes counts once.
     for duplicate in duplicates(recording.volumes().iter()).values().flatten() {
@@ -145,15 +206,6 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
             *missing = missing.saturating_add(gap.events);
         }
     }
-    let volumes = recording.volumes().iter().map(|volume| {
-        let sealed = volume.segments().iter().filter(|segment| segment.is_ended()).count();
-        VolumeInfo {
-            directory: volume.dir().to_path_buf(),
-            sealed,
-            open: volume.segments().len() - sealed,
-            bytes: volume.segments().iter().map(Segment::file_bytes).fold(0, u64::saturating_add),
-        }
-    });
     Ok(RecordingInfo {
         name: manifest.name.clone(),
         recording: manifest.recording,
@@ -167,12 +219,88 @@ pub fn info(recording: &Recording) -> Result<RecordingInfo, RecordingError> {
         keep: manifest.keep,
         reductions: manifest.reductions.clone(),
         master: recording.has_master().then(|| recording.master_path()),
-        volumes: volumes.collect(),
+        volumes,
+        archives: archives.archives().map(ArchiveInfo::new).collect(),
         rotations: recording.rotations(),
         missing_volumes: recording.missing().to_vec(),
         damaged_lines: recording.damaged_lines().cloned().collect(),
         streams,
     })
+}
+
+/// What archives have confirmed.
+fn archives(recording: &Recording) -> Result<ArchiveStates, RecordingError> {
+    let first = recording.volumes().iter().find(|volume| volume.manifest().volume_index == 0);
+    let dir = first.map_or(Path::new(""), Volume::dir);
+    let mut archives = ArchiveStates::new(dir, recording.manifest().recording, None);
+    if first.is_some() {
+        archives.poll()?;
+    }
+    Ok(archives)
+}
+
+/// Copies of the segments of one volume elsewhere.
+struct Copies<'a> {
+    volume: u32,
+    drained: Option<Drained>,
+    archives: &'a ArchiveStates,
+}
+
+impl<'a> Copies<'a> {
+    fn read(volume: &Volume, archives: &'a ArchiveStates) -> Result<Self, RecordingError> {
+        let manifest = volume.manifest();
+        let is_noted = manifest.keep.is_some_and(|keep| !keep.disposable && keep.until == KeepUntil::Drained);
+        let read = || Drained::read(volume.dir(), manifest.recording);
+        let drained = is_noted.then(read).transpose()?;
+        Ok(Self { volume: manifest.volume_index, drained, archives })
+    }
+
+    fn describe(&self, segment: &Segment, streams: &[StreamSummary]) -> SegmentInfo {
+        let (index, bytes, sealed) = (segment.index, segment.file_bytes(), segment.is_ended());
+        let end = |summary: &StreamSummary| RemovedStream {
+            end_sequence: summary.last_sequence.saturating_add(1),
+            ..RemovedStream::default()
+        };
+        let ends: Vec<_> = streams.iter().map(|summary| (summary.stream, end(summary))).collect();
+        let is_in = |archive: &ArchivedSegments| {
+            archive.segments.get(&(self.volume, index)).is_some_and(|found| found.bytes == bytes)
+        };
+        SegmentInfo {
+            index,
+            bytes,
+            sealed,
+            drained: sealed && self.drained.as_ref().is_some_and(|drained| drained.has(index, &ends)),
+            archived: sealed && self.archives.archives().any(is_in),
+        }
+    }
+}
+
+impl VolumeInfo {
+    fn new(volume: &Volume, segments: Vec<SegmentInfo>, is_drain_noted: bool) -> Self {
+        let count = |is_it: fn(&SegmentInfo) -> bool| segments.iter().filter(|s| is_it(s)).count();
+        let sealed = count(|segment| segment.sealed);
+        Self {
+            directory: volume.dir().to_path_buf(),
+            sealed,
+            open: segments.len() - sealed,
+            bytes: segments.iter().map(|segment| segment.bytes).fold(0, u64::saturating_add),
+            drained: is_drain_noted.then(|| count(|segment| segment.drained)),
+            archived: count(|segment| segment.archived),
+            segments,
+        }
+    }
+}
+
+impl ArchiveInfo {
+    fn new(archive: &ArchivedSegments) -> Self {
+        let segments = || archive.segments.values();
+        Self {
+            to: archive.to.clone(),
+            segments: segments().count() as u64,
+            bytes: segments().map(|segment| segment.bytes).fold(0, u64::saturating_add),
+            damaged: segments().filter(|segment| segment.intact == Some(false)).count() as u64,
+        }
+    }
 }
 
 fn summaries(volume: &Volume, segment: &Segment) -> Result<Vec<StreamSummary>, RecordingError> {

@@ -8,6 +8,7 @@
 
 pub mod access;
 pub mod account;
+pub mod archived;
 mod contents;
 pub mod crc;
 mod duplicates;
@@ -36,6 +37,7 @@ pub mod retention;
 pub mod runs;
 mod scan;
 pub mod seal;
+pub mod segment_check;
 mod sequential;
 #[cfg(test)]
 mod testing;

@@ -44,6 +44,26 @@ pub struct Keep {
     pub limit: KeepLimit,
     /// Whether data may be removed without a copy elsewhere.
     pub disposable: bool,
+    /// Which copy allows the removal of data that is not disposable.
+    #[serde(default, skip_serializing_if = "KeepUntil::is_drained")]
+    pub until: KeepUntil,
+}
+
+/// Copy that allows the removal of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepUntil {
+    /// Events that are durable at another recorder, in a sink or in a directory.
+    #[default]
+    Drained,
+    /// Segments that an archive in an object store has confirmed.
+    Archived,
+}
+
+impl KeepUntil {
+    fn is_drained(&self) -> bool {
+        *self == Self::Drained
+    }
 }
 
 /// Retention limit.

@@ -26,7 +26,7 @@ use crate::layout::segment_file_name;
 use crate::line::{LINE_BYTES_MAX, parse_line, put_line};
 use crate::manifest::Manifest;
 
-pub use crate::manifest::{Keep, KeepLimit};
+pub use crate::manifest::{Keep, KeepLimit, KeepUntil};
 
 /// File with the counts of removed events.
 pub const REMOVED_FILE: &str = "removed.jsonl";

@@ -76,7 +76,8 @@ fn removed_events_explain_at_most_their_number() {
 /// Adds a retention limit to the manifest.
 fn keep_a_part(dir: &Path) {
     let mut manifest = Manifest::read(dir).unwrap();
-    manifest.keep = Some(Keep { limit: KeepLimit::Bytes(1 << 30), disposable: true });
+    manifest.keep =
+        Some(Keep { limit: KeepLimit::Bytes(1 << 30), disposable: true, until: KeepUntil::Drained });
     fs::write(dir.join(crate::manifest::MANIFEST_FILE), serde_json::to_vec(&manifest).unwrap()).unwrap();
 }
 

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use keepup_measure::histogram::Latency;
-use keepup_recording::account::{Incidents, RecordAccount, Stalls, ThreadCpu, VolumeAccount, VolumeStalls};
+use keepup_recording::account::{
+    CommandCounts, Incidents, RecordAccount, Stalls, ThreadCpu, VolumeAccount, VolumeStalls,
+};
 use keepup_recording::fixture::{scene, scene_segment};
-use keepup_recording::info::{RecordingInfo, State, info};
+use keepup_recording::info::{ArchiveInfo, RecordingInfo, State, info};
 use keepup_recording::reader::Recording;
 use keepup_recording::recover::{RecoverReport, SegmentRecovery, StreamRecovery, VolumeRecovery};
 use keepup_recording::verify::{Fault, VerifyOptions, verify};
@@ -43,6 +45,9 @@ fn full_info() -> RecordingInfo {
     found.metadata.insert("sample".into(), "quartz ".repeat(30));
     found.volumes[0].directory = PathBuf::from("/data/a/run1");
     found.volumes[0].bytes = 123_456_789_012_345;
+    (found.volumes[0].drained, found.volumes[0].archived) = (Some(1 << 20), 1 << 20);
+    let to = "s3://bucket-of-the-facility/beamline/run1".to_owned();
+    found.archives = vec![ArchiveInfo { to, segments: 1 << 30, bytes: 1 << 60, damaged: 1 << 20 }];
     found.missing_volumes = vec!["/data/b/run1".into()];
     found.master = Some("/data/a/run1/recording.nxs".into());
     found.state = State::CutOff;
@@ -101,6 +106,7 @@ fn account() -> RecordAccount {
         pool_wait_ns: 12_345_678_901,
         stalls: Stalls { volumes: vec![VolumeStalls::default(); 2], ..Stalls::default() },
         volumes: vec![volume(None), volume(Some("cannot write: Input/output error (os error 5)"))],
+        after_seal: Some(CommandCounts { succeeded: 1 << 30, failed: 1 << 20, skipped: 1 << 20 }),
         incidents: Incidents { listed: vec!["a connection ended: broken pipe".into()], total: 2000 },
         trouble: vec!["cannot seal segment 12: Input/output error".into()],
     }
@@ -311,6 +317,7 @@ fn every_listing_fits_a_terminal_of_80_columns_without_control_characters() {
         files: 1 << 20,
         bytes: 1 << 60,
         known_bytes: 1 << 50,
+        segments: Some((1 << 20, 1 << 20, 1 << 16)),
         state: "not complete: the recording has not ended (--follow continues until then)",
         seconds: 1e6,
     };

@@ -34,8 +34,8 @@ const MISSING_SHOWN: usize = 20;
 /// cannot be read, for example on a failed volume, are skipped and listed; the exit code is then 1.
 ///
 /// An object store receives the files of the recording unchanged, each segment once it is sealed, and an
-/// inventory with their checksums at the end; events are not checked. An interrupted copy continues.
-/// `keepup restore` is the reverse.
+/// inventory with their checksums at the end. Segments with damaged blocks are sent and reported; the exit
+/// code is then 1. An interrupted copy continues. `keepup restore` is the reverse.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   keepup drain keepup-data/run1 --to tcp://127.0.0.1:7612 --follow --rate '20 MB/s'

@@ -1,6 +1,6 @@
 //! `keepup info`: description of a recording.
 use anyhow::Context;
-use keepup_recording::info::{RecordingInfo, info};
+use keepup_recording::info::{RecordingInfo, info, info_with_segments};
 use keepup_recording::reader::Recording;
 use keepup_report::listing;
 
@@ -13,17 +13,22 @@ use crate::output::{json, print_listing};
 /// Reads journals and indexes but no events. Works while the recording is in progress.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  keepup info keepup-data/run1")]
+  keepup info keepup-data/run1
+  keepup info keepup-data/run1 --segments")]
 pub(crate) struct Args {
     #[command(flatten)]
     recording: RecordingDirs,
+    /// List every segment, and whether it is sealed, drained or archived
+    #[arg(long)]
+    segments: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let info = info(&Recording::open_present(&args.recording.directories)?)?;
+    let recording = Recording::open_present(&args.recording.directories)?;
+    let info = if args.segments { info_with_segments(&recording)? } else { info(&recording)? };
     print(&info, args.json)
 }
 

@@ -19,11 +19,12 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::cpu::ProcessCpu;
 use keepup_peer::Endpoint;
 use keepup_plan::Profile;
+use keepup_recorder::after_seal::{AfterSeal, JOBS_MAX as AFTER_SEAL_JOBS_MAX};
 use keepup_recorder::report::RecordReport;
 use keepup_recorder::watch::Qualified;
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
-use keepup_recording::retention::{Keep, KeepLimit};
+use keepup_recording::retention::{Keep, KeepLimit, KeepUntil};
 use keepup_report::listing;
 use keepup_results::live::{RunSettings, RunState};
 use keepup_sources::SourceAddress;
@@ -111,7 +112,7 @@ pub(crate) struct Args {
     /// If a peer sends nothing for this long, a new connection may take over its streams.
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5 s")]
     peer_timeout: Duration,
-    /// Remove the oldest drained segments beyond this size or time
+    /// Remove the oldest copied segments beyond this size or time
     ///
     /// A size such as "2 TB" or a time such as "3 h".
     #[arg(long, value_parser = keep_limit, value_name = "SIZE|TIME", conflicts_with = "to_null")]
@@ -119,6 +120,33 @@ pub(crate) struct Args {
     /// Remove the oldest segments even if they are not drained
     #[arg(long, requires = "keep")]
     disposable: bool,
+    /// Copy that allows --keep to remove a segment: drained or archived
+    ///
+    /// drained: all events are durable at another recorder, in a sink or in a directory. archived: an archive
+    /// in an object store has confirmed the segment, and all its blocks were intact as they were sent.
+    #[arg(long, value_name = "COPY", requires = "keep", conflicts_with = "disposable")]
+    keep_until: Option<KeepUntilArg>,
+    /// Program to run after each segment is sealed
+    ///
+    /// The command is split at white space, without quoting and without a shell; the path of the segment is
+    /// added as the last argument. Environment: KEEPUP_SEGMENT (path), KEEPUP_DIRECTORY (recording on this
+    /// volume), KEEPUP_RECORDING (identity), KEEPUP_VOLUME and KEEPUP_SEGMENT_NUMBER (both from 0),
+    /// KEEPUP_SEGMENT_BYTES. A failure is reported as an incident and does not affect the recording.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "to_null")]
+    after_seal: Option<String>,
+    /// Time limit for one run of --after-seal
+    ///
+    /// The program and its children are killed then. After the end of the recording, all runs together have
+    /// this time.
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "60 s")]
+    #[arg(requires = "after_seal")]
+    after_seal_timeout: Duration,
+    /// Limit on concurrent runs of --after-seal
+    ///
+    /// Up to 1024 segments wait for a run; further ones are skipped and counted.
+    #[arg(long, value_name = "N", default_value = "2", requires = "after_seal")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=AFTER_SEAL_JOBS_MAX as i64))]
+    after_seal_jobs: u16,
     /// Continue after the last source has ended, until stopped
     #[arg(long)]
     stay: bool,
@@ -141,6 +169,14 @@ pub(crate) struct Args {
     recording: RecorderArgs,
 }
 
+/// Values of `--keep-until`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[value(rename_all = "lower")]
+enum KeepUntilArg {
+    Drained,
+    Archived,
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let target = target(args.to_null, &args.volume)?;
     if args.to_null && args.run.is_about_the_recording() {
@@ -157,7 +193,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.recording.apply(&mut config);
     config.event_bytes_max = args.max_event.unwrap_or(config.event_bytes_max);
     config.connections_max = args.max_connections.unwrap_or(config.connections_max);
-    config.keep = args.keep.map(|limit| Keep { limit, disposable: args.disposable });
+    let until = match args.keep_until {
+        None | Some(KeepUntilArg::Drained) => KeepUntil::Drained,
+        Some(KeepUntilArg::Archived) => KeepUntil::Archived,
+    };
+    config.keep = args.keep.map(|limit| Keep { limit, disposable: args.disposable, until });
+    config.after_seal = after_seal(args)?;
     config.slow_after = args.slow_after;
     config.peer_timeout = args.peer_timeout;
     config.stay = args.stay;
@@ -177,6 +218,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         settings,
         RecordOptions { http, qualified, controlled: args.controlled, json: args.json, chain },
     )
+}
+
+/// Command of `--after-seal`.
+fn after_seal(args: &Args) -> anyhow::Result<Option<AfterSeal>> {
+    let Some(command) = &args.after_seal else { return Ok(None) };
+    let search: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    let (timeout, jobs) = (args.after_seal_timeout, args.after_seal_jobs.into());
+    let found = AfterSeal::parse(command, &search, timeout, jobs);
+    let fail = |why: Cause| usage(why.map(|why| format!("cannot use --after-seal {command:?}: {why}")));
+    found.map(Some).map_err(fail)
 }
 
 /// Options of `record` besides the settings of a run.

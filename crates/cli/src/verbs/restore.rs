@@ -63,6 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         files: report.files,
         bytes: report.bytes,
         known_bytes: report.known_bytes,
+        segments: None,
         state: &state,
         seconds: report.seconds,
     };

@@ -7,7 +7,7 @@ use keepup_recording::id::Id;
 use keepup_recording::journal::{Journal, JournalRecord, Rotation, StreamEnd};
 use keepup_recording::layout::{SegmentIdentity, segment_file_name};
 use keepup_recording::manifest::Manifest;
-use keepup_recording::retention::{Keep, KeepLimit};
+use keepup_recording::retention::{Keep, KeepLimit, KeepUntil};
 use keepup_stream::ledger::{Count, Gap, LossCause};
 use keepup_stream::wire::ElementType;
 
@@ -88,7 +88,8 @@ impl Test {
         let places: Vec<PathBuf> = (0..2).map(|at| root.path().join(format!("disk{at}"))).collect();
         let volume = |index: u32| {
             fs::create_dir(&places[index as usize]).unwrap();
-            let keep = Some(Keep { limit: KeepLimit::Bytes(1 << 30), disposable: false });
+            let keep =
+                Some(Keep { limit: KeepLimit::Bytes(1 << 30), disposable: false, until: KeepUntil::Drained });
             let manifest = Manifest { keep, ..manifest(places.clone(), index) };
             let dir = manifest.create(&places[index as usize]).unwrap();
             let mut journal = Journal::create(&dir, &manifest).unwrap();

@@ -2,15 +2,18 @@
 //!
 //! A large file is removed in pieces, since freeing it at once would delay writes to the same
 //! disk. Invariant: a segment is removed only when it is beyond the limit, and is durable
-//! elsewhere or disposable. Ages are measured on the monotonic clock: a step of the wall clock
-//! removes nothing.
+//! elsewhere or disposable. An archive counts as durable only for the file that it was made from:
+//! length and modification time are compared before the removal. Ages are measured on the
+//! monotonic clock: a step of the wall clock removes nothing.
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::Path;
 
+use keepup_recording::archived::ArchiveStates;
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
-use keepup_recording::retention::{Drained, Keep, KeepLimit, Removed, RemovedStream, take_away};
+use keepup_recording::layout::segment_file_name;
+use keepup_recording::retention::{Drained, Keep, KeepLimit, KeepUntil, Removed, RemovedStream, take_away};
 
 /// Bytes of a removed segment that are freed in one step.
 const PIECE_BYTES: u64 = 32 << 20;
@@ -24,9 +27,17 @@ struct SealedSegment {
     streams: Vec<(u32, RemovedStream)>,
 }
 
+/// What allows the removal of a segment beyond the limit.
+enum Condition {
+    Disposable,
+    Drained,
+    /// The state files of the copies to archives allow it.
+    Archived(ArchiveStates),
+}
+
 /// Retention state of one volume.
 pub(crate) struct Retention {
-    is_disposable: bool,
+    condition: Condition,
     /// Limit of the sealed segments' size, in bytes.
     bytes_max: u64,
     /// Age limit of a sealed segment, in seconds.
@@ -41,26 +52,32 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
-    /// Creates the state for a new recording's part on one of `volumes` volumes. The segment
-    /// being written and the next one, of `segment_bytes` each, count towards the limit.
-    pub(crate) fn new(keep: Keep, removed: Removed, volumes: usize, segment_bytes: u64) -> Self {
+    /// Creates the state for a new recording's part on one of `volumes` volumes, the first of which
+    /// has the recording in `first`. The segment being written and the next one, of `segment_bytes`
+    /// each, count towards the limit.
+    pub(crate) fn new(
+        keep: Keep,
+        removed: Removed,
+        volumes: usize,
+        first: &Path,
+        segment_bytes: u64,
+    ) -> Self {
         let (bytes_max, seconds_max) = match keep.limit {
             KeepLimit::Bytes(bytes) => {
                 ((bytes / volumes.max(1) as u64).saturating_sub(2 * segment_bytes), u64::MAX)
             }
             KeepLimit::Seconds(seconds) => (u64::MAX, seconds),
         };
-        let (kept, is_disposable) = (VecDeque::new(), keep.disposable);
-        Self {
-            is_disposable,
-            bytes_max,
-            seconds_max,
-            kept,
-            kept_bytes: 0,
-            removed,
-            going: None,
-            excess_bytes: 0,
-        }
+        let condition = match keep {
+            Keep { disposable: true, .. } => Condition::Disposable,
+            Keep { until: KeepUntil::Drained, .. } => Condition::Drained,
+            Keep { until: KeepUntil::Archived, .. } => {
+                let (recording, volume) = (removed.recording, removed.volume_index);
+                Condition::Archived(ArchiveStates::new(first, recording, Some(volume)))
+            }
+        };
+        let kept = VecDeque::new();
+        Self { condition, bytes_max, seconds_max, kept, kept_bytes: 0, removed, going: None, excess_bytes: 0 }
     }
 
     /// Enters a segment sealed at `sealed_ns` of the monotonic clock.
@@ -99,27 +116,52 @@ impl Retention {
         if self.is_busy() {
             return Ok(self.excess_bytes);
         }
-        let drained = match self.is_disposable || self.due(now_ns).next().is_none() {
-            true => None,
-            false => Some(Drained::read(dir, recording)?),
-        };
-        let may_go = |kept: &SealedSegment| {
-            drained.as_ref().is_none_or(|drained| drained.has(kept.index, &kept.streams))
-        };
+        if self.due(now_ns).next().is_none() {
+            self.excess_bytes = 0;
+            return Ok(0);
+        }
+        let mut drained = Drained::default();
+        match &mut self.condition {
+            Condition::Disposable => {}
+            Condition::Drained => drained = Drained::read(dir, recording)?,
+            Condition::Archived(states) => states.poll()?,
+        }
+        let volume = self.removed.volume_index;
         // Only the oldest segment can go: one that could not be sealed stays, with all later
         // ones.
         let is_next = |kept: &SealedSegment| kept.index == self.removed.first_segment;
-        if self.due(now_ns).next().is_some_and(|oldest| may_go(oldest) && is_next(oldest))
+        if self.due(now_ns).next().is_some_and(|oldest| self.may_go(oldest, &drained) && is_next(oldest))
             && let Some(oldest) = self.kept.front()
         {
-            let (path, bytes) = (self.removed.enter(dir, &oldest.streams)?, oldest.bytes);
+            let (index, bytes) = (oldest.index, oldest.bytes);
+            if let Condition::Archived(states) = &self.condition
+                && let Some(proof) = states.proof(volume, index, bytes)
+            {
+                proof.check_unchanged(&dir.join(segment_file_name(index)))?;
+            }
+            let path = self.removed.enter(dir, &oldest.streams)?;
+            if let Condition::Archived(states) = &mut self.condition {
+                states.forget(volume, index);
+            }
             self.kept.pop_front();
             self.kept_bytes -= bytes;
             self.going = Some((take_away(&path)?, bytes));
         }
-        let excess: u64 = self.due(now_ns).filter(|kept| !may_go(kept)).map(|kept| kept.bytes).sum();
+        let excess: u64 =
+            self.due(now_ns).filter(|kept| !self.may_go(kept, &drained)).map(|kept| kept.bytes).sum();
         self.excess_bytes = excess;
         Ok(excess)
+    }
+
+    /// Whether there is a copy of a segment elsewhere, or none is needed.
+    fn may_go(&self, kept: &SealedSegment, drained: &Drained) -> bool {
+        match &self.condition {
+            Condition::Disposable => true,
+            Condition::Drained => drained.has(kept.index, &kept.streams),
+            Condition::Archived(states) => {
+                states.proof(self.removed.volume_index, kept.index, kept.bytes).is_some()
+            }
+        }
     }
 
     /// Segments beyond the limit, oldest first.

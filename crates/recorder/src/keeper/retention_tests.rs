@@ -2,7 +2,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use keepup_recording::archived::{ArchivedFile, StateLine, size_and_time};
 use keepup_recording::layout::segment_file_name;
+use keepup_recording::line::put_line;
 
 use super::*;
 
@@ -16,8 +18,15 @@ struct Ring {
 
 impl Ring {
     fn new(limit: KeepLimit, disposable: bool, volumes: usize) -> Self {
-        let retention = Retention::new(Keep { limit, disposable }, Removed::default(), volumes, 100);
-        Self { root: tempfile::tempdir().unwrap(), retention, segments: 0 }
+        let root = tempfile::tempdir().unwrap();
+        let retention = Retention::new(
+            Keep { limit, disposable, until: KeepUntil::Drained },
+            Removed::default(),
+            volumes,
+            root.path(),
+            100,
+        );
+        Self { root, retention, segments: 0 }
     }
 
     /// Seals a segment of 100 bytes with ten events of stream 0, at this second.
@@ -101,4 +110,61 @@ fn segments_without_a_copy_elsewhere_are_kept() {
         (200, vec![5, 6, 7]),
         "segments below the number may be removed"
     );
+}
+
+/// Writes a state file that says that an archive has these segments.
+fn write_state(ring: &Ring, segments: impl Iterator<Item = u32>, bytes: u64, intact: Option<bool>) {
+    let begin = StateLine::Begin { recording: Id::default(), to: "s3://bucket/run".to_owned() };
+    let line = |index| {
+        let modified = size_and_time(&ring.file(index)).map_or(0, |(_, modified)| modified);
+        let (path, sha256) = (segment_file_name(index), "0".repeat(64));
+        let file = ArchivedFile { path, bytes, sha256, modified_unix_ns: modified };
+        StateLine::File { file, etag: None, intact }
+    };
+    let mut all = Vec::new();
+    for line in std::iter::once(begin).chain(segments.map(line)) {
+        let mut text = Vec::new();
+        put_line(&mut text, &line).unwrap();
+        all.extend_from_slice(&text);
+    }
+    std::fs::write(ring.root.path().join("archive-0.jsonl"), all).unwrap();
+}
+
+#[test]
+fn segments_are_kept_until_an_archive_has_them() {
+    let mut ring = Ring::new(KeepLimit::Bytes(300), false, 1);
+    let keep = Keep { limit: KeepLimit::Bytes(300), disposable: false, until: KeepUntil::Archived };
+    ring.retention = Retention::new(keep, Removed::default(), 1, ring.root.path(), 100);
+    (0..4).for_each(|second| ring.seal(second));
+    (0..4).for_each(|index| std::fs::write(ring.file(index), [0; 100]).unwrap());
+    Drained::enter(ring.root.path(), Id::default(), &BTreeMap::from([(0, 99)]), 4).unwrap();
+    assert_eq!((ring.enforce(9), ring.left()), (300, vec![0, 1, 2, 3]), "drained is not archived");
+    write_state(&ring, 0..4, 100, None);
+    assert_eq!((ring.enforce(9), ring.left()), (300, vec![0, 1, 2, 3]), "not checked");
+    write_state(&ring, 0..4, 99, Some(true));
+    assert_eq!((ring.enforce(9), ring.left()), (300, vec![0, 1, 2, 3]), "another length");
+    write_state(&ring, 0..1, 100, Some(true));
+    assert_eq!((ring.enforce(9), ring.left()), (200, vec![1, 2, 3]));
+    write_state(&ring, 2..4, 100, Some(true));
+    assert_eq!((ring.enforce(9), ring.left()), (100, vec![1, 2, 3]), "segment 1 is not archived");
+    write_state(&ring, 1..4, 100, Some(true));
+    std::fs::remove_file(ring.root.path().join("archive-0.jsonl")).unwrap();
+    assert_eq!((ring.enforce(9), ring.left()), (200, vec![1, 2, 3]), "the state file was lost");
+    write_state(&ring, 1..4, 100, Some(true));
+    assert_eq!((ring.enforce(9), ring.left()), (0, vec![3]));
+}
+
+#[test]
+fn a_segment_that_has_changed_since_it_was_archived_is_kept() {
+    let mut ring = Ring::new(KeepLimit::Bytes(300), false, 1);
+    let keep = Keep { limit: KeepLimit::Bytes(300), disposable: false, until: KeepUntil::Archived };
+    ring.retention = Retention::new(keep, Removed::default(), 1, ring.root.path(), 100);
+    (0..4).for_each(|second| ring.seal(second));
+    (0..4).for_each(|index| std::fs::write(ring.file(index), [0; 100]).unwrap());
+    write_state(&ring, 0..4, 100, Some(true));
+    let file = std::fs::File::options().write(true).open(ring.file(0)).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let refused = ring.retention.enforce(ring.root.path(), Id::default(), 9 * SECOND_NS).unwrap_err();
+    assert!(refused.to_string().contains("it has changed since it was archived"), "{refused}");
+    assert_eq!(ring.left(), [0, 1, 2, 3]);
 }

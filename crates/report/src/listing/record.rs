@@ -31,6 +31,10 @@ pub fn record(account: &RecordAccount, style: Style) -> String {
         facts.extend(hints(account));
         facts.extend(account.trouble.iter().map(|what| Fact::path("NOT COMPLETE", what)));
     }
+    facts.extend(account.after_seal.map(|runs| {
+        let (run, failed, skipped) = (runs.succeeded + runs.failed, runs.failed, runs.skipped);
+        Fact::new("after seal", format!("{run} commands run, {failed} failed, {skipped} segments skipped"))
+    }));
     facts.extend(account.incidents.listed.iter().map(|what| Fact::path("incident", what)));
     items.push(Item::Facts(facts));
     let hidden = account.incidents.total.saturating_sub(account.incidents.listed.len() as u64);

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use keepup_recording::info::{RecordingInfo, State, StreamSummaryInfo};
+use keepup_recording::info::{RecordingInfo, SegmentInfo, State, StreamSummaryInfo};
 use keepup_recording::journal::{Rotation, RotationState};
-use keepup_recording::retention::{Keep, KeepLimit};
+use keepup_recording::retention::{Keep, KeepLimit, KeepUntil};
 use keepup_results::rfc3339;
 
 use super::{ROWS_SHOWN, megabytes, missing, more, recover, render};
@@ -38,7 +38,34 @@ pub fn recording(info: &RecordingInfo, style: Style) -> String {
     let mut table = vec![Item::Table(Table { columns: columns(), rows: streams })];
     table.extend(more(info.streams.len(), "streams"));
     table.push(Item::Facts(below));
-    render(vec![Block::new(title, items), Block::new("", table)], style)
+    let mut blocks = vec![Block::new(title, items), Block::new("", table)];
+    blocks.extend(segments(info));
+    render(blocks, style)
+}
+
+/// State of each segment, where that was requested.
+fn segments(info: &RecordingInfo) -> Option<Block> {
+    let row = |volume: usize, segment: &SegmentInfo| -> Vec<Cell> {
+        let states = [
+            (segment.sealed, "sealed"),
+            (!segment.sealed, "open"),
+            (segment.drained, "drained"),
+            (segment.archived, "archived"),
+        ];
+        let states: Vec<&str> = states.iter().filter(|(is_it, _)| *is_it).map(|(_, state)| *state).collect();
+        vec![
+            volume.to_string().into(),
+            segment.index.to_string().into(),
+            megabytes(segment.bytes).into(),
+            states.join(", ").into(),
+        ]
+    };
+    let volumes = info.volumes.iter().enumerate();
+    let all =
+        volumes.flat_map(|(volume, part)| part.segments.iter().map(move |segment| row(volume, segment)));
+    let rows: Vec<Vec<Cell>> = all.collect();
+    let columns = vec![right("volume"), right("segment"), right("MB"), left("state")];
+    (!rows.is_empty()).then(|| Block::new("", vec![Item::Table(Table { columns, rows })]))
 }
 
 /// Origin of a recording.
@@ -60,6 +87,23 @@ fn place(info: &RecordingInfo) -> Vec<Fact> {
         facts.push(Fact::path("volume", volume.directory.display().to_string()));
         let sealed = plural(volume.sealed as u64, "segment");
         facts.push(Fact::new("", format!("{sealed} sealed, {} open; {}", volume.open, bytes(volume.bytes))));
+        let copies = [
+            volume.drained.map(|drained| format!("{drained} drained")),
+            (!info.archives.is_empty()).then(|| format!("{} archived", volume.archived)),
+        ];
+        let copies: Vec<String> = copies.into_iter().flatten().collect();
+        if !copies.is_empty() {
+            facts.push(Fact::new("", format!("of the sealed segments, {}", copies.join(", "))));
+        }
+    }
+    for archive in &info.archives {
+        facts.push(Fact::path("archive", archive.to.escape_debug().to_string()));
+        let damaged = match archive.damaged {
+            0 => String::new(),
+            damaged => format!("; {} DAMAGED", plural(damaged, "segment")),
+        };
+        let segments = plural(archive.segments, "segment");
+        facts.push(Fact::new("", format!("{segments} confirmed, {}{damaged}", bytes(archive.bytes))));
     }
     facts.extend(info.reductions.iter().map(|text| Fact::path("reduced", text.escape_debug().to_string())));
     facts.extend(info.rotations.iter().map(|change| Fact::path("rotation", rotation(change))));
@@ -84,9 +128,12 @@ fn keep(keep: &Keep) -> String {
         KeepLimit::Bytes(limit) => bytes(limit),
         KeepLimit::Seconds(limit) => seconds(limit as f64),
     };
-    match keep.disposable {
-        true => format!("{limit}; older segments are removed"),
-        false => format!("{limit}; older segments are removed after they are drained"),
+    match (keep.disposable, keep.until) {
+        (true, _) => format!("{limit}; older segments are removed"),
+        (false, KeepUntil::Drained) => format!("{limit}; older segments are removed after they are drained"),
+        (false, KeepUntil::Archived) => {
+            format!("{limit}; older segments are removed after they are archived")
+        }
     }
 }
 

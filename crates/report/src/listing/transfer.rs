@@ -35,6 +35,9 @@ pub struct Archived<'a> {
     pub bytes: u64,
     /// Bytes of those that an interrupted copy had transferred.
     pub known_bytes: u64,
+    /// Sealed segments on the volumes, segments in the archive, and damaged ones among those; for a copy to
+    /// an archive.
+    pub segments: Option<(u64, u64, u64)>,
     /// State of the copy.
     pub state: &'a str,
     /// Total elapsed time.
@@ -121,6 +124,11 @@ pub fn archive(archived: &Archived<'_>, style: Style) -> String {
     ];
     if archived.known_bytes > 0 {
         facts.push(Fact::new("copied before", bytes(archived.known_bytes)));
+    }
+    if let Some((sealed, confirmed, damaged)) = archived.segments {
+        let damaged = if damaged > 0 { format!(", {damaged} of them DAMAGED") } else { String::new() };
+        let text = format!("{sealed} sealed on the volumes, {confirmed} archived{damaged}");
+        facts.push(Fact::new("segments", text));
     }
     facts.push(Fact::new("state", archived.state.to_owned()));
     render(vec![Block::new("", vec![Item::Facts(facts)])], style)

@@ -27,19 +27,22 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.json {
         json(&serde_json::to_value(&report)?);
     } else {
-        let state = match report.is_archived {
-            true => "archived: complete, all checksums confirmed",
-            false => "not complete: the recording has not ended (--follow continues until then)",
+        let state = match (report.is_archived, report.damaged_segments) {
+            (true, 0) => "archived: complete, all checksums confirmed",
+            (true, _) => "archived: complete, but blocks of the recording are damaged (see keepup verify)",
+            (false, _) => "not complete: the recording has not ended (--follow continues until then)",
         };
         let archived = listing::Archived {
             archive: &report.archive,
             files: report.files,
             bytes: report.bytes,
             known_bytes: report.known_bytes,
+            segments: Some((report.sealed_segments, report.archived_segments, report.damaged_segments)),
             state,
             seconds: report.seconds,
         };
         print_listing(|style| listing::archive(&archived, style));
     }
-    Ok(if report.is_archived { Exit::Done } else { Exit::Failed })
+    let is_whole = report.is_archived && report.damaged_segments == 0;
+    Ok(if is_whole { Exit::Done } else { Exit::Failed })
 }
