@@ -54,9 +54,9 @@ python_environment() {
 # official IPbus client. Each by itself, beside the others.
 python_environments() {
     local jobs=() job
-    python_environment ci-venv 'baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy, zmq' \
+    python_environment ci-venv 'bagit, baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy, zmq' \
         'darshan==3.5.*' 'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' \
-        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' & jobs+=($!)
+        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' 'bagit>=1.9,<2' & jobs+=($!)
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
@@ -132,6 +132,20 @@ round_trip() {
 open_everywhere() {
     mkdir -p "$1/views"
     timeout 300 "$CI_PYTHON" .ci/checks/views.py "$KEEPUP" "$1/views"
+}
+
+# The recording of the round trip as a bag, intact and with a changed byte.
+bag_of_a_recording() {
+    local bag="$1/bag" segment
+    "$KEEPUP" export "$1/disk/trip" --to bagit --out "$bag"
+    "$CI_PYTHON" -m bagit --validate "$bag"
+    "$KEEPUP" verify "$bag/data" >/dev/null
+    segment="$bag/data/segment-000000.mcap"
+    printf 'x' | dd of="$segment" bs=1 seek=100000 conv=notrunc status=none
+    if "$CI_PYTHON" -m bagit --validate "$bag" 2>/dev/null; then
+        echo 'a changed byte was not found'
+        return 1
+    fi
 }
 
 # Frames written, and read back, by baseband.

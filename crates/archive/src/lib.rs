@@ -1,4 +1,4 @@
-//! Copies recordings to an object store, and restores them.
+//! Copies recordings to an object store or to a BagIt bag, and restores them.
 //!
 //! An archive of a recording is a directory of objects below `URL/NAME`: the recording's own files, byte for
 //! byte ([`inventory`] has the layout), and the inventory with the size and SHA-256 of each file. Invariants:
@@ -7,6 +7,7 @@
 //! before it is used; memory is a fixed number of parts of a fixed size.
 
 pub mod archive;
+pub mod bag;
 mod counters;
 mod credentials;
 mod download;

@@ -1,15 +1,21 @@
 //! `keepup export`: conversion of a recording.
 use std::path::PathBuf;
 
+use keepup_archive::ArchiveCounters;
+use keepup_archive::bag::bag;
 use keepup_error::Cause;
+use keepup_measure::clock::{Clock as _, SystemClock};
 use keepup_recording::export::{Exported, nexus, one_file, raw, zarr_reference};
 use keepup_recording::reader::Recording;
 use keepup_report::plural;
+use keepup_results::rfc3339;
 
 use crate::args::RecordingDirs;
 use crate::exit::{Exit, usage};
 use crate::output::{log, result, warn_of_damage};
 use crate::progress::ReadingLine;
+use crate::signals::stop_flag;
+use crate::transfer::with_progress;
 
 /// Convert a sealed recording to another format
 ///
@@ -18,17 +24,18 @@ use crate::progress::ReadingLine;
 #[command(after_help = "Examples:
   keepup export keepup-data/run1 --to mcap --out run1.mcap
   keepup export keepup-data/run1 --to raw --out run1.raw --stream 0
-  keepup export keepup-data/run1 --to zarr-reference --out run1.json")]
+  keepup export keepup-data/run1 --to zarr-reference --out run1.json
+  keepup export keepup-data/run1 --to bagit --out run1-bag")]
 pub(crate) struct Args {
     #[command(flatten)]
     recording: RecordingDirs,
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Format,
-    /// Output file, or directory for `raw`; must not exist
+    /// Output file, or directory for `raw` and `bagit`; must not exist
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
-    /// Id of a stream [default: all streams]
+    /// Id of a stream, not for `bagit` [default: all streams]
     #[arg(long, value_name = "ID")]
     stream: Option<u32>,
 }
@@ -43,6 +50,8 @@ enum Format {
     ZarrReference,
     /// NeXus master file without a copy of the data
     Nexus,
+    /// BagIt bag (RFC 8493): the recording's own files with their SHA-256
+    Bagit,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -63,6 +72,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             result(&format!("wrote {}", out.display()));
             return Ok(exit);
         }
+        Format::Bagit => {
+            drop(line);
+            return export_bag(&recording, args, exit);
+        }
     };
     drop(line);
     let Exported { streams, events, payload_bytes, left_out } = exported;
@@ -73,4 +86,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         [plural(streams, "stream"), plural(events, "event"), plural(payload_bytes, "byte")];
     result(&format!("wrote {}: {streams}, {events}, {bytes}", out.display()));
     Ok(exit)
+}
+
+/// Copies the whole recording to a bag.
+fn export_bag(recording: &Recording, args: &Args, exit: Exit) -> anyhow::Result<Exit> {
+    if args.stream.is_some() {
+        return Err(usage("cannot use --stream with --to bagit: a bag has the whole recording"));
+    }
+    let (stop, live) = (stop_flag()?, ArchiveCounters::default());
+    let now = rfc3339(SystemClock.unix_ns());
+    let date = now.split('T').next().unwrap_or_default();
+    let outcome = with_progress("copied", &live, &|| bag(recording, &args.out, date, &stop, &live));
+    let Some(report) = outcome? else { return Ok(Exit::Interrupted) };
+    let files = plural(report.files, "file");
+    result(&format!("wrote {}: {files}, {}", args.out.display(), plural(report.bytes, "byte")));
+    Ok(if report.damaged_segments > 0 { Exit::Failed } else { exit })
 }
