@@ -8,6 +8,7 @@
 pub mod config;
 mod control;
 pub mod counters;
+mod directory;
 pub mod drain;
 mod error;
 mod free_space;

@@ -9,6 +9,7 @@ use keepup_peer::{Endpoint, EndpointError};
 use keepup_plan::units::Bytes;
 
 use crate::dectris::v2::DectrisV2;
+use crate::directory::{DirectoryAddress, Files, SCHEME};
 use crate::packets::{Counter, FRAMES_PER_SECOND_MAX, Format, Options, Packets, Vdif, WINDOW_MAX};
 use crate::{Decoder, Limits};
 
@@ -24,6 +25,8 @@ pub enum SourceAddress {
     Dectris(Endpoint),
     /// Packets that arrive at an address of this machine, or at a multicast group.
     Packets(PacketAddress),
+    /// Files that another program writes into a directory of this machine.
+    Directory(DirectoryAddress),
 }
 
 /// Where packets arrive, and what they mean.
@@ -44,7 +47,7 @@ pub struct PacketAddress {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceAddressError {
     /// Unknown scheme.
-    #[error("cannot use {0:?} as a source: the scheme must be zmq://, udp:// or vdif://")]
+    #[error("cannot use {0:?} as a source: the scheme must be zmq://, udp://, vdif:// or dir:")]
     Scheme(String),
     /// Invalid host or port.
     #[error(transparent)]
@@ -70,7 +73,7 @@ impl Diagnostic for SourceAddressError {
         match self {
             Self::Scheme(_) => Some(
                 "zmq://HOST:31001 for DECTRIS Stream V2, udp://:PORT for numbered UDP packets, \
-                 vdif://:PORT for VDIF frames"
+                 vdif://:PORT for VDIF frames, dir:PATH for the files of a directory"
                     .into(),
             ),
             Self::Endpoint(error) => error.hint(),
@@ -86,6 +89,7 @@ impl SourceAddress {
         match self {
             Self::Dectris(_) => Box::new(DectrisV2::new(limits)),
             Self::Packets(packets) => Box::new(Packets::new(packets.options.clone(), limits, opened_ns)),
+            Self::Directory(directory) => Box::new(Files::new(&directory.path, opened_ns)),
         }
     }
 
@@ -95,6 +99,7 @@ impl SourceAddress {
         match self {
             Self::Dectris(endpoint) => endpoint.to_string(),
             Self::Packets(packets) => packets.address.to_string(),
+            Self::Directory(directory) => directory.prefix(),
         }
     }
 }
@@ -103,6 +108,9 @@ impl FromStr for SourceAddress {
     type Err = SourceAddressError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.starts_with(SCHEME) {
+            return Ok(Self::Directory(DirectoryAddress::parse(text)?));
+        }
         let scheme = || SourceAddressError::Scheme(text.to_owned());
         let (name, rest) = text.split_once("://").ok_or_else(scheme)?;
         match name {
@@ -186,6 +194,7 @@ impl fmt::Display for SourceAddress {
         match self {
             Self::Dectris(endpoint) => write!(f, "zmq://{endpoint}"),
             Self::Packets(packets) => f.write_str(&packets.text),
+            Self::Directory(directory) => directory.fmt(f),
         }
     }
 }

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use keepup_error::Cause;
-use keepup_recording::export::{Exported, nexus, one_file, raw, zarr_reference};
+use keepup_recording::export::{Exported, files, nexus, one_file, raw, zarr_reference};
 use keepup_recording::reader::Recording;
 use keepup_report::plural;
 
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Format,
-    /// Output file, or directory for `raw`; must not exist
+    /// Output file, or directory for `raw` and `files`; must not exist
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
     /// Id of a stream [default: all streams]
@@ -39,6 +39,8 @@ enum Format {
     Raw,
     /// One file, valid MCAP and HDF5; shares extents if the file system supports it
     Mcap,
+    /// Directory with the files of `record --from dir:`, under their names
+    Files,
     /// Zarr references (kerchunk) without a copy; for uncompressed streams with a shape
     ZarrReference,
     /// NeXus master file without a copy of the data
@@ -57,6 +59,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let exported = match args.to {
         Format::Raw => raw(&recording, stream, out, &mut |progress| line.show(progress))?,
         Format::Mcap => one_file(&recording, stream, out, &mut |progress| line.show(progress))?,
+        Format::Files => files(&recording, stream, out, &mut |progress| line.show(progress))?,
         Format::ZarrReference => zarr_reference(&recording, stream, out)?,
         Format::Nexus => {
             nexus(&recording, out)?;

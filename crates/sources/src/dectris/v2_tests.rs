@@ -101,6 +101,7 @@ fn items(decoder: &mut DectrisV2, messages: &[Vec<u8>]) -> Result<Vec<String>, D
                     format!("{} {} {time} {}", event.stream, event.sequence, event.payload[0])
                 }
                 Item::End { events } => format!("end {events}"),
+                other => format!("{other:?}"),
             });
             decoder.take();
         }
