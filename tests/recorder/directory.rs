@@ -16,7 +16,7 @@ use keepup_testkit::program::{Program, Run};
 use keepup_testkit::root::{allowed, skip};
 use serde_json::Value;
 
-use crate::common::{FILE_SERVER, busy_directory, directory, json, keepup, start, until, verified};
+use crate::common::{FILE_SERVER, busy_directory, directory, json, keepup, recorded, start, until, verified};
 
 /// Files by name, with their content.
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -57,7 +57,8 @@ fn content(number: u64) -> Vec<u8> {
 fn index(here: &Path, name: &str) -> Vec<FileEntry> {
     let mut entries = Vec::new();
     let Ok(recording) = Recording::open(&[here.join("a").join(name)]) else { return entries };
-    let id = recording.streams().iter().find(|(_, info)| info.name.ends_with("files-index")).map(|(&id, _)| id);
+    let id =
+        recording.streams().iter().find(|(_, info)| info.name.ends_with("files-index")).map(|(&id, _)| id);
     let reader = id.and_then(|id| StreamReader::open(&recording, id).ok().flatten());
     if let Some(mut reader) = reader {
         let _ = reader.read(From::Sequence(0), &mut |event| {
@@ -237,7 +238,10 @@ fn only_regular_files_are_opened() {
     let run = stop(program);
     assert_eq!(run.code(), 0, "{run:#?}");
     let incidents = json(&run)["incidents"]["listed"].to_string();
-    assert!(incidents.contains("names not recorded, not regular files: 2; first: \\\"fifo\\\""), "{incidents}");
+    assert!(
+        incidents.contains("names not recorded, not regular files: 2; first: \\\"fifo\\\""),
+        "{incidents}"
+    );
     assert!(incidents.contains("subdirectories not recorded: 1"), "{incidents}");
     assert_eq!(restored(here, "run"), [(b"file".to_vec(), b"recorded".to_vec())].into());
 }
@@ -274,7 +278,10 @@ fn an_overflow_of_the_kernel_queue_loses_no_file() {
     let limit = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     let limit: u64 = limit.trim().parse().unwrap();
     if limit > 50_000 {
-        return skip("an_overflow_of_the_kernel_queue_loses_no_file", "fs.inotify.max_queued_events is large");
+        return skip(
+            "an_overflow_of_the_kernel_queue_loses_no_file",
+            "fs.inotify.max_queued_events is large",
+        );
     }
     let directory = directory();
     let here = directory.path();
@@ -377,7 +384,8 @@ fn a_killed_recorder_leaves_whole_files_and_a_new_one_records_them_all() {
     written.extend((60..80).map(|number| (write(here, number), content(number))));
     let run = keepup(here, &["recover", "a/killed"]);
     assert_eq!(run.code(), 0, "{run:#?}");
-    verified(here, "a/killed");
+    let report = json(&keepup(here, &["verify", "a/killed", "--json"]));
+    assert_eq!((&report["fault_count"], recorded(&report).0 >= 40), (&0.into(), true), "{report:#}");
     let survivors = restored(here, "killed");
     assert!(survivors.len() >= 20);
     for (name, bytes) in &survivors {
@@ -406,13 +414,26 @@ fn a_frozen_disk_stalls_no_other_source() {
         Ok(disk) => disk,
         Err(why) => return skip(test, &why),
     };
+    fs::create_dir(here.join("a")).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut program = start(
         here,
         &[
-            "record", "--from", "dir:in", "--from", &format!("udp://{address}"), "--name", "run", "--json",
-            "--volume", "a", "--pool", "64 MiB", "--segment", "32 MiB",
+            "record",
+            "--from",
+            "dir:in",
+            "--from",
+            &format!("udp://{address}"),
+            "--name",
+            "run",
+            "--json",
+            "--volume",
+            "a",
+            "--pool",
+            "64 MiB",
+            "--segment",
+            "32 MiB",
         ],
     );
     program.line("writing with ");

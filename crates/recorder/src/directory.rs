@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
-use keepup_sources::directory::{DirectoryAddress, SETTLE};
 use keepup_sources::SourceAddress;
+use keepup_sources::directory::{DirectoryAddress, SETTLE};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
@@ -64,10 +64,9 @@ pub(crate) fn start_all(
         rustix::io::ioctl_fionbio(&ours, true).map_err(fail)?;
         let _ = sockopt::set_socket_send_buffer_size_force(&theirs, BUFFER_BYTES)
             .or_else(|_| sockopt::set_socket_send_buffer_size(&theirs, BUFFER_BYTES));
-        let scans_every = address.settle.or_else(|| network.map(|_| SETTLE));
-        let limit = config.event_bytes_max();
-        let reader =
-            DirectoryReader::new(address.clone(), directory, theirs, (scans_every, limit), Arc::clone(clock));
+        let (is_networked, limit) = (network.is_some(), config.event_bytes_max());
+        let clock = Arc::clone(clock);
+        let reader = DirectoryReader::new(address.clone(), (directory, theirs), is_networked, limit, clock);
         // The thread ends when the socket closes. It is not joined: a file server that does not answer must
         // not keep the recording from ending.
         drop(spawn(format!("ku-files-{index}"), config.cpus.clone(), move || {

@@ -71,9 +71,11 @@ impl Diagnostic for RecorderError {
             Self::Recording(e) => e.class(),
             Self::Client(e) => e.class(),
             Self::Sys(e) => e.class(),
-            Self::Listen { .. } | Self::Receive { .. } | Self::Directory { .. } | Self::Thread { .. } | Self::Ended { .. } => {
-                ErrorClass::Environment
-            }
+            Self::Listen { .. }
+            | Self::Receive { .. }
+            | Self::Directory { .. }
+            | Self::Thread { .. }
+            | Self::Ended { .. } => ErrorClass::Environment,
         }
     }
 

@@ -16,7 +16,7 @@ use keepup_plan::units::Span;
 
 pub use self::decoder::Files;
 pub use self::notice::Notice;
-pub use self::table::{FileTable, Identity, Verdict};
+pub use self::table::{FileTable, Identity, Reason, Verdict};
 use crate::SourceAddressError;
 
 /// Scheme of a directory.

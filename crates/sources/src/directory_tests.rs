@@ -12,7 +12,10 @@ fn parse(text: &str) -> DirectoryAddress {
 #[test]
 fn a_path_and_options() {
     let address = parse("dir:/data/in");
-    assert_eq!((address.path.as_path(), address.with_existing, address.settle), (Path::new("/data/in"), false, None));
+    assert_eq!(
+        (address.path.as_path(), address.with_existing, address.settle),
+        (Path::new("/data/in"), false, None)
+    );
     let address = parse("dir:in here,existing=record,settle=500 ms,pattern=*.tif");
     assert_eq!((address.path.as_path(), address.with_existing), (Path::new("in here"), true));
     assert_eq!(address.settle, Some(Duration::from_millis(500)));

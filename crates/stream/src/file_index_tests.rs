@@ -5,12 +5,10 @@ use super::*;
 
 #[test]
 fn a_line_has_only_what_is_known() {
-    let entry = FileEntry { bytes: Some(3), crc32: Some("352441c2".into()), ..FileEntry::new(7, b"a b\n.tif") };
+    let entry =
+        FileEntry { bytes: Some(3), crc32: Some("352441c2".into()), ..FileEntry::new(7, b"a b\n.tif") };
     let line = String::from_utf8(entry.to_line()).unwrap();
-    assert_eq!(
-        line,
-        "{\"sequence\":7,\"name\":\"a b\\n.tif\",\"bytes\":3,\"crc32\":\"352441c2\"}\n"
-    );
+    assert_eq!(line, "{\"sequence\":7,\"name\":\"a b\\n.tif\",\"bytes\":3,\"crc32\":\"352441c2\"}\n");
     assert_eq!(FileEntry::from_line(line.as_bytes()), Some(entry));
     assert_eq!(FileEntry::from_line(b"{\"sequence\":1}"), None);
 }

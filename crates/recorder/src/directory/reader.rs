@@ -3,12 +3,13 @@
 //! Invariants: only regular files are opened, without following links; nothing is removed or written; after an
 //! overflow of the kernel's queue the directory is scanned, so that no file that stays there is missed.
 use std::collections::HashSet;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
-use keepup_sources::directory::{DirectoryAddress, FileTable, Identity, Notice, Verdict};
+use keepup_sources::directory::{DirectoryAddress, FileTable, Identity, Notice, Reason, SETTLE, Verdict};
+use keepup_sys::lease::is_open_for_writing;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Advice, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -18,8 +19,18 @@ use super::watch::{Change, REPORTS_MAX, Watch};
 
 /// Bytes of a file per system call.
 const PIECE_BYTES: usize = 1 << 20;
+/// Interval of checks whether the directory exists: while it is open, the kernel does not report its removal.
+const CHECK: Duration = Duration::from_secs(1);
 /// Zeros behind the bytes of a file that has become shorter.
 const ZEROS: [u8; 4096] = [0; 4096];
+/// Most names that are not regular files and are counted.
+const IRREGULAR_MAX: usize = 10_000;
+/// Flags for files: never follow a link, never wait for a pipe.
+const OPEN: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOCTTY);
 /// Coarseness of the time stamps of files, ns.
 const TIME_STAMP_NS: u64 = 10_000_000;
 
@@ -50,12 +61,21 @@ struct Tally {
     first_again: Vec<u8>,
 }
 
+impl Tally {
+    fn note_irregular(&mut self, name: Vec<u8>) {
+        if self.irregular.len() < IRREGULAR_MAX {
+            self.irregular.insert(name);
+        }
+    }
+}
+
 /// A directory and what is known about its files.
 pub(super) struct DirectoryReader {
     address: DirectoryAddress,
     directory: OwnedFd,
     socket: OwnedFd,
     clock: Arc<dyn Clock>,
+    is_networked: bool,
     scans_every_ns: Option<u64>,
     event_bytes_max: u64,
     table: FileTable,
@@ -67,17 +87,19 @@ pub(super) struct DirectoryReader {
 impl DirectoryReader {
     pub(super) fn new(
         address: DirectoryAddress,
-        directory: OwnedFd,
-        socket: OwnedFd,
-        (scans_every, event_bytes_max): (Option<Duration>, u64),
+        (directory, socket): (OwnedFd, OwnedFd),
+        is_networked: bool,
+        event_bytes_max: u64,
         clock: Arc<dyn Clock>,
     ) -> Self {
+        let scans_every = address.settle.or(is_networked.then_some(SETTLE));
         Self {
             table: FileTable::new(address.settle),
             address,
             directory,
             socket,
             clock,
+            is_networked,
             scans_every_ns: scans_every.map(|interval| interval.as_nanos() as u64),
             event_bytes_max,
             sequence: 0,
@@ -125,6 +147,7 @@ impl DirectoryReader {
         loop {
             let is_ending = self.wait(&watch)?;
             self.take_changes(&mut watch)?;
+            self.check_directory()?;
             self.scan_if_due()?;
             if is_ending {
                 return self.finish(&mut watch);
@@ -137,16 +160,23 @@ impl DirectoryReader {
     fn wait(&self, watch: &Watch) -> Result<bool, Stop> {
         let now_ns = self.clock.now_ns();
         let due_ns = self.table.next_due_ns().into_iter().chain(self.scan_due_ns).min();
-        let timeout = due_ns.map(|due_ns| {
-            let left = Duration::from_nanos(due_ns.saturating_sub(now_ns));
-            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
-        });
+        let left =
+            due_ns.map_or(CHECK, |due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)).min(CHECK));
+        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let watched = watch.as_fd();
         let mut fds =
             [PollFd::from_borrowed_fd(watched, PollFlags::IN), PollFd::new(&self.socket, PollFlags::RDHUP)];
-        match poll(&mut fds, timeout.as_ref()) {
+        match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(!fds[1].revents().is_empty()),
             Err(error) => Err(Stop::cannot("wait for changes")(error)),
+        }
+    }
+
+    fn check_directory(&self) -> Result<(), Stop> {
+        match rustix::fs::fstat(&self.directory) {
+            Ok(stat) if stat.st_nlink == 0 => Err(Stop::Failed("it was removed".to_owned())),
+            Ok(_) => Ok(()),
+            Err(error) => Err(Stop::cannot("examine it")(error)),
         }
     }
 
@@ -155,7 +185,7 @@ impl DirectoryReader {
         let scan = Scan::of(&self.directory, &self.address).map_err(Stop::cannot("list it"))?;
         let now_ns = self.clock.now_ns();
         self.tally.directories = scan.directories;
-        self.tally.irregular.extend(scan.irregular);
+        scan.irregular.into_iter().for_each(|name| self.tally.note_irregular(name));
         for (name, identity, changed_ns) in scan.files {
             if self.address.with_existing || changed_ns + TIME_STAMP_NS >= opened_ns {
                 self.table.scanned(&name, identity, now_ns);
@@ -192,9 +222,7 @@ impl DirectoryReader {
         for change in changes {
             match change {
                 Change::Closed(name) if self.address.wants(&name) => self.table.closed(&name, now_ns),
-                Change::Created(name) if self.address.wants(&name) && self.is_linked(&name) => {
-                    self.table.closed(&name, now_ns);
-                }
+                Change::Created(name) if self.address.wants(&name) => self.table.created(&name, now_ns),
                 Change::Closed(_) | Change::Created(_) => {}
                 Change::MovedIn(name, cookie) => {
                     if self.address.wants(&name) && self.table.moved_in(&name, cookie, now_ns) {
@@ -211,6 +239,11 @@ impl DirectoryReader {
                     self.tally.overflows += 1;
                     self.scan_due_ns = Some(now_ns);
                 }
+                Change::Relocated => {
+                    let remark =
+                        "the directory was moved; its files are still recorded, a new one is not watched";
+                    self.send(&Notice::Remark(remark.to_owned()))?;
+                }
                 Change::Gone(why) => return Err(Stop::Failed(why.to_owned())),
             }
         }
@@ -220,9 +253,24 @@ impl DirectoryReader {
         Ok(count)
     }
 
-    /// Whether a name that was just created is a link to a file with other names: nobody closes it later.
-    fn is_linked(&self, name: &[u8]) -> bool {
-        stat(&self.directory, name).is_ok_and(|stat| is_regular(&stat) && stat.st_nlink > 1)
+    /// Whether a file that was not reported as complete may be read now. One that is open for writing will be
+    /// reported when it is closed.
+    fn may_read(&self, name: &[u8], stat: &Stat) -> bool {
+        let reason = self.table.reason(name);
+        if reason == Some(Reason::Complete) || !is_regular(stat) {
+            return true;
+        }
+        let is_scanned = reason != Some(Reason::Created);
+        if self.is_networked {
+            // Programs on other machines have no leases here. Scans find the file.
+            return is_scanned;
+        }
+        let opened = rustix::fs::openat(&self.directory, name, OPEN, Mode::empty());
+        match opened.map(|file| is_open_for_writing(file.as_fd())) {
+            Ok(Ok(is_open)) => !is_open,
+            // Not known.
+            _ => is_scanned || stat.st_nlink > 1,
+        }
     }
 
     /// Reads the files that are due; takes changes meanwhile.
@@ -250,38 +298,44 @@ impl DirectoryReader {
         };
         if !is_regular(&stat) {
             self.table.removed(&name);
-            self.tally.irregular.insert(name);
+            self.tally.note_irregular(name);
+            return Ok(());
+        }
+        if !self.may_read(&name, &stat) {
+            self.table.removed(&name);
             return Ok(());
         }
         match self.table.judge(&name, identity(&stat), now_ns) {
             Verdict::Skip => Ok(()),
             Verdict::Renamed { sequence, from } => self.send(&Notice::Renamed { sequence, name, from }),
-            Verdict::Record { again } => self.record(name, again),
+            Verdict::Record { again } => self.record(name, identity(&stat), again),
         }
     }
 
     /// Sends a file.
-    fn record(&mut self, name: Vec<u8>, again: bool) -> Result<(), Stop> {
-        let flags =
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let opened = rustix::fs::openat(&self.directory, name.as_slice(), flags, Mode::empty())
+    fn record(&mut self, name: Vec<u8>, found: Identity, again: bool) -> Result<(), Stop> {
+        let opened = rustix::fs::openat(&self.directory, name.as_slice(), OPEN, Mode::empty())
             .and_then(|file| Ok((rustix::fs::fstat(&file)?, file)));
         let (before, file) = match opened {
             Ok((before, file)) if is_regular(&before) => (identity(&before), file),
             Ok(_) => {
-                self.tally.irregular.insert(name);
+                self.tally.note_irregular(name);
                 return Ok(());
             }
             Err(Errno::NOENT) => return self.lose(name, "removed before it was read".to_owned()),
             Err(error) => {
-                return self.lose(name, format!("cannot be opened: {}", std::io::Error::from(error)));
+                return self.give_up(
+                    name,
+                    found,
+                    format!("cannot be opened: {}", std::io::Error::from(error)),
+                );
             }
         };
         if before.bytes > self.event_bytes_max {
             let (bytes, limit) = (before.bytes, self.event_bytes_max);
-            let why = format!("{bytes} bytes, limit {limit} bytes; raise --pool, above 512 MiB also --max-event");
-            self.table.recorded(name.clone(), before, self.sequence);
-            return self.lose(name, why);
+            let why =
+                format!("{bytes} bytes, limit {limit} bytes; raise --pool, above 512 MiB also --max-event");
+            return self.give_up(name, before, why);
         }
         let (sequence, mtime_ns) = (self.sequence, before.mtime_ns);
         self.send(&Notice::File { sequence, name: name.clone(), bytes: before.bytes, mtime_ns })?;
@@ -290,7 +344,7 @@ impl DirectoryReader {
         match (failure, after) {
             (Some(error), _) | (None, Err(error)) => {
                 self.send(&Notice::Changed)?;
-                self.lose(name, format!("cannot be read: {}", std::io::Error::from(error)))
+                self.give_up(name, before, format!("cannot be read: {}", std::io::Error::from(error)))
             }
             (None, Ok(after)) if after != before => {
                 self.tally.changed += 1;
@@ -347,6 +401,12 @@ impl DirectoryReader {
         self.send(&Notice::Lost { sequence, name, why })
     }
 
+    /// Reports a file that will not be recorded unless it changes, whatever scans find.
+    fn give_up(&mut self, name: Vec<u8>, identity: Identity, why: String) -> Result<(), Stop> {
+        self.table.skip(name.clone(), identity);
+        self.lose(name, why)
+    }
+
     /// Takes the files that are complete, and ends.
     fn finish(&mut self, watch: &mut Watch) -> Result<(), Stop> {
         while self.take_changes(watch)? >= REPORTS_MAX {}
@@ -357,9 +417,12 @@ impl DirectoryReader {
         self.table.hurry();
         let names: Vec<Vec<u8>> = self.table.pending().cloned().collect();
         // Those that a scan found are looked at twice, and no more.
-        for name in &names {
-            self.wait_until_due(name);
-            self.take_file(name.clone())?;
+        let limit_ns = self.clock.now_ns() + SETTLE.as_nanos() as u64;
+        for name in names {
+            if let Some(due_ns) = self.table.due_ns(&name) {
+                self.clock.sleep_until_ns(due_ns.min(limit_ns));
+            }
+            self.take_file(name)?;
         }
         let unfinished: Vec<Vec<u8>> = self.table.pending().cloned().collect();
         for name in unfinished {
@@ -367,13 +430,6 @@ impl DirectoryReader {
         }
         self.report_counts()?;
         self.send(&Notice::End)
-    }
-
-    /// Waits until a file is due.
-    fn wait_until_due(&self, name: &[u8]) {
-        if let Some(due_ns) = self.table.due_ns(name) {
-            self.clock.sleep_until_ns(due_ns);
-        }
     }
 
     /// Sends what was not recorded, and why.

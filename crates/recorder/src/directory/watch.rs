@@ -16,7 +16,7 @@ pub(super) const REPORTS_MAX: usize = 4096;
 pub(super) enum Change {
     /// A file was closed after writing.
     Closed(Vec<u8>),
-    /// A name was created; it may be a hard link to a complete file.
+    /// A name was created. It may be a link to a complete file, which nobody closes.
     Created(Vec<u8>),
     /// A name was moved here. Both halves of a rename have the same cookie.
     MovedIn(Vec<u8>, u32),
@@ -26,7 +26,9 @@ pub(super) enum Change {
     Removed(Vec<u8>),
     /// The kernel has dropped reports.
     Overflow,
-    /// The directory was removed, or its file system unmounted.
+    /// The directory itself was moved.
+    Relocated,
+    /// The file system of the directory was unmounted.
     Gone(&'static str),
 }
 
@@ -44,7 +46,7 @@ impl Watch {
             | WatchFlags::MOVED_TO
             | WatchFlags::MOVED_FROM
             | WatchFlags::DELETE
-            | WatchFlags::DELETE_SELF
+            | WatchFlags::MOVE_SELF
             | WatchFlags::ONLYDIR;
         inotify::add_watch(&inotify, path, flags)?;
         Ok(Self { inotify, buffer: vec![MaybeUninit::uninit(); BUFFER_BYTES] })
@@ -80,8 +82,11 @@ fn change(event: &inotify::Event<'_>) -> Option<Change> {
     if flags.contains(ReadFlags::UNMOUNT) {
         return Some(Change::Gone("its file system was unmounted"));
     }
-    if flags.intersects(ReadFlags::DELETE_SELF | ReadFlags::IGNORED) {
-        return Some(Change::Gone("it was removed"));
+    if flags.contains(ReadFlags::IGNORED) {
+        return Some(Change::Gone("the kernel has ended the watch"));
+    }
+    if flags.contains(ReadFlags::MOVE_SELF) {
+        return Some(Change::Relocated);
     }
     let name = event.file_name().filter(|_| !flags.contains(ReadFlags::ISDIR))?.to_bytes().to_vec();
     if flags.contains(ReadFlags::CLOSE_WRITE) {

@@ -40,8 +40,7 @@ pub fn files(
         streams.iter().find(|(_, info)| info.name == wanted).map(|(&id, _)| id)
     };
     let pairs = streams.iter().filter(|(id, _)| wants(stream, **id));
-    let pairs: Vec<(u32, u32)> =
-        pairs.filter_map(|(&id, info)| Some((id, index_of(&info.name)?))).collect();
+    let pairs: Vec<(u32, u32)> = pairs.filter_map(|(&id, info)| Some((id, index_of(&info.name)?))).collect();
     if pairs.is_empty() {
         return Err(RecordingError::NoFiles);
     }
@@ -122,7 +121,9 @@ impl<'a> Names<'a> {
     fn path(&mut self, sequence: u64) -> PathBuf {
         let name = match self.entries.get(&sequence) {
             Some(name) if self.last.get(name.as_slice()) == Some(&sequence) => name.clone(),
-            Some(name) => self.unused([&name[..name.len().min(NAME_BYTES_MAX - 40)], b"#"].concat(), sequence),
+            Some(name) => {
+                self.unused([&name[..name.len().min(NAME_BYTES_MAX - 40)], b"#"].concat(), sequence)
+            }
             None => self.unused(b"file-".to_vec(), sequence),
         };
         self.into.join(OsStr::from_bytes(&name))

@@ -53,10 +53,8 @@ impl Files {
             shape: Vec::new(),
             compression: None,
         };
-        let infos = [
-            info(STREAM_FILES, FILES.to_owned()),
-            info(STREAM_INDEX, format!("{FILES}{INDEX_SUFFIX}")),
-        ];
+        let infos =
+            [info(STREAM_FILES, FILES.to_owned()), info(STREAM_INDEX, format!("{FILES}{INDEX_SUFFIX}"))];
         Self {
             infos,
             metadata: BTreeMap::from([("directory".to_owned(), super::printable(directory))]),
@@ -104,7 +102,8 @@ impl Files {
                 self.enter(&FileEntry { renamed_from: Some(from), ..FileEntry::new(sequence, &name) });
             }
             (Notice::Lost { sequence, name, why }, false) => {
-                self.remarks.push(format!("file {sequence} {:?} is lost: {why}", String::from_utf8_lossy(&name)));
+                self.remarks
+                    .push(format!("file {sequence} {:?} is lost: {why}", String::from_utf8_lossy(&name)));
                 self.queue.push_back(Queued::Lost { sequence });
                 self.enter(&FileEntry { lost: Some(why), ..FileEntry::new(sequence, &name) });
             }

@@ -23,7 +23,9 @@ fn decode(bytes: &[u8], piece: usize) -> Result<(Vec<String>, Vec<u8>), Detector
                 Item::Complete { is_whole: true } => decoder.completed(0xAB),
                 Item::Complete { is_whole: false } => seen.push("discarded".to_owned()),
                 Item::Lost { stream, sequence, cause } => seen.push(format!("{stream}/{sequence} {cause}")),
-                Item::Streams(streams) => assert_eq!((&*streams[0].name, &*streams[1].name), ("files", "files-index")),
+                Item::Streams(streams) => {
+                    assert_eq!((&*streams[0].name, &*streams[1].name), ("files", "files-index"))
+                }
                 Item::End { .. } => seen.push("end".to_owned()),
             }
             decoder.take();

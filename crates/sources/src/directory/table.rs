@@ -51,15 +51,32 @@ struct Known {
     sequence: Option<u64>,
 }
 
+/// Why a file is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The kernel reported that it is complete.
+    Complete,
+    /// Its name was created. Usually it is open, and [`FileTable::closed`] follows, unless it is a link.
+    Created,
+    /// A scan found this version.
+    Scanned(Identity),
+}
+
 /// A file that is to be read.
 #[derive(Clone, Debug)]
 struct Pending {
     /// Its place in the order.
     place: (u64, u64),
-    /// Its version when a scan found it; `None`: the kernel reported that it is complete.
-    seen: Option<Identity>,
+    reason: Reason,
     /// The recorded file that was renamed to it.
     origin: Option<(Vec<u8>, Known)>,
+}
+
+impl Pending {
+    /// Whether a complete file that is not in the recording is gone if its name is.
+    fn is_lost_with_its_name(&self) -> bool {
+        self.reason == Reason::Complete && self.origin.is_none()
+    }
 }
 
 /// A name that was moved away, perhaps to another name in the directory.
@@ -104,19 +121,26 @@ impl FileTable {
     /// A file was closed after writing.
     pub fn closed(&mut self, name: &[u8], now_ns: u64) {
         let origin = self.pending.get(name).and_then(|pending| pending.origin.clone());
-        self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, None, origin);
+        self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Complete, origin);
+    }
+
+    /// A name was created.
+    pub fn created(&mut self, name: &[u8], now_ns: u64) {
+        if !self.pending.contains_key(name) {
+            self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Created, None);
+        }
     }
 
     /// A file was moved to this name. Returns whether a version that was to be read has been replaced.
     pub fn moved_in(&mut self, name: &[u8], cookie: u32, now_ns: u64) -> bool {
-        let is_replaced = self.pending.get(name).is_some_and(|pending| pending.seen.is_none());
+        let is_replaced = self.pending.get(name).is_some_and(|pending| pending.reason == Reason::Complete);
         let from = self.moved.remove(&cookie);
         let origin = from.and_then(|from| {
             let earlier = from.pending.and_then(|pending| pending.origin);
             earlier.or_else(|| Some((from.name, from.known?)))
         });
         let origin = origin.filter(|(_, known)| known.sequence.is_some());
-        self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, None, origin);
+        self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Complete, origin);
         is_replaced
     }
 
@@ -131,15 +155,16 @@ impl FileTable {
     /// A name was removed. Returns whether a complete file that was to be read is lost with it.
     pub fn removed(&mut self, name: &[u8]) -> bool {
         self.known.remove(name);
-        self.take_pending(name).is_some_and(|pending| pending.seen.is_none() && pending.origin.is_none())
+        self.take_pending(name).is_some_and(|pending| pending.is_lost_with_its_name())
     }
 
     /// Names that were to be read, and have been moved out of the directory.
     pub fn moved_away(&mut self, now_ns: u64) -> Vec<Vec<u8>> {
         let is_old = |moved: &Moved| now_ns.saturating_sub(moved.since_ns) >= RENAME_NS;
-        let gone: Vec<u32> = self.moved.iter().filter(|(_, moved)| is_old(moved)).map(|(id, _)| *id).collect();
+        let gone: Vec<u32> =
+            self.moved.iter().filter(|(_, moved)| is_old(moved)).map(|(id, _)| *id).collect();
         let gone = gone.into_iter().filter_map(|cookie| self.moved.remove(&cookie));
-        gone.filter(|moved| moved.pending.as_ref().is_some_and(|p| p.seen.is_none() && p.origin.is_none()))
+        gone.filter(|moved| moved.pending.as_ref().is_some_and(Pending::is_lost_with_its_name))
             .map(|moved| moved.name)
             .collect()
     }
@@ -148,7 +173,7 @@ impl FileTable {
     pub fn scanned(&mut self, name: &[u8], identity: Identity, now_ns: u64) {
         let is_known = self.known.get(name).is_some_and(|known| known.identity == identity);
         if !is_known && !self.pending.contains_key(name) {
-            self.put(name, now_ns + self.settle_ns, Some(identity), None);
+            self.put(name, now_ns + self.settle_ns, Reason::Scanned(identity), None);
         }
     }
 
@@ -166,12 +191,15 @@ impl FileTable {
 
     /// The next file that is due. [`FileTable::judge`] decides about it.
     pub fn next_due(&self, now_ns: u64) -> Option<Vec<u8>> {
-        self.order.first_key_value().filter(|((due_ns, _), _)| *due_ns <= now_ns).map(|(_, name)| name.clone())
+        self.order
+            .first_key_value()
+            .filter(|((due_ns, _), _)| *due_ns <= now_ns)
+            .map(|(_, name)| name.clone())
     }
 
-    /// Makes the files due now that the kernel has reported as complete.
+    /// Makes the files due now that the kernel has reported.
     pub fn hurry(&mut self) {
-        let is_complete = |pending: &&mut Pending| pending.seen.is_none();
+        let is_complete = |pending: &&mut Pending| !matches!(pending.reason, Reason::Scanned(_));
         for pending in self.pending.values_mut().filter(is_complete) {
             if let Some(name) = self.order.remove(&pending.place) {
                 pending.place.0 = 0;
@@ -185,6 +213,11 @@ impl FileTable {
         self.pending.get(name).map(|pending| pending.place.0)
     }
 
+    /// Why a file is to be read.
+    pub fn reason(&self, name: &[u8]) -> Option<Reason> {
+        self.pending.get(name).map(|pending| pending.reason)
+    }
+
     /// Names that are to be read, in order.
     pub fn pending(&self) -> impl Iterator<Item = &Vec<u8>> {
         self.order.values()
@@ -192,9 +225,13 @@ impl FileTable {
 
     /// Takes a file that is due, of the version `identity`, and decides what to do with it.
     pub fn judge(&mut self, name: &[u8], identity: Identity, now_ns: u64) -> Verdict {
-        let Some(Pending { seen, origin, .. }) = self.take_pending(name) else { return Verdict::Skip };
+        let Some(Pending { reason, origin, .. }) = self.take_pending(name) else { return Verdict::Skip };
+        let seen = match reason {
+            Reason::Scanned(seen) => Some(seen),
+            Reason::Complete | Reason::Created => None,
+        };
         if seen.is_some_and(|seen| seen != identity) {
-            self.put(name, now_ns + self.settle_ns, Some(identity), origin);
+            self.put(name, now_ns + self.settle_ns, Reason::Scanned(identity), origin);
             return Verdict::Skip;
         }
         if let Some((from, known)) = origin
@@ -219,22 +256,16 @@ impl FileTable {
     /// A file changed while it was read: it is due when it has not changed for a while.
     pub fn changed(&mut self, name: &[u8], identity: Identity, now_ns: u64) {
         if !self.pending.contains_key(name) {
-            self.put(name, now_ns + self.settle_ns, Some(identity), None);
+            self.put(name, now_ns + self.settle_ns, Reason::Scanned(identity), None);
         }
     }
 
-    fn put(
-        &mut self,
-        name: &[u8],
-        due_ns: u64,
-        seen: Option<Identity>,
-        origin: Option<(Vec<u8>, Known)>,
-    ) {
+    fn put(&mut self, name: &[u8], due_ns: u64, reason: Reason, origin: Option<(Vec<u8>, Known)>) {
         self.take_pending(name);
         self.entered += 1;
         let place = (due_ns, self.entered);
         self.order.insert(place, name.to_vec());
-        self.pending.insert(name.to_vec(), Pending { place, seen, origin });
+        self.pending.insert(name.to_vec(), Pending { place, reason, origin });
     }
 
     fn take_pending(&mut self, name: &[u8]) -> Option<Pending> {

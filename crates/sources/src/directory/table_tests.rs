@@ -8,11 +8,7 @@ fn version(inode: u64, mtime_ns: u64) -> Identity {
 }
 
 /// Names that are due, each judged with the version that `look` finds.
-fn take_due(
-    table: &mut FileTable,
-    now_ns: u64,
-    look: impl Fn(&[u8]) -> Identity,
-) -> Vec<(String, Verdict)> {
+fn take_due(table: &mut FileTable, now_ns: u64, look: impl Fn(&[u8]) -> Identity) -> Vec<(String, Verdict)> {
     let mut taken = Vec::new();
     while let Some(name) = table.next_due(now_ns) {
         let verdict = table.judge(&name, look(&name), now_ns);
@@ -126,7 +122,9 @@ fn losses_are_known_by_name() {
     assert_eq!(table.moved_away(100 * MS), [b"away".to_vec()]);
     table.closed(b"status", 0);
     assert!(table.moved_in(b"status", 5, MS));
-    // What a scan has found may be incomplete.
+    // A name that was created and removed is no complete file; what a scan has found may be incomplete.
+    table.created(b"open", 0);
+    assert!(!table.removed(b"open"));
     table.scanned(b"partial", version(3, 0), 0);
     assert!(!table.removed(b"partial"));
 }
@@ -141,6 +139,22 @@ fn at_the_end_complete_files_need_not_wait() {
     let pending: Vec<&[u8]> = table.pending().map(Vec::as_slice).collect();
     assert_eq!(pending, [b"a".as_slice(), b"b", b"s"]);
     assert_eq!((table.due_ns(b"b"), table.due_ns(b"s")), (Some(0), Some(2000 * MS)));
+}
+
+#[test]
+fn a_created_name_is_looked_at_unless_it_is_closed_first() {
+    let mut table = FileTable::new(None);
+    table.created(b"link", 0);
+    table.created(b"file", 0);
+    table.closed(b"file", 5 * MS);
+    assert_eq!(
+        (table.reason(b"link"), table.reason(b"file")),
+        (Some(Reason::Created), Some(Reason::Complete))
+    );
+    // A second link must not hide that the file was closed.
+    table.created(b"file", 6 * MS);
+    assert_eq!((table.reason(b"file"), table.next_due_ns()), (Some(Reason::Complete), Some(20 * MS)));
+    assert_eq!(take_due(&mut table, 30 * MS, |_| version(1, 0)), [once("link"), once("file")]);
 }
 
 #[test]
