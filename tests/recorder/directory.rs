@@ -315,23 +315,24 @@ fn an_overflow_of_the_kernel_queue_loses_no_file() {
 }
 
 #[test]
-fn scans_find_files_that_the_kernel_does_not_report() {
+fn scans_and_reports_record_each_file_once_and_none_that_is_open() {
     let directory = directory();
     let here = directory.path();
     let program = record(here, "run", &["dir:in,settle=100ms"], &[]);
-    // It stays open, as if another machine wrote it.
     let mut open = fs::File::create(here.join("in/open")).unwrap();
-    std::io::Write::write_all(&mut open, b"written elsewhere").unwrap();
-    wait_for_entries(here, "run", 1);
+    std::io::Write::write_all(&mut open, b"half").unwrap();
     fs::write(here.join("in/closed"), "reported and scanned").unwrap();
-    wait_for_entries(here, "run", 2);
+    wait_for_entries(here, "run", 1);
     // Several scans later.
     std::thread::sleep(Duration::from_millis(500));
+    std::io::Write::write_all(&mut open, b" and half").unwrap();
     drop(open);
+    wait_for_entries(here, "run", 2);
+    std::thread::sleep(Duration::from_millis(300));
     let run = stop(program);
     assert_eq!(run.code(), 0, "{run:#?}");
     assert_eq!(json(&run)["ledger"]["streams"]["0"]["durable"]["events"], 2, "each file once: {run:#?}");
-    let expected = [("open", "written elsewhere"), ("closed", "reported and scanned")];
+    let expected = [("open", "half and half"), ("closed", "reported and scanned")];
     let expected = expected.map(|(name, bytes)| (name.into(), bytes.into()));
     assert_eq!(restored(here, "run"), expected.into());
 }

@@ -57,8 +57,10 @@ struct Tally {
     again: u64,
     overflows: u64,
     irregular: HashSet<Vec<u8>>,
-    /// First name that was recorded again.
+    unfinished: u64,
+    /// First name that was recorded again, and that was not finished.
     first_again: Vec<u8>,
+    first_unfinished: Vec<u8>,
 }
 
 impl Tally {
@@ -121,7 +123,9 @@ impl DirectoryReader {
     fn fail(&mut self, why: String) -> Result<(), Stop> {
         let unread: Vec<Vec<u8>> = self.table.pending().cloned().collect();
         for name in unread {
-            self.lose(name, format!("the directory could not be read: {why}"))?;
+            if self.table.removed(&name) {
+                self.lose(name, format!("the directory could not be read: {why}"))?;
+            }
         }
         self.report_counts()?;
         self.send(&Notice::Failed(why))
@@ -247,10 +251,16 @@ impl DirectoryReader {
                 Change::Gone(why) => return Err(Stop::Failed(why.to_owned())),
             }
         }
+        self.lose_moved(now_ns)?;
+        Ok(count)
+    }
+
+    /// Reports files that were moved away before they were read.
+    fn lose_moved(&mut self, now_ns: u64) -> Result<(), Stop> {
         for name in self.table.moved_away(now_ns) {
             self.lose(name, "moved out of the directory before it was read".to_owned())?;
         }
-        Ok(count)
+        Ok(())
     }
 
     /// Whether a file that was not reported as complete may be read now. One that is open for writing will be
@@ -273,13 +283,22 @@ impl DirectoryReader {
         }
     }
 
-    /// Reads the files that are due; takes changes meanwhile.
+    /// Reads the files that are due, until the recording ends; takes changes meanwhile.
     fn read_due(&mut self, watch: &mut Watch) -> Result<(), Stop> {
         while let Some(name) = self.table.next_due(self.clock.now_ns()) {
             self.take_file(name)?;
             self.take_changes(watch)?;
+            if self.is_ending() {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Whether the intake has closed its half of the socket pair.
+    fn is_ending(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
     }
 
     /// Takes a file that is due.
@@ -302,7 +321,7 @@ impl DirectoryReader {
             return Ok(());
         }
         if !self.may_read(&name, &stat) {
-            self.table.removed(&name);
+            self.table.leave(&name);
             return Ok(());
         }
         match self.table.judge(&name, identity(&stat), now_ns) {
@@ -410,6 +429,7 @@ impl DirectoryReader {
     /// Takes the files that are complete, and ends.
     fn finish(&mut self, watch: &mut Watch) -> Result<(), Stop> {
         while self.take_changes(watch)? >= REPORTS_MAX {}
+        self.lose_moved(u64::MAX)?;
         if self.scans_every_ns.is_some() || self.scan_due_ns.is_some() {
             self.scan_due_ns = Some(0);
             self.scan_if_due()?;
@@ -424,18 +444,17 @@ impl DirectoryReader {
             }
             self.take_file(name)?;
         }
-        let unfinished: Vec<Vec<u8>> = self.table.pending().cloned().collect();
-        for name in unfinished {
-            self.lose(name, "still changing at the end of the recording".to_owned())?;
-        }
+        self.tally.unfinished = self.table.pending().count() as u64;
+        self.tally.first_unfinished = self.table.pending().next().cloned().unwrap_or_default();
         self.report_counts()?;
         self.send(&Notice::End)
     }
 
     /// Sends what was not recorded, and why.
     fn report_counts(&mut self) -> Result<(), Stop> {
-        let Tally { existing, directories, changed, again, overflows, irregular, first_again } =
-            std::mem::take(&mut self.tally);
+        let tally = std::mem::take(&mut self.tally);
+        let Tally { existing, directories, changed, again, overflows, unfinished, irregular, .. } = tally;
+        let (first_again, first_unfinished) = (tally.first_again, tally.first_unfinished);
         let text = |name: &[u8]| format!("{:?}", String::from_utf8_lossy(name));
         let first = irregular.iter().min().map(|name| text(name)).unwrap_or_default();
         let irregular = irregular.len() as u64;
@@ -444,6 +463,13 @@ impl DirectoryReader {
             (directories, format!("subdirectories not recorded: {directories}")),
             (irregular, format!("names not recorded, not regular files: {irregular}; first: {first}")),
             (again, format!("files recorded again, changed: {again}; first: {}", text(&first_again))),
+            (
+                unfinished,
+                format!(
+                    "files not recorded, still changing at the end: {unfinished}; first: {}",
+                    text(&first_unfinished)
+                ),
+            ),
             (changed, format!("files that changed while they were read, and were read again: {changed}")),
             (
                 overflows,

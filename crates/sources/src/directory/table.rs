@@ -208,6 +208,11 @@ impl FileTable {
         }
     }
 
+    /// Does not read a file now, because it is open: [`FileTable::closed`] follows.
+    pub fn leave(&mut self, name: &[u8]) {
+        self.take_pending(name);
+    }
+
     /// When a file is due, ns; `None` if it is not to be read.
     pub fn due_ns(&self, name: &[u8]) -> Option<u64> {
         self.pending.get(name).map(|pending| pending.place.0)
