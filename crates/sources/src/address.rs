@@ -109,7 +109,13 @@ impl FromStr for SourceAddress {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text.starts_with(SCHEME) {
-            return Ok(Self::Directory(DirectoryAddress::parse(text)?));
+            let text = text.to_owned();
+            let directory = DirectoryAddress::parse(&text);
+            return directory.map(Self::Directory).map_err(|(option, why)| SourceAddressError::Option {
+                text,
+                option,
+                why,
+            });
         }
         let scheme = || SourceAddressError::Scheme(text.to_owned());
         let (name, rest) = text.split_once("://").ok_or_else(scheme)?;

@@ -17,7 +17,6 @@ use keepup_plan::units::Span;
 pub use self::decoder::Files;
 pub use self::notice::Notice;
 pub use self::table::{FileTable, Identity, Reason, Verdict};
-use crate::SourceAddressError;
 
 /// Scheme of a directory.
 pub(crate) const SCHEME: &str = "dir:";
@@ -46,17 +45,13 @@ pub struct DirectoryAddress {
 }
 
 impl DirectoryAddress {
-    /// Parses `dir:PATH[,OPTION=VALUE…]`; the path ends at the first comma.
-    pub(crate) fn parse(text: &str) -> Result<Self, SourceAddressError> {
+    /// Parses `dir:PATH[,OPTION=VALUE…]`; the path ends at the first comma. The error is an option and what is
+    /// wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Self, (String, String)> {
         let rest = text.strip_prefix(SCHEME).unwrap_or(text);
         let (path, list) = rest.split_once(',').unwrap_or((rest, ""));
-        let refuse = |option: &str, why: String| SourceAddressError::Option {
-            text: text.to_owned(),
-            option: option.to_owned(),
-            why,
-        };
         if path.is_empty() {
-            return Err(refuse("PATH", "expected dir:PATH".to_owned()));
+            return Err(("PATH".to_owned(), "expected dir:PATH".to_owned()));
         }
         let mut address = Self {
             text: text.to_owned(),
@@ -66,7 +61,7 @@ impl DirectoryAddress {
             settle: None,
         };
         for option in list.split(',').filter(|option| !option.is_empty()) {
-            address.apply(option).map_err(|why| refuse(option, why))?;
+            address.apply(option).map_err(|why| (option.to_owned(), why))?;
         }
         Ok(address)
     }
