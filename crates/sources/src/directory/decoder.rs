@@ -8,7 +8,7 @@ use keepup_stream::file_index::{FILES, FileEntry, INDEX_SUFFIX};
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{ElementType, StreamInfo};
 
-use super::notice::{LENGTH_BYTES, NOTICE_BYTES_MAX, Notice};
+use super::notice::{LENGTH_BYTES, Notice};
 use crate::{Decoder, DetectorError, Event, EventStart, Input, Item};
 
 /// Streams of a directory: files, and their index.
@@ -74,7 +74,6 @@ impl Files {
     fn advance(&mut self) -> Result<(), DetectorError> {
         if self.filled == LENGTH_BYTES && self.notice.len() == LENGTH_BYTES {
             let length = Notice::length(*self.notice.first_chunk().unwrap_or(&[0; LENGTH_BYTES]))?;
-            debug_assert!(length <= NOTICE_BYTES_MAX, "checked by `length`");
             self.notice.resize(LENGTH_BYTES + length, 0);
             return Ok(());
         }

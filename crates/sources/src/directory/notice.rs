@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use crate::DetectorError;
 
 /// Longest notice, bytes. A name has at most 255 bytes.
-pub(crate) const NOTICE_BYTES_MAX: usize = 64 << 10;
+const NOTICE_BYTES_MAX: usize = 64 << 10;
 /// Bytes of the length in front of a notice.
 pub(crate) const LENGTH_BYTES: usize = 4;
 
