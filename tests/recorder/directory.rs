@@ -403,7 +403,7 @@ fn a_killed_recorder_leaves_whole_files_and_a_new_one_records_them_all() {
 }
 
 #[test]
-#[ignore = "needs root: a disk that freezes"]
+#[ignore = "system"]
 fn a_frozen_disk_stalls_no_other_source() {
     let test = "a_frozen_disk_stalls_no_other_source";
     if !allowed(test) {

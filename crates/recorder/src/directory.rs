@@ -1,7 +1,7 @@
 //! Directories from which files are recorded: the thread that watches each of them and sends its files.
 //!
-//! A slow disk or file server stops that thread and nothing else. The socket pair to the intake bounds the memory:
-//! files pass from the page cache through the socket's buffer into the block (`sendfile`).
+//! A slow disk or file server stops that thread and nothing else. The socket pair to the intake bounds the
+//! memory: files pass from the page cache through the socket's buffer into the block (`sendfile`).
 mod reader;
 mod scan;
 mod watch;
@@ -40,8 +40,8 @@ const NETWORKED: [(u64, &str); 13] = [
     (0x7461_636F, "OCFS2"),
 ];
 
-/// Starts the threads of the sources that are directories, which wait until the recording starts. Puts the intake's
-/// end of each socket pair into the place of its source in `sockets`. Returns notes for the user.
+/// Starts the threads of the sources that are directories, which wait until the recording starts. Puts the
+/// intake's end of each socket pair into the place of its source in `sockets`. Returns notes for the user.
 pub(crate) fn start_all(
     config: &RecorderConfig,
     clock: &Arc<dyn Clock>,
@@ -81,8 +81,8 @@ pub(crate) fn start_all(
 fn note(address: &DirectoryAddress, network: &str) -> Cause {
     let seconds = address.settle.unwrap_or(SETTLE).as_secs_f64();
     let what = format!(
-        "{address}: {network}; the kernel reports only files that this machine writes, so the directory is scanned \
-         every {seconds} s"
+        "{address}: {network}; the kernel reports only files that this machine writes, so the directory is \
+         scanned every {seconds} s"
     );
     Cause::new(what).with_hint("settle=SECONDS changes the interval")
 }

@@ -1,8 +1,8 @@
 //! A directory into which another program writes files. Each file becomes an event.
 //!
-//! A thread of the recorder watches the directory and sends the files over a socket pair: a [`Notice`] in front
-//! of each file, its bytes, and a notice behind them. Invariants: nothing here does I/O; each version of a file,
-//! known by device, inode, time of change and size, is recorded once.
+//! A thread of the recorder watches the directory and sends the files over a socket pair: a [`Notice`] in
+//! front of each file, its bytes, and a notice behind them. Invariants: nothing here does I/O; each version
+//! of a file, known by device, inode, time of change and size, is recorded once.
 mod decoder;
 mod notice;
 mod table;
@@ -39,14 +39,14 @@ pub struct DirectoryAddress {
     patterns: Vec<String>,
     /// Whether files that were there before the start are recorded too.
     pub with_existing: bool,
-    /// Interval of scans, if they are requested. A file found by a scan is read when it has not changed for this
-    /// long.
+    /// Interval of scans, if they are requested. A file found by a scan is read when it has not changed for
+    /// this long.
     pub settle: Option<Duration>,
 }
 
 impl DirectoryAddress {
-    /// Parses `dir:PATH[,OPTION=VALUE…]`; the path ends at the first comma. The error is an option and what is
-    /// wrong with it.
+    /// Parses `dir:PATH[,OPTION=VALUE…]`; the path ends at the first comma. The error is an option and what
+    /// is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, (String, String)> {
         let rest = text.strip_prefix(SCHEME).unwrap_or(text);
         let (path, list) = rest.split_once(',').unwrap_or((rest, ""));

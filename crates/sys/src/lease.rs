@@ -17,8 +17,8 @@ pub fn is_open_for_writing(file: BorrowedFd<'_>) -> Result<bool> {
         let failed = unsafe { libc::fcntl(file.as_raw_fd(), command, value) } == -1;
         if failed { Err(Error::last_os_error()) } else { Ok(()) }
     };
-    // Whoever opens the file in this moment waits for the lease to end, and the kernel sends a signal. The usual
-    // one, SIGIO, would end this process; this one is ignored unless it is handled.
+    // A program that opens the file in this moment waits for the end of the lease, and the kernel sends a
+    // signal. The usual one, SIGIO, would end this process; this one is ignored unless it is handled.
     set(F_SETSIG, libc::SIGURG)?;
     match set(libc::F_SETLEASE, libc::F_RDLCK) {
         Ok(()) => set(libc::F_SETLEASE, libc::F_UNLCK).map(|()| false),

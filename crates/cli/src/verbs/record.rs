@@ -69,10 +69,10 @@ pub(crate) struct Args {
     ///
     /// dir:PATH[,OPTION=VALUE...] records the files that another program writes into a directory until the
     /// recording is stopped. A file becomes an event when it is closed after writing, or moved into the
-    /// directory; `keepup export --to files` restores it. Options: pattern=*.tif (repeatable; default: all names
-    /// except .*, *.tmp, *.part, *.partial and *~), existing=skip or record (files that are there at the start),
-    /// settle=2s (scan at this interval, and read a file when it has not changed for so long; the default on
-    /// network file systems). Files are never changed or removed. Subdirectories are not recorded.
+    /// directory; `keepup export --to files` restores it. Options: pattern=*.tif (repeatable; default: all
+    /// names except .*, *.tmp, *.part, *.partial and *~), existing=skip or record (files that are there at
+    /// the start), settle=2s (scan at this interval, and read a file when it has not changed for so long; the
+    /// default on network file systems). Files are never changed or removed. Subdirectories are not recorded.
     #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
     from: Vec<SourceAddress>,
     /// Directory on a disk to record to; repeatable [default: ./keepup-data]

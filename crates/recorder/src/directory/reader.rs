@@ -1,7 +1,7 @@
 //! The thread that watches a directory and sends its files to the intake.
 //!
-//! Invariants: only regular files are opened, without following links; nothing is removed or written; after an
-//! overflow of the kernel's queue the directory is scanned, so that no file that stays there is missed.
+//! Invariants: only regular files are opened, without following links; nothing is removed or written; after
+//! an overflow of the kernel's queue the directory is scanned, so that no file that stays there is missed.
 use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -386,8 +386,8 @@ impl DirectoryReader {
         self.send(&Notice::Whole)
     }
 
-    /// Sends exactly `bytes` bytes: the content of a file, and zeros in the place of what cannot be read. Returns the
-    /// error, if any.
+    /// Sends exactly `bytes` bytes: the content of a file, and zeros in the place of what cannot be read.
+    /// Returns the error, if any.
     fn send_content(&self, file: &OwnedFd, bytes: u64) -> Result<Option<Errno>, Stop> {
         // Only a recommendation.
         let _ = rustix::fs::fadvise(file, 0, None, Advice::Sequential);
@@ -436,7 +436,7 @@ impl DirectoryReader {
         }
         self.table.hurry();
         let names: Vec<Vec<u8>> = self.table.pending().cloned().collect();
-        // Those that a scan found are looked at twice, and no more.
+        // Those that a scan found are checked twice, and no more.
         let limit_ns = self.clock.now_ns() + SETTLE.as_nanos() as u64;
         for name in names {
             if let Some(due_ns) = self.table.due_ns(&name) {
@@ -474,8 +474,8 @@ impl DirectoryReader {
             (
                 overflows,
                 format!(
-                    "change queue of the kernel overflowed: {overflows}; the directory was scanned, but files \
-                     removed before the scan are unknown; raise fs.inotify.max_queued_events"
+                    "change queue of the kernel overflowed: {overflows}; the directory was scanned, but \
+                     files removed before are unknown; raise fs.inotify.max_queued_events"
                 ),
             ),
         ];

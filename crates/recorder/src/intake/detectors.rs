@@ -141,8 +141,9 @@ impl Intake {
         let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Both);
     }
 
-    /// Takes the packets that have arrived, what decoders hold back for the order of events, and the files that
-    /// are complete. Packets and directories have no end of their own: the end of the recording is theirs.
+    /// Takes the packets that have arrived, what decoders hold back for the order of events, and the files
+    /// that are complete. Packets and directories have no end of their own: the end of the recording is
+    /// theirs.
     pub(super) fn finish_detectors(&mut self) {
         self.finish_each(
             |address| matches!(address, SourceAddress::Packets(_)),
@@ -356,8 +357,8 @@ pub(super) fn receive(
     }
 }
 
-/// Receives a part of the payload of an event that began with [`Item::Start`] into its block. `None` if no such
-/// payload is missing.
+/// Receives a part of the payload of an event that began with [`Item::Start`] into its block. `None` if no
+/// such payload is missing.
 fn receive_payload(
     expect: &mut Expect,
     socket: &OwnedFd,

@@ -44,7 +44,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// A decoder of the files of `directory`. The thread is started with `opened_ns`, ns since the Unix epoch.
+    /// A decoder of the files of `directory`. The thread is started with `opened_ns`, ns since the Unix
+    /// epoch.
     pub fn new(directory: &Path, opened_ns: u64) -> Self {
         let info = |id: usize, name: String| StreamInfo {
             id: id as u32,

@@ -1,8 +1,8 @@
 //! Which files of a directory are to be read, and when; which have been recorded.
 //!
 //! A file is due a little after the kernel reported that it was closed or moved in: a later change then has
-//! another time stamp. A file that was found by a scan is due when it has not changed between two looks at it.
-//! Memory: about 200 bytes for each file in the directory.
+//! another time stamp. A file that was found by a scan is due when it has not changed between two looks at
+//! it. Memory: about 200 bytes for each file in the directory.
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
