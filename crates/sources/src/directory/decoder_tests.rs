@@ -117,7 +117,10 @@ fn what_the_thread_never_sends_is_an_error() {
 
 proptest! {
     #[test]
-    fn any_bytes_end_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), piece in 1usize..9) {
+    fn any_bytes_end_without_a_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+        piece in 1usize..20,
+    ) {
         let _ = decode(&bytes, piece);
     }
 
