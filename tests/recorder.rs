@@ -4,6 +4,7 @@ mod bad_clients;
 mod bad_recordings;
 mod clients;
 mod detectors;
+mod directory;
 mod doctor;
 mod drains;
 mod fallbacks;

@@ -54,9 +54,10 @@ python_environment() {
 # official IPbus client. Each by itself, beside the others.
 python_environments() {
     local jobs=() job
-    python_environment ci-venv 'bagit, baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy, zmq' \
+    python_environment ci-venv \
+        'bagit, baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy, tifffile, zmq' \
         'darshan==3.5.*' 'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' \
-        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' 'bagit>=1.9,<2' & jobs+=($!)
+        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' 'bagit>=1.9,<2' 'tifffile>=2025.1' & jobs+=($!)
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
@@ -81,7 +82,7 @@ run_tests_with_intakes() {
     local threads
     for threads in 2 4; do
         KEEPUP_TEST_INTAKE_THREADS=$threads KEEPUP_KILLS=20 run_tests --workspace --test end_to_end -- \
-            --include-ignored --test-threads 6 recorder::clients recorder::detectors recorder::faults \
+            --include-ignored --test-threads 6 recorder::clients recorder::detectors recorder::directory recorder::faults \
             recorder::intakes recorder::kills recorder::packets recorder::volumes
     done
 }
@@ -151,6 +152,11 @@ bag_of_a_recording() {
 # Frames written, and read back, by baseband.
 vdif_frames() {
     timeout 300 "$CI_PYTHON" .ci/checks/vdif.py "$KEEPUP" "$1/vdif"
+}
+
+# Files written by h5py and tifffile into a directory, and restored.
+directory_files() {
+    timeout 300 "$CI_PYTHON" .ci/checks/directory.py "$KEEPUP" "$1/directory"
 }
 
 # Series of a DECTRIS detector, sent by libzmq.

@@ -59,6 +59,9 @@ fn decoded(mut bytes: &[u8], piece: usize) -> Vec<String> {
                             assert!(stream.compression.is_some() || stream.event_bytes() == Some(length));
                         }
                         Item::End { .. } => {}
+                        Item::Start(_) | Item::Complete { .. } | Item::Lost { .. } => {
+                            panic!("images arrive whole")
+                        }
                     }
                 }
             }

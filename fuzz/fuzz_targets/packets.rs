@@ -73,6 +73,7 @@ fn take(decoder: &mut Packets, found: &mut Vec<String>, next: &mut Vec<u64>) {
                 found.push(format!("event {} {} {:?}", event.stream, event.sequence, event.payload));
             }
             Item::End { .. } => panic!("packets have no end"),
+            Item::Start(_) | Item::Complete { .. } | Item::Lost { .. } => panic!("packets arrive whole"),
         }
         decoder.take();
     }

@@ -29,6 +29,7 @@ use keepup_sys::waker::Waker;
 use crate::after_seal::SealRunner;
 use crate::config::Target;
 use crate::counters::Counters;
+use crate::directory;
 use crate::intake::{IntakeParts, IntakeReport, Membership, Post, Shards, VolumeLink};
 use crate::keeper::{Retention, VolumeDirectory};
 use crate::packet_socket::bind_all;
@@ -84,7 +85,8 @@ impl Recorder {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
         let (listener, address) = listen(&config.listen)?;
-        let packets = bind_all(&config.sources)?;
+        let mut packets = bind_all(&config.sources)?;
+        packets.notes.extend(directory::start_all(&config, &clock, &mut packets.sockets)?);
         let address = packets.address.unwrap_or(address);
         let cpus: Vec<_> = (0..config.intake_threads).map(|i| config.cpus_of_intake(i).to_vec()).collect();
         let pools = config.pool_memory.pools(config.pool_bytes, &cpus)?;

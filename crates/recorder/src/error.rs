@@ -1,5 +1,6 @@
 //! Errors of a recorder and of a drain.
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_peer::Endpoint;
@@ -27,6 +28,14 @@ pub enum RecorderError {
     Receive {
         /// The address.
         address: String,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
+    /// Cannot record the files of a directory.
+    #[error("cannot record the files of {}: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
         /// The kernel's answer.
         source: std::io::Error,
     },
@@ -62,9 +71,11 @@ impl Diagnostic for RecorderError {
             Self::Recording(e) => e.class(),
             Self::Client(e) => e.class(),
             Self::Sys(e) => e.class(),
-            Self::Listen { .. } | Self::Receive { .. } | Self::Thread { .. } | Self::Ended { .. } => {
-                ErrorClass::Environment
-            }
+            Self::Listen { .. }
+            | Self::Receive { .. }
+            | Self::Directory { .. }
+            | Self::Thread { .. }
+            | Self::Ended { .. } => ErrorClass::Environment,
         }
     }
 
@@ -81,6 +92,7 @@ impl Diagnostic for RecorderError {
                 }
                 .into(),
             ),
+            Self::Directory { .. } => Some("dir:PATH needs a directory that this user may read".into()),
             Self::Sys(e) => e.hint(),
             Self::Recording(e) => e.hint(),
             Self::Client(e) => e.hint(),

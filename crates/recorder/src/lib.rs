@@ -9,6 +9,7 @@ pub mod after_seal;
 pub mod config;
 mod control;
 pub mod counters;
+mod directory;
 pub mod drain;
 mod error;
 mod free_space;

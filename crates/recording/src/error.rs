@@ -114,6 +114,9 @@ pub enum RecordingError {
         /// The segment's file.
         path: PathBuf,
     },
+    /// No stream of the recording contains the files of a directory.
+    #[error("cannot export files: the recording has none of a directory")]
+    NoFiles,
     /// A segment's tail could not be written; its blocks are on stable storage.
     #[error("cannot seal {}: {source}; its blocks are on stable storage", path.display())]
     Unsealed {
@@ -175,6 +178,7 @@ impl Diagnostic for RecordingError {
             | Self::Busy { .. }
             | Self::NoLocks { .. }
             | Self::NotSealed { .. }
+            | Self::NoFiles
             | Self::Unsealed { .. }
             | Self::TooLarge { .. }
             | Self::JournalBroken { .. }
@@ -196,6 +200,7 @@ impl Diagnostic for RecordingError {
             Self::NotSealed { .. } => {
                 "wait for the end of the recording, or, when it was cut off, keepup recover"
             }
+            Self::NoFiles => "--to raw writes the payloads of other streams",
             Self::Unsealed { .. } => "keepup recover, once the volume takes writes again",
             Self::Taken { .. } => "another --out PATH; nothing is ever overwritten",
             Self::TooLarge { .. } => "--stream",

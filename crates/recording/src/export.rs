@@ -2,6 +2,7 @@
 //!
 //! Invariants: an event's bytes are the same in every export; nothing is overwritten; only sealed
 //! segments are exported.
+mod files;
 mod one_file;
 mod raw;
 mod zarr;
@@ -10,6 +11,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+pub use self::files::files;
 pub use self::one_file::one_file;
 pub use self::raw::raw;
 pub use self::zarr::zarr_reference;

@@ -9,6 +9,7 @@ use keepup_peer::{Endpoint, EndpointError};
 use keepup_plan::units::Bytes;
 
 use crate::dectris::Dectris;
+use crate::directory::{DirectoryAddress, Files, SCHEME};
 use crate::packets::{Counter, FRAMES_PER_SECOND_MAX, Format, Options, Packets, Vdif, WINDOW_MAX};
 use crate::{Decoder, Limits};
 
@@ -24,6 +25,8 @@ pub enum SourceAddress {
     Dectris(Endpoint),
     /// Packets that arrive at an address of this machine, or at a multicast group.
     Packets(PacketAddress),
+    /// Files that another program writes into a directory of this machine.
+    Directory(DirectoryAddress),
 }
 
 /// Where packets arrive, and what they mean.
@@ -44,7 +47,7 @@ pub struct PacketAddress {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceAddressError {
     /// Unknown scheme.
-    #[error("cannot use {0:?} as a source: the scheme must be zmq://, udp:// or vdif://")]
+    #[error("cannot use {0:?} as a source: the scheme must be zmq://, udp://, vdif:// or dir:")]
     Scheme(String),
     /// Invalid host or port.
     #[error(transparent)]
@@ -69,8 +72,8 @@ impl Diagnostic for SourceAddressError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Scheme(_) => Some(
-                "zmq://HOST:31001 for DECTRIS Stream V2, zmq://HOST:9999 for Stream V1, udp://:PORT for numbered UDP packets, \
-                 vdif://:PORT for VDIF frames"
+                "zmq://HOST:31001 for DECTRIS Stream V2, zmq://HOST:9999 for Stream V1, udp://:PORT for numbered \
+                 UDP packets, vdif://:PORT for VDIF frames, dir:PATH for the files of a directory"
                     .into(),
             ),
             Self::Endpoint(error) => error.hint(),
@@ -86,6 +89,7 @@ impl SourceAddress {
         match self {
             Self::Dectris(_) => Box::new(Dectris::new(limits)),
             Self::Packets(packets) => Box::new(Packets::new(packets.options.clone(), limits, opened_ns)),
+            Self::Directory(directory) => Box::new(Files::new(&directory.path, opened_ns)),
         }
     }
 
@@ -101,6 +105,7 @@ impl SourceAddress {
         match self {
             Self::Dectris(endpoint) => endpoint.to_string(),
             Self::Packets(packets) => packets.address.to_string(),
+            Self::Directory(directory) => directory.prefix(),
         }
     }
 }
@@ -109,6 +114,15 @@ impl FromStr for SourceAddress {
     type Err = SourceAddressError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.starts_with(SCHEME) {
+            let text = text.to_owned();
+            let directory = DirectoryAddress::parse(&text);
+            return directory.map(Self::Directory).map_err(|(option, why)| SourceAddressError::Option {
+                text,
+                option,
+                why,
+            });
+        }
         let scheme = || SourceAddressError::Scheme(text.to_owned());
         let (name, rest) = text.split_once("://").ok_or_else(scheme)?;
         match name {
@@ -192,6 +206,7 @@ impl fmt::Display for SourceAddress {
         match self {
             Self::Dectris(endpoint) => write!(f, "zmq://{endpoint}"),
             Self::Packets(packets) => f.write_str(&packets.text),
+            Self::Directory(directory) => directory.fmt(f),
         }
     }
 }

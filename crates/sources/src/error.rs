@@ -23,12 +23,15 @@ pub enum DetectorError {
     /// A message does not belong to the series that is being recorded.
     #[error("cannot continue series: {0}")]
     Series(String),
+    /// A directory cannot be read any more.
+    #[error("cannot read directory: {0}")]
+    Directory(String),
 }
 
 impl Diagnostic for DetectorError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Zmtp(_) | Self::Message(_) | Self::Series(_) => ErrorClass::Failed,
+            Self::Zmtp(_) | Self::Message(_) | Self::Series(_) | Self::Directory(_) => ErrorClass::Failed,
             Self::TooLong { .. } => ErrorClass::Environment,
         }
     }
@@ -37,7 +40,7 @@ impl Diagnostic for DetectorError {
         match self {
             Self::Zmtp(_) => Some("check address and port: the detector must send with a PUSH socket".into()),
             Self::TooLong { .. } => Some("a larger --pool; above 512 MiB also --max-event".into()),
-            Self::Message(_) | Self::Series(_) => None,
+            Self::Message(_) | Self::Series(_) | Self::Directory(_) => None,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! same until [`Decoder::take`].
 mod address;
 pub mod dectris;
+pub mod directory;
 mod error;
 pub mod packets;
 pub mod zmtp;
@@ -52,6 +53,10 @@ pub trait Decoder: Send {
         Vec::new()
     }
 
+    /// The payload of an event that began with [`Item::Start`] has arrived whole; `crc` is its CRC-32. Called
+    /// before [`Item::Complete`] is taken.
+    fn completed(&mut self, _crc: u32) {}
+
     /// Bytes to send to the detector.
     fn outgoing(&mut self) -> Vec<u8> {
         Vec::new()
@@ -96,6 +101,23 @@ pub enum Item<'a> {
     Streams(&'a [StreamInfo]),
     /// An event.
     Event(Event<'a>),
+    /// The start of an event. After it is taken, its payload is received past the decoder.
+    Start(EventStart),
+    /// The end of an event that began with [`Item::Start`].
+    Complete {
+        /// Whether the payload is valid; otherwise the event is discarded, and another one gets its sequence
+        /// number.
+        is_whole: bool,
+    },
+    /// An event that will never arrive.
+    Lost {
+        /// Index of its stream in [`Item::Streams`].
+        stream: usize,
+        /// Its sequence number.
+        sequence: u64,
+        /// The reason.
+        cause: LossCause,
+    },
     /// The detector has sent all events.
     End {
         /// Events per stream that the detector announced at the start of the series; 0 if unknown.
@@ -116,6 +138,19 @@ pub struct Event<'a> {
     pub missing: Option<LossCause>,
     /// Its payload.
     pub payload: &'a [u8],
+}
+
+/// Start of an event with a payload that is received past the decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventStart {
+    /// Index of its stream in [`Item::Streams`].
+    pub stream: usize,
+    /// Sequence number within the stream.
+    pub sequence: u64,
+    /// Its time, ns since the Unix epoch.
+    pub timestamp_ns: u64,
+    /// Length of its payload, bytes.
+    pub bytes: u64,
 }
 
 /// Limits of what a detector may send.

@@ -42,6 +42,7 @@ fn items(decoder: &mut Packets) -> Vec<String> {
                 format!("{} {} of {}{missing}", event.stream, event.sequence, event.payload[8])
             }
             Item::End { .. } => "end".to_owned(),
+            other => format!("{other:?}"),
         });
         decoder.take();
     }

@@ -72,6 +72,8 @@ pub enum LossCause {
     /// They arrived at this machine, and the kernel dropped them because the socket's receive buffer was
     /// full.
     SocketBuffer,
+    /// A file that was to be recorded was removed, or could not be read.
+    FileUnreadable,
     /// They arrived damaged.
     BadChecksum,
     /// Received, but their volume failed.
@@ -87,11 +89,12 @@ pub enum LossCause {
 
 impl LossCause {
     /// All causes.
-    pub const ALL: [LossCause; 9] = [
+    pub const ALL: [LossCause; 10] = [
         LossCause::Source,
         LossCause::SequenceGap,
         LossCause::ConnectionLost,
         LossCause::SocketBuffer,
+        LossCause::FileUnreadable,
         LossCause::BadChecksum,
         LossCause::VolumeFailed,
         LossCause::SpaceExhausted,
@@ -112,6 +115,7 @@ impl fmt::Display for LossCause {
             LossCause::SequenceGap => "sequence gap",
             LossCause::ConnectionLost => "connection lost",
             LossCause::SocketBuffer => "socket buffer full",
+            LossCause::FileUnreadable => "file not readable",
             LossCause::BadChecksum => "bad checksum",
             LossCause::VolumeFailed => "volume failed",
             LossCause::SpaceExhausted => "space exhausted",

@@ -5,6 +5,7 @@
 //! allocated.
 
 pub mod client;
+pub mod file_index;
 pub mod ledger;
 pub mod source;
 pub mod wire;

@@ -12,6 +12,7 @@ pub mod error;
 pub mod ethtool;
 pub mod file;
 pub mod io_trace;
+pub mod lease;
 pub mod nvme;
 pub mod pool;
 pub mod process;

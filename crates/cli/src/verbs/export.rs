@@ -5,7 +5,7 @@ use keepup_archive::ArchiveCounters;
 use keepup_archive::bag::bag;
 use keepup_error::Cause;
 use keepup_measure::clock::{Clock as _, SystemClock};
-use keepup_recording::export::{Exported, nexus, one_file, raw, zarr_reference};
+use keepup_recording::export::{Exported, files, nexus, one_file, raw, zarr_reference};
 use keepup_recording::reader::Recording;
 use keepup_report::plural;
 use keepup_results::rfc3339;
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Format,
-    /// Output file, or directory for `raw` and `bagit`; must not exist
+    /// Output file, or directory for `raw`, `files` and `bagit`; must not exist
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
     /// Id of a stream, not for `bagit` [default: all streams]
@@ -46,6 +46,8 @@ enum Format {
     Raw,
     /// One file, valid MCAP and HDF5; shares extents if the file system supports it
     Mcap,
+    /// Directory with the files of `record --from dir:`, under their names
+    Files,
     /// Zarr references (kerchunk) without a copy; for uncompressed streams with a shape
     ZarrReference,
     /// NeXus master file without a copy of the data
@@ -66,6 +68,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let exported = match args.to {
         Format::Raw => raw(&recording, stream, out, &mut |progress| line.show(progress))?,
         Format::Mcap => one_file(&recording, stream, out, &mut |progress| line.show(progress))?,
+        Format::Files => files(&recording, stream, out, &mut |progress| line.show(progress))?,
         Format::ZarrReference => zarr_reference(&recording, stream, out)?,
         Format::Nexus => {
             nexus(&recording, out)?;

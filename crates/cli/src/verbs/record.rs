@@ -70,6 +70,13 @@ pub(crate) struct Args {
     /// vdif://[ADDRESS]:PORT[,OPTION=VALUE...] receives VDIF frames, one per packet. Each thread of a station
     /// is a stream. Options: frames-per-second=N (per thread; required if the frame headers do not state the
     /// sample rate), skip, window, buffer, interface.
+    ///
+    /// dir:PATH[,OPTION=VALUE...] records the files that another program writes into a directory until the
+    /// recording is stopped. A file becomes an event when it is closed after writing, or moved into the
+    /// directory; `keepup export --to files` restores it. Options: pattern=*.tif (repeatable; default: all
+    /// names except .*, *.tmp, *.part, *.partial and *~), existing=skip or record (files that are there at
+    /// the start), settle=2s (scan at this interval, and read a file when it has not changed for so long; the
+    /// default on network file systems). Files are never changed or removed. Subdirectories are not recorded.
     #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
     from: Vec<SourceAddress>,
     /// Series of the detectors to record, each as a run of its own; "all" until stopped

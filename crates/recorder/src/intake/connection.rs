@@ -254,8 +254,8 @@ impl Connection {
     /// The event being received, for the account of what was lost with the connection.
     pub(super) fn event_under_way(&self) -> Option<(usize, u64)> {
         match &self.expect {
-            _ if self.detector.is_some() => self.detector.as_ref()?.blocked,
             Expect::Event(partial) => Some((partial.slot, partial.head.sequence)),
+            _ if self.detector.is_some() => self.detector.as_ref()?.blocked,
             Expect::Blocked { slot, head } => Some((*slot, head.sequence)),
             Expect::Header | Expect::Control { .. } => None,
         }

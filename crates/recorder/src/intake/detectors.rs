@@ -2,22 +2,24 @@
 //!
 //! Packets arrive at a socket that was bound before. A message is received into the decoder's memory. The
 //! payload of each event is copied to the block and checksummed on the way. The decoder is kept when a
-//! connection is lost, so the series can continue.
+//! connection is lost, so the series can continue. The files of a directory are received straight into their
+//! blocks.
 use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_error::Cause;
 use keepup_recording::crc::Crc32;
-use keepup_sources::{Event, Input, Item, SourceAddress};
+use keepup_sources::{Event, EventStart, Input, Item, SourceAddress};
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{Control, ControlMessage, EventHead, Hello};
 use keepup_sys::datagram::{Batch, DatagramReceiver};
 use rustix::event::epoll;
 
 use super::Intake;
-use super::connection::{Connection, Phase};
+use super::connection::{Connection, Expect, Partial, Phase};
 use super::detector::{Detector, connect};
 use super::receive::Pause;
 use super::store::{Allocation, Store};
+use super::stream::Stream;
 use crate::series::Held;
 
 /// Interval between attempts to connect, in nanoseconds.
@@ -26,8 +28,12 @@ const RETRY_NS: u64 = 1_000_000_000;
 const PIECE_BYTES: usize = 16 << 10;
 /// Most bytes served from one connection before the next one.
 const TURN_BYTES: usize = 8 << 20;
+/// Most bytes of a file per system call: they are checksummed while they are in the cache.
+const PAYLOAD_BYTES: usize = 256 << 10;
 /// Most batches of packets from one socket before the next connection, whatever their size.
 const TURN_BATCHES: usize = 32;
+/// Peer timeouts after which the last files of a directory that cannot be read are given up.
+const FILES_TIMEOUTS: u64 = 6;
 /// Most turns that take what has arrived when the recording ends.
 const REST_TURNS: usize = 10_000;
 
@@ -61,7 +67,7 @@ impl Intake {
             let mut detector = self.detectors.swap_remove(at);
             detector.retry_ns = now_ns + RETRY_NS;
             let SourceAddress::Dectris(endpoint) = detector.address.clone() else {
-                self.shards.note_failure(format!("{}: cannot wait for packets", detector.address));
+                self.shards.note_failure(format!("{}: its socket has failed", detector.address));
                 self.shards.disconnect();
                 continue;
             };
@@ -145,33 +151,93 @@ impl Intake {
         let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Both);
     }
 
-    /// Takes the packets that have arrived, and what decoders hold back for the order of events. Packets have
-    /// no end of their own: the end of the recording is theirs.
+    /// Takes the packets that have arrived, what decoders hold back for the order of events, and the files
+    /// that are complete. Packets and directories have no end of their own: the end of the recording is
+    /// theirs.
     pub(super) fn finish_detectors(&mut self) {
-        for index in 0..self.connections.len() {
-            let is_detector = |connection: &mut Connection| connection.detector.is_some();
-            let Some(mut connection) = self.connections[index].take_if(is_detector) else { continue };
-            if matches!(connection.address(), Some(SourceAddress::Packets(_))) {
-                // Nobody else waits for memory any more; packets in the socket's buffer have arrived.
-                self.store.reserved_for = None;
+        self.finish_each(
+            |address| matches!(address, SourceAddress::Packets(_)),
+            |intake, index, connection| {
+                // Packets in the socket's buffer have arrived.
                 let buffer_bytes = rustix::net::sockopt::socket_recv_buffer_size(&connection.socket);
-                let is_read = self.take_rest(index, &mut connection, buffer_bytes.unwrap_or(0));
+                let is_read = intake.take_rest(index, connection, buffer_bytes.unwrap_or(0));
                 let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
                 if let Some(detector) = &mut connection.detector {
                     detector.decoder.finish(drops);
                 }
-                let is_whole = self.take_rest(index, &mut connection, 0) && is_read;
-                if let Some(detector) = &mut connection.detector {
-                    self.store.note_remarks(detector);
-                }
-                if is_whole {
-                    connection.phase = Phase::Ending;
-                    connection.slots.iter().for_each(|&slot| self.store.conclude_series(slot, 0));
-                    self.release_streams(index, &mut connection, None);
-                }
+                intake.take_rest(index, connection, 0) && is_read
+            },
+        );
+        // A directory may take long, and the buffers of sockets do not wait.
+        self.finish_each(|address| matches!(address, SourceAddress::Directory(_)), Self::finish_directory);
+    }
+
+    /// Takes the rest of each matching source with `take`, which returns whether that was everything.
+    fn finish_each(
+        &mut self,
+        is_one: fn(&SourceAddress) -> bool,
+        take: fn(&mut Self, usize, &mut Connection) -> bool,
+    ) {
+        for index in 0..self.connections.len() {
+            let is_one = |connection: &mut Connection| connection.address().is_some_and(is_one);
+            let Some(mut connection) = self.connections[index].take_if(is_one) else { continue };
+            // Nobody else waits for memory any more.
+            self.store.reserved_for = None;
+            let is_whole = take(self, index, &mut connection);
+            if let Some(detector) = &mut connection.detector {
+                self.store.note_remarks(detector);
+            }
+            if is_whole {
+                connection.phase = Phase::Ending;
+                connection.slots.iter().for_each(|&slot| self.store.conclude_series(slot, 0));
+                self.release_streams(index, &mut connection, None);
             }
             self.connections[index] = Some(connection);
         }
+    }
+
+    /// Requests the files that are complete from the thread that reads a directory, and takes them.
+    fn finish_directory(&mut self, index: usize, connection: &mut Connection) -> bool {
+        let timeout_ns = FILES_TIMEOUTS * self.config.peer_timeout.as_nanos() as u64;
+        connection.push_answers();
+        // A failure shows at the next read.
+        let _ = connection.flush();
+        let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Write);
+        let mut heard_ns = self.clock.now_ns();
+        let why = loop {
+            let now_ns = self.clock.now_ns();
+            let (bytes, pause) = receive(connection, &mut self.store, (now_ns, self.clock.unix_ns()));
+            if bytes > 0 {
+                heard_ns = now_ns;
+            }
+            match pause {
+                Pause::EndOfSeries { .. } => return true,
+                Pause::Turn => {}
+                Pause::Drained | Pause::NoMemory | Pause::Journal => {
+                    if now_ns.saturating_sub(heard_ns) > timeout_ns {
+                        let what = match pause {
+                            Pause::Drained => "the directory cannot be read",
+                            _ => "the volumes are too slow",
+                        };
+                        break Cause::new(what);
+                    }
+                    self.wait_for_reports();
+                }
+                Pause::Message(message) => match *message {
+                    Control::Hello(hello) => match self.declare_here(index, connection, &hello) {
+                        Ok(()) => {}
+                        Err(why) => break why,
+                    },
+                    Control::End(_) => break Cause::new("unexpected message"),
+                },
+                Pause::Broken(why) => break why,
+                Pause::Closed => break Cause::new("its thread has ended"),
+            }
+        };
+        let what = format!("{}: the last files are not recorded: {why}", connection.peer);
+        self.store.incidents.push(what.clone());
+        self.shards.note_failure(what);
+        false
     }
 
     /// Takes the items of a detector, after reading at most about `bytes_max`. Returns whether it took all;
@@ -281,6 +347,16 @@ pub(super) fn receive(
         }
         let Some(detector) = &mut connection.detector else { return (total, Pause::Closed) };
         let decoder = &mut detector.decoder;
+        if let Some(read) = receive_payload(&mut connection.expect, &connection.socket, store) {
+            match read {
+                Ok(0) => return (total, Pause::Closed),
+                Ok(bytes) => total += bytes,
+                Err(rustix::io::Errno::AGAIN) => return (total, Pause::Drained),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return (total, Pause::Closed),
+            }
+            continue;
+        }
         let read = match decoder.input() {
             Input::Bytes(space) => rustix::io::read(&connection.socket, space).map(|read| (read, read)),
             Input::Datagrams(batch) => {
@@ -303,6 +379,26 @@ pub(super) fn receive(
             Err(_) => return (total, Pause::Closed),
         }
     }
+}
+
+/// Receives a part of the payload of an event that began with [`Item::Start`] into its block. `None` if no
+/// such payload is missing.
+fn receive_payload(
+    expect: &mut Expect,
+    socket: &OwnedFd,
+    store: &mut Store,
+) -> Option<rustix::io::Result<usize>> {
+    let Expect::Event(partial) = expect else { return None };
+    let space = store.payload(partial.slot, partial.head.length).get_mut(partial.received..)?;
+    if space.is_empty() {
+        return None;
+    }
+    let length = space.len().min(PAYLOAD_BYTES);
+    let space = &mut space[..length];
+    Some(rustix::io::read(socket, &mut *space).inspect(|&count| {
+        partial.crc.update(&space[..count]);
+        partial.received += count;
+    }))
 }
 
 /// Receives datagrams; returns the number of messages and their bytes.
@@ -329,24 +425,37 @@ fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Re
                 return Err(Pause::Message(Box::new(Control::Hello(hello))));
             }
             Item::Event(event) => {
-                let stream = event.stream;
-                let Some(&slot) = connection.slots.get(stream) else {
-                    return Err(Pause::Broken(format!("stream {stream} is not known").into()));
-                };
+                let slot = slot_of(&connection.slots, event.stream)?;
                 let (sequence, bytes) = (event.sequence, event.payload.len() as u64);
-                if bytes > detector.event_bytes_max {
-                    let bytes_max = detector.event_bytes_max;
-                    let what =
-                        format!("cannot record image {sequence}: {bytes} bytes, limit {bytes_max} bytes");
-                    let cause = Cause::new(what).with_hint("a larger --pool; above 512 MiB also --max-event");
-                    return Err(Pause::Broken(cause));
-                }
+                check_size(sequence, bytes, detector.event_bytes_max)?;
                 if let Some(cause) = event.missing {
                     store.streams[slot].gap_cause = cause;
                 }
                 detector.blocked = Some((slot, sequence));
                 take_event(&event, slot, store, now_ns)?;
                 detector.blocked = None;
+                detector.decoder.take();
+                if store.makes_gaps_too_fast(slot) {
+                    return Err(Pause::Journal);
+                }
+            }
+            Item::Start(start) => {
+                let slot = slot_of(&connection.slots, start.stream)?;
+                check_size(start.sequence, start.bytes, detector.event_bytes_max)?;
+                detector.blocked = Some((slot, start.sequence));
+                connection.expect = begin_event(start, slot, store)?;
+                detector.blocked = None;
+                detector.decoder.take();
+            }
+            Item::Complete { is_whole } => {
+                if let Some(crc) = end_event(&mut connection.expect, is_whole, store, now_ns)? {
+                    detector.decoder.completed(crc);
+                }
+                detector.decoder.take();
+            }
+            Item::Lost { stream, sequence, cause } => {
+                let slot = slot_of(&connection.slots, stream)?;
+                store.skip(slot, sequence, cause);
                 detector.decoder.take();
                 if store.makes_gaps_too_fast(slot) {
                     return Err(Pause::Journal);
@@ -371,16 +480,68 @@ impl Store {
     }
 }
 
+/// Slot of a stream in the store.
+fn slot_of(slots: &[usize], stream: usize) -> Result<usize, Pause> {
+    let slot = slots.get(stream).copied();
+    slot.ok_or_else(|| Pause::Broken(format!("stream {stream} is not known").into()))
+}
+
+fn check_size(sequence: u64, bytes: u64, bytes_max: u64) -> Result<(), Pause> {
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    let what = format!("cannot record event {sequence}: {bytes} bytes, limit {bytes_max} bytes");
+    let cause = Cause::new(what).with_hint("a larger --pool; above 512 MiB also --max-event");
+    Err(Pause::Broken(cause))
+}
+
+fn check_order(sequence: u64, stream: &Stream) -> Result<(), Pause> {
+    if sequence >= stream.next_sequence {
+        return Ok(());
+    }
+    let what = format!(
+        "cannot record event {sequence} of stream {}: out of order, expected at least {}",
+        stream.info.id, stream.next_sequence
+    );
+    Err(Pause::Broken(what.into()))
+}
+
+/// Gets memory for an event with a payload that arrives next.
+fn begin_event(start: EventStart, slot: usize, store: &mut Store) -> Result<Expect, Pause> {
+    let EventStart { stream: index, sequence, timestamp_ns, bytes: length } = start;
+    let stream = &store.streams[slot];
+    check_order(sequence, stream)?;
+    let head = EventHead { index, stream: stream.info.id, sequence, timestamp_ns, length, crc: 0 };
+    if store.begin(slot, &head) == Allocation::Wait {
+        return Err(Pause::NoMemory);
+    }
+    Ok(Expect::Event(Partial { slot, head, received: 0, crc: Crc32::new() }))
+}
+
+/// Takes or discards the event that has arrived; returns the checksum of one that is taken.
+fn end_event(
+    expect: &mut Expect,
+    is_whole: bool,
+    store: &mut Store,
+    now_ns: u64,
+) -> Result<Option<u32>, Pause> {
+    let Expect::Event(partial) = std::mem::replace(expect, Expect::Header) else {
+        return Err(Pause::Broken("an event ended that had not started".into()));
+    };
+    if !is_whole {
+        store.discard(partial.slot);
+        return Ok(None);
+    }
+    let crc = partial.crc.value();
+    // Cannot fail: the expected checksum is the one just computed.
+    let _ = store.complete(partial.slot, &EventHead { crc, ..partial.head }, crc, now_ns);
+    Ok(Some(crc))
+}
+
 /// Copies an event to its block.
 fn take_event(event: &Event<'_>, slot: usize, store: &mut Store, now_ns: u64) -> Result<(), Pause> {
     let stream = &store.streams[slot];
-    if event.sequence < stream.next_sequence {
-        let what = format!(
-            "cannot record event {} of stream {}: out of order, expected at least {}",
-            event.sequence, stream.info.id, stream.next_sequence
-        );
-        return Err(Pause::Broken(what.into()));
-    }
+    check_order(event.sequence, stream)?;
     let length = event.payload.len() as u64;
     let head = EventHead {
         index: event.stream,

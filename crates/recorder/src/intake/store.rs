@@ -323,18 +323,11 @@ impl Store {
         crc: u32,
         now_ns: u64,
     ) -> Result<(), Gap> {
-        let stream = &mut self.streams[slot];
-        stream.under_way = None;
+        self.streams[slot].under_way = None;
         if crc != head.crc {
-            // The gap belongs behind the events that arrived before it.
-            self.seal(slot);
-            let stream = &mut self.streams[slot];
-            let missing = stream.note_gap(head.sequence, stream.gap_cause);
-            let damaged = stream.note_gap(head.sequence + 1, LossCause::BadChecksum);
-            missing.into_iter().chain(damaged).for_each(|gap| self.note_missing(slot, gap));
-            return damaged.map_or(Ok(()), Err);
+            return self.skip(slot, head.sequence, LossCause::BadChecksum).map_or(Ok(()), Err);
         }
-        if let Some(gap) = stream.complete(head, &mut self.payloads, now_ns) {
+        if let Some(gap) = self.streams[slot].complete(head, &mut self.payloads, now_ns) {
             self.note_missing(slot, gap);
         }
         if let Some(tap) = self.tap.as_mut().filter(|tap| tap.wants(slot)) {
@@ -349,6 +342,22 @@ impl Store {
         add(&figures.received_events, 1);
         add(&figures.received_bytes, head.length);
         Ok(())
+    }
+
+    /// Enters an event that will not arrive; returns it as a gap.
+    pub(super) fn skip(&mut self, slot: usize, sequence: u64, cause: LossCause) -> Option<Gap> {
+        // The gap belongs behind the events that arrived before it.
+        self.seal(slot);
+        let stream = &mut self.streams[slot];
+        let missing = stream.note_gap(sequence, stream.gap_cause);
+        let skipped = stream.note_gap(sequence + 1, cause);
+        missing.into_iter().chain(skipped).for_each(|gap| self.note_missing(slot, gap));
+        skipped
+    }
+
+    /// Discards the event that is being received. The next one may have its sequence number.
+    pub(super) fn discard(&mut self, slot: usize) {
+        self.streams[slot].under_way = None;
     }
 
     /// Enters a source's final counts of one stream.

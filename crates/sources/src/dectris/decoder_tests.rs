@@ -101,6 +101,7 @@ fn items(decoder: &mut Dectris, messages: &[Vec<u8>]) -> Result<Vec<String>, Det
                     format!("{} {} {time} {}", event.stream, event.sequence, event.payload[0])
                 }
                 Item::End { events } => format!("end {events}"),
+                other => format!("{other:?}"),
             });
             decoder.take();
         }

@@ -61,6 +61,7 @@ fn items(messages: &[Frames]) -> Result<(Vec<String>, BTreeMap<String, String>),
                     )
                 }
                 Item::End { events } => format!("end {events}"),
+                other => format!("{other:?}"),
             });
             decoder.take();
         }

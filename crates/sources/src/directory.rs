@@ -1,0 +1,134 @@
+//! A directory into which another program writes files. Each file becomes an event.
+//!
+//! A thread of the recorder watches the directory and sends the files over a socket pair: a [`Notice`] in
+//! front of each file, its bytes, and a notice behind them. Invariants: nothing here does I/O; each version
+//! of a file, known by device, inode, time of change and size, is recorded once.
+mod decoder;
+mod notice;
+mod table;
+
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use keepup_plan::units::Span;
+
+pub use self::decoder::Files;
+pub use self::notice::Notice;
+pub use self::table::{FileTable, Identity, Reason, Verdict};
+
+/// Scheme of a directory.
+pub(crate) const SCHEME: &str = "dir:";
+/// Ends of names that programs give to files which they have not finished.
+const UNFINISHED: [&[u8]; 4] = [b".tmp", b".part", b".partial", b"~"];
+/// Shortest [`DirectoryAddress::settle`]: time stamps of files are as coarse as 10 ms.
+const SETTLE_MIN: Duration = Duration::from_millis(20);
+/// Longest [`DirectoryAddress::settle`].
+const SETTLE_MAX: Duration = Duration::from_secs(3600);
+/// Default interval of scans, where the kernel does not report changes.
+pub const SETTLE: Duration = Duration::from_secs(2);
+
+/// A directory, and which of its files are recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryAddress {
+    text: String,
+    /// The directory.
+    pub path: PathBuf,
+    /// Patterns of names; a name must match one of them. Empty: all names but those of unfinished files.
+    patterns: Vec<String>,
+    /// Whether files that were there before the start are recorded too.
+    pub with_existing: bool,
+    /// Interval of scans, if they are requested. A file found by a scan is read when it has not changed for
+    /// this long.
+    pub settle: Option<Duration>,
+}
+
+impl DirectoryAddress {
+    /// Parses `dir:PATH[,OPTION=VALUE…]`; the path ends at the first comma. The error is an option and what
+    /// is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Self, (String, String)> {
+        let rest = text.strip_prefix(SCHEME).unwrap_or(text);
+        let (path, list) = rest.split_once(',').unwrap_or((rest, ""));
+        if path.is_empty() {
+            return Err(("PATH".to_owned(), "expected dir:PATH".to_owned()));
+        }
+        let mut address = Self {
+            text: text.to_owned(),
+            path: PathBuf::from(path),
+            patterns: Vec::new(),
+            with_existing: false,
+            settle: None,
+        };
+        for option in list.split(',').filter(|option| !option.is_empty()) {
+            address.apply(option).map_err(|why| (option.to_owned(), why))?;
+        }
+        Ok(address)
+    }
+
+    fn apply(&mut self, option: &str) -> Result<(), String> {
+        match option.split_once('=').ok_or("expected OPTION=VALUE")? {
+            ("pattern", pattern) if pattern.is_empty() || pattern.contains('/') => {
+                Err("expected a pattern of file names such as *.tif".to_owned())
+            }
+            ("pattern", pattern) => {
+                self.patterns.push(pattern.to_owned());
+                Ok(())
+            }
+            ("existing", "record") => {
+                self.with_existing = true;
+                Ok(())
+            }
+            ("existing", "skip") => {
+                self.with_existing = false;
+                Ok(())
+            }
+            ("existing", _) => Err("expected record or skip".to_owned()),
+            ("settle", value) => {
+                let settle = value.parse::<Span>().map_err(|e| e.to_string())?.0;
+                if !(SETTLE_MIN..=SETTLE_MAX).contains(&settle) {
+                    return Err("must be between 20 ms and 1 h".to_owned());
+                }
+                self.settle = Some(settle);
+                Ok(())
+            }
+            _ => Err("unknown option; dir: has pattern, existing and settle".to_owned()),
+        }
+    }
+
+    /// Whether a file of this name is recorded. Hidden names only match a pattern that starts with a dot.
+    pub fn wants(&self, name: &[u8]) -> bool {
+        let is_hidden = name.starts_with(b".");
+        if self.patterns.is_empty() {
+            return !is_hidden && !UNFINISHED.iter().any(|end| name.ends_with(end));
+        }
+        let matches = |pattern: &String| {
+            is_hidden <= pattern.starts_with('.') && fast_glob::glob_match(pattern.as_bytes(), name)
+        };
+        self.patterns.iter().any(matches)
+    }
+
+    /// Its part in the names of streams, if a recording has several sources. Control characters are replaced.
+    pub(crate) fn prefix(&self) -> String {
+        printable(&self.path)
+    }
+}
+
+/// A path as visible characters, at most 200 bytes of its end.
+fn printable(path: &Path) -> String {
+    let text = String::from_utf8_lossy(path.as_os_str().as_bytes());
+    let clean: String =
+        text.chars().map(|c| if c.is_control() || c.is_whitespace() { '_' } else { c }).collect();
+    let start = (clean.len().saturating_sub(200)..clean.len()).find(|&at| clean.is_char_boundary(at));
+    clean[start.unwrap_or(0)..].to_owned()
+}
+
+impl fmt::Display for DirectoryAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+#[path = "directory_tests.rs"]
+mod tests;

@@ -1,0 +1,285 @@
+//! Which files of a directory are to be read, and when; which have been recorded.
+//!
+//! A file is due a little after the kernel reported that it was closed or moved in: a later change then has
+//! another time stamp. A file that was found by a scan is due when it has not changed between two looks at
+//! it. Memory: about 200 bytes for each file in the directory.
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use super::{SETTLE, SETTLE_MIN};
+
+/// Time in which both halves of a rename must be reported, ns.
+const RENAME_NS: u64 = 100_000_000;
+
+/// A version of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Device.
+    pub device: u64,
+    /// Inode.
+    pub inode: u64,
+    /// Time of the last change, ns since the Unix epoch.
+    pub mtime_ns: u64,
+    /// Size, bytes.
+    pub bytes: u64,
+}
+
+/// What is to be done with a file that is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Record it.
+    Record {
+        /// Another version of it has been recorded.
+        again: bool,
+    },
+    /// This version has been recorded under another name.
+    Renamed {
+        /// Sequence number of its event.
+        sequence: u64,
+        /// Its previous name.
+        from: Vec<u8>,
+    },
+    /// Nothing: this version has been recorded, or it is still changing and is due later.
+    Skip,
+}
+
+/// A file that was seen before.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    identity: Identity,
+    /// Sequence number of its event; `None`: it was there before the start.
+    sequence: Option<u64>,
+}
+
+/// Why a file is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The kernel reported that it is complete.
+    Complete,
+    /// Its name was created. Usually it is open, and [`FileTable::closed`] follows, unless it is a link.
+    Created,
+    /// A scan found this version.
+    Scanned(Identity),
+}
+
+/// A file that is to be read.
+#[derive(Clone, Debug)]
+struct Pending {
+    /// Its place in the order.
+    place: (u64, u64),
+    reason: Reason,
+    /// The recorded file that was renamed to it.
+    origin: Option<(Vec<u8>, Known)>,
+}
+
+impl Pending {
+    /// Whether a complete file that is not in the recording is gone if its name is.
+    fn is_lost_with_its_name(&self) -> bool {
+        self.reason == Reason::Complete && self.origin.is_none()
+    }
+}
+
+/// A name that was moved away, perhaps to another name in the directory.
+#[derive(Debug)]
+struct Moved {
+    name: Vec<u8>,
+    known: Option<Known>,
+    pending: Option<Pending>,
+    since_ns: u64,
+}
+
+/// The files of a directory.
+#[derive(Debug)]
+pub struct FileTable {
+    settle_ns: u64,
+    known: HashMap<Vec<u8>, Known>,
+    pending: HashMap<Vec<u8>, Pending>,
+    /// The pending names in the order in which they are due.
+    order: BTreeMap<(u64, u64), Vec<u8>>,
+    entered: u64,
+    moved: BTreeMap<u32, Moved>,
+}
+
+impl FileTable {
+    /// An empty table. `settle`: how long a file that was found by a scan must not change.
+    pub fn new(settle: Option<Duration>) -> Self {
+        Self {
+            settle_ns: settle.unwrap_or(SETTLE).as_nanos() as u64,
+            known: HashMap::new(),
+            pending: HashMap::new(),
+            order: BTreeMap::new(),
+            entered: 0,
+            moved: BTreeMap::new(),
+        }
+    }
+
+    /// A file that was there before the start, and is not to be recorded unless it changes.
+    pub fn skip(&mut self, name: Vec<u8>, identity: Identity) {
+        self.known.insert(name, Known { identity, sequence: None });
+    }
+
+    /// A file was closed after writing.
+    pub fn closed(&mut self, name: &[u8], now_ns: u64) {
+        let origin = self.pending.get(name).and_then(|pending| pending.origin.clone());
+        self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Complete, origin);
+    }
+
+    /// A name was created.
+    pub fn created(&mut self, name: &[u8], now_ns: u64) {
+        if !self.pending.contains_key(name) {
+            self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Created, None);
+        }
+    }
+
+    /// A file was moved to this name. Returns whether a version that was to be read has been replaced.
+    pub fn moved_in(&mut self, name: &[u8], cookie: u32, now_ns: u64) -> bool {
+        let is_replaced = self.pending.get(name).is_some_and(|pending| pending.reason == Reason::Complete);
+        let from = self.moved.remove(&cookie);
+        let origin = from.and_then(|from| {
+            let earlier = from.pending.and_then(|pending| pending.origin);
+            earlier.or_else(|| Some((from.name, from.known?)))
+        });
+        let origin = origin.filter(|(_, known)| known.sequence.is_some());
+        self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Complete, origin);
+        is_replaced
+    }
+
+    /// A name was moved away; [`FileTable::moved_in`] with the same cookie may follow.
+    pub fn moved_out(&mut self, name: &[u8], cookie: u32, now_ns: u64) {
+        let (known, pending) = (self.known.remove(name), self.take_pending(name));
+        if known.is_some() || pending.is_some() {
+            self.moved.insert(cookie, Moved { name: name.to_vec(), known, pending, since_ns: now_ns });
+        }
+    }
+
+    /// A name was removed. Returns whether a complete file that was to be read is lost with it.
+    pub fn removed(&mut self, name: &[u8]) -> bool {
+        self.known.remove(name);
+        self.take_pending(name).is_some_and(|pending| pending.is_lost_with_its_name())
+    }
+
+    /// Names that were to be read, and have been moved out of the directory.
+    pub fn moved_away(&mut self, now_ns: u64) -> Vec<Vec<u8>> {
+        let is_old = |moved: &Moved| now_ns.saturating_sub(moved.since_ns) >= RENAME_NS;
+        let gone: Vec<u32> =
+            self.moved.iter().filter(|(_, moved)| is_old(moved)).map(|(id, _)| *id).collect();
+        let gone = gone.into_iter().filter_map(|cookie| self.moved.remove(&cookie));
+        gone.filter(|moved| moved.pending.as_ref().is_some_and(Pending::is_lost_with_its_name))
+            .map(|moved| moved.name)
+            .collect()
+    }
+
+    /// A scan found a file, perhaps incomplete.
+    pub fn scanned(&mut self, name: &[u8], identity: Identity, now_ns: u64) {
+        let is_known = self.known.get(name).is_some_and(|known| known.identity == identity);
+        if !is_known && !self.pending.contains_key(name) {
+            self.put(name, now_ns + self.settle_ns, Reason::Scanned(identity), None);
+        }
+    }
+
+    /// Forgets the files that a scan did not find.
+    pub fn retain(&mut self, names: &HashSet<Vec<u8>>) {
+        self.known.retain(|name, _| names.contains(name));
+    }
+
+    /// When the next file is due, or a rename must be complete; ns.
+    pub fn next_due_ns(&self) -> Option<u64> {
+        let due_ns = self.order.keys().next().map(|(due_ns, _)| *due_ns);
+        let renamed_ns = self.moved.values().map(|moved| moved.since_ns + RENAME_NS).min();
+        due_ns.into_iter().chain(renamed_ns).min()
+    }
+
+    /// The next file that is due. [`FileTable::judge`] decides about it.
+    pub fn next_due(&self, now_ns: u64) -> Option<Vec<u8>> {
+        self.order
+            .first_key_value()
+            .filter(|((due_ns, _), _)| *due_ns <= now_ns)
+            .map(|(_, name)| name.clone())
+    }
+
+    /// Makes the files due now that the kernel has reported.
+    pub fn hurry(&mut self) {
+        let is_complete = |pending: &&mut Pending| !matches!(pending.reason, Reason::Scanned(_));
+        for pending in self.pending.values_mut().filter(is_complete) {
+            if let Some(name) = self.order.remove(&pending.place) {
+                pending.place.0 = 0;
+                self.order.insert(pending.place, name);
+            }
+        }
+    }
+
+    /// Does not read a file now, because it is open: [`FileTable::closed`] follows.
+    pub fn leave(&mut self, name: &[u8]) {
+        self.take_pending(name);
+    }
+
+    /// When a file is due, ns; `None` if it is not to be read.
+    pub fn due_ns(&self, name: &[u8]) -> Option<u64> {
+        self.pending.get(name).map(|pending| pending.place.0)
+    }
+
+    /// Why a file is to be read.
+    pub fn reason(&self, name: &[u8]) -> Option<Reason> {
+        self.pending.get(name).map(|pending| pending.reason)
+    }
+
+    /// Names that are to be read, in order.
+    pub fn pending(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.order.values()
+    }
+
+    /// Takes a file that is due, of the version `identity`, and decides what to do with it.
+    pub fn judge(&mut self, name: &[u8], identity: Identity, now_ns: u64) -> Verdict {
+        let Some(Pending { reason, origin, .. }) = self.take_pending(name) else { return Verdict::Skip };
+        let seen = match reason {
+            Reason::Scanned(seen) => Some(seen),
+            Reason::Complete | Reason::Created => None,
+        };
+        if seen.is_some_and(|seen| seen != identity) {
+            self.put(name, now_ns + self.settle_ns, Reason::Scanned(identity), origin);
+            return Verdict::Skip;
+        }
+        if let Some((from, known)) = origin
+            && let Some(sequence) = known.sequence.filter(|_| known.identity == identity)
+        {
+            self.known.insert(name.to_vec(), known);
+            return Verdict::Renamed { sequence, from };
+        }
+        match self.known.get(name) {
+            Some(known) if known.identity == identity && (known.sequence.is_some() || seen.is_some()) => {
+                Verdict::Skip
+            }
+            known => Verdict::Record { again: known.is_some_and(|known| known.sequence.is_some()) },
+        }
+    }
+
+    /// A file was recorded.
+    pub fn recorded(&mut self, name: Vec<u8>, identity: Identity, sequence: u64) {
+        self.known.insert(name, Known { identity, sequence: Some(sequence) });
+    }
+
+    /// A file changed while it was read: it is due when it has not changed for a while.
+    pub fn changed(&mut self, name: &[u8], identity: Identity, now_ns: u64) {
+        if !self.pending.contains_key(name) {
+            self.put(name, now_ns + self.settle_ns, Reason::Scanned(identity), None);
+        }
+    }
+
+    fn put(&mut self, name: &[u8], due_ns: u64, reason: Reason, origin: Option<(Vec<u8>, Known)>) {
+        self.take_pending(name);
+        self.entered += 1;
+        let place = (due_ns, self.entered);
+        self.order.insert(place, name.to_vec());
+        self.pending.insert(name.to_vec(), Pending { place, reason, origin });
+    }
+
+    fn take_pending(&mut self, name: &[u8]) -> Option<Pending> {
+        let pending = self.pending.remove(name)?;
+        self.order.remove(&pending.place);
+        Some(pending)
+    }
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

@@ -1,0 +1,166 @@
+//! Order of files, and versions that are recorded once.
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn version(inode: u64, mtime_ns: u64) -> Identity {
+    Identity { device: 1, inode, mtime_ns, bytes: 10 }
+}
+
+/// Names that are due, each judged with the version that `look` finds.
+fn take_due(table: &mut FileTable, now_ns: u64, look: impl Fn(&[u8]) -> Identity) -> Vec<(String, Verdict)> {
+    let mut taken = Vec::new();
+    while let Some(name) = table.next_due(now_ns) {
+        let verdict = table.judge(&name, look(&name), now_ns);
+        if matches!(verdict, Verdict::Record { .. }) {
+            table.recorded(name.clone(), look(&name), taken.len() as u64);
+        }
+        taken.push((String::from_utf8(name).unwrap(), verdict));
+    }
+    taken
+}
+
+fn once(name: &str) -> (String, Verdict) {
+    (name.to_owned(), Verdict::Record { again: false })
+}
+
+#[test]
+fn files_are_due_in_the_order_in_which_they_were_closed() {
+    let mut table = FileTable::new(None);
+    table.closed(b"b", 0);
+    table.closed(b"a", MS);
+    table.moved_in(b"c", 7, MS);
+    // Closed again meanwhile: one version, later.
+    table.closed(b"b", 2 * MS);
+    assert_eq!((table.next_due(20 * MS), table.next_due_ns()), (None, Some(21 * MS)));
+    let taken = take_due(&mut table, 22 * MS, |_| version(1, 0));
+    assert_eq!(taken, [once("a"), once("c"), once("b")]);
+    assert_eq!(table.next_due_ns(), None);
+}
+
+#[test]
+fn a_version_is_recorded_once_and_a_change_again() {
+    let mut table = FileTable::new(None);
+    table.closed(b"a", 0);
+    assert_eq!(take_due(&mut table, 20 * MS, |_| version(1, 5)), [once("a")]);
+    // A scan and a late report of the same version.
+    table.scanned(b"a", version(1, 5), 30 * MS);
+    assert_eq!(table.next_due_ns(), None);
+    table.closed(b"a", 30 * MS);
+    assert_eq!(take_due(&mut table, 60 * MS, |_| version(1, 5)), [("a".to_owned(), Verdict::Skip)]);
+    table.closed(b"a", 70 * MS);
+    let again = [("a".to_owned(), Verdict::Record { again: true })];
+    assert_eq!(take_due(&mut table, 90 * MS, |_| version(1, 70 * MS)), again);
+    // Removed and created anew with the same inode.
+    assert!(!table.removed(b"a"));
+    table.closed(b"a", 100 * MS);
+    assert_eq!(take_due(&mut table, 120 * MS, |_| version(1, 70 * MS)), [once("a")]);
+}
+
+#[test]
+fn files_that_were_there_are_recorded_when_they_are_closed() {
+    let mut table = FileTable::new(None);
+    table.skip(b"old".to_vec(), version(1, 5));
+    table.scanned(b"old", version(1, 5), 0);
+    assert_eq!(table.next_due_ns(), None);
+    table.closed(b"old", 0);
+    assert_eq!(take_due(&mut table, 20 * MS, |_| version(1, 5)), [once("old")]);
+}
+
+#[test]
+fn a_file_found_by_a_scan_must_stop_changing() {
+    let mut table = FileTable::new(Some(Duration::from_secs(1)));
+    table.scanned(b"a", version(1, 5), 0);
+    // A second scan does not postpone it.
+    table.scanned(b"a", version(1, 5), 500 * MS);
+    let skipped = [("a".to_owned(), Verdict::Skip)];
+    assert_eq!(take_due(&mut table, 1000 * MS, |_| version(1, 900 * MS)), skipped);
+    assert_eq!(table.next_due_ns(), Some(2000 * MS));
+    assert_eq!(take_due(&mut table, 2000 * MS, |_| version(1, 900 * MS)), [once("a")]);
+    // The kernel knows better than a scan.
+    table.scanned(b"b", version(2, 5), 0);
+    table.closed(b"b", 10 * MS);
+    assert_eq!(table.next_due_ns(), Some(30 * MS));
+}
+
+#[test]
+fn renames_inside_the_directory() {
+    let mut table = FileTable::new(None);
+    table.closed(b"a", 0);
+    assert_eq!(take_due(&mut table, 20 * MS, |_| version(1, 5)), [once("a")]);
+    table.moved_out(b"a", 9, 30 * MS);
+    assert!(!table.moved_in(b"b", 9, 30 * MS));
+    let renamed = Verdict::Renamed { sequence: 0, from: b"a".to_vec() };
+    assert_eq!(take_due(&mut table, 50 * MS, |_| version(1, 5)), [("b".to_owned(), renamed)]);
+    // Renamed and changed: another version under the new name.
+    table.moved_out(b"b", 10, 60 * MS);
+    table.moved_in(b"c", 10, 60 * MS);
+    table.closed(b"c", 61 * MS);
+    assert_eq!(take_due(&mut table, 90 * MS, |_| version(1, 61 * MS)), [once("c")]);
+    assert!(table.moved_away(u64::MAX).is_empty());
+}
+
+#[test]
+fn a_rename_before_the_file_is_read_is_no_loss() {
+    let mut table = FileTable::new(None);
+    table.closed(b"a", 0);
+    table.moved_out(b"a", 3, MS);
+    table.moved_in(b"b", 3, MS);
+    assert!(table.moved_away(u64::MAX).is_empty());
+    assert_eq!(take_due(&mut table, 30 * MS, |_| version(1, 0)), [once("b")]);
+}
+
+#[test]
+fn losses_are_known_by_name() {
+    let mut table = FileTable::new(None);
+    table.closed(b"removed", 0);
+    assert!(table.removed(b"removed") && !table.removed(b"removed"));
+    table.closed(b"away", 0);
+    table.moved_out(b"away", 4, 0);
+    assert!(table.moved_away(50 * MS).is_empty());
+    assert_eq!(table.next_due_ns(), Some(100 * MS));
+    assert_eq!(table.moved_away(100 * MS), [b"away".to_vec()]);
+    table.closed(b"status", 0);
+    assert!(table.moved_in(b"status", 5, MS));
+    // A name that was created and removed is no complete file; what a scan has found may be incomplete.
+    table.created(b"open", 0);
+    assert!(!table.removed(b"open"));
+    table.scanned(b"partial", version(3, 0), 0);
+    assert!(!table.removed(b"partial"));
+}
+
+#[test]
+fn at_the_end_complete_files_need_not_wait() {
+    let mut table = FileTable::new(None);
+    table.closed(b"a", 0);
+    table.scanned(b"s", version(1, 0), 0);
+    table.closed(b"b", 0);
+    table.hurry();
+    let pending: Vec<&[u8]> = table.pending().map(Vec::as_slice).collect();
+    assert_eq!(pending, [b"a".as_slice(), b"b", b"s"]);
+    assert_eq!((table.due_ns(b"b"), table.due_ns(b"s")), (Some(0), Some(2000 * MS)));
+}
+
+#[test]
+fn a_created_name_is_looked_at_unless_it_is_closed_first() {
+    let mut table = FileTable::new(None);
+    table.created(b"link", 0);
+    table.created(b"file", 0);
+    table.closed(b"file", 5 * MS);
+    assert_eq!(
+        (table.reason(b"link"), table.reason(b"file")),
+        (Some(Reason::Created), Some(Reason::Complete))
+    );
+    // A second link must not hide that the file was closed.
+    table.created(b"file", 6 * MS);
+    assert_eq!((table.reason(b"file"), table.next_due_ns()), (Some(Reason::Complete), Some(20 * MS)));
+    assert_eq!(take_due(&mut table, 30 * MS, |_| version(1, 0)), [once("link"), once("file")]);
+}
+
+#[test]
+fn files_that_are_gone_are_forgotten() {
+    let mut table = FileTable::new(None);
+    (0..100u64).for_each(|n| table.recorded(n.to_string().into_bytes(), version(n, 0), n));
+    table.retain(&HashSet::from([b"7".to_vec()]));
+    assert_eq!(table.known.len(), 1);
+}
