@@ -1,6 +1,7 @@
 //! Recording, qualification, and their failures.
 mod bad_clients;
 mod bad_recordings;
+mod captures;
 mod clients;
 mod detectors;
 mod doctor;

@@ -54,9 +54,9 @@ python_environment() {
 # official IPbus client. Each by itself, beside the others.
 python_environments() {
     local jobs=() job
-    python_environment ci-venv 'baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy, zmq' \
+    python_environment ci-venv 'baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, scapy, simpy, spead2, zmq' \
         'darshan==3.5.*' 'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' \
-        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' & jobs+=($!)
+        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' 'spead2>=4.4,<5' 'scapy>=2.6,<3' & jobs+=($!)
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
@@ -137,6 +137,16 @@ open_everywhere() {
 # Frames written, and read back, by baseband.
 vdif_frames() {
     timeout 300 "$CI_PYTHON" .ci/checks/vdif.py "$KEEPUP" "$1/vdif"
+}
+
+# Heaps sent by spead2, whole and with packets lost on the way.
+spead_heaps() {
+    timeout 300 "$CI_PYTHON" .ci/checks/spead.py "$KEEPUP" "$1/spead"
+}
+
+# Captures written by scapy: every link layer and file format, read by keepup.
+captures() {
+    timeout 300 "$CI_PYTHON" .ci/checks/captures.py "$KEEPUP" "$1/captures"
 }
 
 # Series of a DECTRIS detector, sent by libzmq.

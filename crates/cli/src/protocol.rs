@@ -4,7 +4,7 @@ use keepup_stream::source::{Protocol, SourcePlan};
 /// Flags for the protocol.
 #[derive(clap::Args)]
 pub(crate) struct ProtocolArgs {
-    /// Protocol of the simulated detector; udp and vdif do not wait for the recorder
+    /// Protocol of the simulated detector; udp, vdif and spead do not wait for the recorder
     #[arg(long = "as", value_enum, default_value_t = As::Keepup, value_name = "PROTOCOL")]
     protocol: As,
     /// Frames per second of each VDIF thread, used to number the frames
@@ -21,6 +21,8 @@ enum As {
     Udp,
     /// One VDIF frame per UDP packet; record with --from vdif://:PORT,frames-per-second=N
     Vdif,
+    /// One SPEAD heap per event, in UDP packets of 8 KiB; record with --from spead://:PORT
+    Spead,
 }
 
 impl ProtocolArgs {
@@ -29,6 +31,7 @@ impl ProtocolArgs {
         match self.protocol {
             As::Keepup => Protocol::Keepup,
             As::Udp => Protocol::Udp,
+            As::Spead => Protocol::Spead,
             As::Vdif => Protocol::Vdif { frames_per_second: self.frames_per_second },
         }
     }

@@ -1,8 +1,10 @@
 //! Errors of a recorder and of a drain.
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_peer::Endpoint;
+use keepup_sources::capture::CaptureError;
 use keepup_sys::SysError;
 
 /// An error of this crate.
@@ -29,6 +31,22 @@ pub enum RecorderError {
         address: String,
         /// The kernel's answer.
         source: std::io::Error,
+    },
+    /// Cannot open a capture file.
+    #[error("cannot open capture file {}: {source}", path.display())]
+    OpenCapture {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
+    /// A file holds no capture that can be read.
+    #[error("cannot record {}: {source}", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// Cause.
+        source: CaptureError,
     },
     /// A system call failed.
     #[error(transparent)]
@@ -62,9 +80,12 @@ impl Diagnostic for RecorderError {
             Self::Recording(e) => e.class(),
             Self::Client(e) => e.class(),
             Self::Sys(e) => e.class(),
-            Self::Listen { .. } | Self::Receive { .. } | Self::Thread { .. } | Self::Ended { .. } => {
-                ErrorClass::Environment
-            }
+            Self::Capture { source, .. } => source.class(),
+            Self::Listen { .. }
+            | Self::Receive { .. }
+            | Self::OpenCapture { .. }
+            | Self::Thread { .. }
+            | Self::Ended { .. } => ErrorClass::Environment,
         }
     }
 
@@ -82,6 +103,8 @@ impl Diagnostic for RecorderError {
                 .into(),
             ),
             Self::Sys(e) => e.hint(),
+            Self::Capture { source, .. } => source.hint(),
+            Self::OpenCapture { .. } => None,
             Self::Recording(e) => e.hint(),
             Self::Client(e) => e.hint(),
             Self::Thread { why, .. } | Self::Ended { why } => why.hint(),

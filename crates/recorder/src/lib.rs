@@ -5,6 +5,7 @@
 //! segments and writes the journal. They share only rings of blocks, counters, and which intake owns a
 //! stream: every piece of state has one owner.
 
+mod capture_feed;
 pub mod config;
 mod control;
 pub mod counters;

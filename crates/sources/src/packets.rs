@@ -1,12 +1,17 @@
 //! Detectors that send numbered packets over UDP, and neither wait for a receiver nor repeat a packet.
 //!
-//! Each packet is an event. Every sender, or thread of a VDIF stream, is a stream, declared when its first
-//! packet arrives; its sequence numbers count from that packet. Packets that arrive out of order are held
-//! until the missing ones have arrived or [`Options::window`] packets of the stream wait for them.
+//! Each packet is an event; with SPEAD, each heap. Every sender, or thread of a VDIF stream, is a stream,
+//! declared when its first packet or heap has arrived; its sequence numbers count from there. What arrives out of
+//! order is held until what is missing has arrived or [`Options::window`] packets of the stream wait for it.
 //! Invariants: the events of a stream are handed out in order, each once; what cannot be placed is counted
 //! and reported, never recorded.
 mod counter;
+mod group;
+mod heaps;
+mod options;
 mod order;
+mod senders;
+mod spead;
 mod vdif;
 
 use std::collections::BTreeMap;
@@ -18,39 +23,22 @@ use keepup_stream::wire::{ElementType, StreamInfo};
 use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX, DatagramReceiver};
 
 pub use self::counter::Counter;
+use self::group::{Group, Grouped, Ordered};
+pub use self::options::{Format, Options};
 use self::order::{Held, Order, Verdict};
-pub(crate) use self::vdif::FRAMES_PER_SECOND_MAX;
+use self::senders::Senders;
+pub use self::spead::Spead;
 pub use self::vdif::Vdif;
 use crate::{Decoder, DetectorError, Event, Input, Item, Limits, STREAMS_MAX};
 
-/// Default of [`Options::window`].
-const WINDOW: usize = 64;
 /// Packets of all streams that are held: with more, the missing ones are given up early, in bytes.
 const HELD_BYTES_MAX: usize = 64 << 20;
-/// Limit of [`Options::window`].
-pub(crate) const WINDOW_MAX: u64 = 4096;
+/// Bytes of events of several packets that are assembled at once; each stream has an equal share.
+const GROUPS_BYTES_MAX: usize = 512 << 20;
 /// Messages per system call. The kernel joins up to 64 packets of one sender in a message.
 const MESSAGES: usize = 16;
-
-/// Meaning of the packets of a source, and how much disorder is repaired.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Header of each packet.
-    pub format: Format,
-    /// Bytes at the start of each packet that are not recorded.
-    pub skip: usize,
-    /// Packets of a stream that may wait for a missing one.
-    pub window: usize,
-}
-
-/// Header of the packets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A packet counter at a fixed place.
-    Counter(Counter),
-    /// VLBI Data Interchange Format.
-    Vdif(Vdif),
-}
+/// Packets that confirm a jump of a counter.
+const RUN_MIN: u64 = 256;
 
 /// Place of a packet in its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +46,8 @@ struct Numbered {
     /// VDIF: station and thread. Other formats tell streams apart by their sender.
     thread: Option<(u16, u16)>,
     number: u64,
+    /// Number of the frame to which it belongs, where packets state one.
+    frame: u64,
     /// Time of the packet, ns since the Unix epoch; `None`: its arrival.
     timestamp_ns: Option<u64>,
 }
@@ -85,6 +75,8 @@ struct Refused {
     dropped: u64,
     /// Packets that arrived before the start.
     early: u64,
+    /// Whole heaps that were late.
+    late_heaps: u64,
 }
 
 /// The item that is handed out.
@@ -100,6 +92,21 @@ enum Current {
         packet: Place,
         held: Held,
     },
+    /// Every sender has sent all its heaps.
+    End,
+}
+
+impl Current {
+    fn whole(stream: usize, event: Grouped) -> Self {
+        let Grouped { sequence, timestamp_ns, missing, bytes } = event;
+        let packet = Place { stream, sequence, timestamp_ns, missing };
+        Self::Held { packet, held: Held { timestamp_ns, drops: 0, number: 0, frame: 0, bytes } }
+    }
+}
+
+/// Most bytes of an event of several packets: that many are assembled at once.
+fn group_bytes_max(streams: usize) -> u64 {
+    (GROUPS_BYTES_MAX / streams.max(1)) as u64
 }
 
 /// Place of an event in the recording.
@@ -132,6 +139,11 @@ pub struct Packets {
     due: Option<usize>,
     held_bytes: usize,
     is_finishing: bool,
+    /// Events in the making, for each stream, and memory for the next one.
+    groups: Vec<Group>,
+    spare: Vec<u8>,
+    /// Heaps in the making.
+    senders: Senders,
     metadata: BTreeMap<String, String>,
     refused: Refused,
     /// What the kernel had dropped when the last packet arrived.
@@ -158,6 +170,9 @@ impl Packets {
             due: None,
             held_bytes: 0,
             is_finishing: false,
+            groups: Vec::new(),
+            spare: Vec::new(),
+            senders: Senders::default(),
             metadata: BTreeMap::new(),
             refused: Refused::default(),
             drops: 0,
@@ -168,14 +183,13 @@ impl Packets {
     fn advance(&mut self) {
         while self.current.is_none() {
             if let Some(stream) = self.due {
-                let is_forced = self.is_finishing || self.held_bytes > HELD_BYTES_MAX;
+                let is_forced = self.is_finishing || self.held_bytes > self.held_bytes_max();
                 match self.orders[stream].next_due(is_forced) {
                     Some((sequence, missing, held)) => {
                         self.held_bytes -= held.bytes.len();
                         let timestamp_ns = held.timestamp_ns;
                         let packet = Place { stream, sequence, timestamp_ns, missing };
-                        self.current = Some(Current::Held { packet, held });
-                        return;
+                        self.hand_out(packet, held);
                     }
                     None if self.is_finishing && stream + 1 < self.orders.len() => {
                         self.due = Some(stream + 1);
@@ -183,6 +197,13 @@ impl Packets {
                     None => self.due = None,
                 }
                 continue;
+            }
+            if self.place_waiting_heap() {
+                continue;
+            }
+            if self.senders.take_end() {
+                self.current = Some(Current::End);
+                return;
             }
             if self.message >= self.messages {
                 return;
@@ -216,6 +237,10 @@ impl Packets {
             self.refused.cut += 1;
             return;
         }
+        if let Format::Spead(options) = self.options.format {
+            self.offset = end;
+            return self.take_part_of_heap(range, (arrived_ns, drops), options);
+        }
         let numbered = match self.options.read(&received.data[range.clone()], self.event_bytes_max) {
             Ok(numbered) => numbered,
             Err(why) => {
@@ -228,21 +253,32 @@ impl Packets {
             None => Key::Sender(self.batch.peer(self.message)),
         };
         let Some(stream) = self.keys.iter().position(|known| *known == key) else {
-            return self.add_stream(key, numbered.number, drops, end);
+            let number = self.options.number(&numbered, None);
+            return self.add_stream(key, (numbered, number), drops, end);
         };
         self.offset = end;
+        let (frame, expected) = (numbered.frame, self.orders[stream].expected());
+        let number = self.options.number(&numbered, Some(expected));
         let payload = range.start + self.options.skip..range.end;
         let timestamp_ns = numbered.timestamp_ns.unwrap_or(arrived_ns);
-        match self.orders[stream].judge(numbered.number, drops) {
+        match self.orders[stream].judge(number, drops) {
             Verdict::Next(sequence, missing) => {
                 self.due = self.orders[stream].has_held().then_some(stream);
                 let packet = Place { stream, sequence, timestamp_ns, missing };
-                self.current = Some(Current::Arrived { packet, range: payload });
+                let Some(group) = self.groups.get_mut(stream) else {
+                    self.current = Some(Current::Arrived { packet, range: payload });
+                    return;
+                };
+                let payload = &received.data[payload];
+                let ordered = Ordered { sequence, number, frame, timestamp_ns, missing, payload };
+                let bytes_max = self.event_bytes_max.min(group_bytes_max(self.infos.len()));
+                let whole = group.add(ordered, bytes_max, &mut self.spare);
+                self.current = whole.map(|whole| Current::whole(stream, whole));
             }
             Verdict::Early => {
                 let bytes = received.data[payload].to_vec();
                 self.held_bytes += bytes.len();
-                self.orders[stream].hold(numbered.number, Held { timestamp_ns, drops, bytes });
+                self.orders[stream].hold(Held { timestamp_ns, drops, number, frame, bytes });
                 self.due = Some(stream);
             }
             Verdict::Late => self.refused.late += 1,
@@ -260,23 +296,49 @@ impl Packets {
     }
 
     /// Declares the stream of a packet, which stays the next one; one stream too many is refused.
-    fn add_stream(&mut self, key: Key, number: u64, drops: u32, end: usize) {
+    fn add_stream(&mut self, key: Key, (packet, number): (Numbered, u64), drops: u32, end: usize) {
         if self.keys.len() == STREAMS_MAX {
             self.offset = end;
             self.refused.surplus += 1;
             return;
         }
+        let steps = self.options.steps();
+        self.declare(key, (packet.number, number), drops, steps);
+        self.groups.extend(self.options.rule().map(|rule| Group::new(rule, steps)));
+        if self.options.frame.is_some() {
+            let name = self.infos.last().map_or("", |info| &info.name);
+            self.metadata.insert(format!("{name}/first_frame"), packet.frame.to_string());
+        }
+    }
+
+    /// Hands out a packet that was held, or the event that it completes.
+    fn hand_out(&mut self, packet: Place, held: Held) {
+        let Place { stream, sequence, timestamp_ns, missing } = packet;
+        let Some(group) = self.groups.get_mut(stream) else {
+            self.current = Some(Current::Held { packet, held });
+            return;
+        };
+        let (number, frame, payload) = (held.number, held.frame, &held.bytes[..]);
+        let ordered = Ordered { sequence, number, frame, timestamp_ns, missing, payload };
+        let bytes_max = self.event_bytes_max.min(group_bytes_max(self.infos.len()));
+        let whole = group.add(ordered, bytes_max, &mut self.spare);
+        self.current = whole.map(|whole| Current::whole(stream, whole));
+    }
+
+    /// Declares a stream, whose first packet states a number and has one in its order.
+    fn declare(&mut self, key: Key, (stated, number): (u64, u64), drops: u32, steps: (u64, u64)) {
         let name = match key {
             Key::Sender(Some(sender)) => sender.to_string(),
             Key::Sender(None) => "unknown".to_owned(),
             Key::Thread(station, thread) => format!("{}-thread-{thread}", vdif::station_name(station)),
         };
-        self.metadata.insert(format!("{name}/first_{}", self.options.format.unit()), number.to_string());
+        self.metadata.insert(format!("{name}/first_{}", self.options.format.unit()), stated.to_string());
         let id = self.keys.len() as u32;
         let (element, shape) = (ElementType::U8, Vec::new());
         self.infos.push(StreamInfo { id, name, element, shape, compression: None });
         self.keys.push(key);
-        self.orders.push(Order::new(self.options.format.steps(), self.options.window, number, drops));
+        let run_min = if matches!(self.options.format, Format::Spead(_)) { 0 } else { RUN_MIN };
+        self.orders.push(Order::new(steps, (self.options.window, run_min), number, drops));
         self.current = Some(Current::Streams);
     }
 }
@@ -298,6 +360,7 @@ impl Decoder for Packets {
         };
         Ok(self.current.as_ref().map(|current| match current {
             Current::Streams => Item::Streams(&self.infos),
+            Current::End => Item::End { events: self.senders.announced() },
             Current::Held { packet, held } => event(packet, &held.bytes),
             Current::Arrived { packet, range } => {
                 let data = self.batch.received(self.message).map_or(&[][..], |received| received.data);
@@ -307,7 +370,13 @@ impl Decoder for Packets {
     }
 
     fn take(&mut self) {
-        self.current = None;
+        if let Some(Current::Held { held, .. }) = self.current.take() {
+            match self.options.format {
+                Format::Spead(_) => self.senders.recycle(held.bytes),
+                _ if !self.groups.is_empty() => self.spare = held.bytes,
+                _ => {}
+            }
+        }
     }
 
     fn metadata(&self) -> &BTreeMap<String, String> {
@@ -325,10 +394,18 @@ impl Decoder for Packets {
         if !self.is_finishing {
             return Vec::new();
         }
-        let Refused { foreign, why, late, surplus, cut, dropped, early } = std::mem::take(&mut self.refused);
+        let Refused { foreign, why, late, surplus, cut, dropped, early, late_heaps } =
+            std::mem::take(&mut self.refused);
+        let incomplete = self.senders.take_unfinished();
+        let groups = std::mem::take(&mut self.groups);
+        let discarded: u64 = groups.iter().map(Group::discarded).sum();
+        let too_large: u64 = groups.iter().map(Group::too_large).sum();
         let restarts: u64 = self.orders.iter().map(Order::restarts).sum();
-        let packets =
-            |count: u64| if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") };
+        let counted = |count: u64, what: &str| match count {
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        };
+        let packets = |count| counted(count, "packet");
         let why = why.unwrap_or_default();
         let remarks = [
             (foreign, format!("{} not recorded: unexpected format (first: {why})", packets(foreign))),
@@ -342,46 +419,20 @@ impl Decoder for Packets {
                     packets(dropped)
                 ),
             ),
+            (discarded, format!("{} not recorded: event incomplete", packets(discarded))),
+            (
+                too_large,
+                format!(
+                    "{} not recorded: too large; raise --pool or --max-event",
+                    counted(too_large, "event")
+                ),
+            ),
+            (late_heaps, format!("{} not recorded: duplicate or too late", counted(late_heaps, "heap"))),
+            (incomplete, format!("{} not recorded: incomplete", counted(incomplete, "heap"))),
             (cut, format!("{} not recorded: truncated by the kernel", packets(cut))),
             (restarts, format!("counter restarts: {restarts}; losses at a restart are unknown")),
         ];
         remarks.into_iter().filter(|(count, _)| *count > 0).map(|(_, remark)| remark).collect()
-    }
-}
-
-impl Options {
-    /// Packets of a format, recorded as a whole.
-    pub fn new(format: Format) -> Self {
-        Self { format, skip: 0, window: WINDOW }
-    }
-
-    fn read(&self, packet: &[u8], event_bytes_max: u64) -> Result<Numbered, String> {
-        let bytes = packet.len().saturating_sub(self.skip) as u64;
-        if bytes > event_bytes_max {
-            return Err(format!("{bytes} bytes, limit {event_bytes_max} bytes; raise --pool or --max-event"));
-        }
-        match &self.format {
-            Format::Counter(counter) => counter.read(packet, self.skip),
-            Format::Vdif(vdif) => vdif.read(packet.get(self.skip..).unwrap_or(&[])),
-        }
-    }
-}
-
-impl Format {
-    /// What its numbers count.
-    fn unit(&self) -> &'static str {
-        match self {
-            Format::Counter(_) => "counter",
-            Format::Vdif(_) => "frame",
-        }
-    }
-
-    /// Step of its numbers from packet to packet, and the mask of their bits.
-    fn steps(&self) -> (u64, u64) {
-        match self {
-            Format::Counter(counter) => (counter.step, counter.mask()),
-            Format::Vdif(_) => (1, u64::MAX),
-        }
     }
 }
 

@@ -336,7 +336,7 @@ impl Workload for RecordTrial {
         let reach = self.spec.generator.reach();
         self.spec.recorder.listen = (reach.listen, 0).into();
         self.spec.recorder.only_from = reach.only_from;
-        if let Some(from) = self.spec.source.protocol.received_at((reach.listen, 0).into()) {
+        if let Some(from) = self.spec.source.received_at((reach.listen, 0).into()) {
             let source = from.parse().map_err(|why| RecorderError::Config { what: Cause::of(&why) })?;
             self.spec.recorder.sources = vec![source];
         }

@@ -1,6 +1,6 @@
 //! Detectors at an intake: it connects to them, decodes what they send, and connects again.
 //!
-//! Packets arrive at a socket that was bound before. A message is received into the decoder's memory. The
+//! Packets arrive at a socket that was bound before, or come from a file. A message is received into the decoder's memory. The
 //! payload of each event is copied to the block and checksummed on the way. The decoder is kept when a
 //! connection is lost, so the series can continue.
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,6 +18,8 @@ use super::connection::{Connection, Phase};
 use super::detector::{Detector, connect};
 use super::receive::Pause;
 use super::store::{Allocation, Store};
+use crate::capture_feed::Fill;
+use crate::packet_socket::SourceInput;
 
 /// Interval between attempts to connect, in nanoseconds.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -35,15 +37,22 @@ impl Intake {
     pub(super) fn add_detectors(&mut self) {
         let (sources, opened_ns) = (self.config.sources.clone(), self.switches.opened_ns());
         let several = sources.len() > 1;
-        let sockets = std::mem::take(&mut self.sockets);
+        let inputs = std::mem::take(&mut self.inputs);
         let now_ns = self.clock.now_ns();
-        for ((place, address), socket) in (0..).zip(sources).zip(sockets) {
+        for ((place, address), input) in (0..).zip(sources).zip(inputs) {
             self.shards.connect();
             let place = several.then_some(place);
-            let detector = Detector::new(address, self.config.event_bytes_max(), place, opened_ns);
-            match socket {
-                Some(socket) => self.watch_detector(detector, socket, now_ns),
-                None => self.detectors.push(detector),
+            let mut detector = Detector::new(address, self.config.event_bytes_max(), place, opened_ns);
+            match input {
+                SourceInput::Connection => self.detectors.push(detector),
+                SourceInput::Socket(socket) => self.watch_detector(detector, socket, now_ns),
+                SourceInput::Capture(capture) => match detector.read(*capture, &self.clock) {
+                    Ok(descriptor) => self.watch_detector(detector, descriptor, now_ns),
+                    Err(why) => {
+                        self.shards.note_failure(format!("{}: {why}", detector.address));
+                        self.shards.disconnect();
+                    }
+                },
             }
         }
     }
@@ -141,7 +150,7 @@ impl Intake {
         for index in 0..self.connections.len() {
             let is_detector = |connection: &mut Connection| connection.detector.is_some();
             let Some(mut connection) = self.connections[index].take_if(is_detector) else { continue };
-            if matches!(connection.address(), Some(SourceAddress::Packets(_))) {
+            if connection.address().is_some_and(SourceAddress::sends_packets) {
                 // Nobody else waits for memory any more; packets in the socket's buffer have arrived.
                 self.store.reserved_for = None;
                 let buffer_bytes = rustix::net::sockopt::socket_recv_buffer_size(&connection.socket);
@@ -149,6 +158,7 @@ impl Intake {
                 let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
                 if let Some(detector) = &mut connection.detector {
                     detector.decoder.finish(drops);
+                    detector.note_rest_of_file(&mut self.store.incidents);
                 }
                 let is_whole = self.take_rest(index, &mut connection, 0) && is_read;
                 if let Some(detector) = &mut connection.detector {
@@ -261,7 +271,15 @@ pub(super) fn receive(
             Input::Bytes(space) => rustix::io::read(&connection.socket, space).map(|read| (read, read)),
             Input::Datagrams(batch) => {
                 batches += 1;
-                receive_batch(&connection.socket, batch)
+                match &mut detector.feed {
+                    None => receive_batch(&connection.socket, batch),
+                    Some(feed) => match feed.fill(batch) {
+                        Fill::Packets(count, bytes) => Ok((count, bytes)),
+                        Fill::Empty => Err(rustix::io::Errno::AGAIN),
+                        Fill::End if detector.finish_file(&mut store.incidents) => continue,
+                        Fill::End => return (total, detector.end_of_file()),
+                    },
+                }
             }
         };
         match read {
@@ -272,7 +290,7 @@ pub(super) fn receive(
             }
             Err(rustix::io::Errno::AGAIN) => return (total, Pause::Drained),
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) if matches!(detector.address, SourceAddress::Packets(_)) => {
+            Err(error) if detector.address.sends_packets() => {
                 let error = std::io::Error::from(error);
                 return (total, Pause::Broken(format!("cannot receive packets: {error}").into()));
             }
@@ -330,6 +348,7 @@ fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Re
             }
             Item::End { events } => {
                 detector.decoder.take();
+                store.note_remarks(detector);
                 return Err(Pause::EndOfSeries { events });
             }
         }

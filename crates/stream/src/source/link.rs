@@ -1,6 +1,8 @@
 //! How the events of a connection reach the recorder: one file for each protocol.
+mod datagrams;
 pub(super) mod native;
 mod packets;
+mod spead;
 
 use std::io::IoSlice;
 use std::ops::ControlFlow;
@@ -79,5 +81,6 @@ pub(super) fn open(
     Ok(match plan.protocol {
         Protocol::Keepup => Box::new(native::open(plan, connection, to, timeout)?),
         Protocol::Udp | Protocol::Vdif { .. } => Box::new(packets::Packets::open(plan, connection, to)?),
+        Protocol::Spead => Box::new(spead::Spead::open(plan, connection, to)?),
     })
 }
