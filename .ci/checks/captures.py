@@ -39,7 +39,8 @@ def links(number):
 
 def record(path, options=""):
     command = [keepup, "record", "--from", f"pcap:{path},port={PORT}{options}", "--name", path.name, "--json"]
-    done = subprocess.run(command + ["--volume", root / "a"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    settings = ["--pool", "64MiB", "--volume", root / "a"]
+    done = subprocess.run(command + settings, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     account = json.loads(done.stdout)
     subprocess.run([keepup, "export", root / "a" / path.name, "--to", "raw", "--out", root / f"{path.name}.raw"],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -69,7 +70,7 @@ def main():
             assert code == 0 and account["durable"]["events"] == PACKETS, (path, account)
             assert list(found.values()) == [expected], path
             files += 1
-    # What is no whole UDP packet is counted.
+    # Packets that cannot be recorded are counted.
     path = root / "mixed"
     writer = PcapWriter(str(path), linktype=101)
     for number in range(PACKETS):
@@ -80,7 +81,7 @@ def main():
     writer.close()
     path.write_bytes(path.read_bytes()[:-2])
     code, account, found = record(path)
-    incidents = " ".join(map(str, account["incidents"]))
+    incidents = json.dumps(account["incidents"])
     assert code == 0 and list(found.values()) == [expected], account
     assert "IP fragments" in incidents and "ends within a record" in incidents, incidents
     print(f"{files + 1} files of scapy recorded")

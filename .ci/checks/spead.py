@@ -37,7 +37,7 @@ def recorder(port, name, options=""):
 def items(address_bits):
     group = spead2.send.ItemGroup(flavour=spead2.Flavour(4, 64, address_bits))
     group.add_item(0x1600, "timestamp", "of the first sample", shape=(), format=[("u", address_bits)])
-    group.add_item(0x3300, "samples", "of one polarization", shape=(SAMPLES,), dtype=numpy.int16)
+    group.add_item(0x3300, "samples", "of one polarization", shape=(SAMPLES,), dtype=">i2")
     return group
 
 
@@ -46,7 +46,7 @@ def heaps(group, stream, data, last=True, **settings):
     for number, row in enumerate(data):
         group["timestamp"].value = 4096 + number
         group["samples"].value = row
-        # Descriptors go into a heap of their own, or every reader had to cut them off.
+        # Descriptors go into a heap of their own. Otherwise, they would be a part of the first event.
         if number == 0:
             stream.send_heap(group.get_heap(descriptors="all", data="none"), **settings)
         stream.send_heap(group.get_heap(descriptors="none", data="all"), **settings)
@@ -82,7 +82,6 @@ def whole():
     assert values == ["1", "1"], manifest["metadata"]
     found = exported("whole")
     data = sorted(stream[-2 * HEAPS * SAMPLES:] for stream in found.values())
-    # In network byte order.
     assert data == sorted(rows.astype(">i2").tobytes() for rows in sent), "samples differ"
     return 2 * HEAPS
 
@@ -93,7 +92,7 @@ def damaged():
     data = rng.integers(-2048, 2048, (HEAPS, SAMPLES // 50), dtype=numpy.int16)
     group = spead2.send.ItemGroup(flavour=spead2.Flavour(4, 64, 48))
     group.add_item(0x1600, "timestamp", "of the first sample", shape=(), format=[("u", 48)])
-    group.add_item(0x3300, "samples", "of one polarization", shape=data.shape[1:], dtype=numpy.int16)
+    group.add_item(0x3300, "samples", "of one polarization", shape=data.shape[1:], dtype=">i2")
     heaps(group, stream, data, cnt=-1)
     packets, rest = [], stream.getvalue()
     while rest:
@@ -110,7 +109,7 @@ def damaged():
         del packets[at[len(at) // 2]]
     first = [packet for packet in packets if packet[0] == 1]
     others = [packet for packet in packets if packet[0] > 1]
-    for at in range(0, len(others) - 5, 5):
+    for at in range(0, len(others) - 5, 10):
         others[at], others[at + 5] = others[at + 5], others[at]
     port = free_port()
     running = recorder(port, "damaged")

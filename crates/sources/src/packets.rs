@@ -23,7 +23,7 @@ use keepup_stream::wire::{ElementType, StreamInfo};
 use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX, DatagramReceiver};
 
 pub use self::counter::Counter;
-use self::group::{Group, Grouped, Ordered};
+use self::group::{Group, Grouped, Groups, Ordered};
 pub use self::options::{Format, Options};
 use self::order::{Held, Order, Verdict};
 use self::senders::Senders;
@@ -33,8 +33,6 @@ use crate::{Decoder, DetectorError, Event, Input, Item, Limits, STREAMS_MAX};
 
 /// Packets of all streams that are held: with more, the missing ones are given up early, in bytes.
 const HELD_BYTES_MAX: usize = 64 << 20;
-/// Bytes of events of several packets that are assembled at once; each stream has an equal share.
-const GROUPS_BYTES_MAX: usize = 512 << 20;
 /// Messages per system call. The kernel joins up to 64 packets of one sender in a message.
 const MESSAGES: usize = 16;
 /// Packets that confirm a jump of a counter.
@@ -79,6 +77,19 @@ struct Refused {
     late_heaps: u64,
 }
 
+impl Refused {
+    /// Whether a packet arrived as a whole and after the start, at `opened_ns`; otherwise it is counted.
+    fn admits(&mut self, arrived_ns: u64, opened_ns: &mut u64, is_truncated: bool) -> bool {
+        if arrived_ns < *opened_ns {
+            self.early += 1;
+            return false;
+        }
+        *opened_ns = 0;
+        self.cut += u64::from(is_truncated);
+        !is_truncated
+    }
+}
+
 /// The item that is handed out.
 #[derive(Debug)]
 enum Current {
@@ -102,11 +113,6 @@ impl Current {
         let packet = Place { stream, sequence, timestamp_ns, missing };
         Self::Held { packet, held: Held { timestamp_ns, drops: 0, number: 0, frame: 0, bytes } }
     }
-}
-
-/// Most bytes of an event of several packets: that many are assembled at once.
-fn group_bytes_max(streams: usize) -> u64 {
-    (GROUPS_BYTES_MAX / streams.max(1)) as u64
 }
 
 /// Place of an event in the recording.
@@ -139,9 +145,8 @@ pub struct Packets {
     due: Option<usize>,
     held_bytes: usize,
     is_finishing: bool,
-    /// Events in the making, for each stream, and memory for the next one.
-    groups: Vec<Group>,
-    spare: Vec<u8>,
+    /// Events of several packets in the making.
+    groups: Groups,
     /// Heaps in the making.
     senders: Senders,
     metadata: BTreeMap<String, String>,
@@ -170,8 +175,7 @@ impl Packets {
             due: None,
             held_bytes: 0,
             is_finishing: false,
-            groups: Vec::new(),
-            spare: Vec::new(),
+            groups: Groups::default(),
             senders: Senders::default(),
             metadata: BTreeMap::new(),
             refused: Refused::default(),
@@ -226,15 +230,8 @@ impl Packets {
         let range = self.offset..end;
         let (drops, arrived_ns) = (received.drops, received.arrived_ns.unwrap_or(self.batch_ns));
         self.drops = drops;
-        if arrived_ns < self.opened_ns {
+        if !self.refused.admits(arrived_ns, &mut self.opened_ns, received.is_truncated) {
             self.offset = end;
-            self.refused.early += 1;
-            return;
-        }
-        self.opened_ns = 0;
-        if received.is_truncated {
-            self.offset = end;
-            self.refused.cut += 1;
             return;
         }
         if let Format::Spead(options) = self.options.format {
@@ -265,14 +262,12 @@ impl Packets {
             Verdict::Next(sequence, missing) => {
                 self.due = self.orders[stream].has_held().then_some(stream);
                 let packet = Place { stream, sequence, timestamp_ns, missing };
-                let Some(group) = self.groups.get_mut(stream) else {
+                if self.groups.is_empty() {
                     self.current = Some(Current::Arrived { packet, range: payload });
                     return;
-                };
-                let payload = &received.data[payload];
-                let ordered = Ordered { sequence, number, frame, timestamp_ns, missing, payload };
-                let bytes_max = self.event_bytes_max.min(group_bytes_max(self.infos.len()));
-                let whole = group.add(ordered, bytes_max, &mut self.spare);
+                }
+                let packet = Ordered::new(&packet, (number, frame), &received.data[payload]);
+                let whole = self.groups.add(stream, packet, self.event_bytes_max);
                 self.current = whole.map(|whole| Current::whole(stream, whole));
             }
             Verdict::Early => {
@@ -304,7 +299,9 @@ impl Packets {
         }
         let steps = self.options.steps();
         self.declare(key, (packet.number, number), drops, steps);
-        self.groups.extend(self.options.rule().map(|rule| Group::new(rule, steps)));
+        if let Some(rule) = self.options.rule() {
+            self.groups.push(Group::new(rule, steps));
+        }
         if self.options.frame.is_some() {
             let name = self.infos.last().map_or("", |info| &info.name);
             self.metadata.insert(format!("{name}/first_frame"), packet.frame.to_string());
@@ -313,16 +310,13 @@ impl Packets {
 
     /// Hands out a packet that was held, or the event that it completes.
     fn hand_out(&mut self, packet: Place, held: Held) {
-        let Place { stream, sequence, timestamp_ns, missing } = packet;
-        let Some(group) = self.groups.get_mut(stream) else {
+        if self.groups.is_empty() {
             self.current = Some(Current::Held { packet, held });
             return;
-        };
-        let (number, frame, payload) = (held.number, held.frame, &held.bytes[..]);
-        let ordered = Ordered { sequence, number, frame, timestamp_ns, missing, payload };
-        let bytes_max = self.event_bytes_max.min(group_bytes_max(self.infos.len()));
-        let whole = group.add(ordered, bytes_max, &mut self.spare);
-        self.current = whole.map(|whole| Current::whole(stream, whole));
+        }
+        let ordered = Ordered::new(&packet, (held.number, held.frame), &held.bytes);
+        let whole = self.groups.add(packet.stream, ordered, self.event_bytes_max);
+        self.current = whole.map(|whole| Current::whole(packet.stream, whole));
     }
 
     /// Declares a stream, whose first packet states a number and has one in its order.
@@ -373,7 +367,7 @@ impl Decoder for Packets {
         if let Some(Current::Held { held, .. }) = self.current.take() {
             match self.options.format {
                 Format::Spead(_) => self.senders.recycle(held.bytes),
-                _ if !self.groups.is_empty() => self.spare = held.bytes,
+                _ if !self.groups.is_empty() => self.groups.put_back(held.bytes),
                 _ => {}
             }
         }
@@ -397,9 +391,7 @@ impl Decoder for Packets {
         let Refused { foreign, why, late, surplus, cut, dropped, early, late_heaps } =
             std::mem::take(&mut self.refused);
         let incomplete = self.senders.take_unfinished();
-        let groups = std::mem::take(&mut self.groups);
-        let discarded: u64 = groups.iter().map(Group::discarded).sum();
-        let too_large: u64 = groups.iter().map(Group::too_large).sum();
+        let (discarded, too_large) = self.groups.take_counts();
         let restarts: u64 = self.orders.iter().map(Order::restarts).sum();
         let counted = |count: u64, what: &str| match count {
             1 => format!("1 {what}"),

@@ -4,8 +4,11 @@
 //! of which the start was seen, and an event that is not handed out leaves a gap.
 use keepup_stream::ledger::LossCause;
 
+use super::Place;
 use super::counter::unwrapped;
 
+/// Bytes of events that are assembled at once; each stream has an equal share.
+const BYTES_MAX: usize = 512 << 20;
 /// A jump of more frames than this is no loss: the frame number has started again.
 const FRAMES_MAX: u64 = 1 << 20;
 
@@ -29,6 +32,14 @@ pub(super) struct Ordered<'a> {
     /// Why packets before it are missing, if any are.
     pub(super) missing: Option<LossCause>,
     pub(super) payload: &'a [u8],
+}
+
+impl<'a> Ordered<'a> {
+    /// A packet with its number and that of its frame.
+    pub(super) fn new(packet: &Place, (number, frame): (u64, u64), payload: &'a [u8]) -> Self {
+        let Place { sequence, timestamp_ns, missing, .. } = *packet;
+        Self { sequence, number, frame, timestamp_ns, missing, payload }
+    }
 }
 
 /// A whole event.
@@ -59,6 +70,43 @@ struct Open {
     timestamp_ns: u64,
 }
 
+/// Events of all streams.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    all: Vec<Group>,
+    /// Memory for the next event.
+    spare: Vec<u8>,
+}
+
+impl Groups {
+    /// Adds a stream.
+    pub(super) fn push(&mut self, group: Group) {
+        self.all.push(group);
+    }
+
+    /// Whether each packet is an event.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Adds a packet of a stream; returns the event that it completes, which has at most `bytes_max`.
+    pub(super) fn add(&mut self, stream: usize, packet: Ordered<'_>, bytes_max: u64) -> Option<Grouped> {
+        let share = (BYTES_MAX / self.all.len().max(1)) as u64;
+        self.all.get_mut(stream)?.add(packet, bytes_max.min(share), &mut self.spare)
+    }
+
+    /// Takes back the memory of an event.
+    pub(super) fn put_back(&mut self, bytes: Vec<u8>) {
+        self.spare = bytes;
+    }
+
+    /// Packets of events that were not whole, and events that were too large; drops all.
+    pub(super) fn take_counts(&mut self) -> (u64, u64) {
+        let all = std::mem::take(&mut self.all);
+        (all.iter().map(Group::discarded).sum(), all.iter().map(|group| group.too_large).sum())
+    }
+}
+
 /// Events of one stream.
 #[derive(Debug)]
 pub(super) struct Group {
@@ -85,12 +133,7 @@ impl Group {
     }
 
     /// Adds a packet; returns the event that it completes. `spare` is memory for the next event.
-    pub(super) fn add(
-        &mut self,
-        packet: Ordered<'_>,
-        bytes_max: u64,
-        spare: &mut Vec<u8>,
-    ) -> Option<Grouped> {
+    fn add(&mut self, packet: Ordered<'_>, bytes_max: u64, spare: &mut Vec<u8>) -> Option<Grouped> {
         if let Some(cause) = packet.missing {
             // One lost packet suffices to lose an event: the cause in this machine is the one to remove.
             let is_here = self.cause == Some(LossCause::SocketBuffer);
@@ -128,13 +171,8 @@ impl Group {
     }
 
     /// Packets that are not handed out because their event is not whole; with those of the event in the making.
-    pub(super) fn discarded(&self) -> u64 {
+    fn discarded(&self) -> u64 {
         self.discarded + self.open.as_ref().map_or(0, |open| open.packets)
-    }
-
-    /// Events that were larger than the limit.
-    pub(super) fn too_large(&self) -> u64 {
-        self.too_large
     }
 
     fn append(&mut self, packet: &Ordered<'_>, bytes_max: u64) {

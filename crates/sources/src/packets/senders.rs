@@ -106,7 +106,9 @@ impl Packets {
             sender.stopped_at = Some(header.heap);
             return self.end_if_all_stopped(header.mask, options);
         }
-        sender.stopped_at = None;
+        // A packet of an earlier heap is late; any other one shows that the sender has started again.
+        let is_late = |stop: &u64| stop.wrapping_sub(header.heap) & header.mask <= header.mask / 2;
+        sender.stopped_at = sender.stopped_at.filter(is_late);
         let limits = HeapLimits {
             window: self.options.window,
             bytes: share,

@@ -111,7 +111,10 @@ fn more_senders_can_be_awaited() {
         receive(&mut decoder, &[&whole([1])[..], &[(1, stop(2))]].concat()),
         ["1 streams", "0:0 of 1"]
     );
-    assert_eq!(receive(&mut decoder, &[(2, stop(2))]), ["end 0"]);
+    // A packet that arrives twice does not revive its sender; a new heap does.
+    assert_eq!(receive(&mut decoder, &[(1, half(1, 0)), (1, half(3, 0)), (2, stop(2))]), [""; 0]);
+    let found = receive(&mut decoder, &[(1, half(3, 1)), (1, stop(4)), (1, half(3, 0))]);
+    assert_eq!(found, ["0:2 of 3 behind a sequence gap", "end 0"]);
 }
 
 #[test]
