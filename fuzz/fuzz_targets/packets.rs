@@ -2,10 +2,10 @@
 //! SPEAD, in batches; and capture files.
 //!
 //! The first byte says which format and window, the next one how many packets make a batch and how they are
-//! grouped; then come packets, each with its sender and its length in front. Whatever arrives, the events of a
-//! stream have rising sequence numbers, no more events are handed out than packets arrived, and the outcome does
-//! not depend on the batches. With a batch byte of 255, the rest is a capture file, of which the packets must not
-//! exceed its length.
+//! grouped; then come packets, each with its sender and its length in front. Whatever arrives, the events of
+//! a stream have rising sequence numbers, no more events are handed out than packets arrived, and the outcome
+//! does not depend on the batches. With a batch byte of 255, the rest is a capture file, of which the packets
+//! must not exceed its length.
 #![no_main]
 
 use keepup_sources::capture::{Capture, Chunk};

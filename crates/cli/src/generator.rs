@@ -35,7 +35,7 @@ impl GeneratorArgs {
         let Some(endpoint) = &self.source else { return Ok(Arc::new(LocalSource)) };
         if protocol != Protocol::Keepup {
             let why = Cause::new(
-                "cannot use --source with --as udp, vdif or spead: trials send packets only from this machine",
+                "cannot use --source with --as udp, vdif or spead: trials send packets from this machine",
             );
             return Err(usage(
                 why.with_hint("`keepup source --as udp` there, `keepup record --from udp://:PORT` here"),

@@ -1,8 +1,8 @@
 //! Packets of a capture file on their way to an intake.
 //!
-//! A thread of its own reads the file, so a slow disk does not hold up the other sources of the intake. A fixed
-//! number of chunks circulates: while the intake waits for memory, the thread waits for an empty chunk, and no
-//! packet is lost.
+//! A thread of its own reads the file, so a slow disk does not hold up the other sources of the intake. A
+//! fixed number of chunks circulates: while the intake waits for memory, the thread waits for an empty chunk,
+//! and no packet is lost.
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -69,8 +69,8 @@ pub(crate) fn open(address: &CaptureAddress) -> Result<Capture, RecorderError> {
 }
 
 impl CaptureFeed {
-    /// Starts a thread that reads `capture`. Returns the feed and a descriptor that is readable while the feed
-    /// has packets.
+    /// Starts a thread that reads `capture`. Returns the feed and a descriptor that is readable while the
+    /// feed has packets.
     pub(crate) fn start(
         capture: Capture,
         keeps_pace: bool,
@@ -160,7 +160,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads until the end of the file, or until the feed is dropped. With a clock, at the pace of the capture.
+    /// Reads until the end of the file, or until the feed is dropped. With a clock, at the pace of the
+    /// capture.
     fn run(mut self, clock: Option<Arc<dyn Clock>>) {
         let span_ns = if clock.is_some() { PACE_SPAN_NS } else { u64::MAX };
         // Time of the clock and of the capture at the first packet.

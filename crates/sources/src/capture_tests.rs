@@ -321,7 +321,10 @@ proptest! {
     }
 
     #[test]
-    fn damage_is_survived(is_pcapng: bool, changes in proptest::collection::vec((0usize..1000, any::<u8>()), 1..8)) {
+    fn damage_is_survived(
+        is_pcapng: bool,
+        changes in proptest::collection::vec((0usize..1000, any::<u8>()), 1..8),
+    ) {
         let mut file = sample(is_pcapng);
         let length = file.len();
         changes.into_iter().for_each(|(at, byte)| file[at % length] = byte);

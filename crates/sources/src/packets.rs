@@ -1,10 +1,10 @@
 //! Detectors that send numbered packets over UDP, and neither wait for a receiver nor repeat a packet.
 //!
 //! Each packet is an event; with SPEAD, each heap. Every sender, or thread of a VDIF stream, is a stream,
-//! declared when its first packet or heap has arrived; its sequence numbers count from there. What arrives out of
-//! order is held until what is missing has arrived or [`Options::window`] packets of the stream wait for it.
-//! Invariants: the events of a stream are handed out in order, each once; what cannot be placed is counted
-//! and reported, never recorded.
+//! declared when its first packet or heap has arrived; its sequence numbers count from there. What arrives
+//! out of order is held until what is missing has arrived or [`Options::window`] packets of the stream wait
+//! for it. Invariants: the events of a stream are handed out in order, each once; what cannot be placed is
+//! counted and reported, never recorded.
 mod counter;
 mod group;
 mod heaps;

@@ -10,8 +10,8 @@ pub fn set_receive_low_water(socket: BorrowedFd<'_>, bytes: usize) {
     drop(set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, value));
 }
 
-/// Receives packets of a multicast group only where this socket has joined it. By default, the kernel also delivers
-/// those of groups that other sockets have joined, on any interface.
+/// Receives packets of a multicast group only where this socket has joined it. By default, the kernel also
+/// delivers those of groups that other sockets have joined, on any interface.
 ///
 /// IPv6 memberships are compared without their interface, so with one (its index) the socket is bound to it.
 ///

@@ -71,13 +71,13 @@ pub(crate) struct Args {
     /// sample rate), group, skip, window, buffer, interface.
     ///
     /// spead://[ADDRESS]:PORT[,OPTION=VALUE...] receives SPEAD heaps (SPEAD-64-48, SPEAD-64-40) until their
-    /// senders stop. Each sender is a stream, the payload of each heap an event. Options: step=1 (increment of
-    /// heap numbers), senders=1 (senders that must stop before the recording ends), window=4 (heaps to assemble
-    /// at once), buffer, interface.
+    /// senders stop. Each sender is a stream, the payload of each heap an event. Options: step=1 (increment
+    /// of heap numbers), senders=1 (senders that must stop before the recording ends), window=4 (heaps to
+    /// assemble at once), buffer, interface.
     ///
-    /// pcap:FILE[,as=udp|vdif|spead][,OPTION=VALUE...] reads the UDP packets of a capture file (pcap or pcapng)
-    /// and ends with the file. Options: port=N (packets to this port only), pace=max|original (as fast as
-    /// possible or as captured), and those of the format.
+    /// pcap:FILE[,as=udp|vdif|spead][,OPTION=VALUE...] reads the UDP packets of a capture file (pcap or
+    /// pcapng) and ends with the file. Options: port=N (packets to this port only), pace=max|original (as
+    /// fast as possible or as captured), and those of the format.
     #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
     from: Vec<SourceAddress>,
     /// Directory on a disk to record to; repeatable [default: ./keepup-data]

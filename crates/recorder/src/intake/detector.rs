@@ -13,7 +13,6 @@ use keepup_sources::{Decoder, Limits, STREAMS_MAX, SourceAddress};
 use keepup_stream::wire::{METADATA_BYTES_MAX, StreamInfo};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use super::receive::Pause;
 use crate::capture_feed::CaptureFeed;
 
 /// Largest events that a message may hold: one of each channel, or the tables of a start message.
@@ -88,12 +87,9 @@ impl Detector {
         true
     }
 
-    /// How the reading of its file ends, once all its events are taken.
-    pub(super) fn end_of_file(&mut self) -> Pause {
-        match self.feed.as_mut().and_then(|feed| feed.failure.take()) {
-            Some(why) => Pause::Broken(why),
-            None => Pause::EndOfSeries { events: 0 },
-        }
+    /// Why its file could not be read up to the end.
+    pub(super) fn take_failure(&mut self) -> Option<Cause> {
+        self.feed.as_mut().and_then(|feed| feed.failure.take())
     }
 
     /// Notes that the rest of its file is not recorded, if there is any.

@@ -1,8 +1,8 @@
 //! Detectors at an intake: it connects to them, decodes what they send, and connects again.
 //!
-//! Packets arrive at a socket that was bound before, or come from a file. A message is received into the decoder's memory. The
-//! payload of each event is copied to the block and checksummed on the way. The decoder is kept when a
-//! connection is lost, so the series can continue.
+//! Packets arrive at a socket that was bound before, or come from a file. A message is received into the
+//! decoder's memory. The payload of each event is copied to the block and checksummed on the way. The decoder
+//! is kept when a connection is lost, so the series can continue.
 use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_error::Cause;
@@ -277,7 +277,10 @@ pub(super) fn receive(
                         Fill::Packets(count, bytes) => Ok((count, bytes)),
                         Fill::Empty => Err(rustix::io::Errno::AGAIN),
                         Fill::End if detector.finish_file(&mut store.incidents) => continue,
-                        Fill::End => return (total, detector.end_of_file()),
+                        Fill::End => {
+                            let end = Pause::EndOfSeries { events: 0 };
+                            return (total, detector.take_failure().map_or(end, Pause::Broken));
+                        }
                     },
                 }
             }

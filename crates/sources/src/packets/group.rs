@@ -1,7 +1,7 @@
 //! Events of several packets, such as the packets of a camera frame, from packets in order.
 //!
-//! An event is handed out only if all its packets have arrived. Invariant: events are numbered from the first one
-//! of which the start was seen, and an event that is not handed out leaves a gap.
+//! An event is handed out only if all its packets have arrived. Invariant: events are numbered from the first
+//! one of which the start was seen, and an event that is not handed out leaves a gap.
 use keepup_stream::ledger::LossCause;
 
 use super::Place;
@@ -170,7 +170,8 @@ impl Group {
         ended.or_else(|| self.complete_by_count())
     }
 
-    /// Packets that are not handed out because their event is not whole; with those of the event in the making.
+    /// Packets that are not handed out because their event is not whole; with those of the event in the
+    /// making.
     fn discarded(&self) -> u64 {
         self.discarded + self.open.as_ref().map_or(0, |open| open.packets)
     }

@@ -5,8 +5,8 @@ use super::*;
 
 const GAP: Option<LossCause> = Some(LossCause::SequenceGap);
 
-/// Hands packets to a group: each has a number, a frame and the cause of a gap before it. Returns what becomes of
-/// them: sequence number, cause of a gap, and the packets' numbers.
+/// Hands packets to a group: each has a number, a frame and the cause of a gap before it. Returns what
+/// becomes of them: sequence number, cause of a gap, and the packets' numbers.
 fn grouped(
     group: &mut Group,
     packets: &[(u64, u64, Option<LossCause>)],
@@ -134,7 +134,8 @@ proptest! {
         let first = sent[0].0;
         let start = first.div_ceil(packets);
         let is_sent = |number: &u64| sent.iter().any(|(sent, ..)| sent == number);
-        let whole = (start..100).filter(|event| (event * packets..(event + 1) * packets).all(|n| is_sent(&n)));
+        let is_whole = |event: &u64| (event * packets..(event + 1) * packets).all(|n| is_sent(&n));
+        let whole = (start..100).filter(is_whole);
         let mut next = 0;
         let expected: Vec<_> = whole
             .map(|event| {

@@ -1,7 +1,7 @@
 //! Assembly of the heaps of one sender from packets, in any order and several at once.
 //!
-//! Invariants: a heap is whole once every byte of it has arrived exactly once; memory is bounded by the limits of
-//! [`Heaps::add`], whatever lengths the packets state.
+//! Invariants: a heap is whole once every byte of it has arrived exactly once; memory is bounded by the
+//! limits of [`Heaps::add`], whatever lengths the packets state.
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -183,8 +183,8 @@ impl Heaps {
         Ok(self.open.len() - 1)
     }
 
-    /// Number with which a stream starts when `whole` is its first whole heap: that of an earlier heap of which
-    /// the start has arrived, if one is still being assembled.
+    /// Number with which a stream starts when `whole` is its first whole heap: that of an earlier heap of
+    /// which the start has arrived, if one is still being assembled.
     pub(super) fn first_number(&self, whole: &Heap, step: u64) -> u64 {
         let behind = |heap: &Heap| whole.number.wrapping_sub(heap.number) & whole.mask;
         let near = self.open.iter().filter(|heap| heap.parts.first().is_some_and(|part| part.start == 0));

@@ -99,7 +99,9 @@ proptest! {
 
     /// Whatever is sent, a whole heap has every byte that was sent for it last, and memory stays bounded.
     #[test]
-    fn memory_is_bounded(packets in proptest::collection::vec((0u64..8, 0u64..600, 0u64..40, 0u64..40), 0..200)) {
+    fn memory_is_bounded(
+        packets in proptest::collection::vec((0u64..8, 0u64..600, 0u64..40, 0u64..40), 0..200),
+    ) {
         let mut heaps = Heaps::default();
         for (heap, length, start, bytes) in packets {
             let end = (start + bytes).min(length);

@@ -34,8 +34,8 @@ pub struct Options {
     pub window: usize,
     /// Packets of an event, at least 1; `None`: each packet is an event, or all with the same frame number.
     pub group: Option<u64>,
-    /// Place of the number of the frame to which a packet belongs. With [`Options::group`], the counter counts
-    /// the packets of a frame, from 0.
+    /// Place of the number of the frame to which a packet belongs. With [`Options::group`], the counter
+    /// counts the packets of a frame, from 0.
     pub frame: Option<Counter>,
 }
 

@@ -64,8 +64,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Order of a stream whose packets are numbered in steps of `step`, modulo `mask` + 1, from `number` on. A
-    /// jump must be confirmed by `run_min` packets: more than a burst that arrives twice or late.
+    /// Order of a stream whose packets are numbered in steps of `step`, modulo `mask` + 1, from `number` on.
+    /// A jump must be confirmed by `run_min` packets: more than a burst that arrives twice or late.
     pub(super) fn new(
         (step, mask): (u64, u64),
         (window, run_min): (usize, u64),

@@ -1,5 +1,6 @@
-//! SPEAD (Streaming Protocol for Exchanging Astronomical Data) version 4, flavours SPEAD-64-48 and SPEAD-64-40, as
-//! [spead2](https://spead2.readthedocs.io/en/latest/py-protocol.html) sends it: the header of a packet.
+//! SPEAD (Streaming Protocol for Exchanging Astronomical Data) version 4, flavours SPEAD-64-48 and
+//! SPEAD-64-40, as [spead2](https://spead2.readthedocs.io/en/latest/py-protocol.html) sends it: the header of
+//! a packet.
 //!
 //! A heap is sent in packets. Each states the heap's number and length, and which part of the payload it has.
 use std::ops::Range;

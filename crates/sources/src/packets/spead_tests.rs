@@ -73,7 +73,10 @@ fn packets_that_are_refused() {
 
 proptest! {
     #[test]
-    fn what_is_read_fits_the_packet(mut bytes in proptest::collection::vec(any::<u8>(), 0..120), is_valid: bool) {
+    fn what_is_read_fits_the_packet(
+        mut bytes in proptest::collection::vec(any::<u8>(), 0..120),
+        is_valid: bool,
+    ) {
         if let (true, Some(head)) = (is_valid, bytes.first_chunk_mut()) {
             *head = [0x53, 4, 2, 6, 0, 0, 0];
         }

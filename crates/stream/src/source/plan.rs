@@ -266,7 +266,7 @@ impl SourcePlan {
             }
             Protocol::Udp | Protocol::Spead if streams != connections => {
                 let what = format!(
-                    "{streams} streams over {connections} connections: with UDP packets, each stream needs its own"
+                    "{streams} streams over {connections} connections: over UDP, each stream needs its own"
                 );
                 Some(Cause::new(what).with_hint("as many --connections as --streams"))
             }

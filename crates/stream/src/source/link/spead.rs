@@ -1,4 +1,5 @@
-//! SPEAD-64-48 heaps over UDP, in packets as spead2 sends them: each event is a heap, each connection a sender.
+//! SPEAD-64-48 heaps over UDP, in packets as spead2 sends them: each event is a heap, each connection a
+//! sender.
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -94,7 +95,8 @@ impl Spead {
             let mut heap = self.heap;
             let mut headers = [[0; HEADER_BYTES]; TRAIN_MAX];
             for (header, part) in headers.iter_mut().zip(&parts) {
-                // Only the first packet of a heap names the item; in the others, an empty item keeps the length.
+                // Only the first packet of a heap names the item; in the others, an empty item keeps the
+                // length.
                 *header = heap.header(part.len(), if heap.offset == 0 { DATA << 48 } else { 0 });
                 heap.offset += part.len() as u64;
             }

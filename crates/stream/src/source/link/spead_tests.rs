@@ -38,7 +38,7 @@ fn heaps_are_sent_in_packets_whatever_the_slices() {
         let bytes = receiver.recv(&mut buffer).unwrap();
         packets.push(parsed(&buffer[..bytes]));
     }
-    let mut found = Vec::new();
+    let mut found: Vec<u8> = Vec::new();
     for (at, (items, bytes)) in packets[..packets.len() - 2].iter().enumerate() {
         let expected = [7, 20_000, found.len() as u64, bytes.len() as u64];
         let of_heap: Vec<_> = (1..).zip(expected).map(|(id, value)| (1 << 15 | id, value)).collect();
