@@ -140,12 +140,12 @@ fn a_stop_before_the_end_of_a_file_is_reported() {
     std::fs::create_dir_all(here.join("a")).unwrap();
     let mut program = start(here, &arguments(&["pcap:long.pcap,pace=original,step=3600"], "64 MiB"));
     program.line("writing with ");
-    std::thread::sleep(Duration::from_millis(300));
     program.signal("INT");
     let run = program.wait();
     assert_eq!(run.code(), 0, "{run:#?}");
     let account = json(&run);
-    assert_eq!(count(&account["durable"]).0, 1);
+    // The first packet may or may not have been taken.
+    assert!(count(&account["durable"]).0 <= 1, "{account:#}");
     assert!(account["incidents"].to_string().contains("stopped before the end of the file"), "{account:#}");
 }
 
