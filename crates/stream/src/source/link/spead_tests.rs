@@ -5,7 +5,9 @@ use super::super::super::plan::{EventSize, Protocol, Rate};
 use super::*;
 
 /// Item values of a packet by id, and its payload.
-fn parsed(packet: &[u8]) -> (Vec<(u64, u64)>, Vec<u8>) {
+type Parsed = (Vec<(u64, u64)>, Vec<u8>);
+
+fn parsed(packet: &[u8]) -> Parsed {
     let word = |at: usize| u64::from_be_bytes(*packet[8 * at..].first_chunk().unwrap());
     assert_eq!(word(0), HEADER);
     let items = (1..WORDS).map(|at| (word(at) >> 48, word(at) & ((1 << 48) - 1))).collect();
@@ -32,7 +34,7 @@ fn heaps_are_sent_in_packets_whatever_the_slices() {
     let sent = link.send(&mut &mut slices[..], &mut || ControlFlow::Continue(())).unwrap();
     assert!(matches!(sent, Sent::All));
     Box::new(link).finish(&[], Duration::from_secs(20)).unwrap();
-    let mut packets: Vec<(Vec<(u64, u64)>, Vec<u8>)> = Vec::new();
+    let mut packets: Vec<Parsed> = Vec::new();
     let mut buffer = vec![0; 65_536];
     while packets.last().is_none_or(|(items, _)| items[4].0 != 1 << 15 | STREAM_CONTROL) {
         let bytes = receiver.recv(&mut buffer).unwrap();
