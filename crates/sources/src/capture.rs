@@ -1,7 +1,7 @@
 //! Capture files (pcap and pcapng): their UDP packets, to be decoded like packets that arrive at a socket.
 //!
-//! A file may be damaged or written to mislead. Invariants: memory is bounded by [`BUFFER_BYTES`] and
-//! [`CHUNK_BYTES`], whatever the lengths in the file; every packet that is not handed out is counted.
+//! A file may be damaged or written to mislead. Invariants: memory is bounded by `BUFFER_BYTES` and
+//! `CHUNK_BYTES`, whatever the lengths in the file; every packet that is not handed out is counted.
 mod frame;
 
 use std::borrow::Cow;
