@@ -2,6 +2,7 @@
 mod after_seal;
 mod bad_clients;
 mod bad_recordings;
+mod captures;
 mod clients;
 mod detectors;
 mod directory;

@@ -55,9 +55,10 @@ python_environment() {
 python_environments() {
     local jobs=() job
     python_environment ci-venv \
-        'bagit, baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy, tifffile, zmq' \
+        'bagit, baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, scapy, simpy, spead2, tifffile, zmq' \
         'darshan==3.5.*' 'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' \
-        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' 'bagit>=1.9,<2' 'tifffile>=2025.1' & jobs+=($!)
+        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' 'bagit>=1.9,<2' 'tifffile>=2025.1' 'spead2>=4.4,<5' \
+        'scapy>=2.6,<3' & jobs+=($!)
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
@@ -157,6 +158,16 @@ vdif_frames() {
 # Files written by h5py and tifffile into a directory, and restored.
 directory_files() {
     timeout 300 "$CI_PYTHON" .ci/checks/directory.py "$KEEPUP" "$1/directory"
+}
+
+# Heaps sent by spead2, whole and with packets lost on the way.
+spead_heaps() {
+    timeout 300 "$CI_PYTHON" .ci/checks/spead.py "$KEEPUP" "$1/spead"
+}
+
+# Captures written by scapy: every link layer and file format, read by keepup.
+captures() {
+    timeout 300 "$CI_PYTHON" .ci/checks/captures.py "$KEEPUP" "$1/captures"
 }
 
 # Series of a DECTRIS detector, sent by libzmq.

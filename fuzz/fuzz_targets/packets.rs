@@ -1,12 +1,15 @@
-//! Packets that anybody may send, through the decoders of counted packets and of VDIF, in batches.
+//! Packets that anybody may send, through the decoders of counted packets, single or grouped, of VDIF and of
+//! SPEAD, in batches; and capture files.
 //!
-//! The first byte says which format and window, the next one how many packets make a batch; then come
-//! packets, each with its sender and its length in front. Whatever arrives, the events of a stream have
-//! rising sequence numbers, no more events are handed out than packets arrived, and the outcome does not
-//! depend on the batches.
+//! The first byte says which format and window, the next one how many packets make a batch and how they are
+//! grouped; then come packets, each with its sender and its length in front. Whatever arrives, the events of
+//! a stream have rising sequence numbers, no more events are handed out than packets arrived, and the outcome
+//! does not depend on the batches. With a batch byte of 255, the rest is a capture file, of which the packets
+//! must not exceed its length.
 #![no_main]
 
-use keepup_sources::packets::{Counter, Format, Options, Packets, Vdif};
+use keepup_sources::capture::{Capture, Chunk};
+use keepup_sources::packets::{Counter, Format, Options, Packets, Spead, Vdif};
 use keepup_sources::{Decoder, Input, Item, Limits};
 use libfuzzer_sys::fuzz_target;
 
@@ -14,22 +17,47 @@ const LIMITS: Limits = Limits { message_bytes_max: 0, event_bytes_max: 200 };
 
 fuzz_target!(|data: &[u8]| {
     let [mode, batch, packets @ ..] = data else { return };
+    if *batch == 255 {
+        return read_capture(packets);
+    }
     let packets = split(packets);
-    let options = options(*mode);
+    let options = options(*mode, batch >> 4);
     let per_batch = usize::from(batch % 16) + 1;
     let batched = decoded(&options, &packets, per_batch);
     assert!(batched.iter().filter(|found| found.starts_with("event")).count() <= packets.len());
     assert_eq!(batched, decoded(&options, &packets, 1), "the outcome depends on the batches");
 });
 
-fn options(mode: u8) -> Options {
+/// Reads a capture file.
+fn read_capture(file: &[u8]) {
+    let Ok(mut capture) = Capture::open(std::io::Cursor::new(file.to_vec()), None) else { return };
+    let (mut chunk, mut bytes) = (Chunk::default(), 0);
+    while let Ok(more) = capture.read(&mut chunk, 1000) {
+        bytes += (0..).map_while(|index| chunk.packet(index)).map(|got| got.payload.len() + 8).sum::<usize>();
+        assert!(bytes <= file.len());
+        if !more {
+            break;
+        }
+    }
+    capture.remarks();
+}
+
+fn options(mode: u8, group: u8) -> Options {
     let (offset, bytes) = (usize::from(mode & 3), 1 << (mode >> 2 & 3));
     let counter = Counter { offset, bytes, ..Counter::default() };
-    let format = match mode & 0x80 {
-        0 => Format::Counter(Counter { step: u64::from(mode >> 4 & 3) + 1, ..counter }),
-        _ => Format::Vdif(Vdif { frames_per_second: (mode & 1 != 0).then_some(10) }),
+    let frame = Counter { offset: 4, bytes: 1, ..counter };
+    let is_frame = mode & 0x80 == 0 && group & 8 != 0;
+    let group = (group & 3 != 0).then_some(u64::from(group & 3));
+    // A counter that counts the packets of a frame has no step.
+    let step = if is_frame && group.is_some() { 1 } else { u64::from(mode >> 4 & 3) + 1 };
+    let format = match mode & 0xC0 {
+        0xC0 => Format::Spead(Spead { step: u64::from(mode >> 4 & 3) + 1, senders: 1 }),
+        0x80 => Format::Vdif(Vdif { frames_per_second: (mode & 1 != 0).then_some(10) }),
+        _ => Format::Counter(Counter { step, ..counter }),
     };
-    Options { window: usize::from(mode >> 5 & 3), ..Options::new(format) }
+    let group = group.filter(|_| !matches!(format, Format::Spead(_)));
+    let frame = is_frame.then_some(frame);
+    Options { window: usize::from(mode >> 5 & 3), group, frame, ..Options::new(format) }
 }
 
 /// Packets with their senders.
@@ -72,7 +100,8 @@ fn take(decoder: &mut Packets, found: &mut Vec<String>, next: &mut Vec<u64>) {
                 *expected = event.sequence + 1;
                 found.push(format!("event {} {} {:?}", event.stream, event.sequence, event.payload));
             }
-            Item::End { .. } => panic!("packets have no end"),
+            // Of SPEAD.
+            Item::End { .. } => {}
             Item::Start(_) | Item::Complete { .. } | Item::Lost { .. } => panic!("packets arrive whole"),
         }
         decoder.take();

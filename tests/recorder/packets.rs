@@ -223,6 +223,23 @@ fn simulated_packets_arrive_as_they_were_sent() {
 }
 
 #[test]
+fn simulated_heaps_arrive_until_all_senders_stop() {
+    let directory = directory();
+    let here = directory.path();
+    let address = free_address();
+    let program = record(here, &[format!("spead://{address},senders=2")]);
+    let to = address.to_string();
+    let arguments =
+        ["source", "csl", "--as", "spead", "--to", &to, "--events", "20", "--event", "30 kB", "--json"];
+    let source = keepup(here, &[&arguments[..], &["--streams", "2", "--rate", "200 /s"]].concat());
+    assert_eq!(source.code(), 0, "{source:#?}");
+    let run = program.wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert_eq!(count(&json(&run)["durable"]), (20, 20 * 30_000));
+    assert_eq!(verified(here, "a/run"), (20, 20 * 30_000));
+}
+
+#[test]
 fn several_sources_of_packets_are_one_recording() {
     let directory = directory();
     let here = directory.path();
@@ -251,11 +268,127 @@ fn several_sources_of_packets_are_one_recording() {
 fn a_trial_sends_packets() {
     let directory = directory();
     let here = directory.path();
-    let trial = ["trial", "csl", "--as", "udp", "--streams", "2", "--event", "8024B", "--rate", "5 MB/s"];
-    let run = keepup(here, &[&trial[..], &["--time", "1s", "--to-null", "--json"]].concat());
+    for protocol in ["udp", "spead"] {
+        let trial =
+            ["trial", "csl", "--as", protocol, "--streams", "2", "--event", "8024B", "--rate", "5 MB/s"];
+        let run = keepup(here, &[&trial[..], &["--time", "1s", "--to-null", "--json"]].concat());
+        assert_eq!(run.code(), 0, "{run:#?}");
+        let result = json(&run);
+        let ledger = &result["runs"][0]["ledger"];
+        assert_eq!(ledger["sent"], ledger["durable"], "{ledger}");
+        assert!(ledger["sent"]["events"].as_u64().unwrap() > 500, "{ledger}");
+    }
+}
+
+/// Packet `part` of the two of a SPEAD-64-48 heap, whose payload has 64 bytes `heap`.
+fn half_of_heap(heap: u64, part: u64) -> Vec<u8> {
+    let pointer = |id: u64, value: u64| 1 << 63 | id << 48 | value;
+    let numbers = [(1, heap), (2, 64), (3, 32 * part), (4, 32)].map(|(id, value)| pointer(id, value));
+    let words = [&[0x5304_0206_0000_0004], &numbers[..]].concat();
+    let mut packet: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+    packet.extend([heap as u8; 32]);
+    packet
+}
+
+#[test]
+fn heaps_are_assembled_until_their_sender_stops() {
+    let directory = directory();
+    let here = directory.path();
+    let address = free_address();
+    let program = record(here, &[format!("spead://{address}")]);
+    let sender = Sender::to(address);
+    // Heap 5 lacks a packet, heaps 7 and 8 are sent at once, heap 9 is lost at the end.
+    let mut packets: Vec<_> = [(4, 0), (4, 1), (5, 0)].into();
+    packets.extend([(6, 1), (6, 0), (7, 0), (8, 0), (7, 1), (8, 1)]);
+    packets
+        .into_iter()
+        .for_each(|(heap, part)| assert_eq!(sender.0.send(&half_of_heap(heap, part)).unwrap(), 72));
+    let mut stop = half_of_heap(10, 0);
+    stop[8 + 24..16 + 24].copy_from_slice(&(1 << 63 | 4 << 48 | 24u64).to_be_bytes());
+    stop.splice(40..40, (1u64 << 63 | 6 << 48 | 2).to_be_bytes());
+    stop[7] = 5;
+    sender.0.send(&stop).unwrap();
+    // The recording ends by itself.
+    let run = program.wait();
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let account = json(&run);
+    assert_eq!(count(&account["durable"]), (4, 4 * 64));
+    assert_eq!(account["missing_events"], serde_json::json!({"sequence_gap": 2}), "{account:#}");
+    assert!(account["incidents"].to_string().contains("1 heap not recorded: incomplete"), "{account:#}");
+    let run = keepup(here, &["export", "a/run", "--to", "raw", "--out", "raw"]);
     assert_eq!(run.code(), 0, "{run:#?}");
-    let result = json(&run);
-    let ledger = &result["runs"][0]["ledger"];
-    assert_eq!(ledger["sent"], ledger["durable"], "{ledger}");
-    assert!(ledger["sent"]["events"].as_u64().unwrap() > 500, "{ledger}");
+    let file = here.join("raw").read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let raw = file.map(|path| std::fs::read(path).unwrap()).find(|bytes| bytes.len() == 256).unwrap();
+    assert_eq!(raw, [4u8, 6, 7, 8].map(|heap| [heap; 64]).concat());
+}
+
+#[test]
+fn packets_are_grouped_into_events() {
+    let directory = directory();
+    let here = directory.path();
+    let address = free_address();
+    let program = record(here, &[format!("udp://{address},group=4")]);
+    let sender = Sender::to(address);
+    // Packet 13 is lost, 8 and 9 arrive the other way round.
+    sender.send((0..8).chain([9, 8, 10, 11, 12]).chain(14..21));
+    let run = stop(program);
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let account = json(&run);
+    assert_eq!(count(&account["durable"]), (4, 16 * PACKET_BYTES as u64));
+    assert_eq!(account["missing_events"], serde_json::json!({"sequence_gap": 1}), "{account:#}");
+    assert!(
+        account["incidents"].to_string().contains("4 packets not recorded: event incomplete"),
+        "{account:#}"
+    );
+    assert_eq!(json(&keepup(here, &["verify", "a/run", "--json"]))["fault_count"], 0);
+    let mut found = Vec::new();
+    for segment in segments(&here.join("a/run")) {
+        let bytes = std::fs::read(segment).unwrap();
+        let messages =
+            mcap::MessageStream::new(&bytes).unwrap().map(|message| message.unwrap().data.to_vec());
+        found.extend(messages.flatten());
+    }
+    let sent = (0..12).chain(16..20).flat_map(packet).collect::<Vec<_>>();
+    assert!(found == sent, "{} bytes, {} expected", found.len(), sent.len());
+}
+
+#[test]
+#[ignore = "system"]
+fn other_interfaces_with_the_same_group_are_not_heard() {
+    let test = "other_interfaces_with_the_same_group_are_not_heard";
+    if !keepup_testkit::root::allowed(test) {
+        return;
+    }
+    let cable = match keepup_testkit::cable::Cable::lay(&format!("kp{}", std::process::id())) {
+        Ok(cable) => cable,
+        Err(why) => return keepup_testkit::root::skip(test, &why),
+    };
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir_all(here.join("a")).unwrap();
+    let run_at = |end: usize, program: &str, arguments: &[&str]| {
+        Program::start("ip", &[&cable.at(end)[1..], &[program], arguments].concat(), here)
+    };
+    for arguments in [
+        ["address", "add", "fd77::1/64", "dev", "cable", "nodad"].as_slice(),
+        &["route", "add", "224.0.0.0/4", "dev", "cable"],
+    ] {
+        assert_eq!(run_at(1, "ip", arguments).wait().code(), 0, "{arguments:?}");
+    }
+    let keepup = env!("CARGO_BIN_EXE_keepup");
+    // Two recorders join the group on different interfaces of one machine, and the sender uses one of them.
+    for (at, group) in ["239.77.1.2:4001", "[ff05::77]:4001"].into_iter().enumerate() {
+        let recorders = ["cable", "lo"].map(|interface| {
+            let (name, source) = (format!("{interface}{at}"), format!("udp://{group},interface={interface}"));
+            let settings = ["record", "--from", &source, "--volume", "a", "--name", &name, "--json"];
+            let mut program = run_at(0, keepup, &settings);
+            program.line("writing with ");
+            program
+        });
+        let sent = ["source", "csl", "--as", "udp", "--to", group, "--streams", "1", "--connections", "1"];
+        let sent = run_at(1, keepup, &[&sent[..], &["--events", "20", "--event", "1000B"]].concat()).wait();
+        assert_eq!(sent.code(), 0, "{sent:#?}");
+        let [heard, other] = recorders.map(|program| count(&json(&stop(program))["durable"]).0);
+        assert_eq!((heard, other), (20, 0), "{group}");
+    }
 }

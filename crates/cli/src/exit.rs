@@ -23,6 +23,7 @@ use keepup_reproduce::ReproduceError;
 use keepup_results::ResultsError;
 use keepup_results::live::RunRefusal;
 use keepup_soak::SoakError;
+use keepup_sources::capture::CaptureError;
 use keepup_sources::{DetectorError, SourceAddressError};
 use keepup_stream::client::ClientError;
 use keepup_stream::source::SourceError;
@@ -138,6 +139,7 @@ pub(crate) fn diagnostic<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Op
         SysError,
         MeasureError,
         EndpointError,
+        CaptureError,
         DetectorError,
         SourceAddressError,
         PrefixError,

@@ -5,7 +5,7 @@ use keepup_stream::source::{DectrisVersion, Protocol, SourcePlan};
 /// Flags for the protocol.
 #[derive(clap::Args)]
 pub(crate) struct ProtocolArgs {
-    /// Protocol of the simulated detector; udp and vdif do not wait for the recorder
+    /// Protocol of the simulated detector; udp, vdif and spead do not wait for the recorder
     ///
     /// `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the transport zeromq, and
     /// everything else as keepup. `source` sends as keepup by default.
@@ -25,6 +25,8 @@ enum As {
     Udp,
     /// One VDIF frame per UDP packet; record with --from vdif://:PORT,frames-per-second=N
     Vdif,
+    /// One SPEAD heap per event, in UDP packets of 8 KiB; record with --from spead://:PORT
+    Spead,
     /// DECTRIS Stream V1 over ZeroMQ, one image per event; record with --from zmq://HOST:PORT
     DectrisV1,
     /// DECTRIS Stream V2 over ZeroMQ, one image per event; record with --from zmq://HOST:PORT
@@ -38,6 +40,7 @@ impl ProtocolArgs {
             None | Some(As::Keepup) => Protocol::Keepup,
             Some(As::Udp) => Protocol::Udp,
             Some(As::Vdif) => Protocol::Vdif { frames_per_second: self.frames_per_second },
+            Some(As::Spead) => Protocol::Spead,
             Some(As::DectrisV1) => Protocol::Dectris(DectrisVersion::V1),
             Some(As::DectrisV2) => Protocol::Dectris(DectrisVersion::V2),
         }

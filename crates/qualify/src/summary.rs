@@ -430,6 +430,7 @@ fn transport(protocol: Protocol, of_detector: Transport) -> Option<String> {
         }
         Protocol::Udp => "a UDP packet with a counter",
         Protocol::Vdif { .. } => "a VDIF frame in a UDP packet",
+        Protocol::Spead => "a SPEAD heap in UDP packets",
         Protocol::Dectris(version) => {
             let version = match version {
                 DectrisVersion::V1 => "V1",

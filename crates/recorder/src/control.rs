@@ -29,10 +29,9 @@ use keepup_sys::waker::Waker;
 use crate::after_seal::SealRunner;
 use crate::config::Target;
 use crate::counters::Counters;
-use crate::directory;
 use crate::intake::{IntakeParts, IntakeReport, Membership, Post, Shards, VolumeLink};
 use crate::keeper::{Retention, VolumeDirectory};
-use crate::packet_socket::bind_all;
+use crate::packet_socket::{SourceInput, open_all};
 use crate::reduce::worker::{self, ReducerLink};
 use crate::report::{Ended, RecordReport};
 use crate::switches::Switches;
@@ -85,8 +84,7 @@ impl Recorder {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
         let (listener, address) = listen(&config.listen)?;
-        let mut packets = bind_all(&config.sources)?;
-        packets.notes.extend(directory::start_all(&config, &clock, &mut packets.sockets)?);
+        let packets = open_all(&config, &clock)?;
         let address = packets.address.unwrap_or(address);
         let cpus: Vec<_> = (0..config.intake_threads).map(|i| config.cpus_of_intake(i).to_vec()).collect();
         let pools = config.pool_memory.pools(config.pool_bytes, &cpus)?;
@@ -123,7 +121,7 @@ impl Recorder {
         let sources = config.sources.clone();
         let shared = Shared { config, recording, clock, wakers, switches, counters };
         let (shards, intakes) =
-            shared.start_intakes((listener, packets.sockets), pools, links, to_reducers)?;
+            shared.start_intakes((listener, packets.inputs), pools, links, to_reducers)?;
         let Shared { switches, counters, clock, .. } = shared;
         let (made, volumes) = recorder.finish();
         Ok(Self {
@@ -419,14 +417,14 @@ impl Shared {
     /// Starts the intakes, with their parts of the pool and their links to writers and reducers.
     fn start_intakes(
         &self,
-        (listener, sockets): (OwnedFd, Vec<Option<OwnedFd>>),
+        (listener, inputs): (OwnedFd, Vec<SourceInput>),
         pools: Vec<Pool>,
         links: Vec<Vec<VolumeLink>>,
         reducers: Vec<Vec<ReducerLink>>,
     ) -> Result<(Arc<Shards>, Vec<Threaded<IntakeReport>>), RecorderError> {
         let mut taps = self.config.tap.as_ref().map(|tap| tap.attach(self.wakers.len())).transpose()?;
         let (shards, mut listener) = (Arc::new(Shards::new(self.wakers.clone())), Some(listener));
-        let mut sockets = Some(sockets);
+        let mut inputs = Some(inputs);
         let (post, inboxes) = Post::new(&self.wakers);
         let mut threads = Vec::new();
         let ends = pools.into_iter().zip(inboxes).zip(links).zip(reducers);
@@ -441,7 +439,7 @@ impl Shared {
                 recording: self.recording.to_string(),
                 clock: Arc::clone(&self.clock),
                 listener: listener.take(),
-                sockets: sockets.take().unwrap_or_default(),
+                inputs: inputs.take().unwrap_or_default(),
                 waker: self.wakers[index].clone(),
                 switches: Arc::clone(&self.switches),
                 pool,

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
-use keepup_sources::SourceAddress;
 use keepup_sources::directory::{DirectoryAddress, SETTLE};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
@@ -40,42 +39,37 @@ const NETWORKED: [(u64, &str); 13] = [
     (0x7461_636F, "OCFS2"),
 ];
 
-/// Starts the threads of the sources that are directories, which wait until the recording starts. Puts the
-/// intake's end of each socket pair into the place of its source in `sockets`. Returns notes for the user.
-pub(crate) fn start_all(
+/// Starts the thread of a directory, which waits until the recording starts. Returns the intake's end of the
+/// socket pair, and a note for the user.
+pub(crate) fn start(
+    index: usize,
+    address: &DirectoryAddress,
     config: &RecorderConfig,
     clock: &Arc<dyn Clock>,
-    sockets: &mut [Option<OwnedFd>],
-) -> Result<Vec<Cause>, RecorderError> {
-    let mut notes = Vec::new();
-    for (index, (source, socket)) in config.sources.iter().zip(sockets).enumerate() {
-        let SourceAddress::Directory(address) = source else { continue };
-        let fail = |e: rustix::io::Errno| RecorderError::Directory {
-            path: address.path.clone(),
-            source: std::io::Error::from(e),
-        };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::openat(CWD, &address.path, flags, Mode::empty()).map_err(fail)?;
-        let network = networked(&directory).map_err(fail)?;
-        notes.extend(network.map(|name| note(address, name)));
-        let flags = SocketFlags::CLOEXEC;
-        let (ours, theirs) =
-            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(fail)?;
-        rustix::io::ioctl_fionbio(&ours, true).map_err(fail)?;
-        let _ = sockopt::set_socket_send_buffer_size_force(&theirs, BUFFER_BYTES)
-            .or_else(|_| sockopt::set_socket_send_buffer_size(&theirs, BUFFER_BYTES));
-        let (is_networked, limit) = (network.is_some(), config.event_bytes_max());
-        let clock = Arc::clone(clock);
-        let reader = DirectoryReader::new(address.clone(), (directory, theirs), is_networked, limit, clock);
-        // The thread ends when the socket closes. It is not joined: a file server that does not answer must
-        // not keep the recording from ending.
-        drop(spawn(format!("ku-files-{index}"), config.cpus.clone(), move || {
-            reader.run();
-            Ok(())
-        })?);
-        *socket = Some(ours);
-    }
-    Ok(notes)
+) -> Result<(OwnedFd, Option<Cause>), RecorderError> {
+    let fail = |e: rustix::io::Errno| RecorderError::Directory {
+        path: address.path.clone(),
+        source: std::io::Error::from(e),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(CWD, &address.path, flags, Mode::empty()).map_err(fail)?;
+    let network = networked(&directory).map_err(fail)?;
+    let flags = SocketFlags::CLOEXEC;
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(fail)?;
+    rustix::io::ioctl_fionbio(&ours, true).map_err(fail)?;
+    let _ = sockopt::set_socket_send_buffer_size_force(&theirs, BUFFER_BYTES)
+        .or_else(|_| sockopt::set_socket_send_buffer_size(&theirs, BUFFER_BYTES));
+    let (is_networked, limit) = (network.is_some(), config.event_bytes_max());
+    let reader =
+        DirectoryReader::new(address.clone(), (directory, theirs), is_networked, limit, Arc::clone(clock));
+    // The thread ends when the socket closes. It is not joined: a file server that does not answer must
+    // not keep the recording from ending.
+    drop(spawn(format!("ku-files-{index}"), config.cpus.clone(), move || {
+        reader.run();
+        Ok(())
+    })?);
+    Ok((ours, network.map(|name| note(address, name))))
 }
 
 fn note(address: &DirectoryAddress, network: &str) -> Cause {

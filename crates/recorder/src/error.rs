@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_peer::Endpoint;
+use keepup_sources::capture::CaptureError;
 use keepup_sys::SysError;
 
 /// An error of this crate.
@@ -39,6 +40,22 @@ pub enum RecorderError {
         /// The kernel's answer.
         source: std::io::Error,
     },
+    /// Cannot open a capture file.
+    #[error("cannot open capture file {}: {source}", path.display())]
+    OpenCapture {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
+    /// A file holds no capture that can be read.
+    #[error("cannot record {}: {source}", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// Cause.
+        source: CaptureError,
+    },
     /// A system call failed.
     #[error(transparent)]
     Sys(#[from] SysError),
@@ -71,9 +88,11 @@ impl Diagnostic for RecorderError {
             Self::Recording(e) => e.class(),
             Self::Client(e) => e.class(),
             Self::Sys(e) => e.class(),
+            Self::Capture { source, .. } => source.class(),
             Self::Listen { .. }
             | Self::Receive { .. }
             | Self::Directory { .. }
+            | Self::OpenCapture { .. }
             | Self::Thread { .. }
             | Self::Ended { .. } => ErrorClass::Environment,
         }
@@ -94,6 +113,8 @@ impl Diagnostic for RecorderError {
             ),
             Self::Directory { .. } => Some("dir:PATH needs a directory that this user may read".into()),
             Self::Sys(e) => e.hint(),
+            Self::Capture { source, .. } => source.hint(),
+            Self::OpenCapture { .. } => None,
             Self::Recording(e) => e.hint(),
             Self::Client(e) => e.hint(),
             Self::Thread { why, .. } | Self::Ended { why } => why.hint(),

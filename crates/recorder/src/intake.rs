@@ -47,6 +47,7 @@ pub(crate) use self::volumes::VolumeLink;
 use self::volumes::Volumes;
 use crate::config::RecorderConfig;
 use crate::counters::{Counters, IntakeCounters, add, raise};
+use crate::packet_socket::SourceInput;
 use crate::reduce::worker::ReducerLink;
 use crate::report::Ended;
 use crate::switches::Switches;
@@ -80,8 +81,8 @@ pub(crate) struct IntakeParts {
     pub(crate) clock: Arc<dyn Clock>,
     /// Socket that accepts connections; at the first intake.
     pub(crate) listener: Option<OwnedFd>,
-    /// Sockets of the sources that send packets, each in the place of its source; at the first intake.
-    pub(crate) sockets: Vec<Option<OwnedFd>>,
+    /// What each source is received from; at the first intake.
+    pub(crate) inputs: Vec<SourceInput>,
     pub(crate) waker: Waker,
     pub(crate) switches: Arc<Switches>,
     pub(crate) pool: Pool,
@@ -130,7 +131,7 @@ pub(crate) struct Intake {
     clock: Arc<dyn Clock>,
     epoll: OwnedFd,
     listener: Option<OwnedFd>,
-    sockets: Vec<Option<OwnedFd>>,
+    inputs: Vec<SourceInput>,
     waker: Waker,
     switches: Arc<Switches>,
     is_open: bool,
@@ -189,7 +190,7 @@ impl Intake {
             clock: parts.clock,
             epoll,
             listener: parts.listener,
-            sockets: parts.sockets,
+            inputs: parts.inputs,
             waker: parts.waker,
             switches: parts.switches,
             is_open: false,

@@ -6,6 +6,7 @@
 //! stream: every piece of state has one owner.
 
 pub mod after_seal;
+mod capture_feed;
 pub mod config;
 mod control;
 pub mod counters;

@@ -1,32 +1,63 @@
-//! Sockets that receive the packets of a detector.
+//! Inputs of sources: sockets for packets, capture files, directories.
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use keepup_error::Cause;
+use keepup_measure::clock::Clock;
+use keepup_sources::capture::Capture;
 use keepup_sources::{PacketAddress, SourceAddress};
 use keepup_sys::datagram::{set_join, set_notes};
+use keepup_sys::socket::receive_own_groups_only;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, netdevice, sockopt};
 
-use crate::RecorderError;
+use crate::{RecorderConfig, RecorderError, capture_feed, directory};
 
-/// Sockets of the sources of a recorder.
+/// What a source is received from.
+pub(crate) enum SourceInput {
+    /// A connection, to be made later.
+    Connection,
+    /// A bound socket, or that of a directory's thread.
+    Socket(OwnedFd),
+    /// A file.
+    Capture(Box<Capture>),
+}
+
+/// Inputs of the sources of a recorder.
 #[derive(Default)]
-pub(crate) struct PacketSockets {
-    /// In the place of its source; `None`: the source does not send packets.
-    pub(crate) sockets: Vec<Option<OwnedFd>>,
+pub(crate) struct SourceInputs {
+    /// In the place of its source.
+    pub(crate) inputs: Vec<SourceInput>,
     /// Address of the first socket.
     pub(crate) address: Option<SocketAddr>,
     /// What would make them safer.
     pub(crate) notes: Vec<Cause>,
 }
 
-/// Binds the sockets of the sources that send packets.
-pub(crate) fn bind_all(sources: &[SourceAddress]) -> Result<PacketSockets, RecorderError> {
-    let mut bound = PacketSockets::default();
-    for source in sources {
-        let SourceAddress::Packets(packets) = source else {
-            bound.sockets.push(None);
-            continue;
+/// Binds the sockets and opens the files and directories of the sources.
+pub(crate) fn open_all(
+    config: &RecorderConfig,
+    clock: &Arc<dyn Clock>,
+) -> Result<SourceInputs, RecorderError> {
+    let mut bound = SourceInputs::default();
+    for (index, source) in config.sources.iter().enumerate() {
+        let packets = match source {
+            SourceAddress::Packets(packets) => packets,
+            SourceAddress::Capture(capture) => {
+                let capture = capture_feed::open(capture)?;
+                bound.inputs.push(SourceInput::Capture(Box::new(capture)));
+                continue;
+            }
+            SourceAddress::Directory(address) => {
+                let (socket, note) = directory::start(index, address, config, clock)?;
+                bound.notes.extend(note);
+                bound.inputs.push(SourceInput::Socket(socket));
+                continue;
+            }
+            SourceAddress::Dectris(_) => {
+                bound.inputs.push(SourceInput::Connection);
+                continue;
+            }
         };
         let fail =
             |e: rustix::io::Errno| RecorderError::Receive { address: packets.to_string(), source: e.into() };
@@ -41,7 +72,7 @@ pub(crate) fn bind_all(sources: &[SourceAddress]) -> Result<PacketSockets, Recor
         }
         let address = rustix::net::getsockname(&socket).map_err(fail)?;
         bound.address = bound.address.or_else(|| address.try_into().ok());
-        bound.sockets.push(Some(socket));
+        bound.inputs.push(SourceInput::Socket(socket));
     }
     Ok(bound)
 }
@@ -57,6 +88,12 @@ fn bind(packets: &PacketAddress) -> rustix::io::Result<(OwnedFd, usize)> {
         // Several programs may receive a group.
         sockopt::set_socket_reuseaddr(&socket, true)?;
     }
+    let interface = packets.interface.as_deref();
+    let index = interface.map(|name| netdevice::name_to_index(&socket, name)).transpose()?;
+    if group.is_multicast() {
+        // Kernels that do not know it deliver packets from other interfaces, too.
+        let _ = receive_own_groups_only(socket.as_fd(), group.is_ipv6(), index);
+    }
     // Beyond net.core.rmem_max only with CAP_NET_ADMIN. The kernel doubles the value, for its own data about
     // each packet, and states it so.
     let bytes = packets.buffer_bytes.min(i32::MAX as usize / 2);
@@ -66,8 +103,6 @@ fn bind(packets: &PacketAddress) -> rustix::io::Result<(OwnedFd, usize)> {
     set_notes(socket.as_fd()).map_err(errno)?;
     // Before Linux 5.0, packets are received one by one.
     let _ = set_join(socket.as_fd(), true);
-    let interface = packets.interface.as_deref();
-    let index = interface.map(|name| netdevice::name_to_index(&socket, name)).transpose()?;
     let mut bound = address;
     if let (SocketAddr::V6(v6), Some(index)) = (&mut bound, index) {
         // A group of the link needs it.

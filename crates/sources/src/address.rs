@@ -2,6 +2,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use keepup_error::{Diagnostic, ErrorClass};
@@ -10,7 +11,7 @@ use keepup_plan::units::Bytes;
 
 use crate::dectris::Dectris;
 use crate::directory::{DirectoryAddress, Files, SCHEME};
-use crate::packets::{Counter, FRAMES_PER_SECOND_MAX, Format, Options, Packets, Vdif, WINDOW_MAX};
+use crate::packets::{Options, Packets};
 use crate::{Decoder, Limits};
 
 /// Port of Stream V2. Stream V1 uses 9999.
@@ -18,13 +19,15 @@ const DECTRIS_V2_PORT: u16 = 31_001;
 /// Default receive buffer for packets, in bytes.
 const BUFFER_BYTES: usize = 64 << 20;
 
-/// Protocol, host and port of a detector, such as `zmq://detector:31001`.
+/// Protocol and place of a detector, such as `zmq://detector:31001`, or a file with its packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceAddress {
     /// A DECTRIS detector, to connect to.
     Dectris(Endpoint),
     /// Packets that arrive at an address of this machine, or at a multicast group.
     Packets(PacketAddress),
+    /// Packets in a capture file.
+    Capture(CaptureAddress),
     /// Files that another program writes into a directory of this machine.
     Directory(DirectoryAddress),
 }
@@ -43,11 +46,27 @@ pub struct PacketAddress {
     pub options: Options,
 }
 
+/// A capture file, and what its packets mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureAddress {
+    text: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Only packets to this UDP port; `None`: to any port.
+    pub port: Option<u16>,
+    /// Whether packets are handed out at the pace of the capture, or as fast as they are recorded.
+    pub keeps_pace: bool,
+    /// Meaning of the packets.
+    pub options: Options,
+}
+
 /// Error for a text that is not a valid detector address.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceAddressError {
     /// Unknown scheme.
-    #[error("cannot use {0:?} as a source: the scheme must be zmq://, udp://, vdif:// or dir:")]
+    #[error(
+        "cannot use {0:?} as a source: the scheme must be zmq://, udp://, vdif://, spead://, pcap: or dir:"
+    )]
     Scheme(String),
     /// Invalid host or port.
     #[error(transparent)]
@@ -73,7 +92,8 @@ impl Diagnostic for SourceAddressError {
         match self {
             Self::Scheme(_) => Some(
                 "zmq://HOST:31001 for DECTRIS Stream V2, zmq://HOST:9999 for Stream V1, udp://:PORT for numbered \
-                 UDP packets, vdif://:PORT for VDIF frames, dir:PATH for the files of a directory"
+                 UDP packets, vdif://:PORT for VDIF frames, spead://:PORT for SPEAD heaps, pcap:FILE for a \
+                 capture file, dir:PATH for the files of a directory"
                     .into(),
             ),
             Self::Endpoint(error) => error.hint(),
@@ -89,6 +109,8 @@ impl SourceAddress {
         match self {
             Self::Dectris(_) => Box::new(Dectris::new(limits)),
             Self::Packets(packets) => Box::new(Packets::new(packets.options.clone(), limits, opened_ns)),
+            // They were captured before the recording.
+            Self::Capture(capture) => Box::new(Packets::new(capture.options.clone(), limits, 0)),
             Self::Directory(directory) => Box::new(Files::new(&directory.path, opened_ns)),
         }
     }
@@ -105,8 +127,17 @@ impl SourceAddress {
         match self {
             Self::Dectris(endpoint) => endpoint.to_string(),
             Self::Packets(packets) => packets.address.to_string(),
+            Self::Capture(capture) => {
+                capture.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+            }
             Self::Directory(directory) => directory.prefix(),
         }
+    }
+
+    /// Whether it sends packets, which have no end of their own.
+    #[must_use]
+    pub fn sends_packets(&self) -> bool {
+        matches!(self, Self::Packets(_) | Self::Capture(_))
     }
 }
 
@@ -114,6 +145,9 @@ impl FromStr for SourceAddress {
     type Err = SourceAddressError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(rest) = text.strip_prefix("pcap:") {
+            return Ok(Self::Capture(capture(text, rest)?));
+        }
         if text.starts_with(SCHEME) {
             let text = text.to_owned();
             let directory = DirectoryAddress::parse(&text);
@@ -125,93 +159,101 @@ impl FromStr for SourceAddress {
         }
         let scheme = || SourceAddressError::Scheme(text.to_owned());
         let (name, rest) = text.split_once("://").ok_or_else(scheme)?;
-        match name {
-            "zmq" => Ok(Self::Dectris(Endpoint::with_default_port(rest, DECTRIS_V2_PORT)?)),
-            "udp" => Ok(Self::Packets(packets(text, rest, Format::Counter(Counter::default()))?)),
-            "vdif" => Ok(Self::Packets(packets(text, rest, Format::Vdif(Vdif::default()))?)),
-            _ => Err(scheme()),
+        if name == "zmq" {
+            return Ok(Self::Dectris(Endpoint::with_default_port(rest, DECTRIS_V2_PORT)?));
         }
+        let options = Options::of_scheme(name).ok_or_else(scheme)?;
+        Ok(Self::Packets(packets(text, rest, options)?))
     }
 }
 
 /// Parses `[HOST]:PORT[,OPTION=VALUE…]`; without a host, all addresses of this machine.
-fn packets(text: &str, rest: &str, format: Format) -> Result<PacketAddress, SourceAddressError> {
+fn packets(text: &str, rest: &str, options: Options) -> Result<PacketAddress, SourceAddressError> {
     let (host, list) = rest.split_once(',').unwrap_or((rest, ""));
     let endpoint: Endpoint =
         if host.starts_with(':') { format!("0.0.0.0{host}").parse()? } else { host.parse()? };
-    let mut packets = PacketAddress {
-        text: text.to_owned(),
-        address: endpoint.address(),
-        interface: None,
-        buffer_bytes: BUFFER_BYTES,
-        options: Options::new(format),
-    };
-    for option in list.split(',').filter(|option| !option.is_empty()) {
-        packets.apply(option).map_err(|why| SourceAddressError::Option {
-            text: text.to_owned(),
-            option: option.to_owned(),
-            why,
-        })?;
-    }
-    Ok(packets)
+    let (mut interface, mut buffer_bytes, mut options) = (None, BUFFER_BYTES, options);
+    parse_options(text, list, |name, value| match name {
+        "buffer" => {
+            let bytes = value.parse::<Bytes>().map_err(|e| e.to_string())?;
+            buffer_bytes = usize::try_from(bytes.0).unwrap_or(usize::MAX);
+            Ok(())
+        }
+        "interface" => {
+            interface = Some(value.to_owned());
+            Ok(())
+        }
+        _ => options.apply(name, value, "buffer and interface"),
+    })?;
+    options.check().map_err(|why| option_error(text, list, why))?;
+    Ok(PacketAddress { text: text.to_owned(), address: endpoint.address(), interface, buffer_bytes, options })
 }
 
-impl PacketAddress {
-    fn apply(&mut self, option: &str) -> Result<(), String> {
-        let (name, value) = option.split_once('=').ok_or("expected OPTION=VALUE")?;
-        let number = |most: u64| {
-            let number = value.parse().ok().filter(|number| *number <= most);
-            number.ok_or_else(|| format!("expected a whole number, at most {most}"))
-        };
-        let positive = |most: u64| match number(most)? {
-            0 => Err("must be at least 1".to_owned()),
-            number => Ok(number),
-        };
-        match (name, &mut self.options.format) {
-            ("skip", _) => self.options.skip = number(1024)? as usize,
-            ("window", _) => self.options.window = number(WINDOW_MAX)? as usize,
-            ("buffer", _) => {
-                let bytes = value.parse::<Bytes>().map_err(|e| e.to_string())?;
-                self.buffer_bytes = usize::try_from(bytes.0).unwrap_or(usize::MAX);
-            }
-            ("interface", _) => self.interface = Some(value.to_owned()),
-            ("counter", Format::Counter(counter)) => {
-                let step = counter.step;
-                let place = Counter::parse(value)
-                    .ok_or("expected a type and offset such as u64be@0, u48be@2 or u32le")?;
-                *counter = Counter { step, ..place };
-            }
-            ("step", Format::Counter(counter)) => counter.step = positive(1 << 32)?,
-            ("frames-per-second", Format::Vdif(vdif)) => {
-                vdif.frames_per_second = Some(positive(FRAMES_PER_SECOND_MAX)?);
-            }
-            (_, Format::Counter(_)) => {
-                return Err(
-                    "unknown option; udp:// has counter, step, skip, window, buffer and interface".to_owned()
-                );
-            }
-            (_, Format::Vdif(_)) => {
-                return Err(
-                    "unknown option; vdif:// has frames-per-second, skip, window, buffer and interface"
-                        .to_owned(),
-                );
-            }
+/// Parses `FILE[,as=FORMAT][,OPTION=VALUE…]`.
+fn capture(text: &str, rest: &str) -> Result<CaptureAddress, SourceAddressError> {
+    let (path, list) = rest.split_once(',').unwrap_or((rest, ""));
+    if path.is_empty() {
+        return Err(option_error(text, path, "expected pcap:FILE".to_owned()));
+    }
+    let format = list.split(',').find_map(|option| option.strip_prefix("as=")).unwrap_or("udp");
+    let options = Options::of_scheme(format);
+    let mut options = options.ok_or_else(|| {
+        option_error(text, &format!("as={format}"), "expected udp, vdif or spead".to_owned())
+    })?;
+    let (mut port, mut keeps_pace) = (None, false);
+    parse_options(text, list, |name, value| {
+        match (name, value) {
+            ("as", _) => {}
+            ("port", _) => port = Some(value.parse().map_err(|_| "expected a UDP port, 0 to 65535")?),
+            ("pace", "original") => keeps_pace = true,
+            ("pace", "max") => keeps_pace = false,
+            ("pace", _) => return Err("expected original or max".to_owned()),
+            _ => return options.apply(name, value, "as, port and pace"),
         }
         Ok(())
+    })?;
+    options.check().map_err(|why| option_error(text, list, why))?;
+    Ok(CaptureAddress { text: text.to_owned(), path: path.into(), port, keeps_pace, options })
+}
+
+/// Parses `OPTION=VALUE,…`.
+fn parse_options(
+    text: &str,
+    list: &str,
+    mut apply: impl FnMut(&str, &str) -> Result<(), String>,
+) -> Result<(), SourceAddressError> {
+    for option in list.split(',').filter(|option| !option.is_empty()) {
+        let applied = match option.split_once('=') {
+            Some((name, value)) => apply(name, value),
+            None => Err("expected OPTION=VALUE".to_owned()),
+        };
+        applied.map_err(|why| option_error(text, option, why))?;
     }
+    Ok(())
+}
+
+fn option_error(text: &str, option: &str, why: String) -> SourceAddressError {
+    SourceAddressError::Option { text: text.to_owned(), option: option.to_owned(), why }
 }
 
 impl fmt::Display for SourceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dectris(endpoint) => write!(f, "zmq://{endpoint}"),
-            Self::Packets(packets) => f.write_str(&packets.text),
+            Self::Packets(packets) => packets.fmt(f),
+            Self::Capture(capture) => capture.fmt(f),
             Self::Directory(directory) => directory.fmt(f),
         }
     }
 }
 
 impl fmt::Display for PacketAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for CaptureAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

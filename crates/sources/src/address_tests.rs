@@ -1,5 +1,6 @@
 //! Texts of addresses.
 use super::*;
+use crate::packets::{Counter, Format, Spead, Vdif};
 
 #[test]
 fn a_host_and_a_port() {
@@ -43,11 +44,63 @@ fn packets_and_their_options() {
 #[test]
 fn options_that_packets_do_not_have() {
     let why = |text: &str| text.parse::<SourceAddress>().unwrap_err().to_string();
-    assert!(why("udp://:4001,frames-per-second=3").contains("udp:// has counter, step"));
-    assert!(why("vdif://:4001,counter=u64be").contains("vdif:// has frames-per-second"));
+    assert!(why("udp://:4001,frames-per-second=3").contains("udp has counter, step"));
+    assert!(why("vdif://:4001,counter=u64be").contains("vdif has frames-per-second"));
     assert!(why("udp://:4001,window=5000").contains("at most 4096"));
     assert!(why("udp://:4001,step=0").contains("must be at least 1"));
     assert!(why("udp://:4001,counter=u63be").contains("expected a type and offset"));
     assert!(why("udp://:4001,skip").contains("expected OPTION=VALUE"));
     assert!(why("udp://4001").contains("not HOST:PORT"));
+}
+
+#[test]
+fn capture_files_and_their_options() {
+    let parse = |text: &str| match text.parse::<SourceAddress>() {
+        Ok(SourceAddress::Capture(capture)) => capture,
+        other => panic!("{text}: {other:?}"),
+    };
+    let capture = parse("pcap:/data/night 7.pcapng");
+    assert_eq!(
+        (capture.path.to_str(), capture.port, capture.keeps_pace),
+        (Some("/data/night 7.pcapng"), None, false)
+    );
+    assert_eq!(capture.options, Options::of_scheme("udp").unwrap());
+    // The format may follow its options.
+    let capture = parse("pcap:a.pcap,skip=8,frames-per-second=10,pace=original,port=4001,as=vdif");
+    let vdif = Format::Vdif(Vdif { frames_per_second: Some(10) });
+    assert_eq!(capture.options, Options { skip: 8, ..Options::new(vdif) });
+    assert_eq!((capture.port, capture.keeps_pace), (Some(4001), true));
+    assert_eq!(SourceAddress::Capture(capture.clone()).prefix(), "a.pcap");
+    let why = |text: &str| text.parse::<SourceAddress>().unwrap_err().to_string();
+    assert!(why("pcap:").contains("expected pcap:FILE"));
+    assert!(why("pcap:a,as=zmq").contains("expected udp, vdif or spead"));
+    assert!(why("pcap:a,pace=2").contains("expected original or max"));
+    assert!(why("pcap:a,port=70000").contains("0 to 65535"));
+    assert!(
+        why("pcap:a,buffer=1MiB")
+            .contains("udp has counter, step, group, frame, skip, window, as, port and pace")
+    );
+}
+
+#[test]
+fn heaps_and_groups() {
+    let parse = |text: &str| match text.parse::<SourceAddress>() {
+        Ok(SourceAddress::Packets(packets)) => packets.options,
+        other => panic!("{text}: {other:?}"),
+    };
+    let spead = Format::Spead(Spead { step: 8, senders: 4 });
+    assert_eq!(
+        parse("spead://:7148,step=8,senders=4,window=2"),
+        Options { window: 2, ..Options::new(spead) }
+    );
+    assert_eq!(parse("spead://:7148").window, 4);
+    let options = parse("udp://:4001,frame=u64le@0,counter=u32le@8,group=128");
+    assert_eq!((options.group, options.frame.map(|place| place.bytes)), (Some(128), Some(8)));
+    let why = |text: &str| text.parse::<SourceAddress>().unwrap_err().to_string();
+    assert!(why("udp://:4001,frame=u64le,step=2,group=3").contains("step must be 1"));
+    assert!(why("udp://:4001,group=0").contains("must be at least 1"));
+    assert!(why("udp://:4001,frame=12").contains("expected a type and offset"));
+    assert!(why("spead://:4001,window=0").contains("must be at least 1"));
+    assert!(why("spead://:4001,skip=8").contains("spead has step, senders, window, buffer and interface"));
+    assert!(why("vdif://:4001,frame=u64be").contains("vdif has frames-per-second, group, skip"));
 }

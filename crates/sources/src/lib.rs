@@ -4,6 +4,7 @@
 //! a decoder does no I/O; it checks lengths against its limits before it allocates memory; an item stays the
 //! same until [`Decoder::take`].
 mod address;
+pub mod capture;
 pub mod dectris;
 pub mod directory;
 mod error;
@@ -16,7 +17,7 @@ use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::datagram::Batch;
 
-pub use address::{PacketAddress, SourceAddress, SourceAddressError};
+pub use address::{CaptureAddress, PacketAddress, SourceAddress, SourceAddressError};
 pub use error::DetectorError;
 
 /// Maximum number of streams of a detector. Stream ids are below it.

@@ -1,12 +1,17 @@
 //! Detectors that send numbered packets over UDP, and neither wait for a receiver nor repeat a packet.
 //!
-//! Each packet is an event. Every sender, or thread of a VDIF stream, is a stream, declared when its first
-//! packet arrives; its sequence numbers count from that packet. Packets that arrive out of order are held
-//! until the missing ones have arrived or [`Options::window`] packets of the stream wait for them.
-//! Invariants: the events of a stream are handed out in order, each once; what cannot be placed is counted
-//! and reported, never recorded.
+//! Each packet is an event; with SPEAD, each heap. Every sender, or thread of a VDIF stream, is a stream,
+//! declared when its first packet or heap has arrived; its sequence numbers count from there. What arrives
+//! out of order is held until what is missing has arrived or [`Options::window`] packets of the stream wait
+//! for it. Invariants: the events of a stream are handed out in order, each once; what cannot be placed is
+//! counted and reported, never recorded.
 mod counter;
+mod group;
+mod heaps;
+mod options;
 mod order;
+mod senders;
+mod spead;
 mod vdif;
 
 use std::collections::BTreeMap;
@@ -18,39 +23,20 @@ use keepup_stream::wire::{ElementType, StreamInfo};
 use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX, DatagramReceiver};
 
 pub use self::counter::Counter;
+use self::group::{Group, Grouped, Groups, Ordered};
+pub use self::options::{Format, Options};
 use self::order::{Held, Order, Verdict};
-pub(crate) use self::vdif::FRAMES_PER_SECOND_MAX;
+use self::senders::Senders;
+pub use self::spead::Spead;
 pub use self::vdif::Vdif;
 use crate::{Decoder, DetectorError, Event, Input, Item, Limits, STREAMS_MAX};
 
-/// Default of [`Options::window`].
-const WINDOW: usize = 64;
 /// Packets of all streams that are held: with more, the missing ones are given up early, in bytes.
 const HELD_BYTES_MAX: usize = 64 << 20;
-/// Limit of [`Options::window`].
-pub(crate) const WINDOW_MAX: u64 = 4096;
 /// Messages per system call. The kernel joins up to 64 packets of one sender in a message.
 const MESSAGES: usize = 16;
-
-/// Meaning of the packets of a source, and how much disorder is repaired.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Header of each packet.
-    pub format: Format,
-    /// Bytes at the start of each packet that are not recorded.
-    pub skip: usize,
-    /// Packets of a stream that may wait for a missing one.
-    pub window: usize,
-}
-
-/// Header of the packets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A packet counter at a fixed place.
-    Counter(Counter),
-    /// VLBI Data Interchange Format.
-    Vdif(Vdif),
-}
+/// Packets that confirm a jump of a counter.
+const RUN_MIN: u64 = 256;
 
 /// Place of a packet in its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +44,8 @@ struct Numbered {
     /// VDIF: station and thread. Other formats tell streams apart by their sender.
     thread: Option<(u16, u16)>,
     number: u64,
+    /// Number of the frame to which it belongs, where packets state one.
+    frame: u64,
     /// Time of the packet, ns since the Unix epoch; `None`: its arrival.
     timestamp_ns: Option<u64>,
 }
@@ -85,6 +73,21 @@ struct Refused {
     dropped: u64,
     /// Packets that arrived before the start.
     early: u64,
+    /// Whole heaps that were late.
+    late_heaps: u64,
+}
+
+impl Refused {
+    /// Whether a packet arrived as a whole and after the start, at `opened_ns`; otherwise it is counted.
+    fn admits(&mut self, arrived_ns: u64, opened_ns: &mut u64, is_truncated: bool) -> bool {
+        if arrived_ns < *opened_ns {
+            self.early += 1;
+            return false;
+        }
+        *opened_ns = 0;
+        self.cut += u64::from(is_truncated);
+        !is_truncated
+    }
 }
 
 /// The item that is handed out.
@@ -100,6 +103,16 @@ enum Current {
         packet: Place,
         held: Held,
     },
+    /// Every sender has sent all its heaps.
+    End,
+}
+
+impl Current {
+    fn whole(stream: usize, event: Grouped) -> Self {
+        let Grouped { sequence, timestamp_ns, missing, bytes } = event;
+        let packet = Place { stream, sequence, timestamp_ns, missing };
+        Self::Held { packet, held: Held { timestamp_ns, drops: 0, number: 0, frame: 0, bytes } }
+    }
 }
 
 /// Place of an event in the recording.
@@ -132,6 +145,10 @@ pub struct Packets {
     due: Option<usize>,
     held_bytes: usize,
     is_finishing: bool,
+    /// Events of several packets in the making.
+    groups: Groups,
+    /// Heaps in the making.
+    senders: Senders,
     metadata: BTreeMap<String, String>,
     refused: Refused,
     /// What the kernel had dropped when the last packet arrived.
@@ -158,6 +175,8 @@ impl Packets {
             due: None,
             held_bytes: 0,
             is_finishing: false,
+            groups: Groups::default(),
+            senders: Senders::default(),
             metadata: BTreeMap::new(),
             refused: Refused::default(),
             drops: 0,
@@ -168,14 +187,13 @@ impl Packets {
     fn advance(&mut self) {
         while self.current.is_none() {
             if let Some(stream) = self.due {
-                let is_forced = self.is_finishing || self.held_bytes > HELD_BYTES_MAX;
+                let is_forced = self.is_finishing || self.held_bytes > self.held_bytes_max();
                 match self.orders[stream].next_due(is_forced) {
                     Some((sequence, missing, held)) => {
                         self.held_bytes -= held.bytes.len();
                         let timestamp_ns = held.timestamp_ns;
                         let packet = Place { stream, sequence, timestamp_ns, missing };
-                        self.current = Some(Current::Held { packet, held });
-                        return;
+                        self.hand_out(packet, held);
                     }
                     None if self.is_finishing && stream + 1 < self.orders.len() => {
                         self.due = Some(stream + 1);
@@ -183,6 +201,13 @@ impl Packets {
                     None => self.due = None,
                 }
                 continue;
+            }
+            if self.place_waiting_heap() {
+                continue;
+            }
+            if self.senders.take_end() {
+                self.current = Some(Current::End);
+                return;
             }
             if self.message >= self.messages {
                 return;
@@ -205,16 +230,13 @@ impl Packets {
         let range = self.offset..end;
         let (drops, arrived_ns) = (received.drops, received.arrived_ns.unwrap_or(self.batch_ns));
         self.drops = drops;
-        if arrived_ns < self.opened_ns {
+        if !self.refused.admits(arrived_ns, &mut self.opened_ns, received.is_truncated) {
             self.offset = end;
-            self.refused.early += 1;
             return;
         }
-        self.opened_ns = 0;
-        if received.is_truncated {
+        if let Format::Spead(options) = self.options.format {
             self.offset = end;
-            self.refused.cut += 1;
-            return;
+            return self.take_part_of_heap(range, (arrived_ns, drops), options);
         }
         let numbered = match self.options.read(&received.data[range.clone()], self.event_bytes_max) {
             Ok(numbered) => numbered,
@@ -228,21 +250,30 @@ impl Packets {
             None => Key::Sender(self.batch.peer(self.message)),
         };
         let Some(stream) = self.keys.iter().position(|known| *known == key) else {
-            return self.add_stream(key, numbered.number, drops, end);
+            let number = self.options.number(&numbered, None);
+            return self.add_stream(key, (numbered, number), drops, end);
         };
         self.offset = end;
+        let (frame, expected) = (numbered.frame, self.orders[stream].expected());
+        let number = self.options.number(&numbered, Some(expected));
         let payload = range.start + self.options.skip..range.end;
         let timestamp_ns = numbered.timestamp_ns.unwrap_or(arrived_ns);
-        match self.orders[stream].judge(numbered.number, drops) {
+        match self.orders[stream].judge(number, drops) {
             Verdict::Next(sequence, missing) => {
                 self.due = self.orders[stream].has_held().then_some(stream);
                 let packet = Place { stream, sequence, timestamp_ns, missing };
-                self.current = Some(Current::Arrived { packet, range: payload });
+                if self.groups.is_empty() {
+                    self.current = Some(Current::Arrived { packet, range: payload });
+                    return;
+                }
+                let packet = Ordered::new(&packet, (number, frame), &received.data[payload]);
+                let whole = self.groups.add(stream, packet, self.event_bytes_max);
+                self.current = whole.map(|whole| Current::whole(stream, whole));
             }
             Verdict::Early => {
                 let bytes = received.data[payload].to_vec();
                 self.held_bytes += bytes.len();
-                self.orders[stream].hold(numbered.number, Held { timestamp_ns, drops, bytes });
+                self.orders[stream].hold(Held { timestamp_ns, drops, number, frame, bytes });
                 self.due = Some(stream);
             }
             Verdict::Late => self.refused.late += 1,
@@ -260,23 +291,48 @@ impl Packets {
     }
 
     /// Declares the stream of a packet, which stays the next one; one stream too many is refused.
-    fn add_stream(&mut self, key: Key, number: u64, drops: u32, end: usize) {
+    fn add_stream(&mut self, key: Key, (packet, number): (Numbered, u64), drops: u32, end: usize) {
         if self.keys.len() == STREAMS_MAX {
             self.offset = end;
             self.refused.surplus += 1;
             return;
         }
+        let steps = self.options.steps();
+        self.declare(key, (packet.number, number), drops, steps);
+        if let Some(rule) = self.options.rule() {
+            self.groups.push(Group::new(rule, steps));
+        }
+        if self.options.frame.is_some() {
+            let name = self.infos.last().map_or("", |info| &info.name);
+            self.metadata.insert(format!("{name}/first_frame"), packet.frame.to_string());
+        }
+    }
+
+    /// Hands out a packet that was held, or the event that it completes.
+    fn hand_out(&mut self, packet: Place, held: Held) {
+        if self.groups.is_empty() {
+            self.current = Some(Current::Held { packet, held });
+            return;
+        }
+        let ordered = Ordered::new(&packet, (held.number, held.frame), &held.bytes);
+        let whole = self.groups.add(packet.stream, ordered, self.event_bytes_max);
+        self.current = whole.map(|whole| Current::whole(packet.stream, whole));
+    }
+
+    /// Declares a stream, whose first packet states a number and has one in its order.
+    fn declare(&mut self, key: Key, (stated, number): (u64, u64), drops: u32, steps: (u64, u64)) {
         let name = match key {
             Key::Sender(Some(sender)) => sender.to_string(),
             Key::Sender(None) => "unknown".to_owned(),
             Key::Thread(station, thread) => format!("{}-thread-{thread}", vdif::station_name(station)),
         };
-        self.metadata.insert(format!("{name}/first_{}", self.options.format.unit()), number.to_string());
+        self.metadata.insert(format!("{name}/first_{}", self.options.format.unit()), stated.to_string());
         let id = self.keys.len() as u32;
         let (element, shape) = (ElementType::U8, Vec::new());
         self.infos.push(StreamInfo { id, name, element, shape, compression: None });
         self.keys.push(key);
-        self.orders.push(Order::new(self.options.format.steps(), self.options.window, number, drops));
+        let run_min = if matches!(self.options.format, Format::Spead(_)) { 0 } else { RUN_MIN };
+        self.orders.push(Order::new(steps, (self.options.window, run_min), number, drops));
         self.current = Some(Current::Streams);
     }
 }
@@ -298,6 +354,7 @@ impl Decoder for Packets {
         };
         Ok(self.current.as_ref().map(|current| match current {
             Current::Streams => Item::Streams(&self.infos),
+            Current::End => Item::End { events: self.senders.announced() },
             Current::Held { packet, held } => event(packet, &held.bytes),
             Current::Arrived { packet, range } => {
                 let data = self.batch.received(self.message).map_or(&[][..], |received| received.data);
@@ -307,7 +364,13 @@ impl Decoder for Packets {
     }
 
     fn take(&mut self) {
-        self.current = None;
+        if let Some(Current::Held { held, .. }) = self.current.take() {
+            match self.options.format {
+                Format::Spead(_) => self.senders.recycle(held.bytes),
+                _ if !self.groups.is_empty() => self.groups.put_back(held.bytes),
+                _ => {}
+            }
+        }
     }
 
     fn metadata(&self) -> &BTreeMap<String, String> {
@@ -325,10 +388,16 @@ impl Decoder for Packets {
         if !self.is_finishing {
             return Vec::new();
         }
-        let Refused { foreign, why, late, surplus, cut, dropped, early } = std::mem::take(&mut self.refused);
+        let Refused { foreign, why, late, surplus, cut, dropped, early, late_heaps } =
+            std::mem::take(&mut self.refused);
+        let incomplete = self.senders.take_unfinished();
+        let (discarded, too_large) = self.groups.take_counts();
         let restarts: u64 = self.orders.iter().map(Order::restarts).sum();
-        let packets =
-            |count: u64| if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") };
+        let counted = |count: u64, what: &str| match count {
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        };
+        let packets = |count| counted(count, "packet");
         let why = why.unwrap_or_default();
         let remarks = [
             (foreign, format!("{} not recorded: unexpected format (first: {why})", packets(foreign))),
@@ -342,46 +411,20 @@ impl Decoder for Packets {
                     packets(dropped)
                 ),
             ),
+            (discarded, format!("{} not recorded: event incomplete", packets(discarded))),
+            (
+                too_large,
+                format!(
+                    "{} not recorded: too large; raise --pool or --max-event",
+                    counted(too_large, "event")
+                ),
+            ),
+            (late_heaps, format!("{} not recorded: duplicate or too late", counted(late_heaps, "heap"))),
+            (incomplete, format!("{} not recorded: incomplete", counted(incomplete, "heap"))),
             (cut, format!("{} not recorded: truncated by the kernel", packets(cut))),
             (restarts, format!("counter restarts: {restarts}; losses at a restart are unknown")),
         ];
         remarks.into_iter().filter(|(count, _)| *count > 0).map(|(_, remark)| remark).collect()
-    }
-}
-
-impl Options {
-    /// Packets of a format, recorded as a whole.
-    pub fn new(format: Format) -> Self {
-        Self { format, skip: 0, window: WINDOW }
-    }
-
-    fn read(&self, packet: &[u8], event_bytes_max: u64) -> Result<Numbered, String> {
-        let bytes = packet.len().saturating_sub(self.skip) as u64;
-        if bytes > event_bytes_max {
-            return Err(format!("{bytes} bytes, limit {event_bytes_max} bytes; raise --pool or --max-event"));
-        }
-        match &self.format {
-            Format::Counter(counter) => counter.read(packet, self.skip),
-            Format::Vdif(vdif) => vdif.read(packet.get(self.skip..).unwrap_or(&[])),
-        }
-    }
-}
-
-impl Format {
-    /// What its numbers count.
-    fn unit(&self) -> &'static str {
-        match self {
-            Format::Counter(_) => "counter",
-            Format::Vdif(_) => "frame",
-        }
-    }
-
-    /// Step of its numbers from packet to packet, and the mask of their bits.
-    fn steps(&self) -> (u64, u64) {
-        match self {
-            Format::Counter(counter) => (counter.step, counter.mask()),
-            Format::Vdif(_) => (1, u64::MAX),
-        }
     }
 }
 

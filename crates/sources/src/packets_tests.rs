@@ -116,3 +116,75 @@ fn streams_are_limited() {
     ];
     assert_eq!(decoder.remarks(), expected);
 }
+
+/// Events of a decoder, each as the first bytes of its packets.
+fn events(decoder: &mut Packets, packets: &[Vec<u8>]) -> Vec<(u64, Option<LossCause>, Vec<u8>)> {
+    let mut found = Vec::new();
+    for packets in packets.chunks(MESSAGES) {
+        let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
+        batch.clear();
+        packets.iter().for_each(|data| assert!(batch.put(data, SENDERS[0].parse().unwrap(), 2000)));
+        decoder.received(packets.len(), 0);
+        while let Some(item) = decoder.item().unwrap() {
+            if let Item::Event(event) = item {
+                found.push((event.sequence, event.missing, event.payload.to_vec()));
+            }
+            decoder.take();
+        }
+    }
+    found
+}
+
+#[test]
+fn consecutive_packets_are_an_event() {
+    let mut decoder = decoder(Options { group: Some(2), skip: 15, ..counted() });
+    // Out of order, and one is lost.
+    let packets = [3, 5, 4, 6, 7, 9, 10, 11].map(|number| packet(number as usize, number));
+    assert_eq!(events(&mut decoder, &packets), [(0, None, vec![4, 5]), (1, None, vec![6, 7])]);
+    decoder.finish(0);
+    let item = decoder.item().unwrap().unwrap();
+    let Item::Event(event) = item else { panic!("{item:?}") };
+    assert_eq!(
+        (event.sequence, event.missing, event.payload),
+        (3, Some(LossCause::SequenceGap), &[10, 11][..])
+    );
+    decoder.take();
+    assert!(decoder.item().unwrap().is_none());
+    assert_eq!(decoder.remarks(), ["2 packets not recorded: event incomplete"]);
+}
+
+#[test]
+fn packets_that_are_numbered_in_their_frame_are_an_event() {
+    // The frame is a byte, which wraps around; packets of a frame count from 0.
+    let frame = Counter::parse("u16be@0").unwrap();
+    let counter = Counter::parse("u16be@2").unwrap();
+    let options = Options { group: Some(3), frame: Some(frame), ..Options::new(Format::Counter(counter)) };
+    let packet = |frame: u16, index: u16| [frame.to_be_bytes(), index.to_be_bytes()].concat();
+    let frames: Vec<_> = [65_534, 65_535, 0, 1].iter().flat_map(|f| (0..3).map(|i| packet(*f, i))).collect();
+    let mut first = decoder(options.clone());
+    let found = events(&mut first, &frames);
+    let expected: Vec<_> =
+        (0..).zip(frames.chunks(3)).map(|(at, packets)| (at, None, packets.concat())).collect();
+    assert_eq!(found, expected);
+    assert_eq!(first.metadata()[&format!("{}/first_frame", SENDERS[0])], "65534");
+    // The last packet of frame 1 is lost, and an index is out of range.
+    let mut second = decoder(Options { window: 1, ..options });
+    let lost =
+        [packet(1, 0), packet(1, 1), packet(1, 3), packet(2, 0), packet(2, 1), packet(2, 2), packet(3, 0)];
+    let found = events(&mut second, &lost);
+    assert_eq!(found, [(1, Some(LossCause::SequenceGap), lost[3..6].concat())]);
+    second.finish(0);
+    assert!(second.item().unwrap().is_none());
+    let remarks = second.remarks();
+    assert!(remarks[0].contains("packet 3 of a frame of 3 packets"), "{remarks:?}");
+    assert_eq!(remarks[1], "3 packets not recorded: event incomplete");
+}
+
+#[test]
+fn packets_with_the_same_frame_number_are_an_event() {
+    let frame = Counter::parse("u8@8").unwrap_or(Counter { offset: 8, bytes: 1, ..Counter::default() });
+    let mut decoder = decoder(Options { frame: Some(frame), skip: 15, ..counted() });
+    let frames = [9, 9, 10, 10, 10, 11, 12];
+    let packets: Vec<_> = (0..).zip(frames).map(|(number, frame)| packet(frame, number)).collect();
+    assert_eq!(events(&mut decoder, &packets), [(0, None, vec![10, 10, 10]), (1, None, vec![11])]);
+}

@@ -10,6 +10,26 @@ pub fn set_receive_low_water(socket: BorrowedFd<'_>, bytes: usize) {
     drop(set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, value));
 }
 
+/// Receives packets of a multicast group only where this socket has joined it. By default, the kernel also
+/// delivers those of groups that other sockets have joined, on any interface.
+///
+/// IPv6 memberships are compared without their interface, so with one (its index) the socket is bound to it.
+///
+/// # Errors
+/// IPv6 before Linux 4.20; with an interface before 5.1, without privileges before 5.7.
+pub fn receive_own_groups_only(socket: BorrowedFd<'_>, is_ipv6: bool, interface: Option<u32>) -> Result<()> {
+    /// From `linux/in6.h`; libc lacks it for this target.
+    const IPV6_MULTICAST_ALL: libc::c_int = 29;
+    match (is_ipv6, interface) {
+        (false, _) => set_option(socket, libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, 0),
+        (true, None) => set_option(socket, libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0),
+        (true, Some(index)) => {
+            let index = i32::try_from(index).unwrap_or(i32::MAX);
+            set_option(socket, libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX, index)
+        }
+    }
+}
+
 /// Bytes handed to the kernel that the peer has not acknowledged; 0 if the kernel does not know.
 pub fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
     let mut bytes: libc::c_int = 0;

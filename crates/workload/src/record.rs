@@ -231,7 +231,7 @@ impl RecordTrial {
             at = door.address();
             self.door = Some(door);
         }
-        if let Some(from) = protocol.received_at(at) {
+        if let Some(from) = self.spec.source.received_at(at) {
             let source = from.parse().map_err(|why| RecorderError::Config { what: Cause::of(&why) })?;
             self.spec.recorder.sources = vec![source];
         }

@@ -64,12 +64,24 @@ pub(crate) struct Args {
     /// udp://[ADDRESS]:PORT[,OPTION=VALUE...] receives numbered UDP packets on a local address or from a
     /// multicast group until the recording is stopped. Each sender is a stream, each packet an event.
     /// Options: counter=u64be@0 (type and offset of the packet counter), step=1 (counter increment per
-    /// packet), skip=0 (bytes to remove from the start of each packet), window=64 (later packets to hold
-    /// while one is missing), buffer=64MiB (socket receive buffer), interface=NAME (for a multicast group).
+    /// packet), group=N (record N consecutive packets as one event), frame=u64be@0 (frame number: packets of
+    /// a frame make one event; with group, counter is the packet's index in the frame), skip=0 (bytes to
+    /// remove from the start of each packet), window=64 (later packets to hold while one is missing),
+    /// buffer=64MiB (socket receive buffer), interface=NAME (for a multicast group). An event that lacks a
+    /// packet is lost.
     ///
     /// vdif://[ADDRESS]:PORT[,OPTION=VALUE...] receives VDIF frames, one per packet. Each thread of a station
     /// is a stream. Options: frames-per-second=N (per thread; required if the frame headers do not state the
-    /// sample rate), skip, window, buffer, interface.
+    /// sample rate), group, skip, window, buffer, interface.
+    ///
+    /// spead://[ADDRESS]:PORT[,OPTION=VALUE...] receives SPEAD heaps (SPEAD-64-48, SPEAD-64-40) until their
+    /// senders stop. Each sender is a stream, the payload of each heap an event. Options: step=1 (increment
+    /// of heap numbers), senders=1 (senders that must stop before the recording ends), window=4 (heaps to
+    /// assemble at once), buffer, interface.
+    ///
+    /// pcap:FILE[,as=udp|vdif|spead][,OPTION=VALUE...] reads the UDP packets of a capture file (pcap or
+    /// pcapng) and ends with the file. Options: port=N (packets to this port only), pace=max|original (as
+    /// fast as possible or as captured), and those of the format.
     ///
     /// dir:PATH[,OPTION=VALUE...] records the files that another program writes into a directory until the
     /// recording is stopped. A file becomes an event when it is closed after writing, or moved into the

@@ -2,11 +2,18 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
+use keepup_error::Cause;
+use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
+use keepup_recording::account::Incidents;
+use keepup_sources::capture::Capture;
 use keepup_sources::{Decoder, Limits, STREAMS_MAX, SourceAddress};
 use keepup_stream::wire::{METADATA_BYTES_MAX, StreamInfo};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use crate::capture_feed::CaptureFeed;
 
 /// Largest events that a message may hold: one of each channel, or the tables of a start message.
 const MESSAGE_EVENTS: usize = 4;
@@ -30,6 +37,10 @@ pub(super) struct Detector {
     pub(super) is_noted: bool,
     /// Stream slot and sequence number of an event that waits for memory.
     pub(super) blocked: Option<(usize, u64)>,
+    /// Packets of a file, in place of a connection.
+    pub(super) feed: Option<CaptureFeed>,
+    /// Whether the decoder knows that the file has ended.
+    is_finished: bool,
 }
 
 impl Detector {
@@ -54,6 +65,40 @@ impl Detector {
             retry_ns: 0,
             is_noted: false,
             blocked: None,
+            feed: None,
+            is_finished: false,
+        }
+    }
+
+    /// Starts to read its file; returns a descriptor that is readable while there are packets.
+    pub(super) fn read(&mut self, capture: Capture, clock: &Arc<dyn Clock>) -> Result<OwnedFd, Cause> {
+        let keeps_pace = matches!(&self.address, SourceAddress::Capture(address) if address.keeps_pace);
+        let (feed, descriptor) = CaptureFeed::start(capture, keeps_pace, Arc::clone(clock))?;
+        self.feed = Some(feed);
+        Ok(descriptor)
+    }
+
+    /// Tells the decoder that its file has ended; returns whether this is new.
+    pub(super) fn finish_file(&mut self, incidents: &mut Incidents) -> bool {
+        if std::mem::replace(&mut self.is_finished, true) {
+            return false;
+        }
+        self.decoder.finish(0);
+        let remarks = self.feed.as_mut().map(|feed| std::mem::take(&mut feed.remarks));
+        let remarks = remarks.unwrap_or_default().into_iter();
+        remarks.for_each(|remark| incidents.push(format!("{}: {remark}", self.address)));
+        true
+    }
+
+    /// Why its file could not be read up to the end.
+    pub(super) fn take_failure(&mut self) -> Option<Cause> {
+        self.feed.as_mut().and_then(|feed| feed.failure.take())
+    }
+
+    /// Notes that the rest of its file is not recorded, if there is any.
+    pub(super) fn note_rest_of_file(&self, incidents: &mut Incidents) {
+        if self.feed.as_ref().is_some_and(|feed| !feed.has_ended()) {
+            incidents.push(format!("{}: stopped before the end of the file", self.address));
         }
     }
 

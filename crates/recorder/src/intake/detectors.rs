@@ -1,9 +1,9 @@
 //! Detectors at an intake: it connects to them, decodes what they send, and connects again.
 //!
-//! Packets arrive at a socket that was bound before. A message is received into the decoder's memory. The
-//! payload of each event is copied to the block and checksummed on the way. The decoder is kept when a
-//! connection is lost, so the series can continue. The files of a directory are received straight into their
-//! blocks.
+//! Packets arrive at a socket that was bound before, or come from a file. A message is received into the
+//! decoder's memory. The payload of each event is copied to the block and checksummed on the way. The decoder
+//! is kept when a connection is lost, so the series can continue. The files of a directory are received
+//! straight into their blocks.
 use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_error::Cause;
@@ -20,6 +20,8 @@ use super::detector::{Detector, connect};
 use super::receive::Pause;
 use super::store::{Allocation, Store};
 use super::stream::Stream;
+use crate::capture_feed::Fill;
+use crate::packet_socket::SourceInput;
 use crate::series::Held;
 
 /// Interval between attempts to connect, in nanoseconds.
@@ -42,9 +44,9 @@ impl Intake {
     pub(super) fn add_detectors(&mut self) {
         let (sources, opened_ns) = (self.config.sources.clone(), self.switches.opened_ns());
         let several = sources.len() > 1;
-        let sockets = std::mem::take(&mut self.sockets);
+        let inputs = std::mem::take(&mut self.inputs);
         let now_ns = self.clock.now_ns();
-        for ((place, address), socket) in (0..).zip(sources).zip(sockets) {
+        for ((place, address), input) in (0..).zip(sources).zip(inputs) {
             self.shards.connect();
             let held = self.config.series.as_ref().and_then(|series| series.take(place as usize, &address));
             let event_bytes_max = self.config.event_bytes_max();
@@ -54,9 +56,16 @@ impl Intake {
                 self.watch_detector(detector, held.socket, now_ns);
                 continue;
             }
-            match socket {
-                Some(socket) => self.watch_detector(detector, socket, now_ns),
-                None => self.detectors.push(detector),
+            match input {
+                SourceInput::Connection => self.detectors.push(detector),
+                SourceInput::Socket(socket) => self.watch_detector(detector, socket, now_ns),
+                SourceInput::Capture(capture) => match detector.read(*capture, &self.clock) {
+                    Ok(descriptor) => self.watch_detector(detector, descriptor, now_ns),
+                    Err(why) => {
+                        self.shards.note_failure(format!("{}: {why}", detector.address));
+                        self.shards.disconnect();
+                    }
+                },
             }
         }
     }
@@ -155,19 +164,17 @@ impl Intake {
     /// that are complete. Packets and directories have no end of their own: the end of the recording is
     /// theirs.
     pub(super) fn finish_detectors(&mut self) {
-        self.finish_each(
-            |address| matches!(address, SourceAddress::Packets(_)),
-            |intake, index, connection| {
-                // Packets in the socket's buffer have arrived.
-                let buffer_bytes = rustix::net::sockopt::socket_recv_buffer_size(&connection.socket);
-                let is_read = intake.take_rest(index, connection, buffer_bytes.unwrap_or(0));
-                let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
-                if let Some(detector) = &mut connection.detector {
-                    detector.decoder.finish(drops);
-                }
-                intake.take_rest(index, connection, 0) && is_read
-            },
-        );
+        self.finish_each(SourceAddress::sends_packets, |intake, index, connection| {
+            // Packets in the socket's buffer have arrived.
+            let buffer_bytes = rustix::net::sockopt::socket_recv_buffer_size(&connection.socket);
+            let is_read = intake.take_rest(index, connection, buffer_bytes.unwrap_or(0));
+            let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
+            if let Some(detector) = &mut connection.detector {
+                detector.decoder.finish(drops);
+                detector.note_rest_of_file(&mut intake.store.incidents);
+            }
+            intake.take_rest(index, connection, 0) && is_read
+        });
         // A directory may take long, and the buffers of sockets do not wait.
         self.finish_each(|address| matches!(address, SourceAddress::Directory(_)), Self::finish_directory);
     }
@@ -361,7 +368,18 @@ pub(super) fn receive(
             Input::Bytes(space) => rustix::io::read(&connection.socket, space).map(|read| (read, read)),
             Input::Datagrams(batch) => {
                 batches += 1;
-                receive_batch(&connection.socket, batch)
+                match &mut detector.feed {
+                    None => receive_batch(&connection.socket, batch),
+                    Some(feed) => match feed.fill(batch) {
+                        Fill::Packets(count, bytes) => Ok((count, bytes)),
+                        Fill::Empty => Err(rustix::io::Errno::AGAIN),
+                        Fill::End if detector.finish_file(&mut store.incidents) => continue,
+                        Fill::End => {
+                            let end = Pause::EndOfSeries { events: 0 };
+                            return (total, detector.take_failure().map_or(end, Pause::Broken));
+                        }
+                    },
+                }
             }
         };
         match read {
@@ -372,7 +390,7 @@ pub(super) fn receive(
             }
             Err(rustix::io::Errno::AGAIN) => return (total, Pause::Drained),
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) if matches!(detector.address, SourceAddress::Packets(_)) => {
+            Err(error) if detector.address.sends_packets() => {
                 let error = std::io::Error::from(error);
                 return (total, Pause::Broken(format!("cannot receive packets: {error}").into()));
             }
@@ -463,6 +481,7 @@ fn take_items(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Re
             }
             Item::End { events } => {
                 detector.decoder.take();
+                store.note_remarks(detector);
                 return Err(Pause::EndOfSeries { events });
             }
         }

@@ -1,6 +1,4 @@
 //! A packet counter at a fixed place of each packet, such as the 64-bit sequence number of many backends.
-use super::Numbered;
-
 /// Widest counter, in bytes.
 const BYTES_MAX: usize = 8;
 
@@ -38,25 +36,36 @@ impl Counter {
         (1..=BYTES_MAX).contains(&bytes).then_some(Self { offset, bytes, is_little_endian, step: 1 })
     }
 
+    /// Number of its bits.
+    pub(super) fn bits(&self) -> u32 {
+        8 * self.bytes.clamp(1, BYTES_MAX) as u32
+    }
+
     /// Mask of its bits.
     pub(super) fn mask(&self) -> u64 {
         u64::MAX >> (64 - 8 * self.bytes.clamp(1, BYTES_MAX))
     }
 
-    /// Number of a packet of which at least one byte behind `skip` is recorded.
-    pub(super) fn read(&self, packet: &[u8], skip: usize) -> Result<Numbered, String> {
+    /// Its value in a packet of which at least one byte behind `skip` is recorded.
+    pub(super) fn read(&self, packet: &[u8], skip: usize) -> Result<u64, String> {
         let field = packet.get(self.offset..self.offset + self.bytes).filter(|_| packet.len() > skip);
         let Some(field) = field else {
             let needed = (self.offset + self.bytes).max(skip + 1);
             return Err(format!("{} bytes, at least {needed} expected", packet.len()));
         };
         let fold = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
-        let number = match self.is_little_endian {
+        Ok(match self.is_little_endian {
             true => field.iter().rev().fold(0, fold),
             false => field.iter().fold(0, fold),
-        };
-        Ok(Numbered { thread: None, number, timestamp_ns: None })
+        })
     }
+}
+
+/// The number nearest to `reference` of which the last `bits` bits, 1 to 64, are `value`.
+pub(super) fn unwrapped(value: u64, bits: u32, reference: u64) -> u64 {
+    let shift = u64::BITS - bits.clamp(1, u64::BITS);
+    let ahead = (value.wrapping_sub(reference) << shift).cast_signed() >> shift;
+    reference.wrapping_add_signed(ahead)
 }
 
 #[cfg(test)]

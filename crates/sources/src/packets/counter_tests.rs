@@ -18,7 +18,7 @@ fn places_of_a_counter() {
 #[test]
 fn numbers_of_packets() {
     let packet = [0, 0, 1, 2, 3, 4, 5, 6];
-    let read = |text: &str, skip| Counter::parse(text).unwrap().read(&packet, skip).map(|found| found.number);
+    let read = |text: &str, skip| Counter::parse(text).unwrap().read(&packet, skip);
     assert_eq!(read("u16be@2", 0), Ok(0x0102));
     assert_eq!(read("u24le@2", 0), Ok(0x03_0201));
     assert_eq!(read("u48be@2", 7), Ok(0x0102_0304_0506));

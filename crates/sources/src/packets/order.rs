@@ -8,10 +8,6 @@ use keepup_stream::ledger::LossCause;
 const NEAR_MAX: u64 = 1 << 20;
 /// A gap of more packets than this is a new start of the counter, not a loss.
 const GAP_MAX: u64 = 1 << 40;
-/// Packets in a row that continue each other, but not the stream, after which the stream continues with them;
-/// more than a burst that arrives twice or late.
-const RUN_MIN: u64 = 256;
-
 /// Sequence numbers stay below this, whatever a sender counts.
 const SEQUENCE_MAX: u64 = 1 << 60;
 
@@ -21,6 +17,9 @@ pub(super) struct Held {
     pub(super) timestamp_ns: u64,
     /// What the kernel had dropped when it arrived.
     pub(super) drops: u32,
+    /// Its number, and that of the frame to which it belongs.
+    pub(super) number: u64,
+    pub(super) frame: u64,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -45,6 +44,9 @@ pub(super) struct Order {
     step: u64,
     mask: u64,
     window: usize,
+    /// Packets in a row that continue each other, but not the stream, after which the stream continues with
+    /// them.
+    run_min: u64,
     /// Number and sequence number of the next packet.
     number: u64,
     sequence: u64,
@@ -63,12 +65,19 @@ pub(super) struct Order {
 
 impl Order {
     /// Order of a stream whose packets are numbered in steps of `step`, modulo `mask` + 1, from `number` on.
-    pub(super) fn new((step, mask): (u64, u64), window: usize, number: u64, drops: u32) -> Self {
+    /// A jump must be confirmed by `run_min` packets: more than a burst that arrives twice or late.
+    pub(super) fn new(
+        (step, mask): (u64, u64),
+        (window, run_min): (usize, u64),
+        number: u64,
+        drops: u32,
+    ) -> Self {
         let (held, odd) = (BTreeMap::new(), (0, 0));
         Self {
             step,
             mask,
             window,
+            run_min,
             number,
             sequence: 0,
             drops,
@@ -96,7 +105,7 @@ impl Order {
         let Some(packets) = ahead.filter(|packets| *packets < NEAR_MAX) else {
             let run = if self.odd.0 == number { self.odd.1 + 1 } else { 1 };
             self.odd = (number.wrapping_add(self.step) & self.mask, run);
-            if run > RUN_MIN.max(2 * self.window as u64) {
+            if run > self.run_min.max(2 * self.window as u64) {
                 self.restart = Some(number);
                 return Verdict::Restart;
             }
@@ -131,9 +140,14 @@ impl Order {
         }
     }
 
+    /// Number of the packet that is expected next.
+    pub(super) fn expected(&self) -> u64 {
+        self.number
+    }
+
     /// Holds a packet that was judged [`Verdict::Early`].
-    pub(super) fn hold(&mut self, number: u64, packet: Held) {
-        let packets = (number.wrapping_sub(self.number) & self.mask) / self.step;
+    pub(super) fn hold(&mut self, packet: Held) {
+        let packets = (packet.number.wrapping_sub(self.number) & self.mask) / self.step;
         self.held.insert(self.sequence + packets, packet);
     }
 

@@ -2,11 +2,12 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::packets::RUN_MIN;
 
 const U64: (u64, u64) = (1, u64::MAX);
 
-fn held(drops: u32) -> Held {
-    Held { timestamp_ns: 0, drops, bytes: Vec::new() }
+fn held(number: u64, drops: u32) -> Held {
+    Held { timestamp_ns: 0, drops, number, frame: 0, bytes: Vec::new() }
 }
 
 /// Sequence numbers and causes of gaps, in the order in which packets are handed out.
@@ -16,7 +17,7 @@ fn order(order: &mut Order, numbers: &[u64]) -> Vec<(u64, Option<LossCause>)> {
         loop {
             match order.judge(number, 0) {
                 Verdict::Next(sequence, cause) => out.push((sequence, cause)),
-                Verdict::Early => order.hold(number, held(0)),
+                Verdict::Early => order.hold(held(number, 0)),
                 Verdict::Late | Verdict::OffStep => {}
                 Verdict::Restart => {
                     out.extend(due(order, false));
@@ -36,7 +37,7 @@ fn due(order: &mut Order, is_end: bool) -> Vec<(u64, Option<LossCause>)> {
 
 #[test]
 fn packets_that_change_places_are_put_in_order() {
-    let mut stream = Order::new(U64, 4, 100, 0);
+    let mut stream = Order::new(U64, (4, RUN_MIN), 100, 0);
     let out = order(&mut stream, &[100, 102, 103, 101, 105, 104, 102]);
     assert_eq!(out, (0..6).map(|sequence| (sequence, None)).collect::<Vec<_>>());
     assert!(!stream.has_held());
@@ -44,7 +45,7 @@ fn packets_that_change_places_are_put_in_order() {
 
 #[test]
 fn a_missing_packet_is_given_up_when_too_many_wait_for_it() {
-    let mut stream = Order::new(U64, 2, 0, 0);
+    let mut stream = Order::new(U64, (2, RUN_MIN), 0, 0);
     assert_eq!(order(&mut stream, &[0, 2, 3]), [(0, None)]);
     let gap = Some(LossCause::SequenceGap);
     assert_eq!(order(&mut stream, &[4]), [(2, gap), (3, None), (4, None)]);
@@ -53,7 +54,7 @@ fn a_missing_packet_is_given_up_when_too_many_wait_for_it() {
 
 #[test]
 fn what_is_held_is_due_at_the_end() {
-    let mut stream = Order::new(U64, 64, 0, 0);
+    let mut stream = Order::new(U64, (64, RUN_MIN), 0, 0);
     assert_eq!(order(&mut stream, &[0, 2, 5]), [(0, None)]);
     let gap = Some(LossCause::SequenceGap);
     assert_eq!(due(&mut stream, true), [(2, gap), (5, gap)]);
@@ -61,13 +62,13 @@ fn what_is_held_is_due_at_the_end() {
 
 #[test]
 fn a_gap_is_the_sockets_if_the_kernel_has_dropped_since() {
-    let mut stream = Order::new(U64, 0, 0, 7);
+    let mut stream = Order::new(U64, (0, RUN_MIN), 0, 7);
     assert_eq!(stream.judge(0, 7), Verdict::Next(0, None));
     for (number, drops, cause) in
         [(3, 9, LossCause::SocketBuffer), (5, 9, LossCause::SequenceGap), (9, 10, LossCause::SocketBuffer)]
     {
         assert_eq!(stream.judge(number, drops), Verdict::Early);
-        stream.hold(number, held(drops));
+        stream.hold(held(number, drops));
         let (sequence, found, _) = stream.next_due(false).unwrap();
         assert_eq!((sequence, found), (number, Some(cause)));
     }
@@ -75,14 +76,14 @@ fn a_gap_is_the_sockets_if_the_kernel_has_dropped_since() {
 
 #[test]
 fn a_narrow_counter_wraps_around() {
-    let mut stream = Order::new((1, 0xFFFF), 4, 0xFFFE, 0);
+    let mut stream = Order::new((1, 0xFFFF), (4, RUN_MIN), 0xFFFE, 0);
     let out = order(&mut stream, &[0xFFFE, 0, 0xFFFF, 1]);
     assert_eq!(out, (0..4).map(|sequence| (sequence, None)).collect::<Vec<_>>());
 }
 
 #[test]
 fn numbers_in_steps() {
-    let mut stream = Order::new((4096, u64::MAX), 0, 8192, 0);
+    let mut stream = Order::new((4096, u64::MAX), (0, RUN_MIN), 8192, 0);
     assert_eq!(stream.judge(8192, 0), Verdict::Next(0, None));
     assert_eq!(stream.judge(12289, 0), Verdict::OffStep);
     assert_eq!(stream.judge(4096, 0), Verdict::Late);
@@ -92,7 +93,7 @@ fn numbers_in_steps() {
 
 #[test]
 fn a_counter_that_starts_anew_goes_on_after_some_packets() {
-    let mut stream = Order::new(U64, 4, 1000, 0);
+    let mut stream = Order::new(U64, (4, RUN_MIN), 1000, 0);
     assert_eq!(order(&mut stream, &[1000, 1002]), [(0, None)]);
     // Packets that come twice are no new start.
     let twice: Vec<u64> = (0..100).flat_map(|at| [1003 + at, 980 + at]).collect();
@@ -101,7 +102,7 @@ fn a_counter_that_starts_anew_goes_on_after_some_packets() {
     // Nor is a burst that comes twice.
     assert!(order(&mut stream, &(1003..1003 + RUN_MIN / 2).collect::<Vec<_>>()).len() < 100);
     assert_eq!(stream.restarts(), 0);
-    let mut stream = Order::new(U64, 4, 1000, 0);
+    let mut stream = Order::new(U64, (4, RUN_MIN), 1000, 0);
     assert_eq!(order(&mut stream, &[1000, 1002]), [(0, None)]);
     let out = order(&mut stream, &(0..RUN_MIN + 10).collect::<Vec<_>>());
     // With the packet that was held.
@@ -112,7 +113,7 @@ fn a_counter_that_starts_anew_goes_on_after_some_packets() {
 #[test]
 fn a_long_gap_is_confirmed_by_further_packets() {
     let far = 1 << 30;
-    let mut stream = Order::new((2, u64::MAX), 4, 0, 0);
+    let mut stream = Order::new((2, u64::MAX), (4, RUN_MIN), 0, 0);
     assert_eq!(order(&mut stream, &[0, 2 * far, 2]), [(0, None), (1, None)]);
     let out = order(&mut stream, &(0..=RUN_MIN + 1).map(|at| 2 * (far + at)).collect::<Vec<_>>());
     let first = far + RUN_MIN;
@@ -139,7 +140,7 @@ proptest! {
             numbers.swap(a.clamp(1, count - 1), b.clamp(1, count - 1));
         }
         let numbers: Vec<u64> = numbers.into_iter().map(|number| start.wrapping_add(number)).collect();
-        let mut stream = Order::new(U64, window, start, 0);
+        let mut stream = Order::new(U64, (window, RUN_MIN), start, 0);
         let mut out = order(&mut stream, &numbers);
         out.extend(due(&mut stream, true));
         // 200 packets are too few to confirm a new start.

@@ -47,7 +47,7 @@ impl Vdif {
         let number = seconds * per_second + in_second;
         let within_ns = in_second * 1_000_000_000 / per_second;
         let timestamp_ns = epoch_seconds(epoch).saturating_add(seconds) * 1_000_000_000 + within_ns;
-        Ok(Numbered { thread: Some((station, thread)), number, timestamp_ns: Some(timestamp_ns) })
+        Ok(Numbered { thread: Some((station, thread)), number, frame: 0, timestamp_ns: Some(timestamp_ns) })
     }
 }
 

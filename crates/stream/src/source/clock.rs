@@ -44,6 +44,11 @@ impl Clock {
     }
 }
 
+/// Time on the monotonic clock, ns.
+pub(super) fn monotonic_ns() -> u64 {
+    clock_ns(ClockId::Monotonic)
+}
+
 /// CPU time of the calling thread, ns.
 pub(super) fn thread_cpu_ns() -> u64 {
     clock_ns(ClockId::ThreadCPUTime)

@@ -1,7 +1,9 @@
 //! How the events of a connection reach the recorder: one file for each protocol.
+mod datagrams;
 mod dectris;
 pub(super) mod native;
 mod packets;
+mod spead;
 
 use std::io::IoSlice;
 use std::ops::ControlFlow;
@@ -90,6 +92,7 @@ pub(super) fn open(
         (Protocol::Udp | Protocol::Vdif { .. }, Destination::Recorder(to)) => {
             Box::new(packets::Packets::open(plan, connection, to)?)
         }
+        (Protocol::Spead, Destination::Recorder(to)) => Box::new(spead::Spead::open(plan, connection, to)?),
         (Protocol::Dectris(version), Destination::Accept(door)) => {
             Box::new(dectris::Dectris::open(plan, version, door, stop)?)
         }

@@ -19,6 +19,9 @@ use crate::wire::{ControlMessage, ElementType, HEADER_BYTES, Hello, STREAM_ID_EN
 const CONNECTIONS_MAX: u32 = 64;
 /// Largest event in a packet behind a counter of 8 bytes.
 pub(super) const PACKET_BYTES_MAX: u64 = DATAGRAM_BYTES_MAX as u64 - 8;
+/// Bytes of the SPEAD heaps that a recorder assembles at once, and how many these are for each sender.
+const SPEAD_BYTES_MAX: u64 = 512 << 20;
+const SPEAD_HEAPS: u64 = 4;
 /// Most streams of packets that a recorder takes from one source.
 const PACKET_STREAMS_MAX: u32 = 16;
 /// Highest rate that a clock of whole nanoseconds can schedule, events per second.
@@ -93,6 +96,8 @@ pub enum Protocol {
         /// Frames of a thread per second; only their numbers depend on it.
         frames_per_second: u64,
     },
+    /// A SPEAD-64-48 heap for each event, in UDP packets. Each connection is a sender with one stream.
+    Spead,
     /// The stream of a DECTRIS detector over ZeroMQ: each event is an image. The recorder connects to the
     /// source.
     Dectris(DectrisVersion),
@@ -105,6 +110,7 @@ impl fmt::Display for Protocol {
             Self::Keepup => "keepup",
             Self::Udp => "udp",
             Self::Vdif { .. } => "vdif",
+            Self::Spead => "spead",
             Self::Dectris(DectrisVersion::V1) => "dectris-v1",
             Self::Dectris(DectrisVersion::V2) => "dectris-v2",
         })
@@ -137,20 +143,6 @@ impl Protocol {
     #[must_use]
     pub fn has_flow_control(&self) -> bool {
         matches!(self, Self::Keepup | Self::Dectris(_))
-    }
-
-    /// Source to name to a recorder (`record --from`), so that it receives this protocol at its own `address`,
-    /// or from the `address` at which the source waits; `None`: it listens.
-    #[must_use]
-    pub fn received_at(&self, address: SocketAddr) -> Option<String> {
-        match self {
-            Self::Keepup => None,
-            Self::Udp => Some(format!("udp://{address},skip=8")),
-            Self::Vdif { frames_per_second } => {
-                Some(format!("vdif://{address},frames-per-second={frames_per_second}"))
-            }
-            Self::Dectris(_) => Some(format!("zmq://{address}")),
-        }
     }
 }
 
@@ -212,14 +204,34 @@ impl SourcePlan {
         }
     }
 
-    /// The same plan in another protocol. Each UDP sender has one stream.
+    /// The same plan in another protocol. Each sender of packets or heaps has one stream.
     #[must_use]
     pub fn in_protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
-        if protocol == Protocol::Udp {
+        if matches!(protocol, Protocol::Udp | Protocol::Spead) {
             self.connections = self.streams;
         }
         self
+    }
+
+    /// Source to name to a recorder (`record --from`), so that it receives this plan's protocol: at its own
+    /// `address`, or from the `address` at which the source waits. `None`: it listens.
+    #[must_use]
+    pub fn received_at(&self, address: SocketAddr) -> Option<String> {
+        match self.protocol {
+            Protocol::Keepup => None,
+            Protocol::Udp => Some(format!("udp://{address},skip=8")),
+            Protocol::Vdif { frames_per_second } => {
+                Some(format!("vdif://{address},frames-per-second={frames_per_second}"))
+            }
+            Protocol::Spead => Some(format!("spead://{address},senders={}", self.connections)),
+            Protocol::Dectris(_) => Some(format!("zmq://{address}")),
+        }
+    }
+
+    /// Largest event in a SPEAD heap, bytes.
+    pub(super) fn heap_bytes_max(&self) -> u64 {
+        SPEAD_BYTES_MAX / SPEAD_HEAPS / u64::from(self.streams.max(1))
     }
 
     /// Checks the plan before anything is opened.
@@ -283,13 +295,20 @@ impl SourcePlan {
                 );
                 Some(Cause::new(what).with_hint("--event 8024B"))
             }
-            Protocol::Udp | Protocol::Vdif { .. } if streams > PACKET_STREAMS_MAX => {
+            Protocol::Spead if size.max_bytes() > self.heap_bytes_max() => {
+                let (bytes, most) = (size.max_bytes(), self.heap_bytes_max());
+                Some(
+                    format!("events of {bytes} bytes, limit {most} bytes for each of {streams} streams")
+                        .into(),
+                )
+            }
+            Protocol::Udp | Protocol::Vdif { .. } | Protocol::Spead if streams > PACKET_STREAMS_MAX => {
                 let what = format!("{streams} streams, limit {PACKET_STREAMS_MAX} with UDP packets");
                 Some(Cause::new(what).with_hint("--streams 4"))
             }
-            Protocol::Udp if streams != connections => {
+            Protocol::Udp | Protocol::Spead if streams != connections => {
                 let what = format!(
-                    "{streams} streams over {connections} connections: with UDP, each stream needs its own"
+                    "{streams} streams over {connections} connections: over UDP, each stream needs its own"
                 );
                 Some(Cause::new(what).with_hint("as many --connections as --streams"))
             }
@@ -307,7 +326,7 @@ impl SourcePlan {
                 })
             }
             Protocol::Dectris(_) => self.dectris_fault(),
-            Protocol::Keepup | Protocol::Udp => None,
+            Protocol::Keepup | Protocol::Udp | Protocol::Spead => None,
         }
     }
 

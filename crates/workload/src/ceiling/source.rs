@@ -200,7 +200,7 @@ impl Workload for SourceCeiling {
     fn measure(&mut self, context: &mut Context) -> Result<(), WorkloadError> {
         self.bytes_per_second = match self.plan.protocol {
             Protocol::Keepup => self.over_connections(context)?,
-            Protocol::Udp | Protocol::Vdif { .. } => self.over_packets(context)?,
+            Protocol::Udp | Protocol::Vdif { .. } | Protocol::Spead => self.over_packets(context)?,
             Protocol::Dectris(_) => self.over_images(context)?,
         };
         Ok(())

@@ -1,21 +1,17 @@
 //! Packets over UDP, as backends of telescopes and FPGA boards send them: each event is one datagram, and
 //! nobody waits or answers.
 use std::io::IoSlice;
-use std::net::{SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use keepup_peer::Endpoint;
-use keepup_sys::datagram::{DATAGRAM_BYTES_MAX, SEGMENTS_MAX, set_segment_bytes};
-use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
 use super::super::StreamReport;
 use super::super::event::Event;
 use super::super::plan::{PACKET_BYTES_MAX, Protocol, SourcePlan};
+use super::datagrams::{Datagrams, Train};
 use super::{Framing, Link};
-use crate::client::{ClientError, Sent, Waits};
+use crate::client::{ClientError, Sent};
 use crate::wire::Bye;
 
 /// Bytes of a VDIF header with extended data.
@@ -32,34 +28,20 @@ enum Format {
 
 /// A socket that sends packets.
 pub(super) struct Packets {
-    socket: UdpSocket,
-    to: SocketAddr,
+    datagrams: Datagrams,
     format: Format,
     streams: usize,
-    /// Length of datagrams into which the kernel cuts what is sent; 0: it does not. `None`: it cannot.
-    segment_bytes: Option<usize>,
-    waits: Waits,
 }
 
 impl Packets {
     /// Opens a socket towards `to`.
     pub(super) fn open(plan: &SourcePlan, connection: u32, to: &Endpoint) -> Result<Self, ClientError> {
-        let addr = to.address();
-        let io = |source| ClientError::Io { action: "send to", addr, source };
-        let any: SocketAddr = match addr {
-            SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
-            SocketAddr::V6(_) => ([0u16; 8], 0).into(),
-        };
-        let socket = UdpSocket::bind(any).map_err(io)?;
-        socket.connect(addr).map_err(io)?;
-        socket.set_nonblocking(true).map_err(io)?;
         let format = match plan.protocol {
             Protocol::Vdif { frames_per_second } => Format::Vdif { frames_per_second },
             _ => Format::Counter,
         };
         let streams = (connection..plan.streams).step_by(plan.connections.max(1) as usize).count();
-        let waits = Waits::default();
-        Ok(Self { socket, to: addr, format, streams, segment_bytes: Some(0), waits })
+        Ok(Self { datagrams: Datagrams::open(to)?, format, streams })
     }
 
     /// Number of slices of the next train: events of the same length, as many as the kernel sends with one
@@ -67,10 +49,7 @@ impl Packets {
     fn train(&self, slices: &[IoSlice<'_>]) -> (usize, usize) {
         let length = |event: &[IoSlice<'_>]| event.iter().map(|slice| slice.len()).sum::<usize>();
         let first = slices.chunks(2).next().map_or(0, length);
-        let most = match self.segment_bytes {
-            Some(_) => SEGMENTS_MAX.min(DATAGRAM_BYTES_MAX / first.max(1)).max(1),
-            None => 1,
-        };
+        let most = self.datagrams.datagrams_max(first);
         let same = slices.chunks(2).take(most).take_while(|event| length(event) == first).count();
         (2 * same, first)
     }
@@ -115,31 +94,10 @@ impl Link for Packets {
     ) -> Result<Sent, ClientError> {
         while !slices.is_empty() {
             let (count, bytes) = self.train(slices);
-            if self.segment_bytes.is_some_and(|segment_bytes| segment_bytes != bytes) {
-                self.segment_bytes = set_segment_bytes(self.socket.as_fd(), bytes).ok().map(|()| bytes);
-                continue;
-            }
-            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-            let batch = &slices[..count];
-            match sendmsg(&self.socket, batch, &mut SendAncillaryBuffer::default(), flags) {
-                Ok(_) => *slices = &mut std::mem::take(slices)[count..],
-                Err(Errno::AGAIN | Errno::NOBUFS) => {
-                    // Nobody answers packets.
-                    let is_writable = self.waits.wait_writable(&self.socket, on_blocked, &mut || Ok(()));
-                    if !is_writable.unwrap_or(true) {
-                        return Ok(Sent::Stopped);
-                    }
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::INVAL | Errno::MSGSIZE | Errno::IO) if self.segment_bytes.is_some() => {
-                    // Datagrams longer than a packet of this network are sent one by one, in fragments.
-                    let _ = set_segment_bytes(self.socket.as_fd(), 0);
-                    self.segment_bytes = None;
-                }
-                Err(Errno::CONNREFUSED) => return Err(ClientError::NotListening { addr: self.to }),
-                Err(errno) => {
-                    return Err(ClientError::Io { action: "send to", addr: self.to, source: errno.into() });
-                }
+            match self.datagrams.send(&slices[..count], bytes, on_blocked)? {
+                Train::Sent => *slices = &mut std::mem::take(slices)[count..],
+                Train::Stopped => return Ok(Sent::Stopped),
+                Train::TooLong => {}
             }
         }
         Ok(Sent::All)
@@ -150,7 +108,7 @@ impl Link for Packets {
     }
 
     fn blocked_ns(&self) -> (u64, u64) {
-        (self.waits.total_ns, self.waits.longest_ns)
+        self.datagrams.blocked_ns()
     }
 
     fn durable_events(&self, _streams: &[StreamReport]) -> u64 {
@@ -162,7 +120,7 @@ impl Link for Packets {
     }
 
     fn timed_out(&self, action: &'static str, waited: Duration) -> ClientError {
-        ClientError::TimedOut { action, addr: self.to, waited }
+        self.datagrams.timed_out(action, waited)
     }
 }
 
