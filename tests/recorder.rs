@@ -14,6 +14,7 @@ mod measured;
 mod mistakes;
 mod packets;
 mod profiles;
+mod pvaccess;
 mod qualify;
 mod raw_client;
 mod reading;

@@ -54,9 +54,9 @@ python_environment() {
 # official IPbus client. Each by itself, beside the others.
 python_environments() {
     local jobs=() job
-    python_environment ci-venv 'baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy, zmq' \
+    python_environment ci-venv 'baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, p4p, pandas, simpy, zmq' \
         'darshan==3.5.*' 'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' \
-        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' & jobs+=($!)
+        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' 'p4p>=4.2' & jobs+=($!)
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
@@ -82,7 +82,7 @@ run_tests_with_intakes() {
     for threads in 2 4; do
         KEEPUP_TEST_INTAKE_THREADS=$threads KEEPUP_KILLS=20 run_tests --workspace --test end_to_end -- \
             --include-ignored --test-threads 6 recorder::clients recorder::detectors recorder::faults \
-            recorder::intakes recorder::kills recorder::packets recorder::volumes
+            recorder::intakes recorder::kills recorder::packets recorder::pvaccess recorder::volumes
     done
 }
 
@@ -142,6 +142,11 @@ vdif_frames() {
 # Series of a DECTRIS detector, sent by libzmq.
 dectris_series() {
     timeout 300 "$CI_PYTHON" .ci/checks/dectris.py "$KEEPUP" "$1/dectris"
+}
+
+# Images of a pvAccess server, served by p4p (pvxs).
+pvaccess_images() {
+    timeout 300 "$CI_PYTHON" .ci/checks/pvaccess.py "$KEEPUP" "$1/pvaccess"
 }
 
 # Streams that are reduced on the way, read by h5py and compared with what numpy computes.

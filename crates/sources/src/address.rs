@@ -10,10 +10,15 @@ use keepup_plan::units::Bytes;
 
 use crate::dectris::v2::DectrisV2;
 use crate::packets::{Counter, FRAMES_PER_SECOND_MAX, Format, Options, Packets, Vdif, WINDOW_MAX};
+use crate::pvaccess::{Options as PvOptions, PvAccess, QUEUE_MAX};
 use crate::{Decoder, Limits};
 
 /// Port of Stream V2.
 const DECTRIS_V2_PORT: u16 = 31_001;
+/// Port of pvAccess.
+const PVACCESS_PORT: u16 = 5075;
+/// Longest name of a PV, in bytes: a prefix must fit into the name of a stream.
+const PV_NAME_BYTES_MAX: usize = 200;
 /// Default receive buffer for packets, in bytes.
 const BUFFER_BYTES: usize = 64 << 20;
 
@@ -24,6 +29,18 @@ pub enum SourceAddress {
     Dectris(Endpoint),
     /// Packets that arrive at an address of this machine, or at a multicast group.
     Packets(PacketAddress),
+    /// An EPICS PV with images, to connect to.
+    PvAccess(PvAddress),
+}
+
+/// Server and name of an EPICS PV.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PvAddress {
+    text: String,
+    /// The server.
+    pub endpoint: Endpoint,
+    /// Name and queue of the PV.
+    pub options: PvOptions,
 }
 
 /// Where packets arrive, and what they mean.
@@ -44,8 +61,11 @@ pub struct PacketAddress {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceAddressError {
     /// Unknown scheme.
-    #[error("cannot use {0:?} as a source: the scheme must be zmq://, udp:// or vdif://")]
+    #[error("cannot use {0:?} as a source: the scheme must be zmq://, udp://, vdif:// or pva://")]
     Scheme(String),
+    /// No PV name, or an invalid one.
+    #[error("cannot use {0:?} as a source: it is not pva://HOST[:PORT]/PVNAME")]
+    Pv(String),
     /// Invalid host or port.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
@@ -70,9 +90,10 @@ impl Diagnostic for SourceAddressError {
         match self {
             Self::Scheme(_) => Some(
                 "zmq://HOST:31001 for DECTRIS Stream V2, udp://:PORT for numbered UDP packets, \
-                 vdif://:PORT for VDIF frames"
+                 vdif://:PORT for VDIF frames, pva://HOST/PVNAME for EPICS areaDetector"
                     .into(),
             ),
+            Self::Pv(_) => Some("such as pva://ioc1/13SIM1:Pva1:Image".into()),
             Self::Endpoint(error) => error.hint(),
             Self::Option { .. } => Some("see `keepup record --help`".into()),
         }
@@ -86,6 +107,7 @@ impl SourceAddress {
         match self {
             Self::Dectris(_) => Box::new(DectrisV2::new(limits)),
             Self::Packets(packets) => Box::new(Packets::new(packets.options.clone(), limits, opened_ns)),
+            Self::PvAccess(pv) => Box::new(PvAccess::new(pv.options.clone(), limits)),
         }
     }
 
@@ -95,7 +117,34 @@ impl SourceAddress {
         match self {
             Self::Dectris(endpoint) => endpoint.to_string(),
             Self::Packets(packets) => packets.address.to_string(),
+            Self::PvAccess(pv) => format!("{}/{}", pv.endpoint, pv.options.name),
         }
+    }
+
+    /// Name of one of its streams, if a recording has several sources.
+    #[must_use]
+    pub fn stream_name(&self, name: &str) -> String {
+        match self {
+            Self::Dectris(_) | Self::Packets(_) => format!("{}-{name}", self.prefix()),
+            // The prefix contains the name of its only stream.
+            Self::PvAccess(_) => self.prefix(),
+        }
+    }
+
+    /// Where to connect to; `None` for packets.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Dectris(endpoint) => Some(endpoint),
+            Self::PvAccess(pv) => Some(&pv.endpoint),
+            Self::Packets(_) => None,
+        }
+    }
+
+    /// Whether it sends until the recording ends.
+    #[must_use]
+    pub fn is_endless(&self) -> bool {
+        !matches!(self, Self::Dectris(_))
     }
 }
 
@@ -107,6 +156,7 @@ impl FromStr for SourceAddress {
         let (name, rest) = text.split_once("://").ok_or_else(scheme)?;
         match name {
             "zmq" => Ok(Self::Dectris(Endpoint::with_default_port(rest, DECTRIS_V2_PORT)?)),
+            "pva" => Ok(Self::PvAccess(pv(text, rest)?)),
             "udp" => Ok(Self::Packets(packets(text, rest, Format::Counter(Counter::default()))?)),
             "vdif" => Ok(Self::Packets(packets(text, rest, Format::Vdif(Vdif::default()))?)),
             _ => Err(scheme()),
@@ -134,6 +184,29 @@ fn packets(text: &str, rest: &str, format: Format) -> Result<PacketAddress, Sour
         })?;
     }
     Ok(packets)
+}
+
+/// Parses `HOST[:PORT]/PVNAME[,queue=N]`.
+fn pv(text: &str, rest: &str) -> Result<PvAddress, SourceAddressError> {
+    let is_name = |name: &str| {
+        (1..=PV_NAME_BYTES_MAX).contains(&name.len())
+            && !name.chars().any(|c| c.is_control() || c.is_whitespace())
+    };
+    let (host, rest) = rest.split_once('/').ok_or_else(|| SourceAddressError::Pv(text.to_owned()))?;
+    let (name, list) = rest.split_once(',').unwrap_or((rest, ""));
+    if !is_name(name) {
+        return Err(SourceAddressError::Pv(text.to_owned()));
+    }
+    let mut options = PvOptions::new(name.to_owned());
+    for option in list.split(',').filter(|option| !option.is_empty()) {
+        let queue = option.strip_prefix("queue=").and_then(|number| number.parse::<u32>().ok());
+        let why = || format!("pva:// has queue=N, with N from 2 to {QUEUE_MAX}");
+        options.queue = queue.filter(|queue| (2..=QUEUE_MAX).contains(queue)).ok_or_else(|| {
+            SourceAddressError::Option { text: text.to_owned(), option: option.to_owned(), why: why() }
+        })?;
+    }
+    let endpoint = Endpoint::with_default_port(host, PVACCESS_PORT)?;
+    Ok(PvAddress { text: text.to_owned(), endpoint, options })
 }
 
 impl PacketAddress {
@@ -186,6 +259,7 @@ impl fmt::Display for SourceAddress {
         match self {
             Self::Dectris(endpoint) => write!(f, "zmq://{endpoint}"),
             Self::Packets(packets) => f.write_str(&packets.text),
+            Self::PvAccess(pv) => f.write_str(&pv.text),
         }
     }
 }

@@ -66,6 +66,10 @@ pub(crate) struct Args {
     /// vdif://[ADDRESS]:PORT[,OPTION=VALUE...] receives VDIF frames, one per packet. Each thread of a station
     /// is a stream. Options: frames-per-second=N (per thread; required if the frame headers do not state the
     /// sample rate), skip, window, buffer, interface.
+    ///
+    /// pva://HOST[:PORT]/PVNAME[,queue=N] monitors an EPICS PV with images (NTNDArray), as areaDetector's
+    /// NDPluginPva serves them over pvAccess (default port 5075), until the recording is stopped. The PV is a
+    /// stream, each image an event. queue=16 is the number of images that the server queues for the recorder.
     #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
     from: Vec<SourceAddress>,
     /// Directory on a disk to record to; repeatable [default: ./keepup-data]

@@ -59,10 +59,9 @@ impl Detector {
     /// Several detectors may use the same ids and names, so they get an offset and a prefix.
     pub(super) fn streams_of_recording(&self, streams: &[StreamInfo]) -> Vec<StreamInfo> {
         let Some(place) = self.place else { return streams.to_vec() };
-        let prefix = self.address.prefix();
         let stream = |info: &StreamInfo| StreamInfo {
             id: place * STREAMS_MAX as u32 + info.id,
-            name: format!("{prefix}-{}", info.name),
+            name: self.address.stream_name(&info.name),
             ..info.clone()
         };
         streams.iter().map(stream).collect()

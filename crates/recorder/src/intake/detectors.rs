@@ -53,7 +53,7 @@ impl Intake {
         while let Some(at) = self.detectors.iter().position(|detector| detector.retry_ns <= now_ns) {
             let mut detector = self.detectors.swap_remove(at);
             detector.retry_ns = now_ns + RETRY_NS;
-            let SourceAddress::Dectris(endpoint) = detector.address.clone() else {
+            let Some(endpoint) = detector.address.endpoint().cloned() else {
                 self.shards.note_failure(format!("{}: cannot wait for packets", detector.address));
                 self.shards.disconnect();
                 continue;
@@ -135,14 +135,31 @@ impl Intake {
         let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Both);
     }
 
-    /// Takes the packets that have arrived, and what decoders hold back for the order of events. Packets have
-    /// no end of their own: the end of the recording is theirs.
+    /// Lets decoders send what their protocol requires, such as signs of life.
+    pub(super) fn tick_detectors(&mut self, now_ns: u64) {
+        for index in 0..self.connections.len() {
+            let Some(Some(connection)) = self.connections.get_mut(index) else { continue };
+            let Some(detector) = &mut connection.detector else { continue };
+            detector.decoder.tick(now_ns);
+            connection.push_answers();
+            if !connection.is_flushed() {
+                self.flush(index);
+            }
+        }
+    }
+
+    /// Takes what has arrived from endless sources, and what decoders hold back for the order of events. The end
+    /// of the recording is the end of their streams.
     pub(super) fn finish_detectors(&mut self) {
+        for detector in &mut self.detectors {
+            detector.decoder.finish(0);
+            self.store.note_remarks(detector);
+        }
         for index in 0..self.connections.len() {
             let is_detector = |connection: &mut Connection| connection.detector.is_some();
             let Some(mut connection) = self.connections[index].take_if(is_detector) else { continue };
-            if matches!(connection.address(), Some(SourceAddress::Packets(_))) {
-                // Nobody else waits for memory any more; packets in the socket's buffer have arrived.
+            if connection.address().is_some_and(SourceAddress::is_endless) {
+                // Nobody else waits for memory any more; what is in the socket's buffer has arrived.
                 self.store.reserved_for = None;
                 let buffer_bytes = rustix::net::sockopt::socket_recv_buffer_size(&connection.socket);
                 let is_read = self.take_rest(index, &mut connection, buffer_bytes.unwrap_or(0));
@@ -202,7 +219,7 @@ impl Intake {
                 Pause::Closed | Pause::EndOfSeries { .. } => return true,
             };
             let peer = &connection.peer;
-            self.store.incidents.push(format!("{peer}: the last packets are not recorded: {why}"));
+            self.store.incidents.push(format!("{peer}: the last events are not recorded: {why}"));
             return false;
         }
         false
