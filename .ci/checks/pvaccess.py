@@ -6,6 +6,7 @@ usage: pvaccess.py KEEPUP DIRECTORY
 import json
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -70,6 +71,7 @@ class Detector:
         self.pv = SharedPV(initial=self.image(numpy.zeros((3, 3), "u1"), 4711))
         self.server = Server(providers=[{PV: self.pv}], conf={**LOCAL, "EPICS_PVAS_SERVER_PORT": port}, useenv=False)
         self.port = self.server.conf()["EPICS_PVAS_SERVER_PORT"]
+        self.address = f"pva://127.0.0.1:{self.port}/{PV},queue=64"
 
     def image(self, frame, index, codec=None, payload=None, is_partial=False):
         number = signed(index)
@@ -93,15 +95,14 @@ class Detector:
         return re.search(f"{PV} .*Executing .*MONITOR", self.server.tostr(3)) is not None
 
 
-def record(detector, name, events, act):
+def record(source, is_monitored, name, events, act):
     """Records what `act` posts; returns the exit code and the account."""
-    source = f"pva://127.0.0.1:{detector.port}/{PV},queue=64"
     command = [keepup, "record", "--from", source, "--name", name, "--stop-after", f"{events} events", "--json"]
     volumes = [word for volume in ("a", "b") for word in ("--volume", root / volume)]
     page = ["--http", "127.0.0.1:0"]
     with open(root / f"{name}.log", "w+") as log:
         recorder = subprocess.Popen(command + volumes + page, stdout=subprocess.PIPE, stderr=log, text=True)
-        until(detector.is_monitored, "the recorder does not subscribe")
+        until(is_monitored, "the recorder does not subscribe")
         act()
         out, _ = recorder.communicate(timeout=60)
     return recorder.returncode, json.loads(out)
@@ -109,7 +110,9 @@ def record(detector, name, events, act):
 
 def received(name):
     """Events that the recorder has received, by its metrics."""
-    page = re.search(r"live page: (http://[^/]+/)", (root / f"{name}.log").read_text())
+    log = root / f"{name}.log"
+    until(lambda: "live page: " in log.read_text(), "the recorder does not start")
+    page = re.search(r"live page: (http://[^/]+/)", log.read_text())
     with urllib.request.urlopen(page[1] + "metrics") as metrics:
         found = re.search(r"^keepup_stream_received_events\S* (\d+)", metrics.read().decode(), re.MULTILINE)
     return int(found[1]) if found else 0
@@ -126,10 +129,14 @@ def opened(name):
     return h5py.File(root / "a" / name / "recording.nxs")
 
 
+def metadata(file):
+    return {item.attrs["key"].decode(): item[()].decode() for item in file["entry/metadata"].values()}
+
+
 def check(name, frames, numbers):
     """The master over both volumes gives the pixels that were posted."""
     with opened(name) as file:
-        group = file["entry"][PV.replace(":", "_")] if PV.replace(":", "_") in file["entry"] else file["entry"][PV]
+        group = file["entry"][PV]
         valid = group["valid"][...].astype(bool)
         there = [number - numbers[0] for number in numbers]
         assert list(group["sequence"][...][valid]) == there, f"{name}: other images"
@@ -137,9 +144,8 @@ def check(name, frames, numbers):
         assert data.dtype == frames.dtype and (data == frames).all(), f"{name}: other pixels"
         times = [START * 10**9 + signed(number) % 10**6 for number in numbers]
         assert list(group["timestamp"][...][valid]) == times, f"{name}: other times"
-        metadata = {item.attrs["key"].decode(): item[()].decode() for item in file["entry/metadata"].values()}
         expected = {"pv": PV, "first_unique_id": str(numbers[0]), "ColorMode": "0", "Gain": "1.5", "Operator": "µ"}
-        assert expected.items() <= metadata.items(), metadata
+        assert expected.items() <= metadata(file).items(), metadata(file)
     verified = subprocess.run([keepup, "verify", root / "a" / name, "--json"], stdout=subprocess.PIPE, check=False)
     assert json.loads(verified.stdout)["fault_count"] == 0, verified.stdout
 
@@ -157,7 +163,7 @@ def series(name, dtype, shape, codec=None, lost=(), start=100):
             is_partial = index % 2 == 1
             detector.pv.post(detector.image(frames[index], start + index, codec, payloads[index], is_partial))
 
-    code, account = record(detector, name, len(there), act)
+    code, account = record(detector.address, detector.is_monitored, name, len(there), act)
     assert code == (1 if lost else 0), (name, code, account)
     assert account["received"]["events"] == account["durable"]["events"] == len(there), (name, account)
     assert account["missing_events"] == ({"sequence_gap": len(lost)} if lost else {}), (name, account)
@@ -197,11 +203,51 @@ def restarted(name):
         for index in range(15, 30):
             detectors[1].pv.post(detectors[1].image(frames[index], 1 + index))
 
-    code, account = record(detectors[0], name, 25, act)
+    code, account = record(detectors[0].address, detectors[0].is_monitored, name, 25, act)
     assert code == 1 and account["missing_events"] == {"connection_lost": 5}, (code, account)
     there = [*range(10), *range(15, 30)]
     check(name, frames[there], [1 + index for index in there])
     detectors[1].server.stop()
+
+
+def older_server(name):
+    """Images of 2 MB from EPICS's older server, one after the other: it has a queue of its own length."""
+    shape, count = (1000, 1000), 12
+    frames = rng.integers(0, 60_000, (2 * count, *shape)).astype("u2")
+    numpy.save(root / "frames.npy", frames)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, pathlib.Path(__file__).with_name("pvaccess_ioc.py"), str(port), *map(str, shape)]
+    ioc = subprocess.Popen([*command, root / "frames.npy"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def wait_for_post():
+        while not (line := ioc.stdout.readline()).startswith("posted"):
+            assert line, "the IOC has ended"
+
+    def post():
+        ioc.stdin.write("\n")
+        ioc.stdin.flush()
+        wait_for_post()
+
+    def act():
+        # The IOC does not tell who monitors it: images that are posted earlier are not recorded.
+        while (before := received(name)) < count - 1:
+            post()
+            if before > 0:
+                until(lambda: received(name) > before, "the recorder does not receive")
+            else:
+                time.sleep(0.5)
+        post()
+
+    # The value before the recording.
+    wait_for_post()
+    code, account = record(f"pva://127.0.0.1:{port}/KEEPUP:Image", lambda: True, name, count, act)
+    ioc.communicate(timeout=30)
+    assert code == 0 and account["missing_events"] == {}, (code, account)
+    with opened(name) as file:
+        first = int(metadata(file)["first_unique_id"]) - 1000
+        data = file["entry/KEEPUP:Image/data"][...]
+        assert len(data) >= count and (data == frames[first:first + len(data)]).all(), f"{name}: other pixels"
 
 
 (root / "a").mkdir(parents=True, exist_ok=True)
@@ -218,4 +264,5 @@ series("jpeg", "u1", (20, 30), "jpeg")
 series("gaps", "u2", (200, 300), "bslz4", lost={3, 4, 20, 38})
 series("wrapped", "u2", (20, 30), start=2**31 - 20)
 restarted("restarted")
-print(f"11 series of a pvAccess server recorded in {time.monotonic() - begin:.1f} s")
+older_server("older")
+print(f"12 series of pvAccess servers recorded in {time.monotonic() - begin:.1f} s")

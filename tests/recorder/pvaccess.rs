@@ -59,7 +59,7 @@ fn image_type() -> Vec<u8> {
 
 /// A message of the server, in segments of at most `segment` bytes.
 fn segmented(command: u8, body: &[u8], segment: usize) -> Vec<u8> {
-    let chunks: Vec<&[u8]> = body.chunks(segment).collect();
+    let chunks: Vec<&[u8]> = if body.is_empty() { vec![body] } else { body.chunks(segment).collect() };
     let last = chunks.len() - 1;
     let frames = chunks.iter().enumerate().map(|(index, chunk)| {
         let flags = match index {
@@ -115,20 +115,36 @@ impl Server {
         self.peer.write_all(&message(command, body)).unwrap();
     }
 
-    /// Body of the next message, which has this command.
+    /// Body of the next message except echo requests; it has this command.
     fn request(&mut self, command: u8) -> Vec<u8> {
-        let mut head = [0; 8];
-        self.peer.read_exact(&mut head).unwrap();
-        assert_eq!((head[0], head[1], head[3]), (0xCA, 2, command));
-        let mut body = vec![0; u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize];
-        self.peer.read_exact(&mut body).unwrap();
-        body
+        loop {
+            let mut head = [0; 8];
+            self.peer.read_exact(&mut head).unwrap();
+            let mut body = vec![0; u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize];
+            self.peer.read_exact(&mut body).unwrap();
+            if head[3] != 2 {
+                assert_eq!((head[0], head[1], head[3]), (0xCA, 2, command));
+                return body;
+            }
+        }
+    }
+
+    /// Waits until the recorder has taken `updates` since the last call.
+    fn acknowledged(&mut self, updates: u32) {
+        let mut sum = 0;
+        while sum < updates {
+            let ack = self.request(13);
+            assert_eq!((&ack[..4], ack[8]), (&SERVER_ID.to_le_bytes()[..], 0x80));
+            sum += u32::from_le_bytes(ack[9..13].try_into().unwrap());
+        }
+        assert_eq!(sum, updates);
     }
 
     /// All fields of an image.
     fn whole(&self, number: i32) -> Vec<u8> {
         // Bit 0 is the structure.
-        [self.head(0), vec![1, 1], array(number), number_of(number), time_of(number), shape(), vec![0]].concat()
+        [self.head(0), vec![1, 1], array(number), number_of(number), time_of(number), shape(), vec![0]]
+            .concat()
     }
 
     /// Pixels, number and time of an image.
@@ -163,7 +179,9 @@ fn time_of(number: i32) -> Vec<u8> {
 }
 
 fn shape() -> Vec<u8> {
-    let sizes = [WIDTH, HEIGHT].iter().flat_map(|size| [&[1][..], &(*size as u32).to_le_bytes(), &[1, 0, 0, 0]].concat());
+    let sizes = [WIDTH, HEIGHT]
+        .iter()
+        .flat_map(|size| [&[1][..], &(*size as u32).to_le_bytes(), &[1, 0, 0, 0]].concat());
     let mode = [vec![1, 1], text("Mode"), vec![0x60], text("fast")].concat();
     [vec![2], sizes.collect(), mode].concat()
 }
@@ -176,7 +194,6 @@ fn record(here: &Path, addresses: &[SocketAddr]) -> Program {
     start(here, &["record"].into_iter().chain(sources).chain(settings).collect::<Vec<_>>())
 }
 
-/// Stops the recorder once it has acknowledged what was sent, at least to the half of the queue.
 fn stop(program: Program) -> Run {
     program.signal("INT");
     program.wait()
@@ -215,15 +232,13 @@ fn images_of_a_pv_are_recorded() {
             server.send(2, &[]);
         }
     }
-    // The recorder acknowledges every eight updates: 61 times eight have arrived, except the last one.
-    let acks: u32 = (0..60).map(|_| u32::from_le_bytes(server.request(13)[9..13].try_into().unwrap())).sum();
-    assert_eq!(acks, 480);
+    server.acknowledged(481);
     let run = stop(program);
     assert_eq!(run.code(), 0, "{run:#?}");
     let account = json(&run);
     let sent = (480, 480 * IMAGE_BYTES as u64);
     assert_eq!((count(&account["received"]), count(&account["durable"])), (sent, sent));
-    assert_eq!(account["incidents"], serde_json::json!([]));
+    assert_eq!(account["incidents"]["total"], 0);
     assert_eq!(verified(here, "a/run"), sent);
     assert_eq!(numbers(here, 100), (100..580).collect::<Vec<_>>());
     let manifest: serde_json::Value =
@@ -242,13 +257,13 @@ fn a_monitor_continues_after_its_connection_was_cut() {
     server.images(6..22);
     let cut = message(13, &server.whole(22));
     server.peer.write_all(&cut[..cut.len() / 2]).unwrap();
-    assert_eq!((server.request(13)[9], server.request(13)[9]), (8, 8));
+    server.acknowledged(16);
     drop(server);
     let mut server = Server::accept(&listener);
     // Images 22 to 24 went with the connection; 30 and 31 are missing without a reason.
     server.images(25..30);
     server.images(32..43);
-    assert_eq!((server.request(13)[9], server.request(13)[9]), (8, 8));
+    server.acknowledged(16);
     let run = stop(program);
     assert_eq!(run.code(), 1, "{run:#?}");
     let account = json(&run);
@@ -268,9 +283,9 @@ fn a_detector_that_was_started_again_continues_the_recording() {
     let program = record(here, &[listener.local_addr().unwrap()]);
     let mut server = Server::accept(&listener);
     server.images(1000..1008);
-    assert_eq!(server.request(13)[9], 8);
+    server.acknowledged(8);
     server.images(0..8);
-    assert_eq!(server.request(13)[9], 8);
+    server.acknowledged(8);
     let run = stop(program);
     assert_eq!(run.code(), 0, "{run:#?}");
     let account = json(&run);
@@ -290,7 +305,7 @@ fn several_pvs_are_one_recording() {
     for listener in &listeners {
         let mut server = Server::accept(listener);
         server.images(0..8);
-        assert_eq!(server.request(13)[9], 8);
+        server.acknowledged(8);
         // Stays connected.
         std::mem::forget(server);
     }
@@ -315,7 +330,8 @@ fn ends_with(body: impl FnOnce(&Server) -> Vec<u8>, events: u64, reason: &str) {
     let mut server = Server::accept(&listener);
     server.images(0..8);
     let bytes = body(&server);
-    server.peer.write_all(&bytes).unwrap();
+    // The recorder may disconnect before it has read all of it.
+    let _ = server.peer.write_all(&bytes);
     let run = program.wait();
     assert_eq!(run.code(), 1, "{run:#?}");
     let account = json(&run);
@@ -348,7 +364,8 @@ fn another_image_size_ends_the_recording() {
         let sizes = [[1].as_slice(), &(HEIGHT as u32).to_le_bytes(), &[1, 0, 0, 0]].concat();
         let other = [[1].as_slice(), &(WIDTH as u32).to_le_bytes(), &[1, 0, 0, 0]].concat();
         // Bit 7 is `dimension`.
-        let body = [server.head(0), vec![1, bits | 1 << 7], array(8), number_of(8), vec![2], sizes, other, vec![0]];
+        let body =
+            [server.head(0), vec![1, bits | 1 << 7], array(8), number_of(8), vec![2], sizes, other, vec![0]];
         message(13, &body.concat())
     };
     ends_with(turned, 7, "image 8 is 64x48 u16, uncompressed; the images before are 48x64 u16");
@@ -371,5 +388,4 @@ fn a_pv_that_does_not_exist_is_reported() {
     assert_eq!(run.code(), 1, "{run:#?}");
     let ended = json(&run)["ended"].to_string();
     assert!(ended.contains("cannot monitor PV: the server has no such PV: channel not found"), "{ended}");
-    assert!(ended.contains("pvxinfo"), "{ended}");
 }

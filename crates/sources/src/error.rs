@@ -39,7 +39,9 @@ impl Diagnostic for DetectorError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Zmtp(_) => Some("check address and port: the detector must send with a PUSH socket".into()),
-            Self::PvAccess(_) => Some("check address, port and PV name, for example with `pvxinfo PV`".into()),
+            Self::PvAccess(_) => {
+                Some("check address, port and PV name, for example with `pvxinfo PV`".into())
+            }
             Self::TooLong { .. } => Some("a larger --pool; above 512 MiB also --max-event".into()),
             Self::Message(_) | Self::Series(_) => None,
         }

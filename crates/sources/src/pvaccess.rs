@@ -75,10 +75,16 @@ enum Phase {
     /// The server creates the channel.
     Channel,
     /// The server describes the type of the PV.
-    Init { server_id: u32 },
-    Running { server_id: u32 },
+    Init {
+        server_id: u32,
+    },
+    Running {
+        server_id: u32,
+    },
     /// The server has closed the channel: create it again at `at_ns`, monotonic.
-    Waiting { at_ns: Option<u64> },
+    Waiting {
+        at_ns: Option<u64>,
+    },
 }
 
 /// An image of the current message.
@@ -100,6 +106,8 @@ struct Counts {
     overruns: u64,
     /// Images that the HDF5 filter could not read.
     unreadable: u64,
+    /// Times that the server closed the channel or ended the monitor.
+    closed: u64,
 }
 
 /// Decoder of a monitor.
@@ -121,6 +129,7 @@ pub struct PvAccess {
     numbers: Numbers,
     /// Whether the server has closed the channel since the last image.
     was_closed: bool,
+    /// Updates that were taken since the last acknowledgement.
     unacknowledged: u32,
     metadata: BTreeMap<String, String>,
     counts: Counts,
@@ -255,6 +264,7 @@ impl PvAccess {
 
     /// Notes that the channel is closed, and creates it again later.
     fn closed(&mut self) {
+        self.counts.closed += 1;
         self.was_closed |= self.numbers.last.is_some();
         self.phase = Phase::Waiting { at_ns: None };
     }
@@ -275,16 +285,13 @@ impl PvAccess {
         let mut values = Values { reader, types: &mut self.types };
         let array = self.fields.update(&mut values, &image_type, bits)?;
         let is_overrun = !values.reader.bits()?.is_empty();
-        self.unacknowledged += 1;
         self.counts.overruns += u64::from(is_overrun && !self.is_first);
         match array {
             Some(array) => self.image(&array)?,
             None => self.counts.empty += u64::from(!self.is_first),
         }
         self.is_first = false;
-        if self.pending.is_none() {
-            self.acknowledge();
-        }
+        self.unacknowledged += u32::from(self.pending.is_none());
         if is_end {
             self.end(server_id);
         }
@@ -367,15 +374,16 @@ impl PvAccess {
         self.layout = Some(layout);
     }
 
-    /// Acknowledges updates once they are half of the queue.
+    /// Acknowledges the updates that were taken. It does not wait for more of them: some servers have a shorter
+    /// queue than they were asked for, and send nothing before they can reuse an entry.
     fn acknowledge(&mut self) {
-        let Phase::Running { server_id } = self.phase else { return };
-        let (id, count) = (self.id, self.unacknowledged);
-        if count >= (self.options.queue / 2).max(1) {
+        let (id, count) = (self.id, std::mem::take(&mut self.unacknowledged));
+        if let Phase::Running { server_id } = self.phase
+            && count > 0
+        {
             self.send(MONITOR, |out| {
                 out.u32(server_id).u32(id).u8(PIPELINE).u32(count);
             });
-            self.unacknowledged = 0;
         }
     }
 }
@@ -418,7 +426,7 @@ impl Decoder for PvAccess {
         }
         if let Some(pending) = self.pending.take() {
             (self.numbers, self.was_closed) = (pending.numbers, false);
-            self.acknowledge();
+            self.unacknowledged = self.unacknowledged.saturating_add(1);
         }
     }
 
@@ -430,10 +438,11 @@ impl Decoder for PvAccess {
         if !self.is_finishing {
             return Vec::new();
         }
-        let Counts { empty, overruns, unreadable } = std::mem::take(&mut self.counts);
+        let Counts { empty, overruns, unreadable, closed } = std::mem::take(&mut self.counts);
         let Numbers { restarts, repeats, .. } = self.numbers;
         (self.numbers.restarts, self.numbers.repeats) = (0, 0);
         let remarks = [
+            (closed, "times that the server closed the PV or did not have it again yet"),
             (overruns, "updates that the server combined because its queue was full"),
             (empty, "updates without an image"),
             (unreadable, "images not recorded: HDF5's LZ4 filter could not read them"),
@@ -445,6 +454,7 @@ impl Decoder for PvAccess {
     }
 
     fn outgoing(&mut self) -> Vec<u8> {
+        self.acknowledge();
         std::mem::take(&mut self.outgoing)
     }
 

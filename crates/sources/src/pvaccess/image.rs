@@ -117,8 +117,8 @@ impl Fields {
             match name {
                 "name" => {
                     self.codec = values.text(field, part)?.unwrap_or_default();
-                    let is_name = self.codec.len() <= CODEC_BYTES_MAX
-                        && !self.codec.chars().any(char::is_control);
+                    let is_name =
+                        self.codec.len() <= CODEC_BYTES_MAX && !self.codec.chars().any(char::is_control);
                     if !is_name {
                         return Err(DetectorError::Message("the name of its codec is not valid".into()));
                     }

@@ -24,7 +24,10 @@ fn only_known_formats_are_labelled() {
 #[test]
 fn lz4_of_more_than_a_block_is_not_readable() {
     let large = layout("lz4", Some(ElementType::U8), &[1 << 31]);
-    assert_eq!((large.chunk_header(5), layout("lz4", Some(ElementType::U8), &[5]).chunk_header(5)), (None, None));
+    assert_eq!(
+        (large.chunk_header(5), layout("lz4", Some(ElementType::U8), &[5]).chunk_header(5)),
+        (None, None)
+    );
 }
 
 #[test]

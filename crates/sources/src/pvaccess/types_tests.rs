@@ -24,7 +24,8 @@ fn with_fields(fields: &[Vec<u8>]) -> Vec<u8> {
 #[test]
 fn a_structure_counts_its_bits() {
     let inner = with_fields(&[vec![0x22], vec![0x60]]);
-    let found = read(&with_fields(&[inner.clone(), vec![0x2C], [vec![0x88], inner].concat()])).unwrap().unwrap();
+    let found =
+        read(&with_fields(&[inner.clone(), vec![0x2C], [vec![0x88], inner].concat()])).unwrap().unwrap();
     assert_eq!((found.bits, found.fields[0].1.bits, found.fields[2].1.bits), (6, 3, 1));
     assert_eq!(read(&[NULL]).unwrap(), None);
 }
@@ -59,7 +60,8 @@ fn references_cannot_make_a_type_deeper() {
         types.read(&mut Reader::new(&bytes, 0, false))
     };
     assert!(define(0, vec![0x22]).is_ok());
-    let deepest = (1..30_u8).find(|level| define(*level, with_fields(&[vec![REFERS, level - 1, 0]])).is_err());
+    let deepest =
+        (1..30_u8).find(|level| define(*level, with_fields(&[vec![REFERS, level - 1, 0]])).is_err());
     assert!(deepest.is_some_and(|level| usize::from(level) <= HEIGHT_MAX), "{deepest:?}");
 }
 

@@ -22,10 +22,7 @@ pub(super) enum Part<'a> {
     /// All fields.
     Whole,
     /// Fields whose bit is set. The structure itself has the bit `first`.
-    Changed {
-        bits: Bits<'a>,
-        first: usize,
-    },
+    Changed { bits: Bits<'a>, first: usize },
 }
 
 /// An array of numbers.
@@ -82,8 +79,9 @@ impl<'a> Values<'a, '_> {
                 let count = self.reader.count()?;
                 self.skip_scalars(*scalar, count)
             }
-            Kind::Structure => self
-                .fields(field, part, |values, _, field, part| values.skip_level(field, part, below)),
+            Kind::Structure => {
+                self.fields(field, part, |values, _, field, part| values.skip_level(field, part, below))
+            }
             Kind::Union => match self.selected(field)? {
                 Some(selected) => self.skip_level(selected, Part::Whole, below),
                 None => Ok(()),
