@@ -1,8 +1,8 @@
 //! What a pvAccess server may send, through the decoder of a monitor, cut into reads at arbitrary places.
 //!
 //! The first byte says how long a read is, and whether the rest is messages, each with a byte for its flags,
-//! one for its command and two for its length in front, that get headers and follow a handshake. The outcome must
-//! not depend on where the reads were cut.
+//! one for its command and two for its length in front, that get headers and follow a handshake. The outcome
+//! must not depend on where the reads were cut.
 #![no_main]
 
 use keepup_sources::pvaccess::{Options, PvAccess};

@@ -1,5 +1,5 @@
-//! EPICS servers that the recorder monitors. The messages are written here from the description of pvAccess, not by
-//! the recorder's decoder.
+//! EPICS servers that the recorder monitors. The messages are written here from the description of pvAccess,
+//! not by the recorder's decoder.
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -199,7 +199,8 @@ fn stop(program: Program) -> Run {
     program.wait()
 }
 
-/// Numbers of the recorded images, each compared with what was sent. `first` is the number of the first image.
+/// Numbers of the recorded images, each compared with what was sent. `first` is the number of the first
+/// image; -1: the numbers have restarted.
 fn numbers(here: &Path, first: i32) -> Vec<i32> {
     let mut numbers = Vec::new();
     for segment in segments(&here.join("a/run")) {

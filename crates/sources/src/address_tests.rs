@@ -19,7 +19,10 @@ fn a_pv_and_its_queue() {
     assert_eq!(parse("pva://[::1]:5085/A/B,queue=64"), (5085, "A/B".into(), 64));
     let address: SourceAddress = "pva://127.0.0.1/A,queue=2".parse().unwrap();
     assert_eq!(address.to_string(), "pva://127.0.0.1/A,queue=2");
-    assert_eq!((address.prefix(), address.stream_name("A")), ("127.0.0.1:5075/A".into(), "127.0.0.1:5075/A".into()));
+    assert_eq!(
+        (address.prefix(), address.stream_name("A")),
+        ("127.0.0.1:5075/A".into(), "127.0.0.1:5075/A".into())
+    );
     for text in ["pva://127.0.0.1", "pva://127.0.0.1/", "pva://127.0.0.1/A B", "pva:///A,queue=4"] {
         assert!(text.parse::<SourceAddress>().is_err(), "{text}");
     }

@@ -58,8 +58,8 @@ pub trait Decoder: Send {
         Vec::new()
     }
 
-    /// Called about every 20 ms while connected, at `now_ns`, monotonic ns: adds what the protocol sends without
-    /// being asked to [`Decoder::outgoing`].
+    /// Called about every 20 ms while connected, at `now_ns`, monotonic ns: adds what the protocol sends
+    /// without being asked to [`Decoder::outgoing`].
     fn tick(&mut self, _now_ns: u64) {}
 
     /// Lower bound of the bytes that are missing for the next item; at least 1.

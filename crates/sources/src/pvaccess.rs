@@ -374,8 +374,8 @@ impl PvAccess {
         self.layout = Some(layout);
     }
 
-    /// Acknowledges the updates that were taken. It does not wait for more of them: some servers have a shorter
-    /// queue than they were asked for, and send nothing before they can reuse an entry.
+    /// Acknowledges the updates that were taken. It does not wait for more of them: some servers have a
+    /// shorter queue than they were asked for, and send nothing before they can reuse an entry.
     fn acknowledge(&mut self) {
         let (id, count) = (self.id, std::mem::take(&mut self.unacknowledged));
         if let Phase::Running { server_id } = self.phase

@@ -399,7 +399,8 @@ proptest! {
         let expected = [Found::Streams(vec![stream()]), event(0, 7), event(1, 8), event(4, 11)];
         prop_assert_eq!(feed(&mut decoder, &bytes, piece), expected);
         let metadata = decoder.metadata();
-        let found = ["pv", "first_unique_id", "Gain", "Mode"].map(|key| metadata.get(key).map(String::as_str));
+        let value = |key| metadata.get(key).map(String::as_str);
+        let found = ["pv", "first_unique_id", "Gain", "Mode"].map(value);
         prop_assert_eq!(found, [Some("13SIM1:Pva1:Image"), Some("7"), Some("1.5"), Some("fast")]);
         prop_assert_eq!(metadata.len(), 4);
     }
@@ -409,7 +410,8 @@ proptest! {
         at in 0_usize..2000, flip in 1_u8.., cut in 0_usize..2000, is_caching: bool, segment in 0_usize..40,
     ) {
         let server = Server { is_caching, segment, ..PLAIN };
-        let mut bytes = [server.session(2), server.old(2, 6), server.image(2, 7), server.image(2, 8)].concat();
+        let images = [server.old(2, 6), server.image(2, 7), server.image(2, 8)].concat();
+        let mut bytes = [server.session(2), images].concat();
         let at = at % bytes.len();
         bytes[at] ^= flip;
         bytes.truncate(bytes.len() - cut % 50);

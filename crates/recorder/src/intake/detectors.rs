@@ -148,8 +148,8 @@ impl Intake {
         }
     }
 
-    /// Takes what has arrived from endless sources, and what decoders hold back for the order of events. The end
-    /// of the recording is the end of their streams.
+    /// Takes what has arrived from endless sources, and what decoders hold back for the order of events. The
+    /// end of the recording is the end of their streams.
     pub(super) fn finish_detectors(&mut self) {
         for detector in &mut self.detectors {
             detector.decoder.finish(0);

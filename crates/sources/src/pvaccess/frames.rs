@@ -1,4 +1,5 @@
-//! Messages of a pvAccess connection (<https://docs.epics-controls.org/en/latest/pv-access/Protocol-Messages.html>).
+//! Messages of a pvAccess connection
+//! (<https://docs.epics-controls.org/en/latest/pv-access/Protocol-Messages.html>).
 //!
 //! Invariants: the length of a message, with all its segments, is checked before memory is allocated for it;
 //! memory grows only as data arrives; a long body is received directly into the message, without staging.

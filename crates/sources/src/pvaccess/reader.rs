@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::error::DetectorError;
 
-/// Most values of a message that are looked at one by one, such as the texts of an array.
+/// Most values of a message that are read one by one, such as the texts of an array.
 const STEPS_MAX: u32 = 1 << 20;
 
 /// Position in a message.
