@@ -190,10 +190,10 @@ impl PvAccess {
                 self.create_channel();
             }
             (CREATE_CHANNEL, Phase::Channel) => self.channel_created()?,
-            (DESTROY_CHANNEL, Phase::Init { server_id } | Phase::Running { server_id }) => {
-                if self.reader().u32()? == server_id {
-                    self.closed();
-                }
+            (DESTROY_CHANNEL, Phase::Init { server_id } | Phase::Running { server_id })
+                if self.reader().u32()? == server_id =>
+            {
+                self.closed();
             }
             (MONITOR, Phase::Init { server_id }) => self.monitor_created(server_id)?,
             (MONITOR, Phase::Running { server_id }) => self.update(server_id)?,
