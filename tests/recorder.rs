@@ -17,6 +17,7 @@ mod measured;
 mod mistakes;
 mod packets;
 mod profiles;
+mod pvaccess;
 mod qualify;
 mod raw_client;
 mod reading;

@@ -55,10 +55,10 @@ python_environment() {
 python_environments() {
     local jobs=() job
     python_environment ci-venv \
-        'bagit, baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, scapy, simpy, spead2, tifffile, zmq' \
+        'bagit, baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, p4p, pandas, scapy, simpy, spead2, tifffile, zmq' \
         'darshan==3.5.*' 'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' \
         'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' 'bagit>=1.9,<2' 'tifffile>=2025.1' 'spead2>=4.4,<5' \
-        'scapy>=2.6,<3' & jobs+=($!)
+        'scapy>=2.6,<3' 'p4p>=4.2' & jobs+=($!)
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
@@ -84,7 +84,7 @@ run_tests_with_intakes() {
     for threads in 2 4; do
         KEEPUP_TEST_INTAKE_THREADS=$threads KEEPUP_KILLS=20 run_tests --workspace --test end_to_end -- \
             --include-ignored --test-threads 6 recorder::clients recorder::detectors recorder::directory recorder::faults \
-            recorder::intakes recorder::kills recorder::packets recorder::volumes
+            recorder::intakes recorder::kills recorder::packets recorder::pvaccess recorder::series recorder::volumes
     done
 }
 
@@ -173,6 +173,11 @@ captures() {
 # Series of a DECTRIS detector, sent by libzmq.
 dectris_series() {
     timeout 300 "$CI_PYTHON" .ci/checks/dectris.py "$KEEPUP" "$1/dectris"
+}
+
+# Images of a pvAccess server, served by p4p (pvxs).
+pvaccess_images() {
+    timeout 300 "$CI_PYTHON" .ci/checks/pvaccess.py "$KEEPUP" "$1/pvaccess"
 }
 
 # Streams that are reduced on the way, read by h5py and compared with what numpy computes.

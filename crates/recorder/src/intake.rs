@@ -267,6 +267,7 @@ impl Intake {
             self.store.seal_aged(now_ns, self.config.seal_after.as_nanos() as u64);
             self.expire(now_ns);
             self.connect_detectors(now_ns);
+            self.tick_detectors(now_ns);
         }
         if std::mem::take(&mut self.answers_due) {
             self.answer();

@@ -54,7 +54,7 @@ pub(crate) fn open_all(
                 bound.inputs.push(SourceInput::Socket(socket));
                 continue;
             }
-            SourceAddress::Dectris(_) => {
+            SourceAddress::Dectris(_) | SourceAddress::PvAccess(_) => {
                 bound.inputs.push(SourceInput::Connection);
                 continue;
             }

@@ -12,10 +12,15 @@ use keepup_plan::units::Bytes;
 use crate::dectris::Dectris;
 use crate::directory::{DirectoryAddress, Files, SCHEME};
 use crate::packets::{Options, Packets};
+use crate::pvaccess::{Options as PvOptions, PvAccess, QUEUE_MAX};
 use crate::{Decoder, Limits};
 
 /// Port of Stream V2. Stream V1 uses 9999.
 const DECTRIS_V2_PORT: u16 = 31_001;
+/// Port of pvAccess.
+const PVACCESS_PORT: u16 = 5075;
+/// Longest name of a PV, in bytes: a prefix must fit into the name of a stream.
+const PV_NAME_BYTES_MAX: usize = 200;
 /// Default receive buffer for packets, in bytes.
 const BUFFER_BYTES: usize = 64 << 20;
 
@@ -30,6 +35,18 @@ pub enum SourceAddress {
     Capture(CaptureAddress),
     /// Files that another program writes into a directory of this machine.
     Directory(DirectoryAddress),
+    /// An EPICS PV with images, to connect to.
+    PvAccess(PvAddress),
+}
+
+/// Server and name of an EPICS PV.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PvAddress {
+    text: String,
+    /// The server.
+    pub endpoint: Endpoint,
+    /// Name and queue of the PV.
+    pub options: PvOptions,
 }
 
 /// Where packets arrive, and what they mean.
@@ -65,9 +82,12 @@ pub struct CaptureAddress {
 pub enum SourceAddressError {
     /// Unknown scheme.
     #[error(
-        "cannot use {0:?} as a source: the scheme must be zmq://, udp://, vdif://, spead://, pcap: or dir:"
+        "cannot use {0:?} as a source: the scheme must be zmq://, pva://, udp://, vdif://, spead://, pcap: or dir:"
     )]
     Scheme(String),
+    /// No PV name, or an invalid one.
+    #[error("cannot use {0:?} as a source: it is not pva://HOST[:PORT]/PVNAME")]
+    Pv(String),
     /// Invalid host or port.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
@@ -91,11 +111,12 @@ impl Diagnostic for SourceAddressError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Scheme(_) => Some(
-                "zmq://HOST:31001 for DECTRIS Stream V2, zmq://HOST:9999 for Stream V1, udp://:PORT for numbered \
-                 UDP packets, vdif://:PORT for VDIF frames, spead://:PORT for SPEAD heaps, pcap:FILE for a \
-                 capture file, dir:PATH for the files of a directory"
+                "zmq://HOST for a DECTRIS detector, pva://HOST/PVNAME for EPICS areaDetector, udp://:PORT for \
+                 numbered UDP packets, vdif://:PORT for VDIF frames, spead://:PORT for SPEAD heaps, pcap:FILE \
+                 for a capture file, dir:PATH for the files of a directory"
                     .into(),
             ),
+            Self::Pv(_) => Some("such as pva://ioc1/13SIM1:Pva1:Image".into()),
             Self::Endpoint(error) => error.hint(),
             Self::Option { .. } => Some("see `keepup record --help`".into()),
         }
@@ -112,6 +133,7 @@ impl SourceAddress {
             // They were captured before the recording.
             Self::Capture(capture) => Box::new(Packets::new(capture.options.clone(), limits, 0)),
             Self::Directory(directory) => Box::new(Files::new(&directory.path, opened_ns)),
+            Self::PvAccess(pv) => Box::new(PvAccess::new(pv.options.clone(), limits)),
         }
     }
 
@@ -131,10 +153,43 @@ impl SourceAddress {
                 capture.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
             }
             Self::Directory(directory) => directory.prefix(),
+            Self::PvAccess(pv) => format!("{}/{}", pv.endpoint, pv.options.name),
         }
     }
 
-    /// Whether it sends packets, which have no end of their own.
+    /// Name of one of its streams, if a recording has several sources.
+    #[must_use]
+    pub fn stream_name(&self, name: &str) -> String {
+        match self {
+            // The prefix contains the name of its only stream.
+            Self::PvAccess(_) => self.prefix(),
+            _ => format!("{}-{name}", self.prefix()),
+        }
+    }
+
+    /// Where to connect to; `None` for what arrives by itself.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Dectris(endpoint) => Some(endpoint),
+            Self::PvAccess(pv) => Some(&pv.endpoint),
+            Self::Packets(_) | Self::Capture(_) | Self::Directory(_) => None,
+        }
+    }
+
+    /// Whether it sends until the recording ends.
+    #[must_use]
+    pub fn is_endless(&self) -> bool {
+        !self.has_series()
+    }
+
+    /// Whether it is the files of a directory.
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        matches!(self, Self::Directory(_))
+    }
+
+    /// Whether it sends packets.
     #[must_use]
     pub fn sends_packets(&self) -> bool {
         matches!(self, Self::Packets(_) | Self::Capture(_))
@@ -159,8 +214,10 @@ impl FromStr for SourceAddress {
         }
         let scheme = || SourceAddressError::Scheme(text.to_owned());
         let (name, rest) = text.split_once("://").ok_or_else(scheme)?;
-        if name == "zmq" {
-            return Ok(Self::Dectris(Endpoint::with_default_port(rest, DECTRIS_V2_PORT)?));
+        match name {
+            "zmq" => return Ok(Self::Dectris(Endpoint::with_default_port(rest, DECTRIS_V2_PORT)?)),
+            "pva" => return Ok(Self::PvAccess(pv(text, rest)?)),
+            _ => {}
         }
         let options = Options::of_scheme(name).ok_or_else(scheme)?;
         Ok(Self::Packets(packets(text, rest, options)?))
@@ -187,6 +244,29 @@ fn packets(text: &str, rest: &str, options: Options) -> Result<PacketAddress, So
     })?;
     options.check().map_err(|why| option_error(text, list, why))?;
     Ok(PacketAddress { text: text.to_owned(), address: endpoint.address(), interface, buffer_bytes, options })
+}
+
+/// Parses `HOST[:PORT]/PVNAME[,queue=N]`.
+fn pv(text: &str, rest: &str) -> Result<PvAddress, SourceAddressError> {
+    let is_name = |name: &str| {
+        (1..=PV_NAME_BYTES_MAX).contains(&name.len())
+            && !name.chars().any(|c| c.is_control() || c.is_whitespace())
+    };
+    let (host, rest) = rest.split_once('/').ok_or_else(|| SourceAddressError::Pv(text.to_owned()))?;
+    let (name, list) = rest.split_once(',').unwrap_or((rest, ""));
+    if !is_name(name) {
+        return Err(SourceAddressError::Pv(text.to_owned()));
+    }
+    let mut options = PvOptions::new(name.to_owned());
+    for option in list.split(',').filter(|option| !option.is_empty()) {
+        let queue = option.strip_prefix("queue=").and_then(|number| number.parse::<u32>().ok());
+        let why = || format!("pva:// has queue=N, with N from 2 to {QUEUE_MAX}");
+        options.queue = queue.filter(|queue| (2..=QUEUE_MAX).contains(queue)).ok_or_else(|| {
+            SourceAddressError::Option { text: text.to_owned(), option: option.to_owned(), why: why() }
+        })?;
+    }
+    let endpoint = Endpoint::with_default_port(host, PVACCESS_PORT)?;
+    Ok(PvAddress { text: text.to_owned(), endpoint, options })
 }
 
 /// Parses `FILE[,as=FORMAT][,OPTION=VALUE…]`.
@@ -243,6 +323,7 @@ impl fmt::Display for SourceAddress {
             Self::Packets(packets) => packets.fmt(f),
             Self::Capture(capture) => capture.fmt(f),
             Self::Directory(directory) => directory.fmt(f),
+            Self::PvAccess(pv) => f.write_str(&pv.text),
         }
     }
 }

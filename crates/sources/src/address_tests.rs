@@ -11,6 +11,29 @@ fn a_host_and_a_port() {
 }
 
 #[test]
+fn a_pv_and_its_queue() {
+    let parse = |text: &str| match text.parse::<SourceAddress>() {
+        Ok(SourceAddress::PvAccess(pv)) => (pv.endpoint.address().port(), pv.options.name, pv.options.queue),
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(parse("pva://127.0.0.1/13SIM1:Pva1:Image"), (5075, "13SIM1:Pva1:Image".into(), 16));
+    assert_eq!(parse("pva://[::1]:5085/A/B,queue=64"), (5085, "A/B".into(), 64));
+    let address: SourceAddress = "pva://127.0.0.1/A,queue=2".parse().unwrap();
+    assert_eq!(address.to_string(), "pva://127.0.0.1/A,queue=2");
+    assert_eq!(
+        (address.prefix(), address.stream_name("A")),
+        ("127.0.0.1:5075/A".into(), "127.0.0.1:5075/A".into())
+    );
+    for text in ["pva://127.0.0.1", "pva://127.0.0.1/", "pva://127.0.0.1/A B", "pva:///A,queue=4"] {
+        assert!(text.parse::<SourceAddress>().is_err(), "{text}");
+    }
+    for option in ["queue=1", "queue=65537", "queue=x", "window=3"] {
+        let error = format!("pva://127.0.0.1/A,{option}").parse::<SourceAddress>().unwrap_err().to_string();
+        assert!(error.contains("pva:// has queue=N"), "{error}");
+    }
+}
+
+#[test]
 fn what_is_not_an_address() {
     let refused = |text: &str| {
         let error = text.parse::<SourceAddress>().unwrap_err();

@@ -9,6 +9,9 @@ pub enum DetectorError {
     /// The peer violates ZMTP, or its socket is not a PUSH socket.
     #[error("cannot read ZeroMQ messages: {0}")]
     Zmtp(String),
+    /// The peer violates pvAccess, or its PV cannot be recorded.
+    #[error("cannot monitor PV: {0}")]
+    PvAccess(String),
     /// A message does not conform to the detector's protocol.
     #[error("cannot decode message: {0}")]
     Message(String),
@@ -31,7 +34,9 @@ pub enum DetectorError {
 impl Diagnostic for DetectorError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Zmtp(_) | Self::Message(_) | Self::Series(_) | Self::Directory(_) => ErrorClass::Failed,
+            Self::Zmtp(_) | Self::PvAccess(_) | Self::Message(_) | Self::Series(_) | Self::Directory(_) => {
+                ErrorClass::Failed
+            }
             Self::TooLong { .. } => ErrorClass::Environment,
         }
     }
@@ -39,6 +44,9 @@ impl Diagnostic for DetectorError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Zmtp(_) => Some("check address and port: the detector must send with a PUSH socket".into()),
+            Self::PvAccess(_) => {
+                Some("check address, port and PV name, for example with `pvxinfo PV`".into())
+            }
             Self::TooLong { .. } => Some("a larger --pool; above 512 MiB also --max-event".into()),
             Self::Message(_) | Self::Series(_) | Self::Directory(_) => None,
         }

@@ -9,6 +9,7 @@ pub mod dectris;
 pub mod directory;
 mod error;
 pub mod packets;
+pub mod pvaccess;
 pub mod zmtp;
 
 use std::collections::BTreeMap;
@@ -62,6 +63,10 @@ pub trait Decoder: Send {
     fn outgoing(&mut self) -> Vec<u8> {
         Vec::new()
     }
+
+    /// Called about every 20 ms while connected, at `now_ns`, monotonic ns: adds what the protocol sends
+    /// without being asked to [`Decoder::outgoing`].
+    fn tick(&mut self, _now_ns: u64) {}
 
     /// Lower bound of the bytes that are missing for the next item; at least 1.
     fn bytes_due(&self) -> usize {

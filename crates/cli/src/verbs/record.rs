@@ -83,6 +83,10 @@ pub(crate) struct Args {
     /// pcapng) and ends with the file. Options: port=N (packets to this port only), pace=max|original (as
     /// fast as possible or as captured), and those of the format.
     ///
+    /// pva://HOST[:PORT]/PVNAME[,queue=N] monitors an EPICS PV with images (NTNDArray), as areaDetector's
+    /// NDPluginPva serves them over pvAccess (default port 5075), until the recording is stopped. The PV is a
+    /// stream, each image an event. queue=16 is the number of images that the server queues for the recorder.
+    ///
     /// dir:PATH[,OPTION=VALUE...] records the files that another program writes into a directory until the
     /// recording is stopped. A file becomes an event when it is closed after writing, or moved into the
     /// directory; `keepup export --to files` restores it. Options: pattern=*.tif (repeatable; default: all

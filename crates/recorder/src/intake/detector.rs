@@ -109,10 +109,9 @@ impl Detector {
         if !self.is_one_of_several {
             return streams.to_vec();
         }
-        let prefix = self.address.prefix();
         let stream = |info: &StreamInfo| StreamInfo {
             id: self.place * STREAMS_MAX as u32 + info.id,
-            name: format!("{prefix}-{}", info.name),
+            name: self.address.stream_name(&info.name),
             ..info.clone()
         };
         streams.iter().map(stream).collect()

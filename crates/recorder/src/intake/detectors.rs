@@ -75,7 +75,7 @@ impl Intake {
         while let Some(at) = self.detectors.iter().position(|detector| detector.retry_ns <= now_ns) {
             let mut detector = self.detectors.swap_remove(at);
             detector.retry_ns = now_ns + RETRY_NS;
-            let SourceAddress::Dectris(endpoint) = detector.address.clone() else {
+            let Some(endpoint) = detector.address.endpoint().cloned() else {
                 self.shards.note_failure(format!("{}: its socket has failed", detector.address));
                 self.shards.disconnect();
                 continue;
@@ -160,12 +160,29 @@ impl Intake {
         let _ = rustix::net::shutdown(&connection.socket, rustix::net::Shutdown::Both);
     }
 
-    /// Takes the packets that have arrived, what decoders hold back for the order of events, and the files
-    /// that are complete. Packets and directories have no end of their own: the end of the recording is
-    /// theirs.
+    /// Lets decoders send what their protocol requires, such as signs of life.
+    pub(super) fn tick_detectors(&mut self, now_ns: u64) {
+        for index in 0..self.connections.len() {
+            let Some(Some(connection)) = self.connections.get_mut(index) else { continue };
+            let Some(detector) = &mut connection.detector else { continue };
+            detector.decoder.tick(now_ns);
+            connection.push_answers();
+            if !connection.is_flushed() {
+                self.flush(index);
+            }
+        }
+    }
+
+    /// Takes what has arrived from endless sources, what decoders hold back for the order of events, and the
+    /// files that are complete. The end of the recording is the end of their streams.
     pub(super) fn finish_detectors(&mut self) {
-        self.finish_each(SourceAddress::sends_packets, |intake, index, connection| {
-            // Packets in the socket's buffer have arrived.
+        for detector in &mut self.detectors {
+            detector.decoder.finish(0);
+            self.store.note_remarks(detector);
+        }
+        let is_endless = |address: &SourceAddress| address.is_endless() && !address.is_directory();
+        self.finish_each(is_endless, |intake, index, connection| {
+            // What is in the socket's buffer has arrived.
             let buffer_bytes = rustix::net::sockopt::socket_recv_buffer_size(&connection.socket);
             let is_read = intake.take_rest(index, connection, buffer_bytes.unwrap_or(0));
             let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
@@ -176,7 +193,7 @@ impl Intake {
             intake.take_rest(index, connection, 0) && is_read
         });
         // A directory may take long, and the buffers of sockets do not wait.
-        self.finish_each(|address| matches!(address, SourceAddress::Directory(_)), Self::finish_directory);
+        self.finish_each(SourceAddress::is_directory, Self::finish_directory);
     }
 
     /// Takes the rest of each matching source with `take`, which returns whether that was everything.
@@ -285,7 +302,7 @@ impl Intake {
                 Pause::Closed | Pause::EndOfSeries { .. } => return true,
             };
             let peer = &connection.peer;
-            self.store.incidents.push(format!("{peer}: the last packets are not recorded: {why}"));
+            self.store.incidents.push(format!("{peer}: the last events are not recorded: {why}"));
             return false;
         }
         false
