@@ -103,6 +103,42 @@ fn a_series_between_two_connections_is_a_run() {
 }
 
 #[test]
+fn a_series_that_arrived_with_the_end_of_another_is_recorded() {
+    let directory = directory();
+    let here = directory.path();
+    let detector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let from = format!("zmq://{}", detector.local_addr().unwrap());
+    let program = record(here, &from, &["--series", "2", "--name", "sample"]);
+    let mut peer = accepted(&detector);
+    // All in one packet; nothing follows, and the connection stays open.
+    let series = |series| {
+        [
+            frame(&start_of_series(series, 1)),
+            frame(&image_of_series(series, 0)),
+            frame(&end_of_series(series)),
+        ]
+    };
+    peer.write_all(&[series(1), series(2)].concat().concat()).unwrap();
+    let run = program.wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert_eq!((verified(here, "a/sample-1"), verified(here, "a/sample-2")), (of(1), of(1)));
+}
+
+#[test]
+fn a_limit_ends_all_series() {
+    let directory = directory();
+    let here = directory.path();
+    let detector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let from = format!("zmq://{}", detector.local_addr().unwrap());
+    let limits = ["--series", "all", "--name", "sample", "--stop-after", "10 events"];
+    let program = record(here, &from, &limits);
+    let mut peer = accepted(&detector);
+    sends(&mut peer, 1, 0..20);
+    let run = program.wait();
+    assert!(here.join("a/sample-1").exists() && !here.join("a/sample-2").exists(), "{run:#?}");
+}
+
+#[test]
 fn sources_without_series_are_refused() {
     let directory = directory();
     for from in ["udp://127.0.0.1:0", "vdif://127.0.0.1:0,frames-per-second=8"] {

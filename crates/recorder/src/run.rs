@@ -297,6 +297,7 @@ impl RunControl {
         let config = self.config(&settings, self.is_repeat);
         let (config, id) = config.map_err(|e| self.refuse_settings(e))?;
         self.forget();
+        self.report = None;
         (self.run, self.name) = (config.run, Some(config.name.clone()));
         match Recorder::arm(config, id, Arc::clone(&self.parts.clock)) {
             Ok(recorder) => {

@@ -19,7 +19,8 @@ pub(crate) struct Held {
     /// Place of the detector among the sources.
     pub(crate) place: usize,
     pub(crate) address: SourceAddress,
-    pub(crate) socket: OwnedFd,
+    /// `None`: the detector has closed it.
+    pub(crate) socket: Option<OwnedFd>,
     pub(crate) decoder: Box<dyn Decoder>,
 }
 

@@ -56,7 +56,7 @@ impl Dectris {
             Message::Start(start) => match &mut self.series {
                 // The previous series has no images yet, or the detector repeated the start message.
                 Some(series) if series.streams.is_empty() => series.start = start,
-                Some(series) if series.start.is_same_series(&start) => series.start.check_repeated(&start)?,
+                Some(series) if series.continues(&start) => series.start.check_repeated(&start)?,
                 // The detector was armed again before it sent the end.
                 Some(series) => {
                     series.end(&mut self.pending);
@@ -152,6 +152,7 @@ impl Decoder for Dectris {
     fn next_series(&mut self) {
         self.series = self.next.take().map(Series::new);
         self.pending.clear();
+        (self.skipped, self.is_late) = (0, false);
     }
 
     fn reconnect(&mut self) {

@@ -74,6 +74,9 @@ pub enum ClientError {
         /// Timeout.
         waited: Duration,
     },
+    /// The wait for the other side was ended.
+    #[error("cannot wait for the recorder: stopped")]
+    Stopped,
     /// The protocol has the other side connect.
     #[error("cannot use {addr}: in this protocol, the other side connects")]
     Direction {
@@ -104,6 +107,7 @@ impl Diagnostic for ClientError {
             | Self::Io { .. }
             | Self::Refused { .. }
             | Self::Closed { .. }
+            | Self::Stopped
             | Self::TimedOut { .. } => ErrorClass::Environment,
             Self::Direction { .. } => ErrorClass::Usage,
         }
@@ -119,7 +123,7 @@ impl Diagnostic for ClientError {
                 Some("its own output says why; events that it did not acknowledge may be lost".into())
             }
             Self::Wire(error) => error.hint(),
-            Self::Io { .. } | Self::TimedOut { .. } | Self::Direction { .. } => None,
+            Self::Io { .. } | Self::TimedOut { .. } | Self::Stopped | Self::Direction { .. } => None,
         }
     }
 }

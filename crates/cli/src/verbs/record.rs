@@ -354,7 +354,7 @@ fn record_series(
     loop {
         let is_on = |state| matches!(state, RunState::Recording | RunState::Draining);
         while is_on(session.poll(&mut line, is_asked())) {}
-        if is_asked() || !session.has_sealed() || !chain.advance() {
+        if is_asked() || !session.has_ended_by_itself() || !chain.advance() {
             drop(line);
             // Of several runs, the last one is often stopped before it begins.
             let last = match session.has_removed() && chain.has_followed() {

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "serve")]
     profile: Option<String>,
     /// Address of the recorder
-    #[arg(long, value_name = "HOST:PORT", required_unless_present_any = ["serve", "listen"])]
+    #[arg(long, value_name = "HOST:PORT")]
     to: Option<Endpoint>,
     /// Rate: "80 MB/s", "305 /s" or "max" [default: the profile's]
     #[arg(long, value_parser = source_rate, value_name = "RATE")]
@@ -114,25 +114,34 @@ fn destination(args: &Args, protocol: Protocol) -> anyhow::Result<Destination> {
     match (&args.to, protocol) {
         (Some(to), protocol) if !protocol.waits_for_recorder() => Ok(Destination::Recorder(to.clone())),
         (None, Protocol::Dectris(version)) => {
-            let port = match version {
-                DectrisVersion::V1 => 9999,
-                DectrisVersion::V2 => 31_001,
-            };
+            let port = dectris_port(version);
             let listen = args.serve.listen.as_deref().unwrap_or("127.0.0.1");
             let at = Endpoint::with_default_port(listen, port)?.address();
             let door = Door::open(at, None).with_context(|| format!("cannot listen on {at}"))?;
             log(&format!("waiting for a recorder: `keepup record --from zmq://{}`", door.address()));
             Ok(Destination::Accept(door))
         }
-        (Some(_), _) => {
-            let why = Cause::new("cannot use --to with --as dectris-v1 or dectris-v2: the recorder connects");
-            Err(usage(why.with_hint("--listen 127.0.0.1:31001 instead of --to")))
+        (Some(_), protocol) => {
+            let why = Cause::new(format!("cannot use --to with --as {protocol}: the recorder connects"));
+            Err(usage(why.with_hint("--listen HOST[:PORT]; by default 127.0.0.1")))
         }
-        (None, _) => {
-            let why =
-                Cause::new("cannot use --listen with this protocol: the source connects to the recorder");
-            Err(usage(why.with_hint("--to HOST:PORT")))
+        (None, protocol) => {
+            let what = match args.serve.listen {
+                Some(_) => {
+                    format!("cannot use --listen with --as {protocol}: the source connects to the recorder")
+                }
+                None => "cannot send: no address of a recorder is given".to_owned(),
+            };
+            Err(usage(Cause::new(what).with_hint("--to HOST:PORT")))
         }
+    }
+}
+
+/// Port at which a DECTRIS detector waits.
+fn dectris_port(version: DectrisVersion) -> u16 {
+    match version {
+        DectrisVersion::V1 => 9999,
+        DectrisVersion::V2 => 31_001,
     }
 }
 

@@ -13,6 +13,7 @@ use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{Control, ControlMessage, EventHead, Hello};
 use keepup_sys::datagram::{Batch, DatagramReceiver};
 use rustix::event::epoll;
+use rustix::net::{RecvFlags, recv};
 
 use super::Intake;
 use super::connection::{Connection, Expect, Partial, Phase};
@@ -53,7 +54,10 @@ impl Intake {
             let mut detector = Detector::new(address, event_bytes_max, (place, several), opened_ns);
             if let Some(held) = held {
                 detector.decoder = held.decoder;
-                self.watch_detector(detector, held.socket, now_ns);
+                match held.socket {
+                    Some(socket) => self.watch_detector(detector, socket, now_ns),
+                    None => self.detectors.push(detector),
+                }
                 continue;
             }
             match input {
@@ -87,12 +91,13 @@ impl Intake {
         }
     }
 
-    fn watch_detector(&mut self, detector: Detector, socket: OwnedFd, now_ns: u64) {
+    fn watch_detector(&mut self, mut detector: Detector, socket: OwnedFd, now_ns: u64) {
         let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
         let _ = self.watch_peer(&socket);
         let index = self.free_index();
         let data = epoll::EventData::new_u64(index as u64);
         if let Err(error) = epoll::add(&self.epoll, &socket, data, epoll::EventFlags::OUT) {
+            detector.decoder.reconnect();
             return self.try_again(detector, &std::io::Error::from(error).to_string());
         }
         let peer = detector.address.to_string();
@@ -100,6 +105,8 @@ impl Intake {
         connection.detector = Some(Box::new(detector));
         connection.push_answers();
         connection.wants_write = true;
+        // The decoder of an earlier run may have the next series already, and no other byte may arrive.
+        connection.quiet = false;
         self.connections[index] = Some(connection);
         self.count_connections(1);
     }
@@ -337,7 +344,14 @@ impl Intake {
                 let _ = epoll::delete(&self.epoll, &connection.socket);
                 let Detector { address, mut decoder, place, .. } = *detector;
                 decoder.next_series();
-                let socket = connection.socket;
+                let mut byte = [0];
+                let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+                // A detector that has closed would wait for us to close, too.
+                let is_closed = matches!(recv(&connection.socket, &mut byte[..], flags), Ok((0, _)));
+                if is_closed {
+                    decoder.reconnect();
+                }
+                let socket = (!is_closed).then_some(connection.socket);
                 series.hold(Held { place: place as usize, address, socket, decoder });
                 self.shards.disconnect();
                 self.count_connections(-1);

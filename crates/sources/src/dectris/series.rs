@@ -36,6 +36,13 @@ impl Series {
         Self { start, streams: Vec::new(), is_declared: false, has_ended: false, origin_ns: None }
     }
 
+    /// Whether `start` repeats the start of this series. V1 has no unique ids: on a new connection, a start with
+    /// the same number is that of a detector that was restarted.
+    pub(super) fn continues(&self, start: &Start) -> bool {
+        let is_restart = start.unique_id.is_empty() && !self.is_declared;
+        self.start.is_same_series(start) && !is_restart
+    }
+
     /// Adds the items of an image that arrived at `arrival_ns`. `base` is the address of its message, from
     /// which offsets are computed. Returns bytes to write into the message, at an offset.
     pub(super) fn image(

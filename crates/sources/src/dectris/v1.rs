@@ -27,6 +27,7 @@ struct Head {
     htype: String,
     series: Option<u64>,
     frame: Option<u64>,
+    header_detail: Option<String>,
 }
 
 /// The frame that describes the pixels.
@@ -53,7 +54,10 @@ pub(super) fn parse(message: zmtp::Message<'_>) -> Result<Message<'_>, DetectorE
     let head: Head = json(frame(message, 0)?)?;
     let series_id = need(head.series, "series")?;
     match head.htype.split('-').next().unwrap_or_default() {
-        "dheader" => start(message, series_id).map(Message::Start),
+        "dheader" => {
+            let has_config = message.ends.len() > 1 && head.header_detail.as_deref() != Some("none");
+            start(message, series_id, has_config).map(Message::Start)
+        }
         "dimage" => {
             let image_id = check_count(need(head.frame, "frame")?, "frame")?;
             image(message, series_id, image_id).map(Message::Image)
@@ -81,13 +85,11 @@ fn json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DetectorError> {
     serde_json::from_slice(bytes).map_err(|error| malformed(error.to_string()))
 }
 
-/// Start of a series. With header_detail "basic" or "all", the second frame is the configuration.
-fn start(message: zmtp::Message<'_>, series_id: u64) -> Result<Start, DetectorError> {
+/// Start of a series. With header_detail "basic" or "all", the second frame is the configuration; with "none" it
+/// is what the user appended, if anything.
+fn start(message: zmtp::Message<'_>, series_id: u64, has_config: bool) -> Result<Start, DetectorError> {
     let mut metadata = BTreeMap::new();
-    let config: Value = match message.ends.len() {
-        1 => Value::Null,
-        _ => json(frame(message, 1)?)?,
-    };
+    let config: Value = if has_config { json(frame(message, 1)?)? } else { Value::Null };
     put(&mut metadata, "series_id", &series_id.into());
     for (key, value) in config.as_object().into_iter().flatten() {
         put(&mut metadata, key, value);

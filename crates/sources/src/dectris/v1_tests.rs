@@ -115,6 +115,17 @@ fn an_lz4_block_gets_the_header_of_the_hdf5_filter() {
 }
 
 #[test]
+fn what_the_user_appended_is_no_configuration() {
+    let appended = |detail: &str| {
+        let head = json!({"htype": "dheader-1.0", "series": 4, "header_detail": detail});
+        vec![text(&head), b"sample 7, {".to_vec()]
+    };
+    let (found, metadata) = items(&[appended("none"), image(4, 0, "<", &[7; 12]), end(4)]).unwrap();
+    assert_eq!((found.len(), metadata.len()), (3, 1));
+    assert!(refused(&[appended("basic")]).contains("expected value"));
+}
+
+#[test]
 fn a_series_without_images_has_no_streams() {
     assert_eq!(items(&[header(4, None), end(4)]).unwrap().0, ["end 0"]);
 }

@@ -49,7 +49,13 @@ pub fn run(
     let shared = Shared { stop, abort: &abort, live, coalesce_ns };
     let mut lanes = Vec::new();
     for connection in 0..plan.connections {
-        lanes.push(open_lane(plan, connection, &to, shared)?);
+        match open_lane(plan, connection, &to, shared) {
+            Err(SourceError::Connect { error: ClientError::Stopped, .. }) => {
+                let is_acknowledged = plan.protocol == Protocol::Keepup;
+                return Ok(SourceReport { is_acknowledged, ..SourceReport::empty(plan.rate == Rate::Max)? });
+            }
+            lane => lanes.push(lane?),
+        }
     }
     let clock = Clock::starting_in(START_LEAD_NS);
     let reports = run_lanes(lanes, &plan.cpus, &clock, &abort)?;

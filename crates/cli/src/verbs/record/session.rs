@@ -8,7 +8,7 @@ use keepup_error::Cause;
 use keepup_live::{Live, Scene};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recorder::counters::IntakeCounters;
-use keepup_recorder::report::RecordReport;
+use keepup_recorder::report::{Ended, RecordReport};
 use keepup_recorder::run::{RunControl, RunOffer, RunParts};
 use keepup_recorder::watch::{Qualified, Watcher};
 use keepup_recorder::{RecorderConfig, Target};
@@ -104,9 +104,10 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the run has ended in good order.
-    pub(super) fn has_sealed(&self) -> bool {
-        self.control.state() == RunState::Sealed
+    /// Whether the run ended because its sources had ended, and not by a command or a limit.
+    pub(super) fn has_ended_by_itself(&self) -> bool {
+        let has_ended = |report: &RecordReport| matches!(report.ended, Ended::EndOfRun);
+        self.control.state() == RunState::Sealed && self.control.report().is_some_and(has_ended)
     }
 
     /// Whether the run was empty, and its recording was removed.

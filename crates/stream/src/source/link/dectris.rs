@@ -52,17 +52,30 @@ impl Door {
         self.addr
     }
 
-    /// Waits for a receiver.
+    /// Waits for a receiver that answers.
     fn accept(&self, stop: &AtomicBool) -> Result<(TcpStream, SocketAddr), ClientError> {
         let (action, begin) = ("wait for a receiver at", Instant::now());
         let io = |source| ClientError::Io { action, addr: self.addr, source };
+        let mut failure = None;
         loop {
             match self.listener.accept() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                accepted => return accepted.map_err(io),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                accepted => {
+                    let (mut socket, addr) = accepted.map_err(io)?;
+                    // Others, such as port scanners, may connect.
+                    match shake_hands(&mut socket) {
+                        Ok(()) => return Ok((socket, addr)),
+                        Err(source) => failure = Some(ClientError::Io { action: "greet", addr, source }),
+                    }
+                }
             }
-            if stop.load(Ordering::Relaxed) || self.patience.is_some_and(|most| begin.elapsed() >= most) {
-                return Err(ClientError::TimedOut { action, addr: self.addr, waited: begin.elapsed() });
+            if stop.load(Ordering::Relaxed) {
+                return Err(ClientError::Stopped);
+            }
+            if self.patience.is_some_and(|most| begin.elapsed() >= most) {
+                let timeout = || ClientError::TimedOut { action, addr: self.addr, waited: begin.elapsed() };
+                return Err(failure.unwrap_or_else(timeout));
             }
             poll_slice(&self.listener, PollFlags::IN).map_err(|errno| io(errno.into()))?;
         }
@@ -96,7 +109,7 @@ impl Series {
 
     fn of_bytes(plan: &SourcePlan, bytes: u64) -> Self {
         let (width, height, element) = (bytes, 1, ElementType::U8);
-        let unique_id = format!("keepup-{}", plan.seed);
+        let unique_id = format!("keepup-{}-{}", std::process::id(), plan.seed);
         Self { images: plan.events.unwrap_or(0), width, height, element, unique_id }
     }
 }
@@ -139,8 +152,8 @@ impl Dectris {
             DectrisVersion::V2 => Box::new(v2::V2),
         };
         let series = Series::new(plan);
-        shake_hands(&mut socket)
-            .and_then(|()| socket.write_all(&message(&messages.start(&series))))
+        socket
+            .write_all(&message(&messages.start(&series)))
             .and_then(|()| socket.set_nodelay(true))
             .and_then(|()| socket.set_nonblocking(true))
             .map_err(|source| ClientError::Io { action: "start a series for", addr, source })?;
@@ -180,16 +193,24 @@ fn message(frames: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// Discards what a receiver sends.
-fn discard(socket: &TcpStream, addr: SocketAddr) -> Result<(), ClientError> {
+/// Discards what a receiver sends; returns whether it has closed the connection.
+fn discard(socket: &TcpStream, addr: SocketAddr) -> Result<bool, ClientError> {
     let mut buffer = [0; 4096];
     loop {
         match recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => return Err(ClientError::Closed { action: SEND, addr }),
+            Ok((0, _)) => return Ok(true),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => return Ok(()),
+            Err(rustix::io::Errno::AGAIN) => return Ok(false),
             Err(errno) => return Err(ClientError::of_socket(SEND, addr, errno)),
         }
+    }
+}
+
+/// Discards what a receiver sends that must not close the connection yet.
+fn expect_open(socket: &TcpStream, addr: SocketAddr) -> Result<(), ClientError> {
+    match discard(socket, addr)? {
+        true => Err(ClientError::Closed { action: SEND, addr }),
+        false => Ok(()),
     }
 }
 
@@ -222,7 +243,7 @@ impl Link for Dectris {
         on_blocked: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Sent, ClientError> {
         let (socket, addr) = (&self.socket, self.addr);
-        let sent = send_all(socket, slices, &mut self.waits, on_blocked, &mut || discard(socket, addr));
+        let sent = send_all(socket, slices, &mut self.waits, on_blocked, &mut || expect_open(socket, addr));
         sent.map_err(|error| match error {
             SendError::Client(error) => error,
             SendError::Socket(errno) => ClientError::of_socket(SEND, addr, errno),
@@ -230,7 +251,7 @@ impl Link for Dectris {
     }
 
     fn poll(&mut self) -> Result<(), ClientError> {
-        discard(&self.socket, self.addr)
+        expect_open(&self.socket, self.addr)
     }
 
     fn blocked_ns(&self) -> (u64, u64) {
@@ -255,7 +276,7 @@ impl Link for Dectris {
         }
         // A socket that is closed with unread data would cut what is in flight.
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
-        while discard(&self.socket, addr).is_ok() {
+        while !discard(&self.socket, addr)? {
             if begin.elapsed() >= timeout {
                 return Err(late());
             }

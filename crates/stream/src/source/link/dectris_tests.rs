@@ -3,6 +3,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 use super::super::super::plan::{DectrisVersion, EventSize, Protocol, Rate, SourcePlan};
 use super::super::super::{Destination, SourceCounters, SourceError, SourceReport, run};
@@ -108,10 +109,28 @@ fn a_receiver_of_another_kind_is_refused() {
         ([&greeting()[..], &ready("SUB")].concat(), "not a PULL socket"),
     ];
     for (opening, why) in cases {
-        let (report, _) = received(&plan(DectrisVersion::V2), &opening);
+        let door = Door::open((Ipv4Addr::LOCALHOST, 0).into(), Some(Duration::ZERO)).unwrap();
+        let mut socket = TcpStream::connect(door.address()).unwrap();
+        socket.write_all(&opening).unwrap();
+        let stop = AtomicBool::new(false);
+        let report =
+            run(&plan(DectrisVersion::V2), Destination::Accept(door), &stop, &SourceCounters::default());
         let error = report.unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
+}
+
+#[test]
+fn a_receiver_may_come_after_others() {
+    let door = Door::open((Ipv4Addr::LOCALHOST, 0).into(), None).unwrap();
+    drop(TcpStream::connect(door.address()).unwrap());
+    let mut socket = TcpStream::connect(door.address()).unwrap();
+    socket.write_all(&opening()).unwrap();
+    let reader = thread::spawn(move || socket.read_to_end(&mut Vec::new()));
+    let stop = AtomicBool::new(false);
+    let report = run(&plan(DectrisVersion::V2), Destination::Accept(door), &stop, &SourceCounters::default());
+    assert_eq!(report.unwrap().streams[0].sent.events, 3);
+    reader.join().unwrap().unwrap();
 }
 
 #[test]
@@ -119,7 +138,8 @@ fn without_a_receiver_the_source_stops_when_asked() {
     let door = Door::open((Ipv4Addr::LOCALHOST, 0).into(), None).unwrap();
     let stop = AtomicBool::new(true);
     let report = run(&plan(DectrisVersion::V2), Destination::Accept(door), &stop, &SourceCounters::default());
-    assert!(report.unwrap_err().to_string().contains("wait for a receiver"));
+    let report = report.unwrap();
+    assert!(report.streams.is_empty() && !report.is_acknowledged);
 }
 
 #[test]
