@@ -130,7 +130,8 @@ impl Settings {
         let mut plan = source_plan(&self.profile, rate, Some(duration));
         plan.cpus.clone_from(&self.source_cpus);
         match rate {
-            // Without flow control, full speed would measure what the kernel drops: the path must set the pace.
+            // Without flow control, full speed would measure what the kernel drops: the path must set the
+            // pace.
             SourceRate::Max if !self.protocol.has_flow_control() => plan,
             _ => plan.in_protocol(self.protocol),
         }

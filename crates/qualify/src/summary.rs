@@ -437,8 +437,8 @@ fn transport(protocol: Protocol, of_detector: Transport) -> Option<String> {
                 DectrisVersion::V2 => "V2",
             };
             return Some(format!(
-                "each event was an image of DECTRIS Stream {version} over ZeroMQ, uncompressed, of one channel; \
-                 images that the detector compresses need fewer bytes per second"
+                "each event was an image of DECTRIS Stream {version} over ZeroMQ, uncompressed, of one \
+                 channel; images that the detector compresses need fewer bytes per second"
             ));
         }
     };

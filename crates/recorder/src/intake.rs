@@ -8,6 +8,7 @@ mod accept;
 mod answer;
 mod connection;
 mod detector;
+mod detector_items;
 mod detectors;
 mod finish;
 mod hello;

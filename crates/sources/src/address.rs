@@ -82,7 +82,8 @@ pub struct CaptureAddress {
 pub enum SourceAddressError {
     /// Unknown scheme.
     #[error(
-        "cannot use {0:?} as a source: the scheme must be zmq://, pva://, udp://, vdif://, spead://, pcap: or dir:"
+        "cannot use {0:?} as a source: the scheme must be zmq://, pva://, udp://, vdif://, spead://, \
+         pcap: or dir:"
     )]
     Scheme(String),
     /// No PV name, or an invalid one.
@@ -111,9 +112,10 @@ impl Diagnostic for SourceAddressError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Scheme(_) => Some(
-                "zmq://HOST for a DECTRIS detector, pva://HOST/PVNAME for EPICS areaDetector, udp://:PORT for \
-                 numbered UDP packets, vdif://:PORT for VDIF frames, spead://:PORT for SPEAD heaps, pcap:FILE \
-                 for a capture file, dir:PATH for the files of a directory"
+                "zmq://HOST for a DECTRIS detector, pva://HOST/PVNAME for EPICS areaDetector, \
+                 udp://:PORT for numbered UDP packets, vdif://:PORT for VDIF frames, \
+                 spead://:PORT for SPEAD heaps, pcap:FILE for a capture file, \
+                 dir:PATH for the files of a directory"
                     .into(),
             ),
             Self::Pv(_) => Some("such as pva://ioc1/13SIM1:Pva1:Image".into()),

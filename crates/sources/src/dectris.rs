@@ -1,4 +1,5 @@
-//! Streams of DECTRIS detectors over ZeroMQ: messages for the start of a series, for each image, and for the end.
+//! Streams of DECTRIS detectors over ZeroMQ: messages for the start of a series, for each image, and for the
+//! end.
 //!
 //! Each channel (threshold) is a stream, each image an event of it, with the image's number as sequence
 //! number. Compressed images stay compressed. Invariant: an image becomes an item only if its width,

@@ -8,6 +8,7 @@ pub mod client;
 pub mod file_index;
 pub mod ledger;
 pub mod source;
+mod time;
 pub mod wire;
 pub mod zmtp;
 

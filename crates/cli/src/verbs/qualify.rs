@@ -109,8 +109,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let cost = settings.cost(usable);
     let volumes: Vec<String> = settings.volumes.iter().map(|v| v.display().to_string()).collect();
     let plan = format!(
-        "qualify {} on {}, protocol {}: at most {:.0} GB written (set with --max-write) and removed afterwards, \
-         about {:.0} s, {:.0} s if soaks fail",
+        "qualify {} on {}, protocol {}: at most {:.0} GB written (set with --max-write) and removed \
+         afterwards, about {:.0} s, {:.0} s if soaks fail",
         settings.profile.name,
         volumes.join(", "),
         settings.protocol,

@@ -57,9 +57,9 @@ pub(crate) struct Args {
     listen: Endpoint,
     /// Detector to receive from, instead of listening; repeatable
     ///
-    /// zmq://HOST[:PORT] receives a series of a DECTRIS detector over Stream V2 (default port 31001) or V1 (port
-    /// 9999). Each channel becomes a stream. The recorder reconnects after a lost connection and counts missing
-    /// images.
+    /// zmq://HOST[:PORT] receives a series of a DECTRIS detector, over Stream V2 (default port: 31001) or V1
+    /// (port 9999). Each channel becomes a stream. The recorder reconnects after a lost connection and counts
+    /// missing images.
     ///
     /// udp://[ADDRESS]:PORT[,OPTION=VALUE...] receives numbered UDP packets on a local address or from a
     /// multicast group until the recording is stopped. Each sender is a stream, each packet an event.
@@ -97,8 +97,8 @@ pub(crate) struct Args {
     from: Vec<SourceAddress>,
     /// Series of the detectors to record, each as a run of its own; "all" until stopped
     ///
-    /// For detectors with series (zmq://). The connections are kept, so that no series is missed. With --name,
-    /// the number of the run is appended.
+    /// For detectors with series (zmq://). The connections are kept, so that no series is missed. With
+    /// --name, the number of the run is appended.
     #[arg(
         long,
         value_name = "N",

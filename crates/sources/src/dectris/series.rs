@@ -36,8 +36,8 @@ impl Series {
         Self { start, streams: Vec::new(), is_declared: false, has_ended: false, origin_ns: None }
     }
 
-    /// Whether `start` repeats the start of this series. V1 has no unique ids: on a new connection, a start with
-    /// the same number is that of a detector that was restarted.
+    /// Whether `start` repeats the start of this series. V1 has no unique ids: on a new connection, a start
+    /// with the same number is that of a detector that was restarted.
     pub(super) fn continues(&self, start: &Start) -> bool {
         let is_restart = start.unique_id.is_empty() && !self.is_declared;
         self.start.is_same_series(start) && !is_restart
@@ -89,8 +89,8 @@ impl Series {
         Ok(patch)
     }
 
-    /// Start of an image, ns since the Unix epoch. Stream V1 has only times relative to the start of the series:
-    /// the first image is taken to arrive when it ends.
+    /// Start of an image, ns since the Unix epoch. Stream V1 has only times relative to the start of the
+    /// series: the first image is taken to arrive when it ends.
     fn time_ns(&mut self, image: &Image<'_>, arrival_ns: u64) -> u64 {
         match image.time {
             Time::Absolute(ns) => ns,

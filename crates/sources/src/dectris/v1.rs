@@ -85,8 +85,8 @@ fn json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DetectorError> {
     serde_json::from_slice(bytes).map_err(|error| malformed(error.to_string()))
 }
 
-/// Start of a series. With header_detail "basic" or "all", the second frame is the configuration; with "none" it
-/// is what the user appended, if anything.
+/// Start of a series. With header_detail "basic" or "all", the second frame is the configuration; with "none"
+/// it is what the user appended, if anything.
 fn start(message: zmtp::Message<'_>, series_id: u64, has_config: bool) -> Result<Start, DetectorError> {
     let mut metadata = BTreeMap::new();
     let config: Value = if has_config { json(frame(message, 1)?)? } else { Value::Null };
@@ -155,8 +155,8 @@ fn encoding(name: &str, format: Format) -> Result<Option<Compression>, DetectorE
     }
 }
 
-/// Header of HDF5's LZ4 filter for a single block, which the stream does not have: bytes of the image, bytes of
-/// an uncompressed block, bytes of the compressed block, all big endian (HDF5 filter 32004).
+/// Header of HDF5's LZ4 filter for a single block, which the stream does not have: bytes of the image, bytes
+/// of an uncompressed block, bytes of the compressed block, all big endian (HDF5 filter 32004).
 fn lz4_header(format: Format, bytes: usize) -> Result<[u8; LZ4_HEADER_BYTES], DetectorError> {
     let plain =
         format.width.checked_mul(format.height).and_then(|pixels| pixels.checked_mul(format.element.bytes()));

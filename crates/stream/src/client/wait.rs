@@ -2,13 +2,14 @@
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
 use super::{ClientError, SLICES_MAX, Sent};
+use crate::time::monotonic_ns;
 
 /// Longest time between two checks of whether to give up.
 const POLL_SLICE: Duration = Duration::from_millis(50);
@@ -39,7 +40,7 @@ impl Waits {
         on_blocked: &mut dyn FnMut() -> ControlFlow<()>,
         on_input: &mut dyn FnMut() -> Result<(), ClientError>,
     ) -> Result<bool, SendError> {
-        let begin = Instant::now();
+        let begin_ns = monotonic_ns();
         let has_space = loop {
             if on_blocked().is_break() {
                 break false;
@@ -52,7 +53,7 @@ impl Waits {
                 break true; // an error shows in the next send
             }
         };
-        let waited_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let waited_ns = monotonic_ns() - begin_ns;
         self.total_ns = self.total_ns.saturating_add(waited_ns);
         self.longest_ns = self.longest_ns.max(waited_ns);
         Ok(has_space)

@@ -6,7 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec};
+
+use crate::time::clock_ns;
 
 /// Start of a schedule on two clocks.
 #[derive(Debug, Clone, Copy)]
@@ -44,11 +46,6 @@ impl Clock {
     }
 }
 
-/// Time on the monotonic clock, ns.
-pub(super) fn monotonic_ns() -> u64 {
-    clock_ns(ClockId::Monotonic)
-}
-
 /// CPU time of the calling thread, ns.
 pub(super) fn thread_cpu_ns() -> u64 {
     clock_ns(ClockId::ThreadCPUTime)
@@ -58,9 +55,4 @@ pub(super) fn thread_cpu_ns() -> u64 {
 /// shows as lateness.
 pub(super) fn want_precise_wakeups() {
     let _ = set_current_timer_slack(NonZeroU64::new(1_000));
-}
-
-fn clock_ns(id: ClockId) -> u64 {
-    let time = clock_gettime(id);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -43,8 +43,8 @@ pub(super) trait Link: Framing + Send {
     /// Next sequence number of each stream.
     fn first_sequences(&self) -> Vec<u64>;
 
-    /// Sends slices in order: the header, the payload and the trailer of each event. Calls `on_blocked` when the socket is
-    /// full, and then at least every 50 ms; `Break` gives up.
+    /// Sends slices in order: the header, the payload and the trailer of each event. Calls `on_blocked` when
+    /// the socket is full, and then at least every 50 ms; `Break` gives up.
     ///
     /// # Errors
     /// The connection broke, or the recorder closed it.

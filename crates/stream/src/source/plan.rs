@@ -138,8 +138,8 @@ impl Protocol {
         matches!(self, Self::Dectris(_))
     }
 
-    /// Whether a recorder that is too slow slows down the source, so that a source without a schedule measures
-    /// the recorder.
+    /// Whether a recorder that is too slow slows down the source, so that a source without a schedule
+    /// measures the recorder.
     #[must_use]
     pub fn has_flow_control(&self) -> bool {
         matches!(self, Self::Keepup | Self::Dectris(_))

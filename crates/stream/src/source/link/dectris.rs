@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::PollFlags;
 use rustix::net::{RecvFlags, recv};
@@ -18,6 +18,7 @@ use super::super::event::Event;
 use super::super::plan::{DectrisVersion, EventSize, SourcePlan};
 use super::{Framing, Link};
 use crate::client::{ClientError, SendError, Sent, Waits, poll_slice, send_all};
+use crate::time::monotonic_ns;
 use crate::wire::{Bye, ElementType};
 use crate::zmtp;
 
@@ -54,7 +55,8 @@ impl Door {
 
     /// Waits for a receiver that answers.
     fn accept(&self, stop: &AtomicBool) -> Result<(TcpStream, SocketAddr), ClientError> {
-        let (action, begin) = ("wait for a receiver at", Instant::now());
+        let (action, begin_ns) = ("wait for a receiver at", monotonic_ns());
+        let waited = || Duration::from_nanos(monotonic_ns() - begin_ns);
         let io = |source| ClientError::Io { action, addr: self.addr, source };
         let mut failure = None;
         loop {
@@ -73,8 +75,8 @@ impl Door {
             if stop.load(Ordering::Relaxed) {
                 return Err(ClientError::Stopped);
             }
-            if self.patience.is_some_and(|most| begin.elapsed() >= most) {
-                let timeout = || ClientError::TimedOut { action, addr: self.addr, waited: begin.elapsed() };
+            if self.patience.is_some_and(|most| waited() >= most) {
+                let timeout = || ClientError::TimedOut { action, addr: self.addr, waited: waited() };
                 return Err(failure.unwrap_or_else(timeout));
             }
             poll_slice(&self.listener, PollFlags::IN).map_err(|errno| io(errno.into()))?;
@@ -264,10 +266,10 @@ impl Link for Dectris {
 
     /// Sends the end of the series, and waits until the receiver has taken everything and closes.
     fn finish(mut self: Box<Self>, _streams: &[StreamReport], timeout: Duration) -> Result<Bye, ClientError> {
-        let begin = Instant::now();
+        let begin_ns = monotonic_ns();
+        let is_late = || monotonic_ns() - begin_ns >= timeout.as_nanos() as u64;
         let end = message(&[self.messages.end(&self.series)]);
-        let mut on_blocked =
-            || if begin.elapsed() < timeout { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        let mut on_blocked = || if is_late() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let addr = self.addr;
         let failed = |errno| ClientError::of_socket(SEND, addr, errno);
         let late = || ClientError::TimedOut { action: "finish the series with", addr, waited: timeout };
@@ -277,7 +279,7 @@ impl Link for Dectris {
         // A socket that is closed with unread data would cut what is in flight.
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
         while !discard(&self.socket, addr)? {
-            if begin.elapsed() >= timeout {
+            if is_late() {
                 return Err(late());
             }
             poll_slice(&self.socket, PollFlags::IN).map_err(failed)?;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use keepup_peer::Endpoint;
 
 use super::super::StreamReport;
-use super::super::clock::monotonic_ns;
 use super::super::event::Event;
 use super::super::plan::SourcePlan;
 use super::datagrams::{Datagrams, Train};
 use super::{Framing, Link};
 use crate::client::{ClientError, Sent};
+use crate::time::monotonic_ns;
 use crate::wire::Bye;
 
 /// Payload of a packet, bytes: with its headers, it fits a jumbo frame.
