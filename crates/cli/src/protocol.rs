@@ -7,8 +7,8 @@ use keepup_stream::source::{DectrisVersion, Protocol, SourcePlan};
 pub(crate) struct ProtocolArgs {
     /// Protocol of the simulated detector; udp, vdif and spead do not wait for the recorder
     ///
-    /// By default, `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the transport
-    /// zeromq. Everything else is sent as keepup.
+    /// By default, `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the
+    /// transport zeromq. Everything else is sent as keepup.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames
