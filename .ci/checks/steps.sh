@@ -54,9 +54,10 @@ python_environment() {
 # official IPbus client. Each by itself, beside the others.
 python_environments() {
     local jobs=() job
-    python_environment ci-venv 'baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, pandas, simpy, zmq' \
+    python_environment ci-venv 'baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, nexusformat, numpy, nxmx, pandas, simpy, zmq' \
         'darshan==3.5.*' 'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' \
-        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' & jobs+=($!)
+        'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' \
+        'nexusformat>=2.1,<3' 'nxmx==0.0.8' & jobs+=($!)
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
