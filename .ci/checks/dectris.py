@@ -77,7 +77,8 @@ def series(number, dtype, compression, count, lost, detail):
     frames = {name: rng.integers(0, 30, (count, 200, 300)).astype(code) for name in CHANNELS}
     chunks = {name: encoded(frames[name], compression) for name in CHANNELS}
     start = {
-        "type": "start", **V2_FIELDS, "channels": CHANNELS, "image_dtype": dtype, "image_size_x": 300, "image_size_y": 200,
+        "type": "start", **V2_FIELDS, "channels": CHANNELS, "image_dtype": dtype, "image_size_x": 300,
+        "image_size_y": 200,
         "number_of_images": count, "series_id": number, "series_unique_id": f"01J{number}",
         "user_data": {"anything": [1, None, {"nested": b"bytes"}]},
     }
@@ -154,7 +155,7 @@ def check_errors_are_found(path):
 
 
 def check_nxmx(path, detectors, rows):
-    """Geometry, beam and axes as nxmx reads them; nexusformat reads them and finds no error by the definition of NXmx."""
+    """Geometry, beam and axes as nxmx reads them; nexusformat finds no error by the definition of NXmx."""
     with h5py.File(path) as file:
         entry, = nxmx.NXmx(file).entries
         instrument, = entry.instruments
@@ -295,6 +296,23 @@ for number, (name, dtype, compression) in enumerate(CASES_V1):
     check_v1(name, messages[0][1])
     check_nxmx(root / "a" / name / "recording.nxs", {"detector": "image"}, 60)
 check_errors_are_found(root / "a" / CASES_V1[0][0] / "recording.nxs")
+# Malformed fields are left out, and without the pixel size there is no NXmx; the images are recorded all the same.
+for name, bad in [("bad-fields", {"incident_wavelength": float("inf"), "sensor_thickness": "thick",
+                                  "detector_translation": [0.2], "goniometer": {"omega": {"start": float("nan")}}}),
+                  ("bad-pixel", {"pixel_size_x": -75e-6})]:
+    messages, frames = series(7, "uint16", "bslz4", 60, set(), False)
+    messages[0].update(bad)
+    code, account, _ = record(context, name, messages)
+    assert code == 0 and account["durable"]["events"] == 2 * 60, (name, code, account)
+    with h5py.File(root / "a" / name / "recording.nxs") as file:
+        assert (file["entry/threshold_2/data"][...] == frames["threshold_2"]).all()
+        assert ("definition" in file["entry"]) == ("instrument" in file["entry"]) == (name == "bad-fields")
+        if name == "bad-fields":
+            detector = file["entry/instrument/threshold_1"]
+            assert "beam_center_x" in detector and not {"sensor_thickness", "distance", "depends_on"} & set(detector)
+            assert file["entry/sample/depends_on"][()] == b"." and "transformations" not in file["entry/sample"]
+            # From the energy.
+            near(file["entry/instrument/beam/incident_wavelength"][()], 12398.419843 / 12400)
 # Two detectors with different protocols in one recording.
 both = [series(8, "uint16", "bslz4", 60, set(), False)[0], [message for message, _ in series_v1(9, "uint16", None, 60)]]
 code, account, addresses = record(context, "two", *both)

@@ -1,10 +1,10 @@
 //! NXmx description of a recording of DECTRIS detectors, from the metadata of their start messages.
 //!
-//! Field names: Stream V2 (github.com/dectris/documentation) and the configuration of Stream V1 (SIMPLON API
-//! reference). Coordinates are those of NeXus (McStas): z along the beam, y up; as in DECTRIS' own files,
-//! the fast axis of an image is -x, its slow axis -y.
-//! Invariants: values come from peers, and a value that is malformed, not finite or out of bounds is left out;
-//! nothing here fails.
+//! Field names: Stream V2 (github.com/dectris/documentation) and the configuration of Stream V1 (SIMPLON
+//! API reference). Coordinates are those of NeXus (McStas): z along the beam, y up; as in DECTRIS' own
+//! files, the fast axis of an image is -x, its slow axis -y.
+//! Invariants: values come from peers, and a value that is malformed, not finite or out of bounds is left
+//! out; nothing here fails.
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,8 +34,8 @@ const POSITIVE_MIN: f64 = 1e-12;
 /// Most angles that are written for one axis.
 const ANGLES_MAX: u64 = 1 << 23;
 
-/// Axes of the goniometer from the base to the sample, with their directions. Detectors do not state directions;
-/// these are those of a horizontal goniometer with its kappa axis at 50 degrees.
+/// Axes of the goniometer from the base to the sample, with their directions. Detectors do not state
+/// directions; these are those of a horizontal goniometer with its kappa axis at 50 degrees.
 const SAMPLE_AXES: [(&str, [f64; 3]); 4] = [
     ("omega", [-1.0, 0.0, 0.0]),
     ("kappa", [-0.642_787_609_686_539_4, -0.766_044_443_118_978, 0.0]),
@@ -239,8 +239,8 @@ impl<'a> Detector<'a> {
     }
 }
 
-/// Members of `entry` that make it NXmx. `links` are the names of the streams in `entry`, `end_time` is the time of
-/// the last image.
+/// Members of `entry` that make it NXmx. `links` are the names of the streams in `entry`, `end_time` is the
+/// time of the last image.
 pub(crate) fn describe(
     detectors: &[Detector<'_>],
     links: &BTreeMap<u32, String>,

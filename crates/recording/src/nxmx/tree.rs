@@ -129,8 +129,8 @@ impl Field {
     }
 }
 
-/// Writes nodes with everything below them, and adds them to `links`. `data` has the addresses of the images by
-/// stream.
+/// Writes nodes with everything below them, and adds them to `links`. `data` has the addresses of the images
+/// by stream.
 pub(crate) fn put_nodes<W: Write>(
     nodes: &[(String, Node)],
     data: &BTreeMap<u32, u64>,
