@@ -1,8 +1,8 @@
 //! NXmx description of a recording of DECTRIS detectors, from the metadata of their start messages.
 //!
 //! Field names: Stream V2 (github.com/dectris/documentation) and the configuration of Stream V1 (SIMPLON
-//! API reference). Coordinates are those of NeXus (McStas): z along the beam, y up; as in DECTRIS' own
-//! files, the fast axis of an image is -x, its slow axis -y.
+//! API reference). Coordinates are those of NeXus (McStas): z along the beam, y up. For an upright detector,
+//! the fast axis of an image is -x, its slow axis -y.
 //! Invariants: values come from peers, and a value that is malformed, not finite or out of bounds is left
 //! out; nothing here fails.
 mod tree;
