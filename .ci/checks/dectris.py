@@ -1,25 +1,56 @@
 """Sends series as a DECTRIS detector does (pyzmq, cbor2, images compressed by HDF5's own filter), and reads with h5py
-and mcap what keepup recorded of them.
+what keepup recorded of them. The NeXus master is validated by nexusformat and read by nxmx, which dxtbx (DIALS) uses.
 
 usage: dectris.py KEEPUP DIRECTORY
 """
 import datetime
 import json
+import logging
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import cbor2
 import h5py
 import hdf5plugin
+import nexusformat.nexus
+import nexusformat.nexus.validate
 import numpy
+import nxmx
 import zmq
 
 keepup, root = sys.argv[1], pathlib.Path(sys.argv[2]).absolute()
 rng = numpy.random.default_rng(27)
 START = datetime.datetime(2026, 11, 26, 9, 30, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
 CHANNELS = ["threshold_1", "threshold_2"]
+# Fields of a start message (github.com/dectris/documentation, stream_v2) for NXmx.
+V2_FIELDS = {
+    "arm_date": START, "beam_center_x": 150.5, "beam_center_y": 99.25, "count_time": 0.001,
+    "countrate_correction_enabled": True, "detector_description": "DECTRIS EIGER2 Si 1M",
+    "detector_serial_number": "E-32-0100", "detector_translation": [150.5 * 75e-6, 99.25 * 75e-6, -0.2],
+    "flatfield_enabled": True, "frame_time": 0.002, "incident_energy": 12400.0,
+    "incident_wavelength": 12398.419843 / 12400, "pixel_mask_enabled": True, "pixel_size_x": 75e-6,
+    "pixel_size_y": 75e-6, "saturation_value": 50649, "sensor_material": "Si", "sensor_thickness": 450e-6,
+    "threshold_energy": {"threshold_1": 6200.0, "threshold_2": 9300.0}, "virtual_pixel_interpolation_enabled": False,
+    "goniometer": {
+        "chi": {"increment": 0.0, "start": 0.0}, "kappa": {"increment": 0.0, "start": 0.0},
+        "omega": {"increment": 0.1, "start": 10.0}, "phi": {"increment": 0.0, "start": 5.0},
+        "two_theta": {"increment": 0.0, "start": 0.0},
+    },
+}
+# Configuration of Stream V1 (SIMPLON API reference).
+V1_FIELDS = {
+    "beam_center_x": 150.5, "beam_center_y": 99.25, "bit_depth_readout": 16, "count_time": 0.001,
+    "countrate_correction_count_cutoff": 133343, "description": "Dectris Eiger 1M", "detector_distance": 0.2,
+    "detector_number": "E-08-0101", "detector_translation": [0.0, 0.0, -0.2], "frame_time": 0.002,
+    "omega_increment": 0.1, "omega_start": 10.0, "phi_increment": 0.0, "phi_start": 5.0, "photon_energy": 12400.0,
+    "sensor_material": "Si", "sensor_thickness": 450e-6, "two_theta_increment": 0.0, "two_theta_start": 0.0,
+    "wavelength": 12398.419843 / 12400, "x_pixel_size": 75e-6, "y_pixel_size": 75e-6,
+}
 DTYPES = {"uint8": ("u1", 64), "uint16": ("<u2", 69), "uint32": ("<u4", 70)}
 
 
@@ -46,9 +77,9 @@ def series(number, dtype, compression, count, lost, detail):
     frames = {name: rng.integers(0, 30, (count, 200, 300)).astype(code) for name in CHANNELS}
     chunks = {name: encoded(frames[name], compression) for name in CHANNELS}
     start = {
-        "type": "start", "arm_date": START, "beam_center_x": 150.5, "channels": CHANNELS, "count_time": 0.001,
-        "goniometer": {"omega": {"increment": 0.1, "start": 0.0}}, "image_dtype": dtype, "image_size_x": 300,
-        "image_size_y": 200, "number_of_images": count, "series_id": number, "series_unique_id": f"01J{number}",
+        "type": "start", **V2_FIELDS, "channels": CHANNELS, "image_dtype": dtype, "image_size_x": 300,
+        "image_size_y": 200,
+        "number_of_images": count, "series_id": number, "series_unique_id": f"01J{number}",
         "user_data": {"anything": [1, None, {"nested": b"bytes"}]},
     }
     if detail:
@@ -77,7 +108,7 @@ def series_v1(number, dtype, compression, count):
     if compression == "lz4":
         # The detector sends the block without the header of HDF5's filter.
         chunks = [chunk[16:] for chunk in chunks]
-    config = {"beam_center_x": 150.5, "nimages": count, "ntrigger": 1, "omega_increment": 0.1}
+    config = {**V1_FIELDS, "nimages": count, "ntrigger": 1}
     text = lambda value: json.dumps(value).encode()
     yield [text({"htype": "dheader-1.0", "series": number, "header_detail": "basic"}), text(config)], frames
     for index, chunk in enumerate(chunks):
@@ -87,6 +118,89 @@ def series_v1(number, dtype, compression, count):
                  "real_time": 1_000_000}
         yield [text(head), text(data), chunk, text(times)], frames
     yield [text({"htype": "dseries_end-1.0", "series": number})], frames
+
+
+class Findings(logging.Handler):
+    """What nexusformat finds, by level."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = {logging.WARNING: [], logging.ERROR: []}
+
+    def emit(self, record):
+        if record.levelno in self.found:
+            self.found[record.levelno].append(record.getMessage().strip())
+
+
+def errors(path):
+    """Errors of a master by the NXmx definition that comes with nexusformat. Only optional fields may be missing."""
+    logger, findings = nexusformat.nexus.validate.logger, Findings()
+    handlers, logger.handlers = logger.handlers, [findings]
+    nexusformat.nexus.validate.validate_application(path)
+    logger.handlers = handlers
+    for warning in findings.found[logging.WARNING]:
+        assert re.fullmatch("This recommended (field|group) is not in the NeXus file", warning), warning
+    return findings.found[logging.ERROR]
+
+
+def check_errors_are_found(path):
+    """The validation finds what is missing; the images stay when one of the two links to them is removed."""
+    copy = path.with_name("copy.nxs")
+    shutil.copyfile(path, copy)
+    with h5py.File(copy, "r+") as file:
+        del file["entry/instrument/detector/sensor_thickness"], file["entry/instrument/detector/data"]
+        assert len(file["entry/image/data"]) == 60
+    assert len(errors(copy)) == 1, errors(copy)
+    copy.unlink()
+
+
+def check_nxmx(path, detectors, rows):
+    """Geometry, beam and axes as nxmx reads them; nexusformat finds no error by the definition of NXmx."""
+    with h5py.File(path) as file:
+        entry, = nxmx.NXmx(file).entries
+        instrument, = entry.instruments
+        beam, = instrument.beams
+        near(beam.incident_wavelength.to("angstrom").magnitude, 12398.419843 / 12400)
+        assert sorted(pathlib.PurePath(detector.path).name for detector in instrument.detectors) == sorted(detectors)
+        for detector in instrument.detectors:
+            near(detector.distance.to("m").magnitude, 0.2)
+            near(detector.beam_center_x.magnitude, 150.5)
+            near(detector.beam_center_y.magnitude, 99.25)
+            near(detector.count_time.to("s").magnitude, 0.001)
+            near(detector.frame_time.to("s").magnitude, 0.002)
+            near(detector.sensor_thickness.to("um").magnitude, 450)
+            assert detector.sensor_material == "Si" and detector.serial_number.startswith("E-")
+            assert detector.saturation_value in (50649, 133343)
+            module, = detector.modules
+            assert list(module.data_size) == [200, 300] and list(module.data_origin) == [0, 0]
+            # The first pixel, and from there the pixel in the direct beam: on the beam, at the detector's distance.
+            chain = nxmx.get_dependency_chain(module.fast_pixel_direction.depends_on)
+            corner = nxmx.get_cumulative_transformation(chain)[0, :3, 3]
+            steps = [(150.5, module.fast_pixel_direction), (99.25, module.slow_pixel_direction)]
+            near(corner + sum(count * axis[0].to("mm").magnitude * axis.vector for count, axis in steps), [0, 0, 200])
+            assert detector.depends_on.path == chain[0].path
+        sample, = entry.samples
+        axes = nxmx.get_rotation_axes(nxmx.get_dependency_chain(sample.depends_on))
+        turning = list(axes.names[axes.is_scan_axis])
+        assert turning == ["omega"] and axes.names[-1] == "omega" and axes.names[0] == "phi", axes
+        omega = sample.transformations[0].axes["omega"]
+        assert list(omega.vector) == [-1, 0, 0]
+        near(omega[()].to("degree").magnitude, 10 + 0.1 * numpy.arange(rows))
+        near(axes.angles[0], 5)
+        assert len(entry.data[0][entry.data[0].signal]) == rows and sample.name == "lysozyme"
+        assert entry.end_time_estimated is not None and entry.source.name == "unknown"
+        for detector, stream in detectors.items():
+            data = file[f"entry/instrument/{detector}/data"]
+            assert data == file[f"entry/{stream}/data"] and h5py.h5o.get_info(data.id).rc == 2, "not the same dataset"
+    with nexusformat.nexus.nxload(str(path)) as root:
+        assert root["entry/definition"] == "NXmx" and root["entry/instrument"].nxclass == "NXinstrument"
+        for detector in detectors:
+            assert root[f"entry/instrument/{detector}/beam_center_x"] == 150.5
+    assert not errors(path), errors(path)
+
+
+def near(found, expected):
+    assert numpy.allclose(found, expected, rtol=1e-9, atol=1e-9), (found, expected)
 
 
 def check_v1(name, frames):
@@ -101,25 +215,35 @@ def check_v1(name, frames):
         assert (numpy.diff(group["timestamp"][...][valid].astype(int)) == 2_000_000).all(), f"{name}: other times"
 
 
-def record(context, name, messages):
-    """Records what a detector sends; returns the exit code and the account."""
-    socket = context.socket(zmq.PUSH)
-    # As many as the detector keeps; then it waits.
-    socket.sndhwm = 20
-    port = socket.bind_to_random_port("tcp://127.0.0.1")
-    command = [keepup, "record", "--from", f"zmq://127.0.0.1:{port}", "--name", name, "--json"]
-    volumes = [root / "a", root / "b"]
-    recorder = subprocess.Popen(
-        command + [word for volume in volumes for word in ("--volume", volume)], stdout=subprocess.PIPE, text=True
-    )
+def send(socket, messages):
     for message in messages:
         if isinstance(message, list):
             socket.send_multipart(message)
         else:
             socket.send(cbor2.dumps(message, datetime_as_timestamp=False))
+
+
+def record(context, name, *detectors):
+    """Records what each detector sends; returns the exit code, the account and the addresses of the detectors."""
+    command = [keepup, "record", "--name", name, "--json", "--meta", "sample=lysozyme"]
+    sockets, addresses = [context.socket(zmq.PUSH) for _ in detectors], []
+    for socket in sockets:
+        # As many as the detector keeps; then it waits.
+        socket.sndhwm = 20
+        addresses.append(f"127.0.0.1:{socket.bind_to_random_port('tcp://127.0.0.1')}")
+        command += ["--from", f"zmq://{addresses[-1]}"]
+    volumes = [root / "a", root / "b"]
+    recorder = subprocess.Popen(
+        command + [word for volume in volumes for word in ("--volume", volume)], stdout=subprocess.PIPE, text=True
+    )
+    senders = [threading.Thread(target=send, args=pair, daemon=True) for pair in zip(sockets, detectors)]
+    for sender in senders:
+        sender.start()
     out, _ = recorder.communicate(timeout=60)
-    socket.close(linger=0)
-    return recorder.returncode, json.loads(out)
+    for sender, socket in zip(senders, sockets):
+        sender.join(timeout=10)
+        socket.close(linger=0)
+    return recorder.returncode, json.loads(out), addresses
 
 
 def check(name, frames, count, lost):
@@ -153,7 +277,7 @@ CASES = [
 ]
 for number, (name, dtype, compression, lost, detail) in enumerate(CASES):
     messages, frames = series(number, dtype, compression, 60, lost, detail)
-    code, account = record(context, name, messages)
+    code, account, _ = record(context, name, messages)
     assert code == (1 if lost else 0), (name, code, account)
     received = account["received"]["events"]
     assert received == account["durable"]["events"] == 2 * (60 - len(lost)), (name, account)
@@ -163,10 +287,37 @@ for number, (name, dtype, compression, lost, detail) in enumerate(CASES):
     verified = subprocess.run([keepup, "verify", root / "a" / name, "--json"], stdout=subprocess.PIPE, check=False)
     assert json.loads(verified.stdout)["fault_count"] == 0, verified.stdout
     check(name, frames, 60, lost)
+    check_nxmx(root / "a" / name / "recording.nxs", {name: name for name in CHANNELS}, 60)
 CASES_V1 = [("v1-plain", "uint16", None), ("v1-lz4", "uint32", "lz4"), ("v1-bitshuffled", "uint8", "bslz4")]
 for number, (name, dtype, compression) in enumerate(CASES_V1):
     messages = list(series_v1(number, dtype, compression, 60))
-    code, account = record(context, name, [message for message, _ in messages])
+    code, account, _ = record(context, name, [message for message, _ in messages])
     assert code == 0 and account["durable"]["events"] == 60, (name, code, account)
     check_v1(name, messages[0][1])
-print(f"{len(CASES) + len(CASES_V1)} series of a DECTRIS detector recorded in {time.monotonic() - begin:.1f} s")
+    check_nxmx(root / "a" / name / "recording.nxs", {"detector": "image"}, 60)
+check_errors_are_found(root / "a" / CASES_V1[0][0] / "recording.nxs")
+# Malformed fields are left out, and without the pixel size there is no NXmx; the images are recorded all the same.
+for name, bad in [("bad-fields", {"incident_wavelength": float("inf"), "sensor_thickness": "thick",
+                                  "detector_translation": [0.2], "goniometer": {"omega": {"start": float("nan")}}}),
+                  ("bad-pixel", {"pixel_size_x": -75e-6})]:
+    messages, frames = series(7, "uint16", "bslz4", 60, set(), False)
+    messages[0].update(bad)
+    code, account, _ = record(context, name, messages)
+    assert code == 0 and account["durable"]["events"] == 2 * 60, (name, code, account)
+    with h5py.File(root / "a" / name / "recording.nxs") as file:
+        assert (file["entry/threshold_2/data"][...] == frames["threshold_2"]).all()
+        assert ("definition" in file["entry"]) == ("instrument" in file["entry"]) == (name == "bad-fields")
+        if name == "bad-fields":
+            detector = file["entry/instrument/threshold_1"]
+            assert "beam_center_x" in detector and not {"sensor_thickness", "distance", "depends_on"} & set(detector)
+            assert file["entry/sample/depends_on"][()] == b"." and "transformations" not in file["entry/sample"]
+            # From the energy.
+            near(file["entry/instrument/beam/incident_wavelength"][()], 12398.419843 / 12400)
+# Two detectors with different protocols in one recording.
+both = [series(8, "uint16", "bslz4", 60, set(), False)[0], [message for message, _ in series_v1(9, "uint16", None, 60)]]
+code, account, addresses = record(context, "two", *both)
+assert code == 0 and account["durable"]["events"] == 3 * 60, (code, account)
+streams = [f"{addresses[0]}-{name}" for name in CHANNELS] + [f"{addresses[1]}-image"]
+check_nxmx(root / "a" / "two" / "recording.nxs", {name: name for name in streams}, 60)
+print(f"{len(CASES) + len(CASES_V1)} series of a DECTRIS detector recorded in {time.monotonic() - begin:.1f} s, "
+      "and two detectors at once; their masters are NXmx")

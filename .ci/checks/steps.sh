@@ -55,10 +55,10 @@ python_environment() {
 python_environments() {
     local jobs=() job
     python_environment ci-venv \
-        'bagit, baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, numpy, p4p, pandas, scapy, simpy, spead2, tifffile, zmq' \
+        'bagit, baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, nexusformat, numpy, nxmx, p4p, pandas, scapy, simpy, spead2, tifffile, zmq' \
         'darshan==3.5.*' 'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' \
         'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' 'bagit>=1.9,<2' 'tifffile>=2025.1' 'spead2>=4.4,<5' \
-        'scapy>=2.6,<3' 'p4p>=4.2' & jobs+=($!)
+        'scapy>=2.6,<3' 'p4p>=4.2' 'nexusformat>=2.1,<3' 'nxmx==0.0.8' & jobs+=($!)
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)

@@ -28,6 +28,7 @@ pub mod line;
 pub mod manifest;
 pub mod master;
 mod messages;
+mod nxmx;
 pub mod progress;
 mod ranges;
 pub mod reader;

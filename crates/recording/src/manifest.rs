@@ -16,6 +16,7 @@ use crate::error::RecordingError;
 use crate::files::{create_new, open_regular, replace, sync_directory};
 use crate::id::Id;
 use crate::layout::FORMAT_VERSION;
+use crate::nxmx;
 
 /// Name of the manifest within a recording's directory.
 pub const MANIFEST_FILE: &str = "keepup.json";
@@ -177,13 +178,15 @@ impl Manifest {
     }
 
     /// Atomically and durably adds what detectors say about themselves, below the entries that are there and
-    /// up to [`METADATA_MAX`].
+    /// up to [`METADATA_MAX`]. What the NeXus master needs has precedence.
     ///
     /// # Errors
     /// There is no manifest, or it cannot be replaced.
     pub fn enter_metadata(dir: &Path, metadata: &BTreeMap<String, String>) -> Result<(), RecordingError> {
         let mut manifest = Manifest::read(dir)?;
-        for (key, value) in metadata {
+        let mut entries: Vec<_> = metadata.iter().collect();
+        entries.sort_by_key(|(key, _)| !nxmx::uses(key));
+        for (key, value) in entries {
             if manifest.metadata.len() < METADATA_MAX {
                 manifest.metadata.entry(key.clone()).or_insert_with(|| value.clone());
             }

@@ -34,6 +34,21 @@ fn run_and_metadata_are_optional() {
 }
 
 #[test]
+fn what_the_master_needs_precedes_other_metadata() {
+    let volume = tempfile::tempdir().unwrap();
+    let own = BTreeMap::from([("pixel_size_y".to_owned(), "1".to_owned())]);
+    let dir = Manifest { metadata: own, ..manifest("full") }.create(volume.path()).unwrap();
+    let others = (0..100).map(|at| (format!("a{at}"), "other".to_owned()));
+    let needed = ["series_id", "eiger1:31001/pixel_size_x", "pixel_size_y"]
+        .map(|key| (key.to_owned(), "2".to_owned()));
+    Manifest::enter_metadata(&dir, &others.chain(needed).collect()).unwrap();
+    let metadata = Manifest::read(&dir).unwrap().metadata;
+    assert_eq!(metadata.len(), METADATA_MAX);
+    assert_eq!((&*metadata["series_id"], &*metadata["eiger1:31001/pixel_size_x"]), ("2", "2"));
+    assert_eq!(metadata["pixel_size_y"], "1", "the own entry stays");
+}
+
+#[test]
 fn a_copy_names_its_original() {
     let volume = tempfile::tempdir().unwrap();
     let metadata = BTreeMap::from([("sample".to_owned(), "α-quartz 4".to_owned())]);

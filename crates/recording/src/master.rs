@@ -4,7 +4,7 @@
 //! Row n of a stream's datasets is event n. Where an event is missing, `valid` is 0 and the rest
 //! is zero. Invariants: the master holds no events; its paths are relative, so it still works
 //! after the whole recording was moved; it is replaced atomically.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -22,6 +22,7 @@ use crate::hdf5::{
     superblock,
 };
 use crate::manifest::Manifest;
+use crate::nxmx::{self, ImageStream, put_nodes};
 use crate::reader::Recording;
 use crate::seal::{attributes, key_names, link_names, master_names};
 
@@ -47,6 +48,7 @@ struct Part {
     rows: Vec<Range<u64>>,
     events: u64,
     is_array: bool,
+    last_timestamp_ns: u64,
 }
 
 /// A segment, seen from the master.
@@ -115,6 +117,7 @@ fn survey(recording: &Recording, home: &Path) -> Result<Survey, RecordingError> 
                     rows: joined(rows),
                     events: summary.events,
                     is_array: summary.is_array,
+                    last_timestamp_ns: summary.last_timestamp_ns,
                 });
             }
             let name = |id: &u32| Some((*id, streams.get(id)?.name.as_str()));
@@ -158,18 +161,26 @@ fn put_master<W: Write>(
 ) -> io::Result<u64> {
     let Survey { sources, parts } = survey;
     let streams = recording.streams();
-    let names = master_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
     let ends = event_ends(recording, parts);
+    let detectors = nxmx::detectors(&recording.manifest().metadata, &image_streams(&streams, &ends, parts));
+    let of_detectors: BTreeSet<u32> = detectors.iter().flat_map(nxmx::Detector::streams).collect();
+    let more: &[&str] = if detectors.is_empty() { &[] } else { &nxmx::ENTRY_NAMES };
+    let names = master_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())), more);
+    let mut images = BTreeMap::new();
     let mut entry = Links::default();
     let mut default = None;
     for (id, &stream) in &streams {
         let (Some(name), Some(&end)) = (names.get(id), ends.get(id)) else { continue };
         let parts = parts.get(id).map(Vec::as_slice).unwrap_or_default();
-        let rows = Rows { stream, end, parts, sources };
-        entry.add(name, rows.put(place)?);
+        let data_links = if of_detectors.contains(id) { 2 } else { 1 };
+        let (group, data) = Rows { stream, end, parts, sources, data_links }.put(place)?;
+        entry.add(name, group);
+        images.extend(data.map(|address| (*id, address)));
         default.get_or_insert(name.clone());
     }
     put_about(recording.manifest(), start_time, &mut entry, place)?;
+    let nodes = nxmx::describe(&detectors, &names, last_time(parts, &of_detectors));
+    put_nodes(&nodes, &images, &mut entry, place)?;
     let mut files = Links::default();
     for source in sources {
         files.add_file(&format!("volume-{}-segment-{:06}", source.volume, source.index), &source.path);
@@ -190,6 +201,33 @@ fn put_master<W: Write>(
             Attribute::Text("recording", recording.manifest().recording.to_string()),
         ],
     )
+}
+
+/// Streams with images as the rows of one dataset.
+fn image_streams<'a>(
+    streams: &BTreeMap<u32, &'a StreamInfo>,
+    ends: &BTreeMap<u32, u64>,
+    parts: &BTreeMap<u32, Vec<Part>>,
+) -> Vec<ImageStream<'a>> {
+    let image_stream = |(&id, &stream): (&u32, &&'a StreamInfo)| {
+        let &[height, width] = &stream.shape[..] else { return None };
+        let is_array = parts.get(&id).is_some_and(|parts| is_array(parts));
+        let rows = *ends.get(&id)?;
+        is_array.then_some(ImageStream { id, name: &stream.name, size: [height, width], rows })
+    };
+    streams.iter().filter_map(image_stream).collect()
+}
+
+/// Time of the last event of these streams.
+fn last_time(parts: &BTreeMap<u32, Vec<Part>>, streams: &BTreeSet<u32>) -> Option<String> {
+    let parts = streams.iter().filter_map(|id| parts.get(id)).flatten();
+    let last = UNIX_EPOCH + Duration::from_nanos(parts.map(|part| part.last_timestamp_ns).max()?);
+    Some(humantime::format_rfc3339_millis(last).to_string())
+}
+
+/// Whether the events of a stream are the rows of one dataset.
+fn is_array(parts: &[Part]) -> bool {
+    !parts.is_empty() && parts.iter().all(|part| part.is_array)
 }
 
 /// One past the last known event of each stream, recorded or missing.
@@ -255,12 +293,16 @@ struct Rows<'a> {
     end: u64,
     parts: &'a [Part],
     sources: &'a [Source],
+    /// Links to the dataset `data`.
+    data_links: u32,
 }
 
 impl Rows<'_> {
-    fn put<W: Write>(&self, place: &mut HdfWriter<'_, W>) -> io::Result<u64> {
+    /// Returns the addresses of the group and of its `data`.
+    fn put<W: Write>(&self, place: &mut HdfWriter<'_, W>) -> io::Result<(u64, Option<u64>)> {
         let mut links = Links::default();
-        let is_array = !self.parts.is_empty() && self.parts.iter().all(|part| part.is_array);
+        let is_array = is_array(self.parts);
+        let mut data = None;
         let signal = if is_array { "data" } else { "length" };
         for (name, element) in
             [("sequence", ElementKind::U64), ("timestamp", ElementKind::U64), ("valid", ElementKind::U8)]
@@ -269,11 +311,13 @@ impl Rows<'_> {
         }
         if is_array {
             let element = ElementKind::of(self.stream.element);
-            links.add(signal, self.put_virtual(place, signal, element, &self.stream.shape)?);
+            let address = self.put_virtual(place, signal, element, &self.stream.shape)?;
+            links.add(signal, address);
+            data = Some(address);
         } else if self.parts.iter().all(|part| !part.is_array) {
             links.add(signal, self.put_virtual(place, signal, ElementKind::U64, &[])?);
         }
-        place.put_group(links, &attributes(self.stream, signal))
+        Ok((place.put_group(links, &attributes(self.stream, signal))?, data))
     }
 
     fn put_virtual<W: Write>(
@@ -291,13 +335,14 @@ impl Rows<'_> {
             to: Selection { rows: run.to, row },
         });
         let heap = place.put_map(runs.len() as u64, maps)?;
-        place.put_dataset(&Dataset {
+        let dataset = Dataset {
             element,
             dimensions: std::iter::once(self.end).chain(row.iter().copied()).collect(),
             storage: Storage::Virtual { heap },
             fill: Vec::new(),
             attributes: Vec::new(),
-        })
+        };
+        place.put_linked_dataset(&dataset, if name == "data" { self.data_links } else { 1 })
     }
 
     /// Mappings of a segment: one, or one per run if a single one cannot express them.

@@ -12,6 +12,7 @@ pub(super) const LAYOUT: u8 = 0x08;
 pub(super) const GROUP_INFO: u8 = 0x0A;
 pub(super) const FILTERS: u8 = 0x0B;
 pub(super) const ATTRIBUTE: u8 = 0x0C;
+pub(super) const REFERENCE_COUNT: u8 = 0x16;
 
 /// Largest body of a message: its length takes 16 bits.
 pub(super) const MESSAGE_BYTES_MAX: usize = 65_535;
@@ -36,6 +37,7 @@ enum ElementClass {
 impl ElementKind {
     pub(crate) const U8: Self = Self { bytes: 1, kind: ElementClass::Unsigned };
     pub(crate) const U64: Self = Self { bytes: 8, kind: ElementClass::Unsigned };
+    pub(crate) const F64: Self = Self { bytes: 8, kind: ElementClass::Float };
 
     /// Element type of a stream.
     pub(crate) fn of(element: ElementType) -> Self {
@@ -122,24 +124,29 @@ pub(super) fn filters(filter: &Filter) -> Vec<u8> {
 }
 
 /// An attribute of a dataset or group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Attribute {
     /// A text.
     Text(&'static str, String),
     /// A number.
     Number(&'static str, u64),
+    /// Coordinates in space.
+    Vector(&'static str, [f64; 3]),
 }
 
 /// Attribute message, version 3.
 pub(super) fn attribute(attribute: &Attribute) -> Vec<u8> {
-    let (name, kind, value) = match attribute {
+    let (name, kind, dimensions, value) = match attribute {
         Attribute::Text(name, text) => {
             let value = if text.is_empty() { vec![0] } else { text.clone().into_bytes() };
-            (name, ElementKind::text(text.len()), value)
+            (name, ElementKind::text(text.len()), &[][..], value)
         }
-        Attribute::Number(name, number) => (name, ElementKind::U64, number.to_le_bytes().to_vec()),
+        Attribute::Number(name, number) => (name, ElementKind::U64, &[][..], number.to_le_bytes().to_vec()),
+        Attribute::Vector(name, vector) => {
+            (name, ElementKind::F64, &[3][..], vector.iter().flat_map(|part| part.to_le_bytes()).collect())
+        }
     };
-    let (datatype, space) = (kind.message(), dataspace(&[]));
+    let (datatype, space) = (kind.message(), dataspace(dimensions));
     let mut out = vec![3, 0];
     for length in [name.len() + 1, datatype.len(), space.len()] {
         out.extend_from_slice(&(length as u16).to_le_bytes());

@@ -5,7 +5,7 @@ use super::checksum::sealed;
 use super::chunks::{ChunkEntry, Filtered, PAGE_BITS, put_index};
 use super::message::{
     ATTRIBUTE, Attribute, DATASPACE, DATATYPE, ElementKind, FILL_VALUE, FILTERS, Filter, LAYOUT, Links,
-    MESSAGE_BYTES_MAX, attribute, dataspace, fill_value, filters,
+    MESSAGE_BYTES_MAX, REFERENCE_COUNT, attribute, dataspace, fill_value, filters,
 };
 use super::{HdfWriter, UNDEFINED};
 
@@ -59,6 +59,11 @@ impl<W: Write> HdfWriter<'_, W> {
 
     /// Writes a dataset's object header; returns its address.
     pub(crate) fn put_dataset(&mut self, dataset: &Dataset) -> io::Result<u64> {
+        self.put_linked_dataset(dataset, 1)
+    }
+
+    /// Like [`Self::put_dataset`], for a dataset that this number of links lead to.
+    pub(crate) fn put_linked_dataset(&mut self, dataset: &Dataset, links: u32) -> io::Result<u64> {
         let mut messages = vec![
             (DATASPACE, 0, dataspace(&dataset.dimensions)),
             (DATATYPE, CONSTANT, dataset.element.message()),
@@ -69,6 +74,11 @@ impl<W: Write> HdfWriter<'_, W> {
         }
         messages.push((LAYOUT, 0, layout(dataset)));
         messages.extend(dataset.attributes.iter().map(|a| (ATTRIBUTE, 0, attribute(a))));
+        if links != 1 {
+            // Version 0.
+            let count = [&[0], &links.to_le_bytes()[..]].concat();
+            messages.push((REFERENCE_COUNT, 0, count));
+        }
         self.put_object(messages)
     }
 

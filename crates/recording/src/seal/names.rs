@@ -18,11 +18,15 @@ pub(crate) fn link_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) -> B
     names
 }
 
-/// Like [`link_names`], for the master of a recording, which reserves more names.
-pub(crate) fn master_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) -> BTreeMap<u32, String> {
+/// Like [`link_names`], for the master of a recording, which reserves more names: `more`, and those of every
+/// master.
+pub(crate) fn master_names<'a>(
+    streams: impl Iterator<Item = (u32, &'a str)>,
+    more: &[&str],
+) -> BTreeMap<u32, String> {
     let mut names = link_names(streams);
     for (id, name) in &mut names {
-        if RESERVED_IN_MASTER.contains(&name.as_str()) {
+        if RESERVED_IN_MASTER.iter().chain(more).any(|reserved| reserved == name) {
             *name = format!("stream-{id}");
         }
     }

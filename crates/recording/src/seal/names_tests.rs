@@ -18,7 +18,9 @@ fn names_that_hdf5_refuses_become_numbers() {
 #[test]
 fn the_master_reserves_more_names() {
     let streams = || (0u32..).zip(["metadata", "entry_identifier", "camera"]);
-    assert_eq!(master_names(streams()).into_values().collect::<Vec<_>>(), ["stream-0", "stream-1", "camera"]);
+    let names = |more| master_names(streams(), more).into_values().collect::<Vec<_>>();
+    assert_eq!(names(&[]), ["stream-0", "stream-1", "camera"]);
+    assert_eq!(names(&["camera"]), ["stream-0", "stream-1", "stream-2"]);
     assert_eq!(link_names(streams())[&0], "metadata", "segments allow it");
 }
 
