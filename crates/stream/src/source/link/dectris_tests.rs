@@ -69,11 +69,11 @@ fn a_series_of_stream_v1_is_json_around_the_pixels() {
         serde_json::from_slice(messages[at][frame]).unwrap()
     };
     assert_eq!((&json(0, 0)["htype"], &json(0, 1)["nimages"]), (&"dheader-1.0".into(), &3.into()));
-    for image in 1..=3 {
+    for (image, message) in messages.iter().enumerate().take(4).skip(1) {
         assert_eq!(json(image, 0)["frame"], image - 1);
         let data = json(image, 1);
         assert_eq!((&data["shape"], &data["type"]), (&serde_json::json!([300, 200]), &"uint16".into()));
-        assert_eq!(messages[image][2].len(), 120_000);
+        assert_eq!(message[2].len(), 120_000);
         assert_eq!(json(image, 3)["htype"], "dconfig-1.0");
     }
     assert_eq!(json(4, 0)["htype"], "dseries_end-1.0");
