@@ -13,14 +13,14 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
-use keepup_recording::manifest::{MANIFEST_FILE, Manifest};
 use keepup_recording::retention::KeepUntil;
 use serde::Serialize;
 
 use self::run::ArchiveRun;
+use crate::claim::claim;
 use crate::counters::ArchiveCounters;
 use crate::error::ArchiveError;
-use crate::inventory::{INVENTORY_FILE, MANIFEST_BYTES_MAX};
+use crate::inventory::INVENTORY_FILE;
 use crate::local::remove_leftovers;
 use crate::pace::{Pace, wait_until};
 use crate::reading::PartReader;
@@ -135,27 +135,6 @@ fn open(plan: &ArchivePlan, clock: &dyn Clock, stop: &AtomicBool) -> Result<Foll
                 wait_until(clock, clock.now_ns() + POLL_NS, stop)?;
             }
             outcome => return Ok(outcome?),
-        }
-    }
-}
-
-/// Takes the place of the archive for this recording.
-fn claim(store: &Store, manifest: &Manifest) -> Result<(), ArchiveError> {
-    let is_own = |text: &[u8]| {
-        let found: Option<serde_json::Value> = serde_json::from_slice(text).ok();
-        found.is_some_and(|found| found["recording"] == manifest.recording.to_string())
-    };
-    match store.get(MANIFEST_FILE, MANIFEST_BYTES_MAX)? {
-        Some(Ok(text)) if is_own(&text) => Ok(()),
-        Some(_) => Err(ArchiveError::Taken { url: store.location.to_string() }),
-        None => {
-            let text = serde_json::to_vec_pretty(manifest).unwrap_or_default();
-            store.put(MANIFEST_FILE, text.into())?;
-            // Another recording of this name may have begun at the same time.
-            match store.get(MANIFEST_FILE, MANIFEST_BYTES_MAX)? {
-                Some(Ok(text)) if is_own(&text) => Ok(()),
-                _ => Err(ArchiveError::Taken { url: store.location.to_string() }),
-            }
         }
     }
 }

@@ -7,6 +7,7 @@ use keepup_recording::fixture::{SegmentBuilder, manifest, scene_segment_of, scen
 use keepup_recording::id::Id;
 use keepup_recording::journal::{Journal, JournalRecord};
 use keepup_recording::layout::segment_file_name;
+use keepup_recording::manifest::Manifest;
 use keepup_recording::retention::{Keep, KeepLimit, Removed, take_away};
 
 use super::*;
@@ -216,6 +217,26 @@ fn a_removed_segment_that_the_archive_lost_is_an_error() {
         let report = scene.archive(&scene.plan(), false).0.unwrap();
         assert!(report.is_archived && report.archived_segments == 3, "restored from a backup: {report:?}");
     }
+}
+
+#[test]
+fn an_archive_that_another_recording_takes_permits_no_removal() {
+    let scene = Scene::new(Some(ARCHIVED), 3, SMALL, &[]);
+    let plan = ArchivePlan { rate: Some(400e3), connections: 1, ..scene.plan() };
+    let live = ArchiveCounters::default();
+    let outcome = std::thread::scope(|scope| {
+        let copy = scope.spawn(|| archive(&plan, &SystemClock, &AtomicBool::new(false), &live));
+        while live.done_bytes.load(Ordering::Relaxed) == 0 && !copy.is_finished() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let other = Manifest { recording: Id([99; 16]), ..scene.manifest.clone() };
+        std::fs::write(scene.tape().join("keepup.json"), serde_json::to_vec(&other).unwrap()).unwrap();
+        copy.join().unwrap()
+    });
+    assert!(matches!(outcome, Err(ArchiveError::Taken { .. })), "{outcome:?}");
+    let state = std::fs::read_to_string(scene.state()).unwrap();
+    assert!(!state.contains("\"file\""), "{state}");
+    assert!(!scene.tape().join("receipts").exists());
 }
 
 #[test]

@@ -20,6 +20,7 @@ use object_store::{MultipartUpload, ObjectStoreExt as _, UploadPart};
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinHandle;
 
+use crate::claim::check_owner;
 use crate::counters::ArchiveCounters;
 use crate::download::{Download, download};
 use crate::error::{ArchiveError, is_denied};
@@ -176,7 +177,9 @@ impl Uploader<'_> {
         let intact = sent.content.check.as_ref().map(Result::is_ok);
         let known = KnownFile { file: archived, etag: sent.etag, intact };
         if let (Some(recording), true) = (self.receipts, file.check.is_some()) {
-            // Before the entry in the state, which allows the removal of the segment.
+            // Both before the entry in the state, which allows the removal of the segment. A recording that
+            // has taken the place may have replaced the object.
+            check_owner(self.store, recording)?;
             Receipt::of(recording, &known).write(self.store)?;
         }
         state.add_file(known)?;
