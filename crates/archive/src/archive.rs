@@ -13,6 +13,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
+use keepup_recording::manifest::Manifest;
 use keepup_recording::retention::KeepUntil;
 use serde::Serialize;
 
@@ -69,7 +70,10 @@ pub struct ArchiveReport {
     pub archived_segments: u64,
     /// Of these, segments with a damaged block.
     pub damaged_segments: u64,
-    /// Whether the archive is complete: the whole recording, with its inventory.
+    /// Segments of an ended recording that the archive lacks, because they were removed before.
+    pub removed_segments: u64,
+    /// Whether the archive is complete: the whole recording, with its inventory. Disposable data that was
+    /// removed before is no part of it.
     #[serde(rename = "archived")]
     pub is_archived: bool,
     /// Total elapsed time, seconds.
@@ -98,13 +102,11 @@ pub fn archive(
     claim(&store, &manifest)?;
     let state = ArchiveState::open(&dir, manifest.recording, &store.location.to_string())?;
     if !state.is_kept() {
-        live.warn(format!("{} is read-only: an interrupted copy will start over", dir.display()));
+        live.warn(cannot_keep_state(&dir, &manifest));
     }
     if let (Some(archive), true) = (store.location.directory(), state.is_kept()) {
         remove_leftovers(&archive, follower.volumes().len())?;
     }
-    let is_removable =
-        manifest.keep.is_some_and(|keep| !keep.disposable && keep.until == KeepUntil::Archived);
     let uploader = Uploader {
         store: &store,
         clock,
@@ -116,7 +118,7 @@ pub fn archive(
         read_back: plan.read_back,
         reader: PartReader::new()?,
         has_inventory: store.head(INVENTORY_FILE)?.is_some(),
-        receipts: is_removable.then_some(manifest.recording),
+        receipts: is_kept_until_archived(&manifest).then_some(manifest.recording),
     };
     let mut run = ArchiveRun::new(plan, follower, manifest, state, uploader);
     run.resume()?;
@@ -137,6 +139,20 @@ fn open(plan: &ArchivePlan, clock: &dyn Clock, stop: &AtomicBool) -> Result<Foll
             outcome => return Ok(outcome?),
         }
     }
+}
+
+/// Whether the recorder removes segments that an archive has.
+fn is_kept_until_archived(manifest: &Manifest) -> bool {
+    manifest.keep.is_some_and(|keep| !keep.disposable && keep.until == KeepUntil::Archived)
+}
+
+/// Warning about a directory without a state file.
+fn cannot_keep_state(dir: &Path, manifest: &Manifest) -> String {
+    let no_removal = match is_kept_until_archived(manifest) {
+        true => ", and the recorder removes no segment (--keep-until archived)",
+        false => "",
+    };
+    format!("cannot write a state file in {}: an interrupted copy will start over{no_removal}", dir.display())
 }
 
 /// Refuses an archive in the recording's own directory.
