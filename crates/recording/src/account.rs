@@ -45,7 +45,7 @@ pub struct CommandCounts {
     pub succeeded: u64,
     /// Other runs.
     pub failed: u64,
-    /// Segments for which the command was not run, because earlier runs took too long.
+    /// Segments for which the command was not run, because too many waited or the recording ended.
     pub skipped: u64,
 }
 
