@@ -183,7 +183,7 @@ fn a_file_that_cannot_be_used_blocks_and_is_named() {
     let link = scene.place.path().join("archive-1.jsonl");
     std::os::unix::fs::symlink("/nowhere", &link).unwrap();
     assert_eq!(scene.proofs(), [false; 3]);
-    assert_eq!(scene.states.faults().map(|(path, _)| path.to_path_buf()).collect::<Vec<_>>(), [link.clone()]);
+    assert!(scene.states.faults().map(|(path, _)| path).eq([link.as_path()]));
     std::fs::remove_file(link).unwrap();
     assert_eq!((scene.proofs(), scene.states.faults().count()), ([true, false, false], 0), "released");
 }
