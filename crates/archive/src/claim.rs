@@ -1,6 +1,6 @@
 //! The place of a recording in a store: the manifest object says which recording has the name.
 //!
-//! Invariant: nothing that permits a removal is noted unless the manifest was that of the recording afterwards.
+//! Invariant: a removal is permitted only after the manifest was found to be that of the recording.
 use keepup_recording::id::Id;
 use keepup_recording::manifest::{MANIFEST_FILE, Manifest};
 

@@ -351,12 +351,7 @@ impl Recorder {
         for threads in self.volumes {
             let (writer, cpu) = joined("ku-writer", threads.writer)?;
             let (keeper, _) = joined("ku-keeper", threads.keeper)?;
-            for warning in keeper.warnings {
-                // All volumes have the same archives.
-                if !incidents.listed.contains(&warning) {
-                    incidents.push(warning);
-                }
-            }
+            keeper.warnings.into_iter().for_each(|warning| incidents.push_new(warning));
             let label = threads.directory.as_ref().map_or_else(|| "null".into(), |d| d.display().to_string());
             // The writer's failure is usually listed already.
             let failure = writer.failure.iter().filter(|why| !keeper.trouble.contains(why));

@@ -29,6 +29,13 @@ impl Incidents {
         }
     }
 
+    /// Adds an incident unless it is listed: all volumes may report the same.
+    pub fn push_new(&mut self, what: String) {
+        if !self.listed.contains(&what) {
+            self.push(what);
+        }
+    }
+
     /// Adds all incidents of `other`.
     pub fn append(&mut self, other: Self) {
         self.total += other.total;

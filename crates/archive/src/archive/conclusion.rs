@@ -10,8 +10,8 @@ use crate::error::ArchiveError;
 use crate::inventory::{INVENTORY_BYTES_MAX, INVENTORY_FILE, INVENTORY_VERSION, Inventory, split_path};
 
 impl ArchiveRun<'_> {
-    /// Sends the rest of an ended recording and the inventory; returns whether the archive has everything that
-    /// must not be removed without a copy.
+    /// Sends the rest of an ended recording and the inventory; returns whether the archive has everything
+    /// that must not be removed without a copy.
     pub(super) fn conclude(&mut self) -> Result<bool, ArchiveError> {
         let mut paths = Vec::new();
         for volume in 0..self.volumes() as u32 {
@@ -54,8 +54,9 @@ impl ArchiveRun<'_> {
     /// Makes sure that the archive has every segment of a volume, or the counts of those that were removed
     /// before; returns their number.
     ///
-    /// A copy that began late has no segment below some number. Any other gap is an error unless the data is
-    /// disposable: a recording with a gap cannot be restored, and the segments before it may be gone elsewhere.
+    /// A copy that began late has no segment below some number. Any other gap is an error unless the data
+    /// is disposable: a recording with a gap cannot be restored, and the segments before it may be gone
+    /// elsewhere.
     fn account_for_segments(&mut self, volume: u32) -> Result<u64, ArchiveError> {
         let part = &self.follower.volumes()[volume as usize];
         let (dir, manifest, end) = (part.dir().to_path_buf(), part.manifest().clone(), part.next_segment());
