@@ -1,9 +1,9 @@
 //! Runs a program after each sealed segment, on a thread of its own.
 //!
 //! Invariants: keepers never wait for it; the number of running programs, including those that cannot be
-//! killed, and of waiting segments is limited; no program runs longer than the time limit before it is killed,
-//! and after the end of the recording no longer than that once more. A program that fails, or a segment that
-//! is skipped, is an incident and no defect of the recording.
+//! killed, and of waiting segments is limited; no program runs longer than the time limit before it is
+//! killed, and after the end of the recording no longer than that once more. A program that fails, or a
+//! segment that is skipped, is an incident and no defect of the recording.
 use std::collections::VecDeque;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
