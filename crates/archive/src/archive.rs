@@ -13,14 +13,15 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
-use keepup_recording::manifest::{MANIFEST_FILE, Manifest};
+use keepup_recording::manifest::Manifest;
 use keepup_recording::retention::KeepUntil;
 use serde::Serialize;
 
 use self::run::ArchiveRun;
+use crate::claim::claim;
 use crate::counters::ArchiveCounters;
 use crate::error::ArchiveError;
-use crate::inventory::{INVENTORY_FILE, MANIFEST_BYTES_MAX};
+use crate::inventory::INVENTORY_FILE;
 use crate::local::remove_leftovers;
 use crate::pace::{Pace, wait_until};
 use crate::reading::PartReader;
@@ -69,7 +70,10 @@ pub struct ArchiveReport {
     pub archived_segments: u64,
     /// Of these, segments with a damaged block.
     pub damaged_segments: u64,
-    /// Whether the archive is complete: the whole recording, with its inventory.
+    /// Segments of an ended recording that the archive lacks, because they were removed before.
+    pub removed_segments: u64,
+    /// Whether the archive is complete: the whole recording, with its inventory. Disposable data that was
+    /// removed before is no part of it.
     #[serde(rename = "archived")]
     pub is_archived: bool,
     /// Total elapsed time, seconds.
@@ -98,13 +102,11 @@ pub fn archive(
     claim(&store, &manifest)?;
     let state = ArchiveState::open(&dir, manifest.recording, &store.location.to_string())?;
     if !state.is_kept() {
-        live.warn(format!("{} is read-only: an interrupted copy will start over", dir.display()));
+        live.warn(cannot_keep_state(&dir, &manifest));
     }
     if let (Some(archive), true) = (store.location.directory(), state.is_kept()) {
         remove_leftovers(&archive, follower.volumes().len())?;
     }
-    let is_removable =
-        manifest.keep.is_some_and(|keep| !keep.disposable && keep.until == KeepUntil::Archived);
     let uploader = Uploader {
         store: &store,
         clock,
@@ -116,7 +118,7 @@ pub fn archive(
         read_back: plan.read_back,
         reader: PartReader::new()?,
         has_inventory: store.head(INVENTORY_FILE)?.is_some(),
-        receipts: is_removable.then_some(manifest.recording),
+        receipts: is_kept_until_archived(&manifest).then_some(manifest.recording),
     };
     let mut run = ArchiveRun::new(plan, follower, manifest, state, uploader);
     run.resume()?;
@@ -139,25 +141,18 @@ fn open(plan: &ArchivePlan, clock: &dyn Clock, stop: &AtomicBool) -> Result<Foll
     }
 }
 
-/// Takes the place of the archive for this recording.
-fn claim(store: &Store, manifest: &Manifest) -> Result<(), ArchiveError> {
-    let is_own = |text: &[u8]| {
-        let found: Option<serde_json::Value> = serde_json::from_slice(text).ok();
-        found.is_some_and(|found| found["recording"] == manifest.recording.to_string())
+/// Whether the recorder removes segments that an archive has.
+fn is_kept_until_archived(manifest: &Manifest) -> bool {
+    manifest.keep.is_some_and(|keep| !keep.disposable && keep.until == KeepUntil::Archived)
+}
+
+/// Warning about a directory without a state file.
+fn cannot_keep_state(dir: &Path, manifest: &Manifest) -> String {
+    let no_removal = match is_kept_until_archived(manifest) {
+        true => ", and the recorder removes no segment (--keep-until archived)",
+        false => "",
     };
-    match store.get(MANIFEST_FILE, MANIFEST_BYTES_MAX)? {
-        Some(Ok(text)) if is_own(&text) => Ok(()),
-        Some(_) => Err(ArchiveError::Taken { url: store.location.to_string() }),
-        None => {
-            let text = serde_json::to_vec_pretty(manifest).unwrap_or_default();
-            store.put(MANIFEST_FILE, text.into())?;
-            // Another recording of this name may have begun at the same time.
-            match store.get(MANIFEST_FILE, MANIFEST_BYTES_MAX)? {
-                Some(Ok(text)) if is_own(&text) => Ok(()),
-                _ => Err(ArchiveError::Taken { url: store.location.to_string() }),
-            }
-        }
-    }
+    format!("cannot write a state file in {}: an interrupted copy will start over{no_removal}", dir.display())
 }
 
 /// Refuses an archive in the recording's own directory.

@@ -7,6 +7,7 @@ use keepup_recording::fixture::{SegmentBuilder, manifest, scene_segment_of, scen
 use keepup_recording::id::Id;
 use keepup_recording::journal::{Journal, JournalRecord};
 use keepup_recording::layout::segment_file_name;
+use keepup_recording::manifest::Manifest;
 use keepup_recording::retention::{Keep, KeepLimit, Removed, take_away};
 
 use super::*;
@@ -218,6 +219,98 @@ fn a_removed_segment_that_the_archive_lost_is_an_error() {
     }
 }
 
+const DRAINED: Keep = Keep { until: KeepUntil::Drained, ..ARCHIVED };
+
+#[test]
+fn a_copy_that_begins_after_a_removal_is_partial() {
+    for (keep, is_archived) in [(ARCHIVED, false), (DRAINED, false), (RING, true)] {
+        let mut scene = Scene::new(Some(keep), 3, SMALL, &[]);
+        scene.remove_first();
+        assert!(!scene.archive(&scene.plan(), false).0.unwrap().is_archived, "not ended");
+        scene.end();
+        for _ in 0..2 {
+            let report = scene.archive(&scene.plan(), false).0.unwrap();
+            assert_eq!((report.is_archived, report.removed_segments), (is_archived, 1), "{report:?}");
+        }
+        let wanted =
+            ["journal.jsonl", "keepup.json", "removed.jsonl", "segment-000001.mcap", "segment-000002.mcap"];
+        assert_eq!(scene.listed(), wanted);
+    }
+}
+
+#[test]
+fn a_segment_that_was_removed_between_archived_ones_is_an_error() {
+    for (keep, is_error) in [(DRAINED, true), (RING, false)] {
+        let mut scene = Scene::new(Some(keep), 4, SMALL, &[1]);
+        assert!(!scene.archive(&scene.plan(), false).0.unwrap().is_archived, "not ended");
+        let bytes = std::fs::metadata(scene.dir.join(segment_file_name(1))).unwrap().len();
+        let data_bytes = scene_segment_of(Id([2; 16]), 1, SMALL).unwrap().bytes().len() as u64;
+        let end = JournalRecord::SegmentEnd { index: 1, bytes, data_bytes, blocks: SMALL };
+        scene.journal.append(&end).unwrap();
+        scene.remove_first();
+        scene.remove_first();
+        scene.end();
+        let (outcome, _) = scene.archive(&scene.plan(), false);
+        if is_error {
+            assert!(matches!(outcome, Err(ArchiveError::Removed { segment: 1, .. })), "{outcome:?}");
+            assert!(!scene.tape().join(INVENTORY_FILE).exists());
+        } else {
+            let report = outcome.unwrap();
+            assert_eq!((report.is_archived, report.removed_segments), (true, 2), "{report:?}");
+        }
+    }
+}
+
+#[test]
+fn a_loss_is_noted_before_the_next_request_fails() {
+    let mut scene = Scene::new(Some(ARCHIVED), 3, SMALL, &[]);
+    scene.end();
+    assert!(scene.archive(&scene.plan(), false).0.unwrap().is_archived);
+    let object = |index| scene.tape().join(segment_file_name(index));
+    std::fs::remove_file(object(0)).unwrap();
+    // Its length cannot be determined.
+    std::fs::remove_file(object(1)).unwrap();
+    std::os::unix::fs::symlink(object(1), object(1)).unwrap();
+    let outcome = scene.archive(&scene.plan(), false).0;
+    assert!(matches!(outcome, Err(ArchiveError::Store { .. })), "{outcome:?}");
+    let state = std::fs::read_to_string(scene.state()).unwrap();
+    assert!(state.contains("\"forgotten\"") && state.contains(&segment_file_name(0)), "{state}");
+    assert!(!scene.tape().join(INVENTORY_FILE).exists());
+    std::fs::remove_file(object(1)).unwrap();
+    let report = scene.archive(&scene.plan(), false).0.unwrap();
+    assert!(report.is_archived && report.archived_segments == 3, "{report:?}");
+}
+
+#[test]
+fn without_a_state_file_the_warning_says_that_nothing_is_removed() {
+    let scene = |keep| Scene::new(keep, 1, SMALL, &[]);
+    let warning = |scene: Scene| cannot_keep_state(&scene.dir, &scene.manifest);
+    assert!(warning(scene(Some(ARCHIVED))).contains("removes no segment (--keep-until archived)"));
+    for keep in [None, Some(DRAINED), Some(RING)] {
+        assert!(warning(scene(keep)).ends_with("an interrupted copy will start over"));
+    }
+}
+
+#[test]
+fn an_archive_that_another_recording_takes_permits_no_removal() {
+    let scene = Scene::new(Some(ARCHIVED), 3, SMALL, &[]);
+    let plan = ArchivePlan { rate: Some(400e3), connections: 1, ..scene.plan() };
+    let live = ArchiveCounters::default();
+    let outcome = std::thread::scope(|scope| {
+        let copy = scope.spawn(|| archive(&plan, &SystemClock, &AtomicBool::new(false), &live));
+        while live.done_bytes.load(Ordering::Relaxed) == 0 && !copy.is_finished() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let other = Manifest { recording: Id([99; 16]), ..scene.manifest.clone() };
+        std::fs::write(scene.tape().join("keepup.json"), serde_json::to_vec(&other).unwrap()).unwrap();
+        copy.join().unwrap()
+    });
+    assert!(matches!(outcome, Err(ArchiveError::Taken { .. })), "{outcome:?}");
+    let state = std::fs::read_to_string(scene.state()).unwrap();
+    assert!(!state.contains("\"file\""), "{state}");
+    assert!(!scene.tape().join("receipts").exists());
+}
+
 #[test]
 fn a_damaged_segment_is_archived_and_never_proven() {
     let mut scene = Scene::new(Some(ARCHIVED), 2, SMALL, &[]);
@@ -233,7 +326,7 @@ fn a_damaged_segment_is_archived_and_never_proven() {
     assert_eq!(std::fs::read(scene.tape().join(segment_file_name(1))).unwrap(), bytes);
     let mut states =
         keepup_recording::archived::ArchiveStates::new(&scene.dir, scene.manifest.recording, None);
-    states.poll().unwrap();
+    states.poll();
     let is_proven = |index| {
         let bytes = std::fs::metadata(scene.dir.join(segment_file_name(index))).unwrap().len();
         states.proof(0, index, bytes).is_some()

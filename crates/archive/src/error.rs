@@ -183,7 +183,7 @@ impl Diagnostic for ArchiveError {
             Self::Taken { .. } => "another prefix in --to; nothing of another recording is ever overwritten",
             Self::CutOff { .. } => "keepup recover, then repeat this command",
             Self::Removed { .. } => {
-                "record --keep without --disposable keeps segments until they are drained"
+                "record --keep-until archived keeps segments until every archive that was begun has them"
             }
             Self::Vanished { .. } => "restore the object from an older version or a backup of the bucket",
             Self::NotAnArchive { .. } => {

@@ -8,6 +8,7 @@
 
 pub mod archive;
 pub mod bag;
+mod claim;
 mod counters;
 mod credentials;
 mod download;

@@ -15,7 +15,9 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::multipart::MultipartStore;
 use object_store::path::Path as ObjectPath;
-use object_store::{ClientConfigKey, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use object_store::{
+    ClientConfigKey, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
+};
 use tokio::runtime::Runtime;
 use url::Url;
 
@@ -222,6 +224,28 @@ impl Store {
         let put = self.runtime.block_on(repeat(|| self.objects.put(&object, bytes.clone().into())));
         put.map(|put| put.e_tag).map_err(self.fault("write", path))
     }
+
+    /// Writes a whole object unless there is one, which is then left as it is. A store without conditional
+    /// requests replaces it.
+    pub(crate) fn create(&self, path: &str, bytes: Bytes) -> Result<(), ArchiveError> {
+        let object = self.object(path);
+        let put = || {
+            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+            self.objects.put_opts(&object, bytes.clone().into(), options)
+        };
+        match self.runtime.block_on(repeat(put)) {
+            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(()),
+            Err(error) if is_unsupported(&error, &self.location) => self.put(path, bytes).map(drop),
+            Err(error) => Err(self.fault("write", path)(error)),
+        }
+    }
+}
+
+/// Whether a store does not know conditional requests. A file system without hard links has none either.
+fn is_unsupported(error: &object_store::Error, location: &Location) -> bool {
+    matches!(error, object_store::Error::NotImplemented { .. })
+        || error.to_string().contains("NotImplemented")
+        || location.directory().is_some()
 }
 
 /// Reads a range of an object. A longer body is an error, and not more than one piece of it is received.

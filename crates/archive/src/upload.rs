@@ -20,6 +20,7 @@ use object_store::{MultipartUpload, ObjectStoreExt as _, UploadPart};
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinHandle;
 
+use crate::claim::check_owner;
 use crate::counters::ArchiveCounters;
 use crate::download::{Download, download};
 use crate::error::{ArchiveError, is_denied};
@@ -164,19 +165,21 @@ impl Uploader<'_> {
             sha256: hex(&sent.content.sha256),
             modified_unix_ns: file.modified_unix_ns,
         };
-        let difference = self.difference(&archived, sent.is_confirmed)?;
-        if difference.is_some() {
-            return Ok(difference);
-        }
+        let found = match self.compare(&archived, sent.is_confirmed)? {
+            Ok(etag) => etag,
+            Err(difference) => return Ok(Some(difference)),
+        };
         if let Some(Err(fault)) = &sent.content.check {
             let SegmentFault { offset, what } = fault;
             let path = file.path.display();
             self.live.warn(format!("{path}: damaged at offset {offset}: {what}; archived as it is"));
         }
         let intact = sent.content.check.as_ref().map(Result::is_ok);
-        let known = KnownFile { file: archived, etag: sent.etag, intact };
+        let known = KnownFile { file: archived, etag: sent.etag.or(found), intact };
         if let (Some(recording), true) = (self.receipts, file.check.is_some()) {
-            // Before the entry in the state, which allows the removal of the segment.
+            // Both before the entry in the state, which allows the removal of the segment. A recording that
+            // has taken the place may have replaced the object.
+            check_owner(self.store, recording)?;
             Receipt::of(recording, &known).write(self.store)?;
         }
         state.add_file(known)?;
@@ -192,21 +195,21 @@ impl Uploader<'_> {
         Ok(())
     }
 
-    /// Difference between what was sent and what the store holds, if any. A file that the store has not
-    /// confirmed is read back.
-    pub(crate) fn difference(
+    /// Compares what the store holds with what was sent: the ETag of the object, or the difference. A file
+    /// that the store has not confirmed is read back.
+    pub(crate) fn compare(
         &self,
         archived: &ArchivedFile,
         is_confirmed: bool,
-    ) -> Result<Option<String>, ArchiveError> {
+    ) -> Result<Result<Option<String>, String>, ArchiveError> {
         let Some(meta) = self.store.head(&archived.path)? else {
-            return Ok(Some("the object does not exist".to_owned()));
+            return Ok(Err("the object does not exist".to_owned()));
         };
         if meta.size != archived.bytes {
-            return Ok(Some(format!("it has {} bytes instead of {}", meta.size, archived.bytes)));
+            return Ok(Err(format!("it has {} bytes instead of {}", meta.size, archived.bytes)));
         }
         if is_confirmed && !self.read_back {
-            return Ok(None);
+            return Ok(Ok(meta.e_tag));
         }
         let mut sha256 = Sha256::new();
         let plan = Download {
@@ -222,7 +225,10 @@ impl Uploader<'_> {
             Ok(())
         })?;
         let found = hex(&sha256.finalize());
-        Ok((found != archived.sha256).then(|| format!("SHA-256 is {found} instead of {}", archived.sha256)))
+        if found != archived.sha256 {
+            return Ok(Err(format!("SHA-256 is {found} instead of {}", archived.sha256)));
+        }
+        Ok(Ok(meta.e_tag))
     }
 
     /// Sends a file, and lets the store complete it.

@@ -1,8 +1,9 @@
 //! Runs a program after each sealed segment, on a thread of its own.
 //!
-//! Invariants: keepers never wait for it; the number of running programs and of waiting segments is limited;
-//! no program runs longer than the time limit, and after the end of the recording no longer than that once
-//! more. A program that fails, or a segment that is skipped, is an incident and no defect of the recording.
+//! Invariants: keepers never wait for it; the number of running programs, including those that cannot be
+//! killed, and of waiting segments is limited; no program runs longer than the time limit before it is
+//! killed, and after the end of the recording no longer than that once more. A program that fails, or a
+//! segment that is skipped, is an incident and no defect of the recording.
 use std::collections::VecDeque;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -36,7 +37,7 @@ const IDLE: Duration = Duration::from_secs(1);
 const STDERR_KEPT: usize = 2048;
 /// Most bytes of stderr that are read at a time.
 const STDERR_READ: usize = 64 << 10;
-/// How long a killed program may take to end, in nanoseconds; it is no longer watched then.
+/// How long a killed program may take to end, in nanoseconds; it counts as failed then.
 const KILL_NS: u64 = 5_000_000_000;
 
 /// Command that runs after each sealed segment.
@@ -137,17 +138,7 @@ impl SealRunner {
     ) -> Result<(SealNotifier, Self), RecorderError> {
         let (queue, inbox) = sync_channel(QUEUE_MAX);
         let (skipped, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let mut runs = Runs {
-            config,
-            recording,
-            clock,
-            inbox,
-            is_over: Arc::clone(&is_over),
-            running: VecDeque::new(),
-            deadline_ns: None,
-            counts: CommandCounts::default(),
-            incidents: Incidents::default(),
-        };
+        let mut runs = Runs::new(config, recording, clock, inbox, Arc::clone(&is_over));
         let for_thread = Arc::clone(&skipped);
         let work = move || {
             // The programs inherit both.
@@ -168,14 +159,23 @@ impl SealRunner {
     }
 }
 
+/// Why a program was killed.
+#[derive(Clone, Copy, Debug)]
+enum Killed {
+    /// It took longer than the time limit.
+    Slow,
+    /// The time after the end of the recording is over.
+    Ended,
+}
+
 /// A running program.
 struct Running {
     child: Child,
     sealed: SealedFile,
-    /// It is killed then, monotonic.
+    /// End of its time limit, monotonic.
     until_ns: u64,
-    /// It was killed because of the time limit; no longer watched at this time.
-    killed_ns: Option<u64>,
+    /// When it was killed, monotonic, and why.
+    killed: Option<(u64, Killed)>,
     /// End of its stderr.
     stderr: Vec<u8>,
 }
@@ -188,6 +188,10 @@ struct Runs {
     inbox: Receiver<SealedFile>,
     is_over: Arc<AtomicBool>,
     running: VecDeque<Running>,
+    /// Killed programs that do not end, for example because a file server does not answer.
+    stuck: Vec<Child>,
+    /// Next segment, for which no program may run yet.
+    waiting: Option<SealedFile>,
     /// Time limit for all programs after the end of the recording.
     deadline_ns: Option<u64>,
     counts: CommandCounts,
@@ -195,6 +199,28 @@ struct Runs {
 }
 
 impl Runs {
+    fn new(
+        config: AfterSeal,
+        recording: Id,
+        clock: Arc<dyn Clock>,
+        inbox: Receiver<SealedFile>,
+        is_over: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            config,
+            recording,
+            clock,
+            inbox,
+            is_over,
+            running: VecDeque::new(),
+            stuck: Vec::new(),
+            waiting: None,
+            deadline_ns: None,
+            counts: CommandCounts::default(),
+            incidents: Incidents::default(),
+        }
+    }
+
     fn run(&mut self) {
         loop {
             let now_ns = self.clock.now_ns();
@@ -202,19 +228,34 @@ impl Runs {
                 self.deadline_ns = Some(now_ns.saturating_add(self.timeout_ns()));
             }
             self.watch(now_ns);
-            if self.running.len() >= self.config.jobs {
-                self.clock.sleep_until_ns(now_ns + POLL.as_nanos() as u64);
-                continue;
-            }
-            let wait = if self.running.is_empty() { IDLE } else { POLL };
-            match self.inbox.recv_timeout(wait) {
-                Ok(sealed) => self.begin(sealed),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) if self.running.is_empty() => return,
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.clock.sleep_until_ns(now_ns + POLL.as_nanos() as u64);
+            let is_busy = !self.running.is_empty() || !self.stuck.is_empty();
+            match self.waiting.take() {
+                Some(sealed) => {
+                    self.begin_or_wait(sealed, now_ns);
+                    if self.waiting.is_some() {
+                        self.clock.sleep_until_ns(now_ns + POLL.as_nanos() as u64);
+                    }
                 }
+                None => match self.inbox.recv_timeout(if is_busy { POLL } else { IDLE }) {
+                    Ok(sealed) => self.waiting = Some(sealed),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) if self.running.is_empty() => return,
+                    Err(RecvTimeoutError::Disconnected) => {
+                        self.clock.sleep_until_ns(now_ns + POLL.as_nanos() as u64);
+                    }
+                },
             }
+        }
+    }
+
+    /// Runs the program for a segment, or lets the segment wait; skips it after the deadline.
+    fn begin_or_wait(&mut self, sealed: SealedFile, now_ns: u64) {
+        if self.deadline_ns.is_some_and(|deadline| now_ns >= deadline) {
+            self.counts.skipped += 1;
+        } else if self.running.len() + self.stuck.len() >= self.config.jobs {
+            self.waiting = Some(sealed);
+        } else {
+            self.begin(sealed);
         }
     }
 
@@ -223,23 +264,19 @@ impl Runs {
     }
 
     fn begin(&mut self, sealed: SealedFile) {
-        let now_ns = self.clock.now_ns();
-        if self.deadline_ns.is_some_and(|deadline| now_ns >= deadline) {
-            self.counts.skipped += 1;
-            return;
-        }
         let started = self.config.command(self.recording, &sealed).spawn().and_then(|child| {
             if let Some(stderr) = &child.stderr {
                 fcntl_setfl(stderr, OFlags::NONBLOCK)?;
             }
+            // The recorder may be protected from the OOM killer; the program must not inherit that.
+            let _ = std::fs::write(format!("/proc/{}/oom_score_adj", child.id()), "1000");
             Ok(child)
         });
-        let limit_ns = now_ns.saturating_add(self.timeout_ns());
-        let until_ns = self.deadline_ns.map_or(limit_ns, |deadline| deadline.min(limit_ns));
+        let until_ns = self.clock.now_ns().saturating_add(self.timeout_ns());
         match started {
             Ok(child) => {
                 let stderr = Vec::new();
-                self.running.push_back(Running { child, sealed, until_ns, killed_ns: None, stderr });
+                self.running.push_back(Running { child, sealed, until_ns, killed: None, stderr });
             }
             Err(error) => self.fail(&sealed, &format!("cannot start it: {error}"), &[]),
         }
@@ -247,18 +284,25 @@ impl Runs {
 
     /// Reads from running programs, ends those that take too long, and counts those that have ended.
     fn watch(&mut self, now_ns: u64) {
+        self.stuck.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         for _ in 0..self.running.len() {
             let Some(mut one) = self.running.pop_front() else { return };
-            let until_ns = self.deadline_ns.map_or(one.until_ns, |deadline| deadline.min(one.until_ns));
             one.read_stderr();
             match one.child.try_wait() {
-                Ok(None) if one.killed_ns.is_some_and(|killed| now_ns >= killed.saturating_add(KILL_NS)) => {
+                Ok(None) if one.killed.is_some_and(|(at, _)| now_ns >= at.saturating_add(KILL_NS)) => {
                     self.fail(&one.sealed, "it was killed and does not end", &one.stderr);
+                    self.stuck.push(one.child);
                 }
                 Ok(None) => {
-                    if one.killed_ns.is_none() && now_ns >= until_ns {
+                    let is_after = |limit_ns: u64| now_ns >= limit_ns;
+                    let why = match (is_after(one.until_ns), self.deadline_ns.is_some_and(is_after)) {
+                        (true, _) => Some(Killed::Slow),
+                        (false, true) => Some(Killed::Ended),
+                        (false, false) => None,
+                    };
+                    if let (Some(why), None) = (why, one.killed) {
                         one.kill();
-                        one.killed_ns = Some(now_ns);
+                        one.killed = Some((now_ns, why));
                     }
                     self.running.push_back(one);
                 }
@@ -270,15 +314,17 @@ impl Runs {
 
     fn end(&mut self, mut one: Running, status: ExitStatus) {
         one.read_stderr();
-        if one.killed_ns.is_some() {
-            let limit = self.config.timeout.as_secs_f64();
-            let why = format!("killed, because it took longer than {limit} s");
-            self.fail(&one.sealed, &why, &one.stderr);
-        } else if status.success() {
-            self.counts.succeeded += 1;
-        } else {
-            self.fail(&one.sealed, &status.to_string(), &one.stderr);
-        }
+        let limit = self.config.timeout.as_secs_f64();
+        let why = match one.killed {
+            Some((_, Killed::Slow)) => format!("killed, because it took longer than {limit} s"),
+            Some((_, Killed::Ended)) => format!("killed {limit} s after the end of the recording"),
+            None if status.success() => {
+                self.counts.succeeded += 1;
+                return;
+            }
+            None => status.to_string(),
+        };
+        self.fail(&one.sealed, &why, &one.stderr);
     }
 
     fn fail(&mut self, sealed: &SealedFile, why: &str, stderr: &[u8]) {
@@ -292,13 +338,20 @@ impl Runs {
 
     /// Reports segments that were skipped, here and by the keepers.
     fn count_skipped(&mut self, by_keepers: u64) {
-        self.counts.skipped += by_keepers;
-        if self.counts.skipped > 0 {
-            let (skipped, program) = (self.counts.skipped, self.config.program.display());
+        let (program, limit) = (self.config.program.display(), self.config.timeout.as_secs_f64());
+        if by_keepers > 0 {
             self.incidents.push(format!(
-                "{program} was not run for {skipped} segments, because it is slower than the recording"
+                "{program} was not run for {by_keepers} segments, because it is slower than the recording"
             ));
         }
+        if self.counts.skipped > 0 {
+            let skipped = self.counts.skipped;
+            self.incidents.push(format!(
+                "{program} was not run for {skipped} segments that still waited {limit} s after the end of \
+                 the recording"
+            ));
+        }
+        self.counts.skipped += by_keepers;
     }
 }
 

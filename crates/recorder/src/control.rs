@@ -350,16 +350,17 @@ impl Recorder {
         let mut volumes = Vec::new();
         for threads in self.volumes {
             let (writer, cpu) = joined("ku-writer", threads.writer)?;
-            let ((access, keeper_trouble), _) = joined("ku-keeper", threads.keeper)?;
+            let (keeper, _) = joined("ku-keeper", threads.keeper)?;
+            keeper.warnings.into_iter().for_each(|warning| incidents.push_new(warning));
             let label = threads.directory.as_ref().map_or_else(|| "null".into(), |d| d.display().to_string());
             // The writer's failure is usually listed already.
-            let failure = writer.failure.iter().filter(|why| !keeper_trouble.contains(why));
-            trouble.extend(failure.chain(&keeper_trouble).map(|what| format!("{label}: {what}")));
+            let failure = writer.failure.iter().filter(|why| !keeper.trouble.contains(why));
+            trouble.extend(failure.chain(&keeper.trouble).map(|what| format!("{label}: {what}")));
             volumes.push(VolumeAccount {
                 directory: threads.directory,
                 engine: threads.facts.name.into(),
                 buffers: threads.facts.buffers,
-                access: match access {
+                access: match keeper.access {
                     Some(Access::Direct) => "direct".into(),
                     Some(Access::Buffered) => "buffered".into(),
                     None => "none".into(),

@@ -111,6 +111,16 @@ pub(crate) struct VolumeDirectory {
     pub(crate) retention: Option<Retention>,
 }
 
+/// Result of a keeper.
+pub(crate) struct KeeperOutcome {
+    /// How the files were opened.
+    pub(crate) access: Option<Access>,
+    /// Defects of the recording.
+    pub(crate) trouble: Vec<String>,
+    /// Faults that are no defects of the recording.
+    pub(crate) warnings: Vec<String>,
+}
+
 /// State of the keeper thread.
 pub(crate) struct Keeper {
     pub(crate) recording: Id,
@@ -130,6 +140,8 @@ pub(crate) struct Keeper {
     pub(crate) after_seal: Option<SealNotifier>,
     /// Failures of journalling, sealing and removing.
     pub(crate) trouble: Vec<String>,
+    /// Faults elsewhere, such as a damaged state file of an archive.
+    pub(crate) warnings: Vec<String>,
     /// Gap entries of each intake appended to the journal.
     pub(crate) gaps: Vec<u64>,
     /// Whether appended journal lines must be flushed.
@@ -138,8 +150,8 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Runs until its writer ends. Returns how the files were opened, and its failures.
-    pub(crate) fn run(mut self) -> (Option<Access>, Vec<String>) {
+    /// Runs until its writer ends.
+    pub(crate) fn run(mut self) -> KeeperOutcome {
         while let Some(message) = self.next() {
             match message {
                 ToKeeper::Prepare => self.prepare(),
@@ -169,7 +181,7 @@ impl Keeper {
             }
         }
         self.close();
-        (self.access, self.trouble)
+        KeeperOutcome { access: self.access, trouble: self.trouble, warnings: self.warnings }
     }
 
     /// Waits for a message. Lines that come in a burst, such as 508 declared streams, are flushed
@@ -235,7 +247,12 @@ impl Keeper {
     fn retain(&mut self) {
         let Some(place) = &mut self.place else { return };
         let Some(retention) = &mut place.retention else { return };
-        match retention.enforce(&place.directory, self.recording, self.clock.now_ns()) {
+        let outcome = retention.enforce(&place.directory, self.recording, self.clock.now_ns());
+        for warning in retention.take_warnings() {
+            self.counters.warn(warning.clone());
+            self.warnings.push(warning);
+        }
+        match outcome {
             Ok(excess) => {
                 let counter = &self.counters.volumes[self.volume as usize].keep_excess_bytes;
                 counter.store(excess, Ordering::Relaxed);

@@ -7,7 +7,6 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::id::Id;
 use keepup_sys::engine::{BlockEngine, NullEngine, open};
-use keepup_sys::file::Access;
 use keepup_sys::pool::PoolMemory;
 use keepup_sys::ring;
 use keepup_sys::waker::Waker;
@@ -15,7 +14,7 @@ use keepup_sys::waker::Waker;
 use crate::after_seal::SealNotifier;
 use crate::counters::Counters;
 use crate::intake::VolumeLink;
-use crate::keeper::{FromKeeper, Keeper, SegmentSizes, ToKeeper, VolumeDirectory};
+use crate::keeper::{FromKeeper, Keeper, KeeperOutcome, SegmentSizes, ToKeeper, VolumeDirectory};
 use crate::link::WriterSignals;
 use crate::threads::{Threaded, joined, spawn};
 use crate::writer::{Inlet, Limits, Writer, WriterOutcome, WriterParts};
@@ -33,7 +32,7 @@ pub(crate) struct VolumeThreads {
     pub(crate) directory: Option<PathBuf>,
     pub(crate) facts: EngineFacts,
     pub(crate) writer: Threaded<WriterOutcome>,
-    pub(crate) keeper: Threaded<(Option<Access>, Vec<String>)>,
+    pub(crate) keeper: Threaded<KeeperOutcome>,
     signals: Arc<WriterSignals>,
     waker: Waker,
 }
@@ -101,6 +100,7 @@ impl VolumeStart {
             access: None,
             after_seal: self.after_seal.clone(),
             trouble: Vec::new(),
+            warnings: Vec::new(),
             gaps: vec![0; self.intakes.len()],
             flush_due: false,
             is_journal_broken: false,

@@ -29,6 +29,13 @@ impl Incidents {
         }
     }
 
+    /// Adds an incident unless it is listed: all volumes may report the same.
+    pub fn push_new(&mut self, what: String) {
+        if !self.listed.contains(&what) {
+            self.push(what);
+        }
+    }
+
     /// Adds all incidents of `other`.
     pub fn append(&mut self, other: Self) {
         self.total += other.total;
@@ -45,7 +52,7 @@ pub struct CommandCounts {
     pub succeeded: u64,
     /// Other runs.
     pub failed: u64,
-    /// Segments for which the command was not run, because earlier runs took too long.
+    /// Segments for which the command was not run, because too many waited or the recording ended.
     pub skipped: u64,
 }
 

@@ -4,7 +4,8 @@
 //! what the file belongs to, then one line for each archived file, durable once the store has confirmed it.
 //! The last lines may describe uploads in progress, which later lines replace. Invariants of the reader: a
 //! line counts only after the reader has made the file durable itself; a file that was replaced, cut or
-//! removed takes all its lines back.
+//! removed takes all its lines back; a segment is proven only if all archives have it, and not at all while a
+//! file cannot be used, because that file may belong to an archive that lacks the segment.
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -115,17 +116,13 @@ pub struct ArchivedSegment {
 }
 
 impl ArchivedSegment {
-    /// Makes sure that the file `path` is still the one that was archived.
+    /// Whether the file `path` is still the one that was archived, by its length and modification time.
     ///
     /// # Errors
-    /// Its length or modification time is another one, or it cannot be inspected.
-    pub fn check_unchanged(&self, path: &Path) -> Result<(), RecordingError> {
+    /// It cannot be inspected.
+    pub fn is_of(&self, path: &Path) -> Result<bool, RecordingError> {
         let found = size_and_time(path).map_err(RecordingError::io("inspect", path))?;
-        if found == (self.bytes, self.modified_unix_ns) {
-            return Ok(());
-        }
-        let what = "it has changed since it was archived";
-        Err(RecordingError::File { path: path.to_path_buf(), what })
+        Ok(found == (self.bytes, self.modified_unix_ns))
     }
 }
 
@@ -165,6 +162,8 @@ pub struct ArchivedSegments {
     /// Segments, by volume and number.
     pub segments: BTreeMap<(u32, u32), ArchivedSegment>,
     place: Place,
+    /// Whether a damaged line follows.
+    is_damaged: bool,
 }
 
 /// Position in a state file.
@@ -189,6 +188,17 @@ impl Place {
     }
 }
 
+/// Content of a state file.
+enum Content {
+    State(ArchivedSegments),
+    /// It belongs to another recording, or was removed.
+    Other,
+    /// Its first line is being written.
+    Unknown,
+    /// Problem.
+    Damaged(&'static str),
+}
+
 /// Reader of the state files of a recording.
 #[derive(Debug)]
 pub struct ArchiveStates {
@@ -198,40 +208,67 @@ pub struct ArchiveStates {
     volume: Option<u32>,
     /// By file name.
     states: BTreeMap<PathBuf, ArchivedSegments>,
+    /// Why a file, or the directory, cannot be used.
+    faults: BTreeMap<PathBuf, String>,
+    /// Whether a file may belong to an archive that is not in `states`, or has more lines than were read.
+    is_incomplete: bool,
 }
 
 impl ArchiveStates {
     /// Reader of the state files in `dir`, the directory of the first volume.
     pub fn new(dir: &Path, recording: Id, volume: Option<u32>) -> Self {
-        Self { dir: dir.to_path_buf(), recording, volume, states: BTreeMap::new() }
+        let (dir, states, faults) = (dir.to_path_buf(), BTreeMap::new(), BTreeMap::new());
+        Self { dir, recording, volume, states, faults, is_incomplete: false }
     }
 
-    /// Reads new lines of all state files. Files of other recordings, and damaged ones, prove nothing.
-    ///
-    /// # Errors
-    /// The directory or a file cannot be read or made durable; nothing new counts then.
-    pub fn poll(&mut self) -> Result<(), RecordingError> {
+    /// Reads new lines of all state files. Files of other recordings are ignored; nothing is proven while a
+    /// file cannot be used, see [`Self::faults`].
+    pub fn poll(&mut self) {
         let mut before = std::mem::take(&mut self.states);
-        let entries = std::fs::read_dir(&self.dir).map_err(RecordingError::io("list", &self.dir))?;
-        for entry in entries {
-            let name = entry.map_err(RecordingError::io("list", &self.dir))?.file_name();
-            let text = name.to_string_lossy();
-            if !text.starts_with(ARCHIVE_STATE)
-                || !text.ends_with(".jsonl")
-                || self.states.len() >= STATES_MAX
-            {
-                continue;
+        self.faults.clear();
+        self.is_incomplete = false;
+        let paths = match self.paths() {
+            Ok(paths) => paths,
+            Err(error) => {
+                self.faults.insert(self.dir.clone(), error.to_string());
+                return;
             }
-            let path = self.dir.join(&name);
+        };
+        if paths.len() > STATES_MAX {
+            let what = format!("it has more than {STATES_MAX} state files of archives");
+            self.faults.insert(self.dir.clone(), what);
+            return;
+        }
+        for path in paths {
             let known = before.remove(&path).unwrap_or_default();
+            let (place, was_damaged) = (known.place.offset, known.is_damaged);
             match self.read(&path, known) {
-                Ok(Some(state)) => drop(self.states.insert(path, state)),
-                // Removed since it was listed, or not of this recording.
-                Ok(None) => {}
-                Err(error) => return Err(RecordingError::io("read", &path)(error)),
+                Ok(Content::State(state)) => {
+                    self.is_incomplete |= state.is_damaged;
+                    // Otherwise, the line may be in the middle of being written.
+                    if state.is_damaged && was_damaged && state.place.offset == place {
+                        self.faults.insert(path.clone(), format!("damaged line at offset {place}"));
+                    }
+                    self.states.insert(path, state);
+                }
+                Ok(Content::Other) => {}
+                Ok(Content::Unknown) => self.is_incomplete = true,
+                Ok(Content::Damaged(what)) => drop(self.faults.insert(path, what.to_owned())),
+                Err(error) => drop(self.faults.insert(path, error.to_string())),
             }
         }
-        Ok(())
+    }
+
+    fn paths(&self) -> io::Result<Vec<PathBuf>> {
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(&self.dir)? {
+            let name = entry?.file_name();
+            let text = name.to_string_lossy();
+            if text.starts_with(ARCHIVE_STATE) && text.ends_with(".jsonl") && paths.len() <= STATES_MAX {
+                paths.push(self.dir.join(&name));
+            }
+        }
+        Ok(paths)
     }
 
     /// The archives, with their segments, as of the last poll.
@@ -239,10 +276,21 @@ impl ArchiveStates {
         self.states.values()
     }
 
-    /// What an archive has instead of a segment of `bytes`, with intact blocks; `None` if there is none.
+    /// Files that could not be used at the last poll, with the reasons.
+    pub fn faults(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.faults.iter().map(|(path, what)| (path.as_path(), what.as_str()))
+    }
+
+    /// What all archives have instead of a segment of `bytes`, with intact blocks; `None` if one lacks it,
+    /// has another file, or if there is no archive.
     pub fn proof(&self, volume: u32, index: u32, bytes: u64) -> Option<ArchivedSegment> {
-        let found = self.states.values().filter_map(|state| state.segments.get(&(volume, index)));
-        found.copied().find(|found| found.intact == Some(true) && found.bytes == bytes)
+        if self.is_incomplete || !self.faults.is_empty() {
+            return None;
+        }
+        let mut all = self.states.values().map(|state| state.segments.get(&(volume, index)).copied());
+        let first = all.next()??;
+        let is_proof = first.intact == Some(true) && first.bytes == bytes;
+        (is_proof && all.all(|other| other == Some(first))).then_some(first)
     }
 
     /// Drops what is known about a segment that was removed.
@@ -252,10 +300,10 @@ impl ArchiveStates {
         }
     }
 
-    fn read(&self, path: &Path, mut state: ArchivedSegments) -> io::Result<Option<ArchivedSegments>> {
+    fn read(&self, path: &Path, mut state: ArchivedSegments) -> io::Result<Content> {
         let file = match open_regular(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::Other),
             Err(error) => return Err(error),
         };
         let meta = file.metadata()?;
@@ -264,23 +312,19 @@ impl ArchiveStates {
             state = ArchivedSegments { place, ..ArchivedSegments::default() };
         }
         let begin = state.place.offset;
-        if meta.len() == begin {
-            return Ok(Some(state));
+        if meta.len() == begin && begin > 0 {
+            return Ok(Content::State(ArchivedSegments { is_damaged: false, ..state }));
         }
-        let mut next = state.clone();
-        if !self.read_lines(&file, &mut next)? {
-            return Ok(None);
-        }
-        if next.place.offset > begin {
+        let content = self.read_lines(&file, state)?;
+        if matches!(&content, Content::State(next) if next.place.offset > begin) {
             // The drain may not have flushed them yet.
             file.sync_data()?;
         }
-        Ok(Some(next))
+        Ok(content)
     }
 
-    /// Reads lines up to the first one that may still change; returns whether the file belongs to the
-    /// recording.
-    fn read_lines(&self, file: &File, state: &mut ArchivedSegments) -> io::Result<bool> {
+    /// Reads lines up to the first one that may still change.
+    fn read_lines(&self, file: &File, mut state: ArchivedSegments) -> io::Result<Content> {
         let mut lines = BufReader::new(file);
         lines.seek(SeekFrom::Start(state.place.offset))?;
         let mut text = Vec::new();
@@ -289,11 +333,16 @@ impl ArchiveStates {
             let limited = &mut io::Read::take(lines.by_ref(), LINE_BYTES_MAX as u64);
             limited.read_until(b'\n', &mut text)?;
             let is_first = state.place.offset == 0;
+            let is_too_long = text.len() == LINE_BYTES_MAX;
             match text.strip_suffix(b"\n").map(parse_line::<StateLine>) {
-                Some(Ok(StateLine::Begin { recording, to })) if is_first && recording == self.recording => {
+                Some(Ok(StateLine::Begin { recording, to })) if is_first => {
+                    if recording != self.recording {
+                        return Ok(Content::Other);
+                    }
                     state.to = to;
                 }
-                _ if is_first => return Ok(false),
+                None if is_first && !is_too_long => return Ok(Content::Unknown),
+                _ if is_first => return Ok(Content::Damaged("damaged first line")),
                 Some(Ok(StateLine::File { file, intact, .. })) => {
                     if let Some(at) = segment_of(&file.path)
                         && self.volume.is_none_or(|volume| volume == at.0)
@@ -309,7 +358,10 @@ impl ArchiveStates {
                     }
                 }
                 // Uploads in progress, or a line that is being written.
-                _ => return Ok(true),
+                other => {
+                    state.is_damaged = is_too_long || matches!(other, Some(Err(_)));
+                    return Ok(Content::State(state));
+                }
             }
             state.place.offset += text.len() as u64;
             state.place.line.clone_from(&text);

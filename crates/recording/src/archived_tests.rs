@@ -54,7 +54,7 @@ impl Scene {
 
     /// Whether segments 0 to 2 of the first volume are archived.
     fn proofs(&mut self) -> [bool; 3] {
-        self.states.poll().unwrap();
+        self.states.poll();
         [0, 1, 2].map(|index| self.states.proof(0, index, 100).is_some())
     }
 }
@@ -131,7 +131,7 @@ fn a_lost_replaced_or_damaged_file_proves_nothing() {
     for length in (0..whole.len()).step_by(7) {
         let mut states = ArchiveStates::new(scene.place.path(), RECORDING, None);
         std::fs::write(scene.path(), &whole[..length]).unwrap();
-        states.poll().unwrap();
+        states.poll();
         let both = states.proof(0, 0, 100).is_some() && states.proof(0, 1, 100).is_some();
         assert!(!both, "cut at {length}");
     }
@@ -140,6 +140,50 @@ fn a_lost_replaced_or_damaged_file_proves_nothing() {
     std::fs::remove_file(scene.path()).unwrap();
     std::os::unix::fs::symlink(&target, scene.path()).unwrap();
     let mut states = ArchiveStates::new(scene.place.path(), RECORDING, None);
-    let _ = states.poll();
+    states.poll();
     assert!(states.proof(0, 0, 100).is_none(), "links are not followed");
+}
+
+/// Whether segment 0 is archived, with `first` in the scene's state file and `second` in another one.
+fn both(first: &[StateLine], second: &[u8]) -> (bool, Vec<String>) {
+    let mut scene = Scene::new(Some(0));
+    scene.write(first);
+    std::fs::write(scene.place.path().join("archive-1.jsonl"), second).unwrap();
+    scene.proofs();
+    let is_proven = scene.proofs()[0];
+    (is_proven, scene.states.faults().map(|(_, what)| what.to_owned()).collect())
+}
+
+#[test]
+fn every_archive_must_have_a_segment() {
+    let name = "segment-000000.mcap";
+    let whole = [begin(), file(name, Some(true))];
+    assert_eq!(both(&whole, &text(&whole)), (true, vec![]));
+    let StateLine::File { file: of, .. } = file(name, None) else { unreachable!() };
+    let changed = ArchivedFile { modified_unix_ns: 6, ..of };
+    let changed = StateLine::File { file: changed, etag: None, intact: Some(true) };
+    for second in [vec![begin()], vec![begin(), file(name, Some(false))], vec![begin(), changed]] {
+        assert_eq!(both(&whole, &text(&second)), (false, vec![]), "{second:?}");
+    }
+    assert_eq!(both(&whole, b""), (false, vec![]), "a drain has just created the file");
+    let other = StateLine::Begin { recording: Id([8; 16]), to: "s3://bucket/run".to_owned() };
+    assert_eq!(both(&whole, &text(&[other])), (true, vec![]), "an archive of another recording");
+}
+
+#[test]
+fn a_file_that_cannot_be_used_blocks_and_is_named() {
+    let whole = [begin(), file("segment-000000.mcap", Some(true))];
+    assert_eq!(both(&whole, b"x\n"), (false, vec!["damaged first line".to_owned()]));
+    let mut damaged = text(&whole);
+    damaged.extend_from_slice(b"{}\n");
+    let offset = damaged.len() - 3;
+    assert_eq!(both(&whole, &damaged), (false, vec![format!("damaged line at offset {offset}")]));
+    let mut scene = Scene::new(Some(0));
+    scene.write(&whole);
+    let link = scene.place.path().join("archive-1.jsonl");
+    std::os::unix::fs::symlink("/nowhere", &link).unwrap();
+    assert_eq!(scene.proofs(), [false; 3]);
+    assert!(scene.states.faults().map(|(path, _)| path).eq([link.as_path()]));
+    std::fs::remove_file(link).unwrap();
+    assert_eq!((scene.proofs(), scene.states.faults().count()), ([true, false, false], 0), "released");
 }

@@ -50,6 +50,9 @@ pub struct RecordingInfo {
     /// Archives in object stores.
     #[serde(default)]
     pub archives: Vec<ArchiveInfo>,
+    /// State files of archives that cannot be used, with the reasons.
+    #[serde(default)]
+    pub archive_faults: Vec<String>,
     /// Volumes taken out of rotation and brought back, in order.
     pub rotations: Vec<Rotation>,
     /// Volumes that were not found, as given at recording time.
@@ -171,7 +174,7 @@ pub fn info_with_segments(recording: &Recording) -> Result<RecordingInfo, Record
     let manifest = recording.manifest();
     let mut streams: BTreeMap<u32, StreamSummaryInfo> =
         recording.streams().into_iter().map(|(id, info)| (id, StreamSummaryInfo::new(info))).collect();
-    let archives = archives(recording)?;
+    let archives = archives(recording);
     let mut volumes = Vec::new();
     for volume in recording.volumes() {
         let copies = Copies::read(volume, &archives)?;
@@ -221,6 +224,10 @@ pub fn info_with_segments(recording: &Recording) -> Result<RecordingInfo, Record
         master: recording.has_master().then(|| recording.master_path()),
         volumes,
         archives: archives.archives().map(ArchiveInfo::new).collect(),
+        archive_faults: archives
+            .faults()
+            .map(|(path, what)| format!("cannot use {}: {what}", path.display()))
+            .collect(),
         rotations: recording.rotations(),
         missing_volumes: recording.missing().to_vec(),
         damaged_lines: recording.damaged_lines().cloned().collect(),
@@ -229,14 +236,14 @@ pub fn info_with_segments(recording: &Recording) -> Result<RecordingInfo, Record
 }
 
 /// What archives have confirmed.
-fn archives(recording: &Recording) -> Result<ArchiveStates, RecordingError> {
+fn archives(recording: &Recording) -> ArchiveStates {
     let first = recording.volumes().iter().find(|volume| volume.manifest().volume_index == 0);
     let dir = first.map_or(Path::new(""), Volume::dir);
     let mut archives = ArchiveStates::new(dir, recording.manifest().recording, None);
     if first.is_some() {
-        archives.poll()?;
+        archives.poll();
     }
-    Ok(archives)
+    archives
 }
 
 /// Copies of the segments of one volume elsewhere.

@@ -61,35 +61,35 @@ impl ArchiveRun<'_> {
     fn still_there(&self, known: KnownFile) -> Result<Option<KnownFile>, ArchiveError> {
         let etag = self.uploader.store.head(&known.file.path)?.and_then(|meta| meta.e_tag);
         let is_confirmed = etag.is_some() && etag == known.etag;
-        let difference = self.uploader.difference(&known.file, is_confirmed)?;
-        Ok(difference.is_none().then_some(KnownFile { etag, ..known }))
+        let found = self.uploader.compare(&known.file, is_confirmed)?;
+        Ok(found.ok().map(|etag| KnownFile { etag, ..known }))
     }
 
     /// Forgets files whose objects are not as an interrupted copy left them.
     fn forget_changed_objects(&mut self) -> Result<(), ArchiveError> {
-        let mut changed = Vec::new();
-        for (path, known) in &self.state.files {
+        let all: Vec<KnownFile> = self.state.files.values().cloned().collect();
+        for known in all {
+            let path = &known.file.path;
             let found = self.uploader.store.head(path)?;
             // Not every store returns an ETag.
             let is_same =
                 |found: Option<String>| known.etag.is_none() || found.is_none() || known.etag == found;
             if found.is_some_and(|found| found.size == known.file.bytes && is_same(found.e_tag)) {
                 self.uploader.live.add_known(known.file.bytes);
-            } else {
-                changed.push(path.clone());
+                continue;
             }
-        }
-        for path in changed {
-            self.uploader.reopen()?;
-            let is_there = split_path(&path).is_some_and(|(volume, name)| {
+            // At once: the next request may fail, and the recorder must not remove the segment.
+            self.state.forget_file(path)?;
+            let is_there = split_path(path).is_some_and(|(volume, name)| {
                 let part = self.follower.volumes().get(volume as usize);
                 part.is_some_and(|part| part.dir().join(name).exists())
             });
             let next = if is_there { "sending it again" } else { "it is no longer on the volume" };
             self.uploader.live.warn(format!("{path} has changed in the archive; {next}"));
-            self.state.forget_file(&path)?;
+            self.uploader.reopen()?;
         }
-        Ok(())
+        // An interrupted copy may have noted a loss just before.
+        if self.state.forgotten.is_empty() { Ok(()) } else { self.uploader.reopen() }
     }
 
     /// Archives the counts of what was removed before this copy, because the restored recording must account

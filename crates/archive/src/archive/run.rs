@@ -63,6 +63,8 @@ pub(super) struct ArchiveRun<'a> {
     handled: Vec<Handled>,
     /// Segment that the store is completing while the next one is sent, with its volume and number.
     completing: Option<(usize, u32, Completing)>,
+    /// Segments that the archive lacks, because they were removed before.
+    pub(super) removed_segments: u64,
 }
 
 impl<'a> ArchiveRun<'a> {
@@ -74,7 +76,7 @@ impl<'a> ArchiveRun<'a> {
         uploader: Uploader<'a>,
     ) -> Self {
         let handled = follower.volumes().iter().map(|_| Handled::default()).collect();
-        Self { plan, follower, manifest, state, uploader, handled, completing: None }
+        Self { plan, follower, manifest, state, uploader, handled, completing: None, removed_segments: 0 }
     }
 
     /// Number of volumes.
@@ -95,6 +97,7 @@ impl<'a> ArchiveRun<'a> {
             sealed_segments: segments.filter(|segment| segment.is_ended()).count() as u64,
             archived_segments: archived.sum(),
             damaged_segments: files().filter(|known| known.intact == Some(false)).count() as u64,
+            removed_segments: self.removed_segments,
             is_archived,
             seconds: elapsed_ns as f64 / 1e9,
         }

@@ -154,7 +154,8 @@ pub(crate) struct Args {
     /// The command is split at white space, without quoting and without a shell; the path of the segment is
     /// added as the last argument. Environment: KEEPUP_SEGMENT (path), KEEPUP_DIRECTORY (recording on this
     /// volume), KEEPUP_RECORDING (identity), KEEPUP_VOLUME and KEEPUP_SEGMENT_NUMBER (both from 0),
-    /// KEEPUP_SEGMENT_BYTES. A failure is reported as an incident and does not affect the recording.
+    /// KEEPUP_SEGMENT_BYTES. A failure is reported as an incident and does not affect the recording. With
+    /// --series, the next run begins once all programs have ended, at most --after-seal-timeout later.
     #[arg(long, value_name = "COMMAND", conflicts_with = "to_null")]
     after_seal: Option<String>,
     /// Time limit for one run of --after-seal

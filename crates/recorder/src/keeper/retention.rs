@@ -2,10 +2,10 @@
 //!
 //! A large file is removed in pieces, since freeing it at once would delay writes to the same
 //! disk. Invariant: a segment is removed only when it is beyond the limit, and is durable
-//! elsewhere or disposable. An archive counts as durable only for the file that it was made from:
-//! length and modification time are compared before the removal. Ages are measured on the
+//! elsewhere or disposable. Every archive must have the segment, and only as the file that it was made
+//! from: length and modification time are compared before the removal. Ages are measured on the
 //! monotonic clock: a step of the wall clock removes nothing.
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::path::Path;
 
@@ -17,6 +17,10 @@ use keepup_recording::retention::{Drained, Keep, KeepLimit, KeepUntil, Removed, 
 
 /// Bytes of a removed segment that are freed in one step.
 const PIECE_BYTES: u64 = 32 << 20;
+/// Most warnings of one recording.
+const WARNINGS_MAX: usize = 100;
+/// Interval between looks at the state files of archives, in nanoseconds.
+const POLL_EVERY_NS: u64 = 1_000_000_000;
 
 /// A sealed segment.
 struct SealedSegment {
@@ -25,6 +29,43 @@ struct SealedSegment {
     /// Sealing time, monotonic.
     sealed_ns: u64,
     streams: Vec<(u32, RemovedStream)>,
+    /// Whether it has changed since it was archived.
+    is_changed: bool,
+}
+
+/// What archives have, as the recorder last read it.
+struct Archives {
+    states: ArchiveStates,
+    /// Time of the last look, monotonic.
+    polled_ns: Option<u64>,
+    /// Warnings that were given.
+    known: BTreeSet<String>,
+    /// Warnings to be given.
+    warnings: Vec<String>,
+}
+
+impl Archives {
+    /// Reads the state files unless that was done within the last `interval_ns`.
+    fn poll(&mut self, now_ns: u64, interval_ns: u64) {
+        if self.polled_ns.is_some_and(|polled| now_ns < polled.saturating_add(interval_ns.max(1))) {
+            return;
+        }
+        self.polled_ns = Some(now_ns);
+        self.states.poll();
+        let faults: Vec<String> = self.states.faults().map(|(path, what)| unusable(path, what)).collect();
+        faults.into_iter().for_each(|fault| self.warn(fault));
+    }
+
+    /// Gives a warning, once.
+    fn warn(&mut self, what: String) {
+        if self.known.len() < WARNINGS_MAX && self.known.insert(what.clone()) {
+            self.warnings.push(what);
+        }
+    }
+}
+
+fn unusable(path: &Path, what: &str) -> String {
+    format!("cannot use {}: {what}; no segment is removed until it is repaired or deleted", path.display())
 }
 
 /// What allows the removal of a segment beyond the limit.
@@ -32,7 +73,7 @@ enum Condition {
     Disposable,
     Drained,
     /// The state files of the copies to archives allow it.
-    Archived(ArchiveStates),
+    Archived(Archives),
 }
 
 /// Retention state of one volume.
@@ -73,7 +114,9 @@ impl Retention {
             Keep { until: KeepUntil::Drained, .. } => Condition::Drained,
             Keep { until: KeepUntil::Archived, .. } => {
                 let (recording, volume) = (removed.recording, removed.volume_index);
-                Condition::Archived(ArchiveStates::new(first, recording, Some(volume)))
+                let states = ArchiveStates::new(first, recording, Some(volume));
+                let (known, warnings) = (BTreeSet::new(), Vec::new());
+                Condition::Archived(Archives { states, polled_ns: None, known, warnings })
             }
         };
         let kept = VecDeque::new();
@@ -88,8 +131,16 @@ impl Retention {
         sealed_ns: u64,
         streams: Vec<(u32, RemovedStream)>,
     ) {
-        self.kept.push_back(SealedSegment { index, bytes, sealed_ns, streams });
+        self.kept.push_back(SealedSegment { index, bytes, sealed_ns, streams, is_changed: false });
         self.kept_bytes += bytes;
+    }
+
+    /// Takes the new warnings about archives.
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        match &mut self.condition {
+            Condition::Archived(archives) => std::mem::take(&mut archives.warnings),
+            Condition::Disposable | Condition::Drained => Vec::new(),
+        }
     }
 
     /// Whether a removed segment still has bytes to free.
@@ -110,7 +161,7 @@ impl Retention {
     /// must stay, because they have no copy elsewhere. `now_ns` is monotonic.
     ///
     /// # Errors
-    /// The drain marks cannot be read, or a segment cannot be removed; the call may be repeated.
+    /// The drain marks cannot be read, or a segment cannot be inspected or removed; the call may be repeated.
     pub(crate) fn enforce(&mut self, dir: &Path, recording: Id, now_ns: u64) -> Result<u64, RecordingError> {
         self.free_piece();
         if self.is_busy() {
@@ -124,33 +175,47 @@ impl Retention {
         match &mut self.condition {
             Condition::Disposable => {}
             Condition::Drained => drained = Drained::read(dir, recording)?,
-            Condition::Archived(states) => states.poll()?,
+            Condition::Archived(archives) => archives.poll(now_ns, POLL_EVERY_NS),
         }
-        let volume = self.removed.volume_index;
-        // Only the oldest segment can go: one that could not be sealed stays, with all later
-        // ones.
-        let is_next = |kept: &SealedSegment| kept.index == self.removed.first_segment;
-        if self.due(now_ns).next().is_some_and(|oldest| self.may_go(oldest, &drained) && is_next(oldest))
+        if self.oldest_may_go(dir, now_ns, &drained)?
             && let Some(oldest) = self.kept.front()
         {
             let (index, bytes) = (oldest.index, oldest.bytes);
-            if let Condition::Archived(states) = &self.condition
-                && let Some(proof) = states.proof(volume, index, bytes)
-            {
-                proof.check_unchanged(&dir.join(segment_file_name(index)))?;
-            }
             let path = self.removed.enter(dir, &oldest.streams)?;
-            if let Condition::Archived(states) = &mut self.condition {
-                states.forget(volume, index);
+            if let Condition::Archived(archives) = &mut self.condition {
+                archives.states.forget(self.removed.volume_index, index);
             }
             self.kept.pop_front();
             self.kept_bytes -= bytes;
             self.going = Some((take_away(&path)?, bytes));
         }
-        let excess: u64 =
-            self.due(now_ns).filter(|kept| !self.may_go(kept, &drained)).map(|kept| kept.bytes).sum();
+        let must_stay = |kept: &&SealedSegment| kept.is_changed || !self.may_go(kept, &drained);
+        let excess: u64 = self.due(now_ns).filter(must_stay).map(|kept| kept.bytes).sum();
         self.excess_bytes = excess;
         Ok(excess)
+    }
+
+    /// Whether the oldest segment is due and can be removed now. Only the oldest can go: one that could not
+    /// be sealed stays, with all later ones.
+    fn oldest_may_go(&mut self, dir: &Path, now_ns: u64, drained: &Drained) -> Result<bool, RecordingError> {
+        let oldest = self.due(now_ns).next();
+        let is_next = |kept: &SealedSegment| kept.index == self.removed.first_segment;
+        if !oldest.is_some_and(|oldest| is_next(oldest) && self.may_go(oldest, drained)) {
+            return Ok(false);
+        }
+        let Some(oldest) = self.kept.front_mut() else { return Ok(false) };
+        let Condition::Archived(archives) = &mut self.condition else { return Ok(true) };
+        // Another archive may have been begun since the last look.
+        archives.poll(now_ns, if oldest.is_changed { POLL_EVERY_NS } else { 0 });
+        let proof = archives.states.proof(self.removed.volume_index, oldest.index, oldest.bytes);
+        let Some(proof) = proof else { return Ok(false) };
+        let path = dir.join(segment_file_name(oldest.index));
+        oldest.is_changed = !proof.is_of(&path)?;
+        if oldest.is_changed {
+            let path = path.display();
+            archives.warn(format!("{path} has changed since it was archived and is kept; drain it again"));
+        }
+        Ok(!oldest.is_changed)
     }
 
     /// Whether there is a copy of a segment elsewhere, or none is needed.
@@ -158,8 +223,8 @@ impl Retention {
         match &self.condition {
             Condition::Disposable => true,
             Condition::Drained => drained.has(kept.index, &kept.streams),
-            Condition::Archived(states) => {
-                states.proof(self.removed.volume_index, kept.index, kept.bytes).is_some()
+            Condition::Archived(archives) => {
+                archives.states.proof(self.removed.volume_index, kept.index, kept.bytes).is_some()
             }
         }
     }

@@ -140,31 +140,82 @@ fn segments_are_kept_until_an_archive_has_them() {
     Drained::enter(ring.root.path(), Id::default(), &BTreeMap::from([(0, 99)]), 4).unwrap();
     assert_eq!((ring.enforce(9), ring.left()), (300, vec![0, 1, 2, 3]), "drained is not archived");
     write_state(&ring, 0..4, 100, None);
-    assert_eq!((ring.enforce(9), ring.left()), (300, vec![0, 1, 2, 3]), "not checked");
+    assert_eq!((ring.enforce(10), ring.left()), (300, vec![0, 1, 2, 3]), "not checked");
     write_state(&ring, 0..4, 99, Some(true));
-    assert_eq!((ring.enforce(9), ring.left()), (300, vec![0, 1, 2, 3]), "another length");
+    assert_eq!((ring.enforce(11), ring.left()), (300, vec![0, 1, 2, 3]), "another length");
     write_state(&ring, 0..1, 100, Some(true));
-    assert_eq!((ring.enforce(9), ring.left()), (200, vec![1, 2, 3]));
+    assert_eq!((ring.enforce(12), ring.left()), (200, vec![1, 2, 3]));
     write_state(&ring, 2..4, 100, Some(true));
-    assert_eq!((ring.enforce(9), ring.left()), (100, vec![1, 2, 3]), "segment 1 is not archived");
+    assert_eq!((ring.enforce(13), ring.left()), (100, vec![1, 2, 3]), "segment 1 is not archived");
     write_state(&ring, 1..4, 100, Some(true));
     std::fs::remove_file(ring.root.path().join("archive-0.jsonl")).unwrap();
-    assert_eq!((ring.enforce(9), ring.left()), (200, vec![1, 2, 3]), "the state file was lost");
+    assert_eq!((ring.enforce(14), ring.left()), (200, vec![1, 2, 3]), "the state file was lost");
     write_state(&ring, 1..4, 100, Some(true));
-    assert_eq!((ring.enforce(9), ring.left()), (0, vec![3]));
+    assert_eq!((ring.enforce(15), ring.left()), (0, vec![3]));
 }
 
-#[test]
-fn a_segment_that_has_changed_since_it_was_archived_is_kept() {
+/// A recording whose four segments of 100 bytes, three of them beyond the limit, are in an archive.
+fn archived_ring() -> Ring {
     let mut ring = Ring::new(KeepLimit::Bytes(300), false, 1);
     let keep = Keep { limit: KeepLimit::Bytes(300), disposable: false, until: KeepUntil::Archived };
     ring.retention = Retention::new(keep, Removed::default(), 1, ring.root.path(), 100);
     (0..4).for_each(|second| ring.seal(second));
     (0..4).for_each(|index| std::fs::write(ring.file(index), [0; 100]).unwrap());
     write_state(&ring, 0..4, 100, Some(true));
+    ring
+}
+
+#[test]
+fn state_files_are_read_once_per_second() {
+    let mut ring = archived_ring();
+    let state = ring.root.path().join("archive-0.jsonl");
+    let whole = std::fs::read(&state).unwrap();
+    std::fs::remove_file(&state).unwrap();
+    let mut enforce = |ns| ring.retention.enforce(ring.root.path(), Id::default(), ns).unwrap();
+    assert_eq!(enforce(9 * SECOND_NS), 300);
+    std::fs::write(&state, whole).unwrap();
+    assert_eq!(enforce(10 * SECOND_NS - 1), 300, "not read again");
+    assert_eq!(enforce(10 * SECOND_NS), 0);
+}
+
+#[test]
+fn an_archive_that_is_begun_between_two_looks_is_seen_before_a_removal() {
+    let mut ring = archived_ring();
+    ring.retention.enforce(ring.root.path(), Id::default(), 9 * SECOND_NS).unwrap();
+    assert_eq!(ring.left(), [1, 2, 3]);
+    let second = ring.root.path().join("archive-1.jsonl");
+    std::fs::write(&second, b"").unwrap();
+    for _ in 0..3 {
+        ring.retention.enforce(ring.root.path(), Id::default(), 9 * SECOND_NS + 5).unwrap();
+    }
+    assert_eq!(ring.left(), [1, 2, 3]);
+    assert!(ring.retention.take_warnings().is_empty());
+    std::fs::remove_file(second).unwrap();
+    assert_eq!((ring.enforce(11), ring.left()), (0, vec![3]), "an abandoned archive is released");
+}
+
+#[test]
+fn a_damaged_state_file_blocks_removal_with_one_warning() {
+    let mut ring = archived_ring();
+    let second = ring.root.path().join("archive-1.jsonl");
+    std::fs::write(&second, b"damaged\n").unwrap();
+    assert_eq!((ring.enforce(9), ring.enforce(11), ring.left()), (300, 300, vec![0, 1, 2, 3]));
+    let warnings = ring.retention.take_warnings();
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("archive-1.jsonl: damaged first line"),
+        "{warnings:?}"
+    );
+    assert!(ring.retention.take_warnings().is_empty());
+}
+
+#[test]
+fn a_segment_that_has_changed_since_it_was_archived_is_kept() {
+    let mut ring = archived_ring();
     let file = std::fs::File::options().write(true).open(ring.file(0)).unwrap();
     file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-    let refused = ring.retention.enforce(ring.root.path(), Id::default(), 9 * SECOND_NS).unwrap_err();
-    assert!(refused.to_string().contains("it has changed since it was archived"), "{refused}");
-    assert_eq!(ring.left(), [0, 1, 2, 3]);
+    assert_eq!((ring.enforce(9), ring.enforce(11), ring.left()), (100, 100, vec![0, 1, 2, 3]));
+    let warnings = ring.retention.take_warnings();
+    assert!(warnings.len() == 1 && warnings[0].contains("has changed since it was archived"), "{warnings:?}");
+    write_state(&ring, 0..4, 100, Some(true));
+    assert_eq!((ring.enforce(13), ring.left()), (0, vec![3]), "archived again");
 }

@@ -105,6 +105,8 @@ fn place(info: &RecordingInfo) -> Vec<Fact> {
         let segments = plural(archive.segments, "segment");
         facts.push(Fact::new("", format!("{segments} confirmed, {}{damaged}", bytes(archive.bytes))));
     }
+    let faults = info.archive_faults.iter();
+    facts.extend(faults.map(|what| Fact::path("WARNING", what.escape_debug().to_string())));
     facts.extend(info.reductions.iter().map(|text| Fact::path("reduced", text.escape_debug().to_string())));
     facts.extend(info.rotations.iter().map(|change| Fact::path("rotation", rotation(change))));
     let missing = info.missing_volumes.iter();

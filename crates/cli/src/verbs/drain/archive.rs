@@ -28,6 +28,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         json(&serde_json::to_value(&report)?);
     } else {
         let state = match (report.is_archived, report.damaged_segments) {
+            (false, _) if report.removed_segments > 0 => {
+                "partial: segments were removed before this copy began (removed_segments in --json)"
+            }
             (true, 0) => "archived: complete, all checksums confirmed",
             (true, _) => "archived: complete, but blocks of the recording are damaged (see keepup verify)",
             (false, _) => "not complete: the recording has not ended (--follow continues until then)",
