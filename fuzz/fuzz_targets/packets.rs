@@ -39,7 +39,7 @@ fn read_capture(file: &[u8]) {
             break;
         }
     }
-    capture.remarks();
+    let _ = capture.remarks();
 }
 
 fn options(mode: u8, group: u8) -> Options {

@@ -66,7 +66,7 @@ fn decoded(mut bytes: &[u8], piece: usize) -> Vec<String> {
                             assert!(stream.check_shape().is_ok() && event.sequence >= next);
                             next = event.sequence + 1;
                         }
-                        Item::End { .. } => panic!("a monitor has no end"),
+                        other => panic!("a monitor has no {other:?}"),
                     }
                 }
             }
