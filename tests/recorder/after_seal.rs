@@ -83,6 +83,6 @@ fn a_hook_that_does_not_exist_is_refused() {
     std::fs::create_dir(place.path().join("a")).unwrap();
     let run = keepup(place.path(), &["record", "--volume", "a", "--after-seal", "./hook"]);
     assert_eq!(run.code(), 2, "{run:#?}");
-    assert!(run.stderr.contains("there is no executable program \"./hook\""), "{run:#?}");
+    assert!(run.stderr.contains("no executable program \"./hook\" found"), "{run:#?}");
     assert!(segments(&place.path().join("a")).is_empty());
 }

@@ -144,7 +144,7 @@ fn sources_without_series_are_refused() {
     for from in ["udp://127.0.0.1:0", "vdif://127.0.0.1:0,frames-per-second=8"] {
         let run = keepup(directory.path(), &["record", "--from", from, "--to-null", "--series", "2"]);
         assert_eq!(run.code(), 2, "{run:#?}");
-        assert!(run.stderr.contains("only detectors with series"), "{run:#?}");
+        assert!(run.stderr.contains("a source does not send series"), "{run:#?}");
     }
 }
 

@@ -63,7 +63,7 @@ impl Location {
         let fault = |what: Cause| ArchiveError::Url { url: quoted.clone(), what };
         let mut url = Url::parse(text).map_err(|error| fault(error.to_string().into()))?;
         if !is_store_url(text) {
-            let what = Cause::new("it has another scheme than s3, gs, az or file");
+            let what = Cause::new("the scheme must be s3, gs, az or file");
             return Err(fault(what.with_hint("--to s3://BUCKET/PREFIX")));
         }
         if url.scheme() == "file" && url.host_str().is_some_and(|host| !host.is_empty()) {

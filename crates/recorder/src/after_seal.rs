@@ -71,7 +71,7 @@ impl AfterSeal {
         let absolute = found.and_then(|path| std::path::absolute(path).ok());
         let Some(program) = absolute else {
             let hint = "give the path of an executable file; for pipes or quotes, write a script";
-            return Err(Cause::new(format!("there is no executable program {name:?}")).with_hint(hint));
+            return Err(Cause::new(format!("no executable program {name:?} found")).with_hint(hint));
         };
         let arguments = words.map(str::to_owned).collect();
         Ok(Self { program, arguments, timeout, jobs: jobs.clamp(1, JOBS_MAX) })

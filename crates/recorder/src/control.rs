@@ -148,7 +148,7 @@ impl Recorder {
 
     /// Accepts sources; the time limit for their hello starts when they are accepted.
     pub fn open(&self) {
-        self.switches.open(self.clock.unix_ns());
+        self.switches.open(self.clock.unix_ns(), keepup_sys::file::time_stamp_ns());
         self.waker.wake();
     }
 

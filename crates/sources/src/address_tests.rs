@@ -40,7 +40,7 @@ fn what_is_not_an_address() {
         (error.to_string(), error.hint().unwrap().into_owned())
     };
     let (what, hint) = refused("eiger1:31001");
-    assert!(what.contains("zmq://") && hint.contains("zmq://HOST:31001"), "{what} {hint}");
+    assert!(what.contains("zmq://") && hint.contains("zmq://HOST for"), "{what} {hint}");
     assert!(refused("zmq://a/b").0.contains("not HOST:PORT"));
     assert!(refused("zmq://no-such-host.invalid").0.contains("cannot resolve"));
 }

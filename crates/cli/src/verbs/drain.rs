@@ -28,7 +28,7 @@ use crate::signals::stop_flag;
 /// Limit on listed gaps on stderr; `--json` has more.
 const MISSING_SHOWN: usize = 20;
 
-/// Copy a recording to another recorder, a directory or an object store, also while it is being recorded
+/// Copy a recording to another recorder, a directory or an object store, even while it is being recorded
 ///
 /// Copies durable events, checks every checksum and gives the recorder priority for CPU and disk. Events that
 /// cannot be read, for example on a failed volume, are skipped and listed; the exit code is then 1.

@@ -64,8 +64,8 @@ pub(crate) struct Args {
     /// udp://[ADDRESS]:PORT[,OPTION=VALUE...] receives numbered UDP packets on a local address or from a
     /// multicast group until the recording is stopped. Each sender is a stream, each packet an event.
     /// Options: counter=u64be@0 (type and offset of the packet counter), step=1 (counter increment per
-    /// packet), group=N (record N consecutive packets as one event), frame=u64be@0 (frame number: packets of
-    /// a frame make one event; with group, counter is the packet's index in the frame), skip=0 (bytes to
+    /// packet), group=N (record N consecutive packets as one event), frame=TYPE@OFFSET (frame number: packets
+    /// of a frame make one event; with group, counter is the packet's index in the frame), skip=0 (bytes to
     /// remove from the start of each packet), window=64 (later packets to hold while one is missing),
     /// buffer=64MiB (socket receive buffer), interface=NAME (for a multicast group). An event that lacks a
     /// packet is lost.
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     ///
     /// pcap:FILE[,as=udp|vdif|spead][,OPTION=VALUE...] reads the UDP packets of a capture file (pcap or
     /// pcapng) and ends with the file. Options: port=N (packets to this port only), pace=max|original (as
-    /// fast as possible or as captured), and those of the format.
+    /// fast as possible, or at the pace of the capture), and the options of that format.
     ///
     /// pva://HOST[:PORT]/PVNAME[,queue=N] monitors an EPICS PV with images (NTNDArray), as areaDetector's
     /// NDPluginPva serves them over pvAccess (default port 5075), until the recording is stopped. The PV is a
@@ -90,15 +90,16 @@ pub(crate) struct Args {
     /// dir:PATH[,OPTION=VALUE...] records the files that another program writes into a directory until the
     /// recording is stopped. A file becomes an event when it is closed after writing, or moved into the
     /// directory; `keepup export --to files` restores it. Options: pattern=*.tif (repeatable; default: all
-    /// names except .*, *.tmp, *.part, *.partial and *~), existing=skip or record (files that are there at
-    /// the start), settle=2s (scan at this interval, and read a file when it has not changed for so long; the
-    /// default on network file systems). Files are never changed or removed. Subdirectories are not recorded.
+    /// names except .*, *.tmp, *.part, *.partial and *~), existing=skip|record (files that already exist at
+    /// the start), settle=2s (also scan at this interval, and read a file found by a scan once it has not
+    /// changed for this long; on by default on network file systems). Files are never changed or removed.
+    /// Subdirectories are not recorded.
     #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
     from: Vec<SourceAddress>,
-    /// Series of the detectors to record, each as a run of its own; "all" until stopped
+    /// Number of series to record, each as a separate run; "all": until stopped
     ///
-    /// For detectors with series (zmq://). The connections are kept, so that no series is missed. With
-    /// --name, the number of the run is appended.
+    /// For detectors with series (zmq://). The connections stay open between runs, so no series is missed.
+    /// The run number is appended to --name.
     #[arg(
         long,
         value_name = "N",
@@ -135,18 +136,18 @@ pub(crate) struct Args {
     /// If a peer sends nothing for this long, a new connection may take over its streams.
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5 s")]
     peer_timeout: Duration,
-    /// Remove the oldest copied segments beyond this size or time
+    /// Remove the oldest segments beyond this size or time once they are copied (see --keep-until)
     ///
     /// A size such as "2 TB" or a time such as "3 h".
     #[arg(long, value_parser = keep_limit, value_name = "SIZE|TIME", conflicts_with = "to_null")]
     keep: Option<KeepLimit>,
-    /// Remove the oldest segments even if they are not drained
+    /// With --keep, remove segments even if no copy exists
     #[arg(long, requires = "keep")]
     disposable: bool,
-    /// Copy that allows --keep to remove a segment: drained or archived
+    /// Copy required before --keep removes a segment: drained or archived
     ///
     /// drained: all events are durable at another recorder, in a sink or in a directory. archived: an archive
-    /// in an object store has confirmed the segment, and all its blocks were intact as they were sent.
+    /// in an object store has confirmed the segment, and all its blocks were intact when they were sent.
     #[arg(long, value_name = "COPY", requires = "keep", conflicts_with = "disposable")]
     keep_until: Option<KeepUntilArg>,
     /// Program to run after each segment is sealed
@@ -155,13 +156,13 @@ pub(crate) struct Args {
     /// added as the last argument. Environment: KEEPUP_SEGMENT (path), KEEPUP_DIRECTORY (recording on this
     /// volume), KEEPUP_RECORDING (identity), KEEPUP_VOLUME and KEEPUP_SEGMENT_NUMBER (both from 0),
     /// KEEPUP_SEGMENT_BYTES. A failure is reported as an incident and does not affect the recording. With
-    /// --series, the next run begins once all programs have ended, at most --after-seal-timeout later.
+    /// --series, the next run starts when all programs have ended, or soon after --after-seal-timeout.
     #[arg(long, value_name = "COMMAND", conflicts_with = "to_null")]
     after_seal: Option<String>,
     /// Time limit for one run of --after-seal
     ///
-    /// The program and its children are killed then. After the end of the recording, all runs together have
-    /// this time.
+    /// After this time, the program and its children are killed. After the end of the recording, the limit
+    /// applies to all remaining runs together.
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "60 s")]
     #[arg(requires = "after_seal")]
     after_seal_timeout: Duration,

@@ -130,7 +130,7 @@ fn destination(args: &Args, protocol: Protocol) -> anyhow::Result<Destination> {
                 Some(_) => {
                     format!("cannot use --listen with --as {protocol}: the source connects to the recorder")
                 }
-                None => "cannot send: no address of a recorder is given".to_owned(),
+                None => "cannot send: no recorder address given".to_owned(),
             };
             Err(usage(Cause::new(what).with_hint("--to HOST:PORT")))
         }

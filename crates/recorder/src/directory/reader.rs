@@ -31,8 +31,6 @@ const OPEN: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOCTTY);
-/// Coarseness of the time stamps of files, ns.
-const TIME_STAMP_NS: u64 = 10_000_000;
 
 /// Why the thread ends early.
 pub(super) enum Stop {
@@ -191,7 +189,7 @@ impl DirectoryReader {
         self.tally.directories = scan.directories;
         scan.irregular.into_iter().for_each(|name| self.tally.note_irregular(name));
         for (name, identity, changed_ns) in scan.files {
-            if self.address.with_existing || changed_ns + TIME_STAMP_NS >= opened_ns {
+            if self.address.with_existing || changed_ns >= opened_ns {
                 self.table.scanned(&name, identity, now_ns);
             } else {
                 self.tally.existing += 1;

@@ -40,7 +40,7 @@ const REST_TURNS: usize = 10_000;
 impl Intake {
     /// Adds the configured detectors. All of them start at this intake.
     pub(super) fn add_detectors(&mut self) {
-        let (sources, opened_ns) = (self.config.sources.clone(), self.switches.opened_ns());
+        let sources = self.config.sources.clone();
         let several = sources.len() > 1;
         let inputs = std::mem::take(&mut self.inputs);
         let now_ns = self.clock.now_ns();
@@ -48,6 +48,10 @@ impl Intake {
             self.shards.connect();
             let held = self.config.series.as_ref().and_then(|series| series.take(place as usize, &address));
             let event_bytes_max = self.config.event_bytes_max();
+            let opened_ns = match address.is_directory() {
+                true => self.switches.opened_file_ns(),
+                false => self.switches.opened_ns(),
+            };
             let mut detector = Detector::new(address, event_bytes_max, (place, several), opened_ns);
             if let Some(held) = held {
                 detector.decoder = held.decoder;

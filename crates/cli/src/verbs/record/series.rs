@@ -36,7 +36,7 @@ impl SeriesChain {
             return Ok(Self { connections: None, left, has_followed: false });
         }
         if config.sources.is_empty() || !config.sources.iter().all(|source| source.has_series()) {
-            let why = Cause::new("cannot use --series: only detectors with series have them");
+            let why = Cause::new("cannot use --series: a source does not send series");
             return Err(usage(why.with_hint("--from zmq://HOST, with no source of another kind")));
         }
         let connections = Arc::new(SeriesConnections::default());

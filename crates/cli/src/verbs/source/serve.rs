@@ -14,10 +14,10 @@ pub(super) struct ServeArgs {
     /// Run sources for `keepup qualify --source` and `keepup trial --source`, until stopped
     #[arg(long, conflicts_with_all = [
         "profile", "to", "rate", "time", "events", "streams", "connections", "buffer", "first_stream", "seed",
-        "cpus", "json",
+        "cpus", "json", "event", "protocol", "frames_per_second",
     ])]
     pub(super) serve: bool,
-    /// Address for --serve, or for the recorder of a simulated DECTRIS detector [default: 127.0.0.1]
+    /// Address to listen on, with --serve or as a simulated DECTRIS detector [default: 127.0.0.1]
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with = "to")]
     pub(super) listen: Option<String>,
     /// Token file for --serve [default: $KEEPUP_NET_TOKEN, or a new token]
