@@ -3,6 +3,7 @@ recorded of them.
 
 usage: pvaccess.py KEEPUP DIRECTORY
 """
+import faulthandler
 import json
 import pathlib
 import re
@@ -21,6 +22,8 @@ from p4p.nt import NTNDArray
 from p4p.server import Server
 from p4p.server.thread import SharedPV
 
+# Shows where it waits, before the time limit of the check.
+faulthandler.dump_traceback_later(280, exit=True)
 keepup, root = sys.argv[1], pathlib.Path(sys.argv[2]).absolute()
 rng = numpy.random.default_rng(28)
 START = 1_795_685_400

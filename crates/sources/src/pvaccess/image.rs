@@ -244,7 +244,7 @@ impl Layout {
     /// HDF5 filter that reads the images; `None`: uncompressed, or no such filter.
     pub(super) fn compression(&self) -> Option<Compression> {
         // The type and shape of the uncompressed image must be known.
-        self.bytes()?;
+        self.bytes().filter(|_| !self.shape.is_empty())?;
         match self.codec.as_str() {
             "bslz4" => Some(Compression::BitshuffleLz4),
             "lz4" | "lz4hdf5" => Some(Compression::Lz4),

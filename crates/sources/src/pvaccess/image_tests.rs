@@ -48,3 +48,10 @@ fn times_that_are_not_set_are_ignored() {
     let fields = Fields { time: time(3, 0), ..Fields::default() };
     assert_eq!(fields.time_ns(), Some(3_000_000_000));
 }
+
+#[test]
+fn compressed_images_without_dimensions_are_opaque() {
+    let layout = |shape: Vec<u64>| Layout { element: Some(ElementType::U16), shape, codec: "lz4".into() };
+    assert!(layout(Vec::new()).compression().is_none() && layout(Vec::new()).is_opaque());
+    assert_eq!(layout(vec![2, 3]).compression(), Some(Compression::Lz4));
+}
