@@ -148,7 +148,7 @@ pub(crate) struct Args {
     ///
     /// drained: all events are durable at another recorder, in a sink or in a directory. archived: an archive
     /// in an object store has confirmed the segment, and all its blocks were intact when they were sent.
-    #[arg(long, value_name = "COPY", requires = "keep", conflicts_with = "disposable")]
+    #[arg(long, value_name = "COPY", requires = "keep", conflicts_with_all = ["disposable", "to_null"])]
     keep_until: Option<KeepUntilArg>,
     /// Program to run after each segment is sealed
     ///
