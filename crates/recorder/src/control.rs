@@ -84,7 +84,8 @@ impl Recorder {
         config.validate()?;
         keepup_sys::thread::raise_descriptor_limit();
         let (listener, address) = listen(&config.listen)?;
-        let packets = open_all(&config, &clock)?;
+        let switches = Arc::new(Switches::default());
+        let packets = open_all(&config, &switches, &clock)?;
         let address = packets.address.unwrap_or(address);
         let cpus: Vec<_> = (0..config.intake_threads).map(|i| config.cpus_of_intake(i).to_vec()).collect();
         let pools = config.pool_memory.pools(config.pool_bytes, &cpus)?;
@@ -92,7 +93,6 @@ impl Recorder {
         let pool_bytes = pools.iter().map(|pool| pool.bytes() as u64).sum();
         let intakes = config.intake_threads;
         let counters = Arc::new(Counters::new(intakes, config.volumes(), config.reducers()));
-        let switches = Arc::new(Switches::default());
         let wakers = (0..intakes).map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
         let mut recorder = ArmingGuard { recording, made: Vec::new(), volumes: Vec::new() };
         let places = recorder.create_directories(&config, clock.as_ref())?;
@@ -148,7 +148,7 @@ impl Recorder {
 
     /// Accepts sources; the time limit for their hello starts when they are accepted.
     pub fn open(&self) {
-        self.switches.open(self.clock.unix_ns(), keepup_sys::file::time_stamp_ns());
+        self.switches.open(self.clock.unix_ns());
         self.waker.wake();
     }
 

@@ -16,6 +16,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use self::reader::DirectoryReader;
+use crate::switches::Switches;
 use crate::threads::spawn;
 use crate::{RecorderConfig, RecorderError};
 
@@ -39,13 +40,13 @@ const NETWORKED: [(u64, &str); 13] = [
     (0x7461_636F, "OCFS2"),
 ];
 
-/// Starts the thread of a directory, which waits until the recording starts. Returns the intake's end of the
-/// socket pair, and a note for the user.
+/// Lists a directory, and starts its thread, which sends nothing until the recording starts. Returns the intake's
+/// end of the socket pair, and a note for the user.
 pub(crate) fn start(
     index: usize,
     address: &DirectoryAddress,
     config: &RecorderConfig,
-    clock: &Arc<dyn Clock>,
+    (switches, clock): (&Arc<Switches>, &Arc<dyn Clock>),
 ) -> Result<(OwnedFd, Option<Cause>), RecorderError> {
     let fail = |e: rustix::io::Errno| RecorderError::Directory {
         path: address.path.clone(),
@@ -61,8 +62,9 @@ pub(crate) fn start(
     let _ = sockopt::set_socket_send_buffer_size_force(&theirs, BUFFER_BYTES)
         .or_else(|_| sockopt::set_socket_send_buffer_size(&theirs, BUFFER_BYTES));
     let (is_networked, limit) = (network.is_some(), config.event_bytes_max());
-    let reader =
-        DirectoryReader::new(address.clone(), (directory, theirs), is_networked, limit, Arc::clone(clock));
+    let shared = (Arc::clone(switches), Arc::clone(clock));
+    let reader = DirectoryReader::new(address.clone(), (directory, theirs), is_networked, limit, shared)
+        .map_err(fail)?;
     // The thread ends when the socket closes. It is not joined: a file server that does not answer must
     // not keep the recording from ending.
     drop(spawn(format!("ku-files-{index}"), config.cpus.clone(), move || {
@@ -87,3 +89,7 @@ fn networked(directory: impl AsFd) -> rustix::io::Result<Option<&'static str>> {
     let kind = rustix::fs::fstatfs(directory)?.f_type as u64 & 0xFFFF_FFFF;
     Ok(NETWORKED.iter().find(|(magic, _)| *magic == kind).map(|(_, name)| *name))
 }
+
+#[cfg(test)]
+#[path = "directory_tests.rs"]
+mod tests;

@@ -6,6 +6,7 @@ use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_peer::Endpoint;
 use keepup_sources::capture::CaptureError;
 use keepup_sys::SysError;
+use rustix::io::Errno;
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -111,10 +112,19 @@ impl Diagnostic for RecorderError {
                 }
                 .into(),
             ),
-            Self::Directory { .. } => Some("dir:PATH needs a directory that this user may read".into()),
+            Self::Directory { source, .. } => Some(
+                match source.kind() {
+                    std::io::ErrorKind::StorageFull => "raise fs.inotify.max_user_watches",
+                    _ if source.raw_os_error() == Some(Errno::MFILE.raw_os_error()) => {
+                        "raise fs.inotify.max_user_instances, or `ulimit -n`"
+                    }
+                    _ => "dir:PATH needs a directory that this user may read",
+                }
+                .into(),
+            ),
             Self::Sys(e) => e.hint(),
             Self::Capture { source, .. } => source.hint(),
-            Self::OpenCapture { .. } => None,
+            Self::OpenCapture { .. } => Some("pcap:PATH needs a file that this user may read".into()),
             Self::Recording(e) => e.hint(),
             Self::Client(e) => e.hint(),
             Self::Thread { why, .. } | Self::Ended { why } => why.hint(),

@@ -11,6 +11,7 @@ use keepup_sys::datagram::{set_join, set_notes};
 use keepup_sys::socket::receive_own_groups_only;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, netdevice, sockopt};
 
+use crate::switches::Switches;
 use crate::{RecorderConfig, RecorderError, capture_feed, directory};
 
 /// What a source is received from.
@@ -37,6 +38,7 @@ pub(crate) struct SourceInputs {
 /// Binds the sockets and opens the files and directories of the sources.
 pub(crate) fn open_all(
     config: &RecorderConfig,
+    switches: &Arc<Switches>,
     clock: &Arc<dyn Clock>,
 ) -> Result<SourceInputs, RecorderError> {
     let mut bound = SourceInputs::default();
@@ -49,7 +51,7 @@ pub(crate) fn open_all(
                 continue;
             }
             SourceAddress::Directory(address) => {
-                let (socket, note) = directory::start(index, address, config, clock)?;
+                let (socket, note) = directory::start(index, address, config, (switches, clock))?;
                 bound.notes.extend(note);
                 bound.inputs.push(SourceInput::Socket(socket));
                 continue;

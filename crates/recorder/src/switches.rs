@@ -5,18 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Switches {
     opened_ns: AtomicU64,
-    opened_file_ns: AtomicU64,
     is_open: AtomicBool,
     stop: AtomicBool,
     is_ending: AtomicBool,
 }
 
 impl Switches {
-    /// Accepts sources from now on, `unix_ns`; before this call nobody is accepted. `file_ns` is the time
-    /// stamp of a file that changes now.
-    pub(crate) fn open(&self, unix_ns: u64, file_ns: u64) {
+    /// Accepts sources from now on, `unix_ns`; before this call nobody is accepted.
+    pub(crate) fn open(&self, unix_ns: u64) {
         self.opened_ns.store(unix_ns, Ordering::Relaxed);
-        self.opened_file_ns.store(file_ns, Ordering::Relaxed);
         self.is_open.store(true, Ordering::Release);
     }
 
@@ -27,11 +24,6 @@ impl Switches {
     /// When sources were first accepted, ns since the Unix epoch; only if it is open.
     pub(crate) fn opened_ns(&self) -> u64 {
         self.opened_ns.load(Ordering::Relaxed)
-    }
-
-    /// The same time as the kernel writes it to files that change, which may lag behind; only if it is open.
-    pub(crate) fn opened_file_ns(&self) -> u64 {
-        self.opened_file_ns.load(Ordering::Relaxed)
     }
 
     /// Requests a clean end.

@@ -134,7 +134,7 @@ impl SourceAddress {
             Self::Packets(packets) => Box::new(Packets::new(packets.options.clone(), limits, opened_ns)),
             // They were captured before the recording.
             Self::Capture(capture) => Box::new(Packets::new(capture.options.clone(), limits, 0)),
-            Self::Directory(directory) => Box::new(Files::new(&directory.path, opened_ns)),
+            Self::Directory(directory) => Box::new(Files::new(&directory.path)),
             Self::PvAccess(pv) => Box::new(PvAccess::new(pv.options.clone(), limits)),
         }
     }

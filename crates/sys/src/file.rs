@@ -176,13 +176,6 @@ pub fn read_upto_at(file: &OwnedFd, bytes: &mut [u8], wanted: usize, offset: u64
     })
 }
 
-/// Time stamp that the kernel gives to a file that changes now, ns since the Unix epoch. It lags behind the
-/// clock by up to a tick, and by more where a virtual processor has not run (`CLOCK_REALTIME_COARSE`).
-pub fn time_stamp_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
-}
-
 /// Flushes everything that any program has written, on all file systems (`sync(2)`).
 pub fn sync_everything() {
     rustix::fs::sync();
@@ -208,7 +201,3 @@ pub fn sync_data(file: &OwnedFd, path: &Path) -> Result<(), SysError> {
         .map(drop)
         .map_err(|source| SysError::File { action: "sync", path: path.into(), source })
 }
-
-#[cfg(test)]
-#[path = "file_tests.rs"]
-mod tests;

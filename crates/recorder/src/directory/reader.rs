@@ -1,7 +1,8 @@
 //! The thread that watches a directory and sends its files to the intake.
 //!
 //! Invariants: only regular files are opened, without following links; nothing is removed or written; after
-//! an overflow of the kernel's queue the directory is scanned, so that no file that stays there is missed.
+//! an overflow of the kernel's queue the directory is scanned, so that no file that stays there is missed; it is
+//! watched before the recording starts, so that no time stamp decides whether a file is new.
 use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use rustix::io::Errno;
 
 use super::scan::{Scan, identity, stat};
 use super::watch::{Change, REPORTS_MAX, Watch};
+use crate::switches::Switches;
 
 /// Bytes of a file per system call.
 const PIECE_BYTES: usize = 1 << 20;
@@ -73,7 +75,9 @@ impl Tally {
 pub(super) struct DirectoryReader {
     address: DirectoryAddress,
     directory: OwnedFd,
+    watch: Watch,
     socket: OwnedFd,
+    switches: Arc<Switches>,
     clock: Arc<dyn Clock>,
     is_networked: bool,
     scans_every_ns: Option<u64>,
@@ -85,19 +89,24 @@ pub(super) struct DirectoryReader {
 }
 
 impl DirectoryReader {
+    /// Watches a directory, and enters what is there.
     pub(super) fn new(
         address: DirectoryAddress,
         (directory, socket): (OwnedFd, OwnedFd),
         is_networked: bool,
         event_bytes_max: u64,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
+        (switches, clock): (Arc<Switches>, Arc<dyn Clock>),
+    ) -> rustix::io::Result<Self> {
         let scans_every = address.settle.or(is_networked.then_some(SETTLE));
-        Self {
+        // First the watch: a file that is written during the scan is reported.
+        let watch = Watch::new(&directory)?;
+        let mut reader = Self {
             table: FileTable::new(address.settle),
             address,
             directory,
+            watch,
             socket,
+            switches,
             clock,
             is_networked,
             scans_every_ns: scans_every.map(|interval| interval.as_nanos() as u64),
@@ -105,15 +114,41 @@ impl DirectoryReader {
             sequence: 0,
             scan_due_ns: None,
             tally: Tally::default(),
-        }
+        };
+        reader.scan()?;
+        Ok(reader)
     }
 
     /// Sends files from the start of the recording until the intake closes its half of the socket pair.
     pub(super) fn run(mut self) {
-        let Some(opened_ns) = self.wait_for_start() else { return };
-        if let Err(Stop::Failed(why)) = self.serve(opened_ns) {
+        let watched = self.watch_until_start();
+        if !self.is_started() {
+            return;
+        }
+        self.tally.existing = self.table.existing();
+        if let Err(Stop::Failed(why)) = watched.and_then(|()| self.serve()) {
             // An error here: the intake has gone.
             let _ = self.fail(why);
+        }
+    }
+
+    /// Takes note of files that are complete before the recording starts.
+    fn watch_until_start(&mut self) -> Result<(), Stop> {
+        while !self.switches.is_open() && !self.wait(PollFlags::IN | PollFlags::RDHUP)? {
+            self.take_changes()?;
+            self.check_directory()?;
+            self.scan_if_due()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the byte with which the intake starts. Returns false if it has gone.
+    fn is_started(&self) -> bool {
+        loop {
+            match rustix::io::read(&self.socket, &mut [0]) {
+                Err(Errno::INTR) => {}
+                read => return read == Ok(1),
+            }
         }
     }
 
@@ -129,45 +164,30 @@ impl DirectoryReader {
         self.send(&Notice::Failed(why))
     }
 
-    /// Time of the start, ns since the Unix epoch, once the intake sends it.
-    fn wait_for_start(&self) -> Option<u64> {
-        let (mut bytes, mut filled) = ([0; 8], 0);
-        while filled < bytes.len() {
-            match rustix::io::read(&self.socket, &mut bytes[filled..]) {
-                Ok(0) => return None,
-                Ok(count) => filled += count,
-                Err(Errno::INTR) => {}
-                Err(_) => return None,
-            }
-        }
-        Some(u64::from_le_bytes(bytes))
-    }
-
-    fn serve(&mut self, opened_ns: u64) -> Result<(), Stop> {
-        let mut watch = Watch::new(&self.address.path).map_err(|error| Stop::Failed(watch_failure(error)))?;
-        self.scan_first(opened_ns)?;
+    fn serve(&mut self) -> Result<(), Stop> {
         loop {
-            let is_ending = self.wait(&watch)?;
-            self.take_changes(&mut watch)?;
+            let is_ending = self.wait(PollFlags::RDHUP)?;
+            self.take_changes()?;
             self.check_directory()?;
             self.scan_if_due()?;
             if is_ending {
-                return self.finish(&mut watch);
+                return self.finish();
             }
-            self.read_due(&mut watch)?;
+            self.read_due()?;
         }
     }
 
-    /// Waits until something changes or a file is due. Returns whether the recording ends.
-    fn wait(&self, watch: &Watch) -> Result<bool, Stop> {
+    /// Waits until something changes or is due. Returns whether the intake did one of `events`.
+    fn wait(&self, events: PollFlags) -> Result<bool, Stop> {
         let now_ns = self.clock.now_ns();
-        let due_ns = self.table.next_due_ns().into_iter().chain(self.scan_due_ns).min();
+        // Before the start no file is read.
+        let file_due_ns = self.table.next_due_ns().filter(|_| self.switches.is_open());
+        let due_ns = file_due_ns.into_iter().chain(self.scan_due_ns).min();
         let left =
             due_ns.map_or(CHECK, |due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)).min(CHECK));
         let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-        let watched = watch.as_fd();
-        let mut fds =
-            [PollFd::from_borrowed_fd(watched, PollFlags::IN), PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let watched = self.watch.as_fd();
+        let mut fds = [PollFd::from_borrowed_fd(watched, PollFlags::IN), PollFd::new(&self.socket, events)];
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(!fds[1].revents().is_empty()),
             Err(error) => Err(Stop::cannot("wait for changes")(error)),
@@ -182,47 +202,60 @@ impl DirectoryReader {
         }
     }
 
-    /// Enters what is there at the start. A file that has changed since then is new.
-    fn scan_first(&mut self, opened_ns: u64) -> Result<(), Stop> {
-        let scan = Scan::of(&self.directory, &self.address).map_err(Stop::cannot("list it"))?;
-        let now_ns = self.clock.now_ns();
-        self.tally.directories = scan.directories;
-        scan.irregular.into_iter().for_each(|name| self.tally.note_irregular(name));
-        for (name, identity, changed_ns) in scan.files {
-            if self.address.with_existing || changed_ns >= opened_ns {
-                self.table.scanned(&name, identity, now_ns);
-            } else {
-                self.tally.existing += 1;
-                self.table.skip(name, identity);
-            }
-        }
-        self.scan_due_ns = self.scans_every_ns.map(|interval_ns| now_ns + interval_ns);
-        Ok(())
+    /// Whether a file that is complete now is to be recorded.
+    fn is_wanted_now(&self) -> bool {
+        self.address.with_existing || self.switches.is_open()
     }
 
     fn scan_if_due(&mut self) -> Result<(), Stop> {
-        let started_ns = self.clock.now_ns();
-        if self.scan_due_ns.is_none_or(|due_ns| due_ns > started_ns) {
-            return Ok(());
+        match self.scan_due_ns {
+            Some(due_ns) if due_ns <= self.clock.now_ns() => self.scan().map_err(Stop::cannot("list it")),
+            _ => Ok(()),
         }
-        let scan = Scan::of(&self.directory, &self.address).map_err(Stop::cannot("list it"))?;
+    }
+
+    /// Enters what is in the directory.
+    fn scan(&mut self) -> rustix::io::Result<()> {
+        let (started_ns, is_wanted) = (self.clock.now_ns(), self.is_wanted_now());
+        let scan = Scan::of(&self.directory, &self.address)?;
         let now_ns = self.clock.now_ns();
         self.table.retain(&scan.names());
-        for (name, identity, _) in &scan.files {
-            self.table.scanned(name, *identity, now_ns);
+        for (name, identity) in scan.files {
+            match is_wanted {
+                true => self.table.scanned(&name, identity, now_ns),
+                false => self.table.skip(name, identity),
+            }
         }
+        self.tally.directories = scan.directories;
+        scan.irregular.into_iter().for_each(|name| self.tally.note_irregular(name));
         // A directory that takes long to list is listed less often.
         let pause_ns = 4 * now_ns.saturating_sub(started_ns);
         self.scan_due_ns = self.scans_every_ns.map(|interval_ns| now_ns + interval_ns.max(pause_ns));
         Ok(())
     }
 
+    /// Takes note of a file that is complete before the recording starts.
+    fn skip(&mut self, name: Vec<u8>) {
+        if let Ok(stat) = stat(&self.directory, &name)
+            && is_regular(&stat)
+        {
+            self.table.skip(name, identity(&stat));
+        }
+    }
+
     /// Enters what has changed; returns the number of changes.
-    fn take_changes(&mut self, watch: &mut Watch) -> Result<usize, Stop> {
-        let changes = watch.changes().map_err(Stop::cannot("watch it"))?;
+    fn take_changes(&mut self) -> Result<usize, Stop> {
+        let changes = self.watch.changes().map_err(Stop::cannot("watch it"))?;
+        // After the changes were taken: none that follows the start is skipped.
+        let is_wanted = self.is_wanted_now();
         let (count, now_ns) = (changes.len(), self.clock.now_ns());
         for change in changes {
             match change {
+                Change::Closed(name) | Change::Created(name) | Change::MovedIn(name, _)
+                    if !is_wanted && self.address.wants(&name) =>
+                {
+                    self.skip(name);
+                }
                 Change::Closed(name) if self.address.wants(&name) => self.table.closed(&name, now_ns),
                 Change::Created(name) if self.address.wants(&name) => self.table.created(&name, now_ns),
                 Change::Closed(_) | Change::Created(_) => {}
@@ -282,10 +315,10 @@ impl DirectoryReader {
     }
 
     /// Reads the files that are due, until the recording ends; takes changes meanwhile.
-    fn read_due(&mut self, watch: &mut Watch) -> Result<(), Stop> {
+    fn read_due(&mut self) -> Result<(), Stop> {
         while let Some(name) = self.table.next_due(self.clock.now_ns()) {
             self.take_file(name)?;
-            self.take_changes(watch)?;
+            self.take_changes()?;
             if self.is_ending() {
                 break;
             }
@@ -425,8 +458,8 @@ impl DirectoryReader {
     }
 
     /// Takes the files that are complete, and ends.
-    fn finish(&mut self, watch: &mut Watch) -> Result<(), Stop> {
-        while self.take_changes(watch)? >= REPORTS_MAX {}
+    fn finish(&mut self) -> Result<(), Stop> {
+        while self.take_changes()? >= REPORTS_MAX {}
         self.lose_moved(u64::MAX)?;
         if self.scans_every_ns.is_some() || self.scan_due_ns.is_some() {
             self.scan_due_ns = Some(0);
@@ -506,14 +539,4 @@ fn is_unnamed(name: &[u8]) -> bool {
 
 fn is_regular(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-}
-
-/// Why a directory cannot be watched.
-fn watch_failure(error: Errno) -> String {
-    let setting = match error {
-        Errno::NOSPC => "; raise fs.inotify.max_user_watches",
-        Errno::MFILE => "; raise fs.inotify.max_user_instances",
-        _ => "",
-    };
-    format!("cannot watch it: {}{setting}", std::io::Error::from(error))
 }

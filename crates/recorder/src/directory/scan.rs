@@ -8,8 +8,8 @@ use rustix::fs::{AtFlags, Dir, FileType, Stat};
 /// Regular files of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Files by the time of their last change, with the later of the times at which content and name changed.
-    pub(super) files: Vec<(Vec<u8>, Identity, u64)>,
+    /// Files by the time of their last change.
+    pub(super) files: Vec<(Vec<u8>, Identity)>,
     /// Wanted names of other types.
     pub(super) irregular: Vec<Vec<u8>>,
     /// Number of subdirectories.
@@ -35,10 +35,7 @@ impl Scan {
             }
             let Ok(stat) = stat(directory, name) else { continue };
             match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => {
-                    let changed_ns = time_ns(stat.st_ctime, stat.st_ctime_nsec).max(identity(&stat).mtime_ns);
-                    scan.files.push((name.to_vec(), identity(&stat), changed_ns));
-                }
+                FileType::RegularFile => scan.files.push((name.to_vec(), identity(&stat))),
                 FileType::Directory => scan.directories += 1,
                 _ => scan.irregular.push(name.to_vec()),
             }
@@ -48,7 +45,7 @@ impl Scan {
     }
 
     pub(super) fn names(&self) -> HashSet<Vec<u8>> {
-        self.files.iter().map(|(name, ..)| name.clone()).collect()
+        self.files.iter().map(|(name, _)| name.clone()).collect()
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the kernel reports about a directory (`inotify`).
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
@@ -39,7 +38,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(path: &Path) -> rustix::io::Result<Self> {
+    pub(super) fn new(directory: &OwnedFd) -> rustix::io::Result<Self> {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let flags = WatchFlags::CLOSE_WRITE
             | WatchFlags::CREATE
@@ -48,7 +47,8 @@ impl Watch {
             | WatchFlags::DELETE
             | WatchFlags::MOVE_SELF
             | WatchFlags::ONLYDIR;
-        inotify::add_watch(&inotify, path, flags)?;
+        // By the descriptor: another directory may have taken the name.
+        inotify::add_watch(&inotify, format!("/proc/self/fd/{}", directory.as_raw_fd()), flags)?;
         Ok(Self { inotify, buffer: vec![MaybeUninit::uninit(); BUFFER_BYTES] })
     }
 

@@ -48,10 +48,7 @@ impl Intake {
             self.shards.connect();
             let held = self.config.series.as_ref().and_then(|series| series.take(place as usize, &address));
             let event_bytes_max = self.config.event_bytes_max();
-            let opened_ns = match address.is_directory() {
-                true => self.switches.opened_file_ns(),
-                false => self.switches.opened_ns(),
-            };
+            let opened_ns = self.switches.opened_ns();
             let mut detector = Detector::new(address, event_bytes_max, (place, several), opened_ns);
             if let Some(held) = held {
                 detector.decoder = held.decoder;

@@ -5,7 +5,7 @@ use super::*;
 
 /// Hands `bytes` to a decoder in pieces of at most `piece`, as the intake does; returns what it hands out.
 fn decode(bytes: &[u8], piece: usize) -> Result<(Vec<String>, Vec<u8>), DetectorError> {
-    let mut decoder = Files::new(Path::new("/data/in"), 7);
+    let mut decoder = Files::new(Path::new("/data/in"));
     let (mut rest, mut seen, mut content, mut payload) = (bytes, Vec::new(), Vec::new(), 0);
     loop {
         while let Some(item) = decoder.item()? {

@@ -118,6 +118,11 @@ impl FileTable {
         self.known.insert(name, Known { identity, sequence: None });
     }
 
+    /// Number of files that were there before the start, and have not been recorded.
+    pub fn existing(&self) -> u64 {
+        self.known.values().filter(|known| known.sequence.is_none()).count() as u64
+    }
+
     /// A file was closed after writing.
     pub fn closed(&mut self, name: &[u8], now_ns: u64) {
         let origin = self.pending.get(name).and_then(|pending| pending.origin.clone());
