@@ -40,8 +40,8 @@ const NETWORKED: [(u64, &str); 13] = [
     (0x7461_636F, "OCFS2"),
 ];
 
-/// Lists a directory, and starts its thread, which sends nothing until the recording starts. Returns the intake's
-/// end of the socket pair, and a note for the user.
+/// Lists a directory, and starts its thread, which sends nothing until the recording starts. Returns the
+/// intake's end of the socket pair, and a note for the user.
 pub(crate) fn start(
     index: usize,
     address: &DirectoryAddress,

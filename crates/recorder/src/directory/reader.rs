@@ -1,8 +1,8 @@
 //! The thread that watches a directory and sends its files to the intake.
 //!
 //! Invariants: only regular files are opened, without following links; nothing is removed or written; after
-//! an overflow of the kernel's queue the directory is scanned, so that no file that stays there is missed; it is
-//! watched before the recording starts, so that no time stamp decides whether a file is new.
+//! an overflow of the kernel's queue the directory is scanned, so that no file that stays there is missed; it
+//! is watched before the recording starts, so that no time stamp decides whether a file is new.
 use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
