@@ -38,10 +38,10 @@ impl GeneratorArgs {
     /// Connects to the machine of the source, if one was given.
     pub(crate) fn connect(&self, protocol: Protocol) -> anyhow::Result<Arc<dyn Generator>> {
         let Some(endpoint) = &self.source else { return Ok(Arc::new(LocalSource)) };
-        if protocol != Protocol::Keepup {
-            let why = Cause::new(
-                "cannot use --source with --as: sources on another machine use keepup's own protocol",
-            );
+        if protocol.waits_for_recorder() {
+            let why = Cause::new(format!(
+                "cannot use --source with --as {protocol}: the recorder would have to connect to the source"
+            ));
             return Err(usage(
                 why.with_hint("`keepup source --as PROTOCOL` there, `keepup record --from SOURCE` here"),
             ));

@@ -1,6 +1,6 @@
 //! Flags for the protocol of a simulated detector.
 use keepup_plan::Transport;
-use keepup_stream::source::{DectrisVersion, Protocol, SourcePlan};
+use keepup_stream::source::{DectrisVersion, Protocol, Rate, SourcePlan};
 
 /// Flags for the protocol.
 #[derive(clap::Args)]
@@ -8,8 +8,8 @@ pub(crate) struct ProtocolArgs {
     /// Protocol of the simulated detector; udp, vdif and spead have no back-pressure
     ///
     /// By default, `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the
-    /// transport zeromq. Everything else is sent as keepup. Sources on another machine (--source) always use
-    /// keepup.
+    /// transport zeromq, and events at a rate as spead if it has the transport spead. Everything else is sent as
+    /// keepup. A source on another machine (--source) can send as keepup, udp, vdif and spead.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames
@@ -49,12 +49,17 @@ impl ProtocolArgs {
 
     /// The protocol of a trial of `plan`, by default that of the detector if the source can speak it.
     pub(crate) fn of_trial(&self, plan: &SourcePlan, transport: Transport, is_remote: bool) -> Protocol {
-        let dectris = Protocol::Dectris(DectrisVersion::V2);
-        let can_speak = || !is_remote && plan.clone().in_protocol(dectris).check().is_ok();
-        match (self.protocol, transport) {
-            (None, Transport::Zeromq) if can_speak() => dectris,
-            _ => self.protocol(),
-        }
+        let of_detector = match (self.protocol, transport) {
+            (None, Transport::Zeromq) => Some(Protocol::Dectris(DectrisVersion::V2)),
+            (None, Transport::Spead) => Some(Protocol::Spead),
+            _ => None,
+        };
+        let can_speak = |protocol: &Protocol| {
+            let has_schedule = plan.rate != Rate::Max || protocol.has_flow_control();
+            let can_reach = !is_remote || !protocol.waits_for_recorder();
+            has_schedule && can_reach && plan.clone().in_protocol(*protocol).check().is_ok()
+        };
+        of_detector.filter(can_speak).unwrap_or_else(|| self.protocol())
     }
 
     /// `plan` in this protocol.

@@ -26,6 +26,8 @@ crate::embedded! {
     "jungfrau-9m",
     "lambda-750k",
     "lwa-drx",
+    "meerkat-digitiser",
+    "meerkat-visibilities",
     "orca-lightning",
     "pco-edge-42",
     "pco-edge-55",

@@ -94,6 +94,8 @@ fn rates_are_those_of_the_sources() {
         ("jungfrau-4m-2khz", 16_800.0),
         ("jungfrau-9m", 37_700.0),
         ("lwa-drx", 79.0),
+        ("meerkat-digitiser", 2140.0),
+        ("meerkat-visibilities", 136.3),
         ("orca-lightning", 2600.0),
         ("pco-edge-42", 839.0),
         ("pco-edge-55", 1110.0),

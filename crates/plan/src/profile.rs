@@ -98,6 +98,8 @@ pub enum Transport {
     Tcp,
     /// Datagrams, lost if not received in time.
     Udp,
+    /// SPEAD heaps in datagrams, lost if not received in time.
+    Spead,
     /// ZeroMQ messages.
     Zeromq,
     /// Files written by the detector's own computer.

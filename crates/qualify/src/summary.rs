@@ -422,7 +422,7 @@ fn path(host: Option<&SourceHost>, is_loopback: bool) -> String {
 }
 
 /// What of the detector's transport was tested, unless all of it was.
-fn transport(protocol: Protocol, of_detector: Transport) -> Option<String> {
+fn transport(protocol: Protocol, of_detector: Transport, is_loopback: bool) -> Option<String> {
     let packets = match protocol {
         Protocol::Keepup if of_detector == Transport::Tcp => return None,
         Protocol::Keepup => {
@@ -442,9 +442,10 @@ fn transport(protocol: Protocol, of_detector: Transport) -> Option<String> {
             ));
         }
     };
+    let path = if is_loopback { "loopback neither lost nor reordered packets; " } else { "" };
     Some(format!(
-        "each event was sent as {packets}, without flow control; loopback neither lost nor reordered \
-         packets; the full-speed trials that find the bottleneck used TCP"
+        "each event was sent as {packets}, without flow control; {path}the full-speed trials that find the \
+         bottleneck used TCP"
     ))
 }
 
@@ -462,9 +463,10 @@ fn counters_gap(host: &SourceHost) -> Option<String> {
 /// Limits of validity, one sentence each.
 fn limits(parts: &SummaryInputs<'_>, run_space: &RunSpace) -> Vec<String> {
     let (settings, findings) = (parts.settings, parts.findings);
-    let mut limits = vec![path(settings.generator.host(), settings.generator.is_loopback())];
+    let is_loopback = settings.generator.is_loopback();
+    let mut limits = vec![path(settings.generator.host(), is_loopback)];
     limits.extend(source_host(parts).as_ref().and_then(counters_gap));
-    limits.extend(transport(settings.protocol, settings.profile.transport));
+    limits.extend(transport(settings.protocol, settings.profile.transport, is_loopback));
     limits.extend([events(&settings.profile), CONTENT.to_owned()]);
     limits.push(longest_run(&findings.outcome, settings.profile.duration.0.as_secs_f64()));
     limits.extend(became_slower(&findings.outcome));

@@ -74,12 +74,12 @@ impl Needs {
 
     /// Whether data not received in time is lost.
     pub fn is_udp(&self) -> bool {
-        self.transport == Transport::Udp
+        matches!(self.transport, Transport::Udp | Transport::Spead)
     }
 
     /// Whether data arrives over the network.
     pub fn is_networked(&self) -> bool {
-        matches!(self.transport, Transport::Udp | Transport::Tcp | Transport::Zeromq)
+        self.is_udp() || matches!(self.transport, Transport::Tcp | Transport::Zeromq)
     }
 
     /// Bytes per second per connection.
@@ -117,6 +117,7 @@ impl Needs {
         match self.transport {
             Transport::Tcp => "tcp",
             Transport::Udp => "udp",
+            Transport::Spead => "spead",
             Transport::Zeromq => "zeromq",
             Transport::File => "file",
             Transport::SharedMemory => "shared-memory",

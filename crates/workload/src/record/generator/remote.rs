@@ -20,7 +20,7 @@ impl Generator for RemoteSource {
 
     fn run(&self, order: &Order<'_>) -> Result<Generated, WorkloadError> {
         let Destination::Recorder(to) = &order.to else {
-            let what = Cause::new("sources on another machine use keepup's own protocol");
+            let what = Cause::new("sources on another machine do not wait for the recorder");
             return Err(SourceError::Plan { what }.into());
         };
         let done = self.run(&RemoteOrder {
