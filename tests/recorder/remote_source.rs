@@ -79,7 +79,7 @@ fn a_source_elsewhere_sends_heaps() {
     ];
     let run = keepup(here, &trial);
     let found = json(&run);
-    assert_eq!(found["settings"]["protocol"], "spead", "{run:#?}");
+    assert_eq!(found["plan"]["protocol"], "spead", "{run:#?}");
     assert_eq!(found["plan"]["source"]["address"], address, "{found:#}");
     let ledger = &found["runs"][0]["ledger"];
     let (sent, durable) = (count(&ledger["sent"]).0, count(&ledger["durable"]).0);
