@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use keepup_stream::detector_map::is_map;
 use keepup_stream::wire::StreamInfo;
 
 use crate::contents::{Contents, contents};
@@ -22,7 +23,7 @@ use crate::hdf5::{
     superblock,
 };
 use crate::manifest::Manifest;
-use crate::nxmx::{self, ImageStream, put_nodes};
+use crate::nxmx::{self, ImageStream, MapStream, put_nodes};
 use crate::reader::Recording;
 use crate::seal::{attributes, key_names, link_names, master_names};
 
@@ -162,25 +163,32 @@ fn put_master<W: Write>(
     let Survey { sources, parts } = survey;
     let streams = recording.streams();
     let ends = event_ends(recording, parts);
-    let detectors = nxmx::detectors(&recording.manifest().metadata, &image_streams(&streams, &ends, parts));
+    let (images, maps) = (image_streams(&streams, &ends, parts), map_streams(&streams, &ends, parts));
+    let detectors = nxmx::detectors(&recording.manifest().metadata, &images, &maps);
+    let map_links = nxmx::map_links(&detectors);
     let of_detectors: BTreeSet<u32> = detectors.iter().flat_map(nxmx::Detector::streams).collect();
     let more: &[&str] = if detectors.is_empty() { &[] } else { &nxmx::ENTRY_NAMES };
     let names = master_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())), more);
-    let mut images = BTreeMap::new();
+    let mut datasets = BTreeMap::new();
     let mut entry = Links::default();
     let mut default = None;
     for (id, &stream) in &streams {
         let (Some(name), Some(&end)) = (names.get(id), ends.get(id)) else { continue };
         let parts = parts.get(id).map(Vec::as_slice).unwrap_or_default();
         let data_links = if of_detectors.contains(id) { 2 } else { 1 };
-        let (group, data) = Rows { stream, end, parts, sources, data_links }.put(place)?;
+        let rows = Rows { stream, end, parts, sources, data_links };
+        let (group, data) = rows.put(place)?;
         entry.add(name, group);
-        images.extend(data.map(|address| (*id, address)));
+        let data = match map_links.get(id) {
+            Some(&links) => Some(rows.put_map(place, links)?),
+            None => data,
+        };
+        datasets.extend(data.map(|address| (*id, address)));
         default.get_or_insert(name.clone());
     }
     put_about(recording.manifest(), start_time, &mut entry, place)?;
     let nodes = nxmx::describe(&detectors, &names, last_time(parts, &of_detectors));
-    put_nodes(&nodes, &images, &mut entry, place)?;
+    put_nodes(&nodes, &datasets, &mut entry, place)?;
     let mut files = Links::default();
     for source in sources {
         files.add_file(&format!("volume-{}-segment-{:06}", source.volume, source.index), &source.path);
@@ -216,6 +224,21 @@ fn image_streams<'a>(
         is_array.then_some(ImageStream { id, name: &stream.name, size: [height, width], rows })
     };
     streams.iter().filter_map(image_stream).collect()
+}
+
+/// Streams with a map that was recorded.
+fn map_streams<'a>(
+    streams: &BTreeMap<u32, &'a StreamInfo>,
+    ends: &BTreeMap<u32, u64>,
+    parts: &BTreeMap<u32, Vec<Part>>,
+) -> Vec<MapStream<'a>> {
+    let map_stream = |(&id, &stream): (&u32, &&'a StreamInfo)| {
+        let parts = parts.get(&id)?;
+        let events: u64 = parts.iter().map(|part| part.events).sum();
+        let is_whole = is_map(&stream.name) && is_array(parts) && (ends.get(&id), events) == (Some(&1), 1);
+        is_whole.then_some(MapStream { id, name: &stream.name, shape: &stream.shape })
+    };
+    streams.iter().filter_map(map_stream).collect()
 }
 
 /// Time of the last event of these streams.
@@ -318,6 +341,28 @@ impl Rows<'_> {
             links.add(signal, self.put_virtual(place, signal, ElementKind::U64, &[])?);
         }
         Ok((place.put_group(links, &attributes(self.stream, signal))?, data))
+    }
+
+    /// Writes the first event as a dataset without the dimension of the events; returns its address.
+    fn put_map<W: Write>(&self, place: &mut HdfWriter<'_, W>, links: u32) -> io::Result<u64> {
+        let shape = &self.stream.shape;
+        let (rows, row) = shape.split_first().map_or((0..0, &[][..]), |(rows, row)| (0..*rows, row));
+        let runs: Vec<Run<'_>> = self.parts.iter().flat_map(|part| self.runs(part, "data", shape)).collect();
+        let maps = runs.iter().map(|run| Mapping {
+            file: run.file,
+            dataset: &run.dataset,
+            from: Selection { rows: std::slice::from_ref(&run.from), row: shape },
+            to: Selection { rows: std::slice::from_ref(&rows), row },
+        });
+        let heap = place.put_map(runs.len() as u64, maps)?;
+        let dataset = Dataset {
+            element: ElementKind::of(self.stream.element),
+            dimensions: shape.clone(),
+            storage: Storage::Virtual { heap },
+            fill: Vec::new(),
+            attributes: Vec::new(),
+        };
+        place.put_linked_dataset(&dataset, links)
     }
 
     fn put_virtual<W: Write>(

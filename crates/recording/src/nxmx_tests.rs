@@ -2,8 +2,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ANGLES_MAX, Detector, Field, HC, ImageStream, Node, SAMPLE_AXES, UNKNOWN, Value, describe, detectors,
-    uses,
+    ANGLES_MAX, Detector, Field, HC, ImageStream, MapStream, Node, SAMPLE_AXES, UNKNOWN, Value, describe,
+    detectors, map_links, uses,
 };
 
 type Metadata = BTreeMap<String, String>;
@@ -70,7 +70,7 @@ fn tree(detectors: &[Detector<'_>], streams: &[ImageStream<'_>]) -> BTreeMap<Str
 }
 
 fn tree_of(entries: &Metadata, streams: &[ImageStream<'_>]) -> BTreeMap<String, Node> {
-    tree(&detectors(entries, streams), streams)
+    tree(&detectors(entries, streams, &[]), streams)
 }
 
 fn float(value: f64, units: &str) -> Node {
@@ -127,6 +127,64 @@ fn stream_v1_gives_one_detector() {
     assert_eq!(value(&tree["sample/transformations/omega"]), &angles);
 }
 
+#[test]
+fn maps_are_fields_of_their_channels() {
+    let streams = [stream(0, "threshold_1"), stream(1, "threshold_2")];
+    let map = |id, name, shape| MapStream { id, name, shape };
+    let maps = [
+        map(10, "threshold_1-flatfield", &[200, 300][..]),
+        map(11, "threshold_1-pixel_mask", &[200, 300]),
+        map(12, "threshold_2-pixel_mask", &[200, 300]),
+        map(13, "countrate_correction_lookup_table", &[500]),
+        map(14, "threshold_2-flatfield", &[300, 200]),
+        map(15, "threshold_3-flatfield", &[200, 300]),
+    ];
+    let mut entries = metadata(&V2);
+    entries.extend(metadata(&[("flatfield_enabled", "true"), ("pixel_mask_enabled", "false")]));
+    let found = detectors(&entries, &streams, &maps);
+    assert_eq!(map_links(&found), BTreeMap::from([(10, 1), (11, 1), (12, 1), (13, 2)]));
+    let tree = tree(&found, &streams);
+    let member = |path: &str| tree.get(&format!("instrument/{path}"));
+    assert_eq!(member("threshold_1/flatfield"), Some(&Node::Data(10)));
+    assert_eq!(member("threshold_1/pixel_mask"), Some(&Node::Data(11)));
+    assert_eq!(member("threshold_2/pixel_mask"), Some(&Node::Data(12)));
+    assert_eq!(member("threshold_1/countrate_correction_lookup_table"), Some(&Node::Data(13)));
+    assert_eq!(member("threshold_2/countrate_correction_lookup_table"), Some(&Node::Data(13)));
+    assert_eq!(member("threshold_2/flatfield"), None, "it has another size than the images");
+    assert_eq!(member("threshold_1/flatfield_applied"), Some(&Node::Field(Field::flag(true))));
+    assert_eq!(member("threshold_1/pixel_mask_applied"), Some(&Node::Field(Field::flag(false))));
+    assert_eq!(member("threshold_1/countrate_correction_applied"), None);
+}
+
+#[test]
+fn maps_of_several_detectors_are_told_apart_by_their_address() {
+    let prefixed = |address: &str, entries: &[(&str, &str)]| -> Metadata {
+        entries.iter().map(|(key, value)| (format!("{address}/{key}"), (*value).to_owned())).collect()
+    };
+    let mut entries = prefixed("one:1", &V2);
+    entries.extend(prefixed("two:1", &V1));
+    let streams = [stream(0, "one:1-threshold_1"), stream(16, "two:1-image")];
+    let map = |id, name, shape| MapStream { id, name, shape };
+    let maps = [
+        map(100, "one:1-threshold_1-pixel_mask", &[200, 300][..]),
+        map(101, "one:1-countrate_correction_lookup_table", &[500]),
+        map(148, "two:1-image-pixel_mask", &[200, 300]),
+        map(149, "two:1-image-countrate_correction_table", &[2, 500]),
+    ];
+    let tree = tree(&detectors(&entries, &streams, &maps), &streams);
+    let data = tree.iter().filter_map(|(path, node)| match node {
+        Node::Data(id) if *id >= 100 => Some((path.strip_prefix("instrument/").unwrap_or(path), *id)),
+        _ => None,
+    });
+    let expected = [
+        ("one:1-threshold_1/countrate_correction_lookup_table", 101),
+        ("one:1-threshold_1/pixel_mask", 100),
+        ("two:1-image/detectorSpecific/countrate_correction_table", 149),
+        ("two:1-image/pixel_mask", 148),
+    ];
+    assert_eq!(data.collect::<Vec<_>>(), expected);
+}
+
 /// The pixel under the direct beam is on the beam, at the distance of the detector.
 #[test]
 fn the_direct_beam_hits_the_beam_center() {
@@ -176,7 +234,7 @@ fn detectors_of_a_recording_are_told_apart_by_their_address() {
     entries.extend(prefixed("eiger2:9999", &V1));
     let streams =
         [stream(0, "eiger1:31001-threshold_1"), stream(16, "eiger2:9999-image"), stream(32, "threshold_1")];
-    let found = detectors(&entries, &streams);
+    let found = detectors(&entries, &streams, &[]);
     assert_eq!(
         found.iter().map(|detector| detector.streams().collect()).collect::<Vec<Vec<_>>>(),
         [[0], [16]]
@@ -192,10 +250,10 @@ fn other_recordings_are_not_described() {
     for missing in ["series_id", "pixel_size_x", "pixel_size_y"] {
         let mut entries = metadata(&V2);
         entries.remove(missing);
-        assert!(detectors(&entries, &streams).is_empty(), "without {missing}");
+        assert!(detectors(&entries, &streams, &[]).is_empty(), "without {missing}");
     }
-    assert!(detectors(&metadata(&[("sample", "lysozyme")]), &streams).is_empty());
-    assert!(detectors(&metadata(&V2), &[stream(0, "camera")]).is_empty());
+    assert!(detectors(&metadata(&[("sample", "lysozyme")]), &streams, &[]).is_empty());
+    assert!(detectors(&metadata(&V2), &[stream(0, "camera")], &[]).is_empty());
     assert!(describe(&[], &BTreeMap::new(), Some("now".to_owned())).is_empty());
 }
 

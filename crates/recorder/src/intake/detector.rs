@@ -9,7 +9,7 @@ use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_recording::account::Incidents;
 use keepup_sources::capture::Capture;
-use keepup_sources::{Decoder, Limits, STREAMS_MAX, SourceAddress};
+use keepup_sources::{Decoder, Limits, MAP_ID_MIN, MAPS_MAX, STREAMS_MAX, SourceAddress};
 use keepup_stream::wire::{METADATA_BYTES_MAX, StreamInfo};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -109,8 +109,12 @@ impl Detector {
         if !self.is_one_of_several {
             return streams.to_vec();
         }
+        let id = |id: u32| match id.checked_sub(MAP_ID_MIN) {
+            Some(map) => MAP_ID_MIN + self.place * MAPS_MAX as u32 + map,
+            None => self.place * STREAMS_MAX as u32 + id,
+        };
         let stream = |info: &StreamInfo| StreamInfo {
-            id: self.place * STREAMS_MAX as u32 + info.id,
+            id: id(info.id),
             name: self.address.stream_name(&info.name),
             ..info.clone()
         };

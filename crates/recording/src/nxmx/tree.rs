@@ -9,7 +9,7 @@ use crate::hdf5::{Attribute, Dataset, ElementKind, HdfWriter, Links, Storage};
 pub(crate) enum Node {
     Group(Group),
     Field(Field),
-    /// The images of this stream.
+    /// The images of this stream, or its map.
     Data(u32),
 }
 
@@ -49,6 +49,7 @@ pub(super) enum Value {
     Text(String),
     Float(f64),
     Integer(u64),
+    Flag(bool),
     Pair([u64; 2]),
     /// One angle per row: start + increment * row. Takes no space if the increment is 0.
     Angles {
@@ -73,6 +74,10 @@ impl Field {
 
     pub(super) fn integer(value: u64) -> Self {
         Self { value: Value::Integer(value), attributes: Vec::new() }
+    }
+
+    pub(super) fn flag(value: bool) -> Self {
+        Self { value: Value::Flag(value), attributes: Vec::new() }
     }
 
     pub(super) fn pair(value: [u64; 2]) -> Self {
@@ -106,6 +111,10 @@ impl Field {
                 let address = place.put(&value.to_le_bytes())?;
                 (ElementKind::U64, Vec::new(), Storage::Contiguous { address }, Vec::new())
             }
+            Value::Flag(value) => {
+                let address = place.put(&[u8::from(*value)])?;
+                (ElementKind::U8, Vec::new(), Storage::Contiguous { address }, Vec::new())
+            }
             Value::Pair(values) => {
                 let address = place.put_numbers(2, values.iter().copied())?;
                 (ElementKind::U64, vec![2], Storage::Contiguous { address }, Vec::new())
@@ -130,7 +139,7 @@ impl Field {
 }
 
 /// Writes nodes with everything below them, and adds them to `links`. `data` has the addresses of the images
-/// by stream.
+/// and maps by stream.
 pub(crate) fn put_nodes<W: Write>(
     nodes: &[(String, Node)],
     data: &BTreeMap<u32, u64>,

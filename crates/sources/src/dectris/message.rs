@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use keepup_stream::wire::{Compression, ElementType};
 
+use super::maps::Maps;
 use crate::error::DetectorError;
 
 /// Above any number of images.
@@ -27,7 +28,7 @@ pub(super) struct Format {
 }
 
 /// Start of a series.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Start {
     pub(super) series_id: u64,
     pub(super) unique_id: String,
@@ -39,6 +40,7 @@ pub(super) struct Start {
     pub(super) images: u64,
     /// Its short fields by name, as text.
     pub(super) metadata: BTreeMap<String, String>,
+    pub(super) maps: Maps,
 }
 
 impl Start {
