@@ -25,7 +25,7 @@ use crate::hdf5::{
 use crate::manifest::Manifest;
 use crate::nxmx::{self, ImageStream, MapStream, put_nodes};
 use crate::reader::Recording;
-use crate::seal::{attributes, key_names, link_names, master_names};
+use crate::seal::{MAP_DATASET, attributes, key_names, link_names, master_names};
 
 /// Name of the master in the recording's directory on the first volume.
 pub const MASTER_FILE: &str = "recording.nxs";
@@ -163,32 +163,26 @@ fn put_master<W: Write>(
     let Survey { sources, parts } = survey;
     let streams = recording.streams();
     let ends = event_ends(recording, parts);
-    let (images, maps) = (image_streams(&streams, &ends, parts), map_streams(&streams, &ends, parts));
+    let (images, maps) = (image_streams(&streams, &ends, parts), map_streams(&streams, &ends, survey));
     let detectors = nxmx::detectors(&recording.manifest().metadata, &images, &maps);
-    let map_links = nxmx::map_links(&detectors);
     let of_detectors: BTreeSet<u32> = detectors.iter().flat_map(nxmx::Detector::streams).collect();
     let more: &[&str] = if detectors.is_empty() { &[] } else { &nxmx::ENTRY_NAMES };
     let names = master_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())), more);
-    let mut datasets = BTreeMap::new();
+    let mut images = BTreeMap::new();
     let mut entry = Links::default();
     let mut default = None;
     for (id, &stream) in &streams {
         let (Some(name), Some(&end)) = (names.get(id), ends.get(id)) else { continue };
         let parts = parts.get(id).map(Vec::as_slice).unwrap_or_default();
         let data_links = if of_detectors.contains(id) { 2 } else { 1 };
-        let rows = Rows { stream, end, parts, sources, data_links };
-        let (group, data) = rows.put(place)?;
+        let (group, data) = Rows { stream, end, parts, sources, data_links }.put(place)?;
         entry.add(name, group);
-        let data = match map_links.get(id) {
-            Some(&links) => Some(rows.put_map(place, links)?),
-            None => data,
-        };
-        datasets.extend(data.map(|address| (*id, address)));
+        images.extend(data.map(|address| (*id, address)));
         default.get_or_insert(name.clone());
     }
     put_about(recording.manifest(), start_time, &mut entry, place)?;
     let nodes = nxmx::describe(&detectors, &names, last_time(parts, &of_detectors));
-    put_nodes(&nodes, &datasets, &mut entry, place)?;
+    put_nodes(&nodes, &images, &mut entry, place)?;
     let mut files = Links::default();
     for source in sources {
         files.add_file(&format!("volume-{}-segment-{:06}", source.volume, source.index), &source.path);
@@ -230,13 +224,14 @@ fn image_streams<'a>(
 fn map_streams<'a>(
     streams: &BTreeMap<u32, &'a StreamInfo>,
     ends: &BTreeMap<u32, u64>,
-    parts: &BTreeMap<u32, Vec<Part>>,
+    survey: &'a Survey,
 ) -> Vec<MapStream<'a>> {
-    let map_stream = |(&id, &stream): (&u32, &&'a StreamInfo)| {
-        let parts = parts.get(&id)?;
-        let events: u64 = parts.iter().map(|part| part.events).sum();
-        let is_whole = is_map(&stream.name) && is_array(parts) && (ends.get(&id), events) == (Some(&1), 1);
-        is_whole.then_some(MapStream { id, name: &stream.name, shape: &stream.shape })
+    let map_stream = |(id, &stream): (&u32, &&'a StreamInfo)| {
+        let [part] = &survey.parts.get(id)?[..] else { return None };
+        let is_whole = part.is_array && (ends.get(id), part.events) == (Some(&1), 1);
+        let source = survey.sources.get(part.segment).filter(|_| is_whole && is_map(&stream.name))?;
+        let (file, dataset) = (&source.path, format!("/{}/{MAP_DATASET}", source.names.get(id)?));
+        Some(MapStream { name: &stream.name, shape: &stream.shape, file, dataset })
     };
     streams.iter().filter_map(map_stream).collect()
 }
@@ -341,28 +336,6 @@ impl Rows<'_> {
             links.add(signal, self.put_virtual(place, signal, ElementKind::U64, &[])?);
         }
         Ok((place.put_group(links, &attributes(self.stream, signal))?, data))
-    }
-
-    /// Writes the first event as a dataset without the dimension of the events; returns its address.
-    fn put_map<W: Write>(&self, place: &mut HdfWriter<'_, W>, links: u32) -> io::Result<u64> {
-        let shape = &self.stream.shape;
-        let (rows, row) = shape.split_first().map_or((0..0, &[][..]), |(rows, row)| (0..*rows, row));
-        let runs: Vec<Run<'_>> = self.parts.iter().flat_map(|part| self.runs(part, "data", shape)).collect();
-        let maps = runs.iter().map(|run| Mapping {
-            file: run.file,
-            dataset: &run.dataset,
-            from: Selection { rows: std::slice::from_ref(&run.from), row: shape },
-            to: Selection { rows: std::slice::from_ref(&rows), row },
-        });
-        let heap = place.put_map(runs.len() as u64, maps)?;
-        let dataset = Dataset {
-            element: ElementKind::of(self.stream.element),
-            dimensions: shape.clone(),
-            storage: Storage::Virtual { heap },
-            fill: Vec::new(),
-            attributes: Vec::new(),
-        };
-        place.put_linked_dataset(&dataset, links)
     }
 
     fn put_virtual<W: Write>(

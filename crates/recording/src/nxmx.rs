@@ -51,29 +51,23 @@ const SAMPLE_AXES: [(&str, [f64; 3]); 4] = [
 const TWO_THETA: (&str, [f64; 3]) = ("two_theta", [-1.0, 0.0, 0.0]);
 
 /// Metadata keys that the description uses, besides angles and threshold energies.
-const KEYS: [&str; 33] = [
+const KEYS: [&str; 26] = [
     "beam_center_x",
     "beam_center_y",
     "bit_depth_readout",
     "channels",
     "count_time",
-    "countrate_correction_applied",
     "countrate_correction_count_cutoff",
-    "countrate_correction_enabled",
     "description",
     "detector_description",
     "detector_distance",
     "detector_number",
     "detector_serial_number",
     "detector_translation",
-    "flatfield_correction_applied",
-    "flatfield_enabled",
     "frame_time",
     "incident_energy",
     "incident_wavelength",
     "photon_energy",
-    "pixel_mask_applied",
-    "pixel_mask_enabled",
     "pixel_size_x",
     "pixel_size_y",
     "saturation_value",
@@ -81,17 +75,35 @@ const KEYS: [&str; 33] = [
     "sensor_thickness",
     "series_id",
     "threshold_energy",
-    "virtual_pixel_interpolation_enabled",
     "wavelength",
     "x_pixel_size",
     "y_pixel_size",
 ];
 
-/// Whether a metadata key of a detector, with or without its address, matters for the description.
-pub(crate) fn uses(key: &str) -> bool {
+/// Metadata keys of corrections, by the field of NXdetector.
+const CORRECTIONS: [(&str, [&str; 2]); 4] = [
+    ("flatfield_applied", ["flatfield_enabled", "flatfield_correction_applied"]),
+    ("pixel_mask_applied", ["pixel_mask_enabled", "pixel_mask_applied"]),
+    ("countrate_correction_applied", ["countrate_correction_enabled", "countrate_correction_applied"]),
+    ("virtual_pixel_interpolation_applied", ["virtual_pixel_interpolation_enabled"; 2]),
+];
+
+/// Rank of a metadata key of a detector, with or without its address: 0 if the description needs it, 1 if the
+/// description contains it, 2 for others.
+pub(crate) fn rank(key: &str) -> u8 {
     let name = key.rsplit('/').next().unwrap_or(key);
     let is_angle = name.ends_with("_start") || name.ends_with("_increment") || key.contains("goniometer/");
-    is_angle || KEYS.contains(&name) || key.contains("threshold_energy/")
+    let is_correction = || CORRECTIONS.iter().any(|(_, keys)| keys.contains(&name));
+    match is_angle || KEYS.contains(&name) || key.contains("threshold_energy/") {
+        true => 0,
+        false => {
+            if is_correction() {
+                1
+            } else {
+                2
+            }
+        }
+    }
 }
 
 /// A stream of images.
@@ -106,11 +118,13 @@ pub(crate) struct ImageStream<'a> {
 }
 
 /// A stream with a recorded map as its only event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MapStream<'a> {
-    pub(crate) id: u32,
     pub(crate) name: &'a str,
     pub(crate) shape: &'a [u64],
+    /// Segment with the map, relative to the directory of the master, and the dataset in it.
+    pub(crate) file: &'a str,
+    pub(crate) dataset: String,
 }
 
 /// A DECTRIS detector of a recording.
@@ -128,8 +142,8 @@ struct Channel<'a> {
     stream: ImageStream<'a>,
     /// Its name without the detector's address.
     name: &'a str,
-    /// Streams of its maps.
-    maps: BTreeMap<&'static str, u32>,
+    /// Links to its maps.
+    maps: BTreeMap<&'static str, Node>,
 }
 
 /// Detectors of a recording: those with a start message that states the pixel size, and with images.
@@ -145,14 +159,6 @@ pub(crate) fn detectors<'a>(
     let addresses: BTreeSet<&str> = metadata.keys().filter_map(address).collect();
     let detector = |address| Detector::new(Fields { metadata, address }, streams, maps);
     addresses.into_iter().filter_map(detector).collect()
-}
-
-/// Number of links to the maps of detectors, by stream.
-pub(crate) fn map_links(detectors: &[Detector<'_>]) -> BTreeMap<u32, u32> {
-    let mut links = BTreeMap::new();
-    let channels = detectors.iter().flat_map(|detector| &detector.channels);
-    channels.flat_map(|channel| channel.maps.values()).for_each(|map| *links.entry(*map).or_insert(0) += 1);
-    links
 }
 
 impl<'a> Detector<'a> {
@@ -211,23 +217,15 @@ impl<'a> Detector<'a> {
         let fields = &self.fields;
         let mut group = Group::new("NXdetector");
         group.add("data", Node::Data(stream.id));
-        for (map, id) in maps.iter().filter(|(map, _)| **map != COUNTRATE_TABLE) {
-            group.add(map, Node::Data(*id));
+        for (map, link) in maps.iter().filter(|(map, _)| **map != COUNTRATE_TABLE) {
+            group.add(map, link.clone());
         }
-        if let Some(id) = maps.get(COUNTRATE_TABLE) {
+        if let Some(link) = maps.get(COUNTRATE_TABLE) {
             let mut specific = Group::new("NXcollection");
-            specific.add(COUNTRATE_TABLE, Node::Data(*id));
+            specific.add(COUNTRATE_TABLE, link.clone());
             group.add(SPECIFIC, Node::Group(specific));
         }
-        for (field, keys) in [
-            ("flatfield_applied", ["flatfield_enabled", "flatfield_correction_applied"]),
-            ("pixel_mask_applied", ["pixel_mask_enabled", "pixel_mask_applied"]),
-            (
-                "countrate_correction_applied",
-                ["countrate_correction_enabled", "countrate_correction_applied"],
-            ),
-            ("virtual_pixel_interpolation_applied", ["virtual_pixel_interpolation_enabled"; 2]),
-        ] {
+        for (field, keys) in CORRECTIONS {
             group.add_some(field, fields.text(&keys).and_then(|text| text.parse().ok()).map(Field::flag));
         }
         for (field, keys) in [
@@ -420,8 +418,8 @@ impl<'a> Fields<'a> {
         (is_text && text.len() <= METADATA_BYTES_MAX).then_some(text)
     }
 
-    /// Streams of the maps of a channel. A map of pixels must have the size of the images.
-    fn maps(&self, channel: &ImageStream<'_>, maps: &[MapStream<'_>]) -> BTreeMap<&'static str, u32> {
+    /// Links to the maps of a channel. A map of pixels must have the size of the images.
+    fn maps(&self, channel: &ImageStream<'_>, maps: &[MapStream<'_>]) -> BTreeMap<&'static str, Node> {
         let of_detector = match self.address {
             "" => COUNTRATE_LOOKUP_TABLE.to_owned(),
             address => stream_name(address, COUNTRATE_LOOKUP_TABLE),
@@ -429,7 +427,7 @@ impl<'a> Fields<'a> {
         let of_channel = |map| stream_name(channel.name, map);
         let find = |(map, name, fits): (_, String, fn(&ImageStream<'_>, &[u64]) -> bool)| {
             let stream = maps.iter().find(|stream| stream.name == name && fits(channel, stream.shape))?;
-            Some((map, stream.id))
+            Some((map, Node::External { file: stream.file.to_owned(), dataset: stream.dataset.clone() }))
         };
         let wanted = [
             (FLATFIELD, of_channel(FLATFIELD), has_size as fn(&ImageStream<'_>, &[u64]) -> bool),

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use super::{
     ANGLES_MAX, Detector, Field, HC, ImageStream, MapStream, Node, SAMPLE_AXES, UNKNOWN, Value, describe,
-    detectors, map_links, uses,
+    detectors, rank,
 };
 
 type Metadata = BTreeMap<String, String>;
@@ -73,6 +73,15 @@ fn tree_of(entries: &Metadata, streams: &[ImageStream<'_>]) -> BTreeMap<String, 
     tree(&detectors(entries, streams, &[]), streams)
 }
 
+fn map<'a>(number: u32, name: &'a str, shape: &'a [u64]) -> MapStream<'a> {
+    MapStream { name, shape, file: "segment", dataset: number.to_string() }
+}
+
+/// A link to the map with this number.
+fn link(number: u32) -> Node {
+    Node::External { file: "segment".to_owned(), dataset: number.to_string() }
+}
+
 fn float(value: f64, units: &str) -> Node {
     Node::Field(Field::float(value, units))
 }
@@ -130,7 +139,6 @@ fn stream_v1_gives_one_detector() {
 #[test]
 fn maps_are_fields_of_their_channels() {
     let streams = [stream(0, "threshold_1"), stream(1, "threshold_2")];
-    let map = |id, name, shape| MapStream { id, name, shape };
     let maps = [
         map(10, "threshold_1-flatfield", &[200, 300][..]),
         map(11, "threshold_1-pixel_mask", &[200, 300]),
@@ -142,14 +150,13 @@ fn maps_are_fields_of_their_channels() {
     let mut entries = metadata(&V2);
     entries.extend(metadata(&[("flatfield_enabled", "true"), ("pixel_mask_enabled", "false")]));
     let found = detectors(&entries, &streams, &maps);
-    assert_eq!(map_links(&found), BTreeMap::from([(10, 1), (11, 1), (12, 1), (13, 2)]));
     let tree = tree(&found, &streams);
     let member = |path: &str| tree.get(&format!("instrument/{path}"));
-    assert_eq!(member("threshold_1/flatfield"), Some(&Node::Data(10)));
-    assert_eq!(member("threshold_1/pixel_mask"), Some(&Node::Data(11)));
-    assert_eq!(member("threshold_2/pixel_mask"), Some(&Node::Data(12)));
-    assert_eq!(member("threshold_1/countrate_correction_lookup_table"), Some(&Node::Data(13)));
-    assert_eq!(member("threshold_2/countrate_correction_lookup_table"), Some(&Node::Data(13)));
+    assert_eq!(member("threshold_1/flatfield"), Some(&link(10)));
+    assert_eq!(member("threshold_1/pixel_mask"), Some(&link(11)));
+    assert_eq!(member("threshold_2/pixel_mask"), Some(&link(12)));
+    assert_eq!(member("threshold_1/countrate_correction_lookup_table"), Some(&link(13)));
+    assert_eq!(member("threshold_2/countrate_correction_lookup_table"), Some(&link(13)));
     assert_eq!(member("threshold_2/flatfield"), None, "it has another size than the images");
     assert_eq!(member("threshold_1/flatfield_applied"), Some(&Node::Field(Field::flag(true))));
     assert_eq!(member("threshold_1/pixel_mask_applied"), Some(&Node::Field(Field::flag(false))));
@@ -164,7 +171,6 @@ fn maps_of_several_detectors_are_told_apart_by_their_address() {
     let mut entries = prefixed("one:1", &V2);
     entries.extend(prefixed("two:1", &V1));
     let streams = [stream(0, "one:1-threshold_1"), stream(16, "two:1-image")];
-    let map = |id, name, shape| MapStream { id, name, shape };
     let maps = [
         map(100, "one:1-threshold_1-pixel_mask", &[200, 300][..]),
         map(101, "one:1-countrate_correction_lookup_table", &[500]),
@@ -173,14 +179,14 @@ fn maps_of_several_detectors_are_told_apart_by_their_address() {
     ];
     let tree = tree(&detectors(&entries, &streams, &maps), &streams);
     let data = tree.iter().filter_map(|(path, node)| match node {
-        Node::Data(id) if *id >= 100 => Some((path.strip_prefix("instrument/").unwrap_or(path), *id)),
+        Node::External { .. } => Some((path.strip_prefix("instrument/").unwrap_or(path), node.clone())),
         _ => None,
     });
     let expected = [
-        ("one:1-threshold_1/countrate_correction_lookup_table", 101),
-        ("one:1-threshold_1/pixel_mask", 100),
-        ("two:1-image/detectorSpecific/countrate_correction_table", 149),
-        ("two:1-image/pixel_mask", 148),
+        ("one:1-threshold_1/countrate_correction_lookup_table", link(101)),
+        ("one:1-threshold_1/pixel_mask", link(100)),
+        ("two:1-image/detectorSpecific/countrate_correction_table", link(149)),
+        ("two:1-image/pixel_mask", link(148)),
     ];
     assert_eq!(data.collect::<Vec<_>>(), expected);
 }
@@ -306,7 +312,8 @@ fn a_turning_axis_has_a_bounded_number_of_angles() {
 #[test]
 fn the_address_of_a_detector_does_not_hide_what_is_used() {
     for (key, _) in V2.iter().chain(&V1) {
-        assert!(uses(key) && uses(&format!("eiger1:31001/{key}")), "{key}");
+        assert_eq!((rank(key), rank(&format!("eiger1:31001/{key}"))), (0, 0), "{key}");
     }
-    assert!(!uses("user_data") && !uses("sample") && !uses("eiger1:31001/arm_date"));
+    assert_eq!(rank("eiger1:31001/flatfield_enabled"), 1);
+    assert_eq!([rank("user_data"), rank("sample"), rank("eiger1:31001/arm_date")], [2; 3]);
 }

@@ -9,8 +9,13 @@ use crate::hdf5::{Attribute, Dataset, ElementKind, HdfWriter, Links, Storage};
 pub(crate) enum Node {
     Group(Group),
     Field(Field),
-    /// The images of this stream, or its map.
+    /// The images of this stream.
     Data(u32),
+    /// A dataset of another file.
+    External {
+        file: String,
+        dataset: String,
+    },
 }
 
 /// A group.
@@ -139,7 +144,7 @@ impl Field {
 }
 
 /// Writes nodes with everything below them, and adds them to `links`. `data` has the addresses of the images
-/// and maps by stream.
+/// by stream.
 pub(crate) fn put_nodes<W: Write>(
     nodes: &[(String, Node)],
     data: &BTreeMap<u32, u64>,
@@ -154,6 +159,7 @@ pub(crate) fn put_nodes<W: Write>(
                     links.add(name, *address);
                 }
             }
+            Node::External { file, dataset } => links.add_external(name, file, dataset),
             Node::Group(group) => {
                 let mut members = Links::default();
                 put_nodes(&group.members, data, &mut members, place)?;
