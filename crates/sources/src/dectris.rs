@@ -2,10 +2,12 @@
 //! end.
 //!
 //! Each channel (threshold) is a stream, each image an event of it, with the image's number as sequence
-//! number. Flat fields, pixel masks and tables of the start message are streams of one event each. Compressed images stay compressed. Invariant: an image becomes an item only if its width,
-//! height and pixel type match those of its series.
+//! number. Flat fields, pixel masks and tables of the start message are streams of one event each. Compressed
+//! images stay compressed. Invariant: an image becomes an item only if its width, height and pixel type match
+//! those of its series.
 mod maps;
 mod message;
+mod quote;
 mod series;
 mod v1;
 mod v2;
@@ -17,10 +19,6 @@ use self::series::{Pending, Series};
 use crate::error::DetectorError;
 use crate::zmtp::Zmtp;
 use crate::{Decoder, Event, Input, Item, Limits};
-
-/// Longest message with maps. They are larger than images if the images are compressed, so they need not fit
-/// the limit that follows from the size of an event.
-const MAPS_BYTES_MAX: usize = 1 << 30;
 
 /// Decoder of Stream V1 and V2. The first message shows which one it is.
 #[derive(Debug)]
@@ -43,7 +41,7 @@ impl Dectris {
     /// A decoder for a connection that has just been made.
     pub fn new(limits: Limits) -> Self {
         Self {
-            zmtp: Zmtp::new(limits.message_bytes_max.max(MAPS_BYTES_MAX)),
+            zmtp: Zmtp::new(limits.message_bytes_max),
             event_bytes_max: limits.event_bytes_max,
             series: None,
             next: None,

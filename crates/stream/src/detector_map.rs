@@ -1,4 +1,5 @@
-//! Names of the streams of a detector's maps: flat fields, pixel masks, and tables of the count rate correction.
+//! Names of the streams of a detector's maps: flat fields, pixel masks, and tables of the count rate
+//! correction.
 //!
 //! Each map is the only event of a stream of its own. The stream is named after the channel and the map, such
 //! as `threshold_1-pixel_mask`; a map for all channels has the name of the map alone.

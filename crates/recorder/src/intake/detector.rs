@@ -15,8 +15,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::capture_feed::CaptureFeed;
 
-/// Largest events that a message may hold: one of each channel, or the tables of a start message.
+/// Largest events that a message may hold: one of each channel.
 const MESSAGE_EVENTS: usize = 4;
+/// Longest start message of a series in any case: maps are larger than compressed images.
+const START_BYTES_MAX: usize = 1 << 30;
 /// Allowance in a message for everything except events.
 const MESSAGE_SPARE_BYTES: usize = 16 << 20;
 
@@ -51,8 +53,8 @@ impl Detector {
         opened_ns: u64,
     ) -> Self {
         let event_bytes = usize::try_from(event_bytes_max).unwrap_or(usize::MAX);
-        let message_bytes_max =
-            event_bytes.saturating_mul(MESSAGE_EVENTS).saturating_add(MESSAGE_SPARE_BYTES);
+        let images = event_bytes.saturating_mul(MESSAGE_EVENTS).saturating_add(MESSAGE_SPARE_BYTES);
+        let message_bytes_max = if address.has_series() { images.max(START_BYTES_MAX) } else { images };
         let limits = Limits { message_bytes_max, event_bytes_max };
         let decoder = address.decoder(limits, opened_ns);
         Self {

@@ -157,7 +157,7 @@ fn a_series_of_two_channels() {
     assert_eq!(found, expected);
 }
 
-/// A start message with a flat field and a pixel mask of channel `a`, and the table of the count rate correction.
+/// A start message with a flat field and a pixel mask of channel `a`, and a table.
 fn start_with_maps(series: u64) -> Vec<u8> {
     message("start", 9, |out| {
         out.str("flatfield").unwrap().map(1).unwrap().str("a").unwrap();

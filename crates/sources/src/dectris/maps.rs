@@ -1,13 +1,14 @@
 //! Maps of a start message: flat fields, pixel masks, and tables of the count rate correction.
 //!
 //! Each map becomes the only event of a stream. Invariants: a map that cannot be recorded is left out with a
-//! remark, so it never stops the recording of images; no memory is allocated for lengths that a message claims.
+//! remark, so it never stops the recording of images; no memory is allocated for lengths that a message
+//! claims.
 use std::ops::Range;
 
 use keepup_stream::detector_map::stream_name;
 use keepup_stream::wire::{Compression, ElementType, StreamInfo};
 
-use super::message::quoted;
+use super::quote::quoted;
 use crate::{MAP_ID_MIN, MAPS_MAX};
 
 /// Longest name of a map's stream. With several detectors, the address is added.

@@ -8,8 +8,6 @@ use crate::error::DetectorError;
 
 /// Above any number of images.
 const COUNT_END: u64 = 1 << 48;
-/// Most characters of a peer's text in an error.
-const QUOTED_CHARS_MAX: usize = 100;
 
 /// A message.
 #[derive(Debug)]
@@ -112,12 +110,6 @@ pub(super) fn need<T>(field: Option<T>, name: &str) -> Result<T, DetectorError> 
 /// Checks a number of images.
 pub(super) fn check_count(count: u64, field: &str) -> Result<u64, DetectorError> {
     if count < COUNT_END { Ok(count) } else { Err(malformed(format!("{field}: {count} is too large"))) }
-}
-
-/// The start of a text of a peer, for an error.
-pub(super) fn quoted(text: &str) -> String {
-    let start: String = text.chars().take(QUOTED_CHARS_MAX).collect();
-    format!("{start:?}")
 }
 
 /// Type of pixels by its name.

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use keepup_stream::wire::{Compression, StreamInfo};
 
-use super::message::{ChannelData, End, Format, Image, LZ4_HEADER_BYTES, Start, Time, malformed, quoted};
+use super::message::{ChannelData, End, Format, Image, LZ4_HEADER_BYTES, Start, Time, malformed};
+use super::quote::quoted;
 use crate::error::DetectorError;
 
 /// Bytes to write into a message, at an offset.

@@ -11,8 +11,9 @@ use serde_json::Value;
 use super::maps::{Maps, SentMap};
 use super::message::{
     ChannelData, End, Format, Image, LZ4_HEADER_BYTES, Message, Start, Time, check_count, element_of,
-    malformed, need, quoted,
+    malformed, need,
 };
+use super::quote::quoted;
 use crate::error::DetectorError;
 use crate::zmtp;
 
@@ -125,8 +126,8 @@ fn start(message: zmtp::Message<'_>, series_id: u64, has_config: bool) -> Result
     })
 }
 
-/// Adds the maps of a header. Behind the configuration, there are two frames for each: JSON that describes it,
-/// and its bytes. What the user appended is a single frame at the end.
+/// Adds the maps of a header. Behind the configuration, there are two frames for each: JSON that describes
+/// it, and its bytes. What the user appended is a single frame at the end.
 fn put_maps(message: zmtp::Message<'_>, start: &mut Start, bytes_max: u64) {
     let base = message.bytes.as_ptr().addr();
     for index in (2..message.ends.len().saturating_sub(1)).step_by(2) {

@@ -22,8 +22,9 @@ use self::metadata::put_metadata;
 use self::skip::{DEPTH_MAX, skip};
 use super::maps::{Maps, SentMap};
 use super::message::{
-    ChannelData, End, Format, Image, Message, Start, Time, check_count, element_of, malformed, need, quoted,
+    ChannelData, End, Format, Image, Message, Start, Time, check_count, element_of, malformed, need,
 };
+use super::quote::quoted;
 use crate::error::DetectorError;
 use crate::{MAPS_MAX, STREAMS_MAX as CHANNELS_MAX};
 

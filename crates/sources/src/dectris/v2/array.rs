@@ -5,7 +5,8 @@ use minicbor::data::Type;
 use minicbor::decode::Error;
 
 use super::{cbor, number, text};
-use crate::dectris::message::{malformed, quoted};
+use crate::dectris::message::malformed;
+use crate::dectris::quote::quoted;
 use crate::error::DetectorError;
 
 /// Multi-dimensional array, rows first.
@@ -87,7 +88,7 @@ pub(super) fn elements<'a>(decoder: &mut Decoder<'a>, field: &str) -> Result<Ele
 /// Type of elements by its tag: little endian only.
 fn element_of(tag: u64) -> Option<ElementType> {
     Some(match tag {
-        // 68: values above 255 are clamped by whoever converts to it.
+        // 68 has the same values: it only asks for clamped arithmetic.
         64 | 68 => ElementType::U8,
         69 => ElementType::U16,
         70 => ElementType::U32,
