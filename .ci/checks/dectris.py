@@ -424,4 +424,4 @@ names = sorted((path.name for path in (root / "a").glob("run-*")), key=lambda na
 for name, found in zip(names, [*maps, {}], strict=True):
     check_maps(name, found)
 print(f"{len(CASES) + len(CASES_V1)} series of a DECTRIS detector recorded in {time.monotonic() - begin:.1f} s, "
-      "and two detectors at once; their masters are NXmx")
+      "and two detectors at once; their masters are NXmx with all maps")

@@ -89,8 +89,10 @@ impl Dectris {
 
     /// Takes a start message.
     fn start(&mut self, mut start: Start) -> Result<(), DetectorError> {
+        // Start messages may be longer than those of images: their memory is freed once the maps are taken.
+        let message = self.zmtp.detach();
         if !start.maps.is_empty() {
-            start.maps.keep(self.zmtp.detach(), self.arrival_ns);
+            start.maps.keep(message, self.arrival_ns);
         }
         match &mut self.series {
             // The previous series has no images yet.
