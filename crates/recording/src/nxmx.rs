@@ -420,22 +420,28 @@ impl<'a> Fields<'a> {
 
     /// Links to the maps of a channel. A map of pixels must have the size of the images.
     fn maps(&self, channel: &ImageStream<'_>, maps: &[MapStream<'_>]) -> BTreeMap<&'static str, Node> {
+        let of_channel = |map| stream_name(channel.name, map);
         let of_detector = match self.address {
             "" => COUNTRATE_LOOKUP_TABLE.to_owned(),
             address => stream_name(address, COUNTRATE_LOOKUP_TABLE),
         };
-        let of_channel = |map| stream_name(channel.name, map);
-        let find = |(map, name, fits): (_, String, fn(&ImageStream<'_>, &[u64]) -> bool)| {
-            let stream = maps.iter().find(|stream| stream.name == name && fits(channel, stream.shape))?;
-            Some((map, Node::External { file: stream.file.to_owned(), dataset: stream.dataset.clone() }))
-        };
         let wanted = [
-            (FLATFIELD, of_channel(FLATFIELD), has_size as fn(&ImageStream<'_>, &[u64]) -> bool),
-            (PIXEL_MASK, of_channel(PIXEL_MASK), has_size),
-            (COUNTRATE_LOOKUP_TABLE, of_detector, |_, shape| shape.len() == 1),
-            (COUNTRATE_TABLE, of_channel(COUNTRATE_TABLE), |_, _| true),
+            (FLATFIELD, of_channel(FLATFIELD)),
+            (PIXEL_MASK, of_channel(PIXEL_MASK)),
+            (COUNTRATE_LOOKUP_TABLE, of_detector),
+            (COUNTRATE_TABLE, of_channel(COUNTRATE_TABLE)),
         ];
-        wanted.into_iter().filter_map(find).collect()
+        let link = |(map, name): (&'static str, String)| {
+            let stream = maps.iter().find(|stream| stream.name == name)?;
+            let fits = match map {
+                COUNTRATE_TABLE => true,
+                COUNTRATE_LOOKUP_TABLE => stream.shape.len() == 1,
+                _ => *stream.shape == channel.size,
+            };
+            let (file, dataset) = (stream.file.to_owned(), stream.dataset.clone());
+            fits.then_some((map, Node::External { file, dataset }))
+        };
+        wanted.into_iter().filter_map(link).collect()
     }
 
     fn number(&self, keys: &[&str]) -> Option<f64> {
@@ -449,11 +455,6 @@ impl<'a> Fields<'a> {
     fn integer(&self, keys: &[&str]) -> Option<u64> {
         self.text(keys)?.trim().parse().ok()
     }
-}
-
-/// Whether a map of this shape has a value for each pixel.
-fn has_size(images: &ImageStream<'_>, shape: &[u64]) -> bool {
-    *shape == images.size
 }
 
 /// A finite number of a plausible magnitude.
