@@ -46,32 +46,109 @@ V2_FIELDS = {
 V1_FIELDS = {
     "beam_center_x": 150.5, "beam_center_y": 99.25, "bit_depth_readout": 16, "count_time": 0.001,
     "countrate_correction_count_cutoff": 133343, "description": "Dectris Eiger 1M", "detector_distance": 0.2,
-    "detector_number": "E-08-0101", "detector_translation": [0.0, 0.0, -0.2], "frame_time": 0.002,
+    "detector_number": "E-08-0101", "detector_translation": [0.0, 0.0, -0.2],
+    "flatfield_correction_applied": True, "frame_time": 0.002,
     "omega_increment": 0.1, "omega_start": 10.0, "phi_increment": 0.0, "phi_start": 5.0, "photon_energy": 12400.0,
+    "pixel_mask_applied": False,
     "sensor_material": "Si", "sensor_thickness": 450e-6, "two_theta_increment": 0.0, "two_theta_start": 0.0,
     "wavelength": 12398.419843 / 12400, "x_pixel_size": 75e-6, "y_pixel_size": 75e-6,
 }
+MAP_FIELDS = ["flatfield", "pixel_mask", "countrate_correction_lookup_table"]
 DTYPES = {"uint8": ("u1", 64), "uint16": ("<u2", 69), "uint32": ("<u4", 70)}
 
 
 def encoded(frames, compression):
-    """The bytes of each frame, as the detector sends them."""
+    """The bytes of each frame, or of each map, as the detector sends them."""
     if compression is None:
         return [frame.tobytes() for frame in frames]
     filters = hdf5plugin.Bitshuffle(cname="lz4") if compression == "bslz4" else hdf5plugin.LZ4()
     with h5py.File("frames", "w", driver="core", backing_store=False) as file:
         data = file.create_dataset("d", data=frames, chunks=(1, *frames.shape[1:]), **filters)
-        return [data.id.read_direct_chunk((index, 0, 0))[1] for index in range(len(frames))]
+        chunk = lambda index: (index, *[0] * (frames.ndim - 1))
+        return [data.id.read_direct_chunk(chunk(index))[1] for index in range(len(frames))]
+
+
+def typed_array(array, bytes_, tag, compression):
+    content = bytes_
+    if compression is not None:
+        content = cbor2.CBORTag(56500, [compression, array.itemsize, bytes_])
+    return cbor2.CBORTag(tag, content)
 
 
 def image_data(frame, bytes_, tag, compression):
-    content = bytes_
-    if compression is not None:
-        content = cbor2.CBORTag(56500, [compression, frame.itemsize, bytes_])
-    return cbor2.CBORTag(40, [list(frame.shape), cbor2.CBORTag(tag, content)])
+    return cbor2.CBORTag(40, [list(frame.shape), typed_array(frame, bytes_, tag, compression)])
 
 
-def series(number, dtype, compression, count, lost, detail):
+def maps_of(channels):
+    """A flat field and a pixel mask for each channel."""
+    flatfields = {name: rng.normal(1, 0.1, (200, 300)).astype("<f4") for name in channels}
+    masks = {name: rng.integers(0, 2**32, (200, 300), dtype="<u4") for name in channels}
+    for flatfield in flatfields.values():
+        # Not a number, infinity and the smallest number stay what they are.
+        flatfield[0, :4] = [numpy.nan, numpy.inf, -0.0, 1e-45]
+    return flatfields, masks
+
+
+def start_with_maps(start, compression):
+    """Adds the maps that header_detail "all" brings to a start message of Stream V2; returns them by their place in
+    NXdetector."""
+    flatfields, masks = maps_of(CHANNELS)
+    table = (numpy.arange(5000) * 1.01).astype("<u4")
+    field = lambda maps, tag: {
+        name: image_data(map_, encoded(map_[None], compression)[0], tag, compression) for name, map_ in maps.items()
+    }
+    start["flatfield"], start["pixel_mask"] = field(flatfields, 85), field(masks, 70)
+    packed = encoded(table[None], compression)[0]
+    start["countrate_correction_lookup_table"] = typed_array(table, packed, 70, compression)
+    found = {f"{name}/flatfield": map_ for name, map_ in flatfields.items()}
+    found |= {f"{name}/pixel_mask": map_ for name, map_ in masks.items()}
+    return found | {f"{name}/countrate_correction_lookup_table": table for name in CHANNELS}
+
+
+def header_with_maps(frames):
+    """The frames of a header with header_detail "all" of Stream V1, and its maps by their place in NXdetector."""
+    (flatfield,), (mask,) = (list(maps.values()) for maps in maps_of(["image"]))
+    table = rng.normal(1, 0.1, (2, 900)).astype("<f4")
+    text = lambda value: json.dumps(value).encode()
+    out = [text({**json.loads(frames[0]), "header_detail": "all"}), frames[1]]
+    for kind, map_, dtype in [("dflatfield", flatfield, "float32"), ("dpixelmask", mask, "uint32"),
+                              ("dcountrate_table", table, "float32")]:
+        out += [text({"htype": f"{kind}-1.0", "shape": list(map_.shape[::-1]), "type": dtype}), map_.tobytes()]
+    return out + [b"appendix"], {
+        "detector/flatfield": flatfield, "detector/pixel_mask": mask,
+        "detector/detectorSpecific/countrate_correction_table": table,
+    }
+
+
+def check_maps(name, maps, prefix=""):
+    """The master gives every value of the maps that were sent, in NXdetector and as streams."""
+    with h5py.File(root / "a" / name / "recording.nxs") as file:
+        instrument = file["entry/instrument"]
+        found = {
+            f"{detector}/{path}"
+            for detector in instrument for path in [*MAP_FIELDS, "detectorSpecific/countrate_correction_table"]
+            if isinstance(instrument[detector], h5py.Group) and path in instrument[detector]
+        }
+        assert found == {prefix + path for path in maps}, (name, found)
+        for path, sent in maps.items():
+            data = instrument[prefix + path]
+            assert data.dtype == sent.dtype and data.shape == sent.shape, (name, path, data)
+            assert data[...].tobytes() == sent.tobytes(), f"{name}: {path} has other values"
+            if path.endswith("lookup_table"):
+                stream = file[f"entry/{prefix}{path.split('/')[1]}"]
+            else:
+                detector, *_, kind = path.split("/")
+                stream = file[f"entry/{prefix}{'image' if detector == 'detector' else detector}-{kind}"]
+            assert stream["data"][0].tobytes() == sent.tobytes() and len(stream["data"]) == 1, (name, path)
+        # With several detectors, there may be too many fields for all of them.
+        for detector in {path.split("/")[0] for path in maps if not prefix}:
+            assert instrument[detector]["flatfield_applied"][()] == 1, f"{name}: {detector}"
+            assert instrument[detector]["pixel_mask_applied"][()] == (detector != "detector"), f"{name}: {detector}"
+
+
+
+
+def series(number, dtype, compression, count, lost):
     """Messages of a series without the images `lost`, and its frames by channel."""
     code, tag = DTYPES[dtype]
     frames = {name: rng.integers(0, 30, (count, 200, 300)).astype(code) for name in CHANNELS}
@@ -82,10 +159,6 @@ def series(number, dtype, compression, count, lost, detail):
         "number_of_images": count, "series_id": number, "series_unique_id": f"01J{number}",
         "user_data": {"anything": [1, None, {"nested": b"bytes"}]},
     }
-    if detail:
-        mask = numpy.zeros((200, 300), "<u4")
-        array = cbor2.CBORTag(40, [[200, 300], cbor2.CBORTag(70, mask.tobytes())])
-        start["pixel_mask"] = {name: array for name in CHANNELS}
     messages = [start]
     for index in (index for index in range(count) if index not in lost):
         messages.append({
@@ -223,9 +296,9 @@ def send(socket, messages):
             socket.send(cbor2.dumps(message, datetime_as_timestamp=False))
 
 
-def record(context, name, *detectors):
+def record(context, name, *detectors, options=()):
     """Records what each detector sends; returns the exit code, the account and the addresses of the detectors."""
-    command = [keepup, "record", "--name", name, "--json", "--meta", "sample=lysozyme"]
+    command = [keepup, "record", "--name", name, "--json", "--meta", "sample=lysozyme", *options]
     sockets, addresses = [context.socket(zmq.PUSH) for _ in detectors], []
     for socket in sockets:
         # As many as the detector keeps; then it waits.
@@ -243,7 +316,8 @@ def record(context, name, *detectors):
     for sender, socket in zip(senders, sockets):
         sender.join(timeout=10)
         socket.close(linger=0)
-    return recorder.returncode, json.loads(out), addresses
+    # With --series, there is one account for each run: this is the last one.
+    return recorder.returncode, json.loads("{" + f"\n{out}".rpartition("\n{")[2]), addresses
 
 
 def check(name, frames, count, lost):
@@ -269,18 +343,21 @@ def check(name, frames, count, lost):
 (root / "b").mkdir(parents=True, exist_ok=True)
 context = zmq.Context()
 begin = time.monotonic()
+# With maps (header_detail "all"), compressed as named, and without.
 CASES = [
-    ("plain", "uint16", None, set(), False),
-    ("bitshuffled", "uint32", "bslz4", set(), True),
-    ("lz4", "uint8", "lz4", set(), False),
-    ("gaps", "uint16", "bslz4", {3, 4, 30, 59}, True),
+    ("plain", "uint16", None, set(), "none"),
+    ("bitshuffled", "uint32", "bslz4", set(), None),
+    ("lz4", "uint8", "lz4", set(), "lz4"),
+    ("gaps", "uint16", "bslz4", {3, 4, 30, 59}, "bslz4"),
 ]
-for number, (name, dtype, compression, lost, detail) in enumerate(CASES):
-    messages, frames = series(number, dtype, compression, 60, lost, detail)
+for number, (name, dtype, compression, lost, packed) in enumerate(CASES):
+    messages, frames = series(number, dtype, compression, 60, lost)
+    maps = start_with_maps(messages[0], None if packed == "none" else packed) if packed else {}
+    streams = len({path if path.split("/")[1] != "countrate_correction_lookup_table" else "table" for path in maps})
     code, account, _ = record(context, name, messages)
     assert code == (1 if lost else 0), (name, code, account)
     received = account["received"]["events"]
-    assert received == account["durable"]["events"] == 2 * (60 - len(lost)), (name, account)
+    assert received == account["durable"]["events"] == 2 * (60 - len(lost)) + streams, (name, account)
     assert sum(stream["gap_events"].get("sequence_gap", 0) for stream in account["ledger"]["streams"].values()) \
         == 2 * len(lost), (name, account["ledger"])
     assert account["trouble"] == [] and account["whole"], (name, account)
@@ -288,19 +365,24 @@ for number, (name, dtype, compression, lost, detail) in enumerate(CASES):
     assert json.loads(verified.stdout)["fault_count"] == 0, verified.stdout
     check(name, frames, 60, lost)
     check_nxmx(root / "a" / name / "recording.nxs", {name: name for name in CHANNELS}, 60)
-CASES_V1 = [("v1-plain", "uint16", None), ("v1-lz4", "uint32", "lz4"), ("v1-bitshuffled", "uint8", "bslz4")]
-for number, (name, dtype, compression) in enumerate(CASES_V1):
-    messages = list(series_v1(number, dtype, compression, 60))
-    code, account, _ = record(context, name, [message for message, _ in messages])
-    assert code == 0 and account["durable"]["events"] == 60, (name, code, account)
-    check_v1(name, messages[0][1])
+    check_maps(name, maps)
+CASES_V1 = [("v1-plain", "uint16", None, True), ("v1-lz4", "uint32", "lz4", False),
+            ("v1-bitshuffled", "uint8", "bslz4", True)]
+for number, (name, dtype, compression, has_maps) in enumerate(CASES_V1):
+    messages, (frames, *_) = zip(*series_v1(number, dtype, compression, 60))
+    header, maps = header_with_maps(messages[0]) if has_maps else (messages[0], {})
+    code, account, _ = record(context, name, [header, *messages[1:]])
+    assert code == 0 and account["durable"]["events"] == 60 + len(maps), (name, code, account)
+    assert account["trouble"] == [] and account["incidents"]["total"] == 0, (name, account)
+    check_v1(name, frames)
+    check_maps(name, maps)
     check_nxmx(root / "a" / name / "recording.nxs", {"detector": "image"}, 60)
 check_errors_are_found(root / "a" / CASES_V1[0][0] / "recording.nxs")
 # Malformed fields are left out, and without the pixel size there is no NXmx; the images are recorded all the same.
 for name, bad in [("bad-fields", {"incident_wavelength": float("inf"), "sensor_thickness": "thick",
                                   "detector_translation": [0.2], "goniometer": {"omega": {"start": float("nan")}}}),
                   ("bad-pixel", {"pixel_size_x": -75e-6})]:
-    messages, frames = series(7, "uint16", "bslz4", 60, set(), False)
+    messages, frames = series(7, "uint16", "bslz4", 60, set())
     messages[0].update(bad)
     code, account, _ = record(context, name, messages)
     assert code == 0 and account["durable"]["events"] == 2 * 60, (name, code, account)
@@ -313,11 +395,33 @@ for name, bad in [("bad-fields", {"incident_wavelength": float("inf"), "sensor_t
             assert file["entry/sample/depends_on"][()] == b"." and "transformations" not in file["entry/sample"]
             # From the energy.
             near(file["entry/instrument/beam/incident_wavelength"][()], 12398.419843 / 12400)
-# Two detectors with different protocols in one recording.
-both = [series(8, "uint16", "bslz4", 60, set(), False)[0], [message for message, _ in series_v1(9, "uint16", None, 60)]]
+# Two detectors with different protocols in one recording, the first one with maps.
+both = [series(8, "uint16", "bslz4", 60, set())[0], [message for message, _ in series_v1(9, "uint16", None, 60)]]
+maps = start_with_maps(both[0][0], None)
 code, account, addresses = record(context, "two", *both)
-assert code == 0 and account["durable"]["events"] == 3 * 60, (code, account)
+assert code == 0 and account["durable"]["events"] == 3 * 60 + 5, (code, account)
 streams = [f"{addresses[0]}-{name}" for name in CHANNELS] + [f"{addresses[1]}-image"]
 check_nxmx(root / "a" / "two" / "recording.nxs", {name: name for name in streams}, 60)
+check_maps("two", maps, f"{addresses[0]}-")
+# Maps that do not fit are left out; the images are recorded all the same. With this pool, an event has 2 MiB at most.
+messages, frames = series(10, "uint16", "bslz4", 60, set())
+maps = start_with_maps(messages[0], None)
+large = numpy.ones((1500, 1000), "<f4")
+messages[0]["flatfield"]["threshold_1"] = image_data(large, large.tobytes(), 85, None)
+messages[0]["flatfield"]["threshold_2"] = image_data(large[0:5], b"short", 85, None)
+code, account, _ = record(context, "left-out", messages, options=["--pool", "4MiB", "--block", "64KiB"])
+assert code == 0 and account["durable"]["events"] == 2 * 60 + 3, (code, account)
+remarks = account["incidents"]["listed"]
+assert len(remarks) == 2 and "6000000 bytes, limit" in remarks[0] and "do not match" in remarks[1], account
+check("left-out", frames, 60, set())
+check_maps("left-out", {path: map_ for path, map_ in maps.items() if not path.endswith("flatfield")})
+# A series of its own for each run, with its own maps. They are larger than the images.
+runs = [series(number, "uint8", "bslz4", 20, set())[0] for number in (20, 21, 22)]
+maps = [start_with_maps(messages[0], None) for messages in runs[:2]]
+code, account, _ = record(context, "run", sum(runs, []), options=["--series", "3"])
+assert code == 0, (code, account)
+names = sorted((path.name for path in (root / "a").glob("run-*")), key=lambda name: int(name.split("-")[1]))
+for name, found in zip(names, [*maps, {}], strict=True):
+    check_maps(name, found)
 print(f"{len(CASES) + len(CASES_V1)} series of a DECTRIS detector recorded in {time.monotonic() - begin:.1f} s, "
-      "and two detectors at once; their masters are NXmx")
+      "and two detectors at once; their masters are NXmx with all maps")

@@ -54,7 +54,7 @@ pub(super) fn start_of_series(series: u64, images: u64) -> Vec<u8> {
         ("series_unique_id", text("01H")),
         ("channels", array(&CHANNELS.map(text))),
         (
-            "flatfield",
+            "user_data",
             map(&[(CHANNELS[0], tag(40, array(&[array(&[number(1), number(2)]), text("skipped")])))]),
         ),
         ("image_dtype", text("uint16")),
@@ -197,6 +197,54 @@ fn a_series_continues_after_its_connection_was_cut() {
         assert_eq!((&gaps["connection_lost"], &gaps["sequence_gap"]), (&5.into(), &4.into()), "{gaps}");
     }
     assert_eq!(verified_with_gaps(here), received);
+}
+
+/// A flat field is recorded once although the connection is cut and the start message is repeated, and a
+/// reduction of all streams leaves it as it is.
+#[test]
+fn a_map_is_recorded_once_and_unchanged() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir_all(here.join("a")).unwrap();
+    let detector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let from = format!("zmq://{}", detector.local_addr().unwrap());
+    let settings = ["--volume", "a", "--pool", "64 MiB", "--segment", "32 MiB", "--reduce", "bin by=2x2"];
+    let program =
+        start(here, &[&["record", "--name", "run", "--json", "--from", &from], &settings[..]].concat());
+    let flatfield: Vec<u8> = (0..WIDTH * HEIGHT).flat_map(|pixel| (pixel as f32).to_le_bytes()).collect();
+    let bytes = [head(2, flatfield.len() as u64), flatfield.clone()].concat();
+    let elements = tag(40, array(&[array(&[number(HEIGHT), number(WIDTH)]), tag(85, bytes)]));
+    // One more field than the start message has.
+    let mut start = start_message(30);
+    start[0] += 1;
+    start.extend([text("flatfield"), map(&[(CHANNELS[1], elements)])].concat());
+    let mut peer = accepted(&detector);
+    peer.write_all(&frame(&start)).unwrap();
+    sends(&mut peer, 0..10);
+    drop(peer);
+    let mut peer = accepted(&detector);
+    peer.write_all(&frame(&start)).unwrap();
+    sends(&mut peer, 15..30);
+    peer.write_all(&frame(&end_message())).unwrap();
+    let run = program.wait();
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let account = json(&run);
+    let received = (2 * 25 + 1, 2 * 25 * IMAGE_BYTES + flatfield.len() as u64);
+    assert_eq!(count(&account["received"]), received);
+    let map = &account["ledger"]["streams"]["32768"];
+    assert_eq!((&map["gap_events"], count(&map["sent"]).0), (&serde_json::json!({}), 1), "{map}");
+    let mut found = 0;
+    for segment in segments(&here.join("a/run")) {
+        let bytes = std::fs::read(segment).unwrap();
+        for message in mcap::MessageStream::new(&bytes).unwrap().map(Result::unwrap) {
+            match message.channel.topic.as_str() {
+                "threshold_2-flatfield" => assert!(*message.data == flatfield, "other values"),
+                _ => assert_eq!(message.data.len() as u64, IMAGE_BYTES / 2, "an image was not reduced"),
+            }
+            found += u64::from(message.channel.topic == "threshold_2-flatfield");
+        }
+    }
+    assert_eq!(found, 1);
 }
 
 #[test]

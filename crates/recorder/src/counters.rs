@@ -9,6 +9,8 @@ use keepup_stream::wire::{METADATA_MAX, SentRecording, StreamInfo};
 
 /// Warnings that wait for the log.
 const WARNINGS_MAX: usize = 64;
+/// Most entries of metadata of all detectors. The manifest holds fewer, and selects by their importance.
+const DETECTOR_ENTRIES_MAX: usize = 16 * METADATA_MAX;
 
 /// Counters of one intake thread. Only that thread writes them; the alignment keeps the counters of two
 /// threads out of one cache line and out of the neighbour that a processor fetches with it.
@@ -243,8 +245,7 @@ impl Counters {
     pub(crate) fn add_metadata(&self, metadata: BTreeMap<String, String>) {
         let mut entries = self.detectors.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, value) in metadata {
-            // No more than a manifest holds.
-            if entries.len() < METADATA_MAX || entries.contains_key(&name) {
+            if entries.len() < DETECTOR_ENTRIES_MAX || entries.contains_key(&name) {
                 entries.insert(name, value);
             }
         }

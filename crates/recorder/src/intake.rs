@@ -436,7 +436,9 @@ impl Intake {
                     }
                 }
             },
-            Pause::EndOfSeries { events } => self.take_end_of_series(&mut connection, events),
+            Pause::EndOfSeries { events, streams } => {
+                self.take_end_of_series(&mut connection, events, streams);
+            }
             Pause::Drained | Pause::Turn => {}
             Pause::NoMemory | Pause::Journal => {
                 connection.waiting = true;

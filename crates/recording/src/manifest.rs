@@ -185,7 +185,7 @@ impl Manifest {
     pub fn enter_metadata(dir: &Path, metadata: &BTreeMap<String, String>) -> Result<(), RecordingError> {
         let mut manifest = Manifest::read(dir)?;
         let mut entries: Vec<_> = metadata.iter().collect();
-        entries.sort_by_key(|(key, _)| !nxmx::uses(key));
+        entries.sort_by_key(|(key, _)| nxmx::rank(key));
         for (key, value) in entries {
             if manifest.metadata.len() < METADATA_MAX {
                 manifest.metadata.entry(key.clone()).or_insert_with(|| value.clone());

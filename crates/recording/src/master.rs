@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use keepup_stream::detector_map::is_map;
 use keepup_stream::wire::StreamInfo;
 
 use crate::contents::{Contents, contents};
@@ -22,9 +23,9 @@ use crate::hdf5::{
     superblock,
 };
 use crate::manifest::Manifest;
-use crate::nxmx::{self, ImageStream, put_nodes};
+use crate::nxmx::{self, ImageStream, MapStream, put_nodes};
 use crate::reader::Recording;
-use crate::seal::{attributes, key_names, link_names, master_names};
+use crate::seal::{MAP_DATASET, attributes, key_names, link_names, master_names};
 
 /// Name of the master in the recording's directory on the first volume.
 pub const MASTER_FILE: &str = "recording.nxs";
@@ -162,7 +163,8 @@ fn put_master<W: Write>(
     let Survey { sources, parts } = survey;
     let streams = recording.streams();
     let ends = event_ends(recording, parts);
-    let detectors = nxmx::detectors(&recording.manifest().metadata, &image_streams(&streams, &ends, parts));
+    let (images, maps) = (image_streams(&streams, &ends, parts), map_streams(&streams, &ends, survey));
+    let detectors = nxmx::detectors(&recording.manifest().metadata, &images, &maps);
     let of_detectors: BTreeSet<u32> = detectors.iter().flat_map(nxmx::Detector::streams).collect();
     let more: &[&str] = if detectors.is_empty() { &[] } else { &nxmx::ENTRY_NAMES };
     let names = master_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())), more);
@@ -216,6 +218,22 @@ fn image_streams<'a>(
         is_array.then_some(ImageStream { id, name: &stream.name, size: [height, width], rows })
     };
     streams.iter().filter_map(image_stream).collect()
+}
+
+/// Streams with a map that was recorded.
+fn map_streams<'a>(
+    streams: &BTreeMap<u32, &'a StreamInfo>,
+    ends: &BTreeMap<u32, u64>,
+    survey: &'a Survey,
+) -> Vec<MapStream<'a>> {
+    let map_stream = |(id, &stream): (&u32, &&'a StreamInfo)| {
+        let [part] = &survey.parts.get(id)?[..] else { return None };
+        let is_whole = part.is_array && (ends.get(id), part.events) == (Some(&1), 1);
+        let source = survey.sources.get(part.segment).filter(|_| is_whole && is_map(&stream.name))?;
+        let (file, dataset) = (&source.path, format!("/{}/{MAP_DATASET}", source.names.get(id)?));
+        Some(MapStream { name: &stream.name, shape: &stream.shape, file, dataset })
+    };
+    streams.iter().filter_map(map_stream).collect()
 }
 
 /// Time of the last event of these streams.

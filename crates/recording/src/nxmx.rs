@@ -1,4 +1,4 @@
-//! NXmx description of a recording of DECTRIS detectors, from the metadata of their start messages.
+//! NXmx description of a recording of DECTRIS detectors, from the metadata and maps of their start messages.
 //!
 //! Field names: Stream V2 (github.com/dectris/documentation) and the configuration of Stream V1 (SIMPLON
 //! API reference). Coordinates are those of NeXus (McStas): z along the beam, y up. For an upright detector,
@@ -9,6 +9,9 @@ mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use keepup_stream::detector_map::{
+    COUNTRATE_LOOKUP_TABLE, COUNTRATE_TABLE, FLATFIELD, PIXEL_MASK, stream_name,
+};
 use keepup_stream::wire::METADATA_BYTES_MAX;
 
 pub(crate) use self::tree::{Node, put_nodes};
@@ -23,6 +26,8 @@ pub(crate) const ENTRY_NAMES: [&str; 5] =
 const INSTRUMENT_NAMES: [&str; 2] = ["beam", "name"];
 /// Name of the only stream of a detector with Stream V1.
 const V1_CHANNEL: &str = "image";
+/// Group of an NXdetector for what NeXus has no name for, as in the files of DECTRIS' FileWriter.
+const SPECIFIC: &str = "detectorSpecific";
 /// Name of the instrument, sample or source when the metadata do not state it.
 const UNKNOWN: &str = "unknown";
 /// Product of a photon's energy and wavelength, eV angstrom.
@@ -75,11 +80,30 @@ const KEYS: [&str; 26] = [
     "y_pixel_size",
 ];
 
-/// Whether a metadata key of a detector, with or without its address, matters for the description.
-pub(crate) fn uses(key: &str) -> bool {
+/// Metadata keys of corrections, by the field of NXdetector.
+const CORRECTIONS: [(&str, [&str; 2]); 4] = [
+    ("flatfield_applied", ["flatfield_enabled", "flatfield_correction_applied"]),
+    ("pixel_mask_applied", ["pixel_mask_enabled", "pixel_mask_applied"]),
+    ("countrate_correction_applied", ["countrate_correction_enabled", "countrate_correction_applied"]),
+    ("virtual_pixel_interpolation_applied", ["virtual_pixel_interpolation_enabled"; 2]),
+];
+
+/// Rank of a metadata key of a detector, with or without its address: 0 if the description needs it, 1 if the
+/// description contains it, 2 for others.
+pub(crate) fn rank(key: &str) -> u8 {
     let name = key.rsplit('/').next().unwrap_or(key);
     let is_angle = name.ends_with("_start") || name.ends_with("_increment") || key.contains("goniometer/");
-    is_angle || KEYS.contains(&name) || key.contains("threshold_energy/")
+    let is_correction = || CORRECTIONS.iter().any(|(_, keys)| keys.contains(&name));
+    match is_angle || KEYS.contains(&name) || key.contains("threshold_energy/") {
+        true => 0,
+        false => {
+            if is_correction() {
+                1
+            } else {
+                2
+            }
+        }
+    }
 }
 
 /// A stream of images.
@@ -93,32 +117,52 @@ pub(crate) struct ImageStream<'a> {
     pub(crate) rows: u64,
 }
 
+/// A stream with a recorded map as its only event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MapStream<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) shape: &'a [u64],
+    /// Segment with the map, relative to the directory of the master, and the dataset in it.
+    pub(crate) file: &'a str,
+    pub(crate) dataset: String,
+}
+
 /// A DECTRIS detector of a recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Detector<'a> {
     fields: Fields<'a>,
     /// Pixel size, m: x, y.
     pixel: [f64; 2],
-    /// Its channels: stream, and name without the detector's address.
-    channels: Vec<(ImageStream<'a>, &'a str)>,
+    channels: Vec<Channel<'a>>,
+}
+
+/// A channel of a detector.
+#[derive(Clone, Debug)]
+struct Channel<'a> {
+    stream: ImageStream<'a>,
+    /// Its name without the detector's address.
+    name: &'a str,
+    /// Links to its maps.
+    maps: BTreeMap<&'static str, Node>,
 }
 
 /// Detectors of a recording: those with a start message that states the pixel size, and with images.
 pub(crate) fn detectors<'a>(
     metadata: &'a BTreeMap<String, String>,
     streams: &[ImageStream<'a>],
+    maps: &[MapStream<'_>],
 ) -> Vec<Detector<'a>> {
     let address = |key: &'a String| match key.strip_suffix("series_id")? {
         "" => Some(""),
         path => path.strip_suffix('/'),
     };
     let addresses: BTreeSet<&str> = metadata.keys().filter_map(address).collect();
-    let detector = |address| Detector::new(Fields { metadata, address }, streams);
+    let detector = |address| Detector::new(Fields { metadata, address }, streams, maps);
     addresses.into_iter().filter_map(detector).collect()
 }
 
 impl<'a> Detector<'a> {
-    fn new(fields: Fields<'a>, streams: &[ImageStream<'a>]) -> Option<Self> {
+    fn new(fields: Fields<'a>, streams: &[ImageStream<'a>], maps: &[MapStream<'_>]) -> Option<Self> {
         let pixel = [
             fields.positive(&["pixel_size_x", "x_pixel_size"])?,
             fields.positive(&["pixel_size_y", "y_pixel_size"])?,
@@ -133,7 +177,7 @@ impl<'a> Detector<'a> {
                 "" => stream.name,
                 address => stream.name.strip_prefix(address)?.strip_prefix('-')?,
             };
-            is_channel(name).then_some((*stream, name))
+            is_channel(name).then(|| Channel { stream: *stream, name, maps: fields.maps(stream, maps) })
         };
         let channels: Vec<_> = streams.iter().filter_map(channel).collect();
         (!channels.is_empty()).then_some(Self { fields, pixel, channels })
@@ -141,11 +185,11 @@ impl<'a> Detector<'a> {
 
     /// Its streams.
     pub(crate) fn streams(&self) -> impl Iterator<Item = u32> + '_ {
-        self.channels.iter().map(|(stream, _)| stream.id)
+        self.channels.iter().map(|channel| channel.stream.id)
     }
 
     fn rows(&self) -> u64 {
-        self.channels.iter().map(|(stream, _)| stream.rows).max().unwrap_or(0)
+        self.channels.iter().map(|channel| channel.stream.rows).max().unwrap_or(0)
     }
 
     /// Wavelength in angstrom, stated or derived from the energy, and the energy in eV if it is stated.
@@ -168,10 +212,22 @@ impl<'a> Detector<'a> {
     }
 
     /// Group `entry/instrument/NAME` of a channel.
-    fn group(&self, name: &str, stream: &ImageStream<'_>, channel: &str) -> Group {
+    fn group(&self, name: &str, channel: &Channel<'_>) -> Group {
+        let Channel { stream, maps, .. } = channel;
         let fields = &self.fields;
         let mut group = Group::new("NXdetector");
         group.add("data", Node::Data(stream.id));
+        for (map, link) in maps.iter().filter(|(map, _)| **map != COUNTRATE_TABLE) {
+            group.add(map, link.clone());
+        }
+        if let Some(link) = maps.get(COUNTRATE_TABLE) {
+            let mut specific = Group::new("NXcollection");
+            specific.add(COUNTRATE_TABLE, link.clone());
+            group.add(SPECIFIC, Node::Group(specific));
+        }
+        for (field, keys) in CORRECTIONS {
+            group.add_some(field, fields.text(&keys).and_then(|text| text.parse().ok()).map(Field::flag));
+        }
         for (field, keys) in [
             ("description", ["detector_description", "description"]),
             ("serial_number", ["detector_serial_number", "detector_number"]),
@@ -179,7 +235,7 @@ impl<'a> Detector<'a> {
         ] {
             group.add_some(field, fields.text(&keys).map(Field::text));
         }
-        let threshold = format!("threshold_energy/{channel}");
+        let threshold = format!("threshold_energy/{}", channel.name);
         for (field, value, unit) in [
             ("beam_center_x", fields.number(&["beam_center_x"]), "pixel"),
             ("beam_center_y", fields.number(&["beam_center_y"]), "pixel"),
@@ -257,11 +313,12 @@ pub(crate) fn describe(
     instrument.add("beam", Node::Group(beam(detectors)));
     let is_only = detectors.iter().map(|detector| detector.channels.len()).sum::<usize>() == 1;
     for detector in detectors {
-        for (stream, channel) in &detector.channels {
-            let link = links.get(&stream.id).filter(|link| !INSTRUMENT_NAMES.contains(&link.as_str()));
-            let link = link.cloned().unwrap_or_else(|| format!("stream-{}", stream.id));
+        for channel in &detector.channels {
+            let id = channel.stream.id;
+            let link = links.get(&id).filter(|link| !INSTRUMENT_NAMES.contains(&link.as_str()));
+            let link = link.cloned().unwrap_or_else(|| format!("stream-{id}"));
             let name = if is_only { "detector".to_owned() } else { link };
-            instrument.add(&name, Node::Group(detector.group(&name, stream, channel)));
+            instrument.add(&name, Node::Group(detector.group(&name, channel)));
         }
     }
     entry.add("instrument", Node::Group(instrument));
@@ -359,6 +416,32 @@ impl<'a> Fields<'a> {
         let text = keys.iter().find_map(value)?.as_str();
         let is_text = !text.is_empty() && !text.chars().any(char::is_control);
         (is_text && text.len() <= METADATA_BYTES_MAX).then_some(text)
+    }
+
+    /// Links to the maps of a channel. A map of pixels must have the size of the images.
+    fn maps(&self, channel: &ImageStream<'_>, maps: &[MapStream<'_>]) -> BTreeMap<&'static str, Node> {
+        let of_channel = |map| stream_name(channel.name, map);
+        let of_detector = match self.address {
+            "" => COUNTRATE_LOOKUP_TABLE.to_owned(),
+            address => stream_name(address, COUNTRATE_LOOKUP_TABLE),
+        };
+        let wanted = [
+            (FLATFIELD, of_channel(FLATFIELD)),
+            (PIXEL_MASK, of_channel(PIXEL_MASK)),
+            (COUNTRATE_LOOKUP_TABLE, of_detector),
+            (COUNTRATE_TABLE, of_channel(COUNTRATE_TABLE)),
+        ];
+        let link = |(map, name): (&'static str, String)| {
+            let stream = maps.iter().find(|stream| stream.name == name)?;
+            let fits = match map {
+                COUNTRATE_TABLE => true,
+                COUNTRATE_LOOKUP_TABLE => stream.shape.len() == 1,
+                _ => *stream.shape == channel.size,
+            };
+            let (file, dataset) = (stream.file.to_owned(), stream.dataset.clone());
+            fits.then_some((map, Node::External { file, dataset }))
+        };
+        wanted.into_iter().filter_map(link).collect()
     }
 
     fn number(&self, keys: &[&str]) -> Option<f64> {

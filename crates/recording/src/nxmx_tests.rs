@@ -2,8 +2,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ANGLES_MAX, Detector, Field, HC, ImageStream, Node, SAMPLE_AXES, UNKNOWN, Value, describe, detectors,
-    uses,
+    ANGLES_MAX, Detector, Field, HC, ImageStream, MapStream, Node, SAMPLE_AXES, UNKNOWN, Value, describe,
+    detectors, rank,
 };
 
 type Metadata = BTreeMap<String, String>;
@@ -70,7 +70,16 @@ fn tree(detectors: &[Detector<'_>], streams: &[ImageStream<'_>]) -> BTreeMap<Str
 }
 
 fn tree_of(entries: &Metadata, streams: &[ImageStream<'_>]) -> BTreeMap<String, Node> {
-    tree(&detectors(entries, streams), streams)
+    tree(&detectors(entries, streams, &[]), streams)
+}
+
+fn map<'a>(number: u32, name: &'a str, shape: &'a [u64]) -> MapStream<'a> {
+    MapStream { name, shape, file: "segment", dataset: number.to_string() }
+}
+
+/// A link to the map with this number.
+fn link(number: u32) -> Node {
+    Node::External { file: "segment".to_owned(), dataset: number.to_string() }
 }
 
 fn float(value: f64, units: &str) -> Node {
@@ -127,6 +136,61 @@ fn stream_v1_gives_one_detector() {
     assert_eq!(value(&tree["sample/transformations/omega"]), &angles);
 }
 
+#[test]
+fn maps_are_fields_of_their_channels() {
+    let streams = [stream(0, "threshold_1"), stream(1, "threshold_2")];
+    let maps = [
+        map(10, "threshold_1-flatfield", &[200, 300][..]),
+        map(11, "threshold_1-pixel_mask", &[200, 300]),
+        map(12, "threshold_2-pixel_mask", &[200, 300]),
+        map(13, "countrate_correction_lookup_table", &[500]),
+        map(14, "threshold_2-flatfield", &[300, 200]),
+        map(15, "threshold_3-flatfield", &[200, 300]),
+    ];
+    let mut entries = metadata(&V2);
+    entries.extend(metadata(&[("flatfield_enabled", "true"), ("pixel_mask_enabled", "false")]));
+    let found = detectors(&entries, &streams, &maps);
+    let tree = tree(&found, &streams);
+    let member = |path: &str| tree.get(&format!("instrument/{path}"));
+    assert_eq!(member("threshold_1/flatfield"), Some(&link(10)));
+    assert_eq!(member("threshold_1/pixel_mask"), Some(&link(11)));
+    assert_eq!(member("threshold_2/pixel_mask"), Some(&link(12)));
+    assert_eq!(member("threshold_1/countrate_correction_lookup_table"), Some(&link(13)));
+    assert_eq!(member("threshold_2/countrate_correction_lookup_table"), Some(&link(13)));
+    assert_eq!(member("threshold_2/flatfield"), None, "it has another size than the images");
+    assert_eq!(member("threshold_1/flatfield_applied"), Some(&Node::Field(Field::flag(true))));
+    assert_eq!(member("threshold_1/pixel_mask_applied"), Some(&Node::Field(Field::flag(false))));
+    assert_eq!(member("threshold_1/countrate_correction_applied"), None);
+}
+
+#[test]
+fn maps_of_several_detectors_are_told_apart_by_their_address() {
+    let prefixed = |address: &str, entries: &[(&str, &str)]| -> Metadata {
+        entries.iter().map(|(key, value)| (format!("{address}/{key}"), (*value).to_owned())).collect()
+    };
+    let mut entries = prefixed("one:1", &V2);
+    entries.extend(prefixed("two:1", &V1));
+    let streams = [stream(0, "one:1-threshold_1"), stream(16, "two:1-image")];
+    let maps = [
+        map(100, "one:1-threshold_1-pixel_mask", &[200, 300][..]),
+        map(101, "one:1-countrate_correction_lookup_table", &[500]),
+        map(148, "two:1-image-pixel_mask", &[200, 300]),
+        map(149, "two:1-image-countrate_correction_table", &[2, 500]),
+    ];
+    let tree = tree(&detectors(&entries, &streams, &maps), &streams);
+    let data = tree.iter().filter_map(|(path, node)| match node {
+        Node::External { .. } => Some((path.strip_prefix("instrument/").unwrap_or(path), node.clone())),
+        _ => None,
+    });
+    let expected = [
+        ("one:1-threshold_1/countrate_correction_lookup_table", link(101)),
+        ("one:1-threshold_1/pixel_mask", link(100)),
+        ("two:1-image/detectorSpecific/countrate_correction_table", link(149)),
+        ("two:1-image/pixel_mask", link(148)),
+    ];
+    assert_eq!(data.collect::<Vec<_>>(), expected);
+}
+
 /// The pixel under the direct beam is on the beam, at the distance of the detector.
 #[test]
 fn the_direct_beam_hits_the_beam_center() {
@@ -176,7 +240,7 @@ fn detectors_of_a_recording_are_told_apart_by_their_address() {
     entries.extend(prefixed("eiger2:9999", &V1));
     let streams =
         [stream(0, "eiger1:31001-threshold_1"), stream(16, "eiger2:9999-image"), stream(32, "threshold_1")];
-    let found = detectors(&entries, &streams);
+    let found = detectors(&entries, &streams, &[]);
     assert_eq!(
         found.iter().map(|detector| detector.streams().collect()).collect::<Vec<Vec<_>>>(),
         [[0], [16]]
@@ -192,10 +256,10 @@ fn other_recordings_are_not_described() {
     for missing in ["series_id", "pixel_size_x", "pixel_size_y"] {
         let mut entries = metadata(&V2);
         entries.remove(missing);
-        assert!(detectors(&entries, &streams).is_empty(), "without {missing}");
+        assert!(detectors(&entries, &streams, &[]).is_empty(), "without {missing}");
     }
-    assert!(detectors(&metadata(&[("sample", "lysozyme")]), &streams).is_empty());
-    assert!(detectors(&metadata(&V2), &[stream(0, "camera")]).is_empty());
+    assert!(detectors(&metadata(&[("sample", "lysozyme")]), &streams, &[]).is_empty());
+    assert!(detectors(&metadata(&V2), &[stream(0, "camera")], &[]).is_empty());
     assert!(describe(&[], &BTreeMap::new(), Some("now".to_owned())).is_empty());
 }
 
@@ -248,7 +312,8 @@ fn a_turning_axis_has_a_bounded_number_of_angles() {
 #[test]
 fn the_address_of_a_detector_does_not_hide_what_is_used() {
     for (key, _) in V2.iter().chain(&V1) {
-        assert!(uses(key) && uses(&format!("eiger1:31001/{key}")), "{key}");
+        assert_eq!((rank(key), rank(&format!("eiger1:31001/{key}"))), (0, 0), "{key}");
     }
-    assert!(!uses("user_data") && !uses("sample") && !uses("eiger1:31001/arm_date"));
+    assert_eq!(rank("eiger1:31001/flatfield_enabled"), 1);
+    assert_eq!([rank("user_data"), rank("sample"), rank("eiger1:31001/arm_date")], [2; 3]);
 }

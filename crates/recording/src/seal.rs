@@ -21,7 +21,7 @@ pub use self::index::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
 pub(crate) use self::lookup::{IndexedBlock, SegmentLookup, StreamSummary, sealed_bytes, summaries};
 pub(crate) use self::names::{key_names, link_names, master_names};
 pub(crate) use self::tail::put_tail;
-pub(crate) use self::view::attributes;
+pub(crate) use self::view::{MAP_DATASET, attributes};
 
 use crate::error::RecordingError;
 use crate::files::{open_regular, open_regular_to_write};

@@ -2,9 +2,12 @@
 //! end.
 //!
 //! Each channel (threshold) is a stream, each image an event of it, with the image's number as sequence
-//! number. Compressed images stay compressed. Invariant: an image becomes an item only if its width,
-//! height and pixel type match those of its series.
+//! number. Flat fields, pixel masks and tables of the start message are streams of one event each. Compressed
+//! images stay compressed. Invariant: an image becomes an item only if its width, height and pixel type match
+//! those of its series.
+mod maps;
 mod message;
+mod quote;
 mod series;
 mod v1;
 mod v2;
@@ -21,6 +24,7 @@ use crate::{Decoder, Event, Input, Item, Limits};
 #[derive(Debug)]
 pub struct Dectris {
     zmtp: Zmtp,
+    event_bytes_max: u64,
     series: Option<Series>,
     /// Start of the next series, if it arrived before the end of this one.
     next: Option<Start>,
@@ -36,8 +40,16 @@ pub struct Dectris {
 impl Dectris {
     /// A decoder for a connection that has just been made.
     pub fn new(limits: Limits) -> Self {
-        let (zmtp, pending) = (Zmtp::new(limits.message_bytes_max), VecDeque::new());
-        Self { zmtp, series: None, next: None, pending, skipped: 0, is_late: false, arrival_ns: 0 }
+        Self {
+            zmtp: Zmtp::new(limits.message_bytes_max),
+            event_bytes_max: limits.event_bytes_max,
+            series: None,
+            next: None,
+            pending: VecDeque::new(),
+            skipped: 0,
+            is_late: false,
+            arrival_ns: 0,
+        }
     }
 
     /// Decodes the message that has arrived.
@@ -46,25 +58,15 @@ impl Dectris {
         let base = message.bytes.as_ptr().addr();
         let decoded = match message.bytes.first() {
             // V1 sends JSON objects.
-            Some(b'{') => v1::parse(message)?,
+            Some(b'{') => v1::parse(message, self.event_bytes_max)?,
             _ if message.ends.len() > 1 => {
                 return Err(DetectorError::Message("several frames, but the first one is not JSON".into()));
             }
-            _ => v2::parse(message.bytes)?,
+            _ => v2::parse(message.bytes, self.event_bytes_max)?,
         };
         let mut patch = None;
         match decoded {
-            Message::Start(start) => match &mut self.series {
-                // The previous series has no images yet, or the detector repeated the start message.
-                Some(series) if series.streams.is_empty() => series.start = start,
-                Some(series) if series.continues(&start) => series.start.check_repeated(&start)?,
-                // The detector was armed again before it sent the end.
-                Some(series) => {
-                    series.end(&mut self.pending);
-                    self.next = Some(start);
-                }
-                none => *none = Some(Series::new(start)),
-            },
+            Message::Start(start) => self.start(start)?,
             Message::Image(image) => {
                 let Some(series) = &mut self.series else {
                     self.skipped += 1;
@@ -81,6 +83,28 @@ impl Dectris {
         }
         if let Some((at, header)) = patch {
             self.zmtp.overwrite(at, &header);
+        }
+        Ok(())
+    }
+
+    /// Takes a start message.
+    fn start(&mut self, mut start: Start) -> Result<(), DetectorError> {
+        // Start messages may be longer than those of images: their memory is freed once the maps are taken.
+        let message = self.zmtp.detach();
+        if !start.maps.is_empty() {
+            start.maps.keep(message, self.arrival_ns);
+        }
+        match &mut self.series {
+            // The previous series has no images yet.
+            Some(series) if series.streams.is_empty() => series.start = start,
+            // The detector repeated the start message.
+            Some(series) if series.continues(&start) => series.start.check_repeated(&start)?,
+            // The detector was armed again before it sent the end.
+            Some(series) => {
+                series.end(&mut self.pending);
+                self.next = Some(start);
+            }
+            none => *none = Some(Series::new(start)),
         }
         Ok(())
     }
@@ -107,9 +131,20 @@ impl Decoder for Dectris {
                 Some(_) => self.decode()?,
             }
         }
-        let streams = || self.series.as_ref().map_or(&[][..], |series| &series.streams);
-        Ok(self.pending.front().map(|pending| match pending {
-            Pending::Streams => Item::Streams(streams()),
+        let (Some(series), Some(pending)) = (&self.series, self.pending.front()) else { return Ok(None) };
+        let channels = series.start.channels.len();
+        Ok(Some(match pending {
+            Pending::Streams => Item::Streams(&series.streams),
+            Pending::Map { index } => {
+                let (timestamp_ns, payload) = series.start.maps.event(*index);
+                Item::Event(Event {
+                    stream: channels + index,
+                    sequence: 0,
+                    timestamp_ns,
+                    missing: None,
+                    payload,
+                })
+            }
             Pending::Image { stream, sequence, timestamp_ns, payload } => Item::Event(Event {
                 stream: *stream,
                 sequence: *sequence,
@@ -117,13 +152,16 @@ impl Decoder for Dectris {
                 missing: None,
                 payload: &self.zmtp.bytes()[payload.clone()],
             }),
-            Pending::End { events } => Item::End { events: *events },
+            Pending::End => Item::End { events: series.start.images, streams: channels },
         }))
     }
 
     fn take(&mut self) {
-        if let (Some(Pending::Streams), Some(series)) = (self.pending.pop_front(), &mut self.series) {
-            series.is_declared = true;
+        let Some(series) = &mut self.series else { return };
+        match self.pending.pop_front() {
+            Some(Pending::Streams) => series.is_declared = true,
+            Some(Pending::Map { .. }) => series.start.maps.take(),
+            _ => {}
         }
     }
 
@@ -133,9 +171,12 @@ impl Decoder for Dectris {
     }
 
     fn remarks(&mut self) -> Vec<String> {
-        let is_new = self.skipped > 0 && !std::mem::replace(&mut self.is_late, true);
-        let remark = || "images of a series that was started before the recorder are not recorded".to_owned();
-        is_new.then(remark).into_iter().collect()
+        let mut remarks = self.series.as_mut().map_or(Vec::new(), |series| series.start.maps.take_remarks());
+        if self.skipped > 0 && !std::mem::replace(&mut self.is_late, true) {
+            remarks
+                .push("images of a series that was started before the recorder are not recorded".to_owned());
+        }
+        remarks
     }
 
     fn outgoing(&mut self) -> Vec<u8> {

@@ -21,8 +21,12 @@ use keepup_sys::datagram::Batch;
 pub use address::{CaptureAddress, PacketAddress, SourceAddress, SourceAddressError};
 pub use error::DetectorError;
 
-/// Maximum number of streams of a detector. Stream ids are below it.
+/// Maximum number of streams of a detector, not counting maps. Their ids are below it.
 pub const STREAMS_MAX: usize = 16;
+/// Smallest stream id of a map (`keepup_stream::detector_map`). The streams of maps are behind all others.
+pub const MAP_ID_MIN: u32 = 1 << 15;
+/// Maximum number of maps of a detector.
+pub const MAPS_MAX: usize = 3 * STREAMS_MAX;
 
 /// Decoder of one detector's connection.
 pub trait Decoder: Send {
@@ -128,6 +132,8 @@ pub enum Item<'a> {
     End {
         /// Events per stream that the detector announced at the start of the series; 0 if unknown.
         events: u64,
+        /// Number of streams that this applies to, from the first one. The others have no announced number.
+        streams: usize,
     },
 }
 

@@ -354,7 +354,7 @@ impl Decoder for Packets {
         };
         Ok(self.current.as_ref().map(|current| match current {
             Current::Streams => Item::Streams(&self.infos),
-            Current::End => Item::End { events: self.senders.announced() },
+            Current::End => Item::End { events: self.senders.announced(), streams: STREAMS_MAX },
             Current::Held { packet, held } => event(packet, &held.bytes),
             Current::Arrived { packet, range } => {
                 let data = self.batch.received(self.message).map_or(&[][..], |received| received.data);

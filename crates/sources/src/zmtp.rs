@@ -170,6 +170,15 @@ impl Zmtp {
         &self.message[..self.filled]
     }
 
+    /// Moves the bytes of the current message out; the message is empty from then on.
+    pub fn detach(&mut self) -> Vec<u8> {
+        let mut bytes = std::mem::take(&mut self.message);
+        bytes.truncate(self.filled);
+        self.filled = 0;
+        self.ends.clear();
+        bytes
+    }
+
     /// Takes the message.
     pub fn take(&mut self) {
         if self.expect == Expect::Message {

@@ -5,6 +5,7 @@
 //! allocated.
 
 pub mod client;
+pub mod detector_map;
 pub mod file_index;
 pub mod ledger;
 pub mod source;

@@ -9,14 +9,16 @@ use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_recording::account::Incidents;
 use keepup_sources::capture::Capture;
-use keepup_sources::{Decoder, Limits, STREAMS_MAX, SourceAddress};
+use keepup_sources::{Decoder, Limits, MAP_ID_MIN, MAPS_MAX, STREAMS_MAX, SourceAddress};
 use keepup_stream::wire::{METADATA_BYTES_MAX, StreamInfo};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::capture_feed::CaptureFeed;
 
-/// Largest events that a message may hold: one of each channel, or the tables of a start message.
+/// Largest events that a message may hold: one of each channel.
 const MESSAGE_EVENTS: usize = 4;
+/// Longest start message of a series in any case: maps are larger than compressed images.
+const START_BYTES_MAX: usize = 1 << 30;
 /// Allowance in a message for everything except events.
 const MESSAGE_SPARE_BYTES: usize = 16 << 20;
 
@@ -51,8 +53,8 @@ impl Detector {
         opened_ns: u64,
     ) -> Self {
         let event_bytes = usize::try_from(event_bytes_max).unwrap_or(usize::MAX);
-        let message_bytes_max =
-            event_bytes.saturating_mul(MESSAGE_EVENTS).saturating_add(MESSAGE_SPARE_BYTES);
+        let images = event_bytes.saturating_mul(MESSAGE_EVENTS).saturating_add(MESSAGE_SPARE_BYTES);
+        let message_bytes_max = if address.has_series() { images.max(START_BYTES_MAX) } else { images };
         let limits = Limits { message_bytes_max, event_bytes_max };
         let decoder = address.decoder(limits, opened_ns);
         Self {
@@ -109,8 +111,12 @@ impl Detector {
         if !self.is_one_of_several {
             return streams.to_vec();
         }
+        let id = |id: u32| match id.checked_sub(MAP_ID_MIN) {
+            Some(map) => MAP_ID_MIN + self.place * MAPS_MAX as u32 + map,
+            None => self.place * STREAMS_MAX as u32 + id,
+        };
         let stream = |info: &StreamInfo| StreamInfo {
-            id: self.place * STREAMS_MAX as u32 + info.id,
+            id: id(info.id),
             name: self.address.stream_name(&info.name),
             ..info.clone()
         };

@@ -65,10 +65,10 @@ pub(super) fn take_items(connection: &mut Connection, store: &mut Store, now_ns:
                     return Err(Pause::Journal);
                 }
             }
-            Item::End { events } => {
+            Item::End { events, streams } => {
                 detector.decoder.take();
                 store.note_remarks(detector);
-                return Err(Pause::EndOfSeries { events });
+                return Err(Pause::EndOfSeries { events, streams });
             }
         }
     }

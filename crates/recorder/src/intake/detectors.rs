@@ -151,11 +151,12 @@ impl Intake {
         self.drop_connection(connection);
     }
 
-    /// Takes the end of a detector's series: makes its events durable. If no other run follows, closes its
-    /// socket, so that the next series does not go to a recorder that has ended.
-    pub(super) fn take_end_of_series(&mut self, connection: &mut Connection, events: u64) {
-        for &slot in &connection.slots {
-            self.store.conclude_series(slot, events);
+    /// Takes the end of a detector's series of `events` on each of the first `streams`: makes its events
+    /// durable. If no other run follows, closes its socket, so that the next series does not go to a recorder
+    /// that has ended.
+    pub(super) fn take_end_of_series(&mut self, connection: &mut Connection, events: u64, streams: usize) {
+        for (index, &slot) in connection.slots.iter().enumerate() {
+            self.store.conclude_series(slot, if index < streams { events } else { 0 });
         }
         self.end_streams(connection);
         connection.waiting = true;
@@ -404,7 +405,7 @@ pub(super) fn receive(
                         Fill::Empty => Err(rustix::io::Errno::AGAIN),
                         Fill::End if detector.finish_file(&mut store.incidents) => continue,
                         Fill::End => {
-                            let end = Pause::EndOfSeries { events: 0 };
+                            let end = Pause::EndOfSeries { events: 0, streams: 0 };
                             return (total, detector.take_failure().map_or(end, Pause::Broken));
                         }
                     },

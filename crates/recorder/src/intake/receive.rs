@@ -29,8 +29,10 @@ pub(super) enum Pause {
     Message(Box<Control>),
     /// A detector has sent its series of this many events.
     EndOfSeries {
-        /// Events of each stream.
+        /// Events of each of the first `streams` streams.
         events: u64,
+        /// Number of streams with so many events.
+        streams: usize,
     },
     /// The client closed the connection.
     Closed,

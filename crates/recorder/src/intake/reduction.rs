@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use keepup_error::Cause;
-use keepup_plan::reduction::{Reduction, Samples, Step, reduction_of};
+use keepup_plan::reduction::{Reduction, Samples, Step, Streams, reduction_of};
 use keepup_recording::layout::BlockHeader;
+use keepup_stream::detector_map::is_map;
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::pool::Block;
 
@@ -84,6 +85,10 @@ impl Reductions {
     /// Reduction that applies to the stream `info`, if any, and its result.
     pub(super) fn plan(&self, info: &StreamInfo) -> Result<Option<(&Reduction, Samples)>, Cause> {
         let Some(reduction) = reduction_of(&self.asked, info.id) else { return Ok(None) };
+        // "All streams" are those with data.
+        if reduction.streams == Streams::All && is_map(&info.name) {
+            return Ok(None);
+        }
         let input = samples(info);
         let output = reduction.output(&input).map_err(|e| {
             Cause::new(format!("cannot reduce stream {} by \"{reduction}\": {e}", info.id))

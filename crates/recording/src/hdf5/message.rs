@@ -176,9 +176,16 @@ impl Links {
     /// Adds a link to the root group of another file, with a path relative to this file's
     /// directory.
     pub(crate) fn add_file(&mut self, name: &str, path: &str) {
+        self.add_external(name, path, "/");
+    }
+
+    /// Adds a link to an object of another file, with a path relative to this file's directory.
+    pub(crate) fn add_external(&mut self, name: &str, path: &str, object: &str) {
         let mut value = vec![0];
-        value.extend_from_slice(path.as_bytes());
-        value.extend_from_slice(b"\0/\0");
+        for text in [path, object] {
+            value.extend_from_slice(text.as_bytes());
+            value.push(0);
+        }
         let mut body = (value.len() as u16).to_le_bytes().to_vec();
         body.extend_from_slice(&value);
         // Link type 64: external.

@@ -11,6 +11,11 @@ pub(crate) enum Node {
     Field(Field),
     /// The images of this stream.
     Data(u32),
+    /// A dataset of another file.
+    External {
+        file: String,
+        dataset: String,
+    },
 }
 
 /// A group.
@@ -49,6 +54,7 @@ pub(super) enum Value {
     Text(String),
     Float(f64),
     Integer(u64),
+    Flag(bool),
     Pair([u64; 2]),
     /// One angle per row: start + increment * row. Takes no space if the increment is 0.
     Angles {
@@ -73,6 +79,10 @@ impl Field {
 
     pub(super) fn integer(value: u64) -> Self {
         Self { value: Value::Integer(value), attributes: Vec::new() }
+    }
+
+    pub(super) fn flag(value: bool) -> Self {
+        Self { value: Value::Flag(value), attributes: Vec::new() }
     }
 
     pub(super) fn pair(value: [u64; 2]) -> Self {
@@ -105,6 +115,10 @@ impl Field {
             Value::Integer(value) => {
                 let address = place.put(&value.to_le_bytes())?;
                 (ElementKind::U64, Vec::new(), Storage::Contiguous { address }, Vec::new())
+            }
+            Value::Flag(value) => {
+                let address = place.put(&[u8::from(*value)])?;
+                (ElementKind::U8, Vec::new(), Storage::Contiguous { address }, Vec::new())
             }
             Value::Pair(values) => {
                 let address = place.put_numbers(2, values.iter().copied())?;
@@ -145,6 +159,7 @@ pub(crate) fn put_nodes<W: Write>(
                     links.add(name, *address);
                 }
             }
+            Node::External { file, dataset } => links.add_external(name, file, dataset),
             Node::Group(group) => {
                 let mut members = Links::default();
                 put_nodes(&group.members, data, &mut members, place)?;

@@ -1,6 +1,7 @@
 //! HDF5 view of a segment: one group per stream, with datasets in place inside the blocks.
 use std::io::{self, Write};
 
+use keepup_stream::detector_map::is_map;
 use keepup_stream::wire::{Compression, ElementType, StreamInfo};
 
 use super::index::{BlockMark, SegmentIndex};
@@ -12,6 +13,8 @@ use crate::layout::{SECTOR, SUPERBLOCK_SPACE, parse_channel};
 
 /// File offset of the superblock: base of all HDF5 addresses.
 pub(super) const BASE: u64 = SUPERBLOCK_SPACE.start as u64;
+/// Name of a map without the dimension of the events; see `keepup_stream::detector_map`.
+pub(crate) const MAP_DATASET: &str = "map";
 /// File offset of the dataset `bytes`.
 const BYTES_AT: u64 = SECTOR as u64;
 
@@ -71,6 +74,9 @@ impl StreamView<'_> {
         links.add("valid", place.put_dataset(&valid)?);
         let signal = match arrangement(self.stream, self.blocks.iter().copied()) {
             Some(arrangement) => {
+                if is_map(&self.stream.name) && count == 1 {
+                    links.add(MAP_DATASET, self.put_map(place, &arrangement)?);
+                }
                 links.add("data", self.put_data(place, count, arrangement)?);
                 "data"
             }
@@ -91,6 +97,27 @@ impl StreamView<'_> {
 
     fn events(&self) -> impl Iterator<Item = (u64, super::index::EventMark)> {
         self.blocks.iter().flat_map(|block| self.index.payloads(block))
+    }
+
+    /// Writes the only event as a dataset of its own shape.
+    fn put_map<W: Write>(
+        &self,
+        place: &mut HdfWriter<'_, W>,
+        Arrangement { shape, filter }: &Arrangement<'_>,
+    ) -> io::Result<u64> {
+        let chunk = |(at, event): (u64, super::index::EventMark)| ChunkEntry {
+            address: at - BASE,
+            bytes: event.payload_bytes,
+        };
+        let (filter, filtered) = filter.clone().unzip();
+        let index = place.put_chunks(1, self.events().map(chunk), filtered)?;
+        place.put_dataset(&Dataset {
+            element: ElementKind::of(self.stream.element),
+            dimensions: shape.to_vec(),
+            storage: Storage::Chunked { chunk: shape.to_vec(), index, filter },
+            fill: Vec::new(),
+            attributes: Vec::new(),
+        })
     }
 
     fn put_data<W: Write>(
@@ -155,8 +182,10 @@ fn arrangement<'a, 'b>(
 
 /// Attributes of a stream's group, in segments and in the master.
 pub(crate) fn attributes(stream: &StreamInfo, signal: &str) -> Vec<Attribute> {
+    // Programs take the first NXdata for the images.
+    let class = if is_map(&stream.name) { "NXcollection" } else { "NXdata" };
     vec![
-        Attribute::Text("NX_class", "NXdata".into()),
+        Attribute::Text("NX_class", class.into()),
         Attribute::Text("signal", signal.into()),
         Attribute::Text("stream_name", stream.name.clone()),
         Attribute::Number("stream_id", stream.id.into()),

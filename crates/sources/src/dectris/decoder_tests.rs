@@ -80,14 +80,33 @@ fn handshake() -> Vec<u8> {
     out
 }
 
-fn frames(messages: &[Vec<u8>]) -> Vec<u8> {
+fn framed(messages: &[Vec<u8>]) -> Vec<u8> {
     let frame = |message: &Vec<u8>| [&[2][..], &(message.len() as u64).to_be_bytes(), message].concat();
-    [handshake(), messages.iter().flat_map(frame).collect()].concat()
+    messages.iter().flat_map(frame).collect()
+}
+
+fn frames(messages: &[Vec<u8>]) -> Vec<u8> {
+    [handshake(), framed(messages)].concat()
+}
+
+/// Passes messages to the decoder without taking items.
+fn receive(decoder: &mut Dectris, messages: &[Vec<u8>]) {
+    for byte in frames(messages) {
+        let Input::Bytes(space) = decoder.input() else { panic!("it reads a connection") };
+        space[0] = byte;
+        decoder.received(1, 0);
+        decoder.item().unwrap();
+    }
+}
+
+/// Items of messages on a new connection.
+fn items(decoder: &mut Dectris, messages: &[Vec<u8>]) -> Result<Vec<String>, DetectorError> {
+    items_of(decoder, &frames(messages))
 }
 
 /// Items in words: streams by name, events as stream, number, time in ms and first byte.
-fn items(decoder: &mut Dectris, messages: &[Vec<u8>]) -> Result<Vec<String>, DetectorError> {
-    let (bytes, mut at, mut found) = (frames(messages), 0, Vec::new());
+fn items_of(decoder: &mut Dectris, bytes: &[u8]) -> Result<Vec<String>, DetectorError> {
+    let (mut at, mut found) = (0, Vec::new());
     loop {
         while let Some(item) = decoder.item()? {
             found.push(match item {
@@ -100,7 +119,7 @@ fn items(decoder: &mut Dectris, messages: &[Vec<u8>]) -> Result<Vec<String>, Det
                     let time = event.timestamp_ns / 1_000_000;
                     format!("{} {} {time} {}", event.stream, event.sequence, event.payload[0])
                 }
-                Item::End { events } => format!("end {events}"),
+                Item::End { events, streams } => format!("end {events} of {streams}"),
                 other => format!("{other:?}"),
             });
             decoder.take();
@@ -133,9 +152,126 @@ fn a_series_of_two_channels() {
         "1 0 1782900000500 10",
         "0 2 1782900001500 2",
         "1 2 1782900001500 12",
-        "end 4",
+        "end 4 of 2",
     ];
     assert_eq!(found, expected);
+}
+
+/// A start message with a flat field and a pixel mask of channel `a`, and a table.
+fn start_with_maps(series: u64) -> Vec<u8> {
+    message("start", 9, |out| {
+        out.str("flatfield").unwrap().map(1).unwrap().str("a").unwrap();
+        array(out, (2, 3), 85, &[1; 24], None);
+        out.str("series_id").unwrap().u64(series).unwrap();
+        out.str("series_unique_id").unwrap().str("01ABC").unwrap();
+        out.str("countrate_correction_lookup_table").unwrap();
+        out.tag(Tag::new(70)).unwrap().bytes(&[2; 20]).unwrap();
+        out.str("channels").unwrap().array(1).unwrap().str("a").unwrap();
+        out.str("image_dtype").unwrap().str("uint16").unwrap();
+        out.str("image_size_x").unwrap().u64(3).unwrap();
+        out.str("image_size_y").unwrap().u64(2).unwrap();
+        out.str("pixel_mask").unwrap().map(1).unwrap().str("a").unwrap();
+        let length = [&24_u64.to_be_bytes()[..], &[3; 9]].concat();
+        out.tag(Tag::new(40)).unwrap().array(2).unwrap().array(2).unwrap().u64(2).unwrap().u64(3).unwrap();
+        out.tag(Tag::new(70)).unwrap().tag(Tag::new(56_500)).unwrap().array(3).unwrap().str("bslz4").unwrap();
+        out.u64(4).unwrap().bytes(&length).unwrap();
+    })
+}
+
+const WITH_MAPS: &str = "a [2, 3] None, a-flatfield [2, 3] None, \
+                         countrate_correction_lookup_table [5] None, a-pixel_mask [2, 3] Some(BitshuffleLz4)";
+
+#[test]
+fn maps_are_events_of_their_own_streams() {
+    let mut decoder = Dectris::new(LIMITS);
+    let found = items(&mut decoder, &[start_with_maps(7), image(7, 0, &["a"], None), end(7)]).unwrap();
+    let expected = [WITH_MAPS, "1 0 0 1", "2 0 0 2", "3 0 0 0", "0 0 1782900000500 0", "end 0 of 1"];
+    assert_eq!(found, expected);
+    assert!(decoder.remarks().is_empty());
+}
+
+#[test]
+fn maps_of_a_series_without_images_are_handed_out() {
+    let mut decoder = Dectris::new(LIMITS);
+    let found = items(&mut decoder, &[start_with_maps(7), end(7)]).unwrap();
+    assert_eq!(found, [WITH_MAPS, "1 0 0 1", "2 0 0 2", "3 0 0 0", "end 0 of 1"]);
+}
+
+#[test]
+fn maps_are_handed_out_once() {
+    let mut decoder = Dectris::new(LIMITS);
+    // The connection is lost before any item is taken, then behind the first map.
+    let (first, again) = (start_with_maps(7), image(7, 1, &["a"], None));
+    receive(&mut decoder, &[first.clone(), image(7, 0, &["a"], None)]);
+    decoder.reconnect();
+    receive(&mut decoder, &[again.clone()]);
+    for _ in 0..2 {
+        assert!(decoder.item().unwrap().is_some());
+        decoder.take();
+    }
+    decoder.reconnect();
+    // A repeated start message does not bring the maps again.
+    let found = items(&mut decoder, &[first, again, end(7)]).unwrap();
+    assert_eq!(found, [WITH_MAPS, "2 0 0 2", "3 0 0 0", "0 1 1782900001000 1", "end 0 of 1"]);
+}
+
+#[test]
+fn maps_belong_to_their_series() {
+    let mut decoder = Dectris::new(LIMITS);
+    let messages = [start(7, &["a"]), image(7, 0, &["a"], None), start_with_maps(8)];
+    let found = items(&mut decoder, &messages).unwrap();
+    assert_eq!(found, ["a [2, 3] None", "0 0 1782900000500 0", "end 4 of 1"]);
+    decoder.next_series();
+    let found = items_of(&mut decoder, &framed(&[image(8, 0, &["a"], None), end(8)])).unwrap();
+    assert_eq!(found[..2], [WITH_MAPS, "1 0 0 1"]);
+}
+
+#[test]
+fn maps_that_cannot_be_recorded_do_not_stop_the_images() {
+    let bad = |put: &dyn Fn(&mut Out)| {
+        let start = message("start", 8, |out| {
+            out.str("series_id").unwrap().u64(7).unwrap();
+            out.str("series_unique_id").unwrap().str("01ABC").unwrap();
+            out.str("channels").unwrap().array(1).unwrap().str("a").unwrap();
+            out.str("image_dtype").unwrap().str("uint16").unwrap();
+            out.str("image_size_x").unwrap().u64(3).unwrap();
+            out.str("image_size_y").unwrap().u64(2).unwrap();
+            put(out);
+            out.str("pixel_mask").unwrap().map(1).unwrap().str("a").unwrap();
+            array(out, (2, 3), 70, &[9; 24], None);
+        });
+        let mut decoder = Dectris::new(Limits { event_bytes_max: 30, ..LIMITS });
+        let found = items(&mut decoder, &[start, image(7, 0, &["a"], None), end(7)]).unwrap();
+        assert_eq!(found[1..3], ["1 0 0 9", "0 0 1782900000500 0"], "the other map is recorded");
+        decoder.remarks().join(", ")
+    };
+    let field = |name: &'static str, put: &dyn Fn(&mut Out)| {
+        bad(&|out| {
+            out.str(name).unwrap();
+            put(out);
+        })
+    };
+    let flatfield = |size, tag, bytes: &[u8]| {
+        field("flatfield", &|out| {
+            out.map(1).unwrap().str("a").unwrap();
+            array(out, size, tag, bytes, None);
+        })
+    };
+    assert!(
+        flatfield((2, 3), 81, &[0; 24])
+            .contains("\"a-flatfield\" is not recorded: flatfield: elements with tag 81")
+    );
+    assert!(
+        flatfield((2, 4), 85, &[0; 24]).contains("24 bytes do not match the type f32 and the shape [2, 4]")
+    );
+    assert!(flatfield((2, 4), 85, &[0; 32]).contains("32 bytes, limit 30 bytes"));
+    assert!(
+        field("flatfield", &|out| drop(out.u8(1).map(|_| ()))).contains("\"flatfield\" is not recorded: map")
+    );
+    let table = "countrate_correction_lookup_table";
+    assert!(field(table, &|out| drop(out.array(0).map(|_| ()))).contains(table));
+    assert_eq!(field(table, &|out| drop(out.null().map(|_| ()))), "");
+    assert_eq!(field("flatfield", &|out| drop(out.null().map(|_| ()))), "");
 }
 
 #[test]
@@ -210,7 +346,7 @@ fn a_series_continues_on_a_new_connection() {
 fn images_before_the_start_of_a_series_are_skipped() {
     let mut decoder = Dectris::new(LIMITS);
     let messages = [image(6, 9, &["a"], None), end(6), start(7, &["a"]), start(7, &["a"]), end(7)];
-    assert_eq!(items(&mut decoder, &messages).unwrap(), ["a [2, 3] None", "end 4"]);
+    assert_eq!(items(&mut decoder, &messages).unwrap(), ["a [2, 3] None", "end 4 of 1"]);
     let remarks = decoder.remarks();
     assert!(remarks.len() == 1 && decoder.remarks().is_empty(), "{remarks:?}");
 }
@@ -225,7 +361,7 @@ fn a_detector_that_is_armed_again_has_ended_its_series() {
     });
     let messages = [start(7, &["a"]), image(7, 0, &["a"], None), other];
     let found = items(&mut Dectris::new(LIMITS), &messages).unwrap();
-    assert_eq!(found.last().unwrap(), "end 4");
+    assert_eq!(found.last().unwrap(), "end 4 of 1");
 }
 
 #[test]
@@ -233,14 +369,14 @@ fn a_series_that_ended_with_its_connection_has_its_streams() {
     let mut decoder = Dectris::new(LIMITS);
     items(&mut decoder, &[start(7, &["a"]), image(7, 0, &["a"], None)]).unwrap();
     decoder.reconnect();
-    assert_eq!(items(&mut decoder, &[start(8, &["a"])]).unwrap(), ["a [2, 3] None", "end 4"]);
+    assert_eq!(items(&mut decoder, &[start(8, &["a"])]).unwrap(), ["a [2, 3] None", "end 4 of 1"]);
 }
 
 #[test]
 fn a_start_may_be_repeated() {
     let messages = |again: &[&str]| [start(7, &["a"]), image(7, 0, &["a"], None), start(7, again), end(7)];
     let found = items(&mut Dectris::new(LIMITS), &messages(&["a"])).unwrap();
-    assert_eq!(found, ["a [2, 3] None", "0 0 1782900000500 0", "end 4"]);
+    assert_eq!(found, ["a [2, 3] None", "0 0 1782900000500 0", "end 4 of 1"]);
     assert!(refused(&messages(&["b"])).contains("repeated with other images"));
 }
 
@@ -297,9 +433,10 @@ proptest! {
         edits in prop::collection::vec((0..400_usize, any::<u8>()), 0..8),
     ) {
         let _ = items(&mut Dectris::new(LIMITS), &[seed]);
-        let mut messages = [start(7, &["a", "b"]), image(7, 0, &["a", "b"], Some("lz4")), end(7)];
+        let images = [image(7, 0, &["a", "b"], Some("lz4")), end(7)];
+        let mut messages = [&[start(7, &["a", "b"]), start_with_maps(7)][..], &images].concat();
         for (at, byte) in edits {
-            let message = &mut messages[at % 3];
+            let message = &mut messages[at % 4];
             let at = at % message.len();
             message[at] = byte;
         }

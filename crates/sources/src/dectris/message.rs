@@ -3,12 +3,11 @@ use std::collections::BTreeMap;
 
 use keepup_stream::wire::{Compression, ElementType};
 
+use super::maps::Maps;
 use crate::error::DetectorError;
 
 /// Above any number of images.
 const COUNT_END: u64 = 1 << 48;
-/// Most characters of a peer's text in an error.
-const QUOTED_CHARS_MAX: usize = 100;
 
 /// A message.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub(super) struct Format {
 }
 
 /// Start of a series.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Start {
     pub(super) series_id: u64,
     pub(super) unique_id: String,
@@ -39,6 +38,7 @@ pub(super) struct Start {
     pub(super) images: u64,
     /// Its short fields by name, as text.
     pub(super) metadata: BTreeMap<String, String>,
+    pub(super) maps: Maps,
 }
 
 impl Start {
@@ -110,12 +110,6 @@ pub(super) fn need<T>(field: Option<T>, name: &str) -> Result<T, DetectorError> 
 /// Checks a number of images.
 pub(super) fn check_count(count: u64, field: &str) -> Result<u64, DetectorError> {
     if count < COUNT_END { Ok(count) } else { Err(malformed(format!("{field}: {count} is too large"))) }
-}
-
-/// The start of a text of a peer, for an error.
-pub(super) fn quoted(text: &str) -> String {
-    let start: String = text.chars().take(QUOTED_CHARS_MAX).collect();
-    format!("{start:?}")
 }
 
 /// Type of pixels by its name.

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use keepup_stream::wire::{Compression, StreamInfo};
 
-use super::message::{ChannelData, End, Format, Image, LZ4_HEADER_BYTES, Start, Time, malformed, quoted};
+use super::message::{ChannelData, End, Format, Image, LZ4_HEADER_BYTES, Start, Time, malformed};
+use super::quote::quoted;
 use crate::error::DetectorError;
 
 /// Bytes to write into a message, at an offset.
@@ -14,7 +15,7 @@ pub(super) type Patch = (usize, [u8; LZ4_HEADER_BYTES]);
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) start: Start,
-    /// Empty until the first image arrives, because only images state the compression.
+    /// Channels, then maps. Empty until the first image arrives, because only images state the compression.
     pub(super) streams: Vec<StreamInfo>,
     /// Whether the streams were handed out on this connection.
     pub(super) is_declared: bool,
@@ -23,12 +24,13 @@ pub(super) struct Series {
     origin_ns: Option<u64>,
 }
 
-/// An item of the current message; a payload is a range of its bytes.
+/// An item of the current message, whose payload is a range of its bytes, or a map.
 #[derive(Clone, Debug)]
 pub(super) enum Pending {
     Streams,
+    Map { index: usize },
     Image { stream: usize, sequence: u64, timestamp_ns: u64, payload: Range<usize> },
-    End { events: u64 },
+    End,
 }
 
 impl Series {
@@ -64,7 +66,7 @@ impl Series {
             self.streams = self.declare(image)?;
         }
         if !self.is_declared {
-            pending.push_back(Pending::Streams);
+            self.hand_out_streams(pending);
         }
         let timestamp_ns = self.time_ns(image, arrival_ns);
         let mut patch = None;
@@ -115,7 +117,14 @@ impl Series {
             let format = self.start.format.unwrap_or(data.format);
             Ok(stream_info(id, name, format, data.compression))
         };
-        self.start.channels.iter().enumerate().map(stream).collect()
+        let channels = self.start.channels.iter().enumerate().map(stream);
+        channels.chain(self.start.maps.streams().iter().cloned().map(Ok)).collect()
+    }
+
+    /// Adds the streams, and the maps that have not been handed out.
+    fn hand_out_streams(&self, pending: &mut VecDeque<Pending>) {
+        pending.push_back(Pending::Streams);
+        pending.extend(self.start.maps.left().map(|index| Pending::Map { index }));
     }
 
     /// Checks an image of one channel against its stream.
@@ -164,17 +173,18 @@ impl Series {
             self.streams = self.declare_without_image();
         }
         if !self.is_declared && !self.streams.is_empty() {
-            pending.push_back(Pending::Streams);
+            self.hand_out_streams(pending);
         }
         self.has_ended = true;
-        pending.push_back(Pending::End { events: self.start.images });
+        pending.push_back(Pending::End);
     }
 
     /// Streams without compression; none if the start message does not state the format.
     fn declare_without_image(&self) -> Vec<StreamInfo> {
         let Some(format) = self.start.format else { return Vec::new() };
         let channels = self.start.channels.iter().enumerate();
-        channels.map(|(id, name)| stream_info(id, name, format, None)).collect()
+        let channels = channels.map(|(id, name)| stream_info(id, name, format, None));
+        channels.chain(self.start.maps.streams().iter().cloned()).collect()
     }
 }
 

@@ -3,14 +3,17 @@
 //! Invariant: the image size that a frame states is checked against the payload by the caller.
 use std::collections::BTreeMap;
 
-use keepup_stream::wire::{Compression, METADATA_BYTES_MAX, METADATA_MAX};
+use keepup_stream::detector_map::{COUNTRATE_TABLE, FLATFIELD, PIXEL_MASK};
+use keepup_stream::wire::{Compression, ElementType, METADATA_BYTES_MAX, METADATA_MAX};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::maps::{Maps, SentMap};
 use super::message::{
     ChannelData, End, Format, Image, LZ4_HEADER_BYTES, Message, Start, Time, check_count, element_of,
-    malformed, need, quoted,
+    malformed, need,
 };
+use super::quote::quoted;
 use crate::error::DetectorError;
 use crate::zmtp;
 
@@ -40,6 +43,16 @@ struct Pixels {
     encoding: String,
 }
 
+/// The frame that describes a map.
+#[derive(Deserialize)]
+struct MapHead {
+    htype: String,
+    /// Width, height.
+    shape: Vec<u64>,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
 /// The frame with the times, ns since the start of the series.
 #[derive(Deserialize)]
 struct Times {
@@ -49,14 +62,19 @@ struct Times {
     stop_time: u64,
 }
 
-/// Decodes a message.
-pub(super) fn parse(message: zmtp::Message<'_>) -> Result<Message<'_>, DetectorError> {
+/// Decodes a message. Maps have at most `map_bytes_max`.
+pub(super) fn parse(message: zmtp::Message<'_>, map_bytes_max: u64) -> Result<Message<'_>, DetectorError> {
     let head: Head = json(frame(message, 0)?)?;
     let series_id = need(head.series, "series")?;
     match head.htype.split('-').next().unwrap_or_default() {
         "dheader" => {
-            let has_config = message.ends.len() > 1 && head.header_detail.as_deref() != Some("none");
-            start(message, series_id, has_config).map(Message::Start)
+            let detail = head.header_detail.as_deref();
+            let has_config = message.ends.len() > 1 && detail != Some("none");
+            let mut start = start(message, series_id, has_config)?;
+            if detail == Some("all") {
+                put_maps(message, &mut start, map_bytes_max);
+            }
+            Ok(Message::Start(start))
         }
         "dimage" => {
             let image_id = check_count(need(head.frame, "frame")?, "frame")?;
@@ -104,7 +122,44 @@ fn start(message: zmtp::Message<'_>, series_id: u64, has_config: bool) -> Result
         format: None,
         images: check_count(images, "nimages")?,
         metadata,
+        maps: Maps::default(),
     })
+}
+
+/// Adds the maps of a header. Behind the configuration, there are two frames for each: JSON that describes
+/// it, and its bytes. What the user appended is a single frame at the end.
+fn put_maps(message: zmtp::Message<'_>, start: &mut Start, bytes_max: u64) {
+    let base = message.bytes.as_ptr().addr();
+    for index in (2..message.ends.len().saturating_sub(1)).step_by(2) {
+        let (Ok(head), Ok(bytes)) = (frame(message, index), frame(message, index + 1)) else { return };
+        match json::<MapHead>(head).map_err(|error| error.to_string()).and_then(|head| map(head, bytes)) {
+            Ok(map) => start.maps.add(&map, base, &start.channels, bytes_max),
+            Err(why) => {
+                start.maps.remark(format!("the map in frame {} is not recorded: {why}", index + 1));
+            }
+        }
+    }
+}
+
+fn map(head: MapHead, bytes: &[u8]) -> Result<SentMap<'_>, String> {
+    let map = match head.htype.split('-').next().unwrap_or_default() {
+        // Firmware versions differ in the name.
+        "dflatfield" | "flatfield" => FLATFIELD,
+        "dpixelmask" => PIXEL_MASK,
+        "dcountrate_table" => COUNTRATE_TABLE,
+        _ => return Err(format!("unknown htype {}", quoted(&head.htype))),
+    };
+    let element = match head.kind.as_str() {
+        "float32" => Some(ElementType::F32),
+        "float64" => Some(ElementType::F64),
+        name => element_of(name),
+    };
+    let element = element.ok_or_else(|| format!("unsupported type {}", quoted(&head.kind)))?;
+    if head.shape.is_empty() {
+        return Err("it has no dimensions".into());
+    }
+    let shape = head.shape.into_iter().rev().collect();
+    Ok(SentMap { channel: Some(CHANNEL), map, element, shape, compression: None, bytes })
 }
 
 /// Adds a short value to the metadata of the recording.

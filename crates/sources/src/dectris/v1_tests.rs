@@ -38,8 +38,17 @@ fn end(series: u64) -> Frames {
     vec![text(&json!({"htype": "dseries_end-1.0", "series": series}))]
 }
 
-/// Items in words, with the payload of events.
+/// Items in words, with the payload of events; metadata.
 fn items(messages: &[Frames]) -> Result<(Vec<String>, BTreeMap<String, String>), DetectorError> {
+    let (found, decoder) = decoded(messages)?;
+    Ok((found, decoder.metadata().clone()))
+}
+
+fn remarks(messages: &[Frames]) -> String {
+    decoded(messages).unwrap().1.remarks().join(", ")
+}
+
+fn decoded(messages: &[Frames]) -> Result<(Vec<String>, Dectris), DetectorError> {
     let mut bytes = [&greeting()[..], &ready("PUSH")].concat();
     for message in messages {
         for (index, frame) in message.iter().enumerate() {
@@ -51,7 +60,10 @@ fn items(messages: &[Frames]) -> Result<(Vec<String>, BTreeMap<String, String>),
     loop {
         while let Some(item) = decoder.item()? {
             found.push(match item {
-                Item::Streams(streams) => format!("{:?}", streams.iter().map(|s| (&s.name, &s.shape)).next()),
+                Item::Streams(streams) => {
+                    let streams = streams.iter().map(|s| format!("{} {:?}", s.name, s.shape));
+                    streams.collect::<Vec<_>>().join(", ")
+                }
                 Item::Event(event) => {
                     format!(
                         "{} at {} s: {:?}",
@@ -60,13 +72,13 @@ fn items(messages: &[Frames]) -> Result<(Vec<String>, BTreeMap<String, String>),
                         event.payload
                     )
                 }
-                Item::End { events } => format!("end {events}"),
+                Item::End { events, .. } => format!("end {events}"),
                 other => format!("{other:?}"),
             });
             decoder.take();
         }
         if at == bytes.len() {
-            return Ok((found, decoder.metadata().clone()));
+            return Ok((found, decoder));
         }
         let Input::Bytes(space) = decoder.input() else { panic!("it reads a connection") };
         let count = space.len().min(50).min(bytes.len() - at);
@@ -90,7 +102,7 @@ fn a_series_has_its_images_times_and_configuration() {
             .unwrap();
     // The first image arrives at 5 s, when it ends: the series began at 4 s.
     let expected = [
-        r#"Some(("image", [2, 3]))"#.to_owned(),
+        "image [2, 3]".to_owned(),
         format!("0 at 4 s: {plain:?}"),
         format!("2 at 6 s: {plain:?}"),
         "end 6".into(),
@@ -123,6 +135,59 @@ fn what_the_user_appended_is_no_configuration() {
     let (found, metadata) = items(&[appended("none"), image(4, 0, "<", &[7; 12]), end(4)]).unwrap();
     assert_eq!((found.len(), metadata.len()), (3, 1));
     assert!(refused(&[appended("basic")]).contains("expected value"));
+}
+
+/// A header with a map for each of `maps`: htype, type, width, height and bytes.
+fn header_with_maps(series: u64, maps: &[(&str, &str, [u64; 2], &[u8])]) -> Frames {
+    let head = json!({"htype": "dheader-1.0", "series": series, "header_detail": "all"});
+    let mut frames = vec![text(&head), text(&json!({"nimages": 1}))];
+    for (htype, kind, shape, bytes) in maps {
+        frames.push(text(&json!({"htype": htype, "type": kind, "shape": shape})));
+        frames.push(bytes.to_vec());
+    }
+    frames
+}
+
+#[test]
+fn maps_of_the_header_are_events_of_their_own_streams() {
+    let maps = [
+        ("flatfield-1.0", "float32", [3, 2], &[1; 24][..]),
+        ("dpixelmask-1.0", "uint32", [3, 2], &[2; 24]),
+        ("dcountrate_table-1.0", "float32", [2, 1], &[3; 8]),
+    ];
+    let mut header = header_with_maps(4, &maps);
+    header.push(b"appended by the user".to_vec());
+    let (found, _) = items(&[header, image(4, 0, "<", &[7; 12]), end(4)]).unwrap();
+    let streams = "image [2, 3], image-flatfield [2, 3], image-pixel_mask [2, 3], \
+                   image-countrate_correction_table [1, 2]";
+    let maps = [format!("0 at 5 s: {:?}", [1; 24]), format!("0 at 5 s: {:?}", [2; 24])];
+    let rest = [format!("0 at 5 s: {:?}", [3; 8]), format!("0 at 4 s: {:?}", [7; 12]), "end 1".into()];
+    assert_eq!(found, [&[streams.to_owned()], &maps[..], &rest].concat());
+}
+
+#[test]
+fn malformed_maps_do_not_stop_the_images() {
+    let maps = [
+        ("dflatfield-1.0", "float32", [3, 2], &[1; 23][..]),
+        ("dpixelmask-1.0", "float16", [3, 2], &[2; 24]),
+        ("dother-1.0", "uint32", [3, 2], &[2; 24]),
+        ("dcountrate_table-1.0", "float32", [u64::MAX, u64::MAX], &[3; 8]),
+    ];
+    let mut header = header_with_maps(4, &maps);
+    header.extend([b"no JSON".to_vec(), b"no map".to_vec()]);
+    let (found, _) = items(&[header, image(4, 0, "<", &[7; 12]), end(4)]).unwrap();
+    assert_eq!(found.len(), 3, "{found:?}");
+    let remarks = remarks(&[header_with_maps(4, &maps)]);
+    assert!(remarks.contains("23 bytes do not match the type f32 and the shape [2, 3]"), "{remarks}");
+    assert!(
+        remarks.contains("the map in frame 5 is not recorded: unsupported type \"float16\""),
+        "{remarks}"
+    );
+    assert!(
+        remarks.contains("the map in frame 7 is not recorded: unknown htype \"dother-1.0\""),
+        "{remarks}"
+    );
+    assert!(remarks.contains("8 bytes do not match"), "{remarks}");
 }
 
 #[test]

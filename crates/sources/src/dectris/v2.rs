@@ -3,30 +3,31 @@
 //!
 //! Invariants: unknown fields are skipped without being decoded; no memory is allocated for lengths that a
 //! message claims.
+mod array;
 mod metadata;
 mod skip;
 
 use std::collections::BTreeMap;
 
-use keepup_stream::wire::{Compression, ElementType};
+use keepup_stream::detector_map::{COUNTRATE_LOOKUP_TABLE, FLATFIELD, PIXEL_MASK, stream_name};
+use keepup_stream::wire::ElementType;
 use minicbor::Decoder;
 use minicbor::data::Type;
 use minicbor::decode::Error;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use self::array::{Elements, array, elements};
 use self::metadata::put_metadata;
 use self::skip::{DEPTH_MAX, skip};
+use super::maps::{Maps, SentMap};
 use super::message::{
-    ChannelData, End, Format, Image, Message, Start, Time, check_count, element_of, malformed, need, quoted,
+    ChannelData, End, Format, Image, Message, Start, Time, check_count, element_of, malformed, need,
 };
-use crate::STREAMS_MAX as CHANNELS_MAX;
+use super::quote::quoted;
 use crate::error::DetectorError;
+use crate::{MAPS_MAX, STREAMS_MAX as CHANNELS_MAX};
 
-/// Multi-dimensional array, rows first (RFC 8746).
-const TAG_ARRAY: u64 = 40;
-/// Compressed byte string.
-const TAG_COMPRESSED: u64 = 56_500;
 const NS: u128 = 1_000_000_000;
 
 /// Fields of all message types. Which ones are required depends on the type.
@@ -44,10 +45,13 @@ struct Fields<'a> {
     start_ns: Option<u64>,
     data: Option<Vec<ChannelData<'a>>>,
     metadata: BTreeMap<String, String>,
+    maps: Vec<SentMap<'a>>,
+    /// Maps that cannot be recorded, with the reasons.
+    left_out: Vec<(String, String)>,
 }
 
-/// Decodes a message.
-pub(super) fn parse(bytes: &[u8]) -> Result<Message<'_>, DetectorError> {
+/// Decodes a message. Maps have at most `map_bytes_max`.
+pub(super) fn parse(bytes: &[u8], map_bytes_max: u64) -> Result<Message<'_>, DetectorError> {
     let mut decoder = Decoder::new(bytes);
     let mut kind = None;
     let mut fields = Fields::default();
@@ -65,7 +69,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Message<'_>, DetectorError> {
         }
     })?;
     match kind {
-        Some("start") => fields.start().map(Message::Start),
+        Some("start") => fields.start(bytes, map_bytes_max).map(Message::Start),
         Some("image") => fields.image().map(Message::Image),
         Some("end") => fields.end().map(Message::End),
         Some(other) => Err(malformed(format!("its type is {}", quoted(other)))),
@@ -91,16 +95,81 @@ impl<'a> Fields<'a> {
             "series_date" => self.series_ns = date_ns(decoder)?,
             "start_time" => self.start_ns = Some(rational_ns(decoder)?),
             "data" => self.data = Some(channels(decoder)?),
+            FLATFIELD => self.channel_maps(FLATFIELD, decoder)?,
+            PIXEL_MASK => self.channel_maps(PIXEL_MASK, decoder)?,
+            COUNTRATE_LOOKUP_TABLE => self.lookup_table(decoder)?,
             _ => skip(decoder, DEPTH_MAX).map_err(|error| cbor(key, &error))?,
         }
         Ok(())
     }
 
-    fn start(self) -> Result<Start, DetectorError> {
+    /// Adds the maps of all channels. One that is malformed is left out.
+    fn channel_maps(&mut self, map: &'static str, decoder: &mut Decoder<'a>) -> Result<(), DetectorError> {
+        let mut maps = decoder.clone();
+        skip(decoder, DEPTH_MAX).map_err(|error| cbor(map, &error))?;
+        if matches!(maps.datatype(), Ok(Type::Null | Type::Undefined)) {
+            return Ok(());
+        }
+        let read = each_field(&mut maps, |channel, maps| {
+            if self.maps.len() + self.left_out.len() >= MAPS_MAX {
+                return Err(malformed(format!("more than {MAPS_MAX} maps")));
+            }
+            let found = array(&mut maps.clone(), map);
+            skip(maps, DEPTH_MAX).map_err(|error| cbor(map, &error))?;
+            match found {
+                Ok((dimensions, Elements { element, compression, bytes })) => {
+                    let (channel, shape) = (Some(channel), dimensions.as_slice().to_vec());
+                    self.maps.push(SentMap { channel, map, element, shape, compression, bytes });
+                }
+                Err(why) => self.leave_out(stream_name(channel, map), why),
+            }
+            Ok(())
+        });
+        if let Err(why) = read {
+            self.leave_out(map.to_owned(), why);
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, map: String, why: DetectorError) {
+        if self.left_out.len() < MAPS_MAX {
+            let why = match why {
+                DetectorError::Message(what) => what,
+                other => other.to_string(),
+            };
+            self.left_out.push((map, why));
+        }
+    }
+
+    /// Adds the table of the count rate correction, unless it is malformed.
+    fn lookup_table(&mut self, decoder: &mut Decoder<'a>) -> Result<(), DetectorError> {
+        let map = COUNTRATE_LOOKUP_TABLE;
+        let mut table = decoder.clone();
+        skip(decoder, DEPTH_MAX).map_err(|error| cbor(map, &error))?;
+        if matches!(table.datatype(), Ok(Type::Null | Type::Undefined)) {
+            return Ok(());
+        }
+        match elements(&mut table, map) {
+            Ok(Elements { element, compression, bytes }) if self.maps.len() < MAPS_MAX => {
+                let (channel, shape) = (None, Vec::new());
+                self.maps.push(SentMap { channel, map, element, shape, compression, bytes });
+            }
+            Ok(_) => self.leave_out(map.to_owned(), malformed(format!("more than {MAPS_MAX} maps"))),
+            Err(why) => self.leave_out(map.to_owned(), why),
+        }
+        Ok(())
+    }
+
+    /// The start message `message`.
+    fn start(self, message: &[u8], map_bytes_max: u64) -> Result<Start, DetectorError> {
+        let channels = need(self.channels, "channels")?;
+        let (mut maps, base) = (Maps::default(), message.as_ptr().addr());
+        self.maps.iter().for_each(|map| maps.add(map, base, &channels, map_bytes_max));
+        self.left_out.iter().for_each(|(name, why)| maps.leave_out(name, why));
         Ok(Start {
             series_id: need(self.series_id, "series_id")?,
             unique_id: self.unique_id.unwrap_or_default().to_owned(),
-            channels: need(self.channels, "channels")?,
+            channels,
             format: Some(Format {
                 element: need(self.element, "image_dtype")?,
                 width: need(self.width, "image_size_x")?,
@@ -108,6 +177,7 @@ impl<'a> Fields<'a> {
             }),
             images: self.images.unwrap_or(0),
             metadata: self.metadata,
+            maps,
         })
     }
 
@@ -198,37 +268,12 @@ fn channels<'a>(decoder: &mut Decoder<'a>) -> Result<Vec<ChannelData<'a>>, Detec
 
 /// A multi-dimensional typed array, compressed or not.
 fn channel<'a>(name: &'a str, decoder: &mut Decoder<'a>) -> Result<ChannelData<'a>, DetectorError> {
-    let failed = |error: Error| cbor("data", &error);
-    let expect = |is: bool, what: &str| if is { Ok(()) } else { Err(malformed(format!("data: {what}"))) };
-    expect(decoder.tag().map_err(failed)?.as_u64() == TAG_ARRAY, "not a row-major array (CBOR tag 40)")?;
-    expect(decoder.array().map_err(failed)? == Some(2), "the array lacks dimensions or elements")?;
-    expect(decoder.array().map_err(failed)? == Some(2), "the array is not two-dimensional")?;
-    let (height, width) = (number(decoder, "data")?, number(decoder, "data")?);
-    let tag = decoder.tag().map_err(failed)?.as_u64();
-    // RFC 8746: unsigned integers, little endian.
-    let element = match tag {
-        64 | 68 => ElementType::U8,
-        69 => ElementType::U16,
-        70 => ElementType::U32,
-        _ => return Err(malformed(format!("data: elements with tag {tag} are not known"))),
+    let (dimensions, Elements { element, compression, bytes }) = array(decoder, "data")?;
+    let &[height, width] = dimensions.as_slice() else {
+        return Err(malformed("data: the array is not two-dimensional"));
     };
-    if decoder.datatype().map_err(failed)? != Type::Tag {
-        let bytes = decoder.bytes().map_err(failed)?;
-        let format = Format { element, width, height };
-        return Ok(ChannelData { name, format, compression: None, bytes, lz4_header: None });
-    }
-    expect(decoder.tag().map_err(failed)?.as_u64() == TAG_COMPRESSED, "the elements are not a byte string")?;
-    expect(decoder.array().map_err(failed)? == Some(3), "compressed data (tag 56500) needs 3 elements")?;
-    let algorithm = text(decoder, "data")?;
-    let size = number(decoder, "data")?;
-    let bytes = decoder.bytes().map_err(failed)?;
-    let Some(compression) = compression_of(algorithm) else {
-        return Err(malformed(format!("data: the compression {} is not known", quoted(algorithm))));
-    };
-    let is_shuffled = compression == Compression::BitshuffleLz4;
-    expect(!is_shuffled || size == element.bytes(), "bitshuffle element size differs from the pixel size")?;
     let format = Format { element, width, height };
-    Ok(ChannelData { name, format, compression: Some(compression), bytes, lz4_header: None })
+    Ok(ChannelData { name, format, compression, bytes, lz4_header: None })
 }
 
 /// A date, ns since the Unix epoch; `None` if it is not RFC 3339 or before the epoch.
@@ -251,13 +296,4 @@ fn rational_ns(decoder: &mut Decoder<'_>) -> Result<u64, DetectorError> {
     let ns = (u128::from(ticks) * NS).checked_div(u128::from(rate));
     let ns = ns.ok_or_else(|| malformed("start_time: the denominator is 0"))?;
     Ok(u64::try_from(ns).unwrap_or(u64::MAX))
-}
-
-/// Compression by the name in an image message.
-fn compression_of(name: &str) -> Option<Compression> {
-    Some(match name {
-        "bslz4" => Compression::BitshuffleLz4,
-        "lz4" => Compression::Lz4,
-        _ => return None,
-    })
 }

@@ -153,7 +153,7 @@ impl Decoder for Files {
                 missing: None,
                 payload: line,
             }),
-            Queued::EndOfFiles => Item::End { events: 0 },
+            Queued::EndOfFiles => Item::End { events: 0, streams: 0 },
         }))
     }
 

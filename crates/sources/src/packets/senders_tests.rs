@@ -58,7 +58,7 @@ fn items(decoder: &mut Packets) -> Vec<String> {
                 assert_eq!(event.payload, [event.payload[0]; 8]);
                 format!("{}:{} of {}{missing}", event.stream, event.sequence, event.payload[0])
             }
-            Item::End { events } => format!("end {events}"),
+            Item::End { events, .. } => format!("end {events}"),
             other => format!("{other:?}"),
         });
         decoder.take();

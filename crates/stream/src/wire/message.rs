@@ -156,6 +156,12 @@ impl StreamInfo {
         self.shape.iter().try_fold(self.element.bytes(), |product, &n| product.checked_mul(n))
     }
 
+    /// Whether it meets the limits of a hello.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.check().is_ok()
+    }
+
     fn check(&self) -> Result<(), String> {
         if self.id >= STREAM_ID_END {
             return Err(format!("stream id {} is above 65535", self.id));
