@@ -35,3 +35,13 @@ fn long_answers_are_cut() {
     let cause = cause(&generic(&format!("<Code>{}</Code>", "x".repeat(1 << 20))));
     assert_eq!(cause.to_string().chars().count(), QUOTED_MAX);
 }
+
+#[test]
+fn a_refused_checksum_has_a_hint() {
+    let hint = |text: &str| cause(&generic(text)).hint().map(|hint| hint.into_owned());
+    let refused = "<Code>InvalidArgument</Code><Message>Invalid checksum provided.</Message>";
+    assert!(hint(refused).unwrap().starts_with("AWS_CHECKSUM_ALGORITHM=sha256"));
+    let other = "<Code>InvalidArgument</Code><Message>Invalid part number.</Message>";
+    let corrupt = "<Code>BadDigest</Code><Message>The CRC64NVME checksum did not match.</Message>";
+    assert_eq!((hint(other), hint(corrupt)), (None, None));
+}
