@@ -41,6 +41,21 @@ fn requests_that_fail_for_a_while_are_repeated() {
 }
 
 #[test]
+fn a_part_that_changes_on_the_way_is_noticed_without_a_signature_of_the_data() {
+    let (place, server, made) = scene();
+    let here = place.path();
+    // The server accepts the part: it does not know the checksum in its header.
+    server.fail(&[Rule { part: "partNumber=2", fault: Fault::Corrupt, pass: 0, times: 1 }]);
+    let drain = ["drain", "a/run", "--to", "s3://bucket/pre", "--json"];
+    let run = server.keepup_with(here, &["AWS_UNSIGNED_PAYLOAD=true"], &drain);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let wanted = "segment-000000.mcap: checksum mismatch: SHA-256 is";
+    assert!(run.stderr.contains(wanted) && run.stderr.contains("sending it again"), "{run:#?}");
+    assert!(server.requests("partNumber=2&").len() > 1);
+    assert_restored(&server, here, made);
+}
+
+#[test]
 fn expired_credentials_end_the_copy_with_a_hint_and_it_continues() {
     let (place, server, made) = scene();
     let here = place.path();

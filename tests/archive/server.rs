@@ -105,10 +105,16 @@ impl Server {
 
     /// Starts keepup with the address and credentials of this server.
     pub(super) fn start_keepup(&self, here: &Path, arguments: &[&str]) -> Program {
+        self.start_keepup_with(here, &[], arguments)
+    }
+
+    /// Starts keepup with more settings, as `NAME=VALUE`.
+    fn start_keepup_with(&self, here: &Path, more: &[&str], arguments: &[&str]) -> Program {
         let endpoint = format!("AWS_ENDPOINT_URL=http://{}", self.address);
         let settings = ["AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "AWS_REGION=us-east-1"];
         let mut all = vec!["-u", "HTTP_PROXY", "-u", "http_proxy", "-u", "ALL_PROXY", &endpoint];
         all.extend(settings);
+        all.extend(more);
         all.push(env!("CARGO_BIN_EXE_keepup"));
         all.extend(arguments);
         Program::start("env", &all, here)
@@ -117,6 +123,11 @@ impl Server {
     /// Runs keepup with the address and credentials of this server.
     pub(super) fn keepup(&self, here: &Path, arguments: &[&str]) -> Run {
         self.start_keepup(here, arguments).wait()
+    }
+
+    /// Runs keepup with more settings, as `NAME=VALUE`.
+    pub(super) fn keepup_with(&self, here: &Path, more: &[&str], arguments: &[&str]) -> Run {
+        self.start_keepup_with(here, more, arguments).wait()
     }
 }
 

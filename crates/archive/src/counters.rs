@@ -1,5 +1,5 @@
 //! Live counters of a transfer.
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Most warnings kept until they are read.
@@ -14,6 +14,8 @@ pub struct ArchiveCounters {
     pub known_bytes: AtomicU64,
     /// Bytes of all files known so far.
     pub total_bytes: AtomicU64,
+    /// Whether a recorder is writing the recording, which therefore grows.
+    pub is_growing: AtomicBool,
     /// Bytes read back to compare checksums.
     pub read_back_bytes: AtomicU64,
     warnings: Mutex<Vec<String>>,

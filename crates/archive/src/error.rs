@@ -218,6 +218,11 @@ pub(crate) fn is_denied(error: &object_store::Error) -> bool {
     matches!(error, PermissionDenied { .. } | Unauthenticated { .. }) || has_code(error.to_string())
 }
 
+/// Whether the signature does not match the request: of a wrong key, or of signed data that changed on the way.
+pub(crate) fn has_wrong_signature(error: &object_store::Error) -> bool {
+    error.to_string().contains("SignatureDoesNotMatch")
+}
+
 /// Cause of a store's error in one line, with a hint where credentials are refused.
 pub(crate) fn cause(error: &object_store::Error) -> Cause {
     let text = error.to_string();
@@ -242,13 +247,20 @@ pub(crate) fn cause(error: &object_store::Error) -> Cause {
     if let Some((end, _)) = answer.char_indices().nth(QUOTED_MAX) {
         answer.truncate(end);
     }
+    let is_refused = ["InvalidArgument", "InvalidRequest", "NotImplemented", "InvalidChecksum"]
+        .iter()
+        .any(|code| tag("Code").is_some_and(|found| found == *code));
+    let is_checksum_refused = is_refused && answer.to_lowercase().contains("checksum");
     let cause = Cause::new(answer);
-    match is_denied(error) {
-        true => cause.with_hint(
+    if is_denied(error) {
+        cause.with_hint(
             "renew the credentials, for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; \
              the same command then continues",
-        ),
-        false => cause,
+        )
+    } else if is_checksum_refused {
+        cause.with_hint("AWS_CHECKSUM_ALGORITHM=sha256 for a server that does not support CRC64NVME")
+    } else {
+        cause
     }
 }
 

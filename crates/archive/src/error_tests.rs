@@ -28,10 +28,23 @@ fn refused_credentials_have_a_hint() {
     let source = "403".to_owned().into();
     assert!(is_denied(&object_store::Error::PermissionDenied { path: String::new(), source }));
     assert!(!is_denied(&generic("status code: 503")));
+    let source = "<Code>SignatureDoesNotMatch</Code>".to_owned().into();
+    let changed = object_store::Error::PermissionDenied { path: String::new(), source };
+    assert!(is_denied(&changed) && has_wrong_signature(&changed) && !has_wrong_signature(&expired));
 }
 
 #[test]
 fn long_answers_are_cut() {
     let cause = cause(&generic(&format!("<Code>{}</Code>", "x".repeat(1 << 20))));
     assert_eq!(cause.to_string().chars().count(), QUOTED_MAX);
+}
+
+#[test]
+fn a_refused_checksum_has_a_hint() {
+    let hint = |text: &str| cause(&generic(text)).hint().map(|hint| hint.into_owned());
+    let refused = "<Code>InvalidArgument</Code><Message>Invalid checksum provided.</Message>";
+    assert!(hint(refused).unwrap().starts_with("AWS_CHECKSUM_ALGORITHM=sha256"));
+    let other = "<Code>InvalidArgument</Code><Message>Invalid part number.</Message>";
+    let corrupt = "<Code>BadDigest</Code><Message>The CRC64NVME checksum did not match.</Message>";
+    assert_eq!((hint(other), hint(corrupt)), (None, None));
 }

@@ -12,22 +12,11 @@ use keepup_recording::archived::{ArchivedFile, PartChecks, StateLine as Line};
 use keepup_recording::id::Id;
 use keepup_recording::line::{LINE_BYTES_MAX, parse_line, put_line};
 use keepup_recording::retention::ARCHIVE_STATE;
-use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ArchiveError;
 use crate::inventory::hex;
 use crate::local::LocalFile;
-
-/// Checks of a part that was sent without any confirmation.
-pub(crate) fn no_checks() -> PartChecks {
-    PartChecks { md5: String::new(), has_md5: false, has_sha256: false }
-}
-
-/// Whether the part that was sent had these bytes; unknown parts have not.
-pub(crate) fn is_part(checks: &PartChecks, part: &[u8]) -> bool {
-    checks.md5 == hex(&Md5::digest(part))
-}
 
 /// A file that the archive has.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ fn local(path: &str) -> LocalFile {
 }
 
 fn checks() -> PartChecks {
-    PartChecks { md5: "0".repeat(32), has_md5: true, has_sha256: false }
+    PartChecks { crc64: "0".repeat(16), has_crc64: false, has_md5: true, has_sha256: false }
 }
 
 fn open(dir: &Path) -> ArchiveState {

@@ -56,3 +56,38 @@ fn objects_are_written_and_read() {
     assert_eq!(store.get("a/b", 4).unwrap().unwrap().unwrap(), b"text");
     assert!(store.get("a/b", 3).unwrap().unwrap().unwrap_err().contains("longer than 3 bytes"));
 }
+
+/// Checksum, whether the payload is unsigned, and whether HTTP without TLS is permitted.
+fn s3(settings: &[(AmazonS3ConfigKey, &str)], environment: &[&str]) -> (String, String, bool) {
+    let with = |builder: AmazonS3Builder, (key, value): &(AmazonS3ConfigKey, &str)| {
+        builder.with_config(*key, *value)
+    };
+    let builder = settings.iter().fold(AmazonS3Builder::new(), with);
+    let builder = s3_settings(builder, &|name| environment.contains(&name));
+    let of = |key| builder.get_config_value(&key).unwrap_or_default();
+    let allow_http = of(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp)) == "true";
+    (of(AmazonS3ConfigKey::Checksum), of(AmazonS3ConfigKey::UnsignedPayload), allow_http)
+}
+
+#[test]
+fn payloads_are_signed_where_tls_does_not_protect_them() {
+    let crc = || "crc64nvme".to_owned();
+    let (http, https) = ("http://127.0.0.1:9000", "https://s3.example.org");
+    let (endpoint, of_s3) = (AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::S3Endpoint);
+    assert_eq!(s3(&[], &[]), (crc(), "true".to_owned(), false));
+    assert_eq!(s3(&[(endpoint, https)], &[]), (crc(), "true".to_owned(), false));
+    assert_eq!(s3(&[(endpoint, http)], &[]), (crc(), "false".to_owned(), true));
+    assert_eq!(s3(&[(endpoint, https), (of_s3, http)], &[]), (crc(), "false".to_owned(), true));
+    assert_eq!(s3(&[(endpoint, http), (of_s3, https)], &[]), (crc(), "true".to_owned(), false));
+}
+
+#[test]
+fn the_environment_selects_another_checksum_and_signature() {
+    let sha256 = (AmazonS3ConfigKey::Checksum, "sha256");
+    assert_eq!(s3(&[sha256], &[]), ("sha256".to_owned(), "true".to_owned(), false));
+    let unsigned = (AmazonS3ConfigKey::UnsignedPayload, "true");
+    let http = (AmazonS3ConfigKey::Endpoint, "http://127.0.0.1:9000");
+    assert_eq!(s3(&[unsigned, http], &["AWS_UNSIGNED_PAYLOAD"]).1, "true");
+    let signed = (AmazonS3ConfigKey::UnsignedPayload, "false");
+    assert_eq!(s3(&[signed], &["AWS_UNSIGNED_PAYLOAD"]).1, "false");
+}

@@ -1,8 +1,8 @@
 //! Copies one file to the store: in one request, or in parts of which several are in flight.
 //!
 //! The calling thread reads the file and hashes it in order; tasks of the runtime send the parts. A part
-//! counts as sent once the store has confirmed its MD5 or SHA-256. Where a store confirms neither, the object
-//! is read back.
+//! counts as sent once the store has confirmed a checksum of it ([`crate::part_checks`]). Where a store
+//! confirms none, the object is read back.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,9 +27,10 @@ use crate::error::{ArchiveError, is_denied};
 use crate::inventory::{ArchivedFile, INVENTORY_FILE, hex};
 use crate::local::LocalFile;
 use crate::pace::{POLL, Pace, wait_until};
+use crate::part_checks::{checks, is_confirmed, is_part, no_checks, unquoted};
 use crate::reading::PartReader;
 use crate::receipt::Receipt;
-use crate::state::{ArchiveState, KnownFile, is_part, no_checks};
+use crate::state::{ArchiveState, KnownFile};
 use crate::store::{Store, repeat};
 
 /// Attempts to send a file until the store holds what was sent.
@@ -364,7 +365,7 @@ impl Uploader<'_> {
                 self.store.runtime.spawn(async move {
                     let put = || uploads.put_part(&object, &id, index, part.clone().into());
                     let sent = repeat(put).await.map(|sent| {
-                        let checks = checks(&sent.content_id, &part);
+                        let checks = checks(&sent.content_id, index, &part);
                         (sent.content_id, checks)
                     });
                     let _ = to.send((index, bytes, sent));
@@ -486,44 +487,3 @@ impl From<ArchiveError> for SendError {
         Self::Other(error)
     }
 }
-
-/// An ETag without the quotation marks.
-fn unquoted(etag: &str) -> &str {
-    etag.trim().trim_start_matches("&quot;").trim_end_matches("&quot;").trim_matches('"')
-}
-
-/// Compares a store's name for a part with the part: an ETag, or an XML element with ETag and SHA-256.
-fn checks(content: &str, part: &[u8]) -> PartChecks {
-    let tag = |name: &str| {
-        let rest = content.split_once(&format!("<{name}>"))?.1;
-        Some(rest.split_once("</")?.0)
-    };
-    let md5 = hex(&Md5::digest(part));
-    let has_md5 = unquoted(tag("e_tag").unwrap_or(content)) == md5;
-    let has_sha256 = !has_md5
-        && tag("checksum_sha256").is_some_and(|found| {
-            use base64::Engine as _;
-            found == base64::engine::general_purpose::STANDARD.encode(Sha256::digest(part))
-        });
-    PartChecks { md5, has_md5, has_sha256 }
-}
-
-/// Whether the store has confirmed all parts, and their order where its ETag shows that.
-fn is_confirmed(done: &BTreeMap<usize, (String, PartChecks)>, etag: Option<&str>) -> bool {
-    if done.values().all(|(_, checks)| checks.has_md5) {
-        let mut all = Md5::new();
-        for (_, checks) in done.values() {
-            for pair in checks.md5.as_bytes().chunks(2) {
-                let byte = std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-                all.update([byte.unwrap_or(0)]);
-            }
-        }
-        let wanted = format!("{}-{}", hex(&all.finalize()), done.len());
-        return etag.is_some_and(|etag| unquoted(etag) == wanted);
-    }
-    done.values().all(|(_, checks)| checks.has_md5 || checks.has_sha256)
-}
-
-#[cfg(test)]
-#[path = "upload_tests.rs"]
-mod tests;

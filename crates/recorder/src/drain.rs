@@ -72,8 +72,12 @@ pub struct DrainCounters {
     pub sent_events: AtomicU64,
     /// Payload bytes of those.
     pub sent_bytes: AtomicU64,
+    /// Bytes of segments that have been read and sent.
+    pub passed_bytes: AtomicU64,
     /// Bytes of segments that are durable and not drained.
     pub behind_bytes: AtomicU64,
+    /// Whether a recorder is writing the recording, which therefore grows.
+    pub is_growing: AtomicBool,
     /// Time spent waiting for the other side, in nanoseconds.
     pub blocked_ns: AtomicU64,
     /// Warnings that have not been read yet.
@@ -267,6 +271,7 @@ impl DrainRun<'_> {
     /// Adds what is known only at the end to the report.
     fn conclude(&mut self, done: Done) {
         let held_back = self.merge.held_back();
+        self.live.is_growing.store(self.merge.is_being_made(), Ordering::Relaxed);
         if done == Done::Ended {
             self.merge.conclude();
         } else if held_back > 0 {
@@ -295,6 +300,7 @@ impl DrainRun<'_> {
                 self.publish();
                 next_poll_ns = now_ns + POLL_NS;
                 if now_ns >= next_mark_ns {
+                    self.live.is_growing.store(self.merge.is_being_made(), Ordering::Relaxed);
                     self.outlet.poll_acks()?;
                     self.merge.mark_drained(self.outlet.durable_ends());
                     next_mark_ns = now_ns + MARK_NS;
@@ -302,7 +308,7 @@ impl DrainRun<'_> {
             }
             match self.step(now_ns)? {
                 Step::Sent { until_ns } => {
-                    self.live.behind_bytes.store(self.merge.behind_bytes(), Ordering::Relaxed);
+                    self.publish_position();
                     sleep_until(self.clock, until_ns, self.stop);
                 }
                 Step::Deferred => {}
@@ -329,8 +335,13 @@ impl DrainRun<'_> {
     }
 
     /// Publishes its counters and new warnings.
-    fn publish(&mut self) {
+    fn publish_position(&self) {
+        self.live.passed_bytes.store(self.merge.passed_bytes(), Ordering::Relaxed);
         self.live.behind_bytes.store(self.merge.behind_bytes(), Ordering::Relaxed);
+    }
+
+    fn publish(&mut self) {
+        self.publish_position();
         let listed = &self.merge.losses.faults.listed;
         let new = listed.get(self.published_faults..).unwrap_or_default().to_vec();
         self.published_faults = listed.len();

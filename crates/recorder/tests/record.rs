@@ -189,6 +189,9 @@ fn a_drain_follows_and_every_ledger_agrees() {
     assert!(drained.is_complete);
     assert_eq!(drained.sent, source.total(|s| s.sent));
     assert_eq!(drained.durable, drained.sent);
+    assert!(counters.passed_bytes.load(Relaxed) >= drained.sent.bytes);
+    assert_eq!(counters.behind_bytes.load(Relaxed), 0);
+    assert!(!counters.is_growing.load(Relaxed), "the recording has ended");
     let tape_directories = tape.directories();
     agree(&source, &tape.join().unwrap(), &check(&tape_directories));
 }

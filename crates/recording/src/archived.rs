@@ -44,9 +44,11 @@ pub struct ArchivedFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartChecks {
-    /// MD5 of its bytes, 32 hex digits.
-    pub md5: String,
-    /// Whether the store has confirmed the MD5.
+    /// CRC-64/NVME of its bytes, 16 hex digits; empty if it was not computed.
+    pub crc64: String,
+    /// Whether the store has confirmed it.
+    pub has_crc64: bool,
+    /// Whether the store's ETag is the MD5.
     pub has_md5: bool,
     /// Whether the store has confirmed the SHA-256.
     pub has_sha256: bool,

@@ -127,6 +127,8 @@ impl<'a> ArchiveRun<'a> {
             // Before the poll, which then sees everything that was written by then.
             let is_being_made = self.follower.is_being_made();
             self.follower.poll();
+            let is_growing = is_being_made && !self.follower.is_ended();
+            self.uploader.live.is_growing.store(is_growing, Ordering::Relaxed);
             self.count_total();
             let mut is_idle = true;
             for volume in 0..self.volumes() {

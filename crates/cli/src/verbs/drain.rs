@@ -15,7 +15,7 @@ use keepup_peer::{Endpoint, EndpointError};
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, Missing, drain};
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
-use keepup_report::{listing, time};
+use keepup_report::listing;
 use keepup_workload::preflight::check;
 
 use super::record::recording_name;
@@ -24,6 +24,7 @@ use crate::exit::{Exit, usage};
 use crate::output::{json, log, print_listing, report_error};
 use crate::progress::poll_until;
 use crate::signals::stop_flag;
+use crate::transfer::{Amounts, TransferLine};
 
 /// Limit on listed gaps on stderr; `--json` has more.
 const MISSING_SHOWN: usize = 20;
@@ -61,7 +62,7 @@ pub(crate) struct Args {
     /// Read every object back, even if the store has confirmed its checksum
     #[arg(long)]
     read_back: bool,
-    /// Parts of 16 MiB in flight to an object store [default: 8]
+    /// Parts of 8 MiB in flight to an object store [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=CONNECTIONS_MAX as i64))]
     connections: Option<u16>,
     /// Print the report as one JSON object
@@ -132,10 +133,10 @@ fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
     let live = DrainCounters::default();
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| drain(&plan, &SystemClock, &stop, &live));
-        let mut sent_before = 0;
+        let mut text = TransferLine::new("drained");
         poll_until(&|| running.is_finished(), &mut |line, passed| {
             warnings(&live).for_each(|warning| line.log(&warning));
-            line.show(&status(&live, &mut sent_before, passed), passed);
+            line.show(&text.text(amounts(&live), passed), passed);
         });
         running.join()
     });
@@ -166,18 +167,15 @@ fn warnings(live: &DrainCounters) -> impl Iterator<Item = String> {
     warnings.into_iter().map(|what| format!("warning: {what}"))
 }
 
-fn status(live: &DrainCounters, sent_before: &mut u64, passed: Duration) -> String {
-    let sent = live.sent_bytes.load(Ordering::Relaxed);
-    let rate = (sent - std::mem::replace(sent_before, sent)) as f64 / passed.as_secs_f64();
-    let behind = live.behind_bytes.load(Ordering::Relaxed);
-    let seconds = behind as f64 / rate;
-    let left = if seconds.is_finite() { format!(", {} left", time(seconds)) } else { String::new() };
-    format!(
-        "drained {:.1} MB/s, {:.2} GB so far, {:.1} MB behind{left}",
-        rate / 1e6,
-        sent as f64 / 1e9,
-        behind as f64 / 1e6
-    )
+/// What the drain has done so far, in bytes of segments.
+fn amounts(live: &DrainCounters) -> Amounts {
+    let done_bytes = live.passed_bytes.load(Ordering::Relaxed);
+    Amounts {
+        done_bytes,
+        known_bytes: 0,
+        total_bytes: done_bytes.saturating_add(live.behind_bytes.load(Ordering::Relaxed)),
+        is_growing: live.is_growing.load(Ordering::Relaxed),
+    }
 }
 
 /// Prints the account.

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Limit on the rate, such as "20 MB/s" [default: none]
     #[arg(long, value_parser = byte_rate, value_name = "RATE")]
     rate: Option<f64>,
-    /// Requests of 16 MiB in flight [default: 8]
+    /// Requests of 8 MiB in flight [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=CONNECTIONS_MAX as i64))]
     connections: Option<u16>,
     /// Print the report as one JSON object

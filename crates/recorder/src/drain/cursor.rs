@@ -41,6 +41,8 @@ pub(super) struct Cursor {
     pub(super) segment: u32,
     reader: Option<SegmentReader>,
     offset: u64,
+    /// Bytes of segments before this position, without what was removed before it was read.
+    pub(super) passed_bytes: u64,
     pub(super) head: Option<LoadedBlock>,
     pub(super) marks: SegmentMarks,
     unreadable: u32,
@@ -60,10 +62,19 @@ impl Cursor {
         (self.segment, self.reader, self.offset) = (segment, None, 0);
     }
 
+    /// Moves to this offset of the segment.
+    fn advance(&mut self, offset: u64) {
+        self.passed_bytes += offset.saturating_sub(self.offset);
+        self.offset = offset;
+    }
+
     /// Restarts at the first segment that is not durable elsewhere.
-    pub(super) fn rewind(&mut self) {
+    pub(super) fn rewind(&mut self, volume: &Volume) {
         self.head = None;
+        let behind_bytes = self.behind_bytes(volume);
         self.begin(self.marks.first_open());
+        let again = self.behind_bytes(volume).saturating_sub(behind_bytes);
+        self.passed_bytes = self.passed_bytes.saturating_sub(again);
     }
 
     /// Whether nothing more can be read from this volume.
@@ -101,13 +112,16 @@ impl Cursor {
                 let end = held.header.first_sequence.saturating_add(held.header.event_count.into());
                 self.marks.block(segment.index, held.header.stream, end);
                 self.head = Some(held);
-                (self.offset, self.unreadable) = (reader.offset(), 0);
+                let offset = reader.offset();
+                self.advance(offset);
+                self.unreadable = 0;
                 return Ok(());
             }
             if !segment.is_ended() {
                 return Ok(());
             }
             self.marks.read(segment.index);
+            self.advance(segment.readable_bytes());
             self.begin(self.segment + 1);
         }
         Ok(())
@@ -122,10 +136,12 @@ impl Cursor {
         let what = error.to_string();
         let (header, what) = match passed {
             Some(Ok(header)) => {
-                self.offset = self.reader.as_ref().map_or(0, SegmentReader::offset);
+                let offset = self.reader.as_ref().map_or(0, SegmentReader::offset);
+                self.advance(offset);
                 (header, what)
             }
             failed => {
+                self.advance(limit);
                 self.begin(self.segment + 1);
                 let by_system = |error: &RecordingError| matches!(error, RecordingError::Io { .. });
                 let io = match &failed {

@@ -187,7 +187,9 @@ impl Merge {
         }
         self.streams.values_mut().for_each(|progress| progress.deferred.clear());
         self.deferred = 0;
-        self.cursors.iter_mut().for_each(Cursor::rewind);
+        for (cursor, volume) in self.cursors.iter_mut().zip(self.follower.volumes()) {
+            cursor.rewind(volume);
+        }
     }
 
     /// Durable bytes that have not been read.
@@ -198,6 +200,16 @@ impl Merge {
             .zip(&self.cursors)
             .map(|(volume, cursor)| cursor.behind_bytes(volume))
             .sum()
+    }
+
+    /// Durable bytes that have been read, once each.
+    pub(super) fn passed_bytes(&self) -> u64 {
+        self.cursors.iter().map(|cursor| cursor.passed_bytes).sum()
+    }
+
+    /// Whether a recorder is writing the recording.
+    pub(super) fn is_being_made(&self) -> bool {
+        !self.follower.is_ended() && self.follower.is_being_made()
     }
 
     /// Blocks that were read and wait for earlier ones.

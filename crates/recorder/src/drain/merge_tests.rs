@@ -318,3 +318,23 @@ fn a_damaged_journal_stops_only_its_volume() {
     assert_eq!(test.drain().0, firsts(&[2]));
     assert!(test.causes()[0].2.contains("journal.jsonl"), "{:?}", test.causes());
 }
+
+#[test]
+fn read_and_unread_bytes_add_up_also_after_a_new_connection() {
+    let mut test = Test::new();
+    test.blocks(0, 0, &[0, 1]);
+    test.volumes[0].seal();
+    test.blocks(0, 0, &[2]);
+    test.volumes[0].flush();
+    test.merge.poll();
+    let total = test.merge.behind_bytes();
+    assert!(total > 0 && test.merge.passed_bytes() == 0);
+    assert_eq!(test.drain().0, firsts(&[0, 1, 2]));
+    assert_eq!((test.merge.passed_bytes(), test.merge.behind_bytes()), (total, 0));
+    test.merge.rewind(&BTreeMap::from([(0, (Some(1), EVENTS))]));
+    let again = test.merge.behind_bytes();
+    assert!(again > 0, "the other side lacks blocks");
+    assert_eq!(test.merge.passed_bytes() + again, total);
+    assert_eq!(test.drain().0, firsts(&[1, 2]));
+    assert_eq!((test.merge.passed_bytes(), test.merge.behind_bytes()), (total, 0));
+}
