@@ -8,7 +8,7 @@ pub(crate) struct ProtocolArgs {
     /// Protocol of the simulated detector; udp, vdif and spead have no back-pressure
     ///
     /// By default, `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the
-    /// transport zeromq. Everything else is sent as keepup. Sources on another machine (--source) always use
+    /// transport zeromq, and as pvaccess if it has the transport pvaccess. Everything else is sent as keepup. Sources on another machine (--source) always use
     /// keepup.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
@@ -32,6 +32,9 @@ enum As {
     DectrisV1,
     /// DECTRIS Stream V2 over ZeroMQ, one image per event; record with --from zmq://HOST:PORT
     DectrisV2,
+    /// NTNDArray over pvAccess (TCP), one image per event, as areaDetector serves it; record with
+    /// --from pva://HOST:PORT/SIM:Pva1:Image
+    Pvaccess,
 }
 
 impl ProtocolArgs {
@@ -44,15 +47,20 @@ impl ProtocolArgs {
             Some(As::Spead) => Protocol::Spead,
             Some(As::DectrisV1) => Protocol::Dectris(DectrisVersion::V1),
             Some(As::DectrisV2) => Protocol::Dectris(DectrisVersion::V2),
+            Some(As::Pvaccess) => Protocol::PvAccess,
         }
     }
 
     /// The protocol of a trial of `plan`, by default that of the detector if the source can speak it.
     pub(crate) fn of_trial(&self, plan: &SourcePlan, transport: Transport, is_remote: bool) -> Protocol {
-        let dectris = Protocol::Dectris(DectrisVersion::V2);
-        let can_speak = || !is_remote && plan.clone().in_protocol(dectris).check().is_ok();
-        match (self.protocol, transport) {
-            (None, Transport::Zeromq) if can_speak() => dectris,
+        let can_speak = |protocol| !is_remote && plan.clone().in_protocol(protocol).check().is_ok();
+        let own = match transport {
+            Transport::Zeromq => Some(Protocol::Dectris(DectrisVersion::V2)),
+            Transport::Pvaccess => Some(Protocol::PvAccess),
+            Transport::Tcp | Transport::Udp | Transport::File | Transport::SharedMemory => None,
+        };
+        match (self.protocol, own.filter(|own| can_speak(*own))) {
+            (None, Some(own)) => own,
             _ => self.protocol(),
         }
     }

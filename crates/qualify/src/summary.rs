@@ -441,6 +441,13 @@ fn transport(protocol: Protocol, of_detector: Transport) -> Option<String> {
                  channel; images that the detector compresses need fewer bytes per second"
             ));
         }
+        Protocol::PvAccess => {
+            return Some(
+                "each event was an uncompressed image of one PV over pvAccess, in one message; the IOC's own \
+                 work, its segments (servers older than pvxs) and searches by UDP were not tested"
+                    .to_owned(),
+            );
+        }
     };
     Some(format!(
         "each event was sent as {packets}, without flow control; loopback neither lost nor reordered \

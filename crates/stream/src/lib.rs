@@ -7,6 +7,7 @@
 pub mod client;
 pub mod file_index;
 pub mod ledger;
+pub mod pvaccess;
 pub mod source;
 mod time;
 pub mod wire;

@@ -79,7 +79,7 @@ impl Needs {
 
     /// Whether data arrives over the network.
     pub fn is_networked(&self) -> bool {
-        matches!(self.transport, Transport::Udp | Transport::Tcp | Transport::Zeromq)
+        !matches!(self.transport, Transport::File | Transport::SharedMemory)
     }
 
     /// Bytes per second per connection.
@@ -118,6 +118,7 @@ impl Needs {
             Transport::Tcp => "tcp",
             Transport::Udp => "udp",
             Transport::Zeromq => "zeromq",
+            Transport::Pvaccess => "pvaccess",
             Transport::File => "file",
             Transport::SharedMemory => "shared-memory",
         }
