@@ -177,11 +177,6 @@ impl PvAccess {
         }
         Ok(sent == Sent::All)
     }
-
-    /// Whether the receiver has taken everything.
-    fn is_drained(&self) -> bool {
-        self.peer.session.output().is_empty() && self.peer.session.is_acknowledged()
-    }
 }
 
 impl Framing for PvAccess {
@@ -270,24 +265,28 @@ impl Link for PvAccess {
         0
     }
 
-    /// Waits until the receiver has acknowledged all images or closes the connection, then closes it.
+    /// Waits until the receiver has taken everything and closes. It may acknowledge less: pvxs does it for half of
+    /// its queue at once.
     fn finish(mut self: Box<Self>, _streams: &[StreamReport], timeout: Duration) -> Result<Bye, ClientError> {
         let begin_ns = monotonic_ns();
         let is_late = || monotonic_ns() - begin_ns >= timeout.as_nanos() as u64;
         let mut is_shut = false;
         loop {
-            match self.peer.serve() {
+            let Peer { socket, session, .. } = &mut self.peer;
+            let taken =
+                read(socket, session).and_then(|()| if is_shut { Ok(()) } else { self.peer.answer() });
+            match taken {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
                 Err(error) => return Err(self.peer.failed(error)),
-                Ok(_) => {}
+                Ok(()) => {}
             }
-            if !is_shut && (self.is_drained() || self.peer.session.status() == Status::Ended) {
+            if !is_shut && self.peer.session.output().is_empty() {
                 // A socket that is closed with unread data would cut what is in flight.
                 let _ = self.peer.socket.shutdown(std::net::Shutdown::Write);
                 is_shut = true;
             }
             if is_late() {
-                return Err(self.timed_out("wait for the acknowledgements of", timeout));
+                return Err(self.timed_out("finish the monitor of", timeout));
             }
             let polled = poll_slice(&self.peer.socket, PollFlags::IN);
             polled.map_err(|errno| self.peer.failed(errno.into()))?;

@@ -118,11 +118,6 @@ impl Session {
         }
     }
 
-    /// Whether the client has acknowledged every update, or never does so.
-    pub(super) fn is_acknowledged(&self) -> bool {
-        self.monitor.is_none_or(|found| found.queue.is_none() || found.acknowledged >= found.sent)
-    }
-
     /// Sends an update of the monitor.
     pub(super) fn push_update(&mut self, update: &[u8]) {
         self.output.extend_from_slice(update);
