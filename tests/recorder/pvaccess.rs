@@ -469,4 +469,6 @@ fn trials_over_pvaccess_name_the_transport() {
     let ledger = &json(&run)["runs"][0]["ledger"];
     assert!(ledger["verified"]["events"].as_u64() > Some(0), "{run:#?}");
     assert_eq!((&ledger["verified"], &ledger["lost"]["events"]), (&ledger["sent"], &0.into()), "{run:#?}");
+    // The IOC is still there when the trial ends.
+    assert!(!run.stdout.contains("streams lost"), "{run:#?}");
 }

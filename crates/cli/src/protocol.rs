@@ -8,8 +8,8 @@ pub(crate) struct ProtocolArgs {
     /// Protocol of the simulated detector; udp, vdif and spead have no back-pressure
     ///
     /// By default, `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the
-    /// transport zeromq, and as pvaccess if it has the transport pvaccess. Everything else is sent as keepup. Sources on another machine (--source) always use
-    /// keepup.
+    /// transport zeromq, and as pvaccess if it has the transport pvaccess. Everything else is sent as keepup.
+    /// Sources on another machine (--source) always use keepup.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames

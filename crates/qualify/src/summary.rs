@@ -443,8 +443,8 @@ fn transport(protocol: Protocol, of_detector: Transport) -> Option<String> {
         }
         Protocol::PvAccess => {
             return Some(
-                "each event was an uncompressed NTNDArray over pvAccess, in one message; the work of the IOC, \
-                 messages in segments (servers older than pvxs) and searches by UDP were not tested"
+                "each event was an uncompressed NTNDArray over pvAccess, in one message; the work of the \
+                 IOC, messages in segments (servers older than pvxs) and searches by UDP were not tested"
                     .to_owned(),
             );
         }

@@ -1,5 +1,5 @@
-//! Memory for messages of a connection: headers and short bodies pass through a staging buffer, long bodies are
-//! received directly into the message.
+//! Memory for messages of a connection: headers and short bodies pass through a staging buffer, long bodies
+//! are received directly into the message.
 //!
 //! Invariants: memory grows only as data arrives; the caller checks a length before it calls
 //! [`Staging::expect`].

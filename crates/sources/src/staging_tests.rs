@@ -26,7 +26,7 @@ fn message(bytes: &[u8], bodies: &[usize], piece: usize) -> Vec<u8> {
 #[test]
 fn bodies_are_the_same_however_they_arrive() {
     let bodies = [0, 1, 9000, 200_000, 3, 70_000, 8192, 8191];
-    let bytes: Vec<u8> = (0..bodies.iter().sum::<usize>()).map(|at| (at * 31 >> 3) as u8).collect();
+    let bytes: Vec<u8> = (0..bodies.iter().sum::<usize>()).map(|at| ((at * 31) >> 3) as u8).collect();
     for piece in [1, 100, 8191, 8192, 65_536, 1 << 20] {
         assert_eq!(message(&bytes, &bodies, piece), bytes, "pieces of {piece}");
     }

@@ -233,8 +233,8 @@ impl Pace<'_> {
         self.closed_ns.is_some_and(|closed_ns| now_ns > closed_ns.saturating_add(ns))
     }
 
-    /// Waits until the recorder takes an event while the schedule continues; returns how many it takes. `None`
-    /// if it took none until long after the end of the schedule.
+    /// Waits until the recorder takes an event while the schedule continues; returns how many it takes.
+    /// `None` if it took none until long after the end of the schedule.
     fn credit(&mut self, link: &mut dyn Link, clock: &Clock) -> Result<Option<u64>, ClientError> {
         let credit = |link: &mut dyn Link, on_blocked: &mut OnBlocked<'_>| link.credit(on_blocked);
         self.while_blocked(link, clock, GRACE_NS, credit)

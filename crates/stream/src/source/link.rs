@@ -46,8 +46,8 @@ pub(super) trait Link: Framing + Send {
     /// Next sequence number of each stream.
     fn first_sequences(&self) -> Vec<u64>;
 
-    /// Number of events that the recorder takes now, at least 1. Waits for it, and calls `on_blocked` meanwhile
-    /// as [`Link::send`] does; `None` if that gave up. Called between events.
+    /// Number of events that the recorder takes now, at least 1. Waits for it, and calls `on_blocked`
+    /// meanwhile as [`Link::send`] does; `None` if that gave up. Called between events.
     ///
     /// # Errors
     /// As for [`Link::send`].

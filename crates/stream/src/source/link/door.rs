@@ -1,8 +1,8 @@
 //! Ports at which simulated detectors wait for their receivers.
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::client::ClientError;
@@ -17,6 +17,8 @@ pub struct Door {
     listener: Arc<TcpListener>,
     addr: SocketAddr,
     patience: Option<Duration>,
+    /// Connections of receivers that have everything.
+    served: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Door {
@@ -28,7 +30,7 @@ impl Door {
         let listener = TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
-        Ok(Self { listener: Arc::new(listener), addr, patience })
+        Ok(Self { listener: Arc::new(listener), addr, patience, served: Arc::default() })
     }
 
     /// Its address.
@@ -40,6 +42,12 @@ impl Door {
     /// The listening socket.
     pub(super) fn listener(&self) -> &TcpListener {
         &self.listener
+    }
+
+    /// Keeps the connection of a receiver that has everything open until the port is closed, as servers do
+    /// that outlive a run.
+    pub(super) fn keep(&self, socket: TcpStream) {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
     }
 
     /// A connection that has arrived, without waiting.

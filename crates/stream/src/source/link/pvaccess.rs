@@ -34,6 +34,9 @@ const SEND: &str = "send to";
 /// Most connections that are served until a receiver has started its monitor.
 const CLIENTS_MAX: usize = 16;
 
+/// Time without acknowledgements after which no more are expected at the end, ns.
+const ACKNOWLEDGE_NS: u64 = 2_000_000_000;
+
 /// A client's connection.
 struct Peer {
     socket: TcpStream,
@@ -145,6 +148,7 @@ fn accept(door: &Door, images: &Images, stop: &AtomicBool) -> Result<Peer, Clien
 
 /// A connection to a receiver.
 pub(super) struct PvAccess {
+    door: Door,
     peer: Peer,
     images: Images,
     waits: Waits,
@@ -158,7 +162,7 @@ impl PvAccess {
         images.start(peer.session.monitor());
         let first = images.first_update();
         peer.session.push_update(&first);
-        Ok(Self { peer, images, waits: Waits::default() })
+        Ok(Self { door: door.clone(), peer, images, waits: Waits::default() })
     }
 
     /// Sends the answers that wait in front of the next image; false if `on_blocked` gave up.
@@ -265,12 +269,12 @@ impl Link for PvAccess {
         0
     }
 
-    /// Waits until the receiver has taken everything and closes. It may acknowledge less: pvxs does it for half of
-    /// its queue at once.
+    /// Waits until the receiver has acknowledged all images; its connection then stays open as long as the
+    /// port. Others have everything when they close the connection after its end: those without a pipeline,
+    /// and pvxs, which acknowledges half of its queue at once.
     fn finish(mut self: Box<Self>, _streams: &[StreamReport], timeout: Duration) -> Result<Bye, ClientError> {
         let begin_ns = monotonic_ns();
-        let is_late = || monotonic_ns() - begin_ns >= timeout.as_nanos() as u64;
-        let mut is_shut = false;
+        let (mut is_shut, mut waiting, mut since_ns) = (false, u64::MAX, begin_ns);
         loop {
             let Peer { socket, session, .. } = &mut self.peer;
             let taken =
@@ -280,12 +284,22 @@ impl Link for PvAccess {
                 Err(error) => return Err(self.peer.failed(error)),
                 Ok(()) => {}
             }
-            if !is_shut && self.peer.session.output().is_empty() {
+            let (session, now_ns) = (&self.peer.session, monotonic_ns());
+            let unacknowledged = session.unacknowledged();
+            if unacknowledged == Some(0) && session.output().is_empty() {
+                self.door.keep(self.peer.socket);
+                break;
+            }
+            if unacknowledged.is_some_and(|count| count < waiting) {
+                (waiting, since_ns) = (unacknowledged.unwrap_or(0), now_ns);
+            }
+            let is_stuck = unacknowledged.is_none() || now_ns - since_ns >= ACKNOWLEDGE_NS;
+            if !is_shut && is_stuck && session.output().is_empty() {
                 // A socket that is closed with unread data would cut what is in flight.
                 let _ = self.peer.socket.shutdown(std::net::Shutdown::Write);
                 is_shut = true;
             }
-            if is_late() {
+            if now_ns - begin_ns >= timeout.as_nanos() as u64 {
                 return Err(self.timed_out("finish the monitor of", timeout));
             }
             let polled = poll_slice(&self.peer.socket, PollFlags::IN);

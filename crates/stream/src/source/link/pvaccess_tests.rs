@@ -128,6 +128,8 @@ fn every_image_that_a_slow_client_misses_is_counted() {
     let door = open();
     let mut client = Client::pipelined(&door, 3);
     let source = source(&slow, &door);
+    // With the port, the connection is closed.
+    drop(door);
     client.update().unwrap();
     client.acknowledge(1);
     let mut ids = Vec::new();
@@ -149,6 +151,21 @@ fn every_image_that_a_slow_client_misses_is_counted() {
     let lost = report.total(|stream| stream.lost).events;
     assert!(lost > 0 && ids.is_sorted());
     assert_eq!((ids.len() as u64 + lost, report.total(|stream| stream.due).events), (400, 400));
+}
+
+#[test]
+fn a_client_that_has_acknowledged_everything_stays_connected() {
+    let door = open();
+    let mut client = Client::pipelined(&door, 8);
+    let source = source(&plan(), &door);
+    (0..4).for_each(|_| drop(client.update().unwrap()));
+    client.acknowledge(4);
+    assert_eq!(source.join().unwrap().streams[0].sent.events, 3);
+    client.socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    assert_eq!(client.socket.peek(&mut [0]).map_err(|error| error.kind()), Err(io::ErrorKind::WouldBlock));
+    drop(door);
+    client.socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert_eq!(client.update(), None);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The NTNDArray of a simulated IOC as NDPluginPva fills it: its type, and updates with the fields of an image.
+//! The NTNDArray of a simulated IOC as NDPluginPva fills it: its type, and updates with the fields of an
+//! image.
 //!
 //! Invariant: the length of everything around the pixels depends on the plan alone.
 use super::super::super::event::Event;

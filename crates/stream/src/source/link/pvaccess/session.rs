@@ -118,6 +118,12 @@ impl Session {
         }
     }
 
+    /// Number of updates that the client has not acknowledged; `None` if it does not acknowledge any.
+    pub(super) fn unacknowledged(&self) -> Option<u64> {
+        let monitor = self.monitor.filter(|monitor| monitor.queue.is_some())?;
+        Some(monitor.sent.saturating_sub(monitor.acknowledged))
+    }
+
     /// Sends an update of the monitor.
     pub(super) fn push_update(&mut self, update: &[u8]) {
         self.output.extend_from_slice(update);
