@@ -1,11 +1,12 @@
 """Serves images as areaDetector's NDPluginPva does (NTNDArray over pvAccess, by p4p), and reads with h5py what keepup
-recorded of them.
+recorded of them. Monitors keepup's simulated IOC with p4p.
 
 usage: pvaccess.py KEEPUP DIRECTORY
 """
 import faulthandler
 import json
 import pathlib
+import queue
 import re
 import socket
 import subprocess
@@ -18,6 +19,7 @@ import hdf5plugin
 import numpy
 from mcap.reader import make_reader
 from p4p import Value
+from p4p.client.thread import Context
 from p4p.nt import NTNDArray
 from p4p.server import Server
 from p4p.server.thread import SharedPV
@@ -265,6 +267,86 @@ def older_server(name):
         assert len(data) >= count and (data == frames[first:first + len(data)]).all(), f"{name}: other pixels"
 
 
+def simulated_ioc(settings):
+    """Starts a simulated IOC; returns its process, port and PV. The same seed gives the same images."""
+    command = [keepup, "source", *settings, "--as", "pvaccess", "--listen", "127.0.0.1:0", "--seed", "28", "--json"]
+    source = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    found = re.search(r"--from pva://127.0.0.1:(\d+)/(\S+)`", source.stderr.readline())
+    return source, found[1], found[2]
+
+
+def monitored(settings, request, count):
+    """All updates that p4p gets from a simulated IOC, which it finds by asking it for the PV over TCP."""
+    source, port, pv = simulated_ioc(settings)
+    client = Context("pva", conf={"EPICS_PVA_NAME_SERVERS": f"127.0.0.1:{port}", "EPICS_PVA_ADDR_LIST": "127.0.0.1",
+                                  "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False, nt=False)
+    updates = queue.SimpleQueue()
+    subscription = client.monitor(pv, updates.put, request=request)
+    # The first one is the value before the run.
+    found = [updates.get(timeout=60) for _ in range(count + 1)]
+    subscription.close()
+    client.close()
+    out, _ = source.communicate(timeout=60)
+    assert source.returncode == 0, out
+    return found, json.loads(out)
+
+
+def simulator(name, profile, request, count):
+    """p4p gets from a simulated IOC, image by image, what keepup records from one with the same seed."""
+    settings = [profile, "--events", str(count), "--rate", "200 MB/s"]
+    (before, *updates), report = monitored(settings, request, count)
+    assert report["sent"]["events"] == count and report["lost_at_source"]["events"] == 0, report
+    assert before.uniqueId == 0 and before.value is None and len(before.dimension) == 0
+    assert before.getID() == "epics:nt/NTNDArray:1.0"
+    assert [update.uniqueId for update in updates] == [*range(1, count + 1)]
+    source, port, pv = simulated_ioc(settings)
+    code, account = record(f"pva://127.0.0.1:{port}/{pv}", lambda: True, name, count, lambda: None)
+    source.communicate(timeout=60)
+    assert code == 0 and account["missing_events"] == {}, (code, account)
+    with opened(name) as file:
+        group = file["entry"][pv]
+        data = group["data"]
+        for update, frame in zip(updates, data, strict=True):
+            shape = [dimension.size for dimension in reversed(update.dimension)]
+            assert (frame == NTNDArray.unwrap(update)).all() and list(frame.shape) == shape, f"{name}: other pixels"
+            assert update.compressedSize == update.uncompressedSize == frame.nbytes
+            assert frame.dtype == update.value.dtype and update.codec.name == ""
+            assert update.timeStamp.todict() == update.dataTimeStamp.todict()
+        attributes = {attribute.name: str(attribute.value) for attribute in updates[-1].attribute}
+        expected = {"pv": pv, "first_unique_id": "1", **attributes}
+        assert attributes.keys() == {"ColorMode", "DriverVersion"} and expected == metadata(file), metadata(file)
+        times = [update.timeStamp.secondsPastEpoch * 10**9 + update.timeStamp.nanoseconds for update in updates]
+        steps, recorded = numpy.diff(times), numpy.diff(group["timestamp"][...])
+        # The clock of the detector is the same in both runs.
+        assert (abs(steps - recorded.astype(numpy.int64)) <= 1).all(), f"{name}: other times"
+
+
+def slow_client(name):
+    """Images that a slow p4p client misses are gaps in `uniqueId`, and counted by the IOC."""
+    settings = ["eiger2-4m-8bit", "--event", "1MiB", "--buffer", "3MiB", "--rate", "400 /s", "--time", "3s"]
+    source, port, pv = simulated_ioc(settings)
+    client = Context("pva", conf={"EPICS_PVA_NAME_SERVERS": f"127.0.0.1:{port}", "EPICS_PVA_ADDR_LIST": "127.0.0.1",
+                                  "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False, nt=False)
+    numbers = []
+
+    def take(update):
+        if isinstance(update, Exception):
+            return
+        numbers.append(update.uniqueId)
+        time.sleep(0.02)
+
+    subscription = client.monitor(pv, take, request="record[pipeline=true,queueSize=4]field()")
+    out, _ = source.communicate(timeout=60)
+    report = json.loads(out)
+    until(lambda: len(numbers) > report["sent"]["events"], "p4p does not hand out everything")
+    subscription.close()
+    client.close()
+    due, lost = report["due"]["events"], report["lost_at_source"]["events"]
+    assert source.returncode == 1 and lost > due // 2, report
+    assert numbers == sorted(set(numbers)) and len(numbers) == report["sent"]["events"] + 1 == due - lost + 1, report
+    print(f"{name}: {len(numbers) - 1} of {due} images taken, {lost} lost at the source")
+
+
 (root / "a").mkdir(parents=True, exist_ok=True)
 (root / "b").mkdir(parents=True, exist_ok=True)
 begin = time.monotonic()
@@ -280,4 +362,7 @@ series("gaps", "u2", (200, 300), "bslz4", lost={3, 4, 20, 38})
 series("wrapped", "u2", (20, 30), start=2**31 - 20)
 restarted("restarted")
 older_server("older")
-print(f"12 series of pvAccess servers recorded in {time.monotonic() - begin:.1f} s")
+simulator("simulated", "oryx-51s5m", "record[queueSize=64]field()", 30)
+simulator("pipelined", "lambda-750k-pva", "record[pipeline=true,queueSize=8]field()", 60)
+slow_client("slow client")
+print(f"15 series of pvAccess servers recorded in {time.monotonic() - begin:.1f} s")

@@ -6,8 +6,9 @@
 //! cut.
 #![no_main]
 
+use keepup_fuzz::decoded;
 use keepup_sources::dectris::Dectris;
-use keepup_sources::{Decoder, Input, Item, Limits};
+use keepup_sources::{Item, Limits};
 use libfuzzer_sys::fuzz_target;
 
 const MESSAGE_BYTES_MAX: usize = 1 << 16;
@@ -16,8 +17,8 @@ fuzz_target!(|data: &[u8]| {
     let Some((&mode, bytes)) = data.split_first() else { return };
     let bytes = if mode & 0x80 != 0 { framed(bytes) } else { bytes.to_vec() };
     let piece = usize::from(mode & 0x7f) + 1;
-    let whole = decoded(&bytes, bytes.len().max(1));
-    assert_eq!(whole, decoded(&bytes, piece), "the outcome depends on how the bytes were cut");
+    let whole = outcome(&bytes, bytes.len().max(1));
+    assert_eq!(whole, outcome(&bytes, piece), "the outcome depends on how the bytes were cut");
 });
 
 /// A handshake, and the messages in frames.
@@ -37,47 +38,15 @@ fn framed(mut messages: &[u8]) -> Vec<u8> {
 }
 
 /// What the decoder hands out, item by item, and its error.
-fn decoded(mut bytes: &[u8], piece: usize) -> Vec<String> {
+fn outcome(bytes: &[u8], piece: usize) -> Vec<String> {
     let limits = Limits { message_bytes_max: MESSAGE_BYTES_MAX, event_bytes_max: u64::MAX };
-    let mut decoder = Dectris::new(limits);
-    let (mut found, mut streams) = (Vec::new(), Vec::new());
-    loop {
-        loop {
-            match decoder.item() {
-                Ok(None) => break,
-                Err(error) => {
-                    found.push(error.to_string());
-                    return found;
-                }
-                Ok(Some(item)) => {
-                    found.push(format!("{item:?}"));
-                    match item {
-                        Item::Streams(declared) => streams = declared.to_vec(),
-                        Item::Event(event) => {
-                            let stream = &streams[event.stream];
-                            let length = event.payload.len() as u64;
-                            assert!(stream.compression.is_some() || stream.event_bytes() == Some(length));
-                        }
-                        Item::End { .. } => {}
-                        Item::Start(_) | Item::Complete { .. } | Item::Lost { .. } => {
-                            panic!("images arrive whole")
-                        }
-                    }
-                }
-            }
-            decoder.take();
+    let decoded = decoded(&mut Dectris::new(limits), bytes, piece, |item, streams| match item {
+        Item::Event(event) => {
+            let (stream, length) = (&streams[event.stream], event.payload.len() as u64);
+            assert!(stream.compression.is_some() || stream.event_bytes() == Some(length));
         }
-        if bytes.is_empty() {
-            return found;
-        }
-        let Input::Bytes(space) = decoder.input() else { return found };
-        let count = space.len().min(piece).min(bytes.len());
-        if count == 0 {
-            // The series has ended; nothing is read behind it.
-            return found;
-        }
-        space[..count].copy_from_slice(&bytes[..count]);
-        decoder.received(count, 0);
-        bytes = &bytes[count..];
-    }
+        Item::Streams(_) | Item::End { .. } => {}
+        Item::Start(_) | Item::Complete { .. } | Item::Lost { .. } => panic!("images arrive whole"),
+    });
+    decoded.found
 }

@@ -4,9 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use keepup_registers::ipbus::TargetState;
-use keepup_registers::ipbus::packet::{
-    ByteOrder, PacketHeader, PacketKind, Reply, Request, Status, Words,
-};
+use keepup_registers::ipbus::packet::{ByteOrder, PacketHeader, PacketKind, Reply, Request, Status, Words};
 use libfuzzer_sys::fuzz_target;
 
 /// MTU of the target, with 28 bytes of IP and UDP headers.

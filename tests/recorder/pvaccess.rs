@@ -6,7 +6,7 @@ use std::path::Path;
 
 use keepup_testkit::program::{Program, Run};
 
-use crate::common::{count, directory, json, keepup, recorded, segments, start, verified};
+use crate::common::{count, directory, get, json, keepup, recorded, segments, start, until, verified};
 
 const PV: &str = "13SIM1:Pva1:Image";
 const WIDTH: usize = 64;
@@ -389,4 +389,86 @@ fn a_pv_that_does_not_exist_is_reported() {
     assert_eq!(run.code(), 1, "{run:#?}");
     let ended = json(&run)["ended"].to_string();
     assert!(ended.contains("cannot monitor PV: the server has no such PV: channel not found"), "{ended}");
+}
+
+/// Starts a simulated IOC; returns it and the address of its PV.
+fn simulated(here: &Path, settings: &[&str]) -> (Program, String) {
+    let fixed = ["source", "eiger2-4m-8bit", "--as", "pvaccess", "--listen", "127.0.0.1:0", "--json"];
+    let mut source = start(here, &[&fixed, settings].concat());
+    let line = source.line("waiting for a recorder: ");
+    let from = line.rsplit(' ').next().unwrap().trim_end_matches('`').to_owned();
+    assert!(from.ends_with("/SIM:Pva1:Image"), "{line}");
+    (source, from)
+}
+
+fn record_from(here: &Path, from: &str, more: &[&str]) -> Program {
+    std::fs::create_dir_all(here.join("a")).unwrap();
+    let settings = ["record", "--from", from, "--name", "run", "--json", "--volume", "a", "--pool", "64 MiB"];
+    start(here, &[&settings, more].concat())
+}
+
+#[test]
+fn a_simulated_ioc_serves_the_images_of_a_detector() {
+    let directory = directory();
+    let here = directory.path();
+    let (source, from) = simulated(here, &["--events", "40", "--rate", "max"]);
+    let run = record_from(here, &from, &["--stop-after", "40 events"]).wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let sent = (40, 40 * 2048 * 2048);
+    assert_eq!((verified(here, "a/run"), json(&run)["missing_events"].to_string()), (sent, "{}".to_owned()));
+    let source = source.wait();
+    assert_eq!((source.code(), count(&json(&source)["sent"])), (0, sent), "{source:#?}");
+    let manifest = std::fs::read(here.join("a/run/keepup.json")).unwrap();
+    let metadata = &serde_json::from_slice::<serde_json::Value>(&manifest).unwrap()["metadata"];
+    assert_eq!((&metadata["first_unique_id"], &metadata["ColorMode"]), (&"1".into(), &"0".into()));
+}
+
+#[test]
+fn images_that_a_slow_recorder_misses_are_counted_on_both_sides() {
+    let directory = directory();
+    let here = directory.path();
+    // The queue of the recorder and the buffer of the IOC together hold a dozen images.
+    let rate = ["--event", "256 KiB", "--rate", "200 /s", "--buffer", "2 MiB", "--time", "10min"];
+    let (source, from) = simulated(here, &rate);
+    let mut recorder = record_from(here, &format!("{from},queue=4"), &["--http", "127.0.0.1:0"]);
+    let page = recorder.line("live page: http://");
+    let received = || {
+        let (_, text) = get(&page, "/metrics", "");
+        let line = text.lines().find(|line| line.starts_with("keepup_stream_received_events"));
+        line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0)
+    };
+    until("images arrive", || received() > 20);
+    // The clock of the detector goes on while the recorder stands still.
+    recorder.signal("STOP");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    recorder.signal("CONT");
+    let before: u64 = received();
+    until("images arrive again", || received() > before + 100);
+    source.signal("INT");
+    let source = source.wait();
+    let run = stop(recorder);
+    assert_eq!((run.code(), source.code()), (1, 1), "{run:#?} {source:#?}");
+    let (account, report) = (json(&run), json(&source));
+    let (sent, lost) = (count(&report["sent"]), count(&report["lost_at_source"]).0);
+    assert!(lost > 50, "{report}");
+    assert_eq!((count(&account["received"]), count(&account["durable"])), (sent, sent));
+    assert_eq!(account["missing_events"], serde_json::json!({"sequence_gap": lost}));
+    let report = json(&keepup(here, &["verify", "a/run", "--json"]));
+    assert_eq!((report["fault_count"].as_u64(), recorded(&report)), (Some(0), sent));
+}
+
+#[test]
+fn trials_over_pvaccess_name_the_transport() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir(here.join("a")).unwrap();
+    let trial = ["trial", "oryx-51s5m", "--rate", "40 MB/s", "--time", "2s", "--volume", "a", "--json"];
+    let run = keepup(here, &trial);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert!(run.stderr.contains("over 1 connection, protocol pvaccess;"), "{run:#?}");
+    let ledger = &json(&run)["runs"][0]["ledger"];
+    assert!(ledger["verified"]["events"].as_u64() > Some(0), "{run:#?}");
+    assert_eq!((&ledger["verified"], &ledger["lost"]["events"]), (&ledger["sent"], &0.into()), "{run:#?}");
+    // The IOC is still there when the trial ends.
+    assert!(!run.stdout.contains("streams lost"), "{run:#?}");
 }

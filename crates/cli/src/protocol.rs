@@ -8,8 +8,9 @@ pub(crate) struct ProtocolArgs {
     /// Protocol of the simulated detector; udp, vdif and spead have no back-pressure
     ///
     /// By default, `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the
-    /// transport zeromq, and events at a rate as spead if it has the transport spead. Everything else is sent as
-    /// keepup. A source on another machine (--source) can send as keepup, udp, vdif and spead.
+    /// transport zeromq, as pvaccess if it has the transport pvaccess, and events at a rate as spead if it has
+    /// the transport spead. Everything else is sent as keepup. A source on another machine (--source) can send
+    /// as keepup, udp, vdif and spead.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames
@@ -32,6 +33,9 @@ enum As {
     DectrisV1,
     /// DECTRIS Stream V2 over ZeroMQ, one image per event; record with --from zmq://HOST:PORT
     DectrisV2,
+    /// NTNDArray over pvAccess (TCP), one image per event, as areaDetector serves it; record with
+    /// --from pva://HOST:PORT/SIM:Pva1:Image
+    Pvaccess,
 }
 
 impl ProtocolArgs {
@@ -44,22 +48,27 @@ impl ProtocolArgs {
             Some(As::Spead) => Protocol::Spead,
             Some(As::DectrisV1) => Protocol::Dectris(DectrisVersion::V1),
             Some(As::DectrisV2) => Protocol::Dectris(DectrisVersion::V2),
+            Some(As::Pvaccess) => Protocol::PvAccess,
         }
     }
 
     /// The protocol of a trial of `plan`, by default that of the detector if the source can speak it.
     pub(crate) fn of_trial(&self, plan: &SourcePlan, transport: Transport, is_remote: bool) -> Protocol {
-        let of_detector = match (self.protocol, transport) {
-            (None, Transport::Zeromq) => Some(Protocol::Dectris(DectrisVersion::V2)),
-            (None, Transport::Spead) => Some(Protocol::Spead),
-            _ => None,
+        let of_detector = match transport {
+            Transport::Zeromq => Some(Protocol::Dectris(DectrisVersion::V2)),
+            Transport::Pvaccess => Some(Protocol::PvAccess),
+            Transport::Spead => Some(Protocol::Spead),
+            Transport::Tcp | Transport::Udp | Transport::File | Transport::SharedMemory => None,
         };
         let can_speak = |protocol: &Protocol| {
             let has_schedule = plan.rate != Rate::Max || protocol.has_flow_control();
             let can_reach = !is_remote || !protocol.waits_for_recorder();
             has_schedule && can_reach && plan.clone().in_protocol(*protocol).check().is_ok()
         };
-        of_detector.filter(can_speak).unwrap_or_else(|| self.protocol())
+        match self.protocol {
+            None => of_detector.filter(can_speak).unwrap_or(Protocol::Keepup),
+            Some(_) => self.protocol(),
+        }
     }
 
     /// `plan` in this protocol.

@@ -102,6 +102,8 @@ pub enum Transport {
     Spead,
     /// ZeroMQ messages.
     Zeromq,
+    /// Monitor of an EPICS PV, as areaDetector serves images.
+    Pvaccess,
     /// Files written by the detector's own computer.
     File,
     /// Memory of the same machine, filled by a frame grabber or another process.

@@ -441,6 +441,13 @@ fn transport(protocol: Protocol, of_detector: Transport, is_loopback: bool) -> O
                  channel; images that the detector compresses need fewer bytes per second"
             ));
         }
+        Protocol::PvAccess => {
+            return Some(
+                "each event was an uncompressed NTNDArray over pvAccess, in one message; the work of the \
+                 IOC, messages in segments (servers older than pvxs) and searches by UDP were not tested"
+                    .to_owned(),
+            );
+        }
     };
     let path = if is_loopback { "loopback neither lost nor reordered packets; " } else { "" };
     Some(format!(

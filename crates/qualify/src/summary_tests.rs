@@ -336,3 +336,15 @@ fn the_time_between_reports_is_a_limit() {
     assert!(sentence.contains("at least every 43"), "{sentence}");
     assert_eq!(counters_gap(&SourceHost { counters_gap_seconds_max: None, ..host() }), None);
 }
+
+#[test]
+fn what_of_the_transport_was_not_tested_is_stated() {
+    use keepup_plan::Transport;
+    use keepup_stream::source::Protocol;
+
+    assert_eq!(transport(Protocol::Keepup, Transport::Tcp), None);
+    let keepup = transport(Protocol::Keepup, Transport::Pvaccess).unwrap();
+    assert!(keepup.contains("not over the detector's own transport"), "{keepup}");
+    let ioc = transport(Protocol::PvAccess, Transport::Pvaccess).unwrap();
+    assert!(ioc.contains("NTNDArray over pvAccess") && ioc.ends_with("were not tested"), "{ioc}");
+}

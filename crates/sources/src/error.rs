@@ -2,6 +2,7 @@
 use std::borrow::Cow;
 
 use keepup_error::{Diagnostic, ErrorClass};
+use keepup_stream::pvaccess::Malformed;
 
 /// Why a detector's data cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,5 +51,11 @@ impl Diagnostic for DetectorError {
             Self::TooLong { .. } => Some("a larger --pool; above 512 MiB also --max-event".into()),
             Self::Message(_) | Self::Series(_) | Self::Directory(_) => None,
         }
+    }
+}
+
+impl From<Malformed> for DetectorError {
+    fn from(Malformed(why): Malformed) -> Self {
+        Self::Message(why)
     }
 }

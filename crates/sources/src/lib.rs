@@ -10,6 +10,7 @@ pub mod directory;
 mod error;
 pub mod packets;
 pub mod pvaccess;
+mod staging;
 pub mod zmtp;
 
 use std::collections::BTreeMap;

@@ -6,7 +6,6 @@
 mod frames;
 mod image;
 mod numbers;
-mod reader;
 mod types;
 mod values;
 
@@ -15,12 +14,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use keepup_stream::ledger::LossCause;
+use keepup_stream::pvaccess::command::{
+    CONNECTION_VALIDATED, CONNECTION_VALIDATION, CREATE_CHANNEL, DESTROY_CHANNEL, ECHO, MONITOR,
+};
+use keepup_stream::pvaccess::monitor::{DESTROY, INIT, PIPELINE, START};
+use keepup_stream::pvaccess::{Output, Reader, code};
 use keepup_stream::wire::{ElementType, METADATA_MAX, StreamInfo};
 
-use self::frames::{Frames, HEADROOM, Output};
+use self::frames::{Frames, HEADROOM};
 use self::image::{Fields, Layout, check_type};
 use self::numbers::Numbers;
-use self::reader::Reader;
 use self::types::{Type, Types};
 use self::values::{Array, Values};
 use crate::error::DetectorError;
@@ -34,20 +37,6 @@ pub(crate) const QUEUE_MAX: u32 = 65_536;
 const ECHO_NS: u64 = 10_000_000_000;
 /// Pause before a channel is created again that the server has closed.
 const RETRY_NS: u64 = 1_000_000_000;
-
-const CONNECTION_VALIDATION: u8 = 1;
-const ECHO: u8 = 2;
-const CREATE_CHANNEL: u8 = 7;
-const DESTROY_CHANNEL: u8 = 8;
-const CONNECTION_VALIDATED: u8 = 9;
-const MONITOR: u8 = 13;
-
-/// Subcommands of a monitor.
-const INIT: u8 = 0x08;
-const DESTROY: u8 = 0x10;
-const START: u8 = 0x44;
-/// An acknowledgement, or with [`INIT`] the size of the queue follows.
-const PIPELINE: u8 = 0x80;
 
 /// Options of a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,9 +156,8 @@ impl PvAccess {
         }
     }
 
-    fn send(&mut self, command: u8, put: impl FnOnce(&mut Output)) {
-        let message = self.frames.outgoing(command, put);
-        self.outgoing.extend_from_slice(&message);
+    fn send(&mut self, command: u8, put: impl FnOnce(&mut Output<'_>)) {
+        self.frames.put(&mut self.outgoing, command, put);
     }
 
     /// Decodes the message that has arrived.
@@ -495,14 +483,12 @@ impl Decoder for PvAccess {
 
 /// The type and value of the request: all fields, and the options of the record as texts, which every server
 /// understands.
-fn put_request(out: &mut Output, queue: u32) {
-    const STRUCTURE: u8 = 0x80;
-    const TEXT: u8 = 0x60;
-    out.u8(STRUCTURE).text("").u8(2);
-    out.text("field").u8(STRUCTURE).text("").u8(0);
-    out.text("record").u8(STRUCTURE).text("").u8(1);
-    out.text("_options").u8(STRUCTURE).text("").u8(2);
-    out.text("pipeline").u8(TEXT).text("queueSize").u8(TEXT);
+fn put_request(out: &mut Output<'_>, queue: u32) {
+    out.structure("", 2);
+    out.text("field").structure("", 0);
+    out.text("record").structure("", 1);
+    out.text("_options").structure("", 2);
+    out.text("pipeline").u8(code::TEXT).text("queueSize").u8(code::TEXT);
     out.text("true").text(&queue.to_string());
 }
 

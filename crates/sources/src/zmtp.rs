@@ -1,20 +1,14 @@
 //! ZMTP 3, the wire protocol of ZeroMQ, as a PULL socket without security (<https://rfc.zeromq.org/spec/23/>
 //! and <https://rfc.zeromq.org/spec/37/>).
 //!
-//! Invariants: a frame's length is checked before memory is allocated for it; memory grows only as data
-//! arrives; a long frame is received directly into the message, without staging.
-use std::ops::Range;
-
+//! Invariant: a frame's length is checked before memory is allocated for it.
 use keepup_stream::zmtp::{
     FLAG_COMMAND, FLAG_LONG, FLAG_MORE, GREETING_BYTES, HEADER_BYTES_MAX, command, greeting, ready,
 };
 
 use crate::error::DetectorError;
+use crate::staging::Staging;
 
-/// Size of the buffer for greetings, headers, commands and short frames.
-const STAGING_BYTES: usize = 64 << 10;
-/// Most memory that grows at once.
-const GROWTH_BYTES: usize = 8 << 20;
 /// Most frames of a message.
 const PARTS_MAX: usize = 16;
 /// Longest command.
@@ -29,8 +23,11 @@ enum Expect {
     Header,
     /// The rest of a frame.
     Body {
-        left: usize,
-        flags: u8,
+        has_more: bool,
+    },
+    /// A command of this length.
+    Command {
+        bytes: usize,
     },
     /// A whole message is in memory.
     Message,
@@ -50,14 +47,9 @@ pub struct Message<'a> {
 pub struct Zmtp {
     expect: Expect,
     bytes_max: usize,
-    staging: Box<[u8]>,
-    /// Received and not decoded, in `staging`.
-    staged: Range<usize>,
-    /// Frames of the current message, one behind the other. Longer than what is used: it is not cleared
-    /// between messages.
-    message: Vec<u8>,
-    filled: usize,
-    /// Ends of its complete frames.
+    /// Its messages are frames, one behind the other.
+    staging: Staging,
+    /// Ends of the complete frames of the message.
     ends: Vec<usize>,
     outgoing: Vec<u8>,
 }
@@ -68,10 +60,7 @@ impl Zmtp {
         Self {
             expect: Expect::Greeting,
             bytes_max,
-            staging: vec![0; STAGING_BYTES].into(),
-            staged: 0..0,
-            message: Vec::new(),
-            filled: 0,
+            staging: Staging::new(0),
             ends: Vec::new(),
             outgoing: greeting().into(),
         }
@@ -79,40 +68,20 @@ impl Zmtp {
 
     /// Starts again on a new connection.
     pub fn reconnect(&mut self) {
-        (self.expect, self.staged, self.filled) = (Expect::Greeting, 0..0, 0);
+        self.expect = Expect::Greeting;
+        self.staging.reset();
         self.ends.clear();
         self.outgoing = greeting().into();
     }
 
     /// Memory for the next bytes of the connection.
     pub fn space(&mut self) -> &mut [u8] {
-        match self.expect {
-            Expect::Body { left, flags } if flags & FLAG_COMMAND == 0 && self.staged.is_empty() => {
-                let end = self.filled + left.min(GROWTH_BYTES);
-                if self.message.len() < end {
-                    self.message.resize(end, 0);
-                }
-                &mut self.message[self.filled..end]
-            }
-            _ => {
-                if self.staged.start > 0 {
-                    self.staging.copy_within(self.staged.clone(), 0);
-                    self.staged = 0..self.staged.len();
-                }
-                &mut self.staging[self.staged.end..]
-            }
-        }
+        self.staging.space()
     }
 
     /// Takes the first `bytes` of [`Zmtp::space`].
     pub fn received(&mut self, bytes: usize) {
-        match &mut self.expect {
-            Expect::Body { left, flags } if *flags & FLAG_COMMAND == 0 && self.staged.is_empty() => {
-                self.filled += bytes.min(*left);
-                *left -= bytes.min(*left);
-            }
-            _ => self.staged.end = (self.staged.end + bytes).min(STAGING_BYTES),
-        }
+        self.staging.received(bytes);
     }
 
     /// Bytes to send to the peer.
@@ -123,14 +92,15 @@ impl Zmtp {
     /// At least this many more bytes are needed for the next message, at least 1.
     pub fn bytes_due(&self) -> usize {
         match self.expect {
-            Expect::Body { left, .. } => left.saturating_sub(self.staged.len()).max(1),
-            Expect::Greeting | Expect::Ready | Expect::Header | Expect::Message => 1,
+            Expect::Command { bytes } => bytes.saturating_sub(self.staging.staged().len()).max(1),
+            _ => self.staging.bytes_due(),
         }
     }
 
     /// Whether a message has arrived in part.
     pub fn is_within_message(&self) -> bool {
-        let is_between = self.expect == Expect::Header && self.ends.is_empty() && self.staged.is_empty();
+        let is_between =
+            self.expect == Expect::Header && self.ends.is_empty() && self.staging.staged().is_empty();
         !is_between && self.expect != Expect::Message
     }
 
@@ -143,14 +113,15 @@ impl Zmtp {
             let is_done = match self.expect {
                 Expect::Greeting => self.greeting()?,
                 Expect::Ready | Expect::Header => self.header()?,
-                Expect::Body { left, flags } => self.body(left, flags)?,
+                Expect::Body { has_more } => self.body(has_more),
+                Expect::Command { bytes } => self.command(bytes)?,
                 Expect::Message => true,
             };
             if !is_done {
                 return Ok(None);
             }
         }
-        Ok(Some(Message { bytes: &self.message[..self.filled], ends: &self.ends }))
+        Ok(Some(self.whole()))
     }
 
     /// The current message.
@@ -160,14 +131,14 @@ impl Zmtp {
 
     /// Overwrites bytes of the current message from `at` on.
     pub fn overwrite(&mut self, at: usize, with: &[u8]) {
-        if let Some(to) = self.message[..self.filled].get_mut(at..).and_then(|to| to.get_mut(..with.len())) {
+        if let Some(to) = self.staging.bytes_mut().get_mut(at..).and_then(|to| to.get_mut(..with.len())) {
             to.copy_from_slice(with);
         }
     }
 
     /// The bytes of the current message.
     pub fn bytes(&self) -> &[u8] {
-        &self.message[..self.filled]
+        self.staging.bytes()
     }
 
     /// Moves the bytes of the current message out; the message is empty from then on.
@@ -182,14 +153,15 @@ impl Zmtp {
     /// Takes the message.
     pub fn take(&mut self) {
         if self.expect == Expect::Message {
-            (self.expect, self.filled) = (Expect::Header, 0);
+            self.expect = Expect::Header;
+            self.staging.clear();
             self.ends.clear();
         }
     }
 
     /// Reads the peer's greeting and answers it; false if more bytes are needed.
     fn greeting(&mut self) -> Result<bool, DetectorError> {
-        let found = &self.staging[self.staged.clone()];
+        let found = self.staging.staged();
         let is_signature = |at: usize, byte: u8| found.get(at).is_none_or(|found| *found == byte);
         if !is_signature(0, 0xFF) || !is_signature(9, 0x7F) {
             return broken("the peer did not send a ZeroMQ greeting");
@@ -203,7 +175,7 @@ impl Zmtp {
             let name = String::from_utf8_lossy(mechanism);
             return broken(format!("the peer requires security mechanism {name:?}, only NULL is supported"));
         }
-        self.staged.start += GREETING_BYTES;
+        self.staging.skip(GREETING_BYTES);
         self.expect = Expect::Ready;
         self.outgoing.extend_from_slice(&ready("PULL"));
         Ok(true)
@@ -211,7 +183,7 @@ impl Zmtp {
 
     /// Reads a frame's header.
     fn header(&mut self) -> Result<bool, DetectorError> {
-        let found = &self.staging[self.staged.clone()];
+        let found = self.staging.staged();
         let Some(&flags) = found.first() else { return Ok(false) };
         if flags & !(FLAG_MORE | FLAG_LONG | FLAG_COMMAND) != 0 {
             return broken(format!("a frame has the flags {flags:#04x}"));
@@ -231,7 +203,7 @@ impl Zmtp {
         if is_command && length > COMMAND_BYTES_MAX {
             return broken(format!("a command has {length} bytes"));
         }
-        let before = if is_command { 0 } else { self.filled };
+        let before = if is_command { 0 } else { self.staging.len() };
         let bytes_max = self.bytes_max;
         let left = usize::try_from(length).ok().filter(|length| *length <= bytes_max.saturating_sub(before));
         let Some(left) = left else {
@@ -240,37 +212,33 @@ impl Zmtp {
         if !is_command && self.ends.len() == PARTS_MAX {
             return broken(format!("a message has more than {PARTS_MAX} frames"));
         }
-        self.staged.start += header_bytes;
-        self.expect = Expect::Body { left, flags };
+        self.staging.skip(header_bytes);
+        if is_command {
+            self.expect = Expect::Command { bytes: left };
+        } else {
+            self.staging.expect(left);
+            self.expect = Expect::Body { has_more: flags & FLAG_MORE != 0 };
+        }
         Ok(true)
     }
 
-    /// Takes what has arrived of a frame.
-    fn body(&mut self, left: usize, flags: u8) -> Result<bool, DetectorError> {
-        if flags & FLAG_COMMAND != 0 {
-            if self.staged.len() < left {
-                return Ok(false);
-            }
-            let command = self.staging[self.staged.start..self.staged.start + left].to_vec();
-            self.staged.start += left;
-            self.expect = Expect::Header;
-            return self.handle(&command).map(|()| true);
+    /// Takes what has arrived of a frame; false if more bytes are needed.
+    fn body(&mut self, has_more: bool) -> bool {
+        if !self.staging.fill() {
+            return false;
         }
-        let count = left.min(self.staged.len());
-        let end = self.filled + count;
-        if self.message.len() < end {
-            self.message.resize(end, 0);
-        }
-        let from = self.staged.start;
-        self.message[self.filled..end].copy_from_slice(&self.staging[from..from + count]);
-        (self.staged.start, self.filled) = (from + count, end);
-        if count < left {
-            self.expect = Expect::Body { left: left - count, flags };
-            return Ok(false);
-        }
-        self.ends.push(self.filled);
-        self.expect = if flags & FLAG_MORE != 0 { Expect::Header } else { Expect::Message };
-        Ok(true)
+        self.ends.push(self.staging.len());
+        self.expect = if has_more { Expect::Header } else { Expect::Message };
+        true
+    }
+
+    /// Reads a command; false if more bytes are needed.
+    fn command(&mut self, bytes: usize) -> Result<bool, DetectorError> {
+        let Some(found) = self.staging.staged().get(..bytes) else { return Ok(false) };
+        let found = found.to_vec();
+        self.staging.skip(bytes);
+        self.expect = Expect::Header;
+        self.handle(&found).map(|()| true)
     }
 
     fn handle(&mut self, received: &[u8]) -> Result<(), DetectorError> {

@@ -24,7 +24,7 @@ mod wait;
 
 pub use answers::Acked;
 use answers::Answers;
-pub(crate) use wait::{SendError, Waits, poll_slice, send_all};
+pub(crate) use wait::{SendError, Waits, poll_all, poll_slice, send_all};
 
 /// Most slices of one system call (UIO_MAXIOV).
 pub const SLICES_MAX: usize = 1024;

@@ -8,6 +8,7 @@ pub mod client;
 pub mod detector_map;
 pub mod file_index;
 pub mod ledger;
+pub mod pvaccess;
 pub mod source;
 mod time;
 pub mod wire;

@@ -24,7 +24,7 @@ use crate::client::ClientError;
 use crate::ledger::Count;
 use crate::wire::Bye;
 
-pub use link::Door;
+pub use link::{Door, subscription};
 pub use plan::{Burst, DectrisVersion, EventSize, Protocol, Rate, SourcePlan};
 pub use run::run;
 
@@ -38,6 +38,9 @@ mod plan;
 mod run;
 mod schedule;
 mod size;
+
+/// Name of the PV of a simulated areaDetector IOC.
+pub const PV_NAME: &str = "SIM:Pva1:Image";
 
 /// Where a source sends.
 #[derive(Debug, Clone)]

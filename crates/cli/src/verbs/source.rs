@@ -35,6 +35,7 @@ use crate::signals::stop_flag;
   keepup source romanis --to 127.0.0.1:7611 --rate max
   keepup source vlbi-mark6 --as vdif --to 127.0.0.1:4001 --rate '100 MB/s'
   keepup source eiger2-16m --as dectris-v2 --listen 127.0.0.1:31001
+  keepup source pco-edge-55 --as pvaccess --listen 127.0.0.1:5075
   keepup source --serve --listen 192.168.1.2       for `keepup qualify --source 192.168.1.2` elsewhere")]
 pub(crate) struct Args {
     /// Built-in profile (see `keepup profile list`) or path of a profile file
@@ -110,15 +111,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Where to send, or where to wait for the recorder.
-fn destination(args: &Args, protocol: Protocol) -> anyhow::Result<Destination> {
-    match (&args.to, protocol) {
+fn destination(args: &Args, plan: &SourcePlan) -> anyhow::Result<Destination> {
+    match (&args.to, plan.protocol) {
         (Some(to), protocol) if !protocol.waits_for_recorder() => Ok(Destination::Recorder(to.clone())),
-        (None, Protocol::Dectris(version)) => {
-            let port = dectris_port(version);
+        (None, protocol @ (Protocol::Dectris(_) | Protocol::PvAccess)) => {
             let listen = args.serve.listen.as_deref().unwrap_or("127.0.0.1");
-            let at = Endpoint::with_default_port(listen, port)?.address();
+            let at = Endpoint::with_default_port(listen, waiting_port(protocol))?.address();
             let door = Door::open(at, None).with_context(|| format!("cannot listen on {at}"))?;
-            log(&format!("waiting for a recorder: `keepup record --from zmq://{}`", door.address()));
+            let from = plan.received_at(door.address()).unwrap_or_default();
+            log(&format!("waiting for a recorder: `keepup record --from {from}`"));
             Ok(Destination::Accept(door))
         }
         (Some(_), protocol) => {
@@ -137,18 +138,19 @@ fn destination(args: &Args, protocol: Protocol) -> anyhow::Result<Destination> {
     }
 }
 
-/// Port at which a DECTRIS detector waits.
-fn dectris_port(version: DectrisVersion) -> u16 {
-    match version {
-        DectrisVersion::V1 => 9999,
-        DectrisVersion::V2 => 31_001,
+/// Port at which a detector waits.
+fn waiting_port(protocol: Protocol) -> u16 {
+    match protocol {
+        Protocol::Dectris(DectrisVersion::V1) => 9999,
+        Protocol::Dectris(DectrisVersion::V2) => 31_001,
+        _ => 5075,
     }
 }
 
 fn send(args: &Args, profile: &str) -> anyhow::Result<Exit> {
     let plan = plan(args, profile)?;
     plan.check()?;
-    let to = destination(args, plan.protocol)?;
+    let to = destination(args, &plan)?;
     let stop = stop_flag()?;
     let live = SourceCounters::default();
     log(&format!(

@@ -79,7 +79,7 @@ impl Needs {
 
     /// Whether data arrives over the network.
     pub fn is_networked(&self) -> bool {
-        self.is_udp() || matches!(self.transport, Transport::Tcp | Transport::Zeromq)
+        !matches!(self.transport, Transport::File | Transport::SharedMemory)
     }
 
     /// Bytes per second per connection.
@@ -119,6 +119,7 @@ impl Needs {
             Transport::Udp => "udp",
             Transport::Spead => "spead",
             Transport::Zeromq => "zeromq",
+            Transport::Pvaccess => "pvaccess",
             Transport::File => "file",
             Transport::SharedMemory => "shared-memory",
         }

@@ -6,9 +6,9 @@
 //! which its HDF5 filter stores a chunk, or it is recorded as opaque bytes.
 use std::collections::BTreeMap;
 
+use keepup_stream::pvaccess::{Bits, NUMBERS};
 use keepup_stream::wire::{Compression, ElementType, METADATA_BYTES_MAX, METADATA_MAX};
 
-use super::reader::Bits;
 use super::types::{Kind, Type};
 use super::values::{Array, Part, Values};
 use crate::error::DetectorError;
@@ -289,9 +289,7 @@ impl Layout {
 
 /// Type of pixels by its number in pvData's `ScalarType`, as in `codec.parameters`.
 fn element_of(number: i64) -> Option<ElementType> {
-    use ElementType::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-    let types = [U8, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64];
-    types.get(usize::try_from(number).ok()?).copied()
+    NUMBERS.get(usize::try_from(number).ok()?).map(|(.., element)| *element)
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use keepup_stream::pvaccess::code::{ANY, BOOL, FLAG_ARRAY, NULL, STRUCTURE, TEXT, UNION};
+use keepup_stream::pvaccess::{NUMBERS, Reader};
 use keepup_stream::wire::ElementType;
 
-use super::reader::Reader;
 use crate::error::DetectorError;
 
 /// Most parts of a type.
@@ -19,17 +20,12 @@ const CACHED_NODES_MAX: usize = 1 << 16;
 /// Longest name of a field or type.
 const NAME_BYTES_MAX: usize = 256;
 
-const NULL: u8 = 0xFF;
 /// A type follows and gets a number.
 const DEFINES: u8 = 0xFD;
 /// Number of a type that was described before.
 const REFERS: u8 = 0xFE;
-const FLAG_ARRAY: u8 = 0x08;
 /// Arrays of fixed or limited size, which no server uses.
 const FLAG_FIXED: u8 = 0x10;
-const STRUCTURE: u8 = 0x80;
-const UNION: u8 = 0x81;
-const ANY: u8 = 0x82;
 
 /// Type of a field.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,16 +65,12 @@ pub(super) enum Scalar {
 
 impl Scalar {
     fn of(code: u8) -> Option<Self> {
-        use ElementType::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-        let numbers = [I8, I16, I32, I64, U8, U16, U32, U64];
-        Some(match code {
-            0x00 => Self::Bool,
-            0x20..=0x27 => Self::Number(numbers[usize::from(code - 0x20)]),
-            0x42 => Self::Number(F32),
-            0x43 => Self::Number(F64),
-            0x60 => Self::Text,
-            _ => return None,
-        })
+        let number = || NUMBERS.iter().find(|(_, known, _)| *known == code).map(|(.., element)| *element);
+        match code {
+            BOOL => Some(Self::Bool),
+            TEXT => Some(Self::Text),
+            _ => number().map(Self::Number),
+        }
     }
 
     /// Type of the elements of an image; `None` for texts.

@@ -1,9 +1,9 @@
 //! Values of a pvAccess message by their types, without copying arrays.
 use std::ops::Range;
 
+use keepup_stream::pvaccess::{Bits, Reader};
 use keepup_stream::wire::ElementType;
 
-use super::reader::{Bits, Reader};
 use super::types::{Kind, Scalar, Type, Types};
 use crate::error::DetectorError;
 
@@ -103,8 +103,8 @@ impl<'a> Values<'a, '_> {
 
     fn skip_scalars(&mut self, scalar: Scalar, count: usize) -> Result<(), DetectorError> {
         match scalar.element() {
-            Some(element) => self.reader.range(count, element.bytes() as usize).map(|_| ()),
-            None => (0..count).try_for_each(|_| self.reader.text().map(|_| ())),
+            Some(element) => Ok(self.reader.range(count, element.bytes() as usize).map(|_| ())?),
+            None => Ok((0..count).try_for_each(|_| self.reader.text().map(|_| ()))?),
         }
     }
 
@@ -165,7 +165,7 @@ impl<'a> Values<'a, '_> {
     /// A text; other fields are skipped.
     pub(super) fn text(&mut self, field: &Type, part: Part<'a>) -> Result<Option<String>, DetectorError> {
         match &field.kind {
-            Kind::Scalar(Scalar::Text) => self.reader.text().map(|text| Some(text.into_owned())),
+            Kind::Scalar(Scalar::Text) => Ok(Some(self.reader.text()?.into_owned())),
             _ => self.skip(field, part).map(|()| None),
         }
     }

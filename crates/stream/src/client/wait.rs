@@ -53,10 +53,14 @@ impl Waits {
                 break true; // an error shows in the next send
             }
         };
-        let waited_ns = monotonic_ns() - begin_ns;
+        self.add(monotonic_ns() - begin_ns);
+        Ok(has_space)
+    }
+
+    /// Adds a wait.
+    pub(crate) fn add(&mut self, waited_ns: u64) {
         self.total_ns = self.total_ns.saturating_add(waited_ns);
         self.longest_ns = self.longest_ns.max(waited_ns);
-        Ok(has_space)
     }
 }
 
@@ -91,9 +95,15 @@ pub(crate) fn send_all(
 /// Waits up to 50 ms for one of `wanted`; returns what `socket` is ready for.
 pub(crate) fn poll_slice(socket: impl AsFd, wanted: PollFlags) -> Result<PollFlags, Errno> {
     let mut fds = [PollFd::new(&socket, wanted)];
+    poll_all(&mut fds)?;
+    Ok(fds[0].revents())
+}
+
+/// Waits up to 50 ms for one of `fds`.
+pub(crate) fn poll_all(fds: &mut [PollFd<'_>]) -> Result<(), Errno> {
     let slice = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_SLICE.subsec_nanos()) };
-    match poll(&mut fds, Some(&slice)) {
-        Ok(_) | Err(Errno::INTR) => Ok(fds[0].revents()),
+    match poll(fds, Some(&slice)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(errno) => Err(errno),
     }
 }

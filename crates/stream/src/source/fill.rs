@@ -97,7 +97,7 @@ impl Fill {
         let crc = if framing.has_checksum() { crc32(&self.pool[payload.clone()]) } else { 0 };
         framing.put_header(event, timestamp_ns, crc, &mut self.headers);
         self.header_ends.push(self.headers.len());
-        framing.put_trailer(event, &mut self.headers);
+        framing.put_trailer(event, timestamp_ns, &mut self.headers);
         self.payloads.push(payload);
         self.batch_bytes += event.occupied_bytes();
     }

@@ -151,17 +151,23 @@ impl<'a> Lane<'a> {
 
     /// Sends `first` and the waiting events that fit one system call.
     fn send_batch(&mut self, first: Event, now_ns: u64, clock: &Clock) -> Result<(), ClientError> {
+        let Some(mut credit) = self.pace.credit(self.link.as_mut(), clock)? else {
+            self.pace.front.discard();
+            return Ok(());
+        };
         if first.bytes > fill::WHOLE_BYTES_MAX {
             return self.send_large(&first, now_ns, clock);
         }
         let Lane { link, fill, pace, .. } = &mut *self;
         fill.begin(first.bytes);
         let mut next = Some(first);
-        while let Some(event) = next.filter(|event| fill.fits(event.bytes)) {
+        while let Some(event) = next.filter(|event| credit > 0 && fill.fits(event.bytes)) {
             pace.front.take(event);
             fill.add(&event, clock.unix_ns(event.due_ns), link.as_ref());
+            credit -= 1;
             next = pace.front.peek(now_ns);
         }
+        link.spend(pace.front.in_flight().len() as u64);
         self.enter_lateness(clock.now_ns());
         let Lane { link, fill, pace, .. } = self;
         let mut slices = [IoSlice::new(&[]); BATCH_SLICES_MAX];
@@ -174,6 +180,7 @@ impl<'a> Lane<'a> {
     /// Sends an event larger than the pool, piece by piece.
     fn send_large(&mut self, event: &Event, now_ns: u64, clock: &Clock) -> Result<(), ClientError> {
         self.pace.front.take(*event);
+        self.link.spend(1);
         self.enter_lateness(now_ns);
         let Lane { link, fill, pace, .. } = self;
         let header = fill.begin_large(event, clock.unix_ns(event.due_ns), link.as_ref());
@@ -182,7 +189,7 @@ impl<'a> Lane<'a> {
             pace.send(link.as_mut(), clock, &mut [IoSlice::new(fill.piece(event, piece))])?;
         }
         let mut trailer = Vec::new();
-        link.put_trailer(event, &mut trailer);
+        link.put_trailer(event, clock.unix_ns(event.due_ns), &mut trailer);
         pace.send(link.as_mut(), clock, &mut [IoSlice::new(&trailer)])?;
         pace.front.confirm();
         Ok(())
@@ -197,6 +204,9 @@ impl<'a> Lane<'a> {
         }
     }
 }
+
+/// Called while the recorder blocks; `Break` gives up.
+type OnBlocked<'a> = dyn FnMut() -> ControlFlow<()> + 'a;
 
 /// Schedule of a lane, which continues while the socket is full.
 struct Pace<'a> {
@@ -223,6 +233,13 @@ impl Pace<'_> {
         self.closed_ns.is_some_and(|closed_ns| now_ns > closed_ns.saturating_add(ns))
     }
 
+    /// Waits until the recorder takes an event while the schedule continues; returns how many it takes.
+    /// `None` if it took none until long after the end of the schedule.
+    fn credit(&mut self, link: &mut dyn Link, clock: &Clock) -> Result<Option<u64>, ClientError> {
+        let credit = |link: &mut dyn Link, on_blocked: &mut OnBlocked<'_>| link.credit(on_blocked);
+        self.while_blocked(link, clock, GRACE_NS, credit)
+    }
+
     /// Sends slices while the schedule continues.
     fn send(
         &mut self,
@@ -230,6 +247,23 @@ impl Pace<'_> {
         clock: &Clock,
         mut slices: &mut [IoSlice<'_>],
     ) -> Result<(), ClientError> {
+        let give_up_ns = GRACE_NS + HALF_SENT_NS;
+        let send = |link: &mut dyn Link, on_blocked: &mut OnBlocked<'_>| link.send(&mut slices, on_blocked);
+        match self.while_blocked(link, clock, give_up_ns, send)? {
+            Sent::All => Ok(()),
+            Sent::Stopped => Err(link.timed_out("sending the rest to", Duration::from_nanos(give_up_ns))),
+        }
+    }
+
+    /// Calls `act` with a function that continues the schedule while the recorder blocks, and that gives up
+    /// this long after the end of the schedule.
+    fn while_blocked<T>(
+        &mut self,
+        link: &mut dyn Link,
+        clock: &Clock,
+        give_up_ns: u64,
+        act: impl FnOnce(&mut dyn Link, &mut OnBlocked<'_>) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
         let (blocked_before_ns, _) = link.blocked_ns();
         let mut blocked_from_ns = None;
         let mut on_blocked = || {
@@ -237,17 +271,12 @@ impl Pace<'_> {
             self.tick(now_ns);
             let from_ns: u64 = *blocked_from_ns.get_or_insert(now_ns);
             self.publish(now_ns, blocked_before_ns + (now_ns - from_ns));
-            match self.is_closed_for(now_ns, GRACE_NS + HALF_SENT_NS) {
+            match self.is_closed_for(now_ns, give_up_ns) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
         };
-        match link.send(&mut slices, &mut on_blocked)? {
-            Sent::All => Ok(()),
-            Sent::Stopped => {
-                Err(link.timed_out("sending the rest to", Duration::from_nanos(GRACE_NS + HALF_SENT_NS)))
-            }
-        }
+        act(link, &mut on_blocked)
     }
 
     /// Adds the changes since the last call to the live counters.

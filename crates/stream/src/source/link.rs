@@ -1,8 +1,10 @@
 //! How the events of a connection reach the recorder: one file for each protocol.
 mod datagrams;
 mod dectris;
+mod door;
 pub(super) mod native;
 mod packets;
+mod pvaccess;
 mod spead;
 
 use std::io::IoSlice;
@@ -16,7 +18,8 @@ use super::{Destination, StreamReport};
 use crate::client::{ClientError, Sent};
 use crate::wire::Bye;
 
-pub use dectris::Door;
+pub use door::Door;
+pub use pvaccess::subscription;
 
 /// Headers of events.
 pub(super) trait Framing {
@@ -31,8 +34,8 @@ pub(super) trait Framing {
     /// Appends the header of an event of this time, ns since the Unix epoch.
     fn put_header(&self, event: &Event, timestamp_ns: u64, crc: u32, out: &mut Vec<u8>);
 
-    /// Appends what follows the payload of an event.
-    fn put_trailer(&self, _event: &Event, _out: &mut Vec<u8>) {}
+    /// Appends what follows the payload of an event of this time.
+    fn put_trailer(&self, _event: &Event, _timestamp_ns: u64, _out: &mut Vec<u8>) {}
 }
 
 /// A connection, ready for events.
@@ -42,6 +45,21 @@ pub(super) trait Link: Framing + Send {
 
     /// Next sequence number of each stream.
     fn first_sequences(&self) -> Vec<u64>;
+
+    /// Number of events that the recorder takes now, at least 1. Waits for it, and calls `on_blocked`
+    /// meanwhile as [`Link::send`] does; `None` if that gave up. Called between events.
+    ///
+    /// # Errors
+    /// As for [`Link::send`].
+    fn credit(
+        &mut self,
+        _on_blocked: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Option<u64>, ClientError> {
+        Ok(Some(u64::MAX))
+    }
+
+    /// Notes that `events` of the credit are sent next.
+    fn spend(&mut self, _events: u64) {}
 
     /// Sends slices in order: the header, the payload and the trailer of each event. Calls `on_blocked` when
     /// the socket is full, and then at least every 50 ms; `Break` gives up.
@@ -54,7 +72,7 @@ pub(super) trait Link: Framing + Send {
         on_blocked: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Sent, ClientError>;
 
-    /// Reads the answers that have arrived, without waiting.
+    /// Reads the answers that have arrived, without waiting. Called between events.
     ///
     /// # Errors
     /// The recorder refused, or closed the connection.
@@ -95,6 +113,9 @@ pub(super) fn open(
         (Protocol::Spead, Destination::Recorder(to)) => Box::new(spead::Spead::open(plan, connection, to)?),
         (Protocol::Dectris(version), Destination::Accept(door)) => {
             Box::new(dectris::Dectris::open(plan, version, door, stop)?)
+        }
+        (Protocol::PvAccess, Destination::Accept(door)) => {
+            Box::new(pvaccess::PvAccess::open(plan, door, stop)?)
         }
         (_, Destination::Recorder(to)) => {
             return Err(ClientError::Direction { addr: to.address() });

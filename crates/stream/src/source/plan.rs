@@ -12,7 +12,7 @@ use keepup_sys::datagram::DATAGRAM_BYTES_MAX;
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::SourceError;
+use super::{PV_NAME, SourceError};
 use crate::wire::{ControlMessage, ElementType, HEADER_BYTES, Hello, STREAM_ID_END, StreamInfo};
 
 /// Most connections of one source.
@@ -24,6 +24,8 @@ const SPEAD_BYTES_MAX: u64 = 512 << 20;
 const SPEAD_HEAPS: u64 = 4;
 /// Most streams of packets that a recorder takes from one source.
 const PACKET_STREAMS_MAX: u32 = 16;
+/// Largest image in a message of pvAccess, with space for its other fields, bytes.
+const NTNDARRAY_BYTES_MAX: u64 = (1 << 31) - (64 << 10);
 /// Highest rate that a clock of whole nanoseconds can schedule, events per second.
 const RATE_MAX: f64 = 1e9;
 
@@ -101,6 +103,10 @@ pub enum Protocol {
     /// The stream of a DECTRIS detector over ZeroMQ: each event is an image. The recorder connects to the
     /// source.
     Dectris(DectrisVersion),
+    /// An areaDetector IOC that serves an NTNDArray over pvAccess: each event is an image. The recorder
+    /// connects to the source.
+    #[serde(rename = "pvaccess")]
+    PvAccess,
 }
 
 /// As in `source --as`.
@@ -113,6 +119,7 @@ impl fmt::Display for Protocol {
             Self::Spead => "spead",
             Self::Dectris(DectrisVersion::V1) => "dectris-v1",
             Self::Dectris(DectrisVersion::V2) => "dectris-v2",
+            Self::PvAccess => "pvaccess",
         })
     }
 }
@@ -135,14 +142,14 @@ impl Protocol {
     /// Whether the source waits until the recorder connects, and not the other way round.
     #[must_use]
     pub fn waits_for_recorder(&self) -> bool {
-        matches!(self, Self::Dectris(_))
+        matches!(self, Self::Dectris(_) | Self::PvAccess)
     }
 
     /// Whether a recorder that is too slow slows down the source, so that a source without a schedule
     /// measures the recorder.
     #[must_use]
     pub fn has_flow_control(&self) -> bool {
-        matches!(self, Self::Keepup | Self::Dectris(_))
+        matches!(self, Self::Keepup | Self::Dectris(_) | Self::PvAccess)
     }
 }
 
@@ -226,6 +233,7 @@ impl SourcePlan {
             }
             Protocol::Spead => Some(format!("spead://{address},senders={}", self.connections)),
             Protocol::Dectris(_) => Some(format!("zmq://{address}")),
+            Protocol::PvAccess => Some(format!("pva://{address}/{PV_NAME}")),
         }
     }
 
@@ -325,18 +333,28 @@ impl SourcePlan {
                     format!("{frames_per_second} VDIF frames per second: must be 1 to 16777215").into()
                 })
             }
-            Protocol::Dectris(_) => self.dectris_fault(),
+            Protocol::Dectris(_) => self.images_fault("DECTRIS detector"),
+            Protocol::PvAccess if size.max_bytes() > NTNDARRAY_BYTES_MAX => {
+                let bytes = size.max_bytes();
+                Some(
+                    format!("images of {bytes} bytes, limit {NTNDARRAY_BYTES_MAX} bytes over pvAccess")
+                        .into(),
+                )
+            }
+            Protocol::PvAccess => self.images_fault("IOC"),
             Protocol::Keepup | Protocol::Udp | Protocol::Spead => None,
         }
     }
 
-    fn dectris_fault(&self) -> Option<Cause> {
+    /// Faults of a source of uncompressed images, which `simulated` says.
+    fn images_fault(&self, simulated: &str) -> Option<Cause> {
         let hint = "--as keepup, or a profile of images that are not compressed";
         if !matches!(self.size, EventSize::Fixed(1..)) {
-            let what = "images of a DECTRIS detector need a fixed event size of at least 1 byte";
+            let what =
+                format!("images of a simulated {simulated} need a fixed event size of at least 1 byte");
             return Some(Cause::new(what).with_hint(hint));
         }
-        let what = || format!("{} streams: a simulated DECTRIS detector has one", self.streams);
+        let what = || format!("{} streams: a simulated {simulated} has one", self.streams);
         (self.streams != 1).then(|| Cause::new(what()).with_hint("--streams 1"))
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keepup_stream::source::{
-    Destination, Door, Protocol, Rate, SourceCounters, SourceError, SourcePlan, run,
+    Destination, Door, Protocol, Rate, SourceCounters, SourceError, SourcePlan, run, subscription,
 };
 use keepup_stream::wire::{
     Control, ControlMessage, HEADER_BYTES, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Next, Session, Welcome,
@@ -95,15 +95,14 @@ impl SourceCeiling {
         rate
     }
 
-    /// Sends images to a receiver that discards; returns the bytes per second.
-    fn over_images(&self, context: &mut Context) -> Result<f64, WorkloadError> {
+    /// Sends images to a receiver that starts with `opening` and discards; returns the bytes per second.
+    fn over_images(&self, context: &mut Context, opening: Vec<u8>) -> Result<f64, WorkloadError> {
         let failed = || system("receive over loopback");
         let door = Door::open((Ipv4Addr::LOCALHOST, 0).into(), Some(RECEIVER_PATIENCE)).map_err(failed())?;
         let mut socket = TcpStream::connect(door.address()).map_err(failed())?;
         let ours = socket.try_clone().map_err(failed())?;
         let receiver = std::thread::spawn(move || -> std::io::Result<u64> {
-            socket.write_all(&zmtp::greeting())?;
-            socket.write_all(&zmtp::ready("PULL"))?;
+            socket.write_all(&opening)?;
             discard(socket)
         });
         let rate = self.send(Destination::Accept(door), context, || {
@@ -201,7 +200,11 @@ impl Workload for SourceCeiling {
         self.bytes_per_second = match self.plan.protocol {
             Protocol::Keepup => self.over_connections(context)?,
             Protocol::Udp | Protocol::Vdif { .. } | Protocol::Spead => self.over_packets(context)?,
-            Protocol::Dectris(_) => self.over_images(context)?,
+            Protocol::Dectris(_) => {
+                let opening = [&zmtp::greeting()[..], &zmtp::ready("PULL")].concat();
+                self.over_images(context, opening)?
+            }
+            Protocol::PvAccess => self.over_images(context, subscription())?,
         };
         Ok(())
     }

@@ -4,10 +4,9 @@ mod v1;
 mod v2;
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rustix::event::PollFlags;
@@ -16,7 +15,7 @@ use rustix::net::{RecvFlags, recv};
 use super::super::StreamReport;
 use super::super::event::Event;
 use super::super::plan::{DectrisVersion, EventSize, SourcePlan};
-use super::{Framing, Link};
+use super::{Door, Framing, Link};
 use crate::client::{ClientError, SendError, Sent, Waits, poll_slice, send_all};
 use crate::time::monotonic_ns;
 use crate::wire::{Bye, ElementType};
@@ -27,60 +26,18 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Action in errors of sending.
 const SEND: &str = "send to";
 
-/// Port at which a simulated detector waits for its receiver.
-#[derive(Clone, Debug)]
-pub struct Door {
-    listener: Arc<TcpListener>,
-    addr: SocketAddr,
-    patience: Option<Duration>,
-}
-
-impl Door {
-    /// Opens a port; `patience` is the longest wait for a receiver, `None` for any time.
-    ///
-    /// # Errors
-    /// The address cannot be bound.
-    pub fn open(at: SocketAddr, patience: Option<Duration>) -> io::Result<Self> {
-        let listener = TcpListener::bind(at)?;
-        listener.set_nonblocking(true)?;
-        let addr = listener.local_addr()?;
-        Ok(Self { listener: Arc::new(listener), addr, patience })
-    }
-
-    /// Its address.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.addr
-    }
-
-    /// Waits for a receiver that answers.
-    fn accept(&self, stop: &AtomicBool) -> Result<(TcpStream, SocketAddr), ClientError> {
-        let (action, begin_ns) = ("wait for a receiver at", monotonic_ns());
-        let waited = || Duration::from_nanos(monotonic_ns() - begin_ns);
-        let io = |source| ClientError::Io { action, addr: self.addr, source };
-        let mut failure = None;
-        loop {
-            match self.listener.accept() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                accepted => {
-                    let (mut socket, addr) = accepted.map_err(io)?;
-                    // Others, such as port scanners, may connect.
-                    match shake_hands(&mut socket) {
-                        Ok(()) => return Ok((socket, addr)),
-                        Err(source) => failure = Some(ClientError::Io { action: "greet", addr, source }),
-                    }
-                }
+/// Waits for a receiver that answers.
+fn accept(door: &Door, stop: &AtomicBool) -> Result<(TcpStream, SocketAddr), ClientError> {
+    let mut wait = door.wait(stop);
+    loop {
+        if let Some((mut socket, addr)) = door.accept()? {
+            match shake_hands(&mut socket) {
+                Ok(()) => return Ok((socket, addr)),
+                Err(why) => wait.rejected(addr, why),
             }
-            if stop.load(Ordering::Relaxed) {
-                return Err(ClientError::Stopped);
-            }
-            if self.patience.is_some_and(|most| waited() >= most) {
-                let timeout = || ClientError::TimedOut { action, addr: self.addr, waited: waited() };
-                return Err(failure.unwrap_or_else(timeout));
-            }
-            poll_slice(&self.listener, PollFlags::IN).map_err(|errno| io(errno.into()))?;
         }
+        wait.check()?;
+        poll_slice(door.listener(), PollFlags::IN).map_err(|errno| door.failed(errno.into()))?;
     }
 }
 
@@ -148,7 +105,7 @@ impl Dectris {
         door: &Door,
         stop: &AtomicBool,
     ) -> Result<Self, ClientError> {
-        let (mut socket, addr) = door.accept(stop)?;
+        let (mut socket, addr) = accept(door, stop)?;
         let messages: Box<dyn Messages> = match version {
             DectrisVersion::V1 => Box::new(v1::V1),
             DectrisVersion::V2 => Box::new(v2::V2),
@@ -225,7 +182,7 @@ impl Framing for Dectris {
         self.messages.put_header(&self.series, event, timestamp_ns, out);
     }
 
-    fn put_trailer(&self, event: &Event, out: &mut Vec<u8>) {
+    fn put_trailer(&self, event: &Event, _timestamp_ns: u64, out: &mut Vec<u8>) {
         self.messages.put_trailer(event, out);
     }
 }

@@ -3,14 +3,14 @@
 //! Invariants: no memory is allocated for lengths that a message claims; the work for one message is bounded.
 use std::ops::Range;
 
-use crate::error::DetectorError;
+use super::Malformed;
 
 /// Most values of a message that are read one by one, such as the texts of an array.
 const STEPS_MAX: u32 = 1 << 20;
 
 /// Position in a message.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     is_big_endian: bool,
@@ -19,77 +19,104 @@ pub(super) struct Reader<'a> {
 
 /// Outcome of an operation, with a peer that violates the protocol.
 #[derive(Debug, Default)]
-pub(super) struct Status {
-    pub(super) is_failure: bool,
-    pub(super) text: String,
+pub struct Status {
+    /// Whether it failed.
+    pub is_failure: bool,
+    /// The peer's text, at most 200 visible characters.
+    pub text: String,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `bytes` from the position `at`.
-    pub(super) fn new(bytes: &'a [u8], at: usize, is_big_endian: bool) -> Self {
+    pub fn new(bytes: &'a [u8], at: usize, is_big_endian: bool) -> Self {
         Self { bytes, at, is_big_endian, steps: 0 }
     }
 
     /// Whether everything was read.
-    pub(super) fn is_at_end(&self) -> bool {
+    pub fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
     /// Counts a value towards the bound of the work.
-    pub(super) fn step(&mut self) -> Result<(), DetectorError> {
+    ///
+    /// # Errors
+    /// There are too many values.
+    pub fn step(&mut self) -> Result<(), Malformed> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
-            return Err(DetectorError::Message(format!("it has more than {STEPS_MAX} values")));
+            return Err(Malformed(format!("it has more than {STEPS_MAX} values")));
         }
         Ok(())
     }
 
     /// Place of the next `count` elements of `bytes_each`.
-    pub(super) fn range(&mut self, count: usize, bytes_each: usize) -> Result<Range<usize>, DetectorError> {
+    ///
+    /// # Errors
+    /// The message is truncated or malformed.
+    pub fn range(&mut self, count: usize, bytes_each: usize) -> Result<Range<usize>, Malformed> {
         let left = self.bytes.len() - self.at;
         match count.checked_mul(bytes_each).filter(|bytes| *bytes <= left) {
             Some(bytes) => {
                 self.at += bytes;
                 Ok(self.at - bytes..self.at)
             }
-            None => Err(DetectorError::Message(format!(
+            None => Err(Malformed(format!(
                 "{count} elements of {bytes_each} bytes were announced, {left} bytes are left"
             ))),
         }
     }
 
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], DetectorError> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let found = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<N>());
-        let Some(found) = found else { return Err(DetectorError::Message("it is truncated".into())) };
+        let Some(found) = found else { return Err(Malformed("it is truncated".into())) };
         self.at += N;
         Ok(*found)
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, DetectorError> {
+    /// Next number of 8 bits.
+    ///
+    /// # Errors
+    /// The message is truncated or malformed.
+    pub fn u8(&mut self) -> Result<u8, Malformed> {
         self.take::<1>().map(|[byte]| byte)
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16, DetectorError> {
+    /// Next number of 16 bits.
+    ///
+    /// # Errors
+    /// The message is truncated or malformed.
+    pub fn u16(&mut self) -> Result<u16, Malformed> {
         let bytes = self.take()?;
         Ok(if self.is_big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, DetectorError> {
+    /// Next number of 32 bits.
+    ///
+    /// # Errors
+    /// The message is truncated or malformed.
+    pub fn u32(&mut self) -> Result<u32, Malformed> {
         let bytes = self.take()?;
         Ok(if self.is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, DetectorError> {
+    /// Next number of 64 bits.
+    ///
+    /// # Errors
+    /// The message is truncated or malformed.
+    pub fn u64(&mut self) -> Result<u64, Malformed> {
         let bytes = self.take()?;
         Ok(if self.is_big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
     }
 
     /// A size; `None` is the null of texts and unions.
-    pub(super) fn size(&mut self) -> Result<Option<usize>, DetectorError> {
+    ///
+    /// # Errors
+    /// The message is truncated or malformed.
+    pub fn size(&mut self) -> Result<Option<usize>, Malformed> {
         match self.u8()? {
             255 => Ok(None),
             254 => match self.u32()? {
-                0x7FFF_FFFF => Err(DetectorError::Message("it has an array of more than 2 GiB".into())),
+                0x7FFF_FFFF => Err(Malformed("it has an array of more than 2 GiB".into())),
                 size => Ok(Some(size as usize)),
             },
             size => Ok(Some(size.into())),
@@ -97,19 +124,29 @@ impl<'a> Reader<'a> {
     }
 
     /// Number of elements of an array.
-    pub(super) fn count(&mut self) -> Result<usize, DetectorError> {
-        self.size()?.ok_or_else(|| DetectorError::Message("an array has no size".into()))
+    ///
+    /// # Errors
+    /// The message is truncated or malformed.
+    pub fn count(&mut self) -> Result<usize, Malformed> {
+        self.size()?.ok_or_else(|| Malformed("an array has no size".into()))
     }
 
     /// A text; bytes that are not UTF-8 are replaced.
-    pub(super) fn text(&mut self) -> Result<std::borrow::Cow<'a, str>, DetectorError> {
+    ///
+    /// # Errors
+    /// The message is truncated or malformed.
+    pub fn text(&mut self) -> Result<std::borrow::Cow<'a, str>, Malformed> {
         self.step()?;
         let length = self.size()?.unwrap_or(0);
         let range = self.range(length, 1)?;
         Ok(String::from_utf8_lossy(&self.bytes[range]))
     }
 
-    pub(super) fn status(&mut self) -> Result<Status, DetectorError> {
+    /// Outcome of an operation.
+    ///
+    /// # Errors
+    /// The message is truncated or malformed.
+    pub fn status(&mut self) -> Result<Status, Malformed> {
         let code = self.u8()?;
         if code == 255 {
             return Ok(Status::default());
@@ -120,7 +157,11 @@ impl<'a> Reader<'a> {
         Ok(Status { is_failure: code > 1, text })
     }
 
-    pub(super) fn bits(&mut self) -> Result<Bits<'a>, DetectorError> {
+    /// A set of bits.
+    ///
+    /// # Errors
+    /// The message is truncated or malformed.
+    pub fn bits(&mut self) -> Result<Bits<'a>, Malformed> {
         let count = self.count()?;
         let range = self.range(count, 1)?;
         Ok(Bits { bytes: &self.bytes[range], is_big_endian: self.is_big_endian })
@@ -129,13 +170,14 @@ impl<'a> Reader<'a> {
 
 /// A set of bits: words of 64 bits, the last one without its leading zero bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bits<'a> {
+pub struct Bits<'a> {
     bytes: &'a [u8],
     is_big_endian: bool,
 }
 
 impl Bits<'_> {
-    pub(super) fn has(&self, bit: usize) -> bool {
+    /// Whether a bit is set.
+    pub fn has(&self, bit: usize) -> bool {
         let byte = bit / 8;
         // The bytes after the last whole word are in little-endian order in any case.
         let is_in_word = byte < self.bytes.len() / 8 * 8;
@@ -143,11 +185,13 @@ impl Bits<'_> {
         self.bytes.get(byte).is_some_and(|found| found >> (bit % 8) & 1 == 1)
     }
 
-    pub(super) fn has_any(&self, mut bits: Range<usize>) -> bool {
+    /// Whether one of some bits is set.
+    pub fn has_any(&self, mut bits: Range<usize>) -> bool {
         bits.any(|bit| self.has(bit))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether no bit is set.
+    pub fn is_empty(&self) -> bool {
         self.bytes.iter().all(|byte| *byte == 0)
     }
 }
