@@ -1,20 +1,25 @@
 //! Flags for the protocol of a simulated detector.
-use keepup_plan::Transport;
-use keepup_stream::source::{DectrisVersion, Protocol, SourcePlan};
+use keepup_plan::{Profile, Transport};
+use keepup_stream::source::{DectrisVersion, Protocol, Rate, SourcePlan};
+
+use crate::args::size;
 
 /// Flags for the protocol.
 #[derive(clap::Args)]
 pub(crate) struct ProtocolArgs {
-    /// Protocol of the simulated detector; udp, vdif and spead have no back-pressure
+    /// Protocol of the simulated detector; udp, vdif, spead and files have no back-pressure
     ///
     /// By default, `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the
-    /// transport zeromq. Everything else is sent as keepup. Sources on another machine (--source) always use
-    /// keepup.
+    /// transport zeromq, and events as files if it has the transport file, except at full speed. Everything
+    /// else is sent as keepup. Sources on another machine (--source) always use keepup.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames
     #[arg(long, value_name = "N", default_value_t = 1000)]
     frames_per_second: u64,
+    /// With --as files, size of the files that stay; the oldest are removed above it
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1GiB")]
+    keep_files: u64,
 }
 
 /// Protocol of a simulated detector.
@@ -32,6 +37,8 @@ enum As {
     DectrisV1,
     /// DECTRIS Stream V2 over ZeroMQ, one image per event; record with --from zmq://HOST:PORT
     DectrisV2,
+    /// One file per event, written under a hidden name and renamed; record with --from dir:PATH
+    Files,
 }
 
 impl ProtocolArgs {
@@ -44,17 +51,26 @@ impl ProtocolArgs {
             Some(As::Spead) => Protocol::Spead,
             Some(As::DectrisV1) => Protocol::Dectris(DectrisVersion::V1),
             Some(As::DectrisV2) => Protocol::Dectris(DectrisVersion::V2),
+            Some(As::Files) => Protocol::Files,
         }
     }
 
     /// The protocol of a trial of `plan`, by default that of the detector if the source can speak it.
-    pub(crate) fn of_trial(&self, plan: &SourcePlan, transport: Transport, is_remote: bool) -> Protocol {
+    pub(crate) fn of_trial(&self, plan: &SourcePlan, profile: &Profile, is_remote: bool) -> Protocol {
         let dectris = Protocol::Dectris(DectrisVersion::V2);
         let can_speak = || !is_remote && plan.clone().in_protocol(dectris).check().is_ok();
-        match (self.protocol, transport) {
+        // A file has no shape, which reductions need. At full speed, files would be removed unread.
+        let can_write = || !is_remote && profile.reductions.is_empty() && plan.rate != Rate::Max;
+        match (self.protocol, profile.transport) {
             (None, Transport::Zeromq) if can_speak() => dectris,
+            (None, Transport::File) if can_write() => Protocol::Files,
             _ => self.protocol(),
         }
+    }
+
+    /// Size of the files of a simulated detector above which the oldest are removed, bytes.
+    pub(crate) fn keep_files(&self) -> u64 {
+        self.keep_files
     }
 
     /// `plan` in this protocol.

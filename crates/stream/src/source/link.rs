@@ -1,6 +1,7 @@
 //! How the events of a connection reach the recorder: one file for each protocol.
 mod datagrams;
 mod dectris;
+mod files;
 pub(super) mod native;
 mod packets;
 mod spead;
@@ -17,6 +18,7 @@ use crate::client::{ClientError, Sent};
 use crate::wire::Bye;
 
 pub use dectris::Door;
+pub use files::Folder;
 
 /// Headers of events.
 pub(super) trait Framing {
@@ -95,6 +97,13 @@ pub(super) fn open(
         (Protocol::Spead, Destination::Recorder(to)) => Box::new(spead::Spead::open(plan, connection, to)?),
         (Protocol::Dectris(version), Destination::Accept(door)) => {
             Box::new(dectris::Dectris::open(plan, version, door, stop)?)
+        }
+        (Protocol::Files, Destination::Directory(folder)) => {
+            Box::new(files::Files::open(plan, connection, folder))
+        }
+        (_, Destination::Directory(folder)) => {
+            let (action, path) = ("send to", folder.path().to_owned());
+            return Err(ClientError::File { action, path, source: std::io::ErrorKind::Unsupported.into() });
         }
         (_, Destination::Recorder(to)) => {
             return Err(ClientError::Direction { addr: to.address() });

@@ -101,6 +101,8 @@ pub enum Protocol {
     /// The stream of a DECTRIS detector over ZeroMQ: each event is an image. The recorder connects to the
     /// source.
     Dectris(DectrisVersion),
+    /// Files in a directory, from which the recorder takes them: each event is a file.
+    Files,
 }
 
 /// As in `source --as`.
@@ -113,6 +115,7 @@ impl fmt::Display for Protocol {
             Self::Spead => "spead",
             Self::Dectris(DectrisVersion::V1) => "dectris-v1",
             Self::Dectris(DectrisVersion::V2) => "dectris-v2",
+            Self::Files => "files",
         })
     }
 }
@@ -215,11 +218,11 @@ impl SourcePlan {
     }
 
     /// Source to name to a recorder (`record --from`), so that it receives this plan's protocol: at its own
-    /// `address`, or from the `address` at which the source waits. `None`: it listens.
+    /// `address`, or from the `address` at which the source waits. `None`: it listens, or takes files.
     #[must_use]
     pub fn received_at(&self, address: SocketAddr) -> Option<String> {
         match self.protocol {
-            Protocol::Keepup => None,
+            Protocol::Keepup | Protocol::Files => None,
             Protocol::Udp => Some(format!("udp://{address},skip=8")),
             Protocol::Vdif { frames_per_second } => {
                 Some(format!("vdif://{address},frames-per-second={frames_per_second}"))
@@ -326,7 +329,7 @@ impl SourcePlan {
                 })
             }
             Protocol::Dectris(_) => self.dectris_fault(),
-            Protocol::Keepup | Protocol::Udp | Protocol::Spead => None,
+            Protocol::Keepup | Protocol::Udp | Protocol::Spead | Protocol::Files => None,
         }
     }
 
