@@ -45,7 +45,7 @@ fn every_file_of_the_simulated_detector_is_restored() {
     assert!(written.contains_key("csl-0-000059.raw") && written.contains_key("csl-1-000059.raw"));
     assert!(files(&here.join("restored")) == written, "restored files differ");
     let run = keepup(here, &source);
-    assert_eq!(run.code(), 3, "{run:#?}");
+    assert_eq!(run.code(), 4, "{run:#?}");
     assert!(run.stderr.contains("of an earlier run"), "{run:#?}");
 }
 
@@ -106,7 +106,7 @@ fn places_of_files_that_do_not_fit_the_protocol_are_refused() {
     let cases: [(&[&str], &str); 4] = [
         (&["source", "csl", "--as", "files"], "no directory given"),
         (&["source", "csl", "--as", "files", "--to", "127.0.0.1:1"], "no directory given"),
-        (&["source", "csl", "--as", "udp", "--to", "dir:in"], "cannot use --to dir:PATH with --as udp"),
+        (&["source", "csl", "--as", "spead", "--to", "dir:in"], "cannot use --to dir:PATH with --as spead"),
         (&["trial", "csl", "--files-in", "in", "--to-null"], "the source sends as keepup"),
     ];
     for (arguments, expected) in cases {
@@ -115,5 +115,5 @@ fn places_of_files_that_do_not_fit_the_protocol_are_refused() {
         assert!(squeezed(&run.stderr).contains(expected), "{run:#?}");
     }
     let run = keepup(here, &["source", "csl", "--as", "files", "--to", "dir:missing"]);
-    assert_eq!(run.code(), 3, "{run:#?}");
+    assert_eq!(run.code(), 4, "{run:#?}");
 }

@@ -297,11 +297,11 @@ impl RecordTrial {
 }
 
 /// Waits until the events of a source without acknowledgements are durable, or no more of them become so.
-fn await_rest(counters: &Counters, sent_events: u64, clock: &dyn Clock) {
+fn await_rest(durable_events: impl Fn() -> u64, sent_events: u64, clock: &dyn Clock) {
     let (mut durable, mut since_ns) = (0, clock.now_ns());
     while durable < sent_events && clock.now_ns() < since_ns + REST_NS {
         clock.sleep_until_ns(clock.now_ns() + 5_000_000);
-        let now = counters.durable_events();
+        let now = durable_events();
         if now != durable {
             (durable, since_ns) = (now, clock.now_ns());
         }
@@ -399,10 +399,12 @@ impl Workload for RecordTrial {
         if let Ok(Generated { report, .. }) = &outcome
             && !report.is_acknowledged
         {
-            // The recorder adds a line for each file.
-            let each = if index.is_some() { 2 } else { 1 };
-            let expected = each * report.total(|s| s.sent).events;
-            await_rest(&running.counters, expected, context.clock.as_ref());
+            let sent = report.total(|s| s.sent).events;
+            match &index {
+                // The recorder adds a line for each file.
+                Some(index) => await_rest(|| index.durable_with_files(), 2 * sent, context.clock.as_ref()),
+                None => await_rest(|| running.counters.durable_events(), sent, context.clock.as_ref()),
+            }
         }
         let mut samples = sampler.stop();
         self.first = watch.map(Watch::end).transpose()?;

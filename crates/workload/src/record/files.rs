@@ -16,11 +16,21 @@ impl FileIndexes {
         Self(Arc::clone(counters))
     }
 
-    fn streams(&self) -> Vec<Arc<StreamCounters>> {
+    fn all(&self) -> Vec<Arc<StreamCounters>> {
         let mut streams = Vec::new();
         self.0.streams.catch_up(&mut streams);
+        streams
+    }
+
+    fn streams(&self) -> Vec<Arc<StreamCounters>> {
+        let mut streams = self.all();
         streams.retain(|stream| stream.info.name.ends_with(INDEX_SUFFIX));
         streams
+    }
+
+    /// Durable files and lines of the index. The counts of streams follow those of volumes after a moment.
+    pub(super) fn durable_with_files(&self) -> u64 {
+        self.all().iter().map(|stream| stream.durable_events.load(Relaxed)).sum()
     }
 
     /// Their durable events.
