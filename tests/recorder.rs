@@ -10,6 +10,7 @@ mod doctor;
 mod drains;
 mod fallbacks;
 mod faults;
+mod file_source;
 mod hosts;
 mod intakes;
 mod kills;

@@ -6,8 +6,10 @@ use keepup_error::Cause;
 use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError};
 use keepup_stream::source::Protocol;
+use keepup_workload::file_store::FileStore;
 use keepup_workload::net::{NetServer, RemoteSource, SOURCE_PORT, TOKEN_VARIABLE};
-use keepup_workload::record::{Generator, LocalSource};
+use keepup_workload::preflight::check;
+use keepup_workload::record::{FileSource, Generator, LocalSource};
 
 use crate::exit::usage;
 use crate::output::log;
@@ -22,11 +24,21 @@ pub(crate) struct GeneratorArgs {
     /// File with the token of that machine [default: $KEEPUP_NET_TOKEN]
     #[arg(long, value_name = "FILE", requires = "source")]
     source_token_file: Option<PathBuf>,
+    /// Directory below which a simulated detector that writes files does so [default: the first volume]
+    #[arg(long, value_name = "DIR", conflicts_with = "source")]
+    files_in: Option<PathBuf>,
 }
 
 /// Parses `HOST[:PORT]`.
 pub(crate) fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
     Endpoint::with_default_port(text, SOURCE_PORT)
+}
+
+/// Place of the files of a simulated detector, for a plan.
+pub(crate) fn files_place(store: Option<&FileStore>) -> String {
+    store.map_or_else(String::new, |store| {
+        format!(" below {} (at most {:.2} GB)", store.below.display(), store.keep_bytes as f64 / 1e9)
+    })
 }
 
 impl GeneratorArgs {
@@ -35,12 +47,40 @@ impl GeneratorArgs {
         self.source.is_some()
     }
 
-    /// Connects to the machine of the source, if one was given.
-    pub(crate) fn connect(&self, protocol: Protocol) -> anyhow::Result<Arc<dyn Generator>> {
-        let Some(endpoint) = &self.source else { return Ok(Arc::new(LocalSource)) };
-        if protocol.waits_for_recorder() {
+    /// The source on this machine, with a place for `keep_bytes` of files if `protocol` needs one.
+    pub(crate) fn local(
+        &self,
+        protocol: Protocol,
+        keep_bytes: u64,
+        volumes: &[PathBuf],
+    ) -> anyhow::Result<Arc<dyn Generator>> {
+        if protocol != Protocol::Files {
+            return match &self.files_in {
+                None => Ok(Arc::new(LocalSource)),
+                Some(_) => {
+                    let why = format!("cannot use --files-in: the source sends as {protocol}");
+                    Err(usage(Cause::new(why).with_hint("--as files, below full speed")))
+                }
+            };
+        }
+        let below = self.files_in.clone().or_else(|| volumes.first().cloned());
+        let below = below.unwrap_or_else(|| PathBuf::from("."));
+        for checked in check(std::slice::from_ref(&below), keep_bytes)? {
+            checked.warnings.iter().for_each(|warning| log(&format!("warning: {warning}")));
+        }
+        Ok(Arc::new(FileSource { store: FileStore { below, keep_bytes } }))
+    }
+
+    /// Connects to the machine of the source, if one was given, instead of `local`.
+    pub(crate) fn connect(
+        &self,
+        local: &Arc<dyn Generator>,
+        protocol: Protocol,
+    ) -> anyhow::Result<Arc<dyn Generator>> {
+        let Some(endpoint) = &self.source else { return Ok(Arc::clone(local)) };
+        if !protocol.can_be_remote() {
             let why = Cause::new(format!(
-                "cannot use --source with --as {protocol}: the recorder would have to connect to the source"
+                "cannot use --source with --as {protocol}: the recorder has to connect to the source itself"
             ));
             return Err(usage(
                 why.with_hint("`keepup source --as PROTOCOL` there, `keepup record --from SOURCE` here"),

@@ -1,21 +1,26 @@
 //! Flags for the protocol of a simulated detector.
-use keepup_plan::Transport;
+use keepup_plan::{Profile, Transport};
 use keepup_stream::source::{DectrisVersion, Protocol, Rate, SourcePlan};
+
+use crate::args::size;
 
 /// Flags for the protocol.
 #[derive(clap::Args)]
 pub(crate) struct ProtocolArgs {
-    /// Protocol of the simulated detector; udp, vdif and spead have no back-pressure
+    /// Protocol of the simulated detector; udp, vdif, spead and files have no back-pressure
     ///
     /// By default, `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the
-    /// transport zeromq, as pvaccess if it has the transport pvaccess, and events at a rate as spead if it has
-    /// the transport spead. Everything else is sent as keepup. A source on another machine (--source) can send
-    /// as keepup, udp, vdif and spead.
+    /// transport zeromq, as pvaccess if it has the transport pvaccess, and, except at full speed, events as spead
+    /// or files if it has the transport spead or file. Everything else is sent as keepup. A source on another
+    /// machine (--source) can send as keepup, udp, vdif and spead.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames
     #[arg(long, value_name = "N", default_value_t = 1000)]
     frames_per_second: u64,
+    /// With --as files, size of the files that stay; the oldest are removed above it
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1GiB")]
+    keep_files: u64,
 }
 
 /// Protocol of a simulated detector.
@@ -36,6 +41,8 @@ enum As {
     /// NTNDArray over pvAccess (TCP), one image per event, as areaDetector serves it; record with
     /// --from pva://HOST:PORT/SIM:Pva1:Image
     Pvaccess,
+    /// One file per event, written under a hidden name and renamed; record with --from dir:PATH
+    Files,
 }
 
 impl ProtocolArgs {
@@ -49,26 +56,34 @@ impl ProtocolArgs {
             Some(As::DectrisV1) => Protocol::Dectris(DectrisVersion::V1),
             Some(As::DectrisV2) => Protocol::Dectris(DectrisVersion::V2),
             Some(As::Pvaccess) => Protocol::PvAccess,
+            Some(As::Files) => Protocol::Files,
         }
     }
 
     /// The protocol of a trial of `plan`, by default that of the detector if the source can speak it.
-    pub(crate) fn of_trial(&self, plan: &SourcePlan, transport: Transport, is_remote: bool) -> Protocol {
-        let of_detector = match transport {
+    pub(crate) fn of_trial(&self, plan: &SourcePlan, profile: &Profile, is_remote: bool) -> Protocol {
+        let of_detector = match profile.transport {
             Transport::Zeromq => Some(Protocol::Dectris(DectrisVersion::V2)),
             Transport::Pvaccess => Some(Protocol::PvAccess),
             Transport::Spead => Some(Protocol::Spead),
+            // A file has no shape, which reductions need.
+            Transport::File if profile.reductions.is_empty() => Some(Protocol::Files),
             Transport::Tcp | Transport::Udp | Transport::File | Transport::SharedMemory => None,
         };
         let can_speak = |protocol: &Protocol| {
             let has_schedule = plan.rate != Rate::Max || protocol.has_flow_control();
-            let can_reach = !is_remote || !protocol.waits_for_recorder();
+            let can_reach = !is_remote || protocol.can_be_remote();
             has_schedule && can_reach && plan.clone().in_protocol(*protocol).check().is_ok()
         };
         match self.protocol {
             None => of_detector.filter(can_speak).unwrap_or(Protocol::Keepup),
             Some(_) => self.protocol(),
         }
+    }
+
+    /// Size of the files of a simulated detector above which the oldest are removed, bytes.
+    pub(crate) fn keep_files(&self) -> u64 {
+        self.keep_files
     }
 
     /// `plan` in this protocol.

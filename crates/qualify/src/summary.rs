@@ -408,8 +408,11 @@ fn source_host(parts: &SummaryInputs<'_>) -> Option<SourceHost> {
 }
 
 /// What lay between source and recorder.
-fn path(host: Option<&SourceHost>, is_loopback: bool) -> String {
+fn path(host: Option<&SourceHost>, is_loopback: bool, protocol: Protocol) -> String {
     let Some(host) = host.filter(|_| !is_loopback) else {
+        if protocol == Protocol::Files {
+            return "source and recorder shared this machine".to_owned();
+        }
         return "source and recorder shared this machine and talked over loopback: \
                 no network card, cable or switch was tested"
             .to_owned();
@@ -431,6 +434,11 @@ fn transport(protocol: Protocol, of_detector: Transport, is_loopback: bool) -> O
         Protocol::Udp => "a UDP packet with a counter",
         Protocol::Vdif { .. } => "a VDIF frame in a UDP packet",
         Protocol::Spead => "a SPEAD heap in UDP packets",
+        Protocol::Files => {
+            return Some(
+                "the full-speed trials that find the bottleneck used TCP: files have no flow control".into(),
+            );
+        }
         Protocol::Dectris(version) => {
             let version = match version {
                 DectrisVersion::V1 => "V1",
@@ -470,10 +478,12 @@ fn counters_gap(host: &SourceHost) -> Option<String> {
 /// Limits of validity, one sentence each.
 fn limits(parts: &SummaryInputs<'_>, run_space: &RunSpace) -> Vec<String> {
     let (settings, findings) = (parts.settings, parts.findings);
-    let is_loopback = settings.generator.is_loopback();
-    let mut limits = vec![path(settings.generator.host(), is_loopback)];
+    let (generator, protocol) = (&settings.generator, settings.protocol);
+    let is_loopback = generator.is_loopback();
+    let mut limits = vec![path(generator.host(), is_loopback, protocol)];
     limits.extend(source_host(parts).as_ref().and_then(counters_gap));
-    limits.extend(transport(settings.protocol, settings.profile.transport, is_loopback));
+    limits.extend(generator.file_store().map(|store| store.describe(&settings.volumes)));
+    limits.extend(transport(protocol, settings.profile.transport, is_loopback));
     limits.extend([events(&settings.profile), CONTENT.to_owned()]);
     limits.push(longest_run(&findings.outcome, settings.profile.duration.0.as_secs_f64()));
     limits.extend(became_slower(&findings.outcome));

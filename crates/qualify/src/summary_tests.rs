@@ -10,11 +10,12 @@ use keepup_plan::units::{Bytes, Span};
 use keepup_plan::{Burst, builtin};
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
-use keepup_stream::source::{EventSize as SentSize, Rate, SourcePlan};
+use keepup_stream::source::{EventSize as SentSize, Protocol, Rate, SourcePlan};
+use keepup_workload::file_store::FileStore;
 use keepup_workload::load::LoadPlan;
 use keepup_workload::preflight::check;
 use keepup_workload::record::{
-    LocalSource, ReadFrom, RecordTrial, Sample, TrialMeasured, TrialSpec, Verification,
+    FileSource, LocalSource, ReadFrom, RecordTrial, Sample, TrialMeasured, TrialSpec, Verification,
 };
 use keepup_workload::{Context, run};
 
@@ -86,7 +87,7 @@ impl Fixture {
             recorder: RecorderConfig::new((Ipv4Addr::LOCALHOST, 0).into(), Target::Null, "qualify"),
             generator: Arc::new(LocalSource),
             source_cpus: Vec::new(),
-            protocol: keepup_stream::source::Protocol::Keepup,
+            protocol: Protocol::Keepup,
             loads: LoadPlan::default(),
             command: "keepup qualify csl".into(),
             results: "results".into(),
@@ -316,17 +317,17 @@ fn host() -> SourceHost {
 
 #[test]
 fn a_source_on_another_machine_is_named_instead_of_loopback() {
-    let remote = path(Some(&host()), false);
+    let remote = path(Some(&host()), false, Protocol::Keepup);
     assert!(remote.contains("daq2 (Fast CPU @ 3 GHz), reached at 10.0.0.2:7614"), "{remote}");
     assert!(!remote.contains("loopback"), "{remote}");
-    let unnamed = path(Some(&SourceHost { cpu: None, ..host() }), false);
+    let unnamed = path(Some(&SourceHost { cpu: None, ..host() }), false, Protocol::Keepup);
     assert!(unnamed.contains("daq2, reached at"), "{unnamed}");
 }
 
 #[test]
 fn a_second_process_on_this_machine_is_no_network() {
     for host in [None, Some(&host())] {
-        assert!(path(host, true).contains("talked over loopback"));
+        assert!(path(host, true, Protocol::Keepup).contains("talked over loopback"));
     }
 }
 
@@ -340,11 +341,30 @@ fn the_time_between_reports_is_a_limit() {
 #[test]
 fn what_of_the_transport_was_not_tested_is_stated() {
     use keepup_plan::Transport;
-    use keepup_stream::source::Protocol;
 
-    assert_eq!(transport(Protocol::Keepup, Transport::Tcp), None);
-    let keepup = transport(Protocol::Keepup, Transport::Pvaccess).unwrap();
+    assert_eq!(transport(Protocol::Keepup, Transport::Tcp, true), None);
+    let keepup = transport(Protocol::Keepup, Transport::Pvaccess, true).unwrap();
     assert!(keepup.contains("not over the detector's own transport"), "{keepup}");
-    let ioc = transport(Protocol::PvAccess, Transport::Pvaccess).unwrap();
+    let ioc = transport(Protocol::PvAccess, Transport::Pvaccess, true).unwrap();
     assert!(ioc.contains("NTNDArray over pvAccess") && ioc.ends_with("were not tested"), "{ioc}");
+    let here = transport(Protocol::Spead, Transport::Spead, true).unwrap();
+    assert!(here.contains("loopback neither lost nor reordered packets"), "{here}");
+    let elsewhere = transport(Protocol::Spead, Transport::Spead, false).unwrap();
+    assert!(elsewhere.contains("a SPEAD heap") && !elsewhere.contains("loopback"), "{elsewhere}");
+}
+
+#[test]
+fn a_detector_that_writes_files_names_their_place_and_what_was_not_tested() {
+    let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let mut fixture = Fixture::new();
+    fixture.settings.protocol = Protocol::Files;
+    fixture.settings.volumes = vec![directory.path().into()];
+    let store = FileStore { below: directory.path().into(), keep_bytes: 2_500_000_000 };
+    fixture.settings.generator = Arc::new(FileSource { store });
+    let files = fixture.limit("each event was a file").unwrap();
+    let place = directory.path().display().to_string();
+    assert!(files.contains(&place) && files.contains("2.50 GB"), "{files}");
+    assert!(files.contains("on a disk of the recording"), "{files}");
+    assert!(fixture.limit("full-speed trials that find the bottleneck used TCP").is_some());
+    assert_eq!(fixture.limit("loopback"), None);
 }

@@ -118,6 +118,14 @@ impl Staging {
         &mut self.message[..self.filled]
     }
 
+    /// Moves the headroom and the message out; the message is empty from then on, and its memory is given up.
+    pub(crate) fn detach(&mut self) -> Vec<u8> {
+        let mut bytes = std::mem::replace(&mut self.message, vec![0; self.headroom]);
+        bytes.truncate(self.filled);
+        self.clear();
+        bytes
+    }
+
     /// Memory for messages, bytes.
     #[cfg(test)]
     pub(crate) fn message_memory(&self) -> usize {

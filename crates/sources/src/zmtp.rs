@@ -143,11 +143,8 @@ impl Zmtp {
 
     /// Moves the bytes of the current message out; the message is empty from then on.
     pub fn detach(&mut self) -> Vec<u8> {
-        let mut bytes = std::mem::take(&mut self.message);
-        bytes.truncate(self.filled);
-        self.filled = 0;
         self.ends.clear();
-        bytes
+        self.staging.detach()
     }
 
     /// Takes the message.

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, TcpStream};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use keepup_error::{Diagnostic, ErrorClass};
@@ -83,6 +84,16 @@ pub enum ClientError {
         /// The address.
         addr: SocketAddr,
     },
+    /// A file could not be written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// Operation, ending in "to".
+        action: &'static str,
+        /// Directory of the file.
+        path: PathBuf,
+        /// Cause.
+        source: io::Error,
+    },
     /// A protocol violation, sent or received.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -108,6 +119,7 @@ impl Diagnostic for ClientError {
             | Self::Refused { .. }
             | Self::Closed { .. }
             | Self::Stopped
+            | Self::File { .. }
             | Self::TimedOut { .. } => ErrorClass::Environment,
             Self::Direction { .. } => ErrorClass::Usage,
         }
@@ -123,7 +135,11 @@ impl Diagnostic for ClientError {
                 Some("its own output says why; events that it did not acknowledge may be lost".into())
             }
             Self::Wire(error) => error.hint(),
-            Self::Io { .. } | Self::TimedOut { .. } | Self::Stopped | Self::Direction { .. } => None,
+            Self::Io { .. }
+            | Self::TimedOut { .. }
+            | Self::Stopped
+            | Self::File { .. }
+            | Self::Direction { .. } => None,
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::client::ClientError;
 use crate::ledger::Count;
 use crate::wire::Bye;
 
-pub use link::{Door, subscription};
+pub use link::{Door, Folder, subscription};
 pub use plan::{Burst, DectrisVersion, EventSize, Protocol, Rate, SourcePlan};
 pub use run::run;
 
@@ -49,6 +49,8 @@ pub enum Destination {
     Recorder(Endpoint),
     /// A recorder that connects to the source.
     Accept(Door),
+    /// A directory from which a recorder takes files.
+    Directory(Folder),
 }
 
 impl From<Endpoint> for Destination {

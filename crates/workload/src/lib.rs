@@ -30,6 +30,7 @@ pub mod disk;
 pub mod doctor;
 mod error;
 mod file_io;
+pub mod file_store;
 pub mod load;
 pub mod net;
 pub mod preflight;

@@ -2,12 +2,14 @@
 //! on another machine (`generator`).
 mod account;
 mod cut_off;
+mod files;
 mod first;
 mod generator;
 mod occupancy;
 mod read_back;
 mod repeat;
 mod sampling;
+mod share;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -25,27 +27,30 @@ use keepup_recorder::counters::Counters;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
 use keepup_recorder::report::RecordReport;
 use keepup_recorder::watch::{Watcher, WatcherSlot};
-use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Target};
+use keepup_recorder::{Recorder, RecorderConfig, RecorderError, Target};
 use keepup_recording::id::Id;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove::remove;
 use keepup_recording::verify::{Selection, VerifyOptions, VerifyReport, verify, verify_selected};
 use keepup_results::RecordReadBack;
-use keepup_stream::source::{Destination, Door, Rate, SourceCounters, SourcePlan, SourceReport};
-use keepup_stream::wire::StreamInfo;
+use keepup_stream::ledger::Count;
+use keepup_stream::source::{Destination, Door, Protocol, SourceCounters, SourcePlan, SourceReport};
 
 pub use self::account::longest_stall;
 use self::cut_off::CutOff;
+use self::files::{FileIndexes, IndexTotals};
 use self::first::Watch;
 pub use self::first::{First, Moment};
-pub use self::generator::{Generated, Generator, LocalSource, Order, Reach};
+pub use self::generator::{FileSource, Generated, Generator, LocalSource, Order, Reach};
 pub use self::occupancy::{Occupancy, VolumeOccupancy};
 pub use self::read_back::ReadFrom;
 use self::read_back::read_back;
 pub use self::repeat::{Repeated, SETTLE, repeat};
 pub use self::sampling::Sample;
 use self::sampling::{CoreFeed, Feeds, record_samples};
+use self::share::share_bytes;
 use crate::error::system;
+use crate::file_store::TrialFolder;
 use crate::net::SourceTimeline;
 use crate::{Context, Footprint, Workload, WorkloadError};
 
@@ -137,7 +142,9 @@ pub struct TrialMeasured {
     pub elapsed_ns: u64,
     /// Part of that before the source's schedule started, for opening connections, ns.
     pub lead_ns: u64,
-    /// Front-end buffer of the source, bytes.
+    /// Durable events that the recorder added to those of the source; no ledger contains them.
+    pub index_durable: Count,
+    /// Front-end buffer of the source, with the files that it keeps, bytes.
     pub source_buffer_bytes: u64,
     /// Sending threads of the source.
     pub source_threads: u32,
@@ -173,6 +180,10 @@ pub struct RecordTrial {
     running: Option<Running>,
     /// Port at which the source waits for the recorder, if it does.
     door: Option<Door>,
+    /// Directory of its files, if it writes some.
+    folder: Option<TrialFolder>,
+    /// What the recorder added to them.
+    index: IndexTotals,
     directories: Vec<PathBuf>,
     source: Option<Generated>,
     samples: Vec<Sample>,
@@ -200,6 +211,8 @@ impl RecordTrial {
             spec,
             running: None,
             door: None,
+            folder: None,
+            index: IndexTotals::default(),
             directories: Vec::new(),
             source: None,
             samples: Vec::new(),
@@ -231,7 +244,14 @@ impl RecordTrial {
             at = door.address();
             self.door = Some(door);
         }
-        if let Some(from) = self.spec.source.received_at(at) {
+        let from = match protocol {
+            Protocol::Files => {
+                let folder = TrialFolder::create(self.spec.generator.file_store(), self.spec.recording)?;
+                Some(self.folder.insert(folder).address()?)
+            }
+            _ => self.spec.source.received_at(at),
+        };
+        if let Some(from) = from {
             let source = from.parse().map_err(|why| RecorderError::Config { what: Cause::of(&why) })?;
             self.spec.recorder.sources = vec![source];
         }
@@ -277,11 +297,11 @@ impl RecordTrial {
 }
 
 /// Waits until the events of a source without acknowledgements are durable, or no more of them become so.
-fn await_rest(counters: &Counters, sent_events: u64, clock: &dyn Clock) {
+fn await_rest(durable_events: impl Fn() -> u64, sent_events: u64, clock: &dyn Clock) {
     let (mut durable, mut since_ns) = (0, clock.now_ns());
     while durable < sent_events && clock.now_ns() < since_ns + REST_NS {
         clock.sleep_until_ns(clock.now_ns() + 5_000_000);
-        let now = counters.durable_events();
+        let now = durable_events();
         if now != durable {
             (durable, since_ns) = (now, clock.now_ns());
         }
@@ -296,43 +316,6 @@ fn file_bytes(directory: &Path) -> u64 {
         .filter(|found| found.is_file())
         .map(|found| found.len())
         .sum()
-}
-
-/// Upper bound of the bytes written to each volume; 0 for an unthrottled source limited only by
-/// time.
-fn share_bytes(spec: &TrialSpec, volumes: u64) -> u64 {
-    let source = &spec.source;
-    let by_rate = match (source.rate, source.duration) {
-        (Rate::EventsPerSecond(rate), Some(time)) => Some((rate * time.as_secs_f64()).ceil() as u64),
-        _ => None,
-    };
-    let events = by_rate.into_iter().chain(source.events).min().unwrap_or(0);
-    let bytes = events.saturating_mul(stored_bytes_max(spec));
-    match spec.recorder.placement {
-        PlacementKind::Free => bytes.div_ceil(volumes.max(1)),
-        PlacementKind::Pinned => {
-            let streams = u64::from(source.streams.max(1));
-            (u128::from(bytes) * u128::from(streams.div_ceil(volumes.max(1))) / u128::from(streams)) as u64
-        }
-    }
-}
-
-/// Maximum stored size of an event over all streams, bytes.
-fn stored_bytes_max(spec: &TrialSpec) -> u64 {
-    let (source, event_bytes) = (&spec.source, spec.source.size.max_bytes());
-    let stored = |id: u32| {
-        let info = StreamInfo {
-            id,
-            name: String::new(),
-            element: source.element,
-            shape: source.shape.clone(),
-            compression: None,
-        };
-        keepup_recorder::reduce::stored_bytes_max(&spec.recorder.reductions, &info, event_bytes)
-    };
-    let ids = source.first_stream..source.first_stream + source.streams;
-    // Fast path: most profiles reduce nothing and have many streams.
-    if spec.recorder.reductions.is_empty() { event_bytes } else { ids.map(stored).max().unwrap_or(0) }
 }
 
 impl Workload for RecordTrial {
@@ -350,7 +333,9 @@ impl Workload for RecordTrial {
         let share = share_bytes(&self.spec, volumes.len() as u64);
         for volume in volumes {
             footprint.bytes_written.insert(volume.clone(), share);
-            footprint.space_bytes.insert(volume.clone(), share + 2 * self.spec.recorder.segment_bytes);
+            let store = self.spec.generator.file_store().filter(|store| store.below == *volume);
+            let kept = store.map_or(0, |store| store.keep_bytes);
+            footprint.space_bytes.insert(volume.clone(), share + kept + 2 * self.spec.recorder.segment_bytes);
         }
         footprint
     }
@@ -375,17 +360,21 @@ impl Workload for RecordTrial {
         let Some(running) = &self.running else { return Ok(()) };
         let root = Path::new(ROOT);
         let source_counters = Arc::new(SourceCounters::default());
+        let index = self.folder.as_ref().map(|_| FileIndexes::of(&running.counters));
         let feeds = Feeds {
             source: Arc::clone(&source_counters),
             recorder: Arc::clone(&running.counters),
             drain: running.drain.as_ref().map(|d| Arc::clone(&d.counters)),
+            index: index.clone(),
         };
         let (begin_ns, cpu) = (context.clock.now_ns(), ProcessCpu::now());
         let cores = CoreTimes::read_all(root)?;
         let watch = |events| {
             Watch::start(events, Arc::clone(&running.counters), Arc::clone(&context.clock), begin_ns)
         };
-        let watch = self.spec.first_events.map(watch).transpose()?;
+        // The first events include lines of the index.
+        let first_events = self.spec.first_events.filter(|_| index.is_none());
+        let watch = first_events.map(watch).transpose()?;
         let cost = Arc::clone(&self.sampler_cpu_ns);
         let mut core_feed = CoreFeed::default();
         let mut cut_off = self.spec.cut_off.map(|after| CutOff::new(after, Arc::clone(&context.stop)));
@@ -398,9 +387,10 @@ impl Workload for RecordTrial {
         })?;
         let outcome = self.spec.generator.run(&Order {
             plan: &self.spec.source,
-            to: match &self.door {
-                Some(door) => Destination::Accept(door.clone()),
-                None => running.recorder.address().into(),
+            to: match (&self.door, &self.folder) {
+                (Some(door), _) => Destination::Accept(door.clone()),
+                (None, Some(folder)) => folder.destination(),
+                (None, None) => running.recorder.address().into(),
             },
             clock: &context.clock,
             stop: &stop,
@@ -409,7 +399,12 @@ impl Workload for RecordTrial {
         if let Ok(Generated { report, .. }) = &outcome
             && !report.is_acknowledged
         {
-            await_rest(&running.counters, report.total(|s| s.sent).events, context.clock.as_ref());
+            let sent = report.total(|s| s.sent).events;
+            match &index {
+                // The recorder adds a line for each file.
+                Some(index) => await_rest(|| index.durable_with_files(), 2 * sent, context.clock.as_ref()),
+                None => await_rest(|| running.counters.durable_events(), sent, context.clock.as_ref()),
+            }
         }
         let mut samples = sampler.stop();
         self.first = watch.map(Watch::end).transpose()?;
@@ -433,7 +428,12 @@ impl Workload for RecordTrial {
         running.recorder.stopper().stop();
         let record = running.recorder.join();
         self.spec.watcher_slot.iter().for_each(WatcherSlot::clear);
-        self.record = Some(record?);
+        let mut record = record?;
+        if self.folder.is_some() {
+            self.index = FileIndexes::of(&running.counters).totals();
+            record.ledger.streams.retain(|id, _| !self.index.ids.contains(id));
+        }
+        self.record = Some(record);
         self.file_bytes = self.directories.iter().map(|directory| file_bytes(directory)).sum();
         if let Some(drain) = running.drain {
             // A drain slower than the recording is not a failure of the recording: it is stopped,
@@ -464,14 +464,16 @@ impl Workload for RecordTrial {
             self.read_from = Some(ReadFrom::after_eviction(&recording));
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
             let options = VerifyOptions { threads };
-            self.verified = Some(match verification {
+            let mut verified = match verification {
                 Verification::Whole => verify(&recording, options, &|_| {}),
                 Verification::Sample(time) => {
                     let end_ns = begin_ns.saturating_add(time.as_nanos() as u64);
                     let is_over = || context.clock.now_ns() >= end_ns;
                     verify_selected(&recording, options, Selection::Until(&is_over), None, &|_| {})
                 }
-            });
+            };
+            verified.streams.retain(|id, _| !self.index.ids.contains(id));
+            self.verified = Some(verified);
         }
         if self.spec.read_back {
             self.read_back = read_back(&recording, context)?;
@@ -494,9 +496,11 @@ impl Workload for RecordTrial {
             let _ = running.recorder.join();
             self.spec.watcher_slot.iter().for_each(WatcherSlot::clear);
         }
+        let folder = self.folder.take().map_or(Ok(()), |folder| folder.remove());
         for directory in self.directories.drain(..) {
             remove(&directory)?;
         }
+        folder?;
         Ok(())
     }
 
@@ -530,7 +534,9 @@ impl Workload for RecordTrial {
             begin_ns: self.begin_ns,
             elapsed_ns: self.elapsed_ns,
             lead_ns: self.lead_ns,
-            source_buffer_bytes: self.spec.source.buffer_bytes,
+            source_buffer_bytes: self.spec.source.buffer_bytes
+                + self.spec.generator.file_store().map_or(0, |store| store.keep_bytes),
+            index_durable: self.index.durable,
             source_threads: self.spec.source.connections,
             source_gap_ns_max: source.timeline.as_ref().map(SourceTimeline::gap_ns_max),
             broken: source.broken,

@@ -21,13 +21,12 @@ use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
 use keepup_workload::detector::{SourceRate, recorder_config, source_plan};
 use keepup_workload::preflight::{check, usable_bytes_each};
-use keepup_workload::record::LocalSource;
 
 use self::live::SearchPage;
 use crate::args::{Cpus, RecorderArgs, cpus, duration, size, volumes_or_default};
 use crate::exit::{Exit, UsageError, usage};
 use crate::forecast::{forecast, print_plan};
-use crate::generator::GeneratorArgs;
+use crate::generator::{GeneratorArgs, files_place};
 use crate::http::HttpArgs;
 use crate::loads::{LoadArgs, check_loads};
 use crate::output::{command, full_page, json, log, page};
@@ -109,11 +108,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let cost = settings.cost(usable);
     let volumes: Vec<String> = settings.volumes.iter().map(|v| v.display().to_string()).collect();
     let plan = format!(
-        "qualify {} on {}, protocol {}: at most {:.0} GB written (set with --max-write) and removed \
+        "qualify {} on {}, protocol {}{}: at most {:.0} GB written (set with --max-write) and removed \
          afterwards, about {:.0} s, {:.0} s if soaks fail",
         settings.profile.name,
         volumes.join(", "),
         settings.protocol,
+        files_place(settings.generator.file_store()),
         cost.bytes_written as f64 / 1e9,
         cost.seconds,
         cost.seconds_max
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     log(&plan);
-    settings.generator = args.generator.connect(settings.protocol)?;
+    settings.generator = args.generator.connect(&settings.generator, settings.protocol)?;
     let stop = stop_flag()?;
     let mut status = StatusLine::new();
     let identity = Id::random().context("cannot read random bytes")?;
@@ -224,7 +224,8 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
     args.recording.apply(&mut recorder);
     let profile = with_reductions(profile, &recorder)?;
     let plan = source_plan(&profile, SourceRate::Profile, None);
-    let protocol = args.protocol.of_trial(&plan, profile.transport, args.generator.is_remote());
+    let protocol = args.protocol.of_trial(&plan, &profile, args.generator.is_remote());
+    let generator = args.generator.local(protocol, args.protocol.keep_files(), &volumes)?;
     Ok(Settings {
         profile,
         volumes,
@@ -236,7 +237,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         drain_to: args.drain_to.clone(),
         recorder,
         loads: args.loads.plan()?,
-        generator: Arc::new(LocalSource),
+        generator,
         source_cpus: args.source_cpus.clone().unwrap_or_default().0,
         protocol,
         command: command(),

@@ -1,17 +1,19 @@
 //! `keepup source`: simulated detector.
 mod serve;
 
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
 use keepup_error::Cause;
-use keepup_peer::Endpoint;
+use keepup_peer::{Endpoint, EndpointError};
 use keepup_plan::units::Bytes;
 use keepup_report::{listing, plural};
 use keepup_stream::source::{
-    DectrisVersion, Destination, Door, Protocol, SourceCounters, SourceError, SourcePlan, SourceReport,
-    run as run_source,
+    DectrisVersion, Destination, Door, Folder, Protocol, SourceCounters, SourceError, SourcePlan,
+    SourceReport, run as run_source,
 };
 use keepup_workload::detector::{SourceRate, source_plan};
 
@@ -36,14 +38,15 @@ use crate::signals::stop_flag;
   keepup source vlbi-mark6 --as vdif --to 127.0.0.1:4001 --rate '100 MB/s'
   keepup source eiger2-16m --as dectris-v2 --listen 127.0.0.1:31001
   keepup source pco-edge-55 --as pvaccess --listen 127.0.0.1:5075
+  keepup source pilatus-100k --as files --to dir:/data/in
   keepup source --serve --listen 192.168.1.2       for `keepup qualify --source 192.168.1.2` elsewhere")]
 pub(crate) struct Args {
     /// Built-in profile (see `keepup profile list`) or path of a profile file
     #[arg(required_unless_present = "serve")]
     profile: Option<String>,
-    /// Address of the recorder
-    #[arg(long, value_name = "HOST:PORT")]
-    to: Option<Endpoint>,
+    /// Address of the recorder; with --as files, dir:PATH
+    #[arg(long, value_name = "HOST:PORT", value_parser = to)]
+    to: Option<To>,
     /// Rate: "80 MB/s", "305 /s" or "max" [default: the profile's]
     #[arg(long, value_parser = source_rate, value_name = "RATE")]
     rate: Option<SourceRate>,
@@ -110,10 +113,51 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
+/// Value of `--to`.
+#[derive(Clone, Debug)]
+enum To {
+    Recorder(Endpoint),
+    Directory(PathBuf),
+}
+
+impl fmt::Display for To {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recorder(endpoint) => endpoint.fmt(f),
+            Self::Directory(path) => write!(f, "dir:{}", path.display()),
+        }
+    }
+}
+
+/// Parses `HOST:PORT` or `dir:PATH`.
+fn to(text: &str) -> Result<To, EndpointError> {
+    match text.strip_prefix("dir:").filter(|path| !path.is_empty()) {
+        Some(path) => Ok(To::Directory(path.into())),
+        None => text.parse().map(To::Recorder),
+    }
+}
+
 /// Where to send, or where to wait for the recorder.
 fn destination(args: &Args, plan: &SourcePlan) -> anyhow::Result<Destination> {
     match (&args.to, plan.protocol) {
-        (Some(to), protocol) if !protocol.waits_for_recorder() => Ok(Destination::Recorder(to.clone())),
+        (Some(To::Directory(path)), Protocol::Files) => {
+            let prefix = Path::new(args.profile.as_deref().unwrap_or("event"));
+            let prefix = prefix.file_stem().map_or("event".into(), |stem| stem.to_string_lossy());
+            let folder = Folder::open(path, &prefix, args.protocol.keep_files())
+                .with_context(|| format!("cannot write files to {}", path.display()))?;
+            log(&format!("for a recorder: `keepup record --from dir:{}`", path.display()));
+            Ok(Destination::Directory(folder))
+        }
+        (_, Protocol::Files) => {
+            Err(usage(Cause::new("cannot write files: no directory given").with_hint("--to dir:PATH")))
+        }
+        (Some(To::Directory(_)), protocol) => {
+            let why = Cause::new(format!("cannot use --to dir:PATH with --as {protocol}"));
+            Err(usage(why.with_hint("--as files")))
+        }
+        (Some(To::Recorder(to)), protocol) if !protocol.waits_for_recorder() => {
+            Ok(Destination::Recorder(to.clone()))
+        }
         (None, protocol @ (Protocol::Dectris(_) | Protocol::PvAccess)) => {
             let listen = args.serve.listen.as_deref().unwrap_or("127.0.0.1");
             let at = Endpoint::with_default_port(listen, waiting_port(protocol))?.address();

@@ -4,7 +4,6 @@ mod messages;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use keepup_workload::detector::{
     SourceRate, asked_bytes_per_second, events_in, recorder_config, source_plan,
 };
 use keepup_workload::preflight::{check, check_together, common_disks, usable_bytes_each};
-use keepup_workload::record::{DrainSpec, LocalSource, RecordTrial, TrialSpec, Verification, repeat};
+use keepup_workload::record::{DrainSpec, RecordTrial, TrialSpec, Verification, repeat};
 
 use crate::args::{
     Cpus, RecorderArgs, RepeatArgs, byte_rate, cpus, nonzero_duration, size, source_rate, volumes_or_default,
@@ -142,7 +141,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     log(&text);
-    plan.spec.generator = args.generator.connect(plan.spec.source.protocol)?;
+    plan.spec.generator = args.generator.connect(&plan.spec.generator, plan.spec.source.protocol)?;
     let mut session =
         TestSession::<RecordSummary>::start("record", settings(args, &plan), &plan.volumes, output)?;
     plan.spec.recorder.name = format!("keepup-trial-{}", session.id());
@@ -191,7 +190,8 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let rate = args.rate.unwrap_or(SourceRate::Profile);
     let mut source = source_plan(&profile, rate, Some(args.time.unwrap_or(TIME)));
     source.cpus = args.source_cpus.clone().unwrap_or_default().0;
-    let protocol = args.protocol.of_trial(&source, profile.transport, args.generator.is_remote());
+    let protocol = args.protocol.of_trial(&source, &profile, args.generator.is_remote());
+    let generator = args.generator.local(protocol, args.protocol.keep_files(), &volumes)?;
     let mut source = source.in_protocol(protocol);
     source.events = args.events;
     if args.events.is_some() {
@@ -206,7 +206,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let spec = TrialSpec {
         watcher_slot: None,
         source,
-        generator: Arc::new(LocalSource),
+        generator,
         recorder,
         recording: Id::random().context("cannot read random bytes")?,
         drain: args.drain.map(|rate| DrainSpec { rate, to: None }),
@@ -265,5 +265,8 @@ fn settings(args: &Args, plan: &Plan) -> serde_json::Value {
         "repeats": args.runs.repeats,
         "loads": args.runs.loads.names(),
         "source": spec.generator.host(),
+        "files": spec.generator.file_store().map(|store| {
+            serde_json::json!({"below": store.below, "keep_bytes": store.keep_bytes})
+        }),
     })
 }

@@ -2,6 +2,7 @@
 mod datagrams;
 mod dectris;
 mod door;
+mod files;
 pub(super) mod native;
 mod packets;
 mod pvaccess;
@@ -19,6 +20,7 @@ use crate::client::{ClientError, Sent};
 use crate::wire::Bye;
 
 pub use door::Door;
+pub use files::Folder;
 pub use pvaccess::subscription;
 
 /// Headers of events.
@@ -116,6 +118,13 @@ pub(super) fn open(
         }
         (Protocol::PvAccess, Destination::Accept(door)) => {
             Box::new(pvaccess::PvAccess::open(plan, door, stop)?)
+        }
+        (Protocol::Files, Destination::Directory(folder)) => {
+            Box::new(files::Files::open(plan, connection, folder))
+        }
+        (_, Destination::Directory(folder)) => {
+            let (action, path) = ("send to", folder.path().to_owned());
+            return Err(ClientError::File { action, path, source: std::io::ErrorKind::Unsupported.into() });
         }
         (_, Destination::Recorder(to)) => {
             return Err(ClientError::Direction { addr: to.address() });

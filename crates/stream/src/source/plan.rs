@@ -107,6 +107,8 @@ pub enum Protocol {
     /// connects to the source.
     #[serde(rename = "pvaccess")]
     PvAccess,
+    /// Files in a directory, from which the recorder takes them: each event is a file.
+    Files,
 }
 
 /// As in `source --as`.
@@ -120,6 +122,7 @@ impl fmt::Display for Protocol {
             Self::Dectris(DectrisVersion::V1) => "dectris-v1",
             Self::Dectris(DectrisVersion::V2) => "dectris-v2",
             Self::PvAccess => "pvaccess",
+            Self::Files => "files",
         })
     }
 }
@@ -143,6 +146,12 @@ impl Protocol {
     #[must_use]
     pub fn waits_for_recorder(&self) -> bool {
         matches!(self, Self::Dectris(_) | Self::PvAccess)
+    }
+
+    /// Whether the source can run on another machine without the recorder connecting to it.
+    #[must_use]
+    pub fn can_be_remote(&self) -> bool {
+        !self.waits_for_recorder() && *self != Self::Files
     }
 
     /// Whether a recorder that is too slow slows down the source, so that a source without a schedule
@@ -222,11 +231,11 @@ impl SourcePlan {
     }
 
     /// Source to name to a recorder (`record --from`), so that it receives this plan's protocol: at its own
-    /// `address`, or from the `address` at which the source waits. `None`: it listens.
+    /// `address`, or from the `address` at which the source waits. `None`: it listens, or takes files.
     #[must_use]
     pub fn received_at(&self, address: SocketAddr) -> Option<String> {
         match self.protocol {
-            Protocol::Keepup => None,
+            Protocol::Keepup | Protocol::Files => None,
             Protocol::Udp => Some(format!("udp://{address},skip=8")),
             Protocol::Vdif { frames_per_second } => {
                 Some(format!("vdif://{address},frames-per-second={frames_per_second}"))
@@ -342,7 +351,7 @@ impl SourcePlan {
                 )
             }
             Protocol::PvAccess => self.images_fault("IOC"),
-            Protocol::Keepup | Protocol::Udp | Protocol::Spead => None,
+            Protocol::Keepup | Protocol::Udp | Protocol::Spead | Protocol::Files => None,
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use keepup_recording::id::Id;
 use keepup_stream::source::{
     Destination, Door, Protocol, Rate, SourceCounters, SourceError, SourcePlan, run, subscription,
 };
@@ -19,6 +20,7 @@ use keepup_sys::datagram::{BATCH_MAX, Batch, DATAGRAM_BYTES_MAX, DatagramReceive
 
 use super::{discard, join, loopback};
 use crate::error::system;
+use crate::file_store::{FileStore, TrialFolder};
 use crate::{Context, Footprint, Workload, WorkloadError};
 
 /// Longest wait of the source for its receiver.
@@ -31,6 +33,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub struct SourceCeiling {
     plan: SourcePlan,
     time: Duration,
+    /// Place of the files of a source that writes files.
+    store: Option<FileStore>,
     bytes_per_second: f64,
 }
 
@@ -39,7 +43,23 @@ impl SourceCeiling {
     pub fn new(plan: &SourcePlan, time: Duration) -> Self {
         let plan =
             SourcePlan { rate: Rate::Max, burst: None, events: None, duration: Some(time), ..plan.clone() };
-        Self { plan, time, bytes_per_second: 0.0 }
+        Self { plan, time, store: None, bytes_per_second: 0.0 }
+    }
+
+    /// The same with a place for files.
+    #[must_use]
+    pub fn into_files(mut self, store: FileStore) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Writes files that nobody reads; returns the bytes per second.
+    fn over_files(&self, context: &mut Context) -> Result<f64, WorkloadError> {
+        let id = Id::random().map_err(system("read random bytes"))?;
+        let folder = TrialFolder::create(self.store.as_ref(), id)?;
+        let rate = self.send(folder.destination(), context, || {});
+        folder.remove()?;
+        rate
     }
 
     /// Sends over TCP to receivers that discard; returns the bytes per second.
@@ -205,6 +225,7 @@ impl Workload for SourceCeiling {
                 self.over_images(context, opening)?
             }
             Protocol::PvAccess => self.over_images(context, subscription())?,
+            Protocol::Files => self.over_files(context)?,
         };
         Ok(())
     }

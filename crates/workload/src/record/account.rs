@@ -55,6 +55,9 @@ impl TrialMeasured {
                 true if total.gap_events.contains_key(&LossCause::SocketBuffer) => {
                     LossCause::SocketBuffer.to_string()
                 }
+                true if total.gap_events.get(&LossCause::FileUnreadable) == Some(&after.events) => {
+                    LossCause::FileUnreadable.to_string()
+                }
                 true => "not received".to_owned(),
                 false => causes.join(", "),
             };
@@ -75,10 +78,20 @@ impl TrialMeasured {
             stored: total.reduced.map(|_| count(self.record.ledger.stored())),
             verified,
             unread_segments: self.verify.as_ref().map_or(0, |report| report.unread_segments),
-            drained: self.drain.as_ref().map(|drain| count(drain.durable)),
+            drained: self.drained(),
             lost: count(lost),
             lost_by_cause,
         }
+    }
+
+    /// Events of the source that the drain delivered; unknown if it was stopped amid lines of an index.
+    fn drained(&self) -> Option<Count> {
+        let (drain, index) = (self.drain.as_ref()?, self.index_durable);
+        let is_known = drain.is_complete || index.events == 0;
+        is_known.then(|| Count {
+            events: drain.durable.events.saturating_sub(index.events),
+            bytes: drain.durable.bytes.saturating_sub(index.bytes),
+        })
     }
 
     /// CPU cost.
@@ -146,6 +159,10 @@ impl TrialMeasured {
         let notes = self.record.volumes.iter().filter_map(|volume| volume.note.clone());
         let cached =
             self.read_from.as_ref().filter(|from| **from != ReadFrom::Disks).map(ToString::to_string);
+        let files = match &spec.recorder.target {
+            Target::Volumes(volumes) => spec.generator.file_store().map(|store| store.describe(volumes)),
+            Target::Null => spec.generator.file_store().map(|store| store.describe(&[])),
+        };
         RecordRun {
             volumes,
             repeat: 1,
@@ -175,7 +192,7 @@ impl TrialMeasured {
             read_back: self.read_back.clone(),
             broken_off: self.broken_off(),
             loads: Vec::new(),
-            notes: notes.chain(incidents).chain(cached).collect(),
+            notes: notes.chain(incidents).chain(cached).chain(files).collect(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The two differ in where the source runs, in how the recorder is reached, and in how far its
 //! counters lag. A trial is otherwise the same.
+mod files;
 mod local;
 mod remote;
 
@@ -14,8 +15,10 @@ use keepup_measure::clock::Clock;
 use keepup_results::SourceHost;
 use keepup_stream::source::{Destination, SourceCounters, SourcePlan, SourceReport};
 
+pub use files::FileSource;
 pub use local::LocalSource;
 
+use crate::file_store::FileStore;
 use crate::net::SourceTimeline;
 use crate::{Context, WorkloadError};
 
@@ -53,6 +56,11 @@ pub trait Generator: std::fmt::Debug + Send + Sync {
 
     /// Whether the path to the recorder stays within this machine.
     fn is_loopback(&self) -> bool;
+
+    /// Place of the files of a detector that writes files.
+    fn file_store(&self) -> Option<&FileStore> {
+        None
+    }
 }
 
 /// Where a recorder listens.

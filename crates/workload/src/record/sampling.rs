@@ -9,6 +9,7 @@ use keepup_recorder::counters::Counters;
 use keepup_recorder::drain::DrainCounters;
 use keepup_stream::source::SourceCounters;
 
+use super::FileIndexes;
 use crate::Context;
 use crate::net::SourceTimeline;
 
@@ -66,21 +67,26 @@ pub(super) struct Feeds {
     pub(super) source: Arc<SourceCounters>,
     pub(super) recorder: Arc<Counters>,
     pub(super) drain: Option<Arc<DrainCounters>>,
+    /// What the recorder added to the events of the source.
+    pub(super) index: Option<FileIndexes>,
 }
 
 impl Feeds {
     pub(super) fn read(&self, now_ns: u64, begin_ns: u64) -> Sample {
         // Downstream counters first, so that progress in between appears as backlog, never as
         // negative.
-        let durable_bytes = self.recorder.durable_payload_bytes();
-        let written_bytes = self.recorder.written_payload_bytes();
+        // The index is exact when nothing is being written; until then it is a little too small.
+        let index_bytes = self.index.as_ref().map_or(0, |index| index.durable().bytes);
+        let without_index = |bytes: u64| bytes.saturating_sub(index_bytes);
+        let durable_bytes = without_index(self.recorder.durable_payload_bytes());
+        let written_bytes = without_index(self.recorder.written_payload_bytes());
         let drain = self.drain.as_ref();
         Sample {
             t_s: now_ns.saturating_sub(begin_ns) as f64 / 1e9,
             durable_bytes,
-            stored_bytes: self.recorder.stored_payload_bytes(),
+            stored_bytes: without_index(self.recorder.stored_payload_bytes()),
             written_bytes,
-            received_bytes: self.recorder.received_bytes(),
+            received_bytes: without_index(self.recorder.received_bytes()),
             pool_bytes: self.recorder.pool_bytes_used(),
             lost_bytes: self.source.lost_bytes.load(Relaxed),
             sent_bytes: self.source.sent_bytes.load(Relaxed),

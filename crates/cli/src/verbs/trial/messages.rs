@@ -4,6 +4,7 @@ use keepup_stream::source::Rate;
 use keepup_workload::Footprint;
 
 use super::Plan;
+use crate::generator::files_place;
 
 /// Describes the plan.
 pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
@@ -31,14 +32,15 @@ pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
         }
     };
     format!(
-        "trial of {} {place}: {repeats} {}, {rate}, {}; {} of {} bytes over {}, protocol {}; {cost}",
+        "trial of {} {place}: {repeats} {}, {rate}, {}; {} of {} bytes over {}, protocol {}{}; {cost}",
         plan.profile.name,
         if repeats == 1 { "run" } else { "runs" },
         until.join(" or "),
         several(source.streams, "stream"),
         source.size.max_bytes(),
         several(source.connections, "connection"),
-        source.protocol
+        source.protocol,
+        files_place(plan.spec.generator.file_store())
     )
 }
 
