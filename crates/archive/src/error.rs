@@ -218,6 +218,11 @@ pub(crate) fn is_denied(error: &object_store::Error) -> bool {
     matches!(error, PermissionDenied { .. } | Unauthenticated { .. }) || has_code(error.to_string())
 }
 
+/// Whether the signature does not match: the key is wrong, or signed data changed on the way.
+pub(crate) fn has_wrong_signature(error: &object_store::Error) -> bool {
+    error.to_string().contains("SignatureDoesNotMatch")
+}
+
 /// Cause of a store's error in one line, with a hint where credentials are refused.
 pub(crate) fn cause(error: &object_store::Error) -> Cause {
     let text = error.to_string();

@@ -28,6 +28,9 @@ fn refused_credentials_have_a_hint() {
     let source = "403".to_owned().into();
     assert!(is_denied(&object_store::Error::PermissionDenied { path: String::new(), source }));
     assert!(!is_denied(&generic("status code: 503")));
+    let source = "<Code>SignatureDoesNotMatch</Code>".to_owned().into();
+    let changed = object_store::Error::PermissionDenied { path: String::new(), source };
+    assert!(is_denied(&changed) && has_wrong_signature(&changed) && !has_wrong_signature(&expired));
 }
 
 #[test]

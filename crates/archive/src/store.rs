@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 use url::Url;
 
 use crate::credentials;
-use crate::error::{ArchiveError, cause, is_denied};
+use crate::error::{ArchiveError, cause, has_wrong_signature, is_denied};
 
 /// Schemes of addresses.
 const SCHEMES: [&str; 4] = ["s3", "gs", "az", "file"];
@@ -280,7 +280,7 @@ where
             Err(error)
                 if attempt < ATTEMPTS
                     && SystemClock.now_ns().saturating_sub(since_ns) < REPEATED_AFTER_NS
-                    && !is_denied(&error)
+                    && (!is_denied(&error) || has_wrong_signature(&error))
                     && !matches!(error, object_store::Error::NotFound { .. }) =>
             {
                 attempt += 1;
