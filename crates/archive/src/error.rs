@@ -218,7 +218,7 @@ pub(crate) fn is_denied(error: &object_store::Error) -> bool {
     matches!(error, PermissionDenied { .. } | Unauthenticated { .. }) || has_code(error.to_string())
 }
 
-/// Whether the signature does not match the request: of a wrong key, or of signed data that changed on the way.
+/// Whether the signature does not match: the key is wrong, or signed data changed on the way.
 pub(crate) fn has_wrong_signature(error: &object_store::Error) -> bool {
     error.to_string().contains("SignatureDoesNotMatch")
 }
