@@ -199,7 +199,7 @@ impl Link for Files {
         Ok(())
     }
 
-    /// A write to a file cannot be told from one that waits, so waits count as work of the source.
+    /// Waits for the disk are part of each write, so they count as work of the source.
     fn blocked_ns(&self) -> (u64, u64) {
         (0, 0)
     }
