@@ -10,9 +10,9 @@ pub(crate) struct ProtocolArgs {
     /// Protocol of the simulated detector; udp, vdif, spead and files have no back-pressure
     ///
     /// By default, `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the
-    /// transport zeromq, and as pvaccess if it has the transport pvaccess. Except at full speed, they send events
-    /// as spead or files if it has the transport spead or file. Everything else is sent as keepup. A source on
-    /// another machine (--source) can send as keepup, udp, vdif and spead.
+    /// transport zeromq, and as pvaccess if it has the transport pvaccess. Except at full speed, they send
+    /// events as spead or files if it has the transport spead or file. Everything else is sent as keepup. A
+    /// source on another machine (--source) can send as keepup, udp, vdif and spead.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames

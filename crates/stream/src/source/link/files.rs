@@ -199,7 +199,7 @@ impl Link for Files {
         Ok(())
     }
 
-    /// Writing and waiting for a disk cannot be separated, so waits count as work of the source.
+    /// Waits for the disk are part of each write, so they count as work of the source.
     fn blocked_ns(&self) -> (u64, u64) {
         (0, 0)
     }
