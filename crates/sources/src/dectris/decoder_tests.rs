@@ -204,7 +204,7 @@ fn maps_are_handed_out_once() {
     let (first, again) = (start_with_maps(7), image(7, 1, &["a"], None));
     receive(&mut decoder, &[first.clone(), image(7, 0, &["a"], None)]);
     decoder.reconnect();
-    receive(&mut decoder, &[again.clone()]);
+    receive(&mut decoder, std::slice::from_ref(&again));
     for _ in 0..2 {
         assert!(decoder.item().unwrap().is_some());
         decoder.take();
