@@ -80,7 +80,7 @@ impl GeneratorArgs {
         let Some(endpoint) = &self.source else { return Ok(Arc::clone(local)) };
         if !protocol.can_be_remote() {
             let why = Cause::new(format!(
-                "cannot use --source with --as {protocol}: the recorder has to connect to the source itself"
+                "cannot use --source with --as {protocol}: another machine can send as keepup, udp, vdif and spead"
             ));
             return Err(usage(
                 why.with_hint("`keepup source --as PROTOCOL` there, `keepup record --from SOURCE` here"),
