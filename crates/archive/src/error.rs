@@ -223,6 +223,13 @@ pub(crate) fn has_wrong_signature(error: &object_store::Error) -> bool {
     error.to_string().contains("SignatureDoesNotMatch")
 }
 
+/// Whether a server's answer refuses the checksum of a request.
+pub(crate) fn is_checksum_refused(answer: &str) -> bool {
+    let codes = ["InvalidArgument", "InvalidRequest", "NotImplemented", "InvalidChecksum"];
+    let has_code = codes.iter().any(|code| answer.contains(&format!("<Code>{code}</Code>")));
+    has_code && answer.to_lowercase().contains("checksum")
+}
+
 /// Cause of a store's error in one line, with a hint where credentials are refused.
 pub(crate) fn cause(error: &object_store::Error) -> Cause {
     let text = error.to_string();
@@ -247,10 +254,7 @@ pub(crate) fn cause(error: &object_store::Error) -> Cause {
     if let Some((end, _)) = answer.char_indices().nth(QUOTED_MAX) {
         answer.truncate(end);
     }
-    let is_refused = ["InvalidArgument", "InvalidRequest", "NotImplemented", "InvalidChecksum"]
-        .iter()
-        .any(|code| tag("Code").is_some_and(|found| found == *code));
-    let is_checksum_refused = is_refused && answer.to_lowercase().contains("checksum");
+    let is_checksum_refused = is_checksum_refused(&text);
     let cause = Cause::new(answer);
     if is_denied(error) {
         cause.with_hint(

@@ -48,3 +48,12 @@ fn a_refused_checksum_has_a_hint() {
     let corrupt = "<Code>BadDigest</Code><Message>The CRC64NVME checksum did not match.</Message>";
     assert_eq!((hint(other), hint(corrupt)), (None, None));
 }
+
+#[test]
+fn a_refused_checksum_is_recognised_by_code_and_text() {
+    let answer =
+        |code: &str, text: &str| format!("<Error><Code>{code}</Code><Message>{text}</Message></Error>");
+    assert!(is_checksum_refused(&answer("InvalidRequest", "Checksum Type mismatch occurred")));
+    assert!(!is_checksum_refused(&answer("InvalidRequest", "The bucket is gone")));
+    assert!(!is_checksum_refused(&answer("AccessDenied", "Checksum Type mismatch occurred")));
+}

@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 use crate::claim::check_owner;
 use crate::counters::ArchiveCounters;
 use crate::download::{Download, download};
-use crate::error::{ArchiveError, is_denied};
+use crate::error::{ArchiveError, is_checksum_refused, is_denied};
 use crate::inventory::{ArchivedFile, INVENTORY_FILE, hex};
 use crate::local::LocalFile;
 use crate::pace::{POLL, Pace, wait_until};
@@ -450,8 +450,10 @@ impl Uploader<'_> {
 
     fn part_error(&self, file: &LocalFile, error: object_store::Error) -> SendError {
         let text = error.to_string();
+        // An upload keeps the checksum with which it was begun; another one may have been chosen since.
         let is_gone = matches!(error, object_store::Error::NotFound { .. })
-            || ["NoSuchUpload", "InvalidPart"].iter().any(|code| text.contains(code));
+            || ["NoSuchUpload", "InvalidPart"].iter().any(|code| text.contains(code))
+            || is_checksum_refused(&text);
         let error = self.store.fault("write", &file.archive_path)(error);
         if is_gone { SendError::Gone(error) } else { SendError::Other(error) }
     }

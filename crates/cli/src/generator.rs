@@ -47,6 +47,11 @@ impl GeneratorArgs {
         self.source.is_some()
     }
 
+    /// Where a simulated program writes its files, if anywhere.
+    pub(crate) fn place_of_files<'a>(&'a self, volumes: &'a [PathBuf]) -> Option<&'a PathBuf> {
+        self.files_in.as_ref().or_else(|| volumes.first())
+    }
+
     /// The source on this machine, with a place for `keep_bytes` of files if `protocol` needs one.
     pub(crate) fn local(
         &self,
@@ -63,8 +68,10 @@ impl GeneratorArgs {
                 }
             };
         }
-        let below = self.files_in.clone().or_else(|| volumes.first().cloned());
-        let below = below.unwrap_or_else(|| PathBuf::from("."));
+        let Some(below) = self.place_of_files(volumes).cloned() else {
+            let why = Cause::new("cannot write files: no directory given");
+            return Err(usage(why.with_hint("--files-in DIR")));
+        };
         for checked in check(std::slice::from_ref(&below), keep_bytes)? {
             checked.warnings.iter().for_each(|warning| log(&format!("warning: {warning}")));
         }
@@ -80,7 +87,7 @@ impl GeneratorArgs {
         let Some(endpoint) = &self.source else { return Ok(Arc::clone(local)) };
         if !protocol.can_be_remote() {
             let why = Cause::new(format!(
-                "cannot use --source with --as {protocol}: another machine can send as keepup, udp, vdif and spead"
+                "cannot use --source with --as {protocol}: another machine sends keepup, udp, vdif or spead"
             ));
             return Err(usage(
                 why.with_hint("`keepup source --as PROTOCOL` there, `keepup record --from SOURCE` here"),

@@ -61,13 +61,20 @@ impl ProtocolArgs {
     }
 
     /// The protocol of a trial of `plan`, by default that of the detector if the source can speak it.
-    pub(crate) fn of_trial(&self, plan: &SourcePlan, profile: &Profile, is_remote: bool) -> Protocol {
+    /// `has_place`: there is a directory for files.
+    pub(crate) fn of_trial(
+        &self,
+        plan: &SourcePlan,
+        profile: &Profile,
+        is_remote: bool,
+        has_place: bool,
+    ) -> Protocol {
         let of_detector = match profile.transport {
             Transport::Zeromq => Some(Protocol::Dectris(DectrisVersion::V2)),
             Transport::Pvaccess => Some(Protocol::PvAccess),
             Transport::Spead => Some(Protocol::Spead),
             // A file has no shape, which reductions need.
-            Transport::File if profile.reductions.is_empty() => Some(Protocol::Files),
+            Transport::File if has_place && profile.reductions.is_empty() => Some(Protocol::Files),
             Transport::Tcp | Transport::Udp | Transport::File | Transport::SharedMemory => None,
         };
         let can_speak = |protocol: &Protocol| {

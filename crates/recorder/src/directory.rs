@@ -1,7 +1,8 @@
 //! Directories from which files are recorded: the thread that watches each of them and sends its files.
 //!
-//! A slow disk or file server stops that thread and nothing else. The socket pair to the intake bounds the
-//! memory: files pass from the page cache through the socket's buffer into the block (`sendfile`).
+//! Once the recording has started, a slow disk or file server stops that thread and nothing else. The socket
+//! pair to the intake bounds the memory: files pass from the page cache through the socket's buffer into the
+//! block (`sendfile`).
 mod reader;
 mod scan;
 mod watch;

@@ -25,8 +25,10 @@ fn content_until(last: u8, socket: &OwnedFd) -> String {
                 content.extend(byte);
             }
             (false, true) => {
-                if let Some(Item::Complete { .. }) = decoder.item().unwrap() {
-                    decoder.completed(0);
+                match decoder.item().unwrap() {
+                    Some(Item::Complete { .. }) => decoder.completed(0),
+                    Some(Item::Lost { sequence, .. }) => panic!("file {sequence} is lost"),
+                    _ => {}
                 }
                 decoder.take();
             }
@@ -60,6 +62,8 @@ fn recorded(options: &str) -> String {
     let (socket, note) = start(0, &address, &config, (&switches, &clock)).unwrap();
     assert_eq!(note.map(|note| note.to_string()), None);
     fs::write(path("second"), "2").unwrap();
+    fs::write(path("gone"), "g").unwrap();
+    fs::remove_file(path("gone")).unwrap();
     fs::write(path("third.part"), "3").unwrap();
     fs::rename(path("third.part"), path("third")).unwrap();
     // Until the thread has taken note of them.

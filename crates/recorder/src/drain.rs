@@ -334,12 +334,13 @@ impl DrainRun<'_> {
         })
     }
 
-    /// Publishes its counters and new warnings.
+    /// Publishes how far it is.
     fn publish_position(&self) {
         self.live.passed_bytes.store(self.merge.passed_bytes(), Ordering::Relaxed);
         self.live.behind_bytes.store(self.merge.behind_bytes(), Ordering::Relaxed);
     }
 
+    /// Publishes its counters and new warnings.
     fn publish(&mut self) {
         self.publish_position();
         let listed = &self.merge.losses.faults.listed;

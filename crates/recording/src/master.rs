@@ -178,7 +178,9 @@ fn put_master<W: Write>(
         let (group, data) = Rows { stream, end, parts, sources, data_links }.put(place)?;
         entry.add(name, group);
         images.extend(data.map(|address| (*id, address)));
-        default.get_or_insert(name.clone());
+        if !is_map(&stream.name) {
+            default.get_or_insert(name.clone());
+        }
     }
     put_about(recording.manifest(), start_time, &mut entry, place)?;
     let nodes = nxmx::describe(&detectors, &names, last_time(parts, &of_detectors));

@@ -24,8 +24,8 @@ pub use error::DetectorError;
 
 /// Maximum number of streams of a detector, not counting maps. Their ids are below it.
 pub const STREAMS_MAX: usize = 16;
-/// Smallest stream id of a map (`keepup_stream::detector_map`). The streams of maps are behind all others.
-pub const MAP_ID_MIN: u32 = 1 << 15;
+/// Smallest stream id of a map (`keepup_stream::detector_map`), above those of reduced streams.
+pub const MAP_ID_MIN: u32 = 3 << 14;
 /// Maximum number of maps of a detector.
 pub const MAPS_MAX: usize = 3 * STREAMS_MAX;
 

@@ -534,8 +534,12 @@ impl Workload for RecordTrial {
             begin_ns: self.begin_ns,
             elapsed_ns: self.elapsed_ns,
             lead_ns: self.lead_ns,
-            source_buffer_bytes: self.spec.source.buffer_bytes
-                + self.spec.generator.file_store().map_or(0, |store| store.keep_bytes),
+            // A program that writes files goes on while the recorder does not read them.
+            source_buffer_bytes: self
+                .spec
+                .generator
+                .file_store()
+                .map_or(self.spec.source.buffer_bytes, |store| store.keep_bytes),
             index_durable: self.index.durable,
             source_threads: self.spec.source.connections,
             source_gap_ns_max: source.timeline.as_ref().map(SourceTimeline::gap_ns_max),

@@ -224,7 +224,7 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
     args.recording.apply(&mut recorder);
     let profile = with_reductions(profile, &recorder)?;
     let plan = source_plan(&profile, SourceRate::Profile, None);
-    let protocol = args.protocol.of_trial(&plan, &profile, args.generator.is_remote());
+    let protocol = args.protocol.of_trial(&plan, &profile, args.generator.is_remote(), true);
     let generator = args.generator.local(protocol, args.protocol.keep_files(), &volumes)?;
     Ok(Settings {
         profile,

@@ -190,7 +190,8 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let rate = args.rate.unwrap_or(SourceRate::Profile);
     let mut source = source_plan(&profile, rate, Some(args.time.unwrap_or(TIME)));
     source.cpus = args.source_cpus.clone().unwrap_or_default().0;
-    let protocol = args.protocol.of_trial(&source, &profile, args.generator.is_remote());
+    let has_place = args.generator.place_of_files(&volumes).is_some();
+    let protocol = args.protocol.of_trial(&source, &profile, args.generator.is_remote(), has_place);
     let generator = args.generator.local(protocol, args.protocol.keep_files(), &volumes)?;
     let mut source = source.in_protocol(protocol);
     source.events = args.events;

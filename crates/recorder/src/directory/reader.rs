@@ -216,9 +216,10 @@ impl DirectoryReader {
 
     /// Enters what is in the directory.
     fn scan(&mut self) -> rustix::io::Result<()> {
-        let (started_ns, is_wanted) = (self.clock.now_ns(), self.is_wanted_now());
+        let started_ns = self.clock.now_ns();
         let scan = Scan::of(&self.directory, &self.address)?;
-        let now_ns = self.clock.now_ns();
+        // After the listing: what is new in it may have been completed after the start.
+        let (now_ns, is_wanted) = (self.clock.now_ns(), self.is_wanted_now());
         self.table.retain(&scan.names());
         for (name, identity) in scan.files {
             match is_wanted {
@@ -412,7 +413,9 @@ impl DirectoryReader {
             }
             self.tally.again += 1;
         }
-        self.table.recorded(name, identity, self.sequence);
+        if self.table.recorded(name, identity, self.sequence) {
+            self.tally.existing = self.tally.existing.saturating_sub(1);
+        }
         self.sequence += 1;
         self.send(&Notice::Whole)
     }
@@ -444,8 +447,11 @@ impl DirectoryReader {
         Ok(failure)
     }
 
-    /// Reports a file that will not be recorded.
+    /// Reports a file that will not be recorded. A file that is gone before the recording starts is no loss.
     fn lose(&mut self, name: Vec<u8>, why: String) -> Result<(), Stop> {
+        if !self.switches.is_open() {
+            return Ok(());
+        }
         let sequence = self.sequence;
         self.sequence += 1;
         self.send(&Notice::Lost { sequence, name, why })

@@ -15,6 +15,8 @@ use crate::{MAP_ID_MIN, MAPS_MAX};
 const NAME_BYTES_MAX: usize = 128;
 /// Most remarks on maps of a start message.
 const REMARKS_MAX: usize = MAPS_MAX;
+/// Longest remark, characters.
+const REMARK_CHARS_MAX: usize = 300;
 
 /// A map in a message.
 #[derive(Debug)]
@@ -107,7 +109,11 @@ impl Maps {
         self.remark(format!("the map {} is not recorded: {why}", quoted(name)));
     }
 
-    pub(super) fn remark(&mut self, remark: String) {
+    /// Notes what a user should know; texts of the detector make it only so long.
+    pub(super) fn remark(&mut self, mut remark: String) {
+        if let Some((end, _)) = remark.char_indices().nth(REMARK_CHARS_MAX) {
+            remark.truncate(end);
+        }
         if self.remarks.len() < REMARKS_MAX {
             self.remarks.push(remark);
         }

@@ -93,3 +93,10 @@ fn the_number_of_maps_and_remarks_is_bounded() {
     assert_eq!((streams.len(), remarks.len()), (MAPS_MAX, REMARKS_MAX));
     assert!(remarks[0].contains("the detector has more than 48 maps"), "{remarks:?}");
 }
+
+#[test]
+fn a_remark_is_short_whatever_the_detector_sends() {
+    let mut maps = Maps::default();
+    maps.remark("ä".repeat(1_000_000));
+    assert_eq!(maps.take_remarks(), ["ä".repeat(REMARK_CHARS_MAX)]);
+}

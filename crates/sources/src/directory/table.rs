@@ -258,9 +258,10 @@ impl FileTable {
         }
     }
 
-    /// A file was recorded.
-    pub fn recorded(&mut self, name: Vec<u8>, identity: Identity, sequence: u64) {
-        self.known.insert(name, Known { identity, sequence: Some(sequence) });
+    /// A file was recorded. Returns whether it was there before the start, and was not recorded until now.
+    pub fn recorded(&mut self, name: Vec<u8>, identity: Identity, sequence: u64) -> bool {
+        let before = self.known.insert(name, Known { identity, sequence: Some(sequence) });
+        before.is_some_and(|before| before.sequence.is_none())
     }
 
     /// A file changed while it was read: it is due when it has not changed for a while.

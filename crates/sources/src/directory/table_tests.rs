@@ -64,7 +64,12 @@ fn files_that_were_there_are_recorded_when_they_are_closed() {
     table.scanned(b"old", version(1, 5), 0);
     assert_eq!(table.next_due_ns(), None);
     table.closed(b"old", 0);
+    assert_eq!(table.existing(), 1);
     assert_eq!(take_due(&mut table, 20 * MS, |_| version(1, 5)), [once("old")]);
+    assert_eq!(table.existing(), 0);
+    table.skip(b"other".to_vec(), version(2, 5));
+    assert!(table.recorded(b"other".to_vec(), version(2, 6), 1));
+    assert!(!table.recorded(b"other".to_vec(), version(2, 7), 2));
 }
 
 #[test]
@@ -160,7 +165,9 @@ fn a_created_name_is_looked_at_unless_it_is_closed_first() {
 #[test]
 fn files_that_are_gone_are_forgotten() {
     let mut table = FileTable::new(None);
-    (0..100u64).for_each(|n| table.recorded(n.to_string().into_bytes(), version(n, 0), n));
+    for n in 0..100 {
+        table.recorded(n.to_string().into_bytes(), version(n, 0), n);
+    }
     table.retain(&HashSet::from([b"7".to_vec()]));
     assert_eq!(table.known.len(), 1);
 }

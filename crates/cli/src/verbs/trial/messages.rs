@@ -24,11 +24,14 @@ pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
     let events = source.events.map(|events| format!("{events} events"));
     let until: Vec<String> = time.into_iter().chain(events).collect();
     let written: u64 = footprint.bytes_written.values().sum();
+    let has_files = plan.spec.generator.file_store().is_some();
     let cost = match plan.volumes.is_empty() {
+        true if has_files => "nothing else is written".to_owned(),
         true => "nothing is written".to_owned(),
         false => {
             let all = written as f64 / 1e9 * f64::from(repeats);
-            format!("at most {all:.1} GB written in total, removed afterwards")
+            let more = if has_files { ", beside the files of the source" } else { "" };
+            format!("at most {all:.1} GB written in total{more}, removed afterwards")
         }
     };
     format!(

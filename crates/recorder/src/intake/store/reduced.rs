@@ -8,6 +8,7 @@ use std::sync::Arc;
 use keepup_error::Cause;
 use keepup_plan::reduction::{Keep, Samples, Step};
 use keepup_recording::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER};
+use keepup_sources::MAP_ID_MIN;
 use keepup_stream::ledger::{Gap, Ledger, LossCause, Reduced, StreamLedger};
 use keepup_stream::wire::{Compression, StreamInfo};
 use keepup_sys::pool::Block;
@@ -26,8 +27,8 @@ pub(super) type Lent = (Block, Option<Block>);
 
 /// First id of derived streams.
 const DERIVED_ID_MIN: u32 = 32_768;
-/// One past the largest stream id.
-const ID_END: u32 = 65_536;
+/// One past the largest id of derived streams. Maps of detectors follow.
+const DERIVED_ID_END: u32 = MAP_ID_MIN;
 /// Suffix of a derived stream's name.
 const SUFFIX: &str = "/reduced";
 /// Longest stream name, in bytes.
@@ -101,7 +102,7 @@ impl Store {
     ) -> Result<Stream, Cause> {
         let next = claimed.last().map_or(DERIVED_ID_MIN, |last| last + 1);
         let is_declared = |id| declared.contains(&id);
-        let Some(id) = self.shards.places().claim(next..ID_END, self.intake, is_declared) else {
+        let Some(id) = self.shards.places().claim(next..DERIVED_ID_END, self.intake, is_declared) else {
             let what = format!("no stream id is left for the reduced form of stream {}", reduced.id);
             return Err(what.into());
         };

@@ -19,6 +19,10 @@ use crate::wire::Bye;
 
 /// End of the names of files.
 const SUFFIX: &str = ".raw";
+/// End of the names of files that are not complete.
+const UNFINISHED: &str = ".part";
+/// Space that a file takes is a multiple of this.
+const SPACE_BYTES: u64 = 4096;
 /// Files that a connection never removes: the recorder reads a file some time after it is complete.
 const KEPT_MIN: usize = 2;
 /// Stream, sequence number and length, which [`Link::send`] takes instead of a header.
@@ -39,11 +43,12 @@ impl Folder {
     /// # Errors
     /// The directory cannot be read, or contains files of an earlier run, which would be replaced.
     pub fn open(path: &Path, prefix: &str, keep_bytes: u64) -> io::Result<Self> {
-        let start = format!("{prefix}-");
+        let (start, hidden) = (format!("{prefix}-"), format!(".{prefix}-"));
         for entry in fs::read_dir(path)? {
             let name = entry?.file_name();
             let text = name.to_string_lossy();
-            if text.starts_with(&start) && text.ends_with(SUFFIX) {
+            let is_unfinished = text.starts_with(&hidden) && text.ends_with(UNFINISHED);
+            if text.starts_with(&start) && text.ends_with(SUFFIX) || is_unfinished {
                 let why =
                     format!("it contains {text} of an earlier run; remove it, or use another directory");
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
@@ -78,7 +83,7 @@ pub(super) struct Files {
     /// Share of this connection in what the directory may keep.
     keep_bytes: u64,
     unfinished: Option<Unfinished>,
-    /// Complete files, the oldest first, with their sizes.
+    /// Complete files, the oldest first, with the space that they take, bytes.
     kept: VecDeque<(PathBuf, u64)>,
     kept_bytes: u64,
     streams: usize,
@@ -108,7 +113,7 @@ impl Files {
         };
         let (stream, sequence, bytes) = (number(0, 4), number(4, 12), number(12, 20));
         let name = format!("{}-{stream}-{sequence:06}{SUFFIX}", self.folder.prefix);
-        let temporary = self.folder.path.join(format!(".{name}.part"));
+        let temporary = self.folder.path.join(format!(".{name}{UNFINISHED}"));
         let file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
         let path = self.folder.path.join(name);
         self.unfinished = Some(Unfinished { file, temporary, path, bytes, missing_bytes: bytes });
@@ -131,8 +136,9 @@ impl Files {
         };
         drop(whole.file);
         fs::rename(&whole.temporary, &whole.path)?;
-        self.kept_bytes = self.kept_bytes.saturating_add(whole.bytes);
-        self.kept.push_back((whole.path, whole.bytes));
+        let space_bytes = whole.bytes.max(1).next_multiple_of(SPACE_BYTES);
+        self.kept_bytes = self.kept_bytes.saturating_add(space_bytes);
+        self.kept.push_back((whole.path, space_bytes));
         while self.kept_bytes > self.keep_bytes && self.kept.len() > KEPT_MIN {
             let Some((oldest, bytes)) = self.kept.pop_front() else { break };
             self.kept_bytes = self.kept_bytes.saturating_sub(bytes);

@@ -280,7 +280,13 @@ impl Link for PvAccess {
             let taken =
                 read(socket, session).and_then(|()| if is_shut { Ok(()) } else { self.peer.answer() });
             match taken {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                // Without a pipeline nothing says what has arrived.
+                Err(error)
+                    if error.kind() == io::ErrorKind::UnexpectedEof
+                        && (is_shut || self.peer.session.unacknowledged().is_none_or(|count| count == 0)) =>
+                {
+                    break;
+                }
                 Err(error) => return Err(self.peer.failed(error)),
                 Ok(()) => {}
             }
