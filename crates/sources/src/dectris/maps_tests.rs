@@ -49,7 +49,7 @@ fn compressed_maps_state_their_length() {
     let bytes = compressed(24);
     let table = SentMap { channel: None, map: "table", shape: Vec::new(), compression, ..sent(&[], &bytes) };
     let (streams, remarks) = maps(&[SentMap { compression, ..sent(&[2, 3], &bytes) }, table], &bytes, 100);
-    assert_eq!(streams, ["32768 a-flatfield [2, 3]", "32769 table [6]"], "{remarks:?}");
+    assert_eq!(streams, ["49152 a-flatfield [2, 3]", "49153 table [6]"], "{remarks:?}");
     for length in [0, 23, 25, u64::MAX] {
         let bytes = compressed(length);
         let why = left_out(SentMap { compression, ..sent(&[2, 3], &bytes) }, &bytes);
