@@ -231,7 +231,7 @@ fn a_map_is_recorded_once_and_unchanged() {
     let account = json(&run);
     let received = (2 * 25 + 1, 2 * 25 * IMAGE_BYTES + flatfield.len() as u64);
     assert_eq!(count(&account["received"]), received);
-    let map = &account["ledger"]["streams"]["32768"];
+    let map = &account["ledger"]["streams"]["49152"];
     assert_eq!((&map["gap_events"], count(&map["sent"]).0), (&serde_json::json!({}), 1), "{map}");
     let mut found = 0;
     for segment in segments(&here.join("a/run")) {

@@ -48,7 +48,8 @@ fn a_file_is_hidden_until_it_is_complete() {
 
 #[test]
 fn the_oldest_files_are_removed_but_not_the_last_two() {
-    for (keep_bytes, kept) in [(5_000, 5), (1, 2), (1 << 20, 12)] {
+    // A file of 1000 bytes takes 4096.
+    for (keep_bytes, kept) in [(5 * 4096, 5), (1, 2), (1 << 20, 12)] {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::open(place.path(), "run", keep_bytes).unwrap();
         let to = Destination::Directory(folder);
@@ -78,6 +79,10 @@ fn files_of_an_earlier_run_are_not_replaced() {
     fs::write(place.path().join("run-0-000000.raw"), b"earlier").unwrap();
     let refused = Folder::open(place.path(), "run", 1).unwrap_err();
     assert!(refused.to_string().contains("run-0-000000.raw of an earlier run"), "{refused}");
+    fs::rename(place.path().join("run-0-000000.raw"), place.path().join(".run-0-000000.raw.part")).unwrap();
+    let refused = Folder::open(place.path(), "run", 1).unwrap_err();
+    assert!(refused.to_string().contains(".run-0-000000.raw.part of an earlier run"), "{refused}");
+    Folder::open(place.path(), "other", 1).unwrap();
     assert!(Folder::open(place.path(), "other", 1).is_ok());
     assert!(Folder::open(&place.path().join("missing"), "run", 1).is_err());
 }
