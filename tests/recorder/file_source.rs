@@ -80,7 +80,7 @@ fn a_trial_of_a_detector_that_writes_files_goes_through_files() {
     let more = ["--time", "1s", "--files-in", "detector", "--keep-files", "30MB", "--json"];
     let run = keepup(here, &[&trial[..], &more].concat());
     assert_eq!(run.code(), 0, "{run:#?}");
-    assert!(squeezed(&run.stderr).contains("protocol files below detector (at most 0.03 GB);"), "{run:#?}");
+    assert!(squeezed(&run.stderr).contains("protocol files in detector (at most 0.03 GB kept);"), "{run:#?}");
     let result = json(&run);
     let one = &result["runs"][0];
     let ledger = &one["ledger"];
@@ -95,7 +95,7 @@ fn a_trial_of_a_detector_that_writes_files_goes_through_files() {
     let run = keepup(here, &[&trial[..], &more].concat());
     assert!(run.stdout.contains("protocol keepup;"), "{run:#?}");
     let run = keepup(here, &["qualify", "pilatus-100k", "--volume", "disk", "--dry-run"]);
-    assert!(run.stdout.contains("protocol files below disk (at most 1.07 GB):"), "{run:#?}");
+    assert!(run.stdout.contains("protocol files in disk (at most 1.07 GB kept):"), "{run:#?}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) struct GeneratorArgs {
     /// File with the token of that machine [default: $KEEPUP_NET_TOKEN]
     #[arg(long, value_name = "FILE", requires = "source")]
     source_token_file: Option<PathBuf>,
-    /// Directory below which a simulated detector that writes files does so [default: the first volume]
+    /// Parent directory of the files of a simulated program (--as files) [default: the first volume]
     #[arg(long, value_name = "DIR", conflicts_with = "source")]
     files_in: Option<PathBuf>,
 }
@@ -37,7 +37,7 @@ pub(crate) fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
 /// Place of the files of a simulated detector, for a plan.
 pub(crate) fn files_place(store: Option<&FileStore>) -> String {
     store.map_or_else(String::new, |store| {
-        format!(" below {} (at most {:.2} GB)", store.below.display(), store.keep_bytes as f64 / 1e9)
+        format!(" in {} (at most {:.2} GB kept)", store.below.display(), store.keep_bytes as f64 / 1e9)
     })
 }
 
@@ -64,7 +64,7 @@ impl GeneratorArgs {
                 None => Ok(Arc::new(LocalSource)),
                 Some(_) => {
                     let why = format!("cannot use --files-in: the source sends as {protocol}");
-                    Err(usage(Cause::new(why).with_hint("--as files, below full speed")))
+                    Err(usage(Cause::new(why).with_hint("add --as files, and a --rate other than max")))
                 }
             };
         }
@@ -87,7 +87,7 @@ impl GeneratorArgs {
         let Some(endpoint) = &self.source else { return Ok(Arc::clone(local)) };
         if !protocol.can_be_remote() {
             let why = Cause::new(format!(
-                "cannot use --source with --as {protocol}: another machine sends keepup, udp, vdif or spead"
+                "cannot use --source with --as {protocol}: it supports keepup, udp, vdif and spead"
             ));
             return Err(usage(
                 why.with_hint("`keepup source --as PROTOCOL` there, `keepup record --from SOURCE` here"),

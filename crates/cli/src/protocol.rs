@@ -9,16 +9,15 @@ use crate::args::size;
 pub(crate) struct ProtocolArgs {
     /// Protocol of the simulated detector; udp, vdif, spead and files have no back-pressure
     ///
-    /// By default, `trial` and `qualify` send uncompressed images as dectris-v2 if the profile has the
-    /// transport zeromq, and as pvaccess if it has the transport pvaccess. Except at full speed, they send
-    /// events as spead or files if it has the transport spead or file. Everything else is sent as keepup. A
-    /// source on another machine (--source) can send as keepup, udp, vdif and spead.
+    /// By default, `trial` and `qualify` use the transport of the profile: dectris-v2 for zeromq with
+    /// uncompressed images, pvaccess for pvaccess, and, below full speed, spead for spead and files for file.
+    /// Otherwise keepup. A source on another machine (--source) supports keepup, udp, vdif and spead.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames
     #[arg(long, value_name = "N", default_value_t = 1000)]
     frames_per_second: u64,
-    /// With --as files, size of the files that stay; the oldest are removed above it
+    /// Limit on the total size of the files of a simulated program; the oldest are removed first
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1GiB")]
     keep_files: u64,
 }

@@ -451,8 +451,8 @@ fn transport(protocol: Protocol, of_detector: Transport, is_loopback: bool) -> O
         }
         Protocol::PvAccess => {
             return Some(
-                "each event was an uncompressed NTNDArray over pvAccess, in one message; the work of the \
-                 IOC, messages in segments (servers older than pvxs) and searches by UDP were not tested"
+                "each event was an uncompressed NTNDArray over pvAccess, in one message; the IOC's own \
+                 processing, segmented messages (of servers older than pvxs) and UDP search were not tested"
                     .to_owned(),
             );
         }

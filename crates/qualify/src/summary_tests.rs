@@ -364,7 +364,7 @@ fn a_detector_that_writes_files_names_their_place_and_what_was_not_tested() {
     let files = fixture.limit("each event was a file").unwrap();
     let place = directory.path().display().to_string();
     assert!(files.contains(&place) && files.contains("2.50 GB"), "{files}");
-    assert!(files.contains("on a disk of the recording"), "{files}");
+    assert!(files.contains("shared a disk with volume"), "{files}");
     assert!(fixture.limit("full-speed trials that find the bottleneck used TCP").is_some());
     assert_eq!(fixture.limit("loopback"), None);
 }

@@ -33,15 +33,14 @@ impl FileStore {
         let sharing = volumes.iter().find(|volume| self.shares_disk_with(volume) == Some(true));
         let is_known = volumes.iter().all(|volume| self.shares_disk_with(volume).is_some());
         let disk = match sharing {
-            Some(volume) => format!("on a disk of the recording, that of {}", volume.display()),
-            None if is_known => "not on a disk of the recording".to_owned(),
-            None => "unknown whether on a disk of the recording".to_owned(),
+            Some(volume) => format!("the files shared a disk with volume {}", volume.display()),
+            None if is_known => "the files were not on a disk of the recording".to_owned(),
+            None => "it is unknown whether the files shared a disk with the recording".to_owned(),
         };
         format!(
-            "each event was a file, written under a temporary name and renamed, below {} (file system \
-             {fs_type}), {disk}; at most {:.2} GB of files were kept: a file that was removed before it was \
-             recorded is lost, and one that was removed before the kernel wrote it did not use the disk; the \
-             detector's file server and network were not tested",
+            "each event was a file in {} ({fs_type}), written under a temporary name and renamed; {disk}; at \
+             most {:.2} GB of files were kept, older ones were removed, some possibly before the kernel \
+             wrote them to the disk; the detector's file server and network were not tested",
             self.below.display(),
             self.keep_bytes as f64 / 1e9
         )
@@ -72,7 +71,8 @@ impl TrialFolder {
     /// No place was given, or the directory cannot be created.
     pub(crate) fn create(store: Option<&FileStore>, id: Id) -> Result<Self, WorkloadError> {
         let store = store.ok_or_else(|| SourceError::Plan { what: "no directory for the files".into() })?;
-        let below = fs::canonicalize(&store.below).map_err(system("find the directory for files"))?;
+        let below =
+            fs::canonicalize(&store.below).map_err(system(&format!("open {}", store.below.display())))?;
         let path = below.join(format!("keepup-files-{id}"));
         let action = format!("create {}", path.display());
         fs::create_dir(&path).map_err(system(&action))?;
@@ -89,7 +89,8 @@ impl TrialFolder {
     pub(crate) fn address(&self) -> Result<String, WorkloadError> {
         let path = self.path.to_str().filter(|path| !path.contains(','));
         let path = path.ok_or_else(|| {
-            let what = format!("{}: a directory of files needs a name without commas", self.path.display());
+            let path = self.path.display();
+            let what = format!("cannot record from {path}: the path contains a comma or is not UTF-8");
             RecorderError::Config { what: Cause::new(what).with_hint("--files-in DIR") }
         })?;
         Ok(format!("dir:{path}"))

@@ -107,13 +107,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let usable = usable_bytes_each(&checked) * checked.len() as u64;
     let cost = settings.cost(usable);
     let volumes: Vec<String> = settings.volumes.iter().map(|v| v.display().to_string()).collect();
+    let store = settings.generator.file_store();
+    let uncounted = if store.is_some() { ", not counting the files of the source," } else { "" };
     let plan = format!(
-        "qualify {} on {}, protocol {}{}: at most {:.0} GB written (set with --max-write) and removed \
-         afterwards, about {:.0} s, {:.0} s if soaks fail",
+        "qualify {} on {}, protocol {}{}: at most {:.0} GB written (set with --max-write){uncounted} and \
+         removed afterwards, about {:.0} s, {:.0} s if soaks fail",
         settings.profile.name,
         volumes.join(", "),
         settings.protocol,
-        files_place(settings.generator.file_store()),
+        files_place(store),
         cost.bytes_written as f64 / 1e9,
         cost.seconds,
         cost.seconds_max

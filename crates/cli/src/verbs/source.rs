@@ -145,7 +145,7 @@ fn destination(args: &Args, plan: &SourcePlan) -> anyhow::Result<Destination> {
             let prefix = prefix.file_stem().map_or("event".into(), |stem| stem.to_string_lossy());
             let folder = Folder::open(path, &prefix, args.protocol.keep_files())
                 .with_context(|| format!("cannot write files to {}", path.display()))?;
-            log(&format!("for a recorder: `keepup record --from dir:{}`", path.display()));
+            log(&format!("to record these files: `keepup record --from dir:{}`", path.display()));
             Ok(Destination::Directory(folder))
         }
         (_, Protocol::Files) => {

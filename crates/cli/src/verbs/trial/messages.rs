@@ -30,7 +30,7 @@ pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
         true => "nothing is written".to_owned(),
         false => {
             let all = written as f64 / 1e9 * f64::from(repeats);
-            let more = if has_files { ", beside the files of the source" } else { "" };
+            let more = if has_files { ", not counting the files of the source" } else { "" };
             format!("at most {all:.1} GB written in total{more}, removed afterwards")
         }
     };
