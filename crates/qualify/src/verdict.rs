@@ -244,21 +244,7 @@ fn nothing_held(basis: &Basis<'_>) -> Judgement {
             Judgement { generator_limited: true, ..answer(Verdict::Inconclusive, reason) }
         }
         End::StallsExceedBuffer { longest_stall, buffer, buffer_needed_bytes } => {
-            let [stall_s, buffer_s] = [longest_stall, buffer].map(Duration::as_secs_f64);
-            let failed_rate = buffer_needed_bytes / stall_s;
-            let bridged_s = buffer_s * failed_rate / basis.required;
-            let mut reason = format!(
-                "the buffer is too small for the stalls seen: one took {:.0} ms, \
-                 the buffer bridges {:.0} ms at that rate; \
-                 {:.0} MB of buffer would do",
-                stall_s * 1e3,
-                buffer_s * 1e3,
-                buffer_needed_bytes / 1e6
-            );
-            if bridged_s >= stall_s {
-                reason.push_str(&format!("; {:.0} ms at the required rate", bridged_s * 1e3));
-            }
-            answer(not_fit_if(bridged_s < stall_s), reason)
+            stalls_exceed_buffer(basis, [*longest_stall, *buffer], *buffer_needed_bytes)
         }
         End::MinRateFails => {
             let lowest = basis.outcome.lowest_failed().map(|trial| format!(", {}", rate(trial.rate)));
@@ -274,6 +260,37 @@ fn nothing_held(basis: &Basis<'_>) -> Judgement {
         End::Converged | End::MaxRateHolds | End::TimeCap | End::Interrupted => {
             answer(Verdict::Inconclusive, "the time limit was reached before a soak".into())
         }
+    }
+}
+
+/// Answer of a machine whose stalls exceed the buffer: a stall that it does not bridge at the required rate
+/// answers the question, and so does a soak that failed at the target, whatever the reason.
+fn stalls_exceed_buffer(
+    basis: &Basis<'_>,
+    [longest_stall, buffer]: [Duration; 2],
+    buffer_needed_bytes: f64,
+) -> Judgement {
+    let [stall_s, buffer_s] = [longest_stall, buffer].map(|time| time.as_secs_f64());
+    let failed_rate = buffer_needed_bytes / stall_s;
+    let bridged_s = buffer_s * failed_rate / basis.required;
+    let mut reason = format!(
+        "the buffer is too small for the stalls seen: one took {:.0} ms, the buffer bridges {:.0} ms at that \
+         rate; {:.0} MB of buffer would do",
+        stall_s * 1e3,
+        buffer_s * 1e3,
+        buffer_needed_bytes / 1e6
+    );
+    if bridged_s < stall_s {
+        return Judgement { verdict: Verdict::NotFit, reasons: vec![reason], generator_limited: false };
+    }
+    reason.push_str(&format!("; {:.0} ms at the required rate", bridged_s * 1e3));
+    match soak_fails(basis) {
+        Judgement { verdict: Verdict::NotFit, reasons, .. } => Judgement {
+            verdict: Verdict::NotFit,
+            reasons: reasons.into_iter().chain([reason]).collect(),
+            generator_limited: false,
+        },
+        _ => Judgement { verdict: Verdict::Inconclusive, reasons: vec![reason], generator_limited: false },
     }
 }
 

@@ -309,6 +309,25 @@ fn stalls_beyond_the_buffer_say_what_would_do() {
 }
 
 #[test]
+fn a_soak_that_failed_at_the_target_decides_whatever_stalled_above_it() {
+    let end = End::StallsExceedBuffer {
+        longest_stall: Duration::from_millis(180),
+        buffer: Duration::from_millis(66),
+        buffer_needed_bytes: 276e6,
+    };
+    let soak = |rate| TrialRecord { phase: Phase::Soak, ..failed_on_schedule(rate) };
+    for (lowest, expected) in [(6.5e6 * 1.3, Verdict::NotFit), (400e6, Verdict::Inconclusive)] {
+        let found = Outcome { trials: vec![soak(1500e6), soak(lowest)], ..outcome(None, end) };
+        let judgement = verdict(&found, |basis| basis.required = 6.5e6);
+        assert_eq!(judgement.verdict, expected, "{judgement:?}");
+        let stalls = judgement.reasons.iter().filter(|reason| reason.contains("one took 180 ms")).count();
+        assert_eq!(stalls, 1, "{judgement:?}");
+        let is_first = judgement.reasons[0].contains("no rate passed the whole soak");
+        assert_eq!(is_first, expected == Verdict::NotFit, "{judgement:?}");
+    }
+}
+
+#[test]
 fn soaks_that_failed_above_the_target_leave_the_question_open() {
     let soak = |rate| TrialRecord { phase: Phase::Soak, ..failed_on_schedule(rate) };
     let found = Outcome { trials: vec![soak(130e6), soak(110e6)], ..outcome(None, End::SoakFails) };
