@@ -2,7 +2,7 @@
 //! are received directly into the message.
 //!
 //! Invariants: memory grows only as data arrives; the caller checks a length before it calls
-//! [`Staging::expect`].
+//! [`Staging::begin_body`].
 use std::ops::Range;
 
 /// Size of the staging buffer.
@@ -82,7 +82,7 @@ impl Staging {
     }
 
     /// The next `bytes` of the connection are a part of the message.
-    pub(crate) fn expect(&mut self, bytes: usize) {
+    pub(crate) fn begin_body(&mut self, bytes: usize) {
         self.left = bytes;
     }
 

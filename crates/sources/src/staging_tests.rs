@@ -8,7 +8,7 @@ fn message(bytes: &[u8], bodies: &[usize], piece: usize) -> Vec<u8> {
     let mut staging = Staging::new(HEADROOM);
     let (mut rest, mut found) = (bytes, Vec::new());
     for &body in bodies {
-        staging.expect(body);
+        staging.begin_body(body);
         while !staging.fill() {
             assert!(staging.bytes_due() <= rest.len());
             let space = staging.space();
@@ -35,13 +35,13 @@ fn bodies_are_the_same_however_they_arrive() {
 #[test]
 fn a_long_body_is_received_into_the_message_and_what_follows_it_is_not() {
     let mut staging = Staging::new(HEADROOM);
-    staging.expect(DIRECT_BYTES);
+    staging.begin_body(DIRECT_BYTES);
     assert_eq!((staging.space().len(), staging.bytes_due()), (DIRECT_BYTES, DIRECT_BYTES));
     staging.received(DIRECT_BYTES);
     assert!(staging.fill() && staging.staged().is_empty());
     assert_eq!((staging.len(), staging.bytes().len()), (DIRECT_BYTES, DIRECT_BYTES + HEADROOM));
     staging.clear();
-    staging.expect(DIRECT_BYTES - 1);
+    staging.begin_body(DIRECT_BYTES - 1);
     assert_eq!(staging.space().len(), STAGING_BYTES);
     staging.received(STAGING_BYTES);
     assert!(staging.fill());
@@ -51,7 +51,7 @@ fn a_long_body_is_received_into_the_message_and_what_follows_it_is_not() {
 #[test]
 fn memory_grows_only_as_data_arrives() {
     let mut staging = Staging::new(0);
-    staging.expect(1 << 40);
+    staging.begin_body(1 << 40);
     assert_eq!(staging.space().len(), GROWTH_BYTES);
     assert_eq!(staging.message_memory(), GROWTH_BYTES);
     staging.received(5);

@@ -213,7 +213,7 @@ impl Zmtp {
         if is_command {
             self.expect = Expect::Command { bytes: left };
         } else {
-            self.staging.expect(left);
+            self.staging.begin_body(left);
             self.expect = Expect::Body { has_more: flags & FLAG_MORE != 0 };
         }
         Ok(true)

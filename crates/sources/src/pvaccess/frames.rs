@@ -152,7 +152,7 @@ impl Frames {
         };
         let is_last = segment == 0 || segment == FLAG_LAST;
         (self.command, self.is_big_endian, self.is_segmented) = (command, head.is_big_endian(), !is_last);
-        self.staging.expect(left);
+        self.staging.begin_body(left);
         self.expect = Expect::Body { is_last };
         Ok(true)
     }
