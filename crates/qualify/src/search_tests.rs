@@ -391,6 +391,23 @@ fn a_machine_that_goes_on_to_slow_down_has_no_qualified_rate() {
 }
 
 #[test]
+fn a_machine_that_goes_on_to_slow_down_above_the_target_is_soaked_at_the_target() {
+    let capacities: Vec<f64> = (1..9).map(|soaks| 800.0 * MB * 0.95f64.powi(soaks)).collect();
+    let slow_to = |target: f64| {
+        let plan = SearchPlan { target_rate: Some(target), soak_attempts_max: 3, ..plan() };
+        drive(plan, slowing(800.0 * MB, &capacities))
+    };
+    let outcome = slow_to(300.0 * MB);
+    let soaked = rates(&outcome, Phase::Soak);
+    assert!(soaked.len() == 4 && soaked[3] == 300.0 && soaked[2] > 600.0, "{soaked:?}");
+    assert_eq!((outcome.end, outcome.qualified_rate), (End::Converged, Some(300.0 * MB)));
+    assert_eq!(outcome.slower.unwrap().to, capacities[2]);
+    // A target above what came through at last is not proven.
+    let outcome = slow_to(700.0 * MB);
+    assert_eq!((outcome.end, outcome.qualified_rate), (End::SlowsDown, None));
+}
+
+#[test]
 fn a_stall_that_the_buffer_does_not_bridge_is_known_at_every_rate() {
     let [stall, buffer] = [400, 300].map(Duration::from_millis);
     let mut stalls = [None, Some(stall), None].into_iter().cycle();

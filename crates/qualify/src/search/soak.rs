@@ -232,16 +232,21 @@ impl Soaks {
     }
 
     /// After the machine has become slower: the rate that held is followed by one below what comes through
-    /// now, for which `left` bytes may be written.
+    /// now, or by a target on the way, for which `left` bytes may be written. When no attempt is left, one more
+    /// goes to the target.
     pub(super) fn lower(&mut self, plan: &SearchPlan, left: f64, through: f64) -> SoakStep {
         let Some(outdated) = self.held.take() else { return SoakStep::Ended };
         self.outdated_s += outdated.seconds;
         self.upper = Some(through);
-        self.start(through * plan.soak_start);
-        match self.again(plan) {
-            SoakStep::Again => self.afford(plan, left, outdated.rate),
-            ended => ended,
+        let next = through * plan.soak_start;
+        let is_over = self.attempts >= plan.soak_attempts_max;
+        let target = plan.target_rate.filter(|&target| target <= through && target < outdated.rate);
+        match target.filter(|&target| next < target || is_over) {
+            Some(target) => self.start(target),
+            None if is_over => return SoakStep::Ended,
+            None => self.start(next),
         }
+        if self.rate < plan.min_rate { SoakStep::Ended } else { self.afford(plan, left, outdated.rate) }
     }
 
     fn start(&mut self, rate: f64) {
