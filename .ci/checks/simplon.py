@@ -140,6 +140,8 @@ def frame(number, index, channel):
 def handler(detector):
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Idle connections are closed early.
+        timeout = 0.5
 
         def do_GET(self):
             detector.requested.append(self.path)
@@ -422,6 +424,18 @@ def faults():
     assert code == 1 and account["whole"] and account["durable"]["events"] == 40, (code, account)
     assert "cannot read the configuration of" in said and detector.commands[-1] == "disarm", said
     check_images("no-config", 1, 20)
+    # Messages that cannot be decoded end the recording, with and without the start of a series.
+    for arms in (True, False):
+        name, detector = f"undecodable-{arms}", Detector()
+        detector.hooks["arm"] = lambda: time.sleep(0.5) or detector.socket.send(b"\x00", zmq.NOBLOCK) or (200, "{}")
+        recorder = Recorder(name, detector, arms=arms)
+        if not arms:
+            recorder.wait_for("receiving from")
+            time.sleep(1)
+            detector.hooks["arm"]()
+        code, account, said = recorder.finish()
+        assert code == 1 and "a source failed" in account["ended"], (code, account, said)
+        assert detector.commands == (["arm", "disarm"] if arms else []), (detector.commands, said)
     # What is wrong before the recording: nothing is armed, nothing recorded.
     for name, parameter, expected in [
         ("disabled", ("stream/config/mode", "disabled"), '-d \'{"value": "enabled"}\''),

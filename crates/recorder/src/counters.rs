@@ -214,6 +214,8 @@ pub struct SourceProgress {
     pub is_ready: AtomicBool,
     /// Whether the start of a series has arrived in this recording.
     pub has_series: AtomicBool,
+    /// Whether the recorder has disconnected from it for good, after an error in its data.
+    pub has_failed: AtomicBool,
 }
 
 /// All counters of one recording.

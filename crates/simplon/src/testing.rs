@@ -17,8 +17,8 @@ pub(crate) enum Answer {
     Status(u16, String),
     /// These bytes, then the end of the connection.
     Raw(Vec<u8>),
-    /// One byte every 50 ms, without end.
-    Dripping,
+    /// These bytes, then one every 50 ms, without end.
+    Dripping(&'static str),
     /// Bytes without end.
     Endless,
     /// A redirect to this path.
@@ -77,8 +77,8 @@ fn serve(mut socket: &TcpStream, seen: &Mutex<Vec<String>>, script: &Script) -> 
             Some(Answer::Status(status, body)) => send(status, "", &body)?,
             Some(Answer::Redirect(to)) => send(302, &format!("Location: {to}\r\n"), "")?,
             Some(Answer::Raw(bytes)) => return socket.write_all(&bytes).ok(),
-            Some(Answer::Dripping) => {
-                socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n").ok()?;
+            Some(Answer::Dripping(start)) => {
+                socket.write_all(start.as_bytes()).ok()?;
                 loop {
                     socket.write_all(b" ").ok()?;
                     std::thread::sleep(Duration::from_millis(50));

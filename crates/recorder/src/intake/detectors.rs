@@ -5,6 +5,7 @@
 //! is kept when a connection is lost, so the series can continue. The files of a directory are received
 //! straight into their blocks.
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_error::Cause;
 use keepup_sources::{Input, SourceAddress};
@@ -166,6 +167,9 @@ impl Intake {
             let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
             detector.decoder.finish(drops);
             self.store.note_remarks(detector);
+            if let Some(progress) = self.counters.sources.get(detector.place as usize) {
+                progress.has_failed.store(true, Relaxed);
+            }
         }
         self.release_streams(index, &mut connection, Some(LossCause::ConnectionLost));
         self.shards.note_failure(what);

@@ -79,7 +79,7 @@ impl Task {
     pub(super) fn run(&self, plan: Plan, counters: &Counters, sender: DocumentSender) {
         let Some(progress) = counters.sources.get(self.place) else { return };
         let event = if plan.arms { &progress.is_ready } else { &progress.has_series };
-        if !self.wait_for(event) {
+        if !self.wait_for(event, &progress.has_failed) {
             return;
         }
         let mut series = None;
@@ -97,10 +97,10 @@ impl Task {
         }
     }
 
-    /// Waits until `event`; false if the run ends before.
-    fn wait_for(&self, event: &AtomicBool) -> bool {
+    /// Waits until `event`; false if the run ends before, or the recorder does not take more from the detector.
+    fn wait_for(&self, event: &AtomicBool, has_failed: &AtomicBool) -> bool {
         while !event.load(Relaxed) {
-            if self.is_ending() {
+            if self.is_ending() || has_failed.load(Relaxed) {
                 return false;
             }
             SystemClock.sleep_until_ns(SystemClock.now_ns() + POLL_NS);
