@@ -373,6 +373,20 @@ def limited():
     detector.close()
 
 
+    # The recording ends before the configuration was read: the report says so.
+    detector = Detector()
+    detector.hooks["GET"] = lambda path: time.sleep(0.3) if detector.number else None
+    recorder = Recorder("early", detector, options=["--stop-after", "10 events"], arms=False)
+    recorder.wait_for("receiving from")
+    time.sleep(1)
+    detector.arm()
+    detector.trigger()
+    code, account, said = recorder.finish()
+    assert code == 1 and account["durable"]["events"] >= 10, (code, account, said)
+    assert any("configuration of" in incident for incident in account["incidents"]["listed"]), account["incidents"]
+    detector.close()
+
+
 def several():
     detectors = [Detector(), Detector("1.6.0", images=10)]
     code, account, said = Recorder("several", *detectors, options=["--trigger"]).finish()

@@ -1,4 +1,6 @@
 //! Starts and stops the threads of a recording and combines their reports.
+mod manifest;
+
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -9,13 +11,11 @@ use std::thread::JoinHandle;
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
-use keepup_plan::reduction::Reduction;
 use keepup_recording::account::{CommandCounts, Incidents, ThreadCpu, VolumeAccount};
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::journal::Journal;
-use keepup_recording::layout::FORMAT_VERSION;
-use keepup_recording::manifest::{Manifest, Placement};
+use keepup_recording::manifest::Manifest;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove;
 use keepup_recording::retention::Removed;
@@ -26,6 +26,7 @@ use keepup_sys::file::Access;
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 
+use self::manifest::manifest;
 use crate::after_seal::SealRunner;
 use crate::config::Target;
 use crate::counters::Counters;
@@ -38,7 +39,7 @@ use crate::report::{Ended, RecordReport};
 use crate::switches::Switches;
 use crate::threads::{Threaded, joined, spawn};
 use crate::volume::{VolumeStart, VolumeThreads};
-use crate::{PlacementKind, RecorderConfig, RecorderError};
+use crate::{RecorderConfig, RecorderError};
 
 /// A recording in progress.
 pub struct Recorder {
@@ -574,38 +575,4 @@ fn take_back(recording: Id, made: &[CreatedDirectory]) -> Result<(), RecordingEr
         first = first.and(remove::take_back(&made.directory, recording, made.is_new));
     }
     first
-}
-
-fn manifest(
-    config: &RecorderConfig,
-    volumes: &[PathBuf],
-    recording: Id,
-    index: usize,
-    clock: &dyn Clock,
-) -> Manifest {
-    Manifest {
-        format_version: FORMAT_VERSION,
-        name: config.name.clone(),
-        recording,
-        volume: volume_id(recording, index),
-        volume_index: index as u32,
-        volumes: volumes.iter().map(|v| std::path::absolute(v).unwrap_or_else(|_| v.clone())).collect(),
-        placement: match config.placement {
-            PlacementKind::Free => Placement::Free,
-            PlacementKind::Pinned => Placement::Pinned,
-        },
-        created_unix_ns: clock.unix_ns(),
-        tool_version: env!("CARGO_PKG_VERSION").into(),
-        keep: config.keep,
-        run: config.run,
-        metadata: config.metadata.clone(),
-        reductions: config.reductions.iter().map(Reduction::to_string).collect(),
-        origin: None,
-    }
-}
-
-/// Different for every volume of a recording.
-fn volume_id(recording: Id, index: usize) -> Id {
-    let place = (index as u128 + 1).wrapping_mul(0xd6e8_feb8_6659_fd93_a076_1d64_78bd_642f);
-    Id((u128::from_be_bytes(recording.0) ^ place).to_be_bytes())
 }

@@ -229,7 +229,7 @@ pub struct Counters {
     pub reducers: Vec<ReducerCounters>,
     /// One per stream.
     pub streams: StreamTable,
-    /// One per detector that the recorder connects to.
+    /// One per source that the recorder receives from; only detectors with series have progress.
     pub sources: Vec<SourceProgress>,
     /// Recording that the first drain said it sends.
     pub sent: OnceLock<SentRecording>,

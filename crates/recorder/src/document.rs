@@ -1,7 +1,7 @@
 //! Documents that the owner of a recording adds to it, such as the configuration of a detector.
 //!
-//! Each document is the only event of a stream of bytes. It is sent in keepup's own protocol over a socket pair,
-//! so it takes the path of all events. The stream is declared with the document, which fixes its shape.
+//! Each document is the only event of a stream of bytes. It is sent in keepup's own protocol over a socket
+//! pair, so it takes the path of all events. The stream is declared with the document, which fixes its shape.
 use std::io::ErrorKind::UnexpectedEof;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;

@@ -1,7 +1,7 @@
 //! Configuration of a detector as one JSON document.
 //!
-//! The document contains the answers of the detector unchanged. Its size, the number of parameters and the time to
-//! read them are limited; what does not fit or cannot be read is listed in it.
+//! The document contains the answers of the detector unchanged. Its size, the number of parameters and the
+//! time to read them are limited; what does not fit or cannot be read is listed in it.
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -174,8 +174,8 @@ fn checked(answer: String) -> Result<String, Failure> {
     }
 }
 
-/// Names of parameters in the answer to `keys`, which is a list, or an object with a list as its value. An error
-/// is the text of an item that is no name.
+/// Names of parameters in the answer to `keys`, which is a list, or an object with a list as its value. An
+/// error is the text of an item that is no name.
 fn names(answer: &str) -> Result<BTreeSet<Result<String, String>>, Failure> {
     let list = match serde_json::from_str(answer) {
         Ok(Value::Object(mut fields)) => fields.remove("value"),

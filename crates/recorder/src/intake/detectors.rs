@@ -73,8 +73,8 @@ impl Intake {
         }
     }
 
-    /// Adds the connections over which the recorder's owner sends documents. The recording does not end before
-    /// they have ended.
+    /// Adds the connections over which the recorder's owner sends documents. The recording does not end
+    /// before they have ended.
     pub(super) fn add_documents(&mut self) {
         let now_ns = self.clock.now_ns();
         for socket in std::mem::take(&mut self.documents) {

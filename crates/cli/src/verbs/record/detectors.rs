@@ -1,12 +1,12 @@
 //! Detectors that the recorder controls over SIMPLON: their configuration, arm, trigger and disarm.
 //!
-//! A thread for each detector waits for its answers, so the data path and the main loop never do. Invariants: a
-//! detector is armed once the recorder is connected to it; one that was armed, or may be, is disarmed before the
-//! command ends.
+//! A thread for each detector waits for its answers, so the data path and the main loop never do. Invariants:
+//! a detector is armed once the recorder is connected to it; one that was armed, or may be, is disarmed
+//! before the command ends.
 mod task;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread::JoinHandle;
 
 use keepup_error::Cause;
@@ -30,14 +30,15 @@ pub(super) struct DetectorArgs {
     /// HTTP address of a DECTRIS detector, to record its configuration; repeatable
     ///
     /// The configuration of detector and stream (SIMPLON API) is read when the series has started, or after
-    /// --arm. It becomes the stream `detector_config`, with one JSON document. With several detectors, give one
-    /// address for each --from, in the same order. The detector must be initialized and its stream enabled.
+    /// --arm. It becomes the stream `detector_config`, with one JSON document. With several detectors, give
+    /// one address for each --from, in the same order. The detector must be initialized and its stream
+    /// enabled.
     #[arg(long, value_name = "URL", requires = "from", conflicts_with_all = ["controlled", "stay"])]
     simplon: Vec<DetectorUrl>,
     /// Arm the detectors once the recorder is connected, and disarm them at the end
     ///
-    /// They are disarmed after the series, after a limit such as --stop-after, after an error, and on Ctrl-C. With
-    /// --series, they are armed for each run.
+    /// They are disarmed after the series, after a limit such as --stop-after, after an error, and on Ctrl-C.
+    /// With --series, they are armed for each run.
     #[arg(long, requires = "simplon")]
     arm: bool,
     /// Trigger the detectors after --arm, ntrigger times
@@ -75,7 +76,8 @@ pub(crate) struct DetectorControl {
 }
 
 impl DetectorControl {
-    /// Connects to the detectors of `args`, checks that they can be used, and names their documents in `config`.
+    /// Connects to the detectors of `args`, checks that they can be used, and names their documents in
+    /// `config`.
     pub(super) fn connect(args: &DetectorArgs, config: &mut RecorderConfig) -> anyhow::Result<Self> {
         if args.simplon.is_empty() {
             return Ok(Self::default());
@@ -163,9 +165,10 @@ impl DetectorControl {
         self.failure.is_some()
     }
 
-    /// Whether no detector is armed any more, or being disarmed.
+    /// Whether no detector is armed any more or being disarmed, and all have reported.
     pub(super) fn is_settled(&self) -> bool {
-        matches!(self.phase, Phase::Disarmed { .. })
+        let is_disarmed = matches!(self.phase, Phase::Disarmed { .. });
+        is_disarmed && !self.tasks.iter().any(|task| task.is_reading.load(Acquire))
     }
 
     /// Incidents of the run, for its report; each is returned once.

@@ -1,6 +1,6 @@
 //! One detector in one run: arms it, sends its configuration to the recorder, triggers it.
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keepup_error::Cause;
@@ -53,6 +53,8 @@ pub(super) struct Task {
     pub(super) no_more_commands: AtomicBool,
     /// The run has ended.
     pub(super) is_over: AtomicBool,
+    /// The configuration is being read or recorded.
+    pub(super) is_reading: AtomicBool,
     state: Mutex<(Stage, News)>,
 }
 
@@ -63,6 +65,7 @@ impl Task {
             place,
             no_more_commands: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
+            is_reading: AtomicBool::new(false),
             state: Mutex::default(),
         }
     }
@@ -89,7 +92,9 @@ impl Task {
                 None => return,
             }
         }
+        self.is_reading.store(true, Release);
         self.record_configuration(series, sender);
+        self.is_reading.store(false, Release);
         if plan.triggers {
             self.trigger();
         } else if plan.arms && self.detector.awaits_trigger_command() {
@@ -97,7 +102,7 @@ impl Task {
         }
     }
 
-    /// Waits until `event`; false if the run ends before, or the recorder does not take more from the detector.
+    /// Waits until `event`; false if the run ends before, or the recorder takes no more from the detector.
     fn wait_for(&self, event: &AtomicBool, has_failed: &AtomicBool) -> bool {
         while !event.load(Relaxed) {
             if self.is_ending() || has_failed.load(Relaxed) {
