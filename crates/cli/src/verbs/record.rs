@@ -373,12 +373,12 @@ fn record_series(
         let mut stops = false;
         loop {
             let state = session.poll(&mut line, stops);
-            stops = detectors.poll(is_asked(), state);
+            stops = detectors.poll(is_asked(), state, &line);
             if !matches!(state, RunState::Recording | RunState::Draining) && detectors.is_settled() {
                 break;
             }
         }
-        let incidents = detectors.take_incidents();
+        let incidents = detectors.take_incidents(&line);
         let is_last = is_asked() || detectors.wants_end() || !session.has_ended_by_itself();
         if is_last || !chain.advance() {
             drop(line);

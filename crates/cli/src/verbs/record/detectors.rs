@@ -19,7 +19,7 @@ use keepup_stream::detector_map::DETECTOR_CONFIG;
 
 use self::task::{Plan, Stage, Task};
 use crate::exit::usage;
-use crate::output::log;
+use crate::progress::StatusLine;
 
 /// Time for the end of a series to arrive after the detector was disarmed, in nanoseconds.
 const END_NS: u64 = 10_000_000_000;
@@ -127,8 +127,8 @@ impl DetectorControl {
     /// Call it about every 50 ms during a run, with its state, until [`DetectorControl::is_settled`]. Returns
     /// whether the run is to be stopped: on request, but not before the detectors are disarmed and the end of
     /// their series had time to arrive.
-    pub(super) fn poll(&mut self, is_asked: bool, state: RunState) -> bool {
-        self.take_news();
+    pub(super) fn poll(&mut self, is_asked: bool, state: RunState, line: &StatusLine) -> bool {
+        self.take_news(line);
         let has_ended = state != RunState::Recording;
         let wants_end = is_asked || self.wants_end();
         loop {
@@ -138,11 +138,11 @@ impl DetectorControl {
                     Phase::Ending
                 }
                 Phase::Ending if !self.tasks.iter().any(|task| task.stage() == Stage::Arming) => {
-                    self.disarm()
+                    self.disarm(line)
                 }
                 Phase::Disarming(threads) if threads.iter().all(JoinHandle::is_finished) => {
                     let waits = !threads.is_empty() && !has_ended;
-                    threads.into_iter().for_each(|thread| self.take_disarmed(thread));
+                    threads.into_iter().for_each(|thread| self.take_disarmed(thread, line));
                     let until_ns = SystemClock.now_ns() + if waits { END_NS } else { 0 };
                     Phase::Disarmed { until_ns }
                 }
@@ -172,8 +172,8 @@ impl DetectorControl {
     }
 
     /// Incidents of the run, for its report; each is returned once.
-    pub(super) fn take_incidents(&mut self) -> Vec<String> {
-        self.take_news();
+    pub(super) fn take_incidents(&mut self, line: &StatusLine) -> Vec<String> {
+        self.take_news(line);
         std::mem::take(&mut self.incidents)
     }
 
@@ -188,10 +188,10 @@ impl DetectorControl {
     }
 
     /// Takes what the threads report.
-    fn take_news(&mut self) {
+    fn take_news(&mut self, line: &StatusLine) {
         for task in &self.tasks {
             let news = task.take_news();
-            news.messages.iter().for_each(|message| log(message));
+            news.messages.iter().for_each(|message| line.log(message));
             self.incidents.extend(news.incidents);
             self.has_failed |= news.has_failed;
             if self.failure.is_none() {
@@ -201,10 +201,10 @@ impl DetectorControl {
     }
 
     /// Starts to disarm what is armed.
-    fn disarm(&mut self) -> Phase {
+    fn disarm(&mut self, line: &StatusLine) -> Phase {
         let mut threads = Vec::new();
         for task in self.tasks.iter().filter(|task| task.stage() == Stage::Armed) {
-            log(&format!("disarming {}", task.detector.url()));
+            line.log(&format!("disarming {}", task.detector.url()));
             let detector = Arc::clone(&task.detector);
             let thread = std::thread::Builder::new().name("ku-disarm".into());
             match thread.spawn(move || detector.disarm()) {
@@ -219,10 +219,10 @@ impl DetectorControl {
         Phase::Disarming(threads)
     }
 
-    fn take_disarmed(&mut self, thread: JoinHandle<Result<(), SimplonError>>) {
+    fn take_disarmed(&mut self, thread: JoinHandle<Result<(), SimplonError>>, line: &StatusLine) {
         if let Ok(Err(error)) = thread.join() {
             let cause = Cause::of(&error);
-            log(&cause.clone().map(|why| format!("error: {why}")).to_text());
+            line.log(&cause.clone().map(|why| format!("error: {why}")).to_text());
             self.incidents.push(cause.to_text());
             self.has_failed = true;
         }
