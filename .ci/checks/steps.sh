@@ -175,6 +175,11 @@ dectris_series() {
     timeout 300 "$CI_PYTHON" .ci/checks/dectris.py "$KEEPUP" "$1/dectris"
 }
 
+# Configuration, arm, trigger and disarm of a DECTRIS detector with a simulated SIMPLON server.
+dectris_control() {
+    timeout 300 "$CI_PYTHON" .ci/checks/simplon.py "$KEEPUP" "$1/simplon"
+}
+
 # Images of a pvAccess server, served by p4p (pvxs).
 pvaccess_images() {
     timeout 300 "$CI_PYTHON" .ci/checks/pvaccess.py "$KEEPUP" "$1/pvaccess"

@@ -22,6 +22,7 @@ use keepup_replay::ReplayError;
 use keepup_reproduce::ReproduceError;
 use keepup_results::ResultsError;
 use keepup_results::live::RunRefusal;
+use keepup_simplon::SimplonError;
 use keepup_soak::SoakError;
 use keepup_sources::capture::CaptureError;
 use keepup_sources::{DetectorError, SourceAddressError};
@@ -141,6 +142,7 @@ pub(crate) fn diagnostic<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Op
         EndpointError,
         CaptureError,
         DetectorError,
+        SimplonError,
         SourceAddressError,
         PrefixError,
         TokenError,

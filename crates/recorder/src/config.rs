@@ -109,6 +109,11 @@ pub struct RecorderConfig {
     pub sources: Vec<SourceAddress>,
     /// Connections to detectors that continue with the next run; `None`: a run ends them.
     pub series: Option<Arc<SeriesConnections>>,
+    /// Names of streams of one document each, which the owner sends with [`Recorder::document_senders`]. The
+    /// recording does not end before that; only with `sources`.
+    ///
+    /// [`Recorder::document_senders`]: crate::Recorder::document_senders
+    pub documents: Vec<String>,
     /// The only address from which connections are accepted; `None`: any.
     pub only_from: Option<IpAddr>,
     /// A connection that has not sent hello within this time is closed.
@@ -161,6 +166,7 @@ impl RecorderConfig {
             connections_max: CONNECTIONS_MAX,
             sources: Vec::new(),
             series: None,
+            documents: Vec::new(),
             only_from: None,
             keep: None,
             after_seal: None,

@@ -1,21 +1,21 @@
 //! Starts and stops the threads of a recording and combines their reports.
+mod manifest;
+
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
-use keepup_plan::reduction::Reduction;
 use keepup_recording::account::{CommandCounts, Incidents, ThreadCpu, VolumeAccount};
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::journal::Journal;
-use keepup_recording::layout::FORMAT_VERSION;
-use keepup_recording::manifest::{Manifest, Placement};
+use keepup_recording::manifest::Manifest;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove;
 use keepup_recording::retention::Removed;
@@ -26,9 +26,11 @@ use keepup_sys::file::Access;
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
 
+use self::manifest::manifest;
 use crate::after_seal::SealRunner;
 use crate::config::Target;
 use crate::counters::Counters;
+use crate::document::{self, DocumentSender};
 use crate::intake::{IntakeParts, IntakeReport, Membership, Post, Shards, VolumeLink};
 use crate::keeper::{Retention, VolumeDirectory};
 use crate::packet_socket::{SourceInput, open_all};
@@ -37,12 +39,13 @@ use crate::report::{Ended, RecordReport};
 use crate::switches::Switches;
 use crate::threads::{Threaded, joined, spawn};
 use crate::volume::{VolumeStart, VolumeThreads};
-use crate::{PlacementKind, RecorderConfig, RecorderError};
+use crate::{RecorderConfig, RecorderError};
 
 /// A recording in progress.
 pub struct Recorder {
     address: SocketAddr,
     sources: Vec<SourceAddress>,
+    documents: Mutex<Vec<DocumentSender>>,
     recording: Id,
     switches: Arc<Switches>,
     /// Wakes the first intake, which passes on that the recording ends.
@@ -92,7 +95,9 @@ impl Recorder {
         let (memory, kind) = (pools[0].memory(), pools[0].page_kind());
         let pool_bytes = pools.iter().map(|pool| pool.bytes() as u64).sum();
         let intakes = config.intake_threads;
-        let counters = Arc::new(Counters::new(intakes, config.volumes(), config.reducers()));
+        let counters = Counters::new(intakes, config.volumes(), config.reducers());
+        let counters = Arc::new(counters.with_sources(config.sources.len()));
+        let (documents, document_sockets) = document::pairs(&config.documents)?;
         let wakers = (0..intakes).map(|_| Waker::new()).collect::<Result<Vec<_>, _>>()?;
         let mut recorder = ArmingGuard { recording, made: Vec::new(), volumes: Vec::new() };
         let places = recorder.create_directories(&config, clock.as_ref())?;
@@ -121,12 +126,13 @@ impl Recorder {
         let sources = config.sources.clone();
         let shared = Shared { config, recording, clock, wakers, switches, counters };
         let (shards, intakes) =
-            shared.start_intakes((listener, packets.inputs), pools, links, to_reducers)?;
+            shared.start_intakes((listener, packets.inputs, document_sockets), pools, links, to_reducers)?;
         let Shared { switches, counters, clock, .. } = shared;
         let (made, volumes) = recorder.finish();
         Ok(Self {
             address,
             sources,
+            documents: Mutex::new(documents),
             recording,
             switches,
             clock,
@@ -175,6 +181,12 @@ impl Recorder {
     /// Detectors that it connects to instead of listening.
     pub fn sources(&self) -> &[SourceAddress] {
         &self.sources
+    }
+
+    /// Takes the senders of the documents that the settings name, in their order. The recording does not end
+    /// before each of them is used or dropped.
+    pub fn document_senders(&self) -> Vec<DocumentSender> {
+        std::mem::take(&mut *self.documents.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Identity of the recording.
@@ -418,14 +430,14 @@ impl Shared {
     /// Starts the intakes, with their parts of the pool and their links to writers and reducers.
     fn start_intakes(
         &self,
-        (listener, inputs): (OwnedFd, Vec<SourceInput>),
+        (listener, inputs, documents): (OwnedFd, Vec<SourceInput>, Vec<OwnedFd>),
         pools: Vec<Pool>,
         links: Vec<Vec<VolumeLink>>,
         reducers: Vec<Vec<ReducerLink>>,
     ) -> Result<(Arc<Shards>, Vec<Threaded<IntakeReport>>), RecorderError> {
         let mut taps = self.config.tap.as_ref().map(|tap| tap.attach(self.wakers.len())).transpose()?;
         let (shards, mut listener) = (Arc::new(Shards::new(self.wakers.clone())), Some(listener));
-        let mut inputs = Some(inputs);
+        let (mut inputs, mut documents) = (Some(inputs), Some(documents));
         let (post, inboxes) = Post::new(&self.wakers);
         let mut threads = Vec::new();
         let ends = pools.into_iter().zip(inboxes).zip(links).zip(reducers);
@@ -441,6 +453,7 @@ impl Shared {
                 clock: Arc::clone(&self.clock),
                 listener: listener.take(),
                 inputs: inputs.take().unwrap_or_default(),
+                documents: documents.take().unwrap_or_default(),
                 waker: self.wakers[index].clone(),
                 switches: Arc::clone(&self.switches),
                 pool,
@@ -562,38 +575,4 @@ fn take_back(recording: Id, made: &[CreatedDirectory]) -> Result<(), RecordingEr
         first = first.and(remove::take_back(&made.directory, recording, made.is_new));
     }
     first
-}
-
-fn manifest(
-    config: &RecorderConfig,
-    volumes: &[PathBuf],
-    recording: Id,
-    index: usize,
-    clock: &dyn Clock,
-) -> Manifest {
-    Manifest {
-        format_version: FORMAT_VERSION,
-        name: config.name.clone(),
-        recording,
-        volume: volume_id(recording, index),
-        volume_index: index as u32,
-        volumes: volumes.iter().map(|v| std::path::absolute(v).unwrap_or_else(|_| v.clone())).collect(),
-        placement: match config.placement {
-            PlacementKind::Free => Placement::Free,
-            PlacementKind::Pinned => Placement::Pinned,
-        },
-        created_unix_ns: clock.unix_ns(),
-        tool_version: env!("CARGO_PKG_VERSION").into(),
-        keep: config.keep,
-        run: config.run,
-        metadata: config.metadata.clone(),
-        reductions: config.reductions.iter().map(Reduction::to_string).collect(),
-        origin: None,
-    }
-}
-
-/// Different for every volume of a recording.
-fn volume_id(recording: Id, index: usize) -> Id {
-    let place = (index as u128 + 1).wrapping_mul(0xd6e8_feb8_6659_fd93_a076_1d64_78bd_642f);
-    Id((u128::from_be_bytes(recording.0) ^ place).to_be_bytes())
 }

@@ -207,6 +207,17 @@ pub struct ReducerCounters {
     pub busy_ns: AtomicU64,
 }
 
+/// How far a detector is that the recorder connects to.
+#[derive(Debug, Default)]
+pub struct SourceProgress {
+    /// Whether it is connected, so that what it sends from now on arrives.
+    pub is_ready: AtomicBool,
+    /// Whether the start of a series has arrived in this recording.
+    pub has_series: AtomicBool,
+    /// Whether the recorder has disconnected from it for good, after an error in its data.
+    pub has_failed: AtomicBool,
+}
+
 /// All counters of one recording.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -218,6 +229,8 @@ pub struct Counters {
     pub reducers: Vec<ReducerCounters>,
     /// One per stream.
     pub streams: StreamTable,
+    /// One per source that the recorder receives from; only detectors with series have progress.
+    pub sources: Vec<SourceProgress>,
     /// Recording that the first drain said it sends.
     pub sent: OnceLock<SentRecording>,
     /// Warnings for the log that were not taken yet.
@@ -235,10 +248,16 @@ impl Counters {
             volumes: (0..volumes).map(volume).collect(),
             reducers: (0..reducers).map(|_| ReducerCounters::default()).collect(),
             streams: StreamTable::default(),
+            sources: Vec::new(),
             sent: OnceLock::new(),
             warnings: Mutex::default(),
             detectors: Mutex::default(),
         }
+    }
+
+    /// The same, with the progress of `sources` detectors.
+    pub(crate) fn with_sources(self, sources: usize) -> Self {
+        Self { sources: (0..sources).map(|_| SourceProgress::default()).collect(), ..self }
     }
 
     /// Adds what a detector says about itself.

@@ -84,6 +84,8 @@ pub(crate) struct IntakeParts {
     pub(crate) listener: Option<OwnedFd>,
     /// What each source is received from; at the first intake.
     pub(crate) inputs: Vec<SourceInput>,
+    /// Sockets of documents; at the first intake.
+    pub(crate) documents: Vec<OwnedFd>,
     pub(crate) waker: Waker,
     pub(crate) switches: Arc<Switches>,
     pub(crate) pool: Pool,
@@ -133,6 +135,7 @@ pub(crate) struct Intake {
     epoll: OwnedFd,
     listener: Option<OwnedFd>,
     inputs: Vec<SourceInput>,
+    documents: Vec<OwnedFd>,
     waker: Waker,
     switches: Arc<Switches>,
     is_open: bool,
@@ -192,6 +195,7 @@ impl Intake {
             epoll,
             listener: parts.listener,
             inputs: parts.inputs,
+            documents: parts.documents,
             waker: parts.waker,
             switches: parts.switches,
             is_open: false,
@@ -414,6 +418,9 @@ impl Intake {
             }
             None => receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns),
         };
+        if let Some(detector) = &connection.detector {
+            detector.publish(&self.counters);
+        }
         self.allowance_bytes -= bytes as f64;
         if bytes > 0 {
             (connection.busy, connection.quiet) = (true, false);

@@ -11,6 +11,7 @@ pub mod config;
 mod control;
 pub mod counters;
 mod directory;
+mod document;
 pub mod drain;
 mod error;
 mod free_space;
@@ -32,6 +33,7 @@ mod writer;
 
 pub use config::{RecorderConfig, Target};
 pub use control::{Recorder, Stopper};
+pub use document::DocumentSender;
 pub use error::RecorderError;
 pub use placement::PlacementKind;
 pub use series::SeriesConnections;

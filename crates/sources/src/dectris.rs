@@ -191,6 +191,14 @@ impl Decoder for Dectris {
         self.zmtp.is_within_message()
     }
 
+    fn is_ready(&self) -> bool {
+        self.zmtp.is_ready()
+    }
+
+    fn has_series(&self) -> bool {
+        self.series.is_some()
+    }
+
     fn next_series(&mut self) {
         self.series = self.next.take().map(Series::new);
         self.pending.clear();

@@ -83,6 +83,16 @@ pub trait Decoder: Send {
         false
     }
 
+    /// Whether what the detector sends from now on arrives, as far as its protocol shows that.
+    fn is_ready(&self) -> bool {
+        false
+    }
+
+    /// Whether the start of a series has arrived; until [`Decoder::next_series`].
+    fn has_series(&self) -> bool {
+        false
+    }
+
     /// Continues on a new connection. What arrived in part is lost; the series goes on.
     fn reconnect(&mut self) {}
 

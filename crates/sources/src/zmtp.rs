@@ -46,6 +46,7 @@ pub struct Message<'a> {
 #[derive(Debug)]
 pub struct Zmtp {
     expect: Expect,
+    has_peer: bool,
     bytes_max: usize,
     /// Its messages are frames, one behind the other.
     staging: Staging,
@@ -59,6 +60,7 @@ impl Zmtp {
     pub fn new(bytes_max: usize) -> Self {
         Self {
             expect: Expect::Greeting,
+            has_peer: false,
             bytes_max,
             staging: Staging::new(0),
             ends: Vec::new(),
@@ -68,7 +70,7 @@ impl Zmtp {
 
     /// Starts again on a new connection.
     pub fn reconnect(&mut self) {
-        self.expect = Expect::Greeting;
+        (self.expect, self.has_peer) = (Expect::Greeting, false);
         self.staging.reset();
         self.ends.clear();
         self.outgoing = greeting().into();
@@ -95,6 +97,11 @@ impl Zmtp {
             Expect::Command { bytes } => bytes.saturating_sub(self.staging.staged().len()).max(1),
             _ => self.staging.bytes_due(),
         }
+    }
+
+    /// Whether the peer has sent its READY command, so that its socket sends to this one.
+    pub fn is_ready(&self) -> bool {
+        self.has_peer
     }
 
     /// Whether a message has arrived in part.
@@ -241,7 +248,11 @@ impl Zmtp {
     fn handle(&mut self, received: &[u8]) -> Result<(), DetectorError> {
         let (name, rest) = name_and_rest(received).unwrap_or_default();
         match name {
-            b"READY" => check_socket_type(rest),
+            b"READY" => {
+                check_socket_type(rest)?;
+                self.has_peer = true;
+                Ok(())
+            }
             b"ERROR" => {
                 let reason =
                     name_and_rest(rest).map(|(reason, _)| String::from_utf8_lossy(reason).into_owned());

@@ -1,5 +1,5 @@
-//! Names of the streams of a detector's maps: flat fields, pixel masks, and tables of the count rate
-//! correction.
+//! Names of the streams of a detector's maps: flat fields, pixel masks, tables of the count rate correction,
+//! and its configuration.
 //!
 //! Each map is the only event of a stream of its own. The stream is named after the channel and the map, such
 //! as `threshold_1-pixel_mask`; a map for all channels has the name of the map alone.
@@ -13,7 +13,11 @@ pub const COUNTRATE_LOOKUP_TABLE: &str = "countrate_correction_lookup_table";
 /// Pairs of measured and corrected count rates.
 pub const COUNTRATE_TABLE: &str = "countrate_correction_table";
 
-const MAPS: [&str; 4] = [FLATFIELD, PIXEL_MASK, COUNTRATE_LOOKUP_TABLE, COUNTRATE_TABLE];
+/// Configuration of the detector: a JSON document. Like a map, it is the only event of its stream, and no
+/// image.
+pub const DETECTOR_CONFIG: &str = "detector_config";
+
+const MAPS: [&str; 5] = [FLATFIELD, PIXEL_MASK, COUNTRATE_LOOKUP_TABLE, COUNTRATE_TABLE, DETECTOR_CONFIG];
 
 /// Name of the stream of a channel's map.
 #[must_use]

@@ -9,13 +9,14 @@ use serde_json::Value;
 use crate::violation::Violation;
 
 /// Crates in the order of the design table.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "error",
     "plan",
     "measure",
     "sys",
     "results",
     "peer",
+    "simplon",
     "stream",
     "sources",
     "recording",

@@ -1,4 +1,5 @@
 //! `keepup record`: records detector data to disks.
+mod detectors;
 mod line;
 mod qualified;
 mod series;
@@ -30,6 +31,7 @@ use keepup_results::live::{RunSettings, RunState};
 use keepup_sources::SourceAddress;
 use keepup_workload::preflight::check;
 
+use self::detectors::{DetectorArgs, DetectorControl};
 use self::line::status;
 use self::series::{SeriesChain, SeriesCount, series};
 use self::session::{Session, control};
@@ -184,6 +186,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     qualified_by: Option<PathBuf>,
     #[command(flatten)]
+    detectors: DetectorArgs,
+    #[command(flatten)]
     http: HttpArgs,
     /// Print the report as one JSON object
     #[arg(long)]
@@ -238,11 +242,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let http = args.http.clone();
     let chain = SeriesChain::new(args.series, &mut config)?;
-    record(
-        config,
-        settings,
-        RecordOptions { http, qualified, controlled: args.controlled, json: args.json, chain },
-    )
+    let detectors = DetectorControl::connect(&args.detectors, &mut config)?;
+    let (controlled, json) = (args.controlled, args.json);
+    record(config, settings, RecordOptions { http, qualified, controlled, json, chain, detectors })
 }
 
 /// Command of `--after-seal`.
@@ -269,6 +271,8 @@ pub(super) struct RecordOptions {
     pub(super) json: bool,
     /// Runs after the first one.
     pub(super) chain: SeriesChain,
+    /// Detectors to control.
+    pub(super) detectors: DetectorControl,
 }
 
 /// Target of the recording: the given volumes, the default volume or none.
@@ -294,20 +298,25 @@ pub(super) fn recording_name(given: Option<&str>, id: Id, run: Option<u64>) -> S
     )
 }
 
+/// Prints the report of a run with further incidents; returns the exit code.
+type AccountRun<'a> = &'a dyn Fn(&mut Session, Vec<String>) -> anyhow::Result<Exit>;
+
 /// Records one run with `settings`, or runs controlled by commands, and prints the report of each.
 pub(super) fn record(
     mut config: RecorderConfig,
     settings: RunSettings,
-    mut options: RecordOptions,
+    options: RecordOptions,
 ) -> anyhow::Result<Exit> {
+    let RecordOptions { http, qualified, controlled, json: prints_json, mut chain, mut detectors } = options;
     preflight(&config)?;
     let stop = stop_flag()?;
-    let live = serve(&options.http, &mut config)?;
-    let mut session = Session::new(control(config, options.controlled), live, options.qualified);
-    let account = |session: &mut Session| {
+    let live = serve(&http, &mut config)?;
+    let mut session = Session::new(control(config, controlled), live, qualified);
+    let account = |session: &mut Session, incidents: Vec<String>| {
         let report = session.report()?;
-        let account = report.account(ProcessCpu::now().ns as f64 / 1e9);
-        match options.json {
+        let mut account = report.account(ProcessCpu::now().ns as f64 / 1e9);
+        incidents.into_iter().for_each(|incident| account.incidents.push(incident));
+        match prints_json {
             true => json(&serde_json::to_value(&account).context("cannot encode the report")?),
             false => print_listing(|style| listing::record(&account, style)),
         }
@@ -315,10 +324,15 @@ pub(super) fn record(
     };
     let mut line = StatusLine::new();
     let is_asked = || stop.load(Ordering::Acquire);
-    if !options.controlled {
+    if !controlled {
         session.start_now(&settings)?;
         session.service.ready();
-        return record_series(&mut session, line, &mut options.chain, &is_asked, &account);
+        let exit = record_series(&mut session, line, &mut chain, &mut detectors, (&is_asked, &account))?;
+        return match detectors.take_failure() {
+            Some(failure) => Err(failure.into()),
+            None if exit == Exit::Done && detectors.has_failed() => Ok(Exit::Failed),
+            None => Ok(exit),
+        };
     }
     log("waiting for commands: keepup ctl configure");
     session.service.ready();
@@ -330,7 +344,8 @@ pub(super) fn record(
             Some(RunState::Armed) => session.log_armed(),
             Some(RunState::Sealed | RunState::Error) => {
                 session.error().iter().for_each(|why| line.log(&format!("error: {why}")));
-                if let (Ok(Exit::Failed), Exit::Done) | (Err(_), Exit::Done) = (account(&mut session), worst)
+                if let (Ok(Exit::Failed), Exit::Done) | (Err(_), Exit::Done) =
+                    (account(&mut session, Vec::new()), worst)
                 {
                     worst = Exit::Failed;
                 }
@@ -349,23 +364,32 @@ fn record_series(
     session: &mut Session,
     mut line: StatusLine,
     chain: &mut SeriesChain,
-    is_asked: &dyn Fn() -> bool,
-    account: &dyn Fn(&mut Session) -> anyhow::Result<Exit>,
+    detectors: &mut DetectorControl,
+    (is_asked, account): (&dyn Fn() -> bool, AccountRun<'_>),
 ) -> anyhow::Result<Exit> {
     let mut worst = Exit::Done;
     loop {
-        let is_on = |state| matches!(state, RunState::Recording | RunState::Draining);
-        while is_on(session.poll(&mut line, is_asked())) {}
-        if is_asked() || !session.has_ended_by_itself() || !chain.advance() {
+        session.recorder().into_iter().for_each(|recorder| detectors.start_run(recorder));
+        let mut stops = false;
+        loop {
+            let state = session.poll(&mut line, stops);
+            stops = detectors.poll(is_asked(), state, &line);
+            if !matches!(state, RunState::Recording | RunState::Draining) && detectors.is_settled() {
+                break;
+            }
+        }
+        let incidents = detectors.take_incidents(&line);
+        let is_last = is_asked() || detectors.wants_end() || !session.has_ended_by_itself();
+        if is_last || !chain.advance() {
             drop(line);
             // Of several runs, the last one is often stopped before it begins.
             let last = match session.has_removed() && chain.has_followed() {
                 true => Exit::Done,
-                false => account(session)?,
+                false => account(session, incidents)?,
             };
             return Ok(if worst == Exit::Done { last } else { worst });
         }
-        if account(session)? != Exit::Done {
+        if account(session, incidents)? != Exit::Done {
             worst = Exit::Failed;
         }
         session.start_again()?;

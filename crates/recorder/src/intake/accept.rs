@@ -31,6 +31,7 @@ impl Intake {
         let Some(listener) = &self.listener else { return };
         if !self.config.sources.is_empty() {
             self.is_open = true;
+            self.add_documents();
             return self.add_detectors();
         }
         let (data, flags) = (epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN);
@@ -190,6 +191,7 @@ impl Intake {
                 Phase::Closing { .. } => continue,
                 _ if connection.expects_streams()
                     && connection.detector.is_none()
+                    && !connection.is_of_owner
                     && now_ns.saturating_sub(connection.opened_ns) > hello_ns =>
                 {
                     Some("no hello within the time limit")

@@ -98,6 +98,8 @@ pub(super) struct Connection {
     pub(super) ticket: Option<u64>,
     /// Whether it is registered with epoll.
     pub(super) watched: bool,
+    /// Whether the recorder's owner has the other end, and sends hello when it has a document.
+    pub(super) is_of_owner: bool,
     /// Decoder of a detector that the recorder has connected to.
     pub(super) detector: Option<Box<Detector>>,
     outbox: Vec<u8>,
@@ -128,6 +130,7 @@ impl Connection {
             waiting: false,
             ticket: None,
             watched: true,
+            is_of_owner: false,
             detector: None,
             outbox: Vec::new(),
             sent: 0,

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
@@ -14,6 +15,7 @@ use keepup_stream::wire::{METADATA_BYTES_MAX, StreamInfo};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::capture_feed::CaptureFeed;
+use crate::counters::Counters;
 
 /// Largest events that a message may hold: one of each channel.
 const MESSAGE_EVENTS: usize = 4;
@@ -131,6 +133,14 @@ impl Detector {
         };
         let entries = self.decoder.metadata().iter().map(|(name, value)| (of_recording(name), value.clone()));
         entries.filter(|(name, value)| name.len() + value.len() <= METADATA_BYTES_MAX).collect()
+    }
+
+    /// Publishes how far it is.
+    pub(super) fn publish(&self, counters: &Counters) {
+        if let Some(progress) = counters.sources.get(self.place as usize) {
+            progress.is_ready.store(self.decoder.is_ready(), Relaxed);
+            progress.has_series.store(self.decoder.has_series(), Relaxed);
+        }
     }
 
     pub(super) fn bytes_due(&self) -> usize {

@@ -5,6 +5,7 @@
 //! is kept when a connection is lost, so the series can continue. The files of a directory are received
 //! straight into their blocks.
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_error::Cause;
 use keepup_sources::{Input, SourceAddress};
@@ -72,6 +73,26 @@ impl Intake {
         }
     }
 
+    /// Adds the connections over which the recorder's owner sends documents. The recording does not end
+    /// before they have ended.
+    pub(super) fn add_documents(&mut self) {
+        let now_ns = self.clock.now_ns();
+        for socket in std::mem::take(&mut self.documents) {
+            let index = self.free_index();
+            let data = epoll::EventData::new_u64(index as u64);
+            if let Err(error) = epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN) {
+                let error = std::io::Error::from(error);
+                self.store.incidents.push(format!("cannot receive a document: {error}"));
+                continue;
+            }
+            let mut connection = Connection::new(socket, "document".to_owned(), self.session(), now_ns);
+            connection.is_of_owner = true;
+            self.connections[index] = Some(connection);
+            self.shards.connect();
+            self.count_connections(1);
+        }
+    }
+
     /// Starts a connection attempt for each disconnected detector with an expired retry interval.
     pub(super) fn connect_detectors(&mut self, now_ns: u64) {
         while let Some(at) = self.detectors.iter().position(|detector| detector.retry_ns <= now_ns) {
@@ -130,6 +151,7 @@ impl Intake {
         self.count_connections(-1);
         let Some(mut detector) = connection.detector.take() else { return };
         detector.decoder.reconnect();
+        detector.publish(&self.counters);
         (detector.blocked, detector.retry_ns) = (None, now_ns + RETRY_NS);
         match streams {
             0 => self.try_again(*detector, "connection refused, timed out or closed before the first image"),
@@ -145,6 +167,9 @@ impl Intake {
             let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
             detector.decoder.finish(drops);
             self.store.note_remarks(detector);
+            if let Some(progress) = self.counters.sources.get(detector.place as usize) {
+                progress.has_failed.store(true, Relaxed);
+            }
         }
         self.release_streams(index, &mut connection, Some(LossCause::ConnectionLost));
         self.shards.note_failure(what);

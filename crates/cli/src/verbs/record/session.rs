@@ -11,7 +11,7 @@ use keepup_recorder::counters::IntakeCounters;
 use keepup_recorder::report::{Ended, RecordReport};
 use keepup_recorder::run::{RunControl, RunOffer, RunParts};
 use keepup_recorder::watch::{Qualified, Watcher};
-use keepup_recorder::{RecorderConfig, Target};
+use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_results::live::{Moment, RunCommand, RunRefusal, RunSettings, RunState};
 use keepup_workload::detector::recorder_config;
@@ -146,6 +146,11 @@ impl Session {
         self.sample(line);
         self.publish();
         self.control.state()
+    }
+
+    /// The recorder of the run.
+    pub(super) fn recorder(&self) -> Option<&Recorder> {
+        self.control.recorder()
     }
 
     /// Report of the run.
