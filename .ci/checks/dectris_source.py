@@ -18,7 +18,7 @@ keepup, root = sys.argv[1], pathlib.Path(sys.argv[2]).absolute()
 COUNT = 25
 DTYPES = {"u8": ("u1", 64, "uint8"), "u16": ("<u2", 69, "uint16"), "u32": ("<u4", 70, "uint32")}
 # Pixels that fill whole blocks of the compressor, that end in a smaller block, and that are not a multiple of eight.
-CASES = [("u16", (512, 512), 60_000, 170_000), ("u8", (300, 404), 15_000, 45_000), ("u32", (515, 301), 60_000, 200_000)]
+CASES = [("u16", (512, 512), 60_000, 170_000), ("u8", (300, 404), 15_000, 45_000), ("u32", (515, 301), 30_000, 90_000)]
 
 
 def profile(element, shape, least, most):
@@ -67,8 +67,9 @@ def chunk_v2(parts, element, shape):
     part, = parts
     message = cbor2.loads(part)
     array = message["data"]["threshold_1"]
-    assert array.tag == 40 and array.value[0] == list(shape) and array.value[1].tag == DTYPES[element][1], array.tag
-    compressed = array.value[1].value
+    dimensions, elements = array.value
+    assert array.tag == 40 and list(dimensions) == list(shape) and elements.tag == DTYPES[element][1], array.value
+    compressed = elements.value
     algorithm, size, chunk = compressed.value
     assert compressed.tag == 56500 and algorithm == "bslz4" and size == int(element[1:]) // 8, compressed
     return message["image_id"], chunk
@@ -108,9 +109,9 @@ def check_counts(images):
         rows = image.mean(axis=1)
         assert mean / 3 < numpy.median(rows) < 3 * mean, (mean, numpy.median(rows))
         assert image.max() < 6 * mean + 20, (mean, image.max())
-        # The variance of a Poisson distribution is its mean.
-        top = image[:20].astype(float)
-        assert 0.7 < top.var() / top.mean() < 1.4, (top.mean(), top.var())
+        # The variance of a Poisson distribution is its mean. A block of the compressor has one brightness.
+        block = image.reshape(-1)[:8192 // image.itemsize].astype(float)
+        assert 0.8 < block.var() / block.mean() < 1.25, (block.mean(), block.var())
     assert len({image.tobytes() for image in images}) == len(images), "images are repeated"
 
 

@@ -169,8 +169,7 @@ fn simulated_detectors_wait_for_the_recorder() {
 /// Runs a simulated detector with compressed images and a recording of it; returns the events and bytes sent.
 fn compressed_images(here: &Path, version: &str) -> (u64, u64) {
     let listen = ["--listen", "127.0.0.1:0", "--events", "12", "--rate", "max", "--json"];
-    let mut source =
-        start(here, &[&["source", "eiger2-16m-bslz4", "--as", version], &listen[..]].concat());
+    let mut source = start(here, &[&["source", "eiger2-16m-bslz4", "--as", version], &listen[..]].concat());
     let line = source.line("waiting for a recorder: ");
     let from = line.rsplit(' ').next().unwrap().trim_end_matches('`').to_owned();
     let run = record(here, &from, &["--name", version, "--json"]).wait();
@@ -188,7 +187,10 @@ fn compressed_images_are_counted_to_the_byte() {
         let sent = compressed_images(here, version);
         assert_eq!(verified(here, &format!("a/{version}")), sent);
         let manifest = std::fs::read(here.join(format!("a/{version}/keepup.json"))).unwrap();
-        assert!(String::from_utf8(manifest).unwrap().contains("bslz4"), "the recording states no compression");
+        assert!(
+            String::from_utf8(manifest).unwrap().contains("bslz4"),
+            "the recording states no compression"
+        );
         sent
     });
     assert_eq!(both[0], both[1], "the same seed gives other images");

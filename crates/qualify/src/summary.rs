@@ -31,8 +31,8 @@ const YEAR_S: f64 = 365.25 * 86_400.0;
 /// Content of the simulated events.
 const CONTENT: &str = "events had random, incompressible content: a disk that compresses or deduplicates may \
                        be faster with real data";
-const CONTENT_OF_IMAGES: &str = "images had random photon counts and were compressed: a disk that compresses or \
-                                 deduplicates may be faster or slower with real data";
+const CONTENT_OF_IMAGES: &str = "images had random photon counts and were compressed: a disk that compresses \
+                                 or deduplicates may be faster or slower with real data";
 /// Space that trials write to.
 const SEGMENTS: &str = "segments were new files, preallocated where the file system can, not overwritten; \
                         their space may have been written before: first writes to thin storage may be slower";

@@ -33,8 +33,8 @@ pub(crate) fn header(bytes: u64) -> [u8; HEADER_BYTES] {
     header
 }
 
-/// Offset in an LZ4 block of the first `count` literals in a row that are among the first `within` bytes of what
-/// it decompresses to, and that no match copies. Other bytes in their place change these bytes alone.
+/// Offset in an LZ4 block of the first `count` literals in a row that are among the first `within` bytes of
+/// what it decompresses to, and that no match copies. Other bytes in their place change these bytes alone.
 pub(crate) fn lone_literals(block: &[u8], count: usize, within: usize) -> Option<usize> {
     let (mut at, mut end) = (0, 0);
     // Place in the block of each literal that is decompressed.
@@ -89,8 +89,8 @@ impl Compressor {
         Self { bytes, sample_bytes, shuffled: vec![0; BLOCK_BYTES], table: CompressTable::small() }
     }
 
-    /// Compresses an event to the front of `output`, which needs [`bytes_max`]; returns the bytes used. `None`
-    /// if the event has another size, or if the output is too small.
+    /// Compresses an event to the front of `output`, which needs [`bytes_max`]; returns the bytes used.
+    /// `None` if the event has another size, or if the output is too small.
     pub fn compress(&mut self, event: &[u8], output: &mut [u8]) -> Option<usize> {
         if event.len() != self.bytes {
             return None;

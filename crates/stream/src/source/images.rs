@@ -1,14 +1,14 @@
 //! Compressed images: photon counts that are compressed at the start with bitshuffle and LZ4, as DECTRIS
 //! detectors send them.
 //!
-//! A compressed image is a row of blocks that were compressed independently. So a few hundred blocks for each of
+//! A compressed image is a row of blocks that were compressed independently. A few hundred blocks for each of
 //! several brightnesses are enough to compose images of any size: the first blocks of an image have one
-//! brightness, and the rest have the next one. The compressor runs only at the start. A stamp in the literals of
-//! each block makes images distinct: it changes the lowest bits of a few pixels, and no length.
+//! brightness, and the rest have the next one. The compressor runs only at the start. A stamp in the literals
+//! of each block makes images distinct: it changes the lowest bits of a few pixels, and no length.
 //!
-//! Invariants: the size of an event depends on the plan, its stream and its sequence number alone, and exceeds
-//! the drawn size only if no image is that small; the blocks of an image are from at most two runs, which fit a
-//! core's second-level cache; all runs together take less than 8 MiB.
+//! Invariants: the size of an event depends on the plan, its stream and its sequence number alone, and is above
+//! the drawn size only if no image is that small; the blocks of an image are from at most two runs, which fit
+//! a core's second-level cache; all runs together take less than 8 MiB.
 mod photons;
 
 use std::sync::Arc;
@@ -86,8 +86,7 @@ impl ImageSizes {
         self.largest_within(self.drawn.bytes(self.seed, stream, sequence))
     }
 
-    /// The image of at most `bytes` that is larger than all others, give or take a block; the smallest image if
-    /// none fits.
+    /// The largest image of at most `bytes`, give or take a block; the smallest image if none fits.
     fn largest_within(&self, bytes: u64) -> Composition {
         let fits = |composition: &Composition| self.size_of(*composition) <= bytes;
         let mut even = (0..self.runs.len()).rev().map(|run| Composition { run, first: self.blocks });
@@ -171,8 +170,8 @@ impl Images {
         &tail[((at - rest_bytes) as usize).min(tail.len())..]
     }
 
-    /// Whole blocks from byte `at` of a part of an image. The part has the `blocks` of the image, for which the
-    /// run repeats.
+    /// Whole blocks from byte `at` of a part of an image. The part has the `blocks` of the image, for which
+    /// the run repeats.
     fn blocks(&mut self, event: &Event, run: usize, at: u64, blocks: std::ops::Range<u64>) -> &[u8] {
         let sizes = &self.sizes.runs[run];
         let (lap, at) = (at / sizes.run_bytes(), (at % sizes.run_bytes()) as u32);

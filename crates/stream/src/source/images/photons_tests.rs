@@ -17,7 +17,7 @@ fn mean_and_variance_are_the_brightness() {
             let number = counts.len() as f64;
             let found = counts.iter().sum::<f64>() / number;
             let variance = counts.iter().map(|count| (count - found).powi(2)).sum::<f64>() / number;
-            // Five standard errors of the mean; the variance has about that of a normal distribution, or more.
+            // Five standard errors.
             assert!((found - mean).abs() < 5.0 * (mean / number).sqrt(), "{brightness:?}: {found}");
             assert!(
                 (variance / mean - 1.0).abs() < 0.02 + 5.0 / (mean * number).sqrt(),
