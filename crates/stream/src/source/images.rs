@@ -6,9 +6,9 @@
 //! brightness, and the rest have the next one. The compressor runs only at the start. A stamp in the literals
 //! of each block makes images distinct: it changes the lowest bits of a few pixels, and no length.
 //!
-//! Invariants: the size of an event depends on the plan, its stream and its sequence number alone, and is above
-//! the drawn size only if no image is that small; the blocks of an image are from at most two runs, which fit
-//! a core's second-level cache; all runs together take less than 8 MiB.
+//! Invariants: the size of an event depends on the plan, its stream and its sequence number alone, and is
+//! above the drawn size only if no image is that small; the blocks of an image are from at most two runs,
+//! which fit a core's second-level cache; all runs together take less than 8 MiB.
 mod photons;
 
 use std::sync::Arc;
