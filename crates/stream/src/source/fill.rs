@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crc32fast::Hasher;
 
-use super::event::Event;
+use super::event::{Event, PIECE_BYTES};
 use super::images::Images;
 use super::link::Framing;
 use super::size::mix;
@@ -31,8 +31,6 @@ const JITTER_BYTES: usize = PAGE_BYTES;
 const PAGE_BYTES: usize = 4096;
 /// Payloads start on cache lines.
 const ALIGN: usize = 64;
-/// Piece of an event that is larger than the pool; whole pages.
-pub(super) const PIECE_BYTES: usize = 128 << 10;
 /// Pieces that fit the pool without overlap.
 const PIECES_IN_POOL: usize = (POOL_BYTES - JITTER_BYTES) / PIECE_BYTES;
 /// Largest event of random bytes with its payload in one slice.

@@ -14,8 +14,7 @@ mod photons;
 use std::sync::Arc;
 
 use self::photons::{Brightness, Photons};
-use super::event::Event;
-use super::fill::PIECE_BYTES;
+use super::event::{Event, PIECE_BYTES};
 use super::plan::{EventSize, SourcePlan};
 use super::size::mix;
 use crate::bslz4::{self, BLOCK_BYTES, Compressor, HEADER_BYTES, lone_literals};
