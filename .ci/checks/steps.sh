@@ -170,9 +170,10 @@ captures() {
     timeout 300 "$CI_PYTHON" .ci/checks/captures.py "$KEEPUP" "$1/captures"
 }
 
-# Series of a DECTRIS detector, sent by libzmq.
+# Series of a DECTRIS detector, sent by libzmq; compressed images of a simulated one, received by libzmq.
 dectris_series() {
     timeout 300 "$CI_PYTHON" .ci/checks/dectris.py "$KEEPUP" "$1/dectris"
+    timeout 300 "$CI_PYTHON" .ci/checks/dectris_source.py "$KEEPUP" "$1/dectris-source"
 }
 
 # Configuration, arm, trigger and disarm of a DECTRIS detector with a simulated SIMPLON server.

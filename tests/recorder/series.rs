@@ -166,14 +166,53 @@ fn simulated_detectors_wait_for_the_recorder() {
     }
 }
 
+/// Runs a simulated detector with compressed images and a recording of it; returns the events and bytes sent.
+fn compressed_images(here: &Path, version: &str) -> (u64, u64) {
+    let listen = ["--listen", "127.0.0.1:0", "--events", "12", "--rate", "max", "--json"];
+    let mut source = start(here, &[&["source", "eiger2-16m-bslz4", "--as", version], &listen[..]].concat());
+    let line = source.line("waiting for a recorder: ");
+    let from = line.rsplit(' ').next().unwrap().trim_end_matches('`').to_owned();
+    let run = record(here, &from, &["--name", version, "--json"]).wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let sent = source.wait();
+    assert_eq!(sent.code(), 0, "{sent:#?}");
+    count(&json(&sent)["sent"])
+}
+
+#[test]
+fn compressed_images_are_counted_to_the_byte() {
+    let directory = directory();
+    let here = directory.path();
+    let both = ["dectris-v1", "dectris-v2"].map(|version| {
+        let sent = compressed_images(here, version);
+        assert_eq!(verified(here, &format!("a/{version}")), sent);
+        let manifest = std::fs::read(here.join(format!("a/{version}/keepup.json"))).unwrap();
+        assert!(
+            String::from_utf8(manifest).unwrap().contains("bslz4"),
+            "the recording states no compression"
+        );
+        sent
+    });
+    assert_eq!(both[0], both[1], "the same seed gives other images");
+    assert!(both[0].0 == 12 && (12 * 3_620_000..12 * 12_100_000).contains(&both[0].1), "{both:?}");
+}
+
 #[test]
 fn trials_use_the_transport_of_the_detector() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir(here.join("a")).unwrap();
-    let trial = ["trial", "eiger2-4m-8bit", "--rate", "40 MB/s", "--time", "2s", "--volume", "a", "--json"];
-    let run = keepup(here, &trial);
-    assert_eq!(run.code(), 0, "{run:#?}");
-    assert!(run.stderr.contains("over 1 connection, protocol dectris-v2;"), "{run:#?}");
-    assert!(json(&run)["runs"][0]["ledger"]["verified"]["events"].as_u64() > Some(0), "{run:#?}");
+    for (profile, size) in [
+        ("eiger2-4m-8bit", "1 stream of 4194304 bytes over"),
+        ("eiger2-16m-bslz4", "at most 12100000 bytes (images of 36187152 bytes, compressed) over"),
+    ] {
+        let trial = ["trial", profile, "--rate", "40 MB/s", "--time", "2s", "--volume", "a", "--json"];
+        let run = keepup(here, &trial);
+        assert_eq!(run.code(), 0, "{run:#?}");
+        assert!(run.stderr.contains("over 1 connection, protocol dectris-v2;"), "{run:#?}");
+        assert!(run.stderr.contains(size), "{run:#?}");
+        let ledger = &json(&run)["runs"][0]["ledger"];
+        assert!(count(&ledger["verified"]).0 > 0, "{run:#?}");
+        assert_eq!(count(&ledger["verified"]), count(&ledger["sent"]), "{run:#?}");
+    }
 }

@@ -9,9 +9,9 @@ use crate::args::size;
 pub(crate) struct ProtocolArgs {
     /// Protocol of the simulated detector; udp, vdif, spead and files have no back-pressure
     ///
-    /// By default, `trial` and `qualify` use the transport of the profile: dectris-v2 for zeromq with
-    /// uncompressed images, pvaccess for pvaccess, and, below full speed, spead for spead and files for file.
-    /// Otherwise keepup. A source on another machine (--source) supports keepup, udp, vdif and spead.
+    /// By default, `trial` and `qualify` use the transport of the profile: dectris-v2 for zeromq, pvaccess
+    /// for pvaccess, and, below full speed, spead for spead and files for file. Otherwise keepup. A source on
+    /// another machine (--source) supports keepup, udp, vdif and spead.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames

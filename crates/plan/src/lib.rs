@@ -20,4 +20,4 @@ pub use element::Element;
 pub use load::{ProfileError, builtin, close_names, load, parse};
 pub use load_spec::{DiskWay, LoadSpec, LoadSpecError};
 pub use place::{SourceLocation, key_at, line_of_key, line_of_offset};
-pub use profile::{Burst, EventSize, Invalid, Placement, Profile, Reference, Transport};
+pub use profile::{Burst, Compression, EventSize, Invalid, Placement, Profile, Reference, Transport};

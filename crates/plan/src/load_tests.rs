@@ -95,6 +95,19 @@ fn a_shape_gives_the_size_and_must_agree_with_one_that_is_given() {
 }
 
 #[test]
+fn compressed_images_have_a_shape_and_a_size_of_their_own() {
+    let array = "element = \"u16\"\nshape = [512, 1024]\ncompression = \"bslz4\"";
+    let event = |text: &str| MINIMAL.replace("size = \"1 MB\"", text);
+    let profile = parse(&event(&format!("size = \"200 kB\"\n{array}")), "x", &alone).unwrap();
+    assert_eq!((profile.event.max(), profile.uncompressed()), (Bytes(200_000), Some(Bytes(1 << 20))));
+    assert_eq!(complaint(&event(array)), "profiles/x.toml:3: event.size: it is missing");
+    let text = complaint(&event(&format!("size = \"2 MB\"\n{array}")));
+    assert!(text.starts_with("profiles/x.toml:4: event.size: 2.00 MB is not between 1 % of"), "{text}");
+    let text = complaint(&event("size = \"1 MB\"\ncompression = \"zip\""));
+    assert!(text.starts_with("profiles/x.toml:5: event.compression: ") && text.contains("bslz4"), "{text}");
+}
+
+#[test]
 fn a_file_is_named_like_its_profile() {
     let error = parse(MINIMAL, "profiles/y.toml", &alone).unwrap_err().to_string();
     assert_eq!(error, "profiles/y.toml:1: name: \"x\" is not the name of its file, \"y\"");

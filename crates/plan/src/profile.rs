@@ -25,8 +25,10 @@ pub struct Profile {
     pub event: EventSize,
     /// Element type, if the event is an array.
     pub element: Option<Element>,
-    /// Elements per event along each dimension; empty for opaque bytes.
+    /// Elements per event along each dimension, before compression; empty for opaque bytes.
     pub shape: Vec<u64>,
+    /// Compression of images by the detector; the sizes of events are then those of compressed images.
+    pub compression: Option<Compression>,
     /// Events per second of all streams together; with bursts, the rate within a burst.
     pub rate: EventRate,
     /// Number of streams.
@@ -88,6 +90,14 @@ pub enum EventSize {
         /// Largest size.
         max: Bytes,
     },
+}
+
+/// Compression of images by a detector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// Bitshuffle, then LZ4, as DECTRIS detectors compress.
+    Bslz4,
 }
 
 /// Transport of a detector.
@@ -162,12 +172,28 @@ impl Profile {
         self.rate.events_per_second() * self.event.mean_bytes()
     }
 
+    /// Size of an image before the detector compresses it; `None` if it does not.
+    pub fn uncompressed(&self) -> Option<Bytes> {
+        self.compression.and_then(|_| self.array())
+    }
+
+    /// Mean bytes per second including pauses before the detector compresses; `None` if it does not.
+    pub fn uncompressed_bytes_per_second(&self) -> Option<f64> {
+        let image = self.uncompressed()?;
+        Some(self.required_bytes_per_second() / self.event.mean_bytes() * image.0 as f64)
+    }
+
+    /// Size of the array of an event, not compressed.
+    fn array(&self) -> Option<Bytes> {
+        array_bytes(self.element, &self.shape)
+    }
+
     /// The same detector with opaque events of `size` at the same event rate; buffers for an event grow with
     /// it. Opaque bytes cannot be reduced.
     #[must_use]
     pub fn with_events_of(mut self, size: Bytes) -> Self {
         self.event = EventSize::Fixed(size);
-        (self.element, self.shape) = (None, Vec::new());
+        (self.element, self.shape, self.compression) = (None, Vec::new(), None);
         self.reductions.clear();
         // The simulated source needs slightly more than the payload per event.
         self.buffer = self.buffer.max(Bytes(size.0.saturating_mul(2)));
@@ -207,6 +233,12 @@ impl Profile {
         let bursts = (run / (on + off)).floor();
         bursts * on + (run - bursts * (on + off)).min(on)
     }
+}
+
+/// Size of an array, if it is described.
+pub(crate) fn array_bytes(element: Option<Element>, shape: &[u64]) -> Option<Bytes> {
+    let element = element.filter(|_| !shape.is_empty())?;
+    shape.iter().try_fold(element.bytes(), |product, n| product.checked_mul(*n)).map(Bytes)
 }
 
 impl EventSize {

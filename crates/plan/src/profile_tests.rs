@@ -118,6 +118,41 @@ fn a_shape_must_be_the_size_of_the_event() {
 }
 
 #[test]
+fn compressed_images_must_fit_their_shape() {
+    let compressed = |p: &mut Profile| {
+        (p.element, p.shape) = (Some(Element::U16), vec![512, 512]);
+        p.compression = Some(Compression::Bslz4);
+        p.event = EventSize::Uniform { min: Bytes(50_000), max: Bytes(200_000) };
+    };
+    let mut right = csl();
+    compressed(&mut right);
+    right.validate().unwrap();
+    assert_eq!(right.uncompressed(), Some(Bytes(524_288)));
+    let rates = (right.uncompressed_bytes_per_second().unwrap(), right.required_bytes_per_second());
+    assert!((rates.0 / rates.1 - 524_288.0 / 125_000.0).abs() < 1e-9, "{rates:?}");
+    assert_eq!((csl().uncompressed(), csl().uncompressed_bytes_per_second()), (None, None));
+    let large = right.with_events_of(Bytes(1 << 20));
+    large.validate().unwrap();
+    assert_eq!(large.uncompressed(), None);
+    let refused_with = |key: &str, change: fn(&mut Profile)| {
+        refused(key, |p| {
+            compressed(p);
+            change(p);
+        });
+    };
+    refused_with("event.shape", |p| p.element = None);
+    refused_with("event.compression", |p| p.element = Some(Element::F32));
+    refused_with("event.compression", |p| p.shape.clear());
+    refused_with("event.shape", |p| p.shape = vec![64, 63]);
+    refused_with("event.shape", |p| p.shape = vec![1 << 15, 1 << 14]);
+    refused_with("event.shape", |p| p.shape = vec![u64::MAX, 2]);
+    refused_with("event.max", |p| p.event = EventSize::Uniform { min: Bytes(1), max: Bytes(524_289) });
+    refused_with("event.max", |p| p.event = EventSize::Uniform { min: Bytes(1), max: Bytes(5241) });
+    refused_with("event.size", |p| p.event = EventSize::Fixed(Bytes(600_000)));
+    refused_with("reduce", |p| p.reductions = vec!["bin by=2".parse().unwrap()]);
+}
+
+#[test]
 fn impossible_sources_are_refused() {
     refused("source.rate", |p| p.rate = EventRate::new(0.0).unwrap());
     refused("source.rate", |p| p.rate = EventRate::new(1e18).unwrap());

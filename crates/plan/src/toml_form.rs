@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::element::Element;
-use crate::profile::{Burst, EventSize, Invalid, Placement, Profile, Reference, Transport};
+use crate::profile::{
+    Burst, Compression, EventSize, Invalid, Placement, Profile, Reference, Transport, array_bytes,
+};
 use crate::reduction::{ReduceTable, Reduction};
 use crate::units::{ByteRate, Bytes, EventRate, Share, Span};
 
@@ -38,6 +40,7 @@ struct EventTable {
     element: Option<Element>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     shape: Vec<u64>,
+    compression: Option<Compression>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -126,6 +129,7 @@ impl ProfileFile {
             event: event.size()?,
             element: event.element,
             shape: event.shape,
+            compression: event.compression,
             rate: source.rate.ok_or_else(|| missing("source.rate"))?,
             streams: source.streams.unwrap_or(1),
             connections: source.connections.unwrap_or(1),
@@ -173,7 +177,9 @@ impl EventTable {
         }
         Ok(match self.distribution {
             None => {
-                EventSize::Fixed(self.size.or_else(|| self.array()).ok_or_else(|| missing("event.size"))?)
+                // The array says nothing about the size of compressed images.
+                let array = array_bytes(self.element, &self.shape).filter(|_| self.compression.is_none());
+                EventSize::Fixed(self.size.or(array).ok_or_else(|| missing("event.size"))?)
             }
             Some(Distribution::Uniform) => EventSize::Uniform {
                 min: self.min.ok_or_else(|| missing("event.min"))?,
@@ -185,12 +191,6 @@ impl EventTable {
                 max: self.max.ok_or_else(|| missing("event.max"))?,
             },
         })
-    }
-
-    /// Size of the array, if described.
-    fn array(&self) -> Option<Bytes> {
-        let element = self.element.filter(|_| !self.shape.is_empty())?;
-        self.shape.iter().try_fold(element.bytes(), |product, n| product.checked_mul(*n)).map(Bytes)
     }
 }
 
@@ -241,7 +241,8 @@ impl From<&Profile> for ProfileFile {
 
 impl From<&Profile> for EventTable {
     fn from(profile: &Profile) -> Self {
-        let base = Self { element: profile.element, shape: profile.shape.clone(), ..Self::default() };
+        let Profile { element, compression, .. } = *profile;
+        let base = Self { element, shape: profile.shape.clone(), compression, ..Self::default() };
         match profile.event {
             EventSize::Fixed(size) => Self { size: Some(size), ..base },
             EventSize::Uniform { min, max } => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use keepup_measure::environment::Environment;
 use keepup_plan::{EventSize, Profile, Transport};
-use keepup_results::format::{bytes, time};
+use keepup_results::format::{bytes, rate, time};
 use keepup_results::{
     Bottleneck, Ceilings, Kind, KneeInterval, LoadResult, ResultSummary, SCHEMA_VERSION, SessionLoad,
     SourceHost, SteadyState, StorageCost, TrialResult, rfc3339,
@@ -31,6 +31,8 @@ const YEAR_S: f64 = 365.25 * 86_400.0;
 /// Content of the simulated events.
 const CONTENT: &str = "events had random, incompressible content: a disk that compresses or deduplicates may \
                        be faster with real data";
+const CONTENT_OF_IMAGES: &str = "images had random photon counts and were compressed: a disk that compresses \
+                                 or deduplicates may be faster or slower with real data";
 /// Space that trials write to.
 const SEGMENTS: &str = "segments were new files, preallocated where the file system can, not overwritten; \
                         their space may have been written before: first writes to thin storage may be slower";
@@ -425,9 +427,9 @@ fn path(host: Option<&SourceHost>, is_loopback: bool, protocol: Protocol) -> Str
 }
 
 /// What of the detector's transport was tested, unless all of it was.
-fn transport(protocol: Protocol, of_detector: Transport, is_loopback: bool) -> Option<String> {
+fn transport(protocol: Protocol, profile: &Profile, is_loopback: bool) -> Option<String> {
     let packets = match protocol {
-        Protocol::Keepup if of_detector == Transport::Tcp => return None,
+        Protocol::Keepup if profile.transport == Transport::Tcp => return None,
         Protocol::Keepup => {
             return Some("events were sent over TCP, not over the detector's own transport".into());
         }
@@ -444,10 +446,19 @@ fn transport(protocol: Protocol, of_detector: Transport, is_loopback: bool) -> O
                 DectrisVersion::V1 => "V1",
                 DectrisVersion::V2 => "V2",
             };
-            return Some(format!(
-                "each event was an image of DECTRIS Stream {version} over ZeroMQ, uncompressed, of one \
-                 channel; images that the detector compresses need fewer bytes per second"
-            ));
+            let image = format!("each event was an image of DECTRIS Stream {version} over ZeroMQ");
+            let compressed = profile.uncompressed().zip(profile.uncompressed_bytes_per_second());
+            return Some(match compressed {
+                Some((size, before)) => format!(
+                    "{image}, of one channel, compressed by bslz4 from {} ({} before compression)",
+                    bytes(size.0),
+                    rate(before)
+                ),
+                None => format!(
+                    "{image}, uncompressed, of one channel; images that the detector compresses need fewer \
+                     bytes per second"
+                ),
+            });
         }
         Protocol::PvAccess => {
             return Some(
@@ -483,8 +494,10 @@ fn limits(parts: &SummaryInputs<'_>, run_space: &RunSpace) -> Vec<String> {
     let mut limits = vec![path(generator.host(), is_loopback, protocol)];
     limits.extend(source_host(parts).as_ref().and_then(counters_gap));
     limits.extend(generator.file_store().map(|store| store.describe(&settings.volumes)));
-    limits.extend(transport(protocol, settings.profile.transport, is_loopback));
-    limits.extend([events(&settings.profile), CONTENT.to_owned()]);
+    limits.extend(transport(protocol, &settings.profile, is_loopback));
+    let is_image = settings.profile.compression.is_some() && matches!(protocol, Protocol::Dectris(_));
+    let content = if is_image { CONTENT_OF_IMAGES } else { CONTENT };
+    limits.extend([events(&settings.profile), content.to_owned()]);
     limits.push(longest_run(&findings.outcome, settings.profile.duration.0.as_secs_f64()));
     limits.extend(became_slower(&findings.outcome));
     limits.extend(unbridged_above(&findings.outcome, settings.required()));

@@ -340,17 +340,36 @@ fn the_time_between_reports_is_a_limit() {
 
 #[test]
 fn what_of_the_transport_was_not_tested_is_stated() {
-    use keepup_plan::Transport;
-
-    assert_eq!(transport(Protocol::Keepup, Transport::Tcp, true), None);
-    let keepup = transport(Protocol::Keepup, Transport::Pvaccess, true).unwrap();
+    let transport =
+        |protocol, profile: &str, is_loopback| transport(protocol, &builtin(profile).unwrap(), is_loopback);
+    assert_eq!(transport(Protocol::Keepup, "csl", true), None);
+    let keepup = transport(Protocol::Keepup, "oryx-51s5m", true).unwrap();
     assert!(keepup.contains("not over the detector's own transport"), "{keepup}");
-    let ioc = transport(Protocol::PvAccess, Transport::Pvaccess, true).unwrap();
+    let ioc = transport(Protocol::PvAccess, "oryx-51s5m", true).unwrap();
     assert!(ioc.contains("NTNDArray over pvAccess") && ioc.ends_with("were not tested"), "{ioc}");
-    let here = transport(Protocol::Spead, Transport::Spead, true).unwrap();
+    let here = transport(Protocol::Spead, "meerkat-visibilities", true).unwrap();
     assert!(here.contains("loopback neither lost nor reordered packets"), "{here}");
-    let elsewhere = transport(Protocol::Spead, Transport::Spead, false).unwrap();
+    let elsewhere = transport(Protocol::Spead, "meerkat-visibilities", false).unwrap();
     assert!(elsewhere.contains("a SPEAD heap") && !elsewhere.contains("loopback"), "{elsewhere}");
+    let dectris = Protocol::Dectris(DectrisVersion::V1);
+    let raw = transport(dectris, "eiger2-16m", true).unwrap();
+    assert!(raw.contains("Stream V1") && raw.contains("uncompressed, of one channel"), "{raw}");
+    assert_eq!(
+        transport(dectris, "eiger2-16m-bslz4", true).unwrap(),
+        "each event was an image of DECTRIS Stream V1 over ZeroMQ, of one channel, compressed by bslz4 from \
+         36.2 MB (4.81 GB/s before compression)"
+    );
+}
+
+#[test]
+fn the_content_of_compressed_images_is_stated() {
+    let mut fixture = Fixture::new();
+    let (noise, photons) = ("random, incompressible content", "random photon counts");
+    fixture.settings.profile = builtin("eiger2-16m-bslz4").unwrap();
+    // In keepup's own protocol, events have other content.
+    assert!(fixture.limit(noise).is_some() && fixture.limit(photons).is_none());
+    fixture.settings.protocol = Protocol::Dectris(DectrisVersion::V2);
+    assert!(fixture.limit(noise).is_none() && fixture.limit(photons).is_some());
 }
 
 #[test]

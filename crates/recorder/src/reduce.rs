@@ -4,7 +4,6 @@
 //! Samples are little-endian before and after each step. Invariants: an event becomes exactly one
 //! event; the result depends on that event alone; no allocation after the first event of a kind.
 mod bin;
-mod bitshuffle;
 mod compress;
 mod decimate;
 mod sample;
@@ -14,6 +13,7 @@ pub(crate) mod worker;
 
 use keepup_plan::Element;
 use keepup_plan::reduction::{Keep, Reduction, Samples, Step, StepError, reduction_of};
+use keepup_stream::bslz4;
 use keepup_stream::wire::{ElementType, StreamInfo};
 
 use self::sample::by_element;
@@ -86,7 +86,7 @@ impl Chain {
 /// Largest size of an event of this kind, compressed or not, in bytes.
 pub(crate) fn bytes_max(samples: &Samples) -> usize {
     let bytes = samples.bytes().unwrap_or(0) as usize;
-    if samples.compressed { compress::bytes_max(bytes, samples.element.bytes() as usize) } else { bytes }
+    if samples.compressed { bslz4::bytes_max(bytes, samples.element.bytes() as usize) } else { bytes }
 }
 
 /// Kind of samples in the events of the stream `info`.
@@ -156,7 +156,7 @@ fn kernel(step: &Step, input: &Samples, output: &Samples) -> Box<dyn Kernel> {
             let size = size.map_or(last(input), |size| size as usize);
             by_element!(input.element, T => Box::new(spectrum::Spectrum::<T>::new(bytes, size, window)))
         }
-        Step::Lz4 => Box::new(compress::Compress::new(bytes, input.element.bytes() as usize)),
+        Step::Lz4 => Box::new(bslz4::Compressor::new(bytes, input.element.bytes() as usize)),
     }
 }
 

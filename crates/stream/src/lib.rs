@@ -4,6 +4,7 @@
 //! (no clock, no socket); lengths from a peer are checked against a limit before memory is
 //! allocated.
 
+pub mod bslz4;
 pub mod client;
 pub mod detector_map;
 pub mod file_index;

@@ -7,8 +7,8 @@
 //! the closed loop: as fast as the recorder accepts.
 //!
 //! Modules: `plan` (what to send), `schedule` (when, which stream), `size` (how large), `event`
-//! (one event with all of these), `frontend` (buffer and counts), all pure; `fill` (bytes),
-//! `clock`, `link` (how events reach the recorder), `lane` (one connection, one thread), `run`
+//! (one event with all of these), `frontend` (buffer and counts), all pure; `fill` (bytes), `images`
+//! (bytes of compressed images), `clock`, `link` (how events reach the recorder), `lane` (one connection, one thread), `run`
 //! (all connections).
 
 use std::borrow::Cow;
@@ -32,6 +32,7 @@ mod clock;
 mod event;
 mod fill;
 mod frontend;
+mod images;
 mod lane;
 mod link;
 mod plan;

@@ -50,6 +50,7 @@ pub fn source_plan(profile: &Profile, rate: SourceRate, duration: Option<Duratio
         seed: SEED,
         element: element(profile.element),
         shape: profile.shape.clone(),
+        compressed: profile.compression.is_some(),
         ..SourcePlan::new(size, rate)
     }
 }

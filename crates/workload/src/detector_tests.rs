@@ -1,6 +1,7 @@
 //! Every built-in profile yields valid source and recorder settings.
 use keepup_plan::{builtin, builtin_names};
 use keepup_recorder::Target;
+use keepup_stream::source::{DectrisVersion, Protocol};
 
 use super::*;
 
@@ -10,6 +11,10 @@ fn every_profile_can_be_driven_and_recorded() {
         let profile = builtin(name).unwrap();
         let plan = source_plan(&profile, SourceRate::Profile, None);
         assert_eq!(plan.duration, Some(profile.duration.0), "{name}");
+        if profile.compression.is_some() {
+            let detector = Protocol::Dectris(DectrisVersion::V2);
+            plan.clone().in_protocol(detector).check().unwrap_or_else(|e| panic!("{name}: {e}"));
+        }
         let base = RecorderConfig::new(([127, 0, 0, 1], 0).into(), Target::Null, "run");
         let config = recorder_config(&profile, &base);
         config.validate().unwrap_or_else(|e| panic!("{name}: {e}"));

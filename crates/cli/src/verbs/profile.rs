@@ -40,20 +40,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         Verb::Check { file } => {
             let path = if file.contains('/') { file.clone() } else { format!("./{file}") };
             let profile = load(&path)?;
-            result(&format!("{file}: {} is valid, {}", profile.name, rate(&profile)));
+            result(&format!(
+                "{file}: {} is valid, {}",
+                profile.name,
+                rate(profile.required_bytes_per_second())
+            ));
         }
     }
     Ok(Exit::Done)
 }
 
-fn rate(profile: &Profile) -> String {
-    ByteRate::new(profile.required_bytes_per_second()).map_or_else(|e| e.to_string(), |rate| rate.to_string())
+fn rate(bytes_per_second: f64) -> String {
+    ByteRate::new(bytes_per_second).map_or_else(|e| e.to_string(), |rate| rate.to_string())
 }
 
 /// Text of a profile file with all settings, and remarks as comments.
 fn show(profile: &Profile) -> String {
     let mut lines = vec![profile.to_toml().trim_end().to_owned(), String::new()];
-    lines.push(format!("# required: {}, {} for the whole run", rate(profile), profile.space_needed()));
+    let required = rate(profile.required_bytes_per_second());
+    lines.push(format!("# required: {required}, {} for the whole run", profile.space_needed()));
+    if let (Some(image), Some(bytes)) = (profile.uncompressed(), profile.uncompressed_bytes_per_second()) {
+        lines.push(format!("# before compression: {}, images of {image}", rate(bytes)));
+    }
     for reference in profile.references.iter().filter(|r| !r.verified) {
         lines.push(format!("# not verified: {} = {}", reference.what, reference.value));
     }

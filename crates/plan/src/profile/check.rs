@@ -6,11 +6,16 @@ use std::time::Duration;
 use keepup_error::{Cause, Diagnostic, ErrorClass};
 
 use super::{Burst, EventSize, Placement, Profile};
+use crate::element::Element;
 use crate::reduction::{Samples, check_apart};
 use crate::units::Bytes;
 
 /// Maximum event size; the recorder holds an event in memory.
 const EVENT_MAX: Bytes = Bytes(512 << 20);
+/// Smallest image that a detector compresses: a block of the compressor.
+const IMAGE_MIN: Bytes = Bytes(8192);
+/// Images without photons compress to less than a share of this.
+const COMPRESSION_MAX: u64 = 100;
 /// Maximum number of streams: a stream's number is a 16-bit channel in the recording, and one is
 /// reserved.
 const STREAMS_MAX: u32 = 65_535;
@@ -57,6 +62,7 @@ impl Profile {
         self.check_name()?;
         self.check_event()?;
         self.check_shape()?;
+        self.check_compression()?;
         self.check_source()?;
         self.check_burst()?;
         self.check_record()?;
@@ -110,19 +116,45 @@ impl Profile {
         if self.shape.is_empty() {
             return Ok(());
         }
-        let Some(element) = self.element else {
+        if self.element.is_none() {
             return refuse("event.shape", "a shape needs event.element, the type of its elements");
-        };
-        let EventSize::Fixed(size) = self.event else {
-            return refuse("event.shape", "events of varying size have no fixed shape");
-        };
+        }
         if self.shape.len() > DIMENSIONS_MAX {
             return refuse("event.shape", format!("more than {DIMENSIONS_MAX} dimensions"));
         }
-        let product = self.shape.iter().try_fold(element.bytes(), |product, n| product.checked_mul(*n));
-        if product != Some(size.0) {
-            let product = product.map_or("more than 2^64 B".to_owned(), |product| format!("{product} B"));
-            return refuse("event.shape", format!("the array is {product}, but event.size is {} B", size.0));
+        if self.compression.is_some() {
+            return Ok(());
+        }
+        let EventSize::Fixed(size) = self.event else {
+            let reason = Cause::new("events of varying size have no fixed shape");
+            return refuse("event.shape", reason.with_hint("compression = \"bslz4\", for compressed images"));
+        };
+        let array = self.array();
+        if array != Some(size) {
+            let array = array.map_or("more than 2^64 B".to_owned(), |array| format!("{} B", array.0));
+            return refuse("event.shape", format!("the array is {array}, but event.size is {} B", size.0));
+        }
+        Ok(())
+    }
+
+    fn check_compression(&self) -> Result<(), Invalid> {
+        if self.compression.is_none() {
+            return Ok(());
+        }
+        if !matches!(self.element, Some(Element::U8 | Element::U16 | Element::U32)) || self.shape.is_empty() {
+            return refuse("event.compression", "it needs event.shape, and event.element u8, u16 or u32");
+        }
+        let image = self.array().filter(|image| (IMAGE_MIN..=EVENT_MAX).contains(image));
+        let Some(image) = image else {
+            let (least, most) = (IMAGE_MIN.binary(), EVENT_MAX.binary());
+            return refuse("event.shape", format!("an uncompressed image must have {least} to {most}"));
+        };
+        let (largest, least) = (self.event.max(), Bytes(image.0 / COMPRESSION_MAX));
+        if !(least..=image).contains(&largest) {
+            let key = if matches!(self.event, EventSize::Fixed(_)) { "event.size" } else { "event.max" };
+            let reason =
+                format!("{largest} is not between 1 % of the uncompressed image and its size, {image}");
+            return refuse(key, reason);
         }
         Ok(())
     }
@@ -194,7 +226,8 @@ impl Profile {
             let (Some(element), false) = (self.element, self.shape.is_empty()) else {
                 return refuse("reduce", "it needs event.element and event.shape");
             };
-            let samples = Samples { element, shape: self.shape.clone(), compressed: false };
+            let samples =
+                Samples { element, shape: self.shape.clone(), compressed: self.compression.is_some() };
             reduction.output(&samples).map_err(|error| invalid(error.to_string().into()))?;
         }
         Ok(())

@@ -2,6 +2,9 @@
 
 use crate::wire::HEADER_BYTES;
 
+/// Longest piece of a large event, which is sent by itself; whole pages.
+pub(super) const PIECE_BYTES: usize = 128 << 10;
+
 /// An event to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Event {

@@ -3,15 +3,16 @@
 //!
 //! The pool fits a core's second-level cache, so that stamping, checksum and the kernel's copy
 //! read from there. A stamp is 16 bytes, a one-to-one function of stream, sequence and page that
-//! looks random: stamps that remain in the pool do not make it compressible. Invariants: slices
-//! of one batch do not overlap; no allocation after `new`.
+//! looks random: stamps that remain in the pool do not make it compressible. Compressed images come from
+//! `images` instead. Invariants: slices of one batch do not overlap; no allocation after `new`.
 
 use std::io::IoSlice;
 use std::ops::Range;
 
 use crc32fast::Hasher;
 
-use super::event::Event;
+use super::event::{Event, PIECE_BYTES};
+use super::images::Images;
 use super::link::Framing;
 use super::size::mix;
 use crate::client::SLICES_MAX;
@@ -30,12 +31,10 @@ const JITTER_BYTES: usize = PAGE_BYTES;
 const PAGE_BYTES: usize = 4096;
 /// Payloads start on cache lines.
 const ALIGN: usize = 64;
-/// Piece of an event that is larger than the pool; whole pages.
-const PIECE_BYTES: usize = 128 << 10;
 /// Pieces that fit the pool without overlap.
 const PIECES_IN_POOL: usize = (POOL_BYTES - JITTER_BYTES) / PIECE_BYTES;
-/// Largest event with its payload in one slice.
-pub(super) const WHOLE_BYTES_MAX: u64 = (POOL_BYTES - JITTER_BYTES) as u64;
+/// Largest event of random bytes with its payload in one slice.
+const WHOLE_BYTES_MAX: u64 = (POOL_BYTES - JITTER_BYTES) as u64;
 
 /// Builder of batches of events.
 #[derive(Debug)]
@@ -51,10 +50,12 @@ pub(super) struct Fill {
     header_ends: Vec<usize>,
     payloads: Vec<Range<usize>>,
     batch_bytes: u64,
+    /// Payloads of all events, if they are compressed images.
+    images: Option<Images>,
 }
 
 impl Fill {
-    pub(super) fn new(seed: u64) -> Fill {
+    pub(super) fn new(seed: u64, images: Option<Images>) -> Fill {
         let mut rng = fastrand::Rng::with_seed(mix(seed));
         let mut pool = vec![0u8; POOL_BYTES];
         rng.fill(&mut pool);
@@ -67,10 +68,16 @@ impl Fill {
             header_ends: Vec::with_capacity(BATCH_EVENTS_MAX),
             payloads: Vec::with_capacity(BATCH_EVENTS_MAX),
             batch_bytes: 0,
+            images,
         }
     }
 
-    /// Starts a batch with a first event of `first_bytes` (at most [`WHOLE_BYTES_MAX`]).
+    /// Whether the event is sent in pieces, not in a batch.
+    pub(super) fn is_large(&self, event: &Event) -> bool {
+        self.images.is_some() || event.bytes > WHOLE_BYTES_MAX
+    }
+
+    /// Starts a batch with a first event of `first_bytes`, which is not large.
     pub(super) fn begin(&mut self, first_bytes: u64) {
         self.headers.clear();
         self.header_ends.clear();
@@ -93,7 +100,7 @@ impl Fill {
         let bytes = event.bytes.saturating_sub(framing.bytes_in_header());
         let payload = self.cursor..self.cursor + bytes as usize;
         self.cursor = payload.end.next_multiple_of(ALIGN).min(self.pool.len());
-        self.stamp(payload.clone(), event, 0);
+        stamp(&mut self.pool[payload.clone()], self.salt, event, 0);
         let crc = if framing.has_checksum() { crc32(&self.pool[payload.clone()]) } else { 0 };
         framing.put_header(event, timestamp_ns, crc, &mut self.headers);
         self.header_ends.push(self.headers.len());
@@ -119,53 +126,66 @@ impl Fill {
         count + 1
     }
 
-    /// Starts an event that is larger than the pool and sent in pieces; returns its header. The
-    /// checksum comes first on the wire, so with one the pieces are stamped twice: for the checksum and
-    /// for sending.
-    pub(super) fn begin_large(&mut self, event: &Event, timestamp_ns: u64, framing: &dyn Framing) -> Vec<u8> {
+    /// Starts an event that is sent in pieces. Returns its header with the first bytes of its payload, and
+    /// the number of these. The checksum comes first on the wire, so with one the pieces are stamped twice:
+    /// for the checksum and for sending.
+    pub(super) fn begin_large(
+        &mut self,
+        event: &Event,
+        timestamp_ns: u64,
+        framing: &dyn Framing,
+    ) -> (Vec<u8>, u64) {
         self.new_lap();
+        let first = self.images.as_ref().map_or(Vec::new(), |images| images.header().to_vec());
+        let first_bytes = first.len() as u64;
         let mut hasher = Hasher::new();
-        for piece in (0..pieces(event)).take_while(|_| framing.has_checksum()) {
-            hasher.update(self.piece(event, piece));
+        if framing.has_checksum() {
+            hasher.update(&first);
+            let mut from = first_bytes;
+            while from < event.bytes {
+                let piece = self.piece(event, from);
+                hasher.update(piece);
+                from += piece.len() as u64;
+            }
         }
         let mut header = Vec::new();
         framing.put_header(event, timestamp_ns, hasher.finalize(), &mut header);
-        header
+        header.extend_from_slice(&first);
+        (header, first_bytes)
     }
 
-    /// Piece `piece` of the large event started last; valid until the next call.
-    pub(super) fn piece(&mut self, event: &Event, piece: u64) -> &[u8] {
-        let from = piece * PIECE_BYTES as u64;
+    /// Piece of the large event started last that starts at byte `from`, where the one before it ended; valid
+    /// until the next call.
+    pub(super) fn piece(&mut self, event: &Event, from: u64) -> &[u8] {
+        let Self { pool, cursor, salt, images, .. } = self;
+        if let Some(images) = images {
+            return images.piece(event, from);
+        }
         let length = (event.bytes - from).min(PIECE_BYTES as u64) as usize;
-        let start = self.cursor + piece as usize % PIECES_IN_POOL * PIECE_BYTES;
-        let payload = start..start + length;
-        self.stamp(payload.clone(), event, from / PAGE_BYTES as u64);
-        &self.pool[payload]
+        let start = *cursor + from as usize / PIECE_BYTES % PIECES_IN_POOL * PIECE_BYTES;
+        let payload = &mut pool[start..start + length];
+        stamp(payload, *salt, event, from / PAGE_BYTES as u64);
+        payload
     }
 
     fn new_lap(&mut self) {
         self.cursor = self.rng.usize(..JITTER_BYTES / ALIGN) * ALIGN;
     }
-
-    /// Stamps each page of `payload`, which starts with page `first_page` of the event.
-    fn stamp(&mut self, payload: Range<usize>, event: &Event, first_page: u64) {
-        let event_word = mix(event.sequence ^ self.salt);
-        let stream_word = u64::from(event.stream) << 32;
-        for (page, bytes) in (first_page..).zip(self.pool[payload].chunks_mut(PAGE_BYTES)) {
-            let first = mix(event_word ^ stream_word ^ page);
-            let second = mix(event.sequence ^ first);
-            let mut stamp = [0u8; 16];
-            stamp[..8].copy_from_slice(&first.to_le_bytes());
-            stamp[8..].copy_from_slice(&second.to_le_bytes());
-            let length = bytes.len().min(stamp.len());
-            bytes[..length].copy_from_slice(&stamp[..length]);
-        }
-    }
 }
 
-/// Number of pieces of a large event.
-pub(super) fn pieces(event: &Event) -> u64 {
-    event.bytes.div_ceil(PIECE_BYTES as u64)
+/// Stamps each page of `payload`, which starts with page `first_page` of the event.
+fn stamp(payload: &mut [u8], salt: u64, event: &Event, first_page: u64) {
+    let event_word = mix(event.sequence ^ salt);
+    let stream_word = u64::from(event.stream) << 32;
+    for (page, bytes) in (first_page..).zip(payload.chunks_mut(PAGE_BYTES)) {
+        let first = mix(event_word ^ stream_word ^ page);
+        let second = mix(event.sequence ^ first);
+        let mut stamp = [0u8; 16];
+        stamp[..8].copy_from_slice(&first.to_le_bytes());
+        stamp[8..].copy_from_slice(&second.to_le_bytes());
+        let length = bytes.len().min(stamp.len());
+        bytes[..length].copy_from_slice(&stamp[..length]);
+    }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ fn check_batch(fill: &Fill) {
 
 #[test]
 fn batches_hold_small_events_up_to_their_limits() {
-    let mut fill = Fill::new(1);
+    let mut fill = Fill::new(1, None);
     for (bytes, expected) in [(0, 512), (64, 512), (4032, 64), (200 << 10, 1), (WHOLE_BYTES_MAX, 1)] {
         for lap in 0..20 {
             fill.begin(bytes);
@@ -59,7 +59,7 @@ fn batches_hold_small_events_up_to_their_limits() {
 
 #[test]
 fn no_two_pages_are_equal() {
-    let mut fill = Fill::new(1);
+    let mut fill = Fill::new(1, None);
     let mut pages = BTreeSet::new();
     for sequence in 0..40 {
         fill.begin(100_000);
@@ -74,7 +74,7 @@ fn no_two_pages_are_equal() {
 
 #[test]
 fn the_pool_stays_incompressible_after_long_use() {
-    let mut fill = Fill::new(1);
+    let mut fill = Fill::new(1, None);
     for sequence in 0..20_000 {
         fill.begin(5000);
         fill.add(&event(sequence, 5000), 0, &Wire);
@@ -85,13 +85,16 @@ fn the_pool_stays_incompressible_after_long_use() {
 
 #[test]
 fn large_events_come_in_pieces_with_one_checksum() {
-    let mut fill = Fill::new(1);
+    let mut fill = Fill::new(1, None);
     for bytes in [WHOLE_BYTES_MAX + 1, 3_000_000, 4 << 20, (4 << 20) + 7] {
         let event = event(5, bytes);
-        let header = Header::decode(fill.begin_large(&event, 9, &Wire).first_chunk().unwrap()).unwrap();
+        assert!(fill.is_large(&event));
+        let (header, first_bytes) = fill.begin_large(&event, 9, &Wire);
+        assert_eq!((header.len(), first_bytes), (HEADER_BYTES, 0));
+        let header = Header::decode(header.first_chunk().unwrap()).unwrap();
         let mut whole = Vec::new();
-        for piece in 0..pieces(&event) {
-            whole.extend_from_slice(fill.piece(&event, piece));
+        while (whole.len() as u64) < bytes {
+            whole.extend_from_slice(fill.piece(&event, whole.len() as u64));
         }
         assert_eq!((header.length, header.timestamp_ns), (whole.len() as u64, 9));
         assert_eq!(header.crc, crc32(&whole));

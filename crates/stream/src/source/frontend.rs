@@ -7,10 +7,12 @@
 //! has ended.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::StreamReport;
 use super::event::Event;
 use super::fill::BATCH_EVENTS_MAX;
+use super::images::ImageSizes;
 use super::plan::{EventSize, SourcePlan};
 use super::schedule::{RoundRobin, Schedule, duration_ns};
 use crate::ledger::Count;
@@ -97,6 +99,8 @@ pub(super) struct FrontEnd {
     round_robin: RoundRobin,
     size: EventSize,
     seed: u64,
+    /// Sizes of compressed images, which differ a little from those drawn.
+    images: Option<Arc<ImageSizes>>,
     events_end: u64,
     duration_ns: u64,
     /// `None` when no more events come.
@@ -112,7 +116,12 @@ pub(super) struct FrontEnd {
 impl FrontEnd {
     /// Creates the front end of one connection; `first_sequences` has the next sequence number of
     /// each of its streams.
-    pub(super) fn new(plan: &SourcePlan, connection: u32, first_sequences: &[u64]) -> FrontEnd {
+    pub(super) fn new(
+        plan: &SourcePlan,
+        images: Option<Arc<ImageSizes>>,
+        connection: u32,
+        first_sequences: &[u64],
+    ) -> FrontEnd {
         let round_robin = RoundRobin::new(plan.streams, plan.connections, connection);
         let streams =
             (0..round_robin.slots()).zip(first_sequences).map(|(slot, &first_sequence)| StreamReport {
@@ -128,6 +137,7 @@ impl FrontEnd {
             round_robin,
             size: plan.size,
             seed: plan.seed,
+            images,
             events_end: plan.events.unwrap_or(u64::MAX),
             duration_ns: plan.duration.map_or(u64::MAX, duration_ns),
             next: None,
@@ -254,7 +264,10 @@ impl FrontEnd {
         let place = self.round_robin.position_of(k);
         let stream = &self.streams[place.slot];
         let (id, sequence) = (stream.id, stream.first_sequence.saturating_add(place.round));
-        let bytes = self.size.bytes(self.seed, id, sequence);
+        let bytes = match &self.images {
+            Some(images) => images.bytes(id, sequence),
+            None => self.size.bytes(self.seed, id, sequence),
+        };
         Event { slot: place.slot, stream: id, sequence, due_ns, bytes }
     }
 

@@ -20,7 +20,7 @@ fn front(capacity: u64, change: impl FnOnce(&mut SourcePlan)) -> FrontEnd {
         ..plan()
     };
     change(&mut plan);
-    FrontEnd::new(&plan, 0, &vec![50; plan.streams as usize])
+    FrontEnd::new(&plan, None, 0, &vec![50; plan.streams as usize])
 }
 
 const MS: u64 = 1_000_000;

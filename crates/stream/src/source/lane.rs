@@ -14,7 +14,7 @@ use hdrhistogram::Histogram;
 
 use super::clock::{Clock, thread_cpu_ns};
 use super::event::Event;
-use super::fill::{self, BATCH_SLICES_MAX, Fill};
+use super::fill::{BATCH_SLICES_MAX, Fill};
 use super::frontend::{FrontEnd, Totals};
 use super::link::Link;
 use super::{SourceCounters, StreamReport};
@@ -155,7 +155,7 @@ impl<'a> Lane<'a> {
             self.pace.front.discard();
             return Ok(());
         };
-        if first.bytes > fill::WHOLE_BYTES_MAX {
+        if self.fill.is_large(&first) {
             return self.send_large(&first, now_ns, clock);
         }
         let Lane { link, fill, pace, .. } = &mut *self;
@@ -177,16 +177,18 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Sends an event larger than the pool, piece by piece.
+    /// Sends a large event, piece by piece.
     fn send_large(&mut self, event: &Event, now_ns: u64, clock: &Clock) -> Result<(), ClientError> {
         self.pace.front.take(*event);
         self.link.spend(1);
         self.enter_lateness(now_ns);
         let Lane { link, fill, pace, .. } = self;
-        let header = fill.begin_large(event, clock.unix_ns(event.due_ns), link.as_ref());
+        let (header, mut from) = fill.begin_large(event, clock.unix_ns(event.due_ns), link.as_ref());
         pace.send(link.as_mut(), clock, &mut [IoSlice::new(&header)])?;
-        for piece in 0..fill::pieces(event) {
-            pace.send(link.as_mut(), clock, &mut [IoSlice::new(fill.piece(event, piece))])?;
+        while from < event.bytes {
+            let piece = fill.piece(event, from);
+            from += piece.len() as u64;
+            pace.send(link.as_mut(), clock, &mut [IoSlice::new(piece)])?;
         }
         let mut trailer = Vec::new();
         link.put_trailer(event, clock.unix_ns(event.due_ns), &mut trailer);

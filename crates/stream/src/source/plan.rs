@@ -13,6 +13,7 @@ use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use super::{PV_NAME, SourceError};
+use crate::bslz4::BLOCK_BYTES;
 use crate::wire::{ControlMessage, ElementType, HEADER_BYTES, Hello, STREAM_ID_END, StreamInfo};
 
 /// Most connections of one source.
@@ -26,6 +27,8 @@ const SPEAD_HEAPS: u64 = 4;
 const PACKET_STREAMS_MAX: u32 = 16;
 /// Largest image in a message of pvAccess, with space for its other fields, bytes.
 const NTNDARRAY_BYTES_MAX: u64 = (1 << 31) - (64 << 10);
+/// Images without photons compress to less than a share of this.
+const COMPRESSION_MAX: u64 = 100;
 /// Highest rate that a clock of whole nanoseconds can schedule, events per second.
 const RATE_MAX: f64 = 1e9;
 
@@ -64,6 +67,15 @@ pub enum EventSize {
 }
 
 impl EventSize {
+    /// Smallest event, bytes.
+    pub(super) fn min_bytes(&self) -> u64 {
+        match *self {
+            EventSize::Fixed(bytes) => bytes,
+            EventSize::Uniform { min, .. } => min,
+            EventSize::LogNormal { .. } => 0,
+        }
+    }
+
     /// Largest event, bytes.
     pub fn max_bytes(&self) -> u64 {
         match *self {
@@ -187,8 +199,12 @@ pub struct SourcePlan {
     pub seed: u64,
     /// Element type declared to the recorder.
     pub element: ElementType,
-    /// Shape of one event declared to the recorder; empty means opaque bytes.
+    /// Shape of one event declared to the recorder, before compression; empty means opaque bytes.
     pub shape: Vec<u64>,
+    /// Whether events are images that the detector compresses with bitshuffle and LZ4. Only a DECTRIS detector
+    /// is simulated with such images; in other protocols, events are opaque bytes of the same sizes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compressed: bool,
     /// Id of the first stream; the others are consecutive.
     pub first_stream: u32,
     /// CPUs of the sending threads; empty means any.
@@ -214,6 +230,7 @@ impl SourcePlan {
             seed: 1,
             element: ElementType::U8,
             shape: Vec::new(),
+            compressed: false,
             first_stream: 0,
             cpus: Vec::new(),
             protocol: Protocol::Keepup,
@@ -244,6 +261,19 @@ impl SourcePlan {
             Protocol::Dectris(_) => Some(format!("zmq://{address}")),
             Protocol::PvAccess => Some(format!("pva://{address}/{PV_NAME}")),
         }
+    }
+
+    /// Size of the images before compression, bytes; `None` if payloads are no compressed images.
+    #[must_use]
+    pub fn uncompressed_bytes(&self) -> Option<u64> {
+        let sends_images = self.compressed && matches!(self.protocol, Protocol::Dectris(_));
+        self.image_bytes().filter(|_| sends_images)
+    }
+
+    /// Size of the array of an event, bytes; `None` without a shape.
+    fn image_bytes(&self) -> Option<u64> {
+        let pixels = self.shape.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
+        pixels.filter(|_| !self.shape.is_empty())?.checked_mul(self.element.bytes())
     }
 
     /// Largest event in a SPEAD heap, bytes.
@@ -350,18 +380,18 @@ impl SourcePlan {
                         .into(),
                 )
             }
+            Protocol::PvAccess if self.compressed => Some("a simulated IOC does not compress images".into()),
             Protocol::PvAccess => self.images_fault("IOC"),
             Protocol::Keepup | Protocol::Udp | Protocol::Spead | Protocol::Files => None,
         }
     }
 
-    /// Faults of a source of uncompressed images, which `simulated` says.
+    /// Faults of a source of images, which `simulated` says.
     fn images_fault(&self, simulated: &str) -> Option<Cause> {
-        let hint = "--as keepup, or a profile of images that are not compressed";
-        if !matches!(self.size, EventSize::Fixed(1..)) {
+        if !self.compressed && !matches!(self.size, EventSize::Fixed(1..)) {
             let what =
                 format!("images of a simulated {simulated} need a fixed event size of at least 1 byte");
-            return Some(Cause::new(what).with_hint(hint));
+            return Some(Cause::new(what).with_hint("--as keepup, or a profile with event.compression"));
         }
         let what = || format!("{} streams: a simulated {simulated} has one", self.streams);
         (self.streams != 1).then(|| Cause::new(what()).with_hint("--streams 1"))
@@ -398,7 +428,10 @@ impl SourcePlan {
                 Cause::new(what).with_hint("make the buffer larger; a detector holds several events"),
             );
         }
-        let shaped = self.hello(0).streams.first().and_then(StreamInfo::event_bytes);
+        if self.compressed {
+            return self.compression_fault().or_else(|| self.hello(0).check().err());
+        }
+        let shaped = self.image_bytes();
         if !self.shape.is_empty() && (self.size != EventSize::Fixed(max) || shaped != Some(max)) {
             let what = format!(
                 "shape {:?} of {} says {} bytes per event, the size is {:?}",
@@ -413,6 +446,24 @@ impl SourcePlan {
         self.hello(0).check().err()
     }
 
+    /// Faults of compressed images.
+    fn compression_fault(&self) -> Option<Cause> {
+        let bytes = self.image_bytes();
+        if !matches!(self.element, ElementType::U8 | ElementType::U16 | ElementType::U32) || bytes.is_none() {
+            let (element, shape) = (self.element, &self.shape);
+            return Some(format!("compressed images of {element} and shape {shape:?}").into());
+        }
+        let (bytes, max) = (bytes.unwrap_or(0), self.size.max_bytes());
+        if bytes < BLOCK_BYTES as u64 {
+            return Some(format!("compressed images of {bytes} bytes: at least {BLOCK_BYTES}").into());
+        }
+        let (least, most) = (bytes / COMPRESSION_MAX, bytes);
+        (!(least..=most).contains(&max)).then(|| {
+            let what = format!("images of {bytes} bytes, compressed to at most {max} bytes");
+            Cause::new(what).with_hint(format!("event.max from {least} to {most} bytes"))
+        })
+    }
+
     /// Hello of one connection: every `connections`-th stream, starting with its own number.
     pub(super) fn hello(&self, connection: u32) -> Hello {
         let streams = (connection..self.streams).step_by(self.connections.max(1) as usize).map(|stream| {
@@ -420,8 +471,8 @@ impl SourcePlan {
             StreamInfo {
                 id,
                 name: format!("stream-{id}"),
-                element: self.element,
-                shape: self.shape.clone(),
+                element: if self.compressed { ElementType::U8 } else { self.element },
+                shape: if self.compressed { Vec::new() } else { self.shape.clone() },
                 compression: None,
             }
         });

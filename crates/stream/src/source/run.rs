@@ -1,6 +1,7 @@
 //! Runs a source: opens all connections, starts their threads on a common clock, merges their
 //! reports.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use super::clock::{Clock, want_precise_wakeups};
 use super::fill::Fill;
 use super::frontend::FrontEnd;
+use super::images::Images;
 use super::lane::{Lane, LaneReport, Shared};
 use super::link;
 use super::plan::{Protocol, Rate, SourcePlan};
@@ -47,9 +49,12 @@ pub fn run(
     let coalesce_ns = Schedule::new(plan.rate, plan.burst)
         .map_or(0, |s| s.coalesce_ns(plan.connections, plan.size.mean_bytes(), plan.buffer_bytes));
     let shared = Shared { stop, abort: &abort, live, coalesce_ns };
+    // Before a recorder is connected: it would wait.
+    let mut images = Images::new(plan);
     let mut lanes = Vec::new();
     for connection in 0..plan.connections {
-        match open_lane(plan, connection, &to, shared) {
+        // Images have one stream, and so one connection.
+        match open_lane(plan, connection, images.take(), &to, shared) {
             Err(SourceError::Connect { error: ClientError::Stopped, .. }) => {
                 let is_acknowledged = plan.protocol == Protocol::Keepup;
                 return Ok(SourceReport { is_acknowledged, ..SourceReport::empty(plan.rate == Rate::Max)? });
@@ -66,6 +71,7 @@ pub fn run(
 fn open_lane<'a>(
     plan: &SourcePlan,
     connection: u32,
+    images: Option<Images>,
     to: &Destination,
     shared: Shared<'a>,
 ) -> Result<Lane<'a>, SourceError> {
@@ -80,8 +86,9 @@ fn open_lane<'a>(
         let hint = "send smaller events, or let the recorder take larger ones";
         return Err(SourceError::Plan { what: Cause::new(what).with_hint(hint) });
     }
-    let front = FrontEnd::new(plan, connection, &link.first_sequences());
-    let fill = Fill::new(plan.seed ^ u64::from(connection));
+    let sizes = images.as_ref().map(|images| Arc::clone(images.sizes()));
+    let front = FrontEnd::new(plan, sizes, connection, &link.first_sequences());
+    let fill = Fill::new(plan.seed ^ u64::from(connection), images);
     let lateness_ns =
         lateness_histogram().map_err(|what| SourceError::Thread { connection, what: what.into() })?;
     Ok(Lane::new(shared, link, front, fill, lateness_ns))

@@ -135,7 +135,8 @@ impl SourceCeiling {
         rate
     }
 
-    /// Runs the source and calls `end` when its time is over; returns the bytes per second until then.
+    /// Runs the source and calls `end` when its time is over; returns the bytes per second from the first
+    /// count until then: a source of compressed images prepares them before it sends.
     fn send(
         &self,
         to: impl Into<Destination>,
@@ -147,12 +148,13 @@ impl SourceCeiling {
         let (plan, stop) = (self.plan.clone(), AtomicBool::new(false));
         let begin_ns = context.clock.now_ns();
         let limit_ns = begin_ns + self.time.as_nanos() as u64;
-        let (mut sent, mut at_ns) = (0, begin_ns);
+        let (mut first, mut last) = (None, (0, begin_ns));
         std::thread::scope(|scope| -> Result<(), WorkloadError> {
             let source = scope.spawn(|| run(&plan, to, &stop, &live));
             while context.clock.now_ns() < limit_ns && !source.is_finished() {
                 context.clock.sleep_until_ns(context.clock.now_ns() + 10_000_000);
-                (sent, at_ns) = (live.sent_bytes.load(Ordering::Relaxed), context.clock.now_ns());
+                last = (live.sent_bytes.load(Ordering::Relaxed), context.clock.now_ns());
+                first = first.or_else(|| Some(last).filter(|(sent, _)| *sent > 0));
             }
             stop.store(true, Ordering::Release);
             end();
@@ -163,7 +165,9 @@ impl SourceCeiling {
                 Err(_) => Err(WorkloadError::Thread { name: "source" }),
             }
         })?;
-        Ok(sent as f64 / ((at_ns - begin_ns).max(1) as f64 / 1e9))
+        // With a single count, only the whole time is known.
+        let (sent_before, from_ns) = first.filter(|first| first.0 < last.0).unwrap_or((0, begin_ns));
+        Ok((last.0 - sent_before) as f64 / ((last.1 - from_ns).max(1) as f64 / 1e9))
     }
 }
 

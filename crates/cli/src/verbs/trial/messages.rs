@@ -34,13 +34,16 @@ pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
             format!("at most {all:.1} GB written in total{more}, removed afterwards")
         }
     };
+    let size = match (source.size.max_bytes(), source.uncompressed_bytes()) {
+        (bytes, Some(image)) => format!("at most {bytes} bytes (images of {image} bytes, compressed)"),
+        (bytes, None) => format!("{bytes} bytes"),
+    };
     format!(
-        "trial of {} {place}: {repeats} {}, {rate}, {}; {} of {} bytes over {}, protocol {}{}; {cost}",
+        "trial of {} {place}: {repeats} {}, {rate}, {}; {} of {size} over {}, protocol {}{}; {cost}",
         plan.profile.name,
         if repeats == 1 { "run" } else { "runs" },
         until.join(" or "),
         several(source.streams, "stream"),
-        source.size.max_bytes(),
         several(source.connections, "connection"),
         source.protocol,
         files_place(plan.spec.generator.file_store())

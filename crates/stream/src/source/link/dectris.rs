@@ -14,7 +14,7 @@ use rustix::net::{RecvFlags, recv};
 
 use super::super::StreamReport;
 use super::super::event::Event;
-use super::super::plan::{DectrisVersion, EventSize, SourcePlan};
+use super::super::plan::{DectrisVersion, SourcePlan};
 use super::{Door, Framing, Link};
 use crate::client::{ClientError, SendError, Sent, Waits, poll_slice, send_all};
 use crate::time::monotonic_ns;
@@ -49,6 +49,7 @@ pub(super) struct Series {
     width: u64,
     height: u64,
     element: ElementType,
+    is_compressed: bool,
     unique_id: String,
 }
 
@@ -56,20 +57,21 @@ impl Series {
     /// Images as they are declared to a recorder, or else one line of bytes: the protocol has unsigned
     /// integers of 8 to 32 bits in two dimensions.
     fn new(plan: &SourcePlan) -> Self {
-        let EventSize::Fixed(bytes) = plan.size else { return Self::of_bytes(plan, 0) };
+        let bytes = plan.size.max_bytes();
         match (plan.element, plan.shape.split_last()) {
             (ElementType::U8 | ElementType::U16 | ElementType::U32, Some((&width, lines))) => {
                 let (height, element) = (lines.iter().product(), plan.element);
-                Self { width, height, element, ..Self::of_bytes(plan, bytes) }
+                let is_compressed = plan.uncompressed_bytes().is_some();
+                Self { width, height, element, is_compressed, ..Self::of_bytes(plan, bytes) }
             }
             _ => Self::of_bytes(plan, bytes),
         }
     }
 
     fn of_bytes(plan: &SourcePlan, bytes: u64) -> Self {
-        let (width, height, element) = (bytes, 1, ElementType::U8);
+        let (width, height, element, is_compressed) = (bytes, 1, ElementType::U8, false);
         let unique_id = format!("keepup-{}-{}", std::process::id(), plan.seed);
-        Self { images: plan.events.unwrap_or(0), width, height, element, unique_id }
+        Self { images: plan.events.unwrap_or(0), width, height, element, is_compressed, unique_id }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::super::super::plan::{DectrisVersion, EventSize, Protocol, Rate, SourcePlan};
 use super::super::super::{Destination, SourceCounters, SourceError, SourceReport, run};
 use super::Door;
+use crate::bslz4::tests::decompressed;
 use crate::wire::ElementType;
 use crate::zmtp::{FLAG_COMMAND, FLAG_LONG, FLAG_MORE, greeting, ready};
 
@@ -90,6 +91,54 @@ fn a_series_of_stream_v2_ends_each_message_with_the_pixels() {
         let head = [0xD8, 69, 0x5A, 0, 1, 0xD4, 0xC0];
         let at = message[0].len() - 120_000 - head.len();
         assert_eq!(message[0][at..at + head.len()], head);
+    }
+}
+
+/// Series of compressed images, and the sizes that the source counts.
+fn compressed(version: DectrisVersion) -> SourcePlan {
+    let size = EventSize::Uniform { min: 12_000, max: 40_000 };
+    SourcePlan { size, compressed: true, ..plan(version) }
+}
+
+#[test]
+fn compressed_images_of_stream_v2_are_tagged() {
+    let (report, bytes) = received(&compressed(DectrisVersion::V2), &opening());
+    let sent = report.unwrap().streams[0].sent;
+    let messages = messages(&bytes);
+    assert_eq!((messages.len(), sent.events), (5, 3));
+    let mut chunk_bytes = 0;
+    for message in &messages[1..4] {
+        // The tags of 16-bit integers and of compression, its name, the size of an integer, a byte string.
+        let head = [&[0xD8, 69, 0xD9, 0xDC, 0xB4, 0x83, 0x65][..], b"bslz4", &[2, 0x59]].concat();
+        let at = message[0].windows(head.len()).position(|bytes| bytes == head).unwrap() + head.len();
+        let (length, chunk) = message[0][at..].split_first_chunk().unwrap();
+        assert_eq!(chunk.len(), usize::from(u16::from_be_bytes(*length)));
+        assert_eq!(decompressed(chunk, 2).len(), 120_000);
+        chunk_bytes += chunk.len() as u64;
+    }
+    assert_eq!(chunk_bytes, sent.bytes);
+}
+
+#[test]
+fn compressed_images_of_stream_v1_state_their_encoding() {
+    for (element, encoding) in [(ElementType::U8, "bs8-lz4<"), (ElementType::U32, "bs32-lz4<")] {
+        let plan = SourcePlan { element, ..compressed(DectrisVersion::V1) };
+        let (report, bytes) = received(&plan, &opening());
+        let sent = report.unwrap().streams[0].sent;
+        let messages = messages(&bytes);
+        let config: serde_json::Value = serde_json::from_slice(messages[0][1]).unwrap();
+        assert_eq!(config["compression"], "bslz4");
+        for message in &messages[1..4] {
+            let data: serde_json::Value = serde_json::from_slice(message[1]).unwrap();
+            assert_eq!(
+                (&data["encoding"], &data["shape"]),
+                (&encoding.into(), &serde_json::json!([300, 200]))
+            );
+            assert_eq!(data["size"], message[2].len());
+            let pixel_bytes = element.bytes() as usize;
+            assert_eq!(decompressed(message[2], pixel_bytes).len(), 60_000 * pixel_bytes);
+        }
+        assert_eq!(messages[1..4].iter().map(|message| message[2].len() as u64).sum::<u64>(), sent.bytes);
     }
 }
 

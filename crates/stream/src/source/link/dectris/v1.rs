@@ -14,11 +14,12 @@ pub(super) struct V1;
 impl Messages for V1 {
     fn start(&self, series: &Series) -> Vec<Vec<u8>> {
         let bits = series.element.bytes() * 8;
+        let compression = if series.is_compressed { "bslz4" } else { "none" };
         let parts = [
             json!({"htype": "dheader-1.0", "series": SERIES, "header_detail": "basic"}),
             json!({
                 "x_pixels_in_detector": series.width, "y_pixels_in_detector": series.height,
-                "bit_depth_image": bits, "compression": "none", "nimages": series.images, "ntrigger": 1,
+                "bit_depth_image": bits, "compression": compression, "nimages": series.images, "ntrigger": 1,
                 "description": "keepup source",
             }),
         ];
@@ -30,11 +31,13 @@ impl Messages for V1 {
             out,
             &json!({"htype": "dimage-1.0", "series": SERIES, "frame": event.sequence, "hash": ""}),
         );
+        let bits = series.element.bytes() * 8;
+        let encoding = if series.is_compressed { format!("bs{bits}-lz4<") } else { "<".to_owned() };
         put_frame(
             out,
             &json!({
                 "htype": "dimage_d-1.0", "shape": [series.width, series.height],
-                "type": format!("uint{}", series.element.bytes() * 8), "encoding": "<", "size": event.bytes,
+                "type": format!("uint{bits}"), "encoding": encoding, "size": event.bytes,
             }),
         );
         out.extend_from_slice(&frame_header(event.bytes, false));

@@ -9,7 +9,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::super::super::event::Event;
 use super::{Messages, Series};
-use crate::wire::ElementType;
+use crate::wire::{Compression, ElementType};
 use crate::zmtp::{HEADER_BYTES_MAX, frame_header};
 
 /// The only series of a source.
@@ -18,6 +18,8 @@ const SERIES: u64 = 1;
 const CHANNEL: &str = "threshold_1";
 /// Multi-dimensional array, rows first (RFC 8746).
 const TAG_ARRAY: u64 = 40;
+/// Compressed byte string: algorithm, bytes of an element, data.
+const TAG_COMPRESSED: u64 = 56_500;
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// Messages of Stream V2.
@@ -78,7 +80,12 @@ fn put_image(out: &mut Out<'_>, series: &Series, event: &Event, timestamp_ns: u6
     }
     out.str("data")?.map(1)?.str(CHANNEL)?.tag(Tag::new(TAG_ARRAY))?.array(2)?;
     out.array(2)?.u64(series.height)?.u64(series.width)?;
-    out.tag(Tag::new(array_tag(series.element)))?.bytes_len(event.bytes)?;
+    out.tag(Tag::new(array_tag(series.element)))?;
+    if series.is_compressed {
+        let algorithm = Compression::BitshuffleLz4.as_str();
+        out.tag(Tag::new(TAG_COMPRESSED))?.array(3)?.str(algorithm)?.u64(series.element.bytes())?;
+    }
+    out.bytes_len(event.bytes)?;
     Ok(())
 }
 
