@@ -14,7 +14,7 @@ use super::fill::Fill;
 use super::frontend::FrontEnd;
 use super::lane::{Lane, LaneReport, Shared};
 use super::link;
-use super::plan::{Protocol, Rate, SourcePlan};
+use super::plan::{Rate, SourcePlan};
 use super::schedule::Schedule;
 use super::{Destination, SourceCounters, SourceError, SourceReport};
 use crate::client::ClientError;
@@ -51,7 +51,7 @@ pub fn run(
     for connection in 0..plan.connections {
         match open_lane(plan, connection, &to, shared) {
             Err(SourceError::Connect { error: ClientError::Stopped, .. }) => {
-                let is_acknowledged = plan.protocol == Protocol::Keepup;
+                let is_acknowledged = plan.protocol.is_acknowledged();
                 return Ok(SourceReport { is_acknowledged, ..SourceReport::empty(plan.rate == Rate::Max)? });
             }
             lane => lanes.push(lane?),
@@ -177,7 +177,7 @@ fn merge(plan: &SourcePlan, clock: &Clock, lanes: Vec<LaneReport>) -> Result<Sou
     let mut broken: Option<(u32, ClientError)> = None;
     let mut report = SourceReport::empty(plan.rate == Rate::Max)?;
     report.started_unix_ns = clock.unix_ns(0);
-    report.is_acknowledged = plan.protocol == Protocol::Keepup;
+    report.is_acknowledged = plan.protocol.is_acknowledged();
     for (connection, lane) in (0u32..).zip(lanes) {
         report.streams.extend(lane.streams);
         report.bye.streams.extend(lane.bye);

@@ -201,6 +201,22 @@ fn a_stop_while_a_closed_loop_waits_for_the_client_keeps_the_counts_exact() {
 }
 
 #[test]
+fn a_port_of_one_receiver_is_closed_for_other_addresses() {
+    let stranger = Ipv4Addr::new(127, 0, 0, 2);
+    for (admitted, expected) in [(Ipv4Addr::LOCALHOST, 4), (stranger, 0)] {
+        let door = Door::open((Ipv4Addr::LOCALHOST, 0).into(), Some(Duration::from_millis(200))).unwrap();
+        let door = door.only_from(admitted.into());
+        let mut client = Client::new(&door);
+        let running = thread::spawn(move || {
+            run(&plan(), Destination::Accept(door), &AtomicBool::new(false), &SourceCounters::default())
+        });
+        assert_eq!(std::iter::from_fn(|| client.update()).count(), expected);
+        drop(client);
+        assert_eq!(running.join().unwrap().is_ok(), expected > 0);
+    }
+}
+
+#[test]
 fn clients_that_do_not_monitor_keep_no_one_out() {
     let door = open();
     let others: Vec<_> = (0..2 * CLIENTS_MAX).map(|_| TcpStream::connect(door.address()).unwrap()).collect();
