@@ -79,6 +79,15 @@ impl Cable {
         self.inside(end, "ip", &["link", "set", "cable", "mtu", &bytes.to_string()])
     }
 
+    /// Prohibits an end from sending to TCP port `port` of others, as a firewall does.
+    ///
+    /// # Errors
+    /// System error.
+    pub fn prohibit(&self, end: usize, port: u16) -> Result<(), String> {
+        let rule = ["rule", "add", "ipproto", "tcp", "dport", &port.to_string(), "prohibit"];
+        self.inside(end, "ip", &rule)
+    }
+
     /// Disconnects the ends.
     ///
     /// # Errors

@@ -103,9 +103,10 @@ fn places_of_files_that_do_not_fit_the_protocol_are_refused() {
     let directory = directory();
     let here = directory.path();
     fs::create_dir(here.join("in")).unwrap();
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 5] = [
         (&["source", "csl", "--as", "files"], "no directory given"),
         (&["source", "csl", "--as", "files", "--to", "127.0.0.1:1"], "no directory given"),
+        (&["source", "csl", "--as", "files", "--to", "dir:"], "no directory given hint: --to dir:PATH"),
         (&["source", "csl", "--as", "spead", "--to", "dir:in"], "cannot use --to dir:PATH with --as spead"),
         (&["trial", "csl", "--files-in", "in", "--to-null"], "the source sends as keepup"),
     ];
@@ -116,4 +117,6 @@ fn places_of_files_that_do_not_fit_the_protocol_are_refused() {
     }
     let run = keepup(here, &["source", "csl", "--as", "files", "--to", "dir:missing"]);
     assert_eq!(run.code(), 4, "{run:#?}");
+    assert!(run.stderr.contains("cannot write files to missing: No such file"), "{run:#?}");
+    assert!(run.stderr.contains("hint: mkdir -p missing"), "{run:#?}");
 }

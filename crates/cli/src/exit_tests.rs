@@ -189,6 +189,7 @@ fn errors_of_measurements_keep_their_codes() {
             || W::Measure(MeasureError::Thread { why: io(ErrorKind::Other) }),
             || NetError::Random { source: io(ErrorKind::Other) }.into(),
             || NetError::Refused { server: String::new(), why: "".into() }.into(),
+            || NetError::NoRecorder { server: String::new(), why: String::new() }.into(),
             || NetError::Impostor { server: String::new() }.into(),
             || NetError::Version { server: String::new(), theirs: 1, ours: 2 }.into(),
             || NetError::Silent { peer: String::new(), silence: Duration::ZERO }.into(),

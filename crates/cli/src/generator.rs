@@ -59,6 +59,12 @@ impl GeneratorArgs {
         keep_bytes: u64,
         volumes: &[PathBuf],
     ) -> anyhow::Result<Arc<dyn Generator>> {
+        if self.is_remote() && !protocol.can_be_remote() {
+            let why = format!(
+                "cannot use --source with --as {protocol}: the recorder takes files from this machine"
+            );
+            return Err(usage(Cause::new(why).with_hint("leave out --as, or name another protocol")));
+        }
         if protocol != Protocol::Files {
             return match &self.files_in {
                 None => Ok(Arc::new(LocalSource)),
@@ -79,20 +85,8 @@ impl GeneratorArgs {
     }
 
     /// Connects to the machine of the source, if one was given, instead of `local`.
-    pub(crate) fn connect(
-        &self,
-        local: &Arc<dyn Generator>,
-        protocol: Protocol,
-    ) -> anyhow::Result<Arc<dyn Generator>> {
+    pub(crate) fn connect(&self, local: &Arc<dyn Generator>) -> anyhow::Result<Arc<dyn Generator>> {
         let Some(endpoint) = &self.source else { return Ok(Arc::clone(local)) };
-        if !protocol.can_be_remote() {
-            let why = Cause::new(format!(
-                "cannot use --source with --as {protocol}: it supports keepup, udp, vdif and spead"
-            ));
-            return Err(usage(
-                why.with_hint("`keepup source --as PROTOCOL` there, `keepup record --from SOURCE` here"),
-            ));
-        }
         let credentials = net_credentials(self.source_token_file.as_deref())?.ok_or_else(|| {
             let why = Cause::new(format!("cannot use the source at {endpoint}: no token given"));
             usage(why.with_hint(format!(

@@ -11,7 +11,7 @@ pub(crate) struct ProtocolArgs {
     ///
     /// By default, `trial` and `qualify` use the transport of the profile: dectris-v2 for zeromq, pvaccess
     /// for pvaccess, and, below full speed, spead for spead and files for file. Otherwise keepup. A source on
-    /// another machine (--source) supports keepup, udp, vdif and spead.
+    /// another machine (--source) supports all protocols except files.
     #[arg(long = "as", value_enum, value_name = "PROTOCOL")]
     protocol: Option<As>,
     /// Frames per second of each VDIF thread, used to number the frames

@@ -134,6 +134,9 @@ impl Diagnostic for ClientError {
             Self::Closed { .. } => {
                 Some("its own output says why; events that it did not acknowledge may be lost".into())
             }
+            Self::File { path, source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Some(format!("mkdir -p {}", path.display()).into())
+            }
             Self::Wire(error) => error.hint(),
             Self::Io { .. }
             | Self::TimedOut { .. }

@@ -29,9 +29,9 @@ pub use client::{NetMeasured, NetTest};
 pub use handshake::Server as NetServer;
 pub use proof::{Credentials, Random};
 pub use sequence::Sequence;
-pub use server::{Listening, ServerLimits};
-pub(crate) use source::RemoteOrder;
+pub use server::{Listening, ServerSettings};
 pub use source::{PORT as SOURCE_PORT, RemoteSource, SourceCounts, Timeline as SourceTimeline};
+pub(crate) use source::{RemoteOrder, RemoteRun, RemoteWaiting};
 pub use spec::{Direction, NetSpec, Probe, Protocol, ReceiveBy, SendBy};
 pub use wire::conversation;
 

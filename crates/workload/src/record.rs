@@ -34,14 +34,14 @@ use keepup_recording::remove::remove;
 use keepup_recording::verify::{Selection, VerifyOptions, VerifyReport, verify, verify_selected};
 use keepup_results::RecordReadBack;
 use keepup_stream::ledger::Count;
-use keepup_stream::source::{Destination, Door, Protocol, SourceCounters, SourcePlan, SourceReport};
+use keepup_stream::source::{Protocol, SourceCounters, SourcePlan, SourceReport};
 
 pub use self::account::longest_stall;
 use self::cut_off::CutOff;
 use self::files::{FileIndexes, IndexTotals};
 use self::first::Watch;
 pub use self::first::{First, Moment};
-pub use self::generator::{FileSource, Generated, Generator, LocalSource, Order, Reach};
+pub use self::generator::{FileSource, Generated, Generator, LocalSource, Order, Reach, WaitingSource};
 pub use self::occupancy::{Occupancy, VolumeOccupancy};
 pub use self::read_back::ReadFrom;
 use self::read_back::read_back;
@@ -57,8 +57,6 @@ use crate::{Context, Footprint, Workload, WorkloadError};
 const ROOT: &str = "/";
 /// Time without a durable event after which no more are expected from a source without acknowledgements, ns.
 const REST_NS: u64 = 1_000_000_000;
-/// Longest time until a recorder has connected to a source that waits for it.
-const RECORDER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Drain concurrent with the recording.
 #[derive(Clone, Debug)]
@@ -178,8 +176,8 @@ struct Running {
 pub struct RecordTrial {
     spec: TrialSpec,
     running: Option<Running>,
-    /// Port at which the source waits for the recorder, if it does.
-    door: Option<Door>,
+    /// The source, if it waits for the recorder.
+    waiting: Option<Box<dyn WaitingSource>>,
     /// Directory of its files, if it writes some.
     folder: Option<TrialFolder>,
     /// What the recorder added to them.
@@ -210,7 +208,7 @@ impl RecordTrial {
         Self {
             spec,
             running: None,
-            door: None,
+            waiting: None,
             folder: None,
             index: IndexTotals::default(),
             directories: Vec::new(),
@@ -235,14 +233,11 @@ impl RecordTrial {
     }
 
     /// Names the source to the recorder, if its protocol is not keepup's own.
-    fn prepare_source(&mut self, listen: IpAddr) -> Result<(), WorkloadError> {
+    fn prepare_source(&mut self, listen: IpAddr, clock: &Arc<dyn Clock>) -> Result<(), WorkloadError> {
         let protocol = self.spec.source.protocol;
         let mut at = SocketAddr::from((listen, 0));
         if protocol.waits_for_recorder() {
-            let door =
-                Door::open(at, Some(RECORDER_PATIENCE)).map_err(system("open a port for the source"))?;
-            at = door.address();
-            self.door = Some(door);
+            at = self.waiting.insert(self.spec.generator.wait(&self.spec.source, clock)?).address();
         }
         let from = match protocol {
             Protocol::Files => {
@@ -344,7 +339,7 @@ impl Workload for RecordTrial {
         let reach = self.spec.generator.reach();
         self.spec.recorder.listen = (reach.listen, 0).into();
         self.spec.recorder.only_from = reach.only_from;
-        self.prepare_source(reach.listen)?;
+        self.prepare_source(reach.listen, &context.clock)?;
         let recorder =
             Recorder::start(self.spec.recorder.clone(), self.spec.recording, Arc::clone(&context.clock))?;
         self.directories = recorder.directories();
@@ -385,17 +380,13 @@ impl Workload for RecordTrial {
             cost.store(thread_cpu_ns(), Ordering::Relaxed);
             sample
         })?;
-        let outcome = self.spec.generator.run(&Order {
-            plan: &self.spec.source,
-            to: match (&self.door, &self.folder) {
-                (Some(door), _) => Destination::Accept(door.clone()),
-                (None, Some(folder)) => folder.destination(),
-                (None, None) => running.recorder.address().into(),
-            },
-            clock: &context.clock,
-            stop: &stop,
-            live: &source_counters,
-        });
+        let order =
+            Order { plan: &self.spec.source, clock: &context.clock, stop: &stop, live: &source_counters };
+        let outcome = match (&mut self.waiting, &self.folder) {
+            (Some(waiting), _) => waiting.run(&order),
+            (None, Some(folder)) => self.spec.generator.run(folder.destination(), &order),
+            (None, None) => self.spec.generator.run(running.recorder.address().into(), &order),
+        };
         if let Ok(Generated { report, .. }) = &outcome
             && !report.is_acknowledged
         {
@@ -427,6 +418,7 @@ impl Workload for RecordTrial {
         let Some(running) = self.running.take() else { return Ok(()) };
         running.recorder.stopper().stop();
         let record = running.recorder.join();
+        self.waiting = None;
         self.spec.watcher_slot.iter().for_each(WatcherSlot::clear);
         let mut record = record?;
         if self.folder.is_some() {
@@ -496,6 +488,7 @@ impl Workload for RecordTrial {
             let _ = running.recorder.join();
             self.spec.watcher_slot.iter().for_each(WatcherSlot::clear);
         }
+        self.waiting = None;
         let folder = self.folder.take().map_or(Ok(()), |folder| folder.remove());
         for directory in self.directories.drain(..) {
             remove(&directory)?;

@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     log(&plan);
-    settings.generator = args.generator.connect(&settings.generator, settings.protocol)?;
+    settings.generator = args.generator.connect(&settings.generator)?;
     let stop = stop_flag()?;
     let mut status = StatusLine::new();
     let identity = Id::random().context("cannot read random bytes")?;

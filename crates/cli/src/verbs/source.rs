@@ -11,6 +11,7 @@ use keepup_error::Cause;
 use keepup_peer::{Endpoint, EndpointError};
 use keepup_plan::units::Bytes;
 use keepup_report::{listing, plural};
+use keepup_stream::client::ClientError;
 use keepup_stream::source::{
     DectrisVersion, Destination, Door, Folder, Protocol, SourceCounters, SourceError, SourcePlan,
     SourceReport, run as run_source,
@@ -19,7 +20,7 @@ use keepup_workload::detector::{SourceRate, source_plan};
 
 use self::serve::ServeArgs;
 use crate::args::{Cpus, cpus, nonzero_duration, size, source_rate};
-use crate::exit::{Exit, usage};
+use crate::exit::{Exit, UsageError, usage};
 use crate::output::{json, log, print_listing, report_error};
 use crate::progress::poll_until;
 use crate::protocol::ProtocolArgs;
@@ -130,10 +131,11 @@ impl fmt::Display for To {
 }
 
 /// Parses `HOST:PORT` or `dir:PATH`.
-fn to(text: &str) -> Result<To, EndpointError> {
-    match text.strip_prefix("dir:").filter(|path| !path.is_empty()) {
+fn to(text: &str) -> Result<To, UsageError> {
+    match text.strip_prefix("dir:") {
+        Some("") => Err(UsageError::new(Cause::new("no directory given").with_hint("--to dir:PATH"))),
         Some(path) => Ok(To::Directory(path.into())),
-        None => text.parse().map(To::Recorder),
+        None => text.parse().map(To::Recorder).map_err(|error: EndpointError| UsageError::of(&error)),
     }
 }
 
@@ -143,8 +145,9 @@ fn destination(args: &Args, plan: &SourcePlan) -> anyhow::Result<Destination> {
         (Some(To::Directory(path)), Protocol::Files) => {
             let prefix = Path::new(args.profile.as_deref().unwrap_or("event"));
             let prefix = prefix.file_stem().map_or("event".into(), |stem| stem.to_string_lossy());
-            let folder = Folder::open(path, &prefix, args.protocol.keep_files())
-                .with_context(|| format!("cannot write files to {}", path.display()))?;
+            let folder = Folder::open(path, &prefix, args.protocol.keep_files()).map_err(|source| {
+                ClientError::File { action: "write files to", path: path.clone(), source }
+            })?;
             log(&format!("to record these files: `keepup record --from dir:{}`", path.display()));
             Ok(Destination::Directory(folder))
         }

@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     log(&text);
-    plan.spec.generator = args.generator.connect(&plan.spec.generator, plan.spec.source.protocol)?;
+    plan.spec.generator = args.generator.connect(&plan.spec.generator)?;
     let mut session =
         TestSession::<RecordSummary>::start("record", settings(args, &plan), &plan.volumes, output)?;
     plan.spec.recorder.name = format!("keepup-trial-{}", session.id());

@@ -134,9 +134,9 @@ impl<'a> Lane<'a> {
                 self.link.poll()?;
                 self.pace.publish(now_ns, self.link.blocked_ns().0);
             }
-            if let Some(event) = self.pace.front.peek(now_ns) {
+            if self.pace.front.peek(now_ns).is_some() {
                 batch_ns = now_ns;
-                self.send_batch(event, now_ns, clock)?;
+                self.send_batch(now_ns, clock)?;
                 continue;
             }
             self.pace.publish(now_ns, self.link.blocked_ns().0);
@@ -149,12 +149,14 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Sends `first` and the waiting events that fit one system call.
-    fn send_batch(&mut self, first: Event, now_ns: u64, clock: &Clock) -> Result<(), ClientError> {
+    /// Sends the next event and those behind it that fit one system call.
+    fn send_batch(&mut self, now_ns: u64, clock: &Clock) -> Result<(), ClientError> {
         let Some(mut credit) = self.pace.credit(self.link.as_mut(), clock)? else {
             self.pace.front.discard();
             return Ok(());
         };
+        // A closed loop may have been stopped while the recorder took nothing: then no event is due.
+        let Some(first) = self.pace.front.peek(now_ns) else { return Ok(()) };
         if self.fill.is_large(&first) {
             return self.send_large(&first, now_ns, clock);
         }

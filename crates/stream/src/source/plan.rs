@@ -160,10 +160,16 @@ impl Protocol {
         matches!(self, Self::Dectris(_) | Self::PvAccess)
     }
 
-    /// Whether the source can run on another machine without the recorder connecting to it.
+    /// Whether the source can run on another machine than the recorder.
     #[must_use]
     pub fn can_be_remote(&self) -> bool {
-        !self.waits_for_recorder() && *self != Self::Files
+        *self != Self::Files
+    }
+
+    /// Whether the recorder acknowledges events.
+    #[must_use]
+    pub fn is_acknowledged(&self) -> bool {
+        self.is_keepup()
     }
 
     /// Whether a recorder that is too slow slows down the source, so that a source without a schedule

@@ -16,7 +16,7 @@ use super::frontend::FrontEnd;
 use super::images::Images;
 use super::lane::{Lane, LaneReport, Shared};
 use super::link;
-use super::plan::{Protocol, Rate, SourcePlan};
+use super::plan::{Rate, SourcePlan};
 use super::schedule::Schedule;
 use super::{Destination, SourceCounters, SourceError, SourceReport};
 use crate::client::ClientError;
@@ -56,7 +56,7 @@ pub fn run(
         // Images have one stream, and so one connection.
         match open_lane(plan, connection, images.take(), &to, shared) {
             Err(SourceError::Connect { error: ClientError::Stopped, .. }) => {
-                let is_acknowledged = plan.protocol == Protocol::Keepup;
+                let is_acknowledged = plan.protocol.is_acknowledged();
                 return Ok(SourceReport { is_acknowledged, ..SourceReport::empty(plan.rate == Rate::Max)? });
             }
             lane => lanes.push(lane?),
@@ -184,7 +184,7 @@ fn merge(plan: &SourcePlan, clock: &Clock, lanes: Vec<LaneReport>) -> Result<Sou
     let mut broken: Option<(u32, ClientError)> = None;
     let mut report = SourceReport::empty(plan.rate == Rate::Max)?;
     report.started_unix_ns = clock.unix_ns(0);
-    report.is_acknowledged = plan.protocol == Protocol::Keepup;
+    report.is_acknowledged = plan.protocol.is_acknowledged();
     for (connection, lane) in (0u32..).zip(lanes) {
         report.streams.extend(lane.streams);
         report.bye.streams.extend(lane.bye);

@@ -36,6 +36,14 @@ pub enum NetError {
         /// Cause given by the server.
         why: String,
     },
+    /// The recorder did not reach the source that waits for it.
+    #[error("cannot use the source on {server}: {why}")]
+    NoRecorder {
+        /// Address of the server.
+        server: String,
+        /// Cause given by the server.
+        why: String,
+    },
     /// The server cannot prove that it knows the token.
     #[error("cannot use {server}: it does not know the token")]
     Impostor {
@@ -141,6 +149,7 @@ impl Diagnostic for NetError {
             Self::Spec(_) | Self::Address { .. } | Self::Endpoint(_) => ErrorClass::Usage,
             Self::Connect { .. }
             | Self::Refused { .. }
+            | Self::NoRecorder { .. }
             | Self::Impostor { .. }
             | Self::Random { .. }
             | Self::Version { .. }
@@ -163,6 +172,9 @@ impl Diagnostic for NetError {
                 "the address belongs to another program, or to a keepup with another token"
             }
             Self::Version { .. } => "use the same version of keepup on both machines",
+            Self::NoRecorder { .. } => {
+                "a firewall may block this port; `keepup source --serve --detector-port PORT` fixes the number"
+            }
             Self::Late { .. } => "a firewall may block all but one port",
             Self::Refused { .. }
             | Self::Random { .. }

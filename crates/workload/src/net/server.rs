@@ -28,20 +28,22 @@ const SOURCE_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Interval between checks of the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Limits of a server.
+/// Limits and ports of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServerLimits {
+pub struct ServerSettings {
     /// Maximum number of concurrent sessions.
     pub sessions: u32,
     /// Maximum number of concurrent unauthenticated connections.
     pub pending: u32,
     /// Maximum number of concurrent sources; 0: the server runs no source.
     pub sources: u32,
+    /// Port at which a source waits for its recorder, if its protocol requires that; 0: any free port.
+    pub detector_port: u16,
 }
 
-impl Default for ServerLimits {
+impl Default for ServerSettings {
     fn default() -> Self {
-        Self { sessions: 32, pending: 64, sources: 0 }
+        Self { sessions: 32, pending: 64, sources: 0, detector_port: 0 }
     }
 }
 
@@ -56,7 +58,7 @@ pub struct Listening {
 /// State shared by all connections of a server.
 struct NetServerState {
     credentials: Credentials,
-    limits: ServerLimits,
+    settings: ServerSettings,
     clock: Arc<dyn Clock>,
     /// Session connection channels, by session secret.
     session_channels: Mutex<HashMap<String, Sender<(u32, TcpStream)>>>,
@@ -77,7 +79,7 @@ impl Listening {
     pub fn bind(
         endpoint: &Endpoint,
         credentials: Credentials,
-        limits: ServerLimits,
+        settings: ServerSettings,
         clock: Arc<dyn Clock>,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, NetError> {
@@ -92,7 +94,7 @@ impl Listening {
         let (sender, words) = channel();
         let state = Arc::new(NetServerState {
             credentials,
-            limits,
+            settings,
             clock,
             session_channels: Mutex::new(HashMap::new()),
             pending: Mutex::new(PendingConnections::default()),
@@ -188,7 +190,7 @@ impl PendingConnections {
 fn greet(stream: TcpStream, state: &Arc<NetServerState>) {
     // Without a descriptor or thread the connection is closed.
     let Ok(handle) = stream.try_clone() else { return };
-    let number = state.pending().enter(handle, state.limits.pending);
+    let number = state.pending().enter(handle, state.settings.pending);
     let shared = Arc::clone(state);
     let meet = move || {
         let introduced = read_preamble(stream, &shared);
@@ -278,8 +280,8 @@ fn refuse(
 /// Runs one session, from the welcome message to its end.
 fn host(mut stream: TcpStream, proof: String, state: &NetServerState) {
     let Ok(peer) = stream.peer_addr() else { return };
-    let Some(session) = count(&state.sessions, state.limits.sessions) else {
-        let why = format!("the server is busy with {} sessions, its maximum", state.limits.sessions);
+    let Some(session) = count(&state.sessions, state.settings.sessions) else {
+        let why = format!("the server is busy with {} sessions, its maximum", state.settings.sessions);
         drop(wire::write(&mut stream, &Message::Refused { why }));
         return;
     };
@@ -316,7 +318,7 @@ impl NetServerState {
     fn take_source(&self) -> Option<CountGuard<'_>> {
         let begin_ns = self.clock.now_ns();
         loop {
-            let taken = count(&self.sources, self.limits.sources);
+            let taken = count(&self.sources, self.settings.sources);
             let waited_ns = self.clock.now_ns().saturating_sub(begin_ns);
             if taken.is_some() || !self.runs_sources() || waited_ns > SOURCE_WAIT_MAX.as_nanos() as u64 {
                 return taken;
@@ -327,7 +329,7 @@ impl NetServerState {
 
     /// Whether clients may use a source.
     fn runs_sources(&self) -> bool {
-        self.limits.sources > 0
+        self.settings.sources > 0
     }
 
     /// Number of active sessions.

@@ -27,9 +27,9 @@ fn context() -> Context {
 fn served(client: impl FnOnce(SocketAddr)) -> Vec<String> {
     let stop = Arc::new(AtomicBool::new(false));
     let endpoint = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
-    let (clock, limits) = (Arc::new(SystemClock), ServerLimits::default());
+    let (clock, settings) = (Arc::new(SystemClock), ServerSettings::default());
     let server =
-        Listening::bind(&endpoint, credentials("0123456789abcdef"), limits, clock, Arc::clone(&stop));
+        Listening::bind(&endpoint, credentials("0123456789abcdef"), settings, clock, Arc::clone(&stop));
     let server = server.unwrap();
     let address = server.address();
     let serving = std::thread::spawn(move || {
@@ -66,8 +66,8 @@ fn the_token_is_checked_before_the_version() {
         for (version, token, words) in [
             (VERSION, "0123456789abcdeF", "the token is wrong"),
             (VERSION + 1, "0123456789abcdeF", "the token is wrong"),
-            (VERSION + 1, "0123456789abcdef", "the client version 4"),
-            (VERSION - 1, "0123456789abcdef", "the client version 2"),
+            (VERSION + 1, "0123456789abcdef", "the client version 5"),
+            (VERSION - 1, "0123456789abcdef", "the client version 3"),
         ] {
             let (answer, ..) = greet(address, version, token);
             let Some(Message::Refused { why }) = answer else { panic!("let in: {answer:?}") };

@@ -15,7 +15,7 @@ use self::source::{SourceAnswer, SourceRequest};
 use super::spec::NetSpec;
 
 /// Protocol version, which must match.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 /// First bytes of a control connection and of a flow connection.
 pub(super) const CONTROL_MAGIC: [u8; 8] = *b"KU-NETc\n";
 pub(super) const FLOW_MAGIC: [u8; 8] = *b"KU-NETf\n";

@@ -1,12 +1,12 @@
 //! Generator of a trial: the simulated source, on this machine or on another.
 //!
-//! The two differ in where the source runs, in how the recorder is reached, and in how far its
+//! The two differ in where the source runs, in how recorder and source reach each other, and in how far its
 //! counters lag. A trial is otherwise the same.
 mod files;
 mod local;
 mod remote;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -27,12 +27,22 @@ pub trait Generator: std::fmt::Debug + Send + Sync {
     /// Where the recorder listens for this generator.
     fn reach(&self) -> Reach;
 
-    /// Runs one source to its end. The live counters of `order` are updated meanwhile.
+    /// Opens a port at which the source of `plan` waits for the recorder.
+    ///
+    /// # Errors
+    /// The port cannot be opened, or the machine of the source refuses.
+    fn wait(
+        &self,
+        plan: &SourcePlan,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Box<dyn WaitingSource>, WorkloadError>;
+
+    /// Runs one source, which sends to `to`, to its end. The live counters of `order` are updated meanwhile.
     ///
     /// # Errors
     /// The source cannot start, or is lost. A connection to the recorder that breaks is no error
     /// but [`Generated::broken`].
-    fn run(&self, order: &Order<'_>) -> Result<Generated, WorkloadError>;
+    fn run(&self, to: Destination, order: &Order<'_>) -> Result<Generated, WorkloadError>;
 
     /// Rate of the source of `plan` alone, sending to a receiver that discards, bytes per second.
     ///
@@ -63,6 +73,18 @@ pub trait Generator: std::fmt::Debug + Send + Sync {
     }
 }
 
+/// A source that waits for the recorder. Its port is closed when it is dropped.
+pub trait WaitingSource: Send {
+    /// Where the recorder connects.
+    fn address(&self) -> SocketAddr;
+
+    /// Runs the source to its end, see [`Generator::run`].
+    ///
+    /// # Errors
+    /// As for [`Generator::run`], or no recorder connects.
+    fn run(&mut self, order: &Order<'_>) -> Result<Generated, WorkloadError>;
+}
+
 /// Where a recorder listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
@@ -76,8 +98,6 @@ pub struct Reach {
 pub struct Order<'a> {
     /// What to send.
     pub plan: &'a SourcePlan,
-    /// The recorder.
-    pub to: Destination,
     /// The clock.
     pub clock: &'a Arc<dyn Clock>,
     /// Ends the schedule early and in order.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use keepup_measure::clock::SystemClock;
 use keepup_peer::{Endpoint, EndpointError};
 use keepup_workload::WorkloadError;
-use keepup_workload::net::{Listening, PORT, ServerLimits};
+use keepup_workload::net::{Listening, PORT, ServerSettings};
 
 use super::loopback::{LISTENING, end_with_parent};
 use crate::exit::Exit;
@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Limit on concurrent clients
-    #[arg(long, default_value_t = ServerLimits::default().sessions, value_name = "N")]
+    #[arg(long, default_value_t = ServerSettings::default().sessions, value_name = "N")]
     sessions: u32,
     /// Read the token from the environment and exit when standard input closes
     #[arg(long, hide = true, conflicts_with = "token_file")]
@@ -45,19 +45,19 @@ pub(super) fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let limits = ServerLimits { sessions: args.sessions.max(1), ..ServerLimits::default() };
+    let settings = ServerSettings { sessions: args.sessions.max(1), ..ServerSettings::default() };
     let stop = stop_flag()?;
     if args.child {
         end_with_parent(&stop)?;
     }
-    serve_clients(&args.listen, args.token_file.as_deref(), limits, stop)
+    serve_clients(&args.listen, args.token_file.as_deref(), settings, stop)
 }
 
 /// Serves clients with the token until `stop` is set. Without a given token a new one is printed.
 pub(crate) fn serve_clients(
     listen: &Endpoint,
     token_file: Option<&Path>,
-    limits: ServerLimits,
+    settings: ServerSettings,
     stop: Arc<AtomicBool>,
 ) -> anyhow::Result<Exit> {
     let given = token::net_credentials(token_file)?;
@@ -67,7 +67,8 @@ pub(crate) fn serve_clients(
         None => token::new_net_credentials()?,
     };
     let (clock, token) = (Arc::new(SystemClock), credentials.token.clone());
-    let listening = Listening::bind(listen, credentials, limits, clock, stop).map_err(WorkloadError::from)?;
+    let listening =
+        Listening::bind(listen, credentials, settings, clock, stop).map_err(WorkloadError::from)?;
     log(&format!("{LISTENING}{}", listening.address()));
     if is_generated {
         result(&format!("token: {}", token.reveal()));

@@ -1,7 +1,7 @@
 //! `keepup source --serve`: runs sources for `keepup qualify --source` on another machine.
 use std::path::PathBuf;
 
-use keepup_workload::net::ServerLimits;
+use keepup_workload::net::ServerSettings;
 
 use crate::exit::Exit;
 use crate::generator::endpoint;
@@ -25,12 +25,18 @@ pub(super) struct ServeArgs {
     /// A new token is printed.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "to"])]
     token_file: Option<PathBuf>,
+    /// Port at which a dectris-v1, dectris-v2 or pvaccess source waits for the recorder, with --serve [default:
+    /// any free port]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..),
+        conflicts_with_all = ["profile", "to"])]
+    detector_port: Option<u16>,
 }
 
 pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
     // Two sources at a time would measure each other.
-    let limits = ServerLimits { sources: 1, ..ServerLimits::default() };
+    let detector_port = args.detector_port.unwrap_or(0);
+    let settings = ServerSettings { sources: 1, detector_port, ..ServerSettings::default() };
     let stop = stop_flag()?;
     let listen = endpoint(args.listen.as_deref().unwrap_or("127.0.0.1"))?;
-    serve_clients(&listen, args.token_file.as_deref(), limits, stop)
+    serve_clients(&listen, args.token_file.as_deref(), settings, stop)
 }

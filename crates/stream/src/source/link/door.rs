@@ -1,6 +1,6 @@
 //! Ports at which simulated detectors wait for their receivers.
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,6 +17,8 @@ pub struct Door {
     listener: Arc<TcpListener>,
     addr: SocketAddr,
     patience: Option<Duration>,
+    /// The only address from which receivers connect; none: any.
+    only_from: Option<IpAddr>,
     /// Connections of receivers that have everything.
     served: Arc<Mutex<Vec<TcpStream>>>,
 }
@@ -30,7 +32,13 @@ impl Door {
         let listener = TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
-        Ok(Self { listener: Arc::new(listener), addr, patience, served: Arc::default() })
+        Ok(Self { listener: Arc::new(listener), addr, patience, only_from: None, served: Arc::default() })
+    }
+
+    /// Closes connections from other addresses than `only_from` at once.
+    #[must_use]
+    pub fn only_from(self, only_from: IpAddr) -> Self {
+        Self { only_from: Some(only_from.to_canonical()), ..self }
     }
 
     /// Its address.
@@ -56,9 +64,15 @@ impl Door {
             match self.listener.accept() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                // The caller checks its limits before the next one: strangers may come without end.
+                Ok((_, peer)) if !self.admits(peer.ip()) => return Ok(None),
                 accepted => return accepted.map(Some).map_err(|source| self.failed(source)),
             }
         }
+    }
+
+    fn admits(&self, peer: IpAddr) -> bool {
+        self.only_from.is_none_or(|only_from| only_from == peer.to_canonical())
     }
 
     /// Error of waiting.

@@ -1,6 +1,7 @@
 //! Images as a client gets them over a socket.
 use std::io::{Read, Write};
 use std::net::Ipv4Addr;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use super::super::super::plan::{EventSize, Protocol, Rate};
@@ -166,6 +167,53 @@ fn a_client_that_has_acknowledged_everything_stays_connected() {
     drop(door);
     client.socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     assert_eq!(client.update(), None);
+}
+
+#[test]
+fn a_stop_while_a_closed_loop_waits_for_the_client_keeps_the_counts_exact() {
+    let endless = SourcePlan { events: None, ..plan() };
+    let door = open();
+    let mut client = Client::pipelined(&door, 2);
+    let (stop, live) = (AtomicBool::new(false), SourceCounters::default());
+    let blocked_ns = || live.blocked_ns.load(Relaxed);
+    // Every change follows a check of `stop`, which may precede the first one.
+    let await_checks = |count| {
+        for _ in 0..count {
+            let before_ns = blocked_ns();
+            while blocked_ns() == before_ns {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    };
+    let report = thread::scope(|scope| {
+        let destination = Destination::Accept(door.clone());
+        let running = scope.spawn(|| run(&endless, destination, &stop, &live).unwrap());
+        client.update().unwrap();
+        client.update().unwrap();
+        await_checks(1);
+        stop.store(true, Relaxed);
+        await_checks(2);
+        client.acknowledge(2);
+        running.join().unwrap()
+    });
+    let (due, sent) = (report.total(|stream| stream.due), report.total(|stream| stream.sent));
+    assert_eq!((due, sent.events), (sent, 1));
+}
+
+#[test]
+fn a_port_of_one_receiver_is_closed_for_other_addresses() {
+    let stranger = Ipv4Addr::new(127, 0, 0, 2);
+    for (admitted, expected) in [(Ipv4Addr::LOCALHOST, 4), (stranger, 0)] {
+        let door = Door::open((Ipv4Addr::LOCALHOST, 0).into(), Some(Duration::from_millis(200))).unwrap();
+        let door = door.only_from(admitted.into());
+        let mut client = Client::new(&door);
+        let running = thread::spawn(move || {
+            run(&plan(), Destination::Accept(door), &AtomicBool::new(false), &SourceCounters::default())
+        });
+        assert_eq!(std::iter::from_fn(|| client.update()).count(), expected);
+        drop(client);
+        assert_eq!(running.join().unwrap().is_ok(), expected > 0);
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Client side: a source on another machine, which sends to a recorder on this one.
-use std::net::{IpAddr, TcpStream};
+//! Client side: a source on another machine, for a recorder on this one.
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use keepup_results::SourceHost;
 use keepup_stream::source::{SourceCounters, SourcePlan, SourceReport};
 
 use super::timeline::{SourceCounts, Timeline};
+use super::waiting::RemoteWaiting;
 use crate::error::{NetError, system};
 use crate::net::control::ControlConnections;
 use crate::net::handshake::{Server, authenticate};
@@ -53,8 +54,6 @@ pub(crate) struct RemoteRun {
 /// Settings of one run of a remote source.
 pub(crate) struct RemoteOrder<'a> {
     pub(crate) plan: &'a SourcePlan,
-    /// Port of the recorder, on the address that [`RemoteSource::here`] returns.
-    pub(crate) port: u16,
     pub(crate) clock: Arc<dyn Clock>,
     /// Ends the schedule early and in order.
     pub(crate) stop: &'a AtomicBool,
@@ -146,13 +145,46 @@ impl RemoteSource {
         Ok(moved.map_or(0.0, |moved| moved.bytes as f64 / moved.seconds.max(1e-9)))
     }
 
-    /// Runs a source and returns its report.
+    /// Runs a source that sends to `port` of the address that [`Self::here`] returns, and returns its report.
     ///
     /// # Errors
     /// The server cannot be reached, refuses, disconnects, falls silent, or does not end in time.
-    pub(crate) fn run(&self, order: &RemoteOrder<'_>) -> Result<RemoteRun, WorkloadError> {
+    pub(crate) fn run(&self, order: &RemoteOrder<'_>, port: u16) -> Result<RemoteRun, WorkloadError> {
         let mut talk = self.open(&order.clock)?;
-        talk.ask(SourceRequest::Start { plan: order.plan.clone(), port: order.port })?;
+        talk.ask(SourceRequest::Start { plan: order.plan.clone(), port })?;
+        talk.follow(order)
+    }
+
+    /// Has the source of `plan` wait for its recorder, at a port of the address that [`Self::there`] returns.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses, or its port cannot be opened.
+    pub(crate) fn wait(
+        &self,
+        plan: &SourcePlan,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<RemoteWaiting, WorkloadError> {
+        let mut talk = self.open(clock)?;
+        talk.ask(SourceRequest::Open { plan: plan.clone() })?;
+        let port = talk.answer(ANSWER_MAX, |answer| match answer {
+            SourceAnswer::Waiting { port } if port > 0 => Ok(port),
+            other => Err(other),
+        })?;
+        RemoteWaiting::new(SocketAddr::new(self.there, port), talk)
+    }
+
+    fn open(&self, clock: &Arc<dyn Clock>) -> Result<Conversation, WorkloadError> {
+        Conversation::on(authenticate(&self.server, SERVE)?, Arc::clone(clock))
+    }
+}
+
+impl Conversation {
+    /// Follows a source that runs until its end, and returns its report.
+    ///
+    /// # Errors
+    /// No recorder connected to it; the server disconnects, falls silent, or does not end in time.
+    pub(super) fn follow(&mut self, order: &RemoteOrder<'_>) -> Result<RemoteRun, WorkloadError> {
+        let talk = self;
         let mut timeline = Timeline::default();
         let time = order.plan.duration.unwrap_or(SCHEDULE_MAX) + ANSWER_MAX;
         let (mut begin_ns, mut limit) = (order.clock.now_ns(), time);
@@ -168,16 +200,15 @@ impl RemoteSource {
                     timeline.take(order.clock.now_ns(), &progress);
                     publish(&progress, order.live);
                 }
-                Some(SourceAnswer::End { end }) => return conclude(&talk, &end, timeline, order),
+                Some(SourceAnswer::End { end }) => return conclude(talk, &end, timeline, order),
+                Some(SourceAnswer::NoRecorder { why }) => {
+                    return Err(NetError::NoRecorder { server: talk.peer().to_owned(), why }.into());
+                }
                 Some(other) => return Err(talk.unexpected(other).into()),
                 None => {}
             }
             talk.connections.check_timeout(0, begin_ns, limit)?;
         }
-    }
-
-    fn open(&self, clock: &Arc<dyn Clock>) -> Result<Conversation, WorkloadError> {
-        Conversation::on(authenticate(&self.server, SERVE)?, Arc::clone(clock))
     }
 }
 
@@ -192,8 +223,11 @@ fn conclude(
     // A source that ended before its first report started its schedule just before.
     let started_ns = timeline.on_our_clock(end.lead_ns).unwrap_or(now_ns).min(now_ns);
     let started_unix_ns = now_unix_ns.saturating_sub(now_ns - started_ns);
-    let report = end.report(started_unix_ns).map_err(|what| talk.protocol_error(what))?;
-    if report.streams.len() != order.plan.streams as usize {
+    let mut report = end.report(started_unix_ns).map_err(|what| talk.protocol_error(what))?;
+    report.is_acknowledged = order.plan.protocol.is_acknowledged();
+    // A source that was stopped before it had its recorder has no streams.
+    let has_none = report.streams.is_empty() && order.stop.load(Ordering::Acquire);
+    if report.streams.len() != order.plan.streams as usize && !has_none {
         let what = format!("counts of {} streams of {}", report.streams.len(), order.plan.streams);
         return Err(talk.protocol_error(what).into());
     }
@@ -234,7 +268,7 @@ fn publish(progress: &SourceProgress, live: &SourceCounters) {
 }
 
 /// Control connection to the source of one server.
-struct Conversation {
+pub(super) struct Conversation {
     connections: ControlConnections,
 }
 
@@ -245,12 +279,12 @@ impl Conversation {
         Ok(Self { connections })
     }
 
-    fn ask(&mut self, request: SourceRequest) -> Result<(), NetError> {
+    pub(super) fn ask(&mut self, request: SourceRequest) -> Result<(), NetError> {
         self.connections.send(0, &Message::Source { request: Box::new(request) })
     }
 
     /// Next answer, or none after `patience`.
-    fn receive(&mut self, patience: Duration) -> Result<Option<SourceAnswer>, NetError> {
+    pub(super) fn receive(&mut self, patience: Duration) -> Result<Option<SourceAnswer>, NetError> {
         match self.connections.receive(patience)? {
             Some((_, Message::SourceAnswer { answer })) => Ok(Some(*answer)),
             Some((_, other)) => Err(self.connections.unexpected(0, &other)),
@@ -273,15 +307,19 @@ impl Conversation {
         }
     }
 
-    fn unexpected(&self, answer: SourceAnswer) -> NetError {
+    pub(super) fn unexpected(&self, answer: SourceAnswer) -> NetError {
         self.connections.unexpected(0, &Message::SourceAnswer { answer: Box::new(answer) })
     }
 
     fn protocol_error(&self, what: String) -> NetError {
-        NetError::Protocol { peer: self.connections.peer(0).to_owned(), what }
+        NetError::Protocol { peer: self.peer().to_owned(), what }
+    }
+
+    fn peer(&self) -> &str {
+        self.connections.peer(0)
     }
 }
 
 #[cfg(test)]
 #[path = "client_tests.rs"]
-mod tests;
+pub(super) mod tests;

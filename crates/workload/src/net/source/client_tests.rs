@@ -7,12 +7,12 @@ use keepup_peer::{Endpoint, Token};
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_stream::ledger::Count;
-use keepup_stream::source::{EventSize, Rate, StreamReport};
+use keepup_stream::source::{EventSize, Protocol, Rate, StreamReport};
 
 use super::*;
 use crate::net::proof::{Credentials, Nonces, SECRET_BYTES, Side};
 use crate::net::wire::{self, CONTROL_MAGIC, STRANGER_BYTES_MAX, VERSION};
-use crate::net::{Listening, ServerLimits};
+use crate::net::{Listening, ServerSettings};
 use crate::record::{Generator, RecordTrial, TrialMeasured, TrialSpec};
 use crate::testing::{context, stopped};
 
@@ -27,19 +27,28 @@ fn client(address: SocketAddr, token: &str) -> Server {
 }
 
 /// A server with `sources` concurrent sources, until `stop` is set.
-struct Serving {
-    address: SocketAddr,
+pub(in crate::net) struct Serving {
+    pub(in crate::net) address: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<String>>,
 }
 
 impl Serving {
     fn start(sources: u32) -> Self {
+        Self::at(Ipv4Addr::LOCALHOST.into(), sources)
+    }
+
+    pub(in crate::net) fn at(ip: IpAddr, sources: u32) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let limits = ServerLimits { sources, ..ServerLimits::default() };
-        let endpoint = Endpoint::from((Ipv4Addr::LOCALHOST, 0));
-        let server =
-            Listening::bind(&endpoint, credentials(TOKEN), limits, Arc::new(SystemClock), Arc::clone(&stop));
+        let settings = ServerSettings { sources, ..ServerSettings::default() };
+        let endpoint = Endpoint::from((ip, 0));
+        let server = Listening::bind(
+            &endpoint,
+            credentials(TOKEN),
+            settings,
+            Arc::new(SystemClock),
+            Arc::clone(&stop),
+        );
         let server = server.unwrap();
         let address = server.address();
         let thread = std::thread::spawn(move || {
@@ -50,12 +59,17 @@ impl Serving {
         Self { address, stop, thread }
     }
 
-    fn source(&self) -> RemoteSource {
-        RemoteSource::connect(client(self.address, TOKEN), Arc::new(SystemClock)).unwrap()
+    pub(in crate::net) fn source(&self) -> RemoteSource {
+        self.source_at(self.address)
+    }
+
+    /// The server by another of its addresses.
+    pub(in crate::net) fn source_at(&self, address: SocketAddr) -> RemoteSource {
+        RemoteSource::connect(client(address, TOKEN), Arc::new(SystemClock)).unwrap()
     }
 
     /// Stops the server and returns its log.
-    fn end(self) -> Vec<String> {
+    pub(in crate::net) fn end(self) -> Vec<String> {
         self.stop.store(true, Ordering::Release);
         self.thread.join().unwrap()
     }
@@ -73,14 +87,14 @@ fn plan(rate: Rate, events: Option<u64>, seconds: u64) -> SourcePlan {
 }
 
 /// A trial without a disk.
-fn without_disk(source: &RemoteSource, plan: SourcePlan) -> RecordTrial {
+pub(in crate::net) fn without_disk(generator: Arc<dyn Generator>, plan: SourcePlan) -> RecordTrial {
     let recorder = RecorderConfig {
         pool_bytes: 32 << 20,
         ..RecorderConfig::new((Ipv4Addr::LOCALHOST, 0).into(), Target::Null, "trial")
     };
     RecordTrial::new(TrialSpec {
         source: plan,
-        generator: Arc::new(source.clone()),
+        generator,
         recorder,
         recording: Id::random().unwrap(),
         drain: None,
@@ -94,7 +108,7 @@ fn without_disk(source: &RemoteSource, plan: SourcePlan) -> RecordTrial {
 }
 
 fn trial(source: &RemoteSource, plan: SourcePlan) -> Result<TrialMeasured, WorkloadError> {
-    run(&mut without_disk(source, plan), &mut context())
+    run(&mut without_disk(Arc::new(source.clone()), plan), &mut context())
 }
 
 #[test]
@@ -115,9 +129,21 @@ fn a_trial_has_the_counts_of_a_source_elsewhere() {
         assert!(measured.source_gap_ns_max.is_some_and(|gap_ns| gap_ns > 0));
         assert!(measured.lead_ns < measured.elapsed_ns && measured.broken.is_none());
         assert_eq!(measured.source.streams.len(), 3);
+        assert!(measured.source.is_acknowledged);
     }
     let log = serving.end();
     assert!(log.iter().any(|line| line.contains("source to 127.0.0.1:")), "{log:?}");
+}
+
+#[test]
+fn packets_from_elsewhere_are_not_acknowledged() {
+    let serving = Serving::start(1);
+    let packets = SourcePlan { streams: 1, ..plan(Rate::EventsPerSecond(1000.0), Some(50), 10) };
+    let measured = trial(&serving.source(), packets.in_protocol(Protocol::Udp)).unwrap();
+    // The trial then waits for the last events, which its duration includes.
+    assert!(!measured.source.is_acknowledged && measured.source.durable_events == 0);
+    assert_eq!(measured.source.total(|s| s.sent).events, 50);
+    serving.end();
 }
 
 #[test]
@@ -136,7 +162,7 @@ fn a_stop_ends_the_schedule_early_and_in_order() {
     let serving = Serving::start(1);
     let source = serving.source();
     let endless = plan(Rate::EventsPerSecond(1000.0), None, 600);
-    let measured = run(&mut without_disk(&source, endless), &mut stopped()).unwrap();
+    let measured = run(&mut without_disk(Arc::new(source), endless), &mut stopped()).unwrap();
     let (due, total) = (measured.source.total(|s| s.due), measured.record.ledger.total());
     assert!(measured.broken.is_none() && due == total.durable, "{due:?} {total:?}");
     serving.end();
@@ -217,16 +243,23 @@ fn hostile(answer: impl Fn(&mut TcpStream) + Send + 'static) -> (SocketAddr, Joi
     (address, thread)
 }
 
-fn send(stream: &mut TcpStream, answer: SourceAnswer) {
+pub(in crate::net) fn send(stream: &mut TcpStream, answer: SourceAnswer) {
     wire::write(stream, &Message::SourceAnswer { answer: Box::new(answer) }).unwrap();
 }
 
 /// Error of a trial with a hostile server.
 fn failure(answer: impl Fn(&mut TcpStream) + Send + 'static) -> String {
+    failure_of(plan(Rate::EventsPerSecond(100.0), None, 60), answer)
+}
+
+pub(in crate::net) fn failure_of(
+    plan: SourcePlan,
+    answer: impl Fn(&mut TcpStream) + Send + 'static,
+) -> String {
     let (address, thread) = hostile(answer);
     let source = RemoteSource::connect(client(address, TOKEN), Arc::new(SystemClock)).unwrap();
     assert_eq!(source.host().host, "a b", "text of a peer is one line");
-    let failed = trial(&source, plan(Rate::EventsPerSecond(100.0), None, 60)).err().unwrap().to_string();
+    let failed = trial(&source, plan).err().unwrap().to_string();
     thread.join().unwrap();
     failed
 }

@@ -25,6 +25,10 @@ pub(in crate::net) enum SourceRequest {
     Ceiling { plan: SourcePlan, time: Duration },
     /// Send the events of the plan to this port of the client.
     Start { plan: SourcePlan, port: u16 },
+    /// Open a port at which the source of the plan waits for the client's recorder.
+    Open { plan: SourcePlan },
+    /// Start the source that waits.
+    Run,
     /// End the schedule of the running source early and in order.
     Stop,
 }
@@ -36,13 +40,22 @@ impl SourceRequest {
     /// The first violated bound.
     pub(in crate::net) fn check(&self) -> Result<(), String> {
         let (plan, is_too_long) = match self {
-            Self::Describe | Self::Stop => return Ok(()),
+            Self::Describe | Self::Run | Self::Stop => return Ok(()),
             Self::Ceiling { plan, time } => (plan, time.is_zero() || *time > CEILING_MAX),
             Self::Start { plan, port } => {
                 if *port == 0 {
                     return Err("the recorder's port is 0".into());
                 }
-                (plan, plan.duration.is_some_and(|duration| duration > SCHEDULE_MAX))
+                if plan.protocol.waits_for_recorder() {
+                    return Err(format!("a source as {} waits for its recorder", plan.protocol));
+                }
+                (plan, is_above_maximum(plan))
+            }
+            Self::Open { plan } => {
+                if !plan.protocol.waits_for_recorder() {
+                    return Err(format!("a source as {} connects to its recorder", plan.protocol));
+                }
+                (plan, is_above_maximum(plan))
             }
         };
         if is_too_long {
@@ -50,6 +63,10 @@ impl SourceRequest {
         }
         plan.check().map_err(|error| error.to_string())
     }
+}
+
+fn is_above_maximum(plan: &SourcePlan) -> bool {
+    plan.duration.is_some_and(|duration| duration > SCHEDULE_MAX)
 }
 
 /// Answer of a server.
@@ -60,6 +77,13 @@ pub(in crate::net) enum SourceAnswer {
     Machine { machine: SourceMachine },
     /// Rate of the source alone.
     Ceiling { bytes_per_second: f64 },
+    /// The source waits for its recorder at this port.
+    Waiting { port: u16 },
+    /// The source was started, and no recorder connected.
+    NoRecorder {
+        #[serde(deserialize_with = "deserialize_line")]
+        why: String,
+    },
     /// Counters of the running source.
     Progress { progress: SourceProgress },
     /// Final counts; the source has ended.
@@ -174,7 +198,11 @@ impl SourceAnswer {
     pub(in crate::net) fn report(&self, started_unix_ns: u64) -> Result<Option<SourceReport>, String> {
         match self {
             Self::End { end } => end.report(started_unix_ns).map(Some),
-            Self::Machine { .. } | Self::Ceiling { .. } | Self::Progress { .. } => Ok(None),
+            Self::Machine { .. }
+            | Self::Ceiling { .. }
+            | Self::Waiting { .. }
+            | Self::NoRecorder { .. }
+            | Self::Progress { .. } => Ok(None),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Messages about a source survive a round trip; values out of bounds and wrong counts are refused.
 use keepup_stream::ledger::Count;
-use keepup_stream::source::{Burst, EventSize, Rate};
+use keepup_stream::source::{Burst, EventSize, Protocol, Rate};
 use keepup_stream::wire::ElementType;
 use proptest::prelude::*;
 
@@ -80,7 +80,9 @@ fn any_message() -> impl Strategy<Value = Message> {
     let answer = |answer| Message::SourceAnswer { answer: Box::new(answer) };
     let requests = prop_oneof![
         Just(SourceRequest::Describe),
+        Just(SourceRequest::Run),
         Just(SourceRequest::Stop),
+        any_plan().prop_map(|plan| SourceRequest::Open { plan }),
         (any_plan(), any::<u16>()).prop_map(|(plan, port)| SourceRequest::Start { plan, port }),
         (any_plan(), any::<u32>())
             .prop_map(|(plan, ms)| SourceRequest::Ceiling { plan, time: Duration::from_millis(ms.into()) }),
@@ -91,6 +93,8 @@ fn any_message() -> impl Strategy<Value = Message> {
         any::<[u64; 3]>().prop_map(|[t_ns, due_bytes, blocked_ns]| SourceAnswer::Progress {
             progress: SourceProgress { t_ns, due_bytes, blocked_ns, ..SourceProgress::default() }
         }),
+        any::<u16>().prop_map(|port| SourceAnswer::Waiting { port }),
+        "[a-z]{0,20}".prop_map(|why| SourceAnswer::NoRecorder { why }),
         machine.prop_map(|(host, cpu, cores)| SourceAnswer::Machine {
             machine: SourceMachine { host, cpu, cores, tool_version: "1".into() }
         }),
@@ -123,13 +127,26 @@ proptest! {
 fn requests_out_of_bounds_are_refused() {
     let start = |plan, port| SourceRequest::Start { plan, port };
     let ceiling = |ms| SourceRequest::Ceiling { plan: plan(), time: Duration::from_millis(ms) };
-    for good in [start(plan(), 7611), ceiling(1000), SourceRequest::Describe, SourceRequest::Stop] {
+    let open = |plan| SourceRequest::Open { plan };
+    let images = |plan: SourcePlan| plan.in_protocol(Protocol::PvAccess);
+    for good in [
+        start(plan(), 7611),
+        open(images(plan())),
+        ceiling(1000),
+        SourceRequest::Describe,
+        SourceRequest::Run,
+        SourceRequest::Stop,
+    ] {
         assert_eq!(good.check(), Ok(()), "{good:?}");
     }
     let endless = SourcePlan { duration: Some(Duration::MAX), ..plan() };
     let crowded = SourcePlan { connections: 65, streams: 65, ..plan() };
     for (bad, words) in [
         (start(plan(), 0), "port"),
+        (start(images(plan()), 7611), "as pvaccess waits"),
+        (open(plan()), "as keepup connects"),
+        (open(images(endless.clone())), "7 days"),
+        (open(SourcePlan { streams: 2, ..images(plan()) }), "has one"),
         (start(endless, 7611), "7 days"),
         (start(crowded, 7611), "65 connections"),
         (ceiling(0), "above 0"),
@@ -160,7 +177,7 @@ fn counts_that_do_not_add_up_are_refused() {
 #[test]
 fn the_stored_conversation_is_understood() {
     let bytes = include_bytes!("../../../../../fuzz/seeds/net_wire/source");
-    assert_eq!(crate::net::conversation(bytes, true), 8);
+    assert_eq!(crate::net::conversation(bytes, true), 12);
     let request = read(&mut bytes.as_slice(), MESSAGE_BYTES_MAX).unwrap();
     assert_eq!(request, Some(Message::Source { request: Box::new(SourceRequest::Describe) }));
 }

@@ -1,10 +1,12 @@
 //! A source on this machine that writes files.
+use std::sync::Arc;
 use std::time::Duration;
 
+use keepup_measure::clock::Clock;
 use keepup_results::SourceHost;
-use keepup_stream::source::SourcePlan;
+use keepup_stream::source::{Destination, SourcePlan};
 
-use super::{Generated, Generator, LocalSource, Order, Reach};
+use super::{Generated, Generator, LocalSource, Order, Reach, WaitingSource};
 use crate::ceiling::SourceCeiling;
 use crate::file_store::FileStore;
 use crate::{Context, WorkloadError, run};
@@ -21,8 +23,16 @@ impl Generator for FileSource {
         LocalSource.reach()
     }
 
-    fn run(&self, order: &Order<'_>) -> Result<Generated, WorkloadError> {
-        LocalSource.run(order)
+    fn wait(
+        &self,
+        plan: &SourcePlan,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Box<dyn WaitingSource>, WorkloadError> {
+        LocalSource.wait(plan, clock)
+    }
+
+    fn run(&self, to: Destination, order: &Order<'_>) -> Result<Generated, WorkloadError> {
+        LocalSource.run(to, order)
     }
 
     fn source_ceiling(

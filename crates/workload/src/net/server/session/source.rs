@@ -1,7 +1,8 @@
 //! Server side: answers one request about the source.
 //!
-//! Invariants: a source runs only while its client is there, and sends only to the client's address;
-//! the control connection is served while the source runs.
+//! Invariants: a source runs only while its client is there, and sends only to the client's address; the
+//! port at which it waits is open only as long as the session; the control connection is served while the
+//! source waits and runs.
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,9 +12,11 @@ use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_measure::environment::Environment;
-use keepup_stream::source::{SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source};
+use keepup_stream::source::{
+    Destination, Door, SourceCounters, SourceError, SourcePlan, SourceReport, run as run_source,
+};
 
-use super::Session;
+use super::{POLL_INTERVAL, Session};
 use crate::ceiling::SourceCeiling;
 use crate::error::NetError;
 use crate::net::local_end::host;
@@ -22,6 +25,11 @@ use crate::net::wire::source::{
     REPORT_EVERY, SourceAnswer, SourceEnd, SourceMachine, SourceProgress, SourceRequest,
 };
 use crate::{Context, WorkloadError, run};
+
+/// Longest time from the open port to the request to run: the recorder allocates its pool meanwhile.
+const RUN_REQUEST_MAX: Duration = Duration::from_secs(300);
+/// Longest wait of a running source for its recorder to connect.
+const RECORDER_MAX: Duration = Duration::from_secs(10);
 
 /// Serves one request.
 pub(super) fn serve(
@@ -43,8 +51,13 @@ pub(super) fn serve(
     };
     match request {
         SourceRequest::Ceiling { plan, time } => ceiling(session, &plan, time, log),
-        SourceRequest::Start { plan, port } => start(session, &plan, port, log),
-        SourceRequest::Describe | SourceRequest::Stop => {
+        SourceRequest::Start { plan, port } => {
+            let to = SocketAddr::new(session.client, port);
+            log(format!("source to {to}{}", for_time(&plan)));
+            start(session, &plan, to.into(), log)
+        }
+        SourceRequest::Open { plan } => open(session, &plan, log),
+        SourceRequest::Describe | SourceRequest::Run | SourceRequest::Stop => {
             let message = Message::Source { request: Box::new(request) };
             Err(session.talk.unexpected(0, &message).into())
         }
@@ -105,20 +118,53 @@ fn ceiling(
     }
 }
 
+fn for_time(plan: &SourcePlan) -> String {
+    plan.duration.map_or_else(String::new, |time| format!(" for {} s", time.as_secs_f64()))
+}
+
+/// Opens a port for the client's recorder, and runs the source once the client asks for it. The port is
+/// closed when the session ends: a recorder reads on while the client keeps the session.
+fn open(session: &mut Session<'_>, plan: &SourcePlan, log: &dyn Fn(String)) -> Result<(), WorkloadError> {
+    let mut at = session.here;
+    at.set_ip(at.ip().to_canonical());
+    at.set_port(session.state.settings.detector_port);
+    let door = match Door::open(at, Some(RECORDER_MAX)) {
+        Ok(door) => door.only_from(session.client),
+        Err(error) => {
+            return refuse(session, format!("cannot open {at} for the recorder: {error}"), log);
+        }
+    };
+    log(format!("source at {} as {}{}", door.address(), plan.protocol, for_time(plan)));
+    let waiting = SourceAnswer::Waiting { port: door.address().port() };
+    session.talk.send(0, &Message::SourceAnswer { answer: Box::new(waiting) })?;
+    await_run(session)?;
+    start(session, plan, Destination::Accept(door), log)
+}
+
+/// Serves the control connection until the client asks to run the source.
+fn await_run(session: &mut Session<'_>) -> Result<(), NetError> {
+    let begin_ns = session.state.clock.now_ns();
+    loop {
+        match session.talk.receive(POLL_INTERVAL)? {
+            Some((_, Message::Source { request })) if *request == SourceRequest::Run => return Ok(()),
+            Some((_, other)) => return Err(session.talk.unexpected(0, &other)),
+            None if session.is_stopped() => session.end_stopped_session()?,
+            None => session.talk.check_timeout(0, begin_ns, RUN_REQUEST_MAX)?,
+        }
+    }
+}
+
 /// Sends the events of the plan to the client.
 fn start(
     session: &mut Session<'_>,
     plan: &SourcePlan,
-    port: u16,
+    to: Destination,
     log: &dyn Fn(String),
 ) -> Result<(), WorkloadError> {
-    let to = SocketAddr::new(session.client, port);
-    let for_time = plan.duration.map_or_else(String::new, |time| format!(" for {} s", time.as_secs_f64()));
-    log(format!("source to {to}{for_time}"));
     let (begin_ns, begin_unix_ns) = (session.state.clock.now_ns(), session.state.clock.unix_ns());
     let (stop, live) = (AtomicBool::new(false), SourceCounters::default());
     let outcome = std::thread::scope(|scope| {
-        let source = scope.spawn(|| run_source(plan, to, &stop, &live));
+        let source = scope.spawn(|| run_source(plan, to.clone(), &stop, &live));
         let served = report_until_end(session, &source, &stop, &live, begin_ns);
         // Without its client the source ends early.
         stop.store(true, Ordering::Relaxed);
@@ -133,6 +179,11 @@ fn start(
         Ok(report) => answer(session, end(&report, None)),
         Err(SourceError::Broken { error, report, .. }) => {
             answer(session, end(&report, Some(Cause::of(&error).to_text())))
+        }
+        Err(SourceError::Connect { error, .. }) if matches!(to, Destination::Accept(_)) => {
+            let why = Cause::of(&error).to_text();
+            log(why.clone());
+            answer(session, SourceAnswer::NoRecorder { why })
         }
         Err(error) => refuse(session, Cause::of(&error).to_text(), log),
     }
