@@ -31,6 +31,7 @@ mod run_live;
 mod series;
 mod service;
 mod space;
+mod subdirectories;
 mod trial;
 mod verdicts;
 mod volumes;

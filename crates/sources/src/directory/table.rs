@@ -3,7 +3,7 @@
 //! A file is due a little after the kernel reported that it was closed or moved in: a later change then has
 //! another time stamp. A file that was found by a scan is due when it has not changed between two looks at
 //! it. Memory: about 200 bytes for each file in the directory.
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use super::{SETTLE, SETTLE_MIN};
@@ -58,6 +58,8 @@ pub enum Reason {
     Complete,
     /// Its name was created. Usually it is open, and [`FileTable::closed`] follows, unless it is a link.
     Created,
+    /// It was in a directory that was new. It may have been complete before the directory was watched.
+    Listed,
     /// A scan found this version.
     Scanned(Identity),
 }
@@ -79,6 +81,17 @@ impl Pending {
     }
 }
 
+/// A recorded file in a directory that was renamed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenamedFile {
+    /// Sequence number of its event.
+    pub sequence: u64,
+    /// Its new name.
+    pub name: Vec<u8>,
+    /// Its previous name.
+    pub from: Vec<u8>,
+}
+
 /// A name that was moved away, perhaps to another name in the directory.
 #[derive(Debug)]
 struct Moved {
@@ -92,8 +105,8 @@ struct Moved {
 #[derive(Debug)]
 pub struct FileTable {
     settle_ns: u64,
-    known: HashMap<Vec<u8>, Known>,
-    pending: HashMap<Vec<u8>, Pending>,
+    known: BTreeMap<Vec<u8>, Known>,
+    pending: BTreeMap<Vec<u8>, Pending>,
     /// The pending names in the order in which they are due.
     order: BTreeMap<(u64, u64), Vec<u8>>,
     entered: u64,
@@ -105,8 +118,8 @@ impl FileTable {
     pub fn new(settle: Option<Duration>) -> Self {
         Self {
             settle_ns: settle.unwrap_or(SETTLE).as_nanos() as u64,
-            known: HashMap::new(),
-            pending: HashMap::new(),
+            known: BTreeMap::new(),
+            pending: BTreeMap::new(),
             order: BTreeMap::new(),
             entered: 0,
             moved: BTreeMap::new(),
@@ -182,6 +195,43 @@ impl FileTable {
         }
     }
 
+    /// A file was found in a directory that was new.
+    pub fn listed(&mut self, name: &[u8], identity: Identity, now_ns: u64) {
+        let is_known = self.known.get(name).is_some_and(|known| known.identity == identity);
+        if !is_known && !self.pending.contains_key(name) {
+            self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Listed, None);
+        }
+    }
+
+    /// A directory was renamed. Returns the recorded files in it.
+    pub fn directory_renamed(&mut self, from: &[u8], to: &[u8]) -> Vec<RenamedFile> {
+        // A directory of the new name was replaced: it was empty.
+        self.directory_gone(to);
+        let renamed = |name: &[u8]| [to, &name[from.len()..]].concat();
+        let mut files = Vec::new();
+        for (name, known) in take_below(&mut self.known, from) {
+            let new = renamed(&name);
+            if let Some(sequence) = known.sequence {
+                files.push(RenamedFile { sequence, name: new.clone(), from: name });
+            }
+            self.known.insert(new, known);
+        }
+        for (name, pending) in take_below(&mut self.pending, from) {
+            self.order.insert(pending.place, renamed(&name));
+            self.pending.insert(renamed(&name), pending);
+        }
+        files
+    }
+
+    /// A directory was moved away or replaced. Returns the complete files in it that were to be read.
+    pub fn directory_gone(&mut self, path: &[u8]) -> Vec<Vec<u8>> {
+        take_below(&mut self.known, path);
+        let pending = take_below(&mut self.pending, path);
+        pending.iter().for_each(|(_, pending)| drop(self.order.remove(&pending.place)));
+        let lost = pending.into_iter().filter(|(_, pending)| pending.is_lost_with_its_name());
+        lost.map(|(name, _)| name).collect()
+    }
+
     /// Forgets the files that a scan did not find.
     pub fn retain(&mut self, names: &HashSet<Vec<u8>>) {
         self.known.retain(|name, _| names.contains(name));
@@ -238,7 +288,7 @@ impl FileTable {
         let Some(Pending { reason, origin, .. }) = self.take_pending(name) else { return Verdict::Skip };
         let seen = match reason {
             Reason::Scanned(seen) => Some(seen),
-            Reason::Complete | Reason::Created => None,
+            Reason::Complete | Reason::Created | Reason::Listed => None,
         };
         if seen.is_some_and(|seen| seen != identity) {
             self.put(name, now_ns + self.settle_ns, Reason::Scanned(identity), origin);
@@ -284,6 +334,13 @@ impl FileTable {
         self.order.remove(&pending.place);
         Some(pending)
     }
+}
+
+/// Takes the entries of all names below a directory.
+fn take_below<T>(map: &mut BTreeMap<Vec<u8>, T>, directory: &[u8]) -> Vec<(Vec<u8>, T)> {
+    let (first, behind) = ([directory, b"/"].concat(), [directory, b"0"].concat());
+    let names: Vec<Vec<u8>> = map.range(first..behind).map(|(name, _)| name.clone()).collect();
+    names.into_iter().filter_map(|name| map.remove_entry(&name)).collect()
 }
 
 #[cfg(test)]

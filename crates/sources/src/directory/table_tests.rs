@@ -171,3 +171,60 @@ fn files_that_are_gone_are_forgotten() {
     table.retain(&HashSet::from([b"7".to_vec()]));
     assert_eq!(table.known.len(), 1);
 }
+
+#[test]
+fn files_follow_the_directory_that_is_renamed() {
+    let mut table = FileTable::new(None);
+    for name in [&b"a/1"[..], b"a/b/2", b"a-/3", b"a0", b"a"] {
+        table.closed(name, 0);
+    }
+    take_due(&mut table, 20 * MS, |name| version(name.len() as u64, 5));
+    table.skip(b"a/old".to_vec(), version(9, 5));
+    table.closed(b"a/4", 30 * MS);
+    table.closed(b"target/gone", 30 * MS);
+    let renamed = table.directory_renamed(b"a", b"target");
+    let file = |sequence, name: &[u8], from: &[u8]| RenamedFile {
+        sequence,
+        name: name.to_vec(),
+        from: from.to_vec(),
+    };
+    assert_eq!(renamed, [file(0, b"target/1", b"a/1"), file(1, b"target/b/2", b"a/b/2")]);
+    let due = |table: &mut FileTable, now_ns| take_due(table, now_ns, |_| version(4, 30));
+    assert_eq!(due(&mut table, 50 * MS), [once("target/4")], "what the new directory replaced is gone");
+    // The same versions under the new names, and the other names as before.
+    for (name, inode) in
+        [(&b"target/1"[..], 3), (b"target/b/2", 5), (b"target/old", 9), (b"a-/3", 4), (b"a0", 2)]
+    {
+        table.scanned(name, version(inode, 5), 60 * MS);
+        assert_eq!(table.due_ns(name), None, "{name:?}");
+    }
+    table.scanned(b"a/1", version(3, 5), 60 * MS);
+    assert!(table.due_ns(b"a/1").is_some(), "the old name is free");
+}
+
+#[test]
+fn a_directory_that_is_moved_away_takes_its_files_with_it() {
+    let mut table = FileTable::new(None);
+    table.closed(b"a/complete", 0);
+    table.created(b"a/created", 0);
+    table.listed(b"a/listed", version(1, 5), 0);
+    table.closed(b"ab/other", 0);
+    assert_eq!(table.directory_gone(b"a"), [b"a/complete".to_vec()]);
+    assert_eq!(table.pending().collect::<Vec<_>>(), [b"ab/other"]);
+}
+
+#[test]
+fn a_file_in_a_new_directory_is_recorded_once() {
+    let mut table = FileTable::new(None);
+    table.listed(b"a/1", version(1, 5), 0);
+    assert_eq!(table.reason(b"a/1"), Some(Reason::Listed));
+    // It was closed after the directory was watched.
+    table.closed(b"a/1", MS);
+    assert_eq!(table.reason(b"a/1"), Some(Reason::Complete));
+    table.listed(b"a/1", version(1, 5), MS);
+    assert_eq!(take_due(&mut table, 30 * MS, |_| version(1, 5)), [once("a/1")]);
+    table.listed(b"a/1", version(1, 5), 40 * MS);
+    assert_eq!(table.next_due_ns(), None);
+    table.listed(b"a/1", version(1, 6), 40 * MS);
+    assert_eq!(table.next_due_ns(), Some(60 * MS));
+}
