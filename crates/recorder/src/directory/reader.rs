@@ -13,10 +13,10 @@ use keepup_sources::directory::{
 };
 use keepup_sys::lease::is_open_for_writing;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Advice, FileType, OFlags, Stat};
+use rustix::fs::{Advice, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::scan::{Scan, identity};
+use super::scan::{Scan, identity, is_regular, is_unnamed};
 use super::tally::Tally;
 use super::tree::{Change, Tree};
 use super::watch::REPORTS_MAX;
@@ -225,6 +225,7 @@ impl DirectoryReader {
                 false => self.table.skip(name, identity),
             }
         }
+        self.scan_unwatched(scan.unwatched);
         // A directory that takes long to list is listed less often.
         let pause_ns = 4 * now_ns.saturating_sub(started_ns);
         self.scan_due_ns = self.scans_every_ns.map(|interval_ns| now_ns + interval_ns.max(pause_ns));
@@ -248,12 +249,19 @@ impl DirectoryReader {
                 false => self.table.skip(name, identity),
             }
         }
-        if scan.unwatched > 0 && self.scans_every_ns.is_none() {
-            // Without reports from there, scans find the files.
-            self.scans_every_ns = Some(SETTLE.as_nanos() as u64);
+        if self.scan_unwatched(scan.unwatched) {
             self.scan_due_ns = Some(now_ns);
         }
         Ok(())
+    }
+
+    /// Without reports from some subdirectories, scans find the files. Returns whether that is new.
+    fn scan_unwatched(&mut self, unwatched: u64) -> bool {
+        let is_new = unwatched > 0 && self.scans_every_ns.is_none();
+        if is_new {
+            self.scans_every_ns = Some(SETTLE.as_nanos() as u64);
+        }
+        is_new
     }
 
     /// Enters the new names of files in renamed directories into the index.
@@ -584,13 +592,4 @@ impl DirectoryReader {
         }
         Ok(())
     }
-}
-
-/// Whether the kernel made up a name for a file that was created without one (`O_TMPFILE`).
-fn is_unnamed(name: &[u8]) -> bool {
-    name.strip_prefix(b"#").is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
-}
-
-fn is_regular(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_sources::directory::Identity;
-use rustix::fs::{AtFlags, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 /// Flags for subdirectories: never follow a link.
@@ -76,6 +76,17 @@ pub(super) fn identity(stat: &Stat) -> Identity {
         mtime_ns: time_ns(stat.st_mtime, stat.st_mtime_nsec),
         bytes: u64::try_from(stat.st_size).unwrap_or(0),
     }
+}
+
+/// Whether the kernel made up a name for a file that was created without one (`O_TMPFILE`).
+pub(super) fn is_unnamed(name: &[u8]) -> bool {
+    let last = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    last.strip_prefix(b"#").is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+/// Whether it is a regular file.
+pub(super) fn is_regular(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
 /// Time since the Unix epoch; 0 before it.

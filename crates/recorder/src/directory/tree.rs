@@ -239,6 +239,10 @@ impl Tree {
             return Ok(Vec::new());
         }
         match self.watch.add(&directory, false) {
+            Ok(watch) if self.has_other_name(watch, path, &directory) => {
+                scan.directories += 1;
+                return Ok(Vec::new());
+            }
             Ok(watch) => self.enter_watch(watch, path, scan),
             Err(Errno::NOSPC | Errno::NOMEM) => scan.unwatched += 1,
             Err(error) => return Err(error),
@@ -246,12 +250,21 @@ impl Tree {
         list(&directory, path, &self.address, scan)
     }
 
+    /// Whether a directory is in the tree under another path as well, by a bind mount.
+    fn has_other_name(&self, watch: i32, path: &[u8], directory: &OwnedFd) -> bool {
+        let known = self.paths.get(&watch).filter(|known| *known != path);
+        let open = |known: &Vec<u8>| match known.is_empty() {
+            true => rustix::fs::fstat(&self.root),
+            false => rustix::fs::fstat(open_directory(&self.root, known)?),
+        };
+        let inode = rustix::fs::fstat(directory).map(|stat| stat.st_ino).ok();
+        known.is_some_and(|known| open(known).map(|stat| stat.st_ino).ok() == inode)
+    }
+
     /// Enters the watch on a directory, which may have been watched under another path.
     fn enter_watch(&mut self, watch: i32, path: &[u8], scan: &mut Scan) {
         match self.paths.get(&watch).cloned() {
             Some(known) if known == path => return,
-            // A bind mount of the directory itself.
-            Some(known) if known.is_empty() => return,
             Some(known) => {
                 self.forget(path);
                 self.rename(&known, path);
