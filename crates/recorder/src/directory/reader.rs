@@ -328,11 +328,7 @@ impl DirectoryReader {
                     self.scan_due_ns = Some(now_ns);
                 }
             }
-            Change::DirectoryOut(path) => {
-                for name in self.table.directory_gone(&path) {
-                    self.lose(name, MOVED_OUT.to_owned())?;
-                }
-            }
+            Change::DirectoryOut(path) => self.table.directory_moved_out(&path, now_ns),
             Change::Overflow => {
                 self.tally.overflows += 1;
                 self.scan_due_ns = Some(now_ns);

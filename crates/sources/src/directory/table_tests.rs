@@ -209,8 +209,10 @@ fn a_directory_that_is_moved_away_takes_its_files_with_it() {
     table.created(b"a/created", 0);
     table.listed(b"a/listed", version(1, 5), 0);
     table.closed(b"ab/other", 0);
-    assert_eq!(table.directory_gone(b"a"), [b"a/complete".to_vec()]);
+    table.directory_moved_out(b"a", 10 * MS);
     assert_eq!(table.pending().collect::<Vec<_>>(), [b"ab/other"]);
+    assert_eq!(table.moved_away(100 * MS), Vec::<Vec<u8>>::new());
+    assert_eq!(table.moved_away(110 * MS), [b"a/complete".to_vec()]);
 }
 
 #[test]
@@ -227,4 +229,42 @@ fn a_file_in_a_new_directory_is_recorded_once() {
     assert_eq!(table.next_due_ns(), None);
     table.listed(b"a/1", version(1, 6), 40 * MS);
     assert_eq!(table.next_due_ns(), Some(60 * MS));
+}
+
+#[test]
+fn a_file_moved_to_a_directory_that_was_not_watched_yet_is_found_there() {
+    // The listing before the reports, and after them.
+    for is_listed_first in [true, false] {
+        let mut table = FileTable::new(None);
+        let list = |table: &mut FileTable| table.listed(b"new/1", version(1, 5), 0);
+        if is_listed_first {
+            list(&mut table);
+        }
+        table.closed(b"1", 0);
+        table.moved_out(b"1", 7, MS);
+        table.closed(b"gone", 0);
+        table.moved_out(b"gone", 8, MS);
+        if !is_listed_first {
+            list(&mut table);
+        }
+        assert_eq!(take_due(&mut table, 30 * MS, |_| version(1, 5)), [once("new/1")]);
+        assert_eq!(table.moved_away(200 * MS), [b"gone".to_vec()]);
+        // One file that is found stands for one that was moved.
+        table.closed(b"1", 300 * MS);
+        table.moved_out(b"1", 9, 300 * MS);
+        assert_eq!(table.moved_away(500 * MS), [b"1".to_vec()]);
+    }
+}
+
+#[test]
+fn a_recorded_file_moved_to_a_new_directory_is_not_recorded_again() {
+    let mut table = FileTable::new(None);
+    table.closed(b"1", 0);
+    assert_eq!(take_due(&mut table, 20 * MS, |_| version(1, 5)), [once("1")]);
+    table.moved_out(b"1", 7, 30 * MS);
+    assert!(table.moved_away(500 * MS).is_empty());
+    table.listed(b"new/2", version(1, 5), 500 * MS);
+    let renamed = Verdict::Renamed { sequence: 0, from: b"1".to_vec() };
+    assert_eq!(take_due(&mut table, 600 * MS, |_| version(1, 5)), [("new/2".to_owned(), renamed)]);
+    assert_eq!(table.next_due_ns(), None);
 }
