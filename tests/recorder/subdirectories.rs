@@ -212,8 +212,8 @@ fn more_directories_than_the_kernel_may_watch() {
     fs::create_dir_all(here.join("a")).unwrap();
     let limited = |watches: u32, more: &str| {
         let record = format!(
-            "echo {watches} > /proc/sys/user/max_inotify_watches && exec {} record --from dir:in,recursive{more} \
-             --name run --json --volume a --pool '64 MiB' --segment '32 MiB'",
+            "echo {watches} > /proc/sys/user/max_inotify_watches && exec {} record --from \
+             dir:in,recursive{more} --name run --json --volume a --pool '64 MiB' --segment '32 MiB'",
             env!("CARGO_BIN_EXE_keepup")
         );
         keepup_testkit::program::Program::start("unshare", &["-U", "-r", "sh", "-c", &record], here)

@@ -43,8 +43,8 @@ pub(crate) fn checks(content: &str, index: usize, part: &[u8]) -> PartChecks {
     PartChecks { crc64: hex(&crc), has_crc64, has_md5, has_sha256 }
 }
 
-/// Whether the store has confirmed all parts, and their order where its ETag or a checksum of the whole object
-/// shows that. `is_whole_equal`: whether that checksum is the one of the file, if there is one.
+/// Whether the store has confirmed all parts, and their order where its ETag or a checksum of the whole
+/// object shows that. `is_whole_equal`: whether that checksum is the one of the file, if there is one.
 pub(crate) fn is_confirmed(
     done: &BTreeMap<usize, (String, PartChecks)>,
     found: Option<&str>,

@@ -109,8 +109,8 @@ impl DirectoryAddress {
         }
     }
 
-    /// Whether a file of this name is recorded; the last part of a relative path decides. Hidden names only match
-    /// a pattern that starts with a dot.
+    /// Whether a file of this name is recorded; the last part of a relative path decides. Hidden names only
+    /// match a pattern that starts with a dot.
     pub fn wants(&self, path: &[u8]) -> bool {
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         let is_hidden = name.starts_with(b".");
@@ -123,8 +123,8 @@ impl DirectoryAddress {
         self.patterns.iter().any(matches)
     }
 
-    /// Whether the files of this subdirectory, a relative path, are recorded: neither hidden nor unfinished, and
-    /// not too deep.
+    /// Whether the files of this subdirectory, a relative path, are recorded: neither hidden nor unfinished,
+    /// and not too deep.
     pub fn wants_directory(&self, path: &[u8]) -> bool {
         let parts = path.split(|&byte| byte == b'/');
         self.is_recursive

@@ -428,7 +428,7 @@ impl DirectoryReader {
         }
     }
 
-    /// Takes a file whose name is gone: the kernel has reported by now whether it was renamed or removed.
+    /// Takes a file whose name is gone. Reports that the kernel has made say whether it was renamed.
     fn take_missing(&mut self, name: Vec<u8>) -> Result<(), Stop> {
         while self.take_changes()? >= REPORTS_MAX {}
         if self.tree.stat(&name).is_err() && self.table.removed(&name) && !is_unnamed(&name) {

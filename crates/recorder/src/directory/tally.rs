@@ -63,8 +63,8 @@ impl Tally {
             (
                 unwatched,
                 format!(
-                    "subdirectories beyond the kernel's limit of watches: {unwatched}; they were scanned; raise \
-                     fs.inotify.max_user_watches"
+                    "subdirectories beyond the kernel's limit of watches: {unwatched}; they were scanned; \
+                     raise fs.inotify.max_user_watches"
                 ),
             ),
             (irregular, format!("names not recorded, not regular files: {irregular}; first: {first}")),

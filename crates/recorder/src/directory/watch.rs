@@ -95,8 +95,8 @@ impl Watch {
     pub(super) fn reports(&mut self) -> rustix::io::Result<Vec<Report>> {
         let mut reports = Vec::new();
         self.take(&mut reports)?;
-        // The kernel reports the second half at once. A directory without it was moved elsewhere, and its files
-        // are lost if they have not been read.
+        // The kernel reports the second half at once. A directory without it was moved elsewhere, and its
+        // files are lost if they have not been read.
         for _ in 0..HALF_WAITS {
             if !self.pairs_directories || !has_half_rename(&reports) {
                 break;

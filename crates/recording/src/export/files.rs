@@ -24,9 +24,9 @@ const DEPTH_MAX: usize = 64;
 
 /// Writes the recorded files to the new directory `dir`, each under its last name and with its time of
 /// change. With several recorded directories, each has a subdirectory. Of several versions of a file, the
-/// last one has the name, with the subdirectories in it; `#` and its sequence number follow the name of an earlier one. A file without a
-/// name in the index, as after a crash, is named `file-N` after its sequence number. `progress` is called
-/// often.
+/// last one has the name, with the subdirectories in it; `#` and its sequence number follow the name of an
+/// earlier one. A file without a name in the index, as after a crash, is named `file-N` after its sequence
+/// number. `progress` is called often.
 ///
 /// # Errors
 /// A segment is unsealed or cannot be read, a block is damaged, the recording has no files of a directory, or

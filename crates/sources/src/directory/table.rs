@@ -352,7 +352,8 @@ impl FileTable {
         }
     }
 
-    /// Name and version of a recorded file that was moved away, perhaps to a directory that was not watched yet.
+    /// Name and version of a recorded file that was moved away, perhaps to a directory that was not watched
+    /// yet.
     fn recorded_before(&mut self, identity: Identity) -> Option<(Vec<u8>, Known)> {
         let is_it = |moved: &Moved| moved.known.is_some_and(|known| known.identity == identity);
         let id = self.moved.iter().find(|(_, moved)| is_it(moved)).map(|(id, _)| *id)?;
