@@ -210,15 +210,15 @@ fn more_directories_than_the_kernel_may_watch() {
     let here = directory.path();
     fs::create_dir_all(here.join("in/1/2/3")).unwrap();
     fs::create_dir_all(here.join("a")).unwrap();
-    let limited = |watches: u32, more: &str| {
+    let limited = |watches: u32| {
         let record = format!(
             "echo {watches} > /proc/sys/user/max_inotify_watches && exec {} record --from \
-             dir:in,recursive{more} --name run --json --volume a --pool '64 MiB' --segment '32 MiB'",
+             dir:in,recursive --name run --json --volume a --pool '64 MiB' --segment '32 MiB'",
             env!("CARGO_BIN_EXE_keepup")
         );
         keepup_testkit::program::Program::start("unshare", &["-U", "-r", "sh", "-c", &record], here)
     };
-    let refused = limited(2, "").wait();
+    let refused = limited(2).wait();
     if refused.stderr.contains("unshare")
         || refused.stderr.contains("max_inotify_watches") && refused.code() != 4
     {
@@ -231,7 +231,7 @@ fn more_directories_than_the_kernel_may_watch() {
     assert!(refused.stderr.contains("it has more directories than the kernel may watch"), "{refused:#?}");
     assert!(refused.stderr.contains("hint: raise fs.inotify.max_user_watches"), "{refused:#?}");
     // One that is new and cannot be watched is scanned.
-    let mut program = limited(4, "");
+    let mut program = limited(4);
     program.line("writing with ");
     for name in ["in/1/2/3/a", "in/new/b", "in/new/deep/c"] {
         fs::create_dir_all(here.join(name).parent().unwrap()).unwrap();
