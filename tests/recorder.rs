@@ -32,6 +32,7 @@ mod series;
 mod service;
 mod simplon;
 mod space;
+mod subdirectories;
 mod trial;
 mod verdicts;
 mod volumes;

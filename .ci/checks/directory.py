@@ -1,4 +1,4 @@
-"""Writes HDF5 with h5py and TIFF with tifffile into a directory, as the programs of cameras do, while keepup
+"""Writes HDF5 with h5py and TIFF with tifffile into a directory and its subdirectories, as the programs of cameras do, while keepup
 records it. Restores the files by their names, with `export --to files` and from the index, and compares them byte by
 byte.
 
@@ -34,6 +34,7 @@ def write_hdf5(path, number):
 
 def write_tiff(path, number):
     """Under a temporary name first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     hidden = path.with_name("." + path.name)
     tifffile.imwrite(hidden, rng.integers(0, 65536, (2 + number % 3, 200, 300), "u2"), compression=None)
     hidden.rename(path)
@@ -51,12 +52,13 @@ def write_all(into):
     write_raw(into / odd, 0)
     for number in range(FILES):
         write_hdf5(into / f"scan_{number:04}.h5", number)
-        write_tiff(into / f"frame_{number:04}.tif", number)
+        # A directory for each scan, as NDFileTIFF of areaDetector creates them.
+        write_tiff(into / f"scan {number // 8}" / "images" / f"frame_{number:04}.tif", number)
         write_raw(into / f"raw {number}.bin", number)
 
 
 def record(into, more=()):
-    command = [keepup, "record", "--from", f"dir:{into}", *more, "--name", "run", "--volume", root / "a", "--json"]
+    command = [keepup, "record", "--from", f"dir:{into},recursive", *more, "--name", "run", "--volume", root / "a", "--json"]
     recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (line := recorder.stderr.readline()).startswith("receiving from"):
         assert line, "the recorder has ended"
@@ -68,7 +70,8 @@ def record(into, more=()):
 
 
 def contents(directory):
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
+    paths = [path for path in directory.rglob("*") if path.is_file()]
+    return {os.fspath(path.relative_to(directory)): path.read_bytes() for path in paths}
 
 
 def by_export(written):
@@ -82,7 +85,7 @@ def by_export(written):
         assert times[0] == times[1], f"{name!r} has another time"
     with h5py.File(root / "restored/scan_0007.h5") as file:
         assert file["entry/data"].shape == (8, 64, 64) and file.attrs["number"] == 7
-    assert tifffile.imread(root / "restored/frame_0001.tif").shape == (3, 200, 300)
+    assert tifffile.imread(root / "restored/scan 0/images/frame_0001.tif").shape == (3, 200, 300)
 
 
 def by_raw_export(written):

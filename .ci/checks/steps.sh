@@ -51,7 +51,7 @@ python_environment() {
 }
 
 # What reads recordings apart from keepup, a package with a real trace, another simulator; a browser's remote control; the
-# official IPbus client. Each by itself, beside the others.
+# official IPbus client; an object store. Each by itself, beside the others.
 python_environments() {
     local jobs=() job
     python_environment ci-venv \
@@ -62,6 +62,8 @@ python_environments() {
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
+    python_environment ci-archive 'moto.moto_server.threaded_moto_server, google_crc32c' 'moto[s3,server]>=5.2,<6' \
+        'google-crc32c>=1.5,<2' & jobs+=($!)
     for job in "${jobs[@]}"; do wait "$job"; done
 }
 
@@ -158,6 +160,11 @@ vdif_frames() {
 # Files written by h5py and tifffile into a directory, and restored.
 directory_files() {
     timeout 300 "$CI_PYTHON" .ci/checks/directory.py "$KEEPUP" "$1/directory"
+}
+
+# A recording in an object store with the XML API of Google, and back.
+archive_google() {
+    timeout 200 target/ci-archive/bin/python .ci/checks/archive_google.py "$KEEPUP" "$1/archive-google"
 }
 
 # Heaps sent by spead2, whole and with packets lost on the way.

@@ -22,7 +22,7 @@ use crate::common::{FILE_SERVER, busy_directory, directory, json, keepup, record
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A recorder of `sources` as the run `name`. The directory `in` exists.
-fn record(here: &Path, name: &str, sources: &[&str], more: &[&str]) -> Program {
+pub(super) fn record(here: &Path, name: &str, sources: &[&str], more: &[&str]) -> Program {
     for directory in ["in", "a"] {
         fs::create_dir_all(here.join(directory)).unwrap();
     }
@@ -34,13 +34,13 @@ fn record(here: &Path, name: &str, sources: &[&str], more: &[&str]) -> Program {
     program
 }
 
-fn stop(program: Program) -> Run {
+pub(super) fn stop(program: Program) -> Run {
     program.signal("INT");
     program.wait()
 }
 
 /// Content of the file `number`: the same for every call, different for every number.
-fn content(number: u64) -> Vec<u8> {
+pub(super) fn content(number: u64) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(number);
     let length = match number % 7 {
         0 => 0,
@@ -54,7 +54,7 @@ fn content(number: u64) -> Vec<u8> {
 }
 
 /// The durable entries of the index, also while recording.
-fn index(here: &Path, name: &str) -> Vec<FileEntry> {
+pub(super) fn index(here: &Path, name: &str) -> Vec<FileEntry> {
     let mut entries = Vec::new();
     let Ok(recording) = Recording::open(&[here.join("a").join(name)]) else { return entries };
     let id =
@@ -69,7 +69,7 @@ fn index(here: &Path, name: &str) -> Vec<FileEntry> {
     entries
 }
 
-fn wait_for_entries(here: &Path, name: &str, count: usize) {
+pub(super) fn wait_for_entries(here: &Path, name: &str, count: usize) {
     until("the files are not durable", || index(here, name).len() >= count);
 }
 
@@ -88,7 +88,7 @@ fn files(directory: &Path) -> Content {
     regular.map(|entry| (entry.file_name().into_vec(), fs::read(entry.path()).unwrap())).collect()
 }
 
-fn gap_events(account: &Value) -> u64 {
+pub(super) fn gap_events(account: &Value) -> u64 {
     account["ledger"]["streams"]["0"]["gap_events"]["file_unreadable"].as_u64().unwrap_or(0)
 }
 

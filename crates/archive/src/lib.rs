@@ -13,6 +13,7 @@ mod counters;
 mod credentials;
 mod download;
 mod error;
+mod google;
 pub mod inventory;
 mod local;
 mod pace;

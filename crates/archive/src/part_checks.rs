@@ -43,12 +43,19 @@ pub(crate) fn checks(content: &str, index: usize, part: &[u8]) -> PartChecks {
     PartChecks { crc64: hex(&crc), has_crc64, has_md5, has_sha256 }
 }
 
-/// Whether the store has confirmed all parts, and their order where its ETag shows that.
-pub(crate) fn is_confirmed(done: &BTreeMap<usize, (String, PartChecks)>, found: Option<&str>) -> bool {
+/// Whether the store has confirmed all parts, and their order where its ETag or a checksum of the whole
+/// object shows that. `is_whole_equal`: whether that checksum is the one of the file, if there is one.
+pub(crate) fn is_confirmed(
+    done: &BTreeMap<usize, (String, PartChecks)>,
+    found: Option<&str>,
+    is_whole_equal: Option<bool>,
+) -> bool {
     let confirmed = |checks: &PartChecks| checks.has_crc64 || checks.has_md5 || checks.has_sha256;
     let has_md5_etags = done.values().any(|(_, checks)| checks.has_md5);
-    done.values().all(|(_, checks)| confirmed(checks))
-        && (!has_md5_etags || found.is_some_and(|found| Some(unquoted(found)) == whole_etag(done).as_deref()))
+    let is_in_order = is_whole_equal.unwrap_or_else(|| {
+        !has_md5_etags || found.is_some_and(|found| Some(unquoted(found)) == whole_etag(done).as_deref())
+    });
+    done.values().all(|(_, checks)| confirmed(checks)) && is_in_order
 }
 
 /// ETag of an object whose parts have MD5s as ETags, as S3 forms it: MD5 of the MD5s, number of parts.

@@ -70,17 +70,20 @@ fn the_whole_is_confirmed_by_its_parts() {
     twice.update([Md5::digest(b"abc"), Md5::digest(b"abc")].concat());
     let etag = format!("\"{}-2\"", hex(&twice.finalize()));
     for all in [[md5, md5], [both, crc64], [both, md5]] {
-        assert!(is_confirmed(&parts(&all), Some(&etag)), "{all:?}");
-        assert!(!is_confirmed(&parts(&all), Some("\"0-2\"")), "other parts or another order: {all:?}");
-        assert!(!is_confirmed(&parts(&all), None), "{all:?}");
+        assert!(is_confirmed(&parts(&all), Some(&etag), None), "{all:?}");
+        assert!(!is_confirmed(&parts(&all), Some("\"0-2\""), None), "other parts or another order: {all:?}");
+        assert!(!is_confirmed(&parts(&all), None, None), "{all:?}");
     }
     // ETags that are no MD5s say nothing.
     for all in [[crc64, crc64], [sha256, sha256], [crc64, sha256]] {
-        assert!(is_confirmed(&parts(&all), Some("\"0-2\"")) && is_confirmed(&parts(&all), None), "{all:?}");
+        assert!(
+            is_confirmed(&parts(&all), Some("\"0-2\""), None) && is_confirmed(&parts(&all), None, None),
+            "{all:?}"
+        );
     }
     let none = (false, false, false);
     for all in [[none, none], [sha256, none], [both, none]] {
-        assert!(!is_confirmed(&parts(&all), Some(&etag)), "{all:?}");
+        assert!(!is_confirmed(&parts(&all), Some(&etag), None), "{all:?}");
     }
 }
 
@@ -88,5 +91,19 @@ fn the_whole_is_confirmed_by_its_parts() {
 fn an_etag_of_another_form_confirms_no_order() {
     let mut all = parts(&[(true, true, false), (true, false, false)]);
     all.insert(1, ("\"\u{e9}tag\"".to_owned(), PartChecks { has_crc64: true, ..no_checks() }));
-    assert!(!is_confirmed(&all, Some("\"0-2\"")));
+    assert!(!is_confirmed(&all, Some("\"0-2\""), None));
+}
+
+#[test]
+fn a_checksum_of_the_whole_decides_instead_of_its_etag() {
+    // Google: parts have MD5s, the whole object has neither.
+    let (md5, none) = ((false, true, false), (false, false, false));
+    for (all, whole, wanted) in [
+        ([md5, md5], Some(true), true),
+        ([md5, md5], Some(false), false),
+        ([md5, md5], None, false),
+        ([md5, none], Some(true), false),
+    ] {
+        assert_eq!(is_confirmed(&parts(&all), Some("CKih16GjycICEAE="), whole), wanted, "{all:?} {whole:?}");
+    }
 }

@@ -16,13 +16,14 @@ use object_store::local::LocalFileSystem;
 use object_store::multipart::MultipartStore;
 use object_store::path::Path as ObjectPath;
 use object_store::{
-    ClientConfigKey, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
+    ClientConfigKey, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutResult,
 };
 use tokio::runtime::Runtime;
 use url::Url;
 
 use crate::credentials;
 use crate::error::{ArchiveError, cause, has_wrong_signature, is_denied};
+use crate::google::{ChecksumConnector, Crc32c};
 
 /// Schemes of addresses.
 const SCHEMES: [&str; 4] = ["s3", "gs", "az", "file"];
@@ -116,7 +117,26 @@ pub(crate) struct Store {
     pub(crate) objects: Arc<dyn ObjectStore>,
     /// Uploads that another process can continue; not every store has them.
     pub(crate) uploads: Option<Arc<dyn MultipartStore>>,
+    /// Whether the store returns the CRC32C of a completed object.
+    pub(crate) has_crc32c: bool,
     pub(crate) runtime: Runtime,
+}
+
+/// A store's answer to the request that made an object.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) etag: Option<String>,
+    /// Version of the object, in stores with versions.
+    pub(crate) version: Option<String>,
+    /// Checksum of the whole object, if the store has returned one.
+    pub(crate) crc32c: Option<Crc32c>,
+}
+
+impl From<PutResult> for Written {
+    fn from(put: PutResult) -> Self {
+        let crc32c = put.extensions.get::<Crc32c>().copied();
+        Self { etag: put.e_tag, version: put.version, crc32c }
+    }
 }
 
 type Clients = (Arc<dyn ObjectStore>, Option<Arc<dyn MultipartStore>>);
@@ -146,7 +166,8 @@ impl Store {
             Some(name) => (location.below(name), base.join(name)),
             None => (location.clone(), base),
         };
-        Ok(Self { location, base, objects, uploads, runtime })
+        let has_crc32c = url.scheme() == "gs";
+        Ok(Self { location, base, objects, uploads, has_crc32c, runtime })
     }
 
     /// Object of a path, whose parts are separated by `/`.
@@ -218,11 +239,11 @@ impl Store {
         }
     }
 
-    /// Writes a whole object; returns its ETag.
-    pub(crate) fn put(&self, path: &str, bytes: Bytes) -> Result<Option<String>, ArchiveError> {
+    /// Writes a whole object.
+    pub(crate) fn put(&self, path: &str, bytes: Bytes) -> Result<Written, ArchiveError> {
         let object = self.object(path);
         let put = self.runtime.block_on(repeat(|| self.objects.put(&object, bytes.clone().into())));
-        put.map(|put| put.e_tag).map_err(self.fault("write", path))
+        put.map(Written::from).map_err(self.fault("write", path))
     }
 
     /// Writes a whole object unless there is one, which is then left as it is. A store without conditional
@@ -311,6 +332,7 @@ fn remote(scheme: &str, url: &Url) -> object_store::Result<Clients> {
     match scheme {
         "gs" => {
             let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
+            let builder = builder.with_http_connector(ChecksumConnector);
             let key = object_store::gcp::GoogleConfigKey::Client(ClientConfigKey::Timeout);
             let store = Arc::new(builder.with_config(key, REQUEST_TIMEOUT).build()?);
             Ok((store.clone(), Some(store)))

@@ -16,7 +16,7 @@ use keepup_recording::segment_check::{SegmentCheck, SegmentFault};
 use md5::Md5;
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path as ObjectPath;
-use object_store::{MultipartUpload, ObjectStoreExt as _, UploadPart};
+use object_store::{MultipartUpload, ObjectMeta, ObjectStoreExt as _, UploadPart};
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinHandle;
 
@@ -24,6 +24,7 @@ use crate::claim::check_owner;
 use crate::counters::ArchiveCounters;
 use crate::download::{Download, download};
 use crate::error::{ArchiveError, is_checksum_refused, is_denied};
+use crate::google::{Crc32c, Crc32cDigest};
 use crate::inventory::{ArchivedFile, INVENTORY_FILE, hex};
 use crate::local::LocalFile;
 use crate::pace::{POLL, Pace, wait_until};
@@ -31,7 +32,7 @@ use crate::part_checks::{checks, is_confirmed, is_part, no_checks, unquoted};
 use crate::reading::PartReader;
 use crate::receipt::Receipt;
 use crate::state::{ArchiveState, KnownFile};
-use crate::store::{Store, repeat};
+use crate::store::{Store, Written, repeat};
 
 /// Attempts to send a file until the store holds what was sent.
 const ATTEMPTS: u32 = 3;
@@ -62,6 +63,8 @@ pub(crate) struct Uploader<'a> {
 #[derive(Clone, Debug)]
 struct Content {
     sha256: [u8; 32],
+    /// For a store that returns the CRC32C of the whole object.
+    crc32c: Option<Crc32c>,
     /// For a sealed segment: outcome of the check of its blocks.
     check: Option<Result<(), SegmentFault>>,
 }
@@ -70,6 +73,8 @@ struct Content {
 struct Sent {
     content: Content,
     etag: Option<String>,
+    /// Version of the object, in stores with versions.
+    version: Option<String>,
     /// Whether the store has confirmed the checksum of every byte.
     is_confirmed: bool,
 }
@@ -83,10 +88,10 @@ pub(crate) struct Completing {
 
 /// How a file was sent.
 enum Outcome {
-    /// In one request: the ETag, and whether it is the MD5.
-    Whole(Option<String>, bool),
+    /// In one request: the answer, and whether its ETag is the MD5.
+    Whole(Written, bool),
     /// In these parts, which a task puts together.
-    Parts(BTreeMap<usize, (String, PartChecks)>, JoinHandle<object_store::Result<Option<String>>>),
+    Parts(BTreeMap<usize, (String, PartChecks)>, JoinHandle<object_store::Result<Written>>),
 }
 
 /// Destination of the parts of one file.
@@ -136,7 +141,7 @@ impl Uploader<'_> {
             let sent = match self.complete(next) {
                 Ok(sent) => sent,
                 // An interrupted copy may have completed the upload: the object decides.
-                Err(SendError::Gone(_)) => Sent { content, etag: None, is_confirmed: false },
+                Err(SendError::Gone(_)) => Sent { content, etag: None, version: None, is_confirmed: false },
                 Err(SendError::Other(error)) => return Err(error),
             };
             let Some(what) = self.enter(&file, sent, state)? else { return Ok(()) };
@@ -167,16 +172,23 @@ impl Uploader<'_> {
             modified_unix_ns: file.modified_unix_ns,
         };
         let found = match self.compare(&archived, sent.is_confirmed)? {
-            Ok(etag) => etag,
+            Ok(found) => found,
             Err(difference) => return Ok(Some(difference)),
         };
+        if let (Some(sent), Some(found)) = (&sent.version, &found.version)
+            && sent != found
+        {
+            return Ok(Some("it was replaced while it was archived".to_owned()));
+        }
         if let Some(Err(fault)) = &sent.content.check {
             let SegmentFault { offset, what } = fault;
             let path = file.path.display();
             self.live.warn(format!("{path}: damaged at offset {offset}: {what}; archived as it is"));
         }
         let intact = sent.content.check.as_ref().map(Result::is_ok);
-        let known = KnownFile { file: archived, etag: sent.etag.or(found), intact };
+        // Google's answer to a completion may name another ETag than its answers about the object.
+        let etag = if self.store.has_crc32c { found.e_tag.or(sent.etag) } else { sent.etag.or(found.e_tag) };
+        let known = KnownFile { file: archived, etag, intact };
         if let (Some(recording), true) = (self.receipts, file.check.is_some()) {
             // Both before the entry in the state, which allows the removal of the segment. A recording that
             // has taken the place may have replaced the object.
@@ -196,13 +208,13 @@ impl Uploader<'_> {
         Ok(())
     }
 
-    /// Compares what the store holds with what was sent: the ETag of the object, or the difference. A file
+    /// Compares what the store holds with what was sent: the object, or the difference. A file
     /// that the store has not confirmed is read back.
     pub(crate) fn compare(
         &self,
         archived: &ArchivedFile,
         is_confirmed: bool,
-    ) -> Result<Result<Option<String>, String>, ArchiveError> {
+    ) -> Result<Result<ObjectMeta, String>, ArchiveError> {
         let Some(meta) = self.store.head(&archived.path)? else {
             return Ok(Err("the object does not exist".to_owned()));
         };
@@ -210,7 +222,7 @@ impl Uploader<'_> {
             return Ok(Err(format!("it has {} bytes instead of {}", meta.size, archived.bytes)));
         }
         if is_confirmed && !self.read_back {
-            return Ok(Ok(meta.e_tag));
+            return Ok(Ok(meta));
         }
         let mut sha256 = Sha256::new();
         let plan = Download {
@@ -229,7 +241,7 @@ impl Uploader<'_> {
         if found != archived.sha256 {
             return Ok(Err(format!("SHA-256 is {found} instead of {}", archived.sha256)));
         }
-        Ok(Ok(meta.e_tag))
+        Ok(Ok(meta))
     }
 
     /// Sends a file, and lets the store complete it.
@@ -269,11 +281,11 @@ impl Uploader<'_> {
         let mut check = file.check.clone();
         check.iter_mut().for_each(|check| check.update(&bytes));
         let (sha256, md5) = (Sha256::digest(&bytes).into(), hex(&Md5::digest(&bytes)));
-        let content = Content { sha256, check: check.map(SegmentCheck::finish) };
-        let etag = self.store.put(&file.archive_path, bytes.into())?;
+        let content = Content { sha256, crc32c: None, check: check.map(SegmentCheck::finish) };
+        let written = self.store.put(&file.archive_path, bytes.into())?;
         self.live.add_done(file.bytes);
-        let is_confirmed = etag.as_deref().is_some_and(|etag| unquoted(etag) == md5);
-        Ok(Completing { file: file.clone(), content, outcome: Outcome::Whole(etag, is_confirmed) })
+        let is_confirmed = written.etag.as_deref().is_some_and(|etag| unquoted(etag) == md5);
+        Ok(Completing { file: file.clone(), content, outcome: Outcome::Whole(written, is_confirmed) })
     }
 
     fn send_parts(
@@ -289,12 +301,14 @@ impl Uploader<'_> {
         let done = upload.map(|upload| upload.parts.clone()).unwrap_or_default();
         let mut flight = Flight { tasks: BTreeMap::new(), to, from, done };
         let (mut sha256, mut check) = (Sha256::new(), file.check.clone());
+        let mut crc32c = self.store.has_crc32c.then(Crc32cDigest::new);
         self.reader.begin(&file.path, file.bytes)?;
         let count = file.bytes.div_ceil(part_bytes) as usize;
         for index in 0..count {
             let bytes = part_bytes.min(file.bytes - index as u64 * part_bytes);
             let part = self.reader.next(bytes as usize)?;
             sha256.update(&part);
+            crc32c.iter_mut().for_each(|crc32c| crc32c.update(&part));
             check.iter_mut().for_each(|check| check.update(&part));
             if let Some((_, checks)) = flight.done.get(&index) {
                 if is_part(checks, &part) {
@@ -315,7 +329,9 @@ impl Uploader<'_> {
         }
         let done = std::mem::take(&mut flight.done);
         let task = self.spawn_completion(parts, object, &done);
-        let content = Content { sha256: sha256.finalize().into(), check: check.map(SegmentCheck::finish) };
+        let crc32c = crc32c.map(|crc32c| crc32c.finish());
+        let content =
+            Content { sha256: sha256.finalize().into(), crc32c, check: check.map(SegmentCheck::finish) };
         Ok(Completing { file: file.clone(), content, outcome: Outcome::Parts(done, task) })
     }
 
@@ -421,7 +437,7 @@ impl Uploader<'_> {
         parts: Parts,
         object: ObjectPath,
         done: &BTreeMap<usize, (String, PartChecks)>,
-    ) -> JoinHandle<object_store::Result<Option<String>>> {
+    ) -> JoinHandle<object_store::Result<Written>> {
         let ids: Vec<PartId> =
             done.values().map(|(content, _)| PartId { content_id: content.clone() }).collect();
         self.store.runtime.spawn(async move {
@@ -431,7 +447,7 @@ impl Uploader<'_> {
                     repeat(|| uploads.complete_multipart(&object, &id, ids.clone())).await
                 }
             };
-            completed.map(|put| put.e_tag)
+            completed.map(Written::from)
         })
     }
 
@@ -439,13 +455,17 @@ impl Uploader<'_> {
     fn complete(&self, completing: Completing) -> Result<Sent, SendError> {
         let Completing { file, content, outcome } = completing;
         let (done, task) = match outcome {
-            Outcome::Whole(etag, is_confirmed) => return Ok(Sent { content, etag, is_confirmed }),
+            Outcome::Whole(Written { etag, version, .. }, is_confirmed) => {
+                return Ok(Sent { content, etag, version, is_confirmed });
+            }
             Outcome::Parts(done, task) => (done, task),
         };
         let completed = self.store.runtime.block_on(task).unwrap_or_else(|error| Err(error.into()));
-        let etag = completed.map_err(|error| self.completion_error(&file, error))?;
-        let is_confirmed = is_confirmed(&done, etag.as_deref());
-        Ok(Sent { content, etag, is_confirmed })
+        let written = completed.map_err(|error| self.completion_error(&file, error))?;
+        let Written { etag, version, crc32c } = written;
+        let is_whole_equal = crc32c.filter(|_| self.store.has_crc32c).map(|crc| Some(crc) == content.crc32c);
+        let is_confirmed = is_confirmed(&done, etag.as_deref(), is_whole_equal);
+        Ok(Sent { content, etag, version, is_confirmed })
     }
 
     fn part_error(&self, file: &LocalFile, error: object_store::Error) -> SendError {

@@ -34,6 +34,7 @@ crate::embedded! {
     "pco-edge-42",
     "pco-edge-55",
     "pco-panda",
+    "photon-ii",
     "pilatus-100k",
     "pilatus3-6m",
     "pilatus3-6m-cbf",

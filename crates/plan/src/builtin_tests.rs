@@ -100,6 +100,7 @@ fn rates_are_those_of_the_sources() {
         ("pco-edge-42", 839.0),
         ("pco-edge-55", 1110.0),
         ("pco-panda", 336.0),
+        ("photon-ii", 31.5),
         ("pilatus-100k", 37.0),
         ("pilatus3-6m", 2490.0),
         ("pilatus3-6m-cbf", 600.0),

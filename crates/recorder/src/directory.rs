@@ -5,6 +5,8 @@
 //! block (`sendfile`).
 mod reader;
 mod scan;
+mod tally;
+mod tree;
 mod watch;
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,6 +25,8 @@ use crate::{RecorderConfig, RecorderError};
 
 /// Wanted send buffer of the socket, bytes; the kernel may give less (`net.core.wmem_max`).
 const BUFFER_BYTES: usize = 1 << 20;
+/// Cause of an error of the kernel when it watches as many directories as it may for this user.
+const WATCHES: &str = "it has more directories than the kernel may watch";
 /// File systems that other machines change too, which the kernel does not report here: magic number and name,
 /// as in `statfs(2)`.
 const NETWORKED: [(u64, &str); 13] = [
@@ -51,7 +55,11 @@ pub(crate) fn start(
 ) -> Result<(OwnedFd, Option<Cause>), RecorderError> {
     let fail = |e: rustix::io::Errno| RecorderError::Directory {
         path: address.path.clone(),
-        source: std::io::Error::from(e),
+        source: match e {
+            // The kernel's text for it is "No space left on device".
+            rustix::io::Errno::NOSPC => std::io::Error::new(std::io::ErrorKind::StorageFull, WATCHES),
+            e => std::io::Error::from(e),
+        },
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::openat(CWD, &address.path, flags, Mode::empty()).map_err(fail)?;

@@ -16,12 +16,18 @@ use keepup_plan::units::Span;
 
 pub use self::decoder::Files;
 pub use self::notice::Notice;
-pub use self::table::{FileTable, Identity, Reason, Verdict};
+pub use self::table::{FileTable, Identity, Reason, RenamedFile, Verdict};
 
 /// Scheme of a directory.
 pub(crate) const SCHEME: &str = "dir:";
 /// Ends of names that programs give to files which they have not finished.
 const UNFINISHED: [&[u8]; 4] = [b".tmp", b".part", b".partial", b"~"];
+/// Most levels of subdirectories.
+pub const DEPTH_MAX: usize = 32;
+/// Longest relative path of a file, bytes.
+const PATH_BYTES_MAX: usize = 4096;
+/// Longest file name, bytes.
+const NAME_BYTES_MAX: usize = 255;
 /// Shortest [`DirectoryAddress::settle`]: time stamps of files are as coarse as 10 ms.
 const SETTLE_MIN: Duration = Duration::from_millis(20);
 /// Longest [`DirectoryAddress::settle`].
@@ -37,6 +43,8 @@ pub struct DirectoryAddress {
     pub path: PathBuf,
     /// Patterns of names; a name must match one of them. Empty: all names but those of unfinished files.
     patterns: Vec<String>,
+    /// Whether files in subdirectories are recorded too.
+    pub is_recursive: bool,
     /// Whether files that were there before the start are recorded too.
     pub with_existing: bool,
     /// Interval of scans, if they are requested. A file found by a scan is read when it has not changed for
@@ -57,6 +65,7 @@ impl DirectoryAddress {
             text: text.to_owned(),
             path: PathBuf::from(path),
             patterns: Vec::new(),
+            is_recursive: false,
             with_existing: false,
             settle: None,
         };
@@ -67,6 +76,10 @@ impl DirectoryAddress {
     }
 
     fn apply(&mut self, option: &str) -> Result<(), String> {
+        if option == "recursive" {
+            self.is_recursive = true;
+            return Ok(());
+        }
         match option.split_once('=').ok_or("expected OPTION=VALUE")? {
             ("pattern", pattern) if pattern.is_empty() || pattern.contains('/') => {
                 Err("expected a pattern of file names such as *.tif".to_owned())
@@ -92,15 +105,17 @@ impl DirectoryAddress {
                 self.settle = Some(settle);
                 Ok(())
             }
-            _ => Err("unknown option; dir: has pattern, existing and settle".to_owned()),
+            _ => Err("unknown option; dir: has recursive, pattern, existing and settle".to_owned()),
         }
     }
 
-    /// Whether a file of this name is recorded. Hidden names only match a pattern that starts with a dot.
-    pub fn wants(&self, name: &[u8]) -> bool {
+    /// Whether a file of this name is recorded; the last part of a relative path decides. Hidden names only
+    /// match a pattern that starts with a dot.
+    pub fn wants(&self, path: &[u8]) -> bool {
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         let is_hidden = name.starts_with(b".");
         if self.patterns.is_empty() {
-            return !is_hidden && !UNFINISHED.iter().any(|end| name.ends_with(end));
+            return is_finished(name);
         }
         let matches = |pattern: &String| {
             is_hidden <= pattern.starts_with('.') && fast_glob::glob_match(pattern.as_bytes(), name)
@@ -108,10 +123,25 @@ impl DirectoryAddress {
         self.patterns.iter().any(matches)
     }
 
+    /// Whether the files of this subdirectory, a relative path, are recorded: neither hidden nor unfinished,
+    /// and not too deep.
+    pub fn wants_directory(&self, path: &[u8]) -> bool {
+        let parts = path.split(|&byte| byte == b'/');
+        self.is_recursive
+            && path.len() <= PATH_BYTES_MAX - NAME_BYTES_MAX - 1
+            && parts.clone().count() <= DEPTH_MAX
+            && parts.last().is_some_and(is_finished)
+    }
+
     /// Its part in the names of streams, if a recording has several sources. Control characters are replaced.
     pub(crate) fn prefix(&self) -> String {
         printable(&self.path)
     }
+}
+
+/// Whether a name is neither hidden nor that of something unfinished.
+fn is_finished(name: &[u8]) -> bool {
+    !name.starts_with(b".") && !UNFINISHED.iter().any(|end| name.ends_with(end))
 }
 
 /// A path as visible characters, at most 200 bytes of its end.

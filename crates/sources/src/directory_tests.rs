@@ -27,7 +27,8 @@ fn a_path_and_options() {
 fn options_that_directories_do_not_have() {
     let why = |text: &str| text.parse::<SourceAddress>().unwrap_err().to_string();
     assert!(why("dir:").contains("expected dir:PATH"));
-    assert!(why("dir:a,window=3").contains("dir: has pattern, existing and settle"));
+    assert!(why("dir:a,window=3").contains("dir: has recursive, pattern, existing and settle"));
+    assert!(why("dir:a,recursive=yes").contains("unknown option"));
     assert!(why("dir:a,existing").contains("expected OPTION=VALUE"));
     assert!(why("dir:a,existing=keep").contains("record or skip"));
     assert!(why("dir:a,settle=1ms").contains("between 20 ms and 1 h"));
@@ -59,4 +60,20 @@ fn a_prefix_is_a_valid_part_of_a_stream_name() {
     let long = format!("dir:/{}é/x y\n", "d".repeat(300));
     let prefix = parse(&long).prefix();
     assert!(prefix.len() <= 200 && prefix.ends_with("é/x_y_"), "{prefix}");
+}
+
+#[test]
+fn subdirectories_are_recorded_on_request() {
+    let plain = parse("dir:a");
+    let address = parse("dir:a,recursive,pattern=*.tif");
+    assert!(!plain.is_recursive && address.is_recursive && !plain.wants_directory(b"scan"));
+    let wanted: [&[u8]; 4] = [b"scan", b"a/b/c", b"\xFF\n", b".hidden/seen"];
+    assert!(wanted.iter().all(|path| address.wants_directory(path)));
+    let refused: [&[u8]; 4] = [b".snapshot", b"a/.b", b"scan.tmp", b"a/scan~"];
+    assert!(!refused.iter().any(|path| address.wants_directory(path)));
+    let deep = |levels: usize| vec!["d"; levels].join("/").into_bytes();
+    assert!(address.wants_directory(&deep(DEPTH_MAX)) && !address.wants_directory(&deep(DEPTH_MAX + 1)));
+    let long = ["x".repeat(255).as_str(); 16].join("/").into_bytes();
+    assert!(!address.wants_directory(&long) && address.wants_directory(&long[..long.len() - 256]));
+    assert!(address.wants(b"x.tmp/a.tif") && !address.wants(b"a.tif/b"));
 }

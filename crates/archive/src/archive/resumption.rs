@@ -62,7 +62,7 @@ impl ArchiveRun<'_> {
         let etag = self.uploader.store.head(&known.file.path)?.and_then(|meta| meta.e_tag);
         let is_confirmed = etag.is_some() && etag == known.etag;
         let found = self.uploader.compare(&known.file, is_confirmed)?;
-        Ok(found.ok().map(|etag| KnownFile { etag, ..known }))
+        Ok(found.ok().map(|found| KnownFile { etag: found.e_tag, ..known }))
     }
 
     /// Forgets files whose objects are not as an interrupted copy left them.

@@ -91,11 +91,11 @@ pub(crate) struct Args {
     ///
     /// dir:PATH[,OPTION=VALUE...] records the files that another program writes into a directory until the
     /// recording is stopped. A file becomes an event when it is closed after writing, or moved into the
-    /// directory; `keepup export --to files` restores it. Options: pattern=*.tif (repeatable; default: all
-    /// names except .*, *.tmp, *.part, *.partial and *~), existing=skip|record (files that already exist at
-    /// the start), settle=2s (also scan at this interval, and read a file found by a scan once it has not
-    /// changed for this long; on by default on network file systems). Files are never changed or removed.
-    /// Subdirectories are not recorded.
+    /// directory; `keepup export --to files` restores it. Options: recursive (also record files in
+    /// subdirectories, under their relative paths), pattern=*.tif (file names; repeatable; default: all names
+    /// except .*, *.tmp, *.part, *.partial and *~), existing=skip|record (files that already exist at the
+    /// start), settle=2s (also scan at this interval, and read a file found by a scan once it has not changed
+    /// for this long; on by default on network file systems). Files are never changed or removed.
     #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
     from: Vec<SourceAddress>,
     /// Number of series to record, each as a separate run; "all": until stopped

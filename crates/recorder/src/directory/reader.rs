@@ -3,36 +3,48 @@
 //! Invariants: only regular files are opened, without following links; nothing is removed or written; after
 //! an overflow of the kernel's queue the directory is scanned, so that no file that stays there is missed; it
 //! is watched before the recording starts, so that no time stamp decides whether a file is new.
-use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
-use keepup_sources::directory::{DirectoryAddress, FileTable, Identity, Notice, Reason, SETTLE, Verdict};
+use keepup_sources::directory::{
+    DirectoryAddress, FileTable, Identity, Notice, Reason, RenamedFile, SETTLE, Verdict,
+};
 use keepup_sys::lease::is_open_for_writing;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Advice, FileType, Mode, OFlags, Stat};
+use rustix::fs::{Advice, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::scan::{Scan, identity, stat};
-use super::watch::{Change, REPORTS_MAX, Watch};
+use super::scan::{Scan, identity, is_regular, is_unnamed};
+use super::tally::Tally;
+use super::tree::{Change, Tree};
+use super::watch::REPORTS_MAX;
 use crate::switches::Switches;
 
 /// Bytes of a file per system call.
 const PIECE_BYTES: usize = 1 << 20;
 /// Interval of checks whether the directory exists: while it is open, the kernel does not report its removal.
 const CHECK: Duration = Duration::from_secs(1);
+/// Reason for the loss of a file that is complete elsewhere.
+const MOVED_OUT: &str = "moved out of the directory before it was read";
 /// Zeros behind the bytes of a file that has become shorter.
 const ZEROS: [u8; 4096] = [0; 4096];
-/// Most names that are not regular files and are counted.
-const IRREGULAR_MAX: usize = 10_000;
 /// Flags for files: never follow a link, never wait for a pipe.
 const OPEN: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOCTTY);
+
+/// When a file may be read.
+enum Readiness {
+    Now,
+    /// When the kernel reports that it was closed.
+    Reported,
+    /// When it has not changed for a while: whether it is open is not known.
+    Unchanged,
+}
 
 /// Why the thread ends early.
 pub(super) enum Stop {
@@ -48,34 +60,10 @@ impl Stop {
     }
 }
 
-/// Counts for the report, each with the first name.
-#[derive(Default)]
-struct Tally {
-    existing: u64,
-    directories: u64,
-    changed: u64,
-    again: u64,
-    overflows: u64,
-    irregular: HashSet<Vec<u8>>,
-    unfinished: u64,
-    /// First name that was recorded again, and that was not finished.
-    first_again: Vec<u8>,
-    first_unfinished: Vec<u8>,
-}
-
-impl Tally {
-    fn note_irregular(&mut self, name: Vec<u8>) {
-        if self.irregular.len() < IRREGULAR_MAX {
-            self.irregular.insert(name);
-        }
-    }
-}
-
 /// A directory and what is known about its files.
 pub(super) struct DirectoryReader {
     address: DirectoryAddress,
-    directory: OwnedFd,
-    watch: Watch,
+    tree: Tree,
     socket: OwnedFd,
     switches: Arc<Switches>,
     clock: Arc<dyn Clock>,
@@ -99,12 +87,11 @@ impl DirectoryReader {
     ) -> rustix::io::Result<Self> {
         let scans_every = address.settle.or(is_networked.then_some(SETTLE));
         // First the watch: a file that is written during the scan is reported.
-        let watch = Watch::new(&directory)?;
+        let tree = Tree::new(address.clone(), directory)?;
         let mut reader = Self {
             table: FileTable::new(address.settle),
             address,
-            directory,
-            watch,
+            tree,
             socket,
             switches,
             clock,
@@ -115,7 +102,9 @@ impl DirectoryReader {
             scan_due_ns: None,
             tally: Tally::default(),
         };
-        reader.scan()?;
+        if reader.scan()? > 0 {
+            return Err(Errno::NOSPC);
+        }
         Ok(reader)
     }
 
@@ -186,7 +175,7 @@ impl DirectoryReader {
         let left =
             due_ns.map_or(CHECK, |due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)).min(CHECK));
         let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-        let watched = self.watch.as_fd();
+        let watched = self.tree.as_fd();
         let mut fds = [PollFd::from_borrowed_fd(watched, PollFlags::IN), PollFd::new(&self.socket, events)];
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(!fds[1].revents().is_empty()),
@@ -195,7 +184,7 @@ impl DirectoryReader {
     }
 
     fn check_directory(&self) -> Result<(), Stop> {
-        match rustix::fs::fstat(&self.directory) {
+        match rustix::fs::fstat(self.tree.root()) {
             Ok(stat) if stat.st_nlink == 0 => Err(Stop::Failed("it was removed".to_owned())),
             Ok(_) => Ok(()),
             Err(error) => Err(Stop::cannot("examine it")(error)),
@@ -209,109 +198,180 @@ impl DirectoryReader {
 
     fn scan_if_due(&mut self) -> Result<(), Stop> {
         match self.scan_due_ns {
-            Some(due_ns) if due_ns <= self.clock.now_ns() => self.scan().map_err(Stop::cannot("list it")),
+            Some(due_ns) if due_ns <= self.clock.now_ns() => {
+                self.scan().map(drop).map_err(Stop::cannot("list it"))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Enters what is in the directory.
-    fn scan(&mut self) -> rustix::io::Result<()> {
+    /// Enters what is in the directory. Returns the number of subdirectories that are not watched.
+    fn scan(&mut self) -> rustix::io::Result<u64> {
         let started_ns = self.clock.now_ns();
-        let scan = Scan::of(&self.directory, &self.address)?;
+        let scan = self.tree.scan(b"")?;
         // After the listing: what is new in it may have been completed after the start.
         let (now_ns, is_wanted) = (self.clock.now_ns(), self.is_wanted_now());
-        self.table.retain(&scan.names());
+        for (from, to) in &scan.renamed {
+            self.table.directory_renamed(from, to);
+        }
+        // The files in a directory that cannot be read at the moment are still known.
+        if scan.unreadable.is_none() {
+            self.table.retain(&scan.names());
+        }
+        self.tally.note_scan(&scan, true);
         for (name, identity) in scan.files {
             match is_wanted {
                 true => self.table.scanned(&name, identity, now_ns),
                 false => self.table.skip(name, identity),
             }
         }
-        self.tally.directories = scan.directories;
-        scan.irregular.into_iter().for_each(|name| self.tally.note_irregular(name));
+        self.scan_unwatched(scan.unwatched);
         // A directory that takes long to list is listed less often.
         let pause_ns = 4 * now_ns.saturating_sub(started_ns);
         self.scan_due_ns = self.scans_every_ns.map(|interval_ns| now_ns + interval_ns.max(pause_ns));
+        Ok(scan.unwatched)
+    }
+
+    /// Enters what is in a new subdirectory.
+    fn enter_directory(&mut self, path: &[u8]) -> Result<(), Stop> {
+        if self.tree.is_watched(path) { Ok(()) } else { self.list_directory(path) }
+    }
+
+    fn list_directory(&mut self, path: &[u8]) -> Result<(), Stop> {
+        let scan: Scan = self.tree.scan(path).map_err(Stop::cannot("list a subdirectory"))?;
+        // After the listing, as in a scan.
+        let (now_ns, is_wanted) = (self.clock.now_ns(), self.is_wanted_now());
+        self.tally.note_scan(&scan, false);
+        self.rename_files(&scan.renamed)?;
+        for (name, identity) in scan.files {
+            match is_wanted {
+                true => self.table.listed(&name, identity, now_ns),
+                false => self.table.skip(name, identity),
+            }
+        }
+        if self.scan_unwatched(scan.unwatched) {
+            self.scan_due_ns = Some(now_ns);
+        }
+        Ok(())
+    }
+
+    /// Without reports from some subdirectories, scans find the files. Returns whether that is new.
+    fn scan_unwatched(&mut self, unwatched: u64) -> bool {
+        let is_new = unwatched > 0 && self.scans_every_ns.is_none();
+        if is_new {
+            self.scans_every_ns = Some(SETTLE.as_nanos() as u64);
+        }
+        is_new
+    }
+
+    /// Enters the new names of files in renamed directories into the index.
+    fn rename_files(&mut self, directories: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Stop> {
+        for (from, to) in directories {
+            for RenamedFile { sequence, name, from } in self.table.directory_renamed(from, to) {
+                self.send(&Notice::Renamed { sequence, name, from })?;
+            }
+        }
         Ok(())
     }
 
     /// Takes note of a file that is complete before the recording starts.
     fn skip(&mut self, name: Vec<u8>) {
-        if let Ok(stat) = stat(&self.directory, &name)
+        if let Ok(stat) = self.tree.stat(&name)
             && is_regular(&stat)
         {
             self.table.skip(name, identity(&stat));
         }
     }
 
-    /// Enters what has changed; returns the number of changes.
+    /// Enters what has changed; returns the number of reports.
     fn take_changes(&mut self) -> Result<usize, Stop> {
-        let changes = self.watch.changes().map_err(Stop::cannot("watch it"))?;
-        // After the changes were taken: none that follows the start is skipped.
+        let reports = self.tree.reports().map_err(Stop::cannot("watch it"))?;
+        // After the reports were taken: none that follows the start is skipped.
         let is_wanted = self.is_wanted_now();
-        let (count, now_ns) = (changes.len(), self.clock.now_ns());
-        for change in changes {
-            match change {
-                Change::Closed(name) | Change::Created(name) | Change::MovedIn(name, _)
-                    if !is_wanted && self.address.wants(&name) =>
-                {
-                    self.skip(name);
-                }
-                Change::Closed(name) if self.address.wants(&name) => self.table.closed(&name, now_ns),
-                Change::Created(name) if self.address.wants(&name) => self.table.created(&name, now_ns),
-                Change::Closed(_) | Change::Created(_) => {}
-                Change::MovedIn(name, cookie) => {
-                    if self.address.wants(&name) && self.table.moved_in(&name, cookie, now_ns) {
-                        self.lose(name, "replaced by another file before it was read".to_owned())?;
-                    }
-                }
-                Change::MovedOut(name, cookie) => self.table.moved_out(&name, cookie, now_ns),
-                Change::Removed(name) => {
-                    if self.table.removed(&name) {
-                        self.lose(name, "removed before it was read".to_owned())?;
-                    }
-                }
-                Change::Overflow => {
-                    self.tally.overflows += 1;
-                    self.scan_due_ns = Some(now_ns);
-                }
-                Change::Relocated => {
-                    let remark =
-                        "the directory was moved; its files are still recorded, a new one is not watched";
-                    self.send(&Notice::Remark(remark.to_owned()))?;
-                }
-                Change::Gone(why) => return Err(Stop::Failed(why.to_owned())),
+        let (count, now_ns) = (reports.len(), self.clock.now_ns());
+        for report in reports {
+            if let Some(change) = self.tree.change(report) {
+                self.take_change(change, is_wanted, now_ns)?;
             }
         }
         self.lose_moved(now_ns)?;
         Ok(count)
     }
 
-    /// Reports files that were moved away before they were read.
-    fn lose_moved(&mut self, now_ns: u64) -> Result<(), Stop> {
-        for name in self.table.moved_away(now_ns) {
-            self.lose(name, "moved out of the directory before it was read".to_owned())?;
+    fn take_change(&mut self, change: Change, is_wanted: bool, now_ns: u64) -> Result<(), Stop> {
+        match change {
+            Change::Closed(name) | Change::Created(name) | Change::MovedIn(name, _)
+                if !is_wanted && self.address.wants(&name) =>
+            {
+                self.skip(name);
+            }
+            Change::Closed(name) if self.address.wants(&name) => self.table.closed(&name, now_ns),
+            Change::Created(name) if self.address.wants(&name) => self.table.created(&name, now_ns),
+            Change::Closed(_) | Change::Created(_) => {}
+            Change::MovedIn(name, cookie) => {
+                if self.address.wants(&name) && self.table.moved_in(&name, cookie, now_ns) {
+                    self.lose(name, "replaced by another file before it was read".to_owned())?;
+                }
+            }
+            Change::MovedOut(name, cookie) => self.table.moved_out(&name, cookie, now_ns),
+            Change::Removed(name) => {
+                if self.table.removed(&name) {
+                    self.lose(name, "removed before it was read".to_owned())?;
+                }
+            }
+            Change::DirectoryIn(path) => self.enter_directory(&path)?,
+            Change::DirectoryRenamed { from, to, is_exchanged } => {
+                self.rename_files(&[(from, to.clone())])?;
+                // Another directory may have had the old name when it was entered.
+                self.list_directory(&to)?;
+                if is_exchanged {
+                    self.scan_due_ns = Some(now_ns);
+                }
+            }
+            Change::DirectoryOut(path) => self.table.directory_moved_out(&path, now_ns),
+            Change::Overflow => {
+                self.tally.overflows += 1;
+                self.scan_due_ns = Some(now_ns);
+            }
+            Change::Relocated => {
+                let remark =
+                    "the directory was moved; its files are still recorded, a new one is not watched";
+                self.send(&Notice::Remark(remark.to_owned()))?;
+            }
+            Change::Gone(why) => return Err(Stop::Failed(why.to_owned())),
         }
         Ok(())
     }
 
-    /// Whether a file that was not reported as complete may be read now. One that is open for writing will be
-    /// reported when it is closed.
-    fn may_read(&self, name: &[u8], stat: &Stat) -> bool {
+    /// Reports files that were moved away before they were read.
+    fn lose_moved(&mut self, now_ns: u64) -> Result<(), Stop> {
+        for name in self.table.moved_away(now_ns) {
+            self.lose(name, MOVED_OUT.to_owned())?;
+        }
+        Ok(())
+    }
+
+    /// Whether a file may be read now. One that is open for writing will be reported when it is closed.
+    fn readiness(&self, name: &[u8], stat: &Stat) -> Readiness {
         let reason = self.table.reason(name);
         if reason == Some(Reason::Complete) || !is_regular(stat) {
-            return true;
+            return Readiness::Now;
         }
-        let is_scanned = reason != Some(Reason::Created);
+        let unknown = match reason {
+            Some(Reason::Created) => Readiness::Reported,
+            Some(Reason::Listed) => Readiness::Unchanged,
+            _ => Readiness::Now,
+        };
         if self.is_networked {
             // Programs on other machines have no leases here. Scans find the file.
-            return is_scanned;
+            return unknown;
         }
-        let opened = rustix::fs::openat(&self.directory, name, OPEN, Mode::empty());
-        match opened.map(|file| is_open_for_writing(file.as_fd())) {
-            Ok(Ok(is_open)) => !is_open,
+        match self.tree.open(name, OPEN).map(|file| is_open_for_writing(file.as_fd())) {
+            Ok(Ok(true)) => Readiness::Reported,
+            Ok(Ok(false)) => Readiness::Now,
             // Not known.
-            _ => is_scanned || stat.st_nlink > 1,
+            _ if stat.st_nlink > 1 => Readiness::Now,
+            _ => unknown,
         }
     }
 
@@ -335,26 +395,31 @@ impl DirectoryReader {
 
     /// Takes a file that is due.
     fn take_file(&mut self, name: Vec<u8>) -> Result<(), Stop> {
-        let now_ns = self.clock.now_ns();
-        let stat = match stat(&self.directory, &name) {
+        let stat = match self.tree.stat(&name) {
             Ok(stat) => stat,
-            Err(Errno::NOENT) if self.table.removed(&name) && !is_unnamed(&name) => {
-                return self.lose(name, "removed before it was read".to_owned());
-            }
-            Err(Errno::NOENT) => return Ok(()),
+            Err(Errno::NOENT) => return self.take_missing(name),
             Err(error) => {
                 self.table.removed(&name);
                 return self.lose(name, format!("cannot be examined: {}", std::io::Error::from(error)));
             }
         };
+        let now_ns = self.clock.now_ns();
         if !is_regular(&stat) {
             self.table.removed(&name);
             self.tally.note_irregular(name);
             return Ok(());
         }
-        if !self.may_read(&name, &stat) {
-            self.table.leave(&name);
-            return Ok(());
+        match self.readiness(&name, &stat) {
+            Readiness::Now => {}
+            Readiness::Reported => {
+                self.table.leave(&name);
+                return Ok(());
+            }
+            Readiness::Unchanged => {
+                self.table.leave(&name);
+                self.table.changed(&name, identity(&stat), now_ns);
+                return Ok(());
+            }
         }
         match self.table.judge(&name, identity(&stat), now_ns) {
             Verdict::Skip => Ok(()),
@@ -363,17 +428,29 @@ impl DirectoryReader {
         }
     }
 
+    /// Takes a file whose name is gone. Reports that the kernel has made say whether it was renamed.
+    fn take_missing(&mut self, name: Vec<u8>) -> Result<(), Stop> {
+        while self.take_changes()? >= REPORTS_MAX {}
+        if self.tree.stat(&name).is_err() && self.table.removed(&name) && !is_unnamed(&name) {
+            return self.lose(name, "removed before it was read".to_owned());
+        }
+        Ok(())
+    }
+
     /// Sends a file.
     fn record(&mut self, name: Vec<u8>, found: Identity, again: bool) -> Result<(), Stop> {
-        let opened = rustix::fs::openat(&self.directory, name.as_slice(), OPEN, Mode::empty())
-            .and_then(|file| Ok((rustix::fs::fstat(&file)?, file)));
+        let opened = self.tree.open(&name, OPEN).and_then(|file| Ok((rustix::fs::fstat(&file)?, file)));
         let (before, file) = match opened {
             Ok((before, file)) if is_regular(&before) => (identity(&before), file),
             Ok(_) => {
                 self.tally.note_irregular(name);
                 return Ok(());
             }
-            Err(Errno::NOENT) => return self.lose(name, "removed before it was read".to_owned()),
+            Err(Errno::NOENT) => {
+                // Renamed or removed in this moment.
+                self.table.closed(&name, self.clock.now_ns());
+                return self.take_missing(name);
+            }
             Err(error) => {
                 return self.give_up(
                     name,
@@ -465,21 +542,25 @@ impl DirectoryReader {
 
     /// Takes the files that are complete, and ends.
     fn finish(&mut self) -> Result<(), Stop> {
-        while self.take_changes()? >= REPORTS_MAX {}
+        // Of new directories, reports follow after they are watched.
+        let limit_ns = self.clock.now_ns() + SETTLE.as_nanos() as u64;
+        while self.take_changes()? > 0 && self.clock.now_ns() < limit_ns {}
         self.lose_moved(u64::MAX)?;
         if self.scans_every_ns.is_some() || self.scan_due_ns.is_some() {
             self.scan_due_ns = Some(0);
             self.scan_if_due()?;
         }
         self.table.hurry();
-        let names: Vec<Vec<u8>> = self.table.pending().cloned().collect();
-        // Those that a scan found are checked twice, and no more.
         let limit_ns = self.clock.now_ns() + SETTLE.as_nanos() as u64;
-        for name in names {
-            if let Some(due_ns) = self.table.due_ns(&name) {
-                self.clock.sleep_until_ns(due_ns.min(limit_ns));
+        // Those that are not reported are checked twice, and no more.
+        for _ in 0..2 {
+            let names: Vec<Vec<u8>> = self.table.pending().cloned().collect();
+            for name in names {
+                if let Some(due_ns) = self.table.due_ns(&name) {
+                    self.clock.sleep_until_ns(due_ns.min(limit_ns));
+                    self.take_file(name)?;
+                }
             }
-            self.take_file(name)?;
         }
         self.tally.unfinished = self.table.pending().count() as u64;
         self.tally.first_unfinished = self.table.pending().next().cloned().unwrap_or_default();
@@ -490,36 +571,7 @@ impl DirectoryReader {
     /// Sends what was not recorded, and why.
     fn report_counts(&mut self) -> Result<(), Stop> {
         let tally = std::mem::take(&mut self.tally);
-        let Tally { existing, directories, changed, again, overflows, unfinished, irregular, .. } = tally;
-        let (first_again, first_unfinished) = (tally.first_again, tally.first_unfinished);
-        let text = |name: &[u8]| format!("{:?}", String::from_utf8_lossy(name));
-        let first = irregular.iter().min().map(|name| text(name)).unwrap_or_default();
-        let irregular = irregular.len() as u64;
-        let remarks = [
-            (existing, format!("files not recorded, there before the start: {existing}")),
-            (directories, format!("subdirectories not recorded: {directories}")),
-            (irregular, format!("names not recorded, not regular files: {irregular}; first: {first}")),
-            (again, format!("files recorded again, changed: {again}; first: {}", text(&first_again))),
-            (
-                unfinished,
-                format!(
-                    "files not recorded, still changing at the end: {unfinished}; first: {}",
-                    text(&first_unfinished)
-                ),
-            ),
-            (changed, format!("files that changed while they were read, and were read again: {changed}")),
-            (
-                overflows,
-                format!(
-                    "change queue of the kernel overflowed: {overflows}; the directory was scanned, but \
-                     files removed before are unknown; raise fs.inotify.max_queued_events"
-                ),
-            ),
-        ];
-        for (_, remark) in remarks.into_iter().filter(|(count, _)| *count > 0) {
-            self.send(&Notice::Remark(remark))?;
-        }
-        Ok(())
+        tally.remarks().into_iter().try_for_each(|remark| self.send(&Notice::Remark(remark)))
     }
 
     fn send(&self, notice: &Notice) -> Result<(), Stop> {
@@ -536,13 +588,4 @@ impl DirectoryReader {
         }
         Ok(())
     }
-}
-
-/// Whether the kernel made up a name for a file that was created without one (`O_TMPFILE`).
-fn is_unnamed(name: &[u8]) -> bool {
-    name.strip_prefix(b"#").is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
-}
-
-fn is_regular(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }

@@ -1,56 +1,70 @@
 //! Files that are in a directory, whatever the kernel has reported.
 use std::collections::HashSet;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
-use keepup_sources::directory::{DirectoryAddress, Identity};
-use rustix::fs::{AtFlags, Dir, FileType, Stat};
+use keepup_sources::directory::Identity;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 
-/// Regular files of a directory.
+/// Flags for subdirectories: never follow a link.
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Regular files of a directory, and of its subdirectories if they are recorded. Names are relative paths.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     /// Files by the time of their last change.
     pub(super) files: Vec<(Vec<u8>, Identity)>,
     /// Wanted names of other types.
     pub(super) irregular: Vec<Vec<u8>>,
-    /// Number of subdirectories.
+    /// Number of subdirectories that are not recorded.
     pub(super) directories: u64,
+    /// Directories that were found under another path than before: the old and the new one.
+    pub(super) renamed: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Subdirectories that the kernel does not watch, because it watches too many.
+    pub(super) unwatched: u64,
+    /// First subdirectory that cannot be read, and why.
+    pub(super) unreadable: Option<(Vec<u8>, Errno)>,
 }
 
 impl Scan {
-    /// Looks at every wanted name. A name that is removed meanwhile is left out.
-    pub(super) fn of(directory: &OwnedFd, address: &DirectoryAddress) -> rustix::io::Result<Self> {
-        let mut scan = Self::default();
-        for entry in Dir::read_from(directory)? {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
-            if entry.file_type() == FileType::Directory {
-                scan.directories += 1;
-                continue;
-            }
-            if !address.wants(name) {
-                continue;
-            }
-            let Ok(stat) = stat(directory, name) else { continue };
-            match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => scan.files.push((name.to_vec(), identity(&stat))),
-                FileType::Directory => scan.directories += 1,
-                _ => scan.irregular.push(name.to_vec()),
-            }
-        }
-        scan.files.sort_by(|a, b| (a.1.mtime_ns, &a.0).cmp(&(b.1.mtime_ns, &b.0)));
-        Ok(scan)
-    }
-
     pub(super) fn names(&self) -> HashSet<Vec<u8>> {
         self.files.iter().map(|(name, _)| name.clone()).collect()
     }
 }
 
+/// Opens a subdirectory by its relative path, without following a symbolic link anywhere in it.
+pub(super) fn open_directory(root: &OwnedFd, path: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let mut parts = path.split(|&byte| byte == b'/');
+    let first = parts.next().unwrap_or_default();
+    let mut directory = rustix::fs::openat(root, first, DIRECTORY, Mode::empty())?;
+    for part in parts {
+        directory = rustix::fs::openat(&directory, part, DIRECTORY, Mode::empty())?;
+    }
+    Ok(directory)
+}
+
+/// Calls `with` with the directory of a relative path and the name in it.
+pub(super) fn at<T>(
+    root: &OwnedFd,
+    path: &[u8],
+    with: impl FnOnce(rustix::fd::BorrowedFd<'_>, &[u8]) -> rustix::io::Result<T>,
+) -> rustix::io::Result<T> {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        None => with(root.as_fd(), path),
+        Some(slash) => {
+            let directory = open_directory(root, &path[..slash]).map_err(|error| match error {
+                // A link or a file has the name of the directory, so the file is gone.
+                Errno::LOOP | Errno::NOTDIR => Errno::NOENT,
+                error => error,
+            })?;
+            with(directory.as_fd(), &path[slash + 1..])
+        }
+    }
+}
+
 /// Looks at a name without following a symbolic link.
-pub(super) fn stat(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<Stat> {
+pub(super) fn stat(directory: impl AsFd, name: &[u8]) -> rustix::io::Result<Stat> {
     rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
@@ -62,6 +76,17 @@ pub(super) fn identity(stat: &Stat) -> Identity {
         mtime_ns: time_ns(stat.st_mtime, stat.st_mtime_nsec),
         bytes: u64::try_from(stat.st_size).unwrap_or(0),
     }
+}
+
+/// Whether the kernel made up a name for a file that was created without one (`O_TMPFILE`).
+pub(super) fn is_unnamed(name: &[u8]) -> bool {
+    let last = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    last.strip_prefix(b"#").is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+/// Whether it is a regular file.
+pub(super) fn is_regular(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
 /// Time since the Unix epoch; 0 before it.

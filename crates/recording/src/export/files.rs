@@ -18,12 +18,15 @@ use crate::seal::link_names;
 
 /// Longest file name, bytes.
 const NAME_BYTES_MAX: usize = 255;
+/// Longest path of a recorded file, bytes, and most levels of its directories.
+const PATH_BYTES_MAX: usize = 4096;
+const DEPTH_MAX: usize = 64;
 
 /// Writes the recorded files to the new directory `dir`, each under its last name and with its time of
 /// change. With several recorded directories, each has a subdirectory. Of several versions of a file, the
-/// last one has the name; `#` and its sequence number follow the name of an earlier one. A file without a
-/// name in the index, as after a crash, is named `file-N` after its sequence number. `progress` is called
-/// often.
+/// last one has the name, with the subdirectories in it; `#` and its sequence number follow the name of an
+/// earlier one. A file without a name in the index, as after a crash, is named `file-N` after its sequence
+/// number. `progress` is called often.
 ///
 /// # Errors
 /// A segment is unsealed or cannot be read, a block is damaged, the recording has no files of a directory, or
@@ -76,6 +79,9 @@ pub fn files(
 }
 
 fn write(path: &Path, payload: &[u8], mtime_ns: u64) -> Result<(), RecordingError> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(not_created("create the directory", parent))?;
+    }
     let mut file = create(path)?;
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(mtime_ns);
     let written = file.write_all(payload).and_then(|()| file.set_modified(time));
@@ -90,7 +96,7 @@ fn read_index(recording: &Recording, index: u32) -> Result<BTreeMap<u64, Vec<u8>
             let entry = FileEntry::from_line(event.payload).filter(|entry| entry.lost.is_none());
             // A recording may come from elsewhere: a name must not lead out of the directory.
             let named = entry.and_then(|entry| Some((entry.sequence, entry.name_bytes()?)));
-            if let Some((sequence, name)) = named.filter(|(_, name)| is_file_name(name)) {
+            if let Some((sequence, name)) = named.filter(|(_, name)| is_path(name)) {
                 names.insert(sequence, name);
             }
             ControlFlow::Continue(())
@@ -99,9 +105,14 @@ fn read_index(recording: &Recording, index: u32) -> Result<BTreeMap<u64, Vec<u8>
     Ok(names)
 }
 
-fn is_file_name(name: &[u8]) -> bool {
-    let is_path = name.contains(&b'/') || name.contains(&0) || name == b"." || name == b"..";
-    !is_path && (1..=NAME_BYTES_MAX).contains(&name.len())
+/// Whether a name is that of a file below the directory: the parts of a path, none of which leads upwards.
+fn is_path(name: &[u8]) -> bool {
+    let is_name = |part: &[u8]| {
+        let is_other = part.contains(&0) || part == b"." || part == b"..";
+        !is_other && (1..=NAME_BYTES_MAX).contains(&part.len())
+    };
+    let mut parts = name.split(|&byte| byte == b'/');
+    name.len() <= PATH_BYTES_MAX && parts.clone().count() <= DEPTH_MAX && parts.all(is_name)
 }
 
 /// Names of exported files, each used once.
@@ -111,23 +122,37 @@ struct Names<'a> {
     last: BTreeMap<&'a [u8], u64>,
     into: PathBuf,
     used: HashSet<Vec<u8>>,
+    /// Directories of the files. A file that had the same name gets another one.
+    directories: HashSet<&'a [u8]>,
 }
 
 impl<'a> Names<'a> {
     fn new(entries: &'a BTreeMap<u64, Vec<u8>>, into: PathBuf) -> Self {
         let last = entries.iter().map(|(&sequence, name)| (name.as_slice(), sequence)).collect();
-        Self { entries, last, into, used: entries.values().cloned().collect() }
+        let slashes = |name: &'a [u8]| (0..name.len()).filter(move |&at| name[at] == b'/');
+        let parents = entries.values().flat_map(|name| slashes(name).map(|at| &name[..at]));
+        let directories: HashSet<&[u8]> = parents.collect();
+        let used = entries.values().cloned().chain(directories.iter().map(|name| name.to_vec())).collect();
+        Self { entries, last, into, used, directories }
     }
 
     fn path(&mut self, sequence: u64) -> PathBuf {
         let name = match self.entries.get(&sequence) {
-            Some(name) if self.last.get(name.as_slice()) == Some(&sequence) => name.clone(),
+            Some(name) if self.last.get(name.as_slice()) == Some(&sequence) && !self.is_directory(name) => {
+                name.clone()
+            }
             Some(name) => {
-                self.unused([&name[..name.len().min(NAME_BYTES_MAX - 40)], b"#"].concat(), sequence)
+                let start = name.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+                let end = name.len().min(start + NAME_BYTES_MAX - 40);
+                self.unused([&name[..end], b"#"].concat(), sequence)
             }
             None => self.unused(b"file-".to_vec(), sequence),
         };
         self.into.join(OsStr::from_bytes(&name))
+    }
+
+    fn is_directory(&self, name: &[u8]) -> bool {
+        self.directories.contains(name)
     }
 
     /// A name that ends with the sequence number and that no other file has.

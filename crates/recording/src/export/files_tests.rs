@@ -3,9 +3,13 @@ use super::*;
 
 #[test]
 fn names_that_lead_elsewhere_are_not_used() {
-    let refused: [&[u8]; 6] = [b"", b".", b"..", b"../x", b"/etc/passwd", b"a\0b"];
-    assert!(!refused.iter().any(|name| is_file_name(name)));
-    assert!(!is_file_name(&[b'x'; 256]) && is_file_name(&[0xFF; 255]) && is_file_name(b"..a\n"));
+    let refused: [&[u8]; 11] =
+        [b"", b".", b"..", b"../x", b"/etc/passwd", b"a\0b", b"a/../b", b"a//b", b"a/", b"./a", b"a/b/.."];
+    assert!(!refused.iter().any(|name| is_path(name)));
+    assert!(!is_path(&[b'x'; 256]) && is_path(&[0xFF; 255]) && is_path(b"..a\n/b"));
+    let deep = |levels: usize| vec!["d"; levels].join("/").into_bytes();
+    assert!(is_path(&deep(DEPTH_MAX)) && !is_path(&deep(DEPTH_MAX + 1)));
+    assert!(!is_path(["x".repeat(255).as_str(); 17].join("/").as_bytes()));
 }
 
 #[test]
@@ -15,4 +19,17 @@ fn each_version_has_a_name_of_its_own() {
     let mut names = Names::new(&entries, PathBuf::from("d"));
     let paths: Vec<String> = (0..7).map(|sequence| names.path(sequence).display().to_string()).collect();
     assert_eq!(paths, ["d/a#0_", "d/b", "d/a#2", "d/file-3_", "d/a", "d/a#0", "d/file-3"]);
+}
+
+#[test]
+fn a_file_gives_way_to_a_directory_of_its_name() {
+    let long = format!("a/{}", "x".repeat(255));
+    let entries =
+        [(0, "a"), (1, "a/b"), (2, "a/b/c"), (3, "a#0"), (4, &*long), (5, &*long), (6, "d/e"), (7, "d/e")];
+    let entries = entries.map(|(sequence, name)| (sequence, name.as_bytes().to_vec())).into();
+    let mut names = Names::new(&entries, PathBuf::from("r"));
+    let paths: Vec<String> = (0..8).map(|sequence| names.path(sequence).display().to_string()).collect();
+    let earlier = format!("r/a/{}#4", "x".repeat(215));
+    let last = format!("r/{long}");
+    assert_eq!(paths, ["r/a#0_", "r/a/b#1", "r/a/b/c", "r/a#0", &earlier, &last, "r/d/e#6", "r/d/e"]);
 }

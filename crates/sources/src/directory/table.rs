@@ -3,13 +3,17 @@
 //! A file is due a little after the kernel reported that it was closed or moved in: a later change then has
 //! another time stamp. A file that was found by a scan is due when it has not changed between two looks at
 //! it. Memory: about 200 bytes for each file in the directory.
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use super::{SETTLE, SETTLE_MIN};
 
 /// Time in which both halves of a rename must be reported, ns.
 const RENAME_NS: u64 = 100_000_000;
+/// Time in which a file that was moved to a directory that is not watched yet must be found there, ns.
+const ARRIVAL_NS: u64 = 2_000_000_000;
+/// First number of files that were moved away with their directory; cookies of the kernel are smaller.
+const MOVED_WITH_DIRECTORY: u64 = 1 << 32;
 
 /// A version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +62,8 @@ pub enum Reason {
     Complete,
     /// Its name was created. Usually it is open, and [`FileTable::closed`] follows, unless it is a link.
     Created,
+    /// It was in a directory that was new. It may have been complete before the directory was watched.
+    Listed,
     /// A scan found this version.
     Scanned(Identity),
 }
@@ -79,6 +85,17 @@ impl Pending {
     }
 }
 
+/// A recorded file in a directory that was renamed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenamedFile {
+    /// Sequence number of its event.
+    pub sequence: u64,
+    /// Its new name.
+    pub name: Vec<u8>,
+    /// Its previous name.
+    pub from: Vec<u8>,
+}
+
 /// A name that was moved away, perhaps to another name in the directory.
 #[derive(Debug)]
 struct Moved {
@@ -88,16 +105,25 @@ struct Moved {
     since_ns: u64,
 }
 
+impl Moved {
+    /// When the file is gone if it has not been found, ns.
+    fn due_ns(&self) -> u64 {
+        self.since_ns.saturating_add(if self.known.is_some() { ARRIVAL_NS } else { RENAME_NS })
+    }
+}
+
 /// The files of a directory.
 #[derive(Debug)]
 pub struct FileTable {
     settle_ns: u64,
-    known: HashMap<Vec<u8>, Known>,
-    pending: HashMap<Vec<u8>, Pending>,
+    known: BTreeMap<Vec<u8>, Known>,
+    pending: BTreeMap<Vec<u8>, Pending>,
     /// The pending names in the order in which they are due.
     order: BTreeMap<(u64, u64), Vec<u8>>,
     entered: u64,
-    moved: BTreeMap<u32, Moved>,
+    moved: BTreeMap<u64, Moved>,
+    /// Times and last parts of the names of files in directories that were new.
+    arrivals: VecDeque<(u64, Vec<u8>)>,
 }
 
 impl FileTable {
@@ -105,11 +131,12 @@ impl FileTable {
     pub fn new(settle: Option<Duration>) -> Self {
         Self {
             settle_ns: settle.unwrap_or(SETTLE).as_nanos() as u64,
-            known: HashMap::new(),
-            pending: HashMap::new(),
+            known: BTreeMap::new(),
+            pending: BTreeMap::new(),
             order: BTreeMap::new(),
             entered: 0,
             moved: BTreeMap::new(),
+            arrivals: VecDeque::new(),
         }
     }
 
@@ -139,7 +166,7 @@ impl FileTable {
     /// A file was moved to this name. Returns whether a version that was to be read has been replaced.
     pub fn moved_in(&mut self, name: &[u8], cookie: u32, now_ns: u64) -> bool {
         let is_replaced = self.pending.get(name).is_some_and(|pending| pending.reason == Reason::Complete);
-        let from = self.moved.remove(&cookie);
+        let from = self.moved.remove(&cookie.into());
         let origin = from.and_then(|from| {
             let earlier = from.pending.and_then(|pending| pending.origin);
             earlier.or_else(|| Some((from.name, from.known?)))
@@ -153,7 +180,7 @@ impl FileTable {
     pub fn moved_out(&mut self, name: &[u8], cookie: u32, now_ns: u64) {
         let (known, pending) = (self.known.remove(name), self.take_pending(name));
         if known.is_some() || pending.is_some() {
-            self.moved.insert(cookie, Moved { name: name.to_vec(), known, pending, since_ns: now_ns });
+            self.moved.insert(cookie.into(), Moved { name: name.to_vec(), known, pending, since_ns: now_ns });
         }
     }
 
@@ -163,15 +190,29 @@ impl FileTable {
         self.take_pending(name).is_some_and(|pending| pending.is_lost_with_its_name())
     }
 
-    /// Names that were to be read, and have been moved out of the directory.
+    /// Names that were to be read, and have been moved out of the directory. A file of the same name that was
+    /// found in a new directory is taken for the one that was moved: nobody has reported where it went.
     pub fn moved_away(&mut self, now_ns: u64) -> Vec<Vec<u8>> {
-        let is_old = |moved: &Moved| now_ns.saturating_sub(moved.since_ns) >= RENAME_NS;
-        let gone: Vec<u32> =
-            self.moved.iter().filter(|(_, moved)| is_old(moved)).map(|(id, _)| *id).collect();
-        let gone = gone.into_iter().filter_map(|cookie| self.moved.remove(&cookie));
-        gone.filter(|moved| moved.pending.as_ref().is_some_and(Pending::is_lost_with_its_name))
-            .map(|moved| moved.name)
-            .collect()
+        let is_due = |moved: &Moved| moved.due_ns() <= now_ns;
+        let gone: Vec<u64> =
+            self.moved.iter().filter(|(_, moved)| is_due(moved)).map(|(id, _)| *id).collect();
+        let mut lost = Vec::new();
+        for moved in gone.iter().filter_map(|id| self.moved.remove(id)).collect::<Vec<_>>() {
+            let is_lost = moved.pending.as_ref().is_some_and(Pending::is_lost_with_its_name);
+            if is_lost && !self.has_arrived(&moved) {
+                lost.push(moved.name);
+            }
+        }
+        lost
+    }
+
+    /// Whether a file of this name was found in a new directory.
+    fn has_arrived(&mut self, moved: &Moved) -> bool {
+        let is_it = |(found_ns, name): &(u64, Vec<u8>)| {
+            *found_ns + ARRIVAL_NS >= moved.since_ns && name == last_part(&moved.name)
+        };
+        let place = self.arrivals.iter().position(is_it);
+        place.and_then(|place| self.arrivals.remove(place)).is_some()
     }
 
     /// A scan found a file, perhaps incomplete.
@@ -182,6 +223,57 @@ impl FileTable {
         }
     }
 
+    /// A file was found in a directory that was new.
+    pub fn listed(&mut self, name: &[u8], identity: Identity, now_ns: u64) {
+        let is_known = self.known.get(name).is_some_and(|known| known.identity == identity);
+        if !is_known && !self.pending.contains_key(name) {
+            self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Listed, None);
+            self.arrivals.push_back((now_ns, last_part(name).to_vec()));
+            while self.arrivals.front().is_some_and(|(found_ns, _)| found_ns + ARRIVAL_NS < now_ns) {
+                self.arrivals.pop_front();
+            }
+        }
+    }
+
+    /// A directory was renamed. Returns the recorded files in it.
+    pub fn directory_renamed(&mut self, from: &[u8], to: &[u8]) -> Vec<RenamedFile> {
+        // A directory of the new name was replaced: it was empty.
+        take_below(&mut self.known, to);
+        self.take_pending_below(to);
+        let renamed = |name: &[u8]| [to, &name[from.len()..]].concat();
+        let mut files = Vec::new();
+        for (name, known) in take_below(&mut self.known, from) {
+            let new = renamed(&name);
+            if let Some(sequence) = known.sequence {
+                files.push(RenamedFile { sequence, name: new.clone(), from: name });
+            }
+            self.known.insert(new, known);
+        }
+        for (name, pending) in take_below(&mut self.pending, from) {
+            self.order.insert(pending.place, renamed(&name));
+            self.pending.insert(renamed(&name), pending);
+        }
+        files
+    }
+
+    /// A directory was moved away; [`FileTable::moved_away`] has the files that are lost with it.
+    pub fn directory_moved_out(&mut self, path: &[u8], now_ns: u64) {
+        take_below(&mut self.known, path);
+        for (name, pending) in self.take_pending_below(path) {
+            self.entered += 1;
+            let moved = Moved { name, known: None, pending: Some(pending), since_ns: now_ns };
+            self.moved.insert(MOVED_WITH_DIRECTORY + self.entered, moved);
+        }
+    }
+
+    fn take_pending_below(&mut self, path: &[u8]) -> Vec<(Vec<u8>, Pending)> {
+        let pending = take_below(&mut self.pending, path);
+        for (_, pending) in &pending {
+            self.order.remove(&pending.place);
+        }
+        pending
+    }
+
     /// Forgets the files that a scan did not find.
     pub fn retain(&mut self, names: &HashSet<Vec<u8>>) {
         self.known.retain(|name, _| names.contains(name));
@@ -190,7 +282,7 @@ impl FileTable {
     /// When the next file is due, or a rename must be complete; ns.
     pub fn next_due_ns(&self) -> Option<u64> {
         let due_ns = self.order.keys().next().map(|(due_ns, _)| *due_ns);
-        let renamed_ns = self.moved.values().map(|moved| moved.since_ns + RENAME_NS).min();
+        let renamed_ns = self.moved.values().map(Moved::due_ns).min();
         due_ns.into_iter().chain(renamed_ns).min()
     }
 
@@ -238,12 +330,14 @@ impl FileTable {
         let Some(Pending { reason, origin, .. }) = self.take_pending(name) else { return Verdict::Skip };
         let seen = match reason {
             Reason::Scanned(seen) => Some(seen),
-            Reason::Complete | Reason::Created => None,
+            Reason::Complete | Reason::Created | Reason::Listed => None,
         };
         if seen.is_some_and(|seen| seen != identity) {
             self.put(name, now_ns + self.settle_ns, Reason::Scanned(identity), origin);
             return Verdict::Skip;
         }
+        let origin =
+            origin.or_else(|| if reason == Reason::Listed { self.recorded_before(identity) } else { None });
         if let Some((from, known)) = origin
             && let Some(sequence) = known.sequence.filter(|_| known.identity == identity)
         {
@@ -256,6 +350,15 @@ impl FileTable {
             }
             known => Verdict::Record { again: known.is_some_and(|known| known.sequence.is_some()) },
         }
+    }
+
+    /// Name and version of a recorded file that was moved away, perhaps to a directory that was not watched
+    /// yet.
+    fn recorded_before(&mut self, identity: Identity) -> Option<(Vec<u8>, Known)> {
+        let is_it = |moved: &Moved| moved.known.is_some_and(|known| known.identity == identity);
+        let id = self.moved.iter().find(|(_, moved)| is_it(moved)).map(|(id, _)| *id)?;
+        let moved = self.moved.remove(&id)?;
+        Some((moved.name, moved.known.filter(|known| known.sequence.is_some())?))
     }
 
     /// A file was recorded. Returns whether it was there before the start, and was not recorded until now.
@@ -284,6 +387,18 @@ impl FileTable {
         self.order.remove(&pending.place);
         Some(pending)
     }
+}
+
+/// The name without its directories.
+fn last_part(name: &[u8]) -> &[u8] {
+    name.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
+}
+
+/// Takes the entries of all names below a directory.
+fn take_below<T>(map: &mut BTreeMap<Vec<u8>, T>, directory: &[u8]) -> Vec<(Vec<u8>, T)> {
+    let (first, behind) = ([directory, b"/"].concat(), [directory, b"0"].concat());
+    let names: Vec<Vec<u8>> = map.range(first..behind).map(|(name, _)| name.clone()).collect();
+    names.into_iter().filter_map(|name| map.remove_entry(&name)).collect()
 }
 
 #[cfg(test)]

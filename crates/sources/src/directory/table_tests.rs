@@ -171,3 +171,100 @@ fn files_that_are_gone_are_forgotten() {
     table.retain(&HashSet::from([b"7".to_vec()]));
     assert_eq!(table.known.len(), 1);
 }
+
+#[test]
+fn files_follow_the_directory_that_is_renamed() {
+    let mut table = FileTable::new(None);
+    for name in [&b"a/1"[..], b"a/b/2", b"a-/3", b"a0", b"a"] {
+        table.closed(name, 0);
+    }
+    take_due(&mut table, 20 * MS, |name| version(name.len() as u64, 5));
+    table.skip(b"a/old".to_vec(), version(9, 5));
+    table.closed(b"a/4", 30 * MS);
+    table.closed(b"target/gone", 30 * MS);
+    let renamed = table.directory_renamed(b"a", b"target");
+    let file = |sequence, name: &[u8], from: &[u8]| RenamedFile {
+        sequence,
+        name: name.to_vec(),
+        from: from.to_vec(),
+    };
+    assert_eq!(renamed, [file(0, b"target/1", b"a/1"), file(1, b"target/b/2", b"a/b/2")]);
+    let due = |table: &mut FileTable, now_ns| take_due(table, now_ns, |_| version(4, 30));
+    assert_eq!(due(&mut table, 50 * MS), [once("target/4")], "what the new directory replaced is gone");
+    // The same versions under the new names, and the other names as before.
+    for (name, inode) in
+        [(&b"target/1"[..], 3), (b"target/b/2", 5), (b"target/old", 9), (b"a-/3", 4), (b"a0", 2)]
+    {
+        table.scanned(name, version(inode, 5), 60 * MS);
+        assert_eq!(table.due_ns(name), None, "{name:?}");
+    }
+    table.scanned(b"a/1", version(3, 5), 60 * MS);
+    assert!(table.due_ns(b"a/1").is_some(), "the old name is free");
+}
+
+#[test]
+fn a_directory_that_is_moved_away_takes_its_files_with_it() {
+    let mut table = FileTable::new(None);
+    table.closed(b"a/complete", 0);
+    table.created(b"a/created", 0);
+    table.listed(b"a/listed", version(1, 5), 0);
+    table.closed(b"ab/other", 0);
+    table.directory_moved_out(b"a", 10 * MS);
+    assert_eq!(table.pending().collect::<Vec<_>>(), [b"ab/other"]);
+    assert_eq!(table.moved_away(100 * MS), Vec::<Vec<u8>>::new());
+    assert_eq!(table.moved_away(110 * MS), [b"a/complete".to_vec()]);
+}
+
+#[test]
+fn a_file_in_a_new_directory_is_recorded_once() {
+    let mut table = FileTable::new(None);
+    table.listed(b"a/1", version(1, 5), 0);
+    assert_eq!(table.reason(b"a/1"), Some(Reason::Listed));
+    // It was closed after the directory was watched.
+    table.closed(b"a/1", MS);
+    assert_eq!(table.reason(b"a/1"), Some(Reason::Complete));
+    table.listed(b"a/1", version(1, 5), MS);
+    assert_eq!(take_due(&mut table, 30 * MS, |_| version(1, 5)), [once("a/1")]);
+    table.listed(b"a/1", version(1, 5), 40 * MS);
+    assert_eq!(table.next_due_ns(), None);
+    table.listed(b"a/1", version(1, 6), 40 * MS);
+    assert_eq!(table.next_due_ns(), Some(60 * MS));
+}
+
+#[test]
+fn a_file_moved_to_a_directory_that_was_not_watched_yet_is_found_there() {
+    // The listing before the reports, and after them.
+    for is_listed_first in [true, false] {
+        let mut table = FileTable::new(None);
+        let list = |table: &mut FileTable| table.listed(b"new/1", version(1, 5), 0);
+        if is_listed_first {
+            list(&mut table);
+        }
+        table.closed(b"1", 0);
+        table.moved_out(b"1", 7, MS);
+        table.closed(b"gone", 0);
+        table.moved_out(b"gone", 8, MS);
+        if !is_listed_first {
+            list(&mut table);
+        }
+        assert_eq!(take_due(&mut table, 30 * MS, |_| version(1, 5)), [once("new/1")]);
+        assert_eq!(table.moved_away(200 * MS), [b"gone".to_vec()]);
+        // One file that is found stands for one that was moved.
+        table.closed(b"1", 300 * MS);
+        table.moved_out(b"1", 9, 300 * MS);
+        assert_eq!(table.moved_away(500 * MS), [b"1".to_vec()]);
+    }
+}
+
+#[test]
+fn a_recorded_file_moved_to_a_new_directory_is_not_recorded_again() {
+    let mut table = FileTable::new(None);
+    table.closed(b"1", 0);
+    assert_eq!(take_due(&mut table, 20 * MS, |_| version(1, 5)), [once("1")]);
+    table.moved_out(b"1", 7, 30 * MS);
+    assert!(table.moved_away(500 * MS).is_empty());
+    table.listed(b"new/2", version(1, 5), 500 * MS);
+    let renamed = Verdict::Renamed { sequence: 0, from: b"1".to_vec() };
+    assert_eq!(take_due(&mut table, 600 * MS, |_| version(1, 5)), [("new/2".to_owned(), renamed)]);
+    assert_eq!(table.next_due_ns(), None);
+}
