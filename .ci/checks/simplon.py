@@ -158,8 +158,12 @@ def handler(detector):
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            try:
+                self.end_headers()
+                self.wfile.write(body)
+            except (BrokenPipeError, ConnectionResetError):
+                # A recorder that was stopped did not wait for it.
+                self.close_connection = True
 
         def log_message(self, *_):
             pass
