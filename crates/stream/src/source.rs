@@ -7,9 +7,9 @@
 //! the closed loop: as fast as the recorder accepts.
 //!
 //! Modules: `plan` (what to send), `schedule` (when, which stream), `size` (how large), `event`
-//! (one event with all of these), `frontend` (buffer and counts), all pure; `fill` (bytes), `images`
-//! (bytes of compressed images), `clock`, `link` (how events reach the recorder), `lane` (one connection, one thread), `run`
-//! (all connections).
+//! (one event with all of these), `frontend` (buffer and counts), all pure; `fill` (bytes),
+//! `images` (bytes of compressed images), `clock`, `link` (how events reach the recorder), `lane`
+//! (one connection, one thread), `run` (all connections).
 
 use std::borrow::Cow;
 use std::net::SocketAddr;

@@ -207,8 +207,8 @@ pub struct SourcePlan {
     pub element: ElementType,
     /// Shape of one event declared to the recorder, before compression; empty means opaque bytes.
     pub shape: Vec<u64>,
-    /// Whether events are images that the detector compresses with bitshuffle and LZ4. Only a DECTRIS detector
-    /// is simulated with such images; in other protocols, events are opaque bytes of the same sizes.
+    /// Whether events are images that the detector compresses with bitshuffle and LZ4. Only a DECTRIS
+    /// detector is simulated with such images; in other protocols, events are opaque bytes of these sizes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compressed: bool,
     /// Id of the first stream; the others are consecutive.
