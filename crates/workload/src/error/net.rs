@@ -173,7 +173,7 @@ impl Diagnostic for NetError {
             }
             Self::Version { .. } => "use the same version of keepup on both machines",
             Self::NoRecorder { .. } => {
-                "a firewall may block this port; `keepup source --serve --detector-port PORT` fixes the number"
+                "a firewall may block this port; `keepup source --serve --detector-port PORT` fixes it"
             }
             Self::Late { .. } => "a firewall may block all but one port",
             Self::Refused { .. }

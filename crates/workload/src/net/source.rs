@@ -8,8 +8,8 @@
 //!
 //! Invariants: every wait is bounded; figures of the server are checked before they are used.
 //!
-//! Modules: `client`, `waiting` (a source that waits), `timeline` (counters on the client's clock). Messages are in `net::wire::source`, the
-//! server side is in `net::server::session::source`.
+//! Modules: `client`, `waiting` (a source that waits), `timeline` (counters on the client's clock). Messages
+//! are in `net::wire::source`, the server side is in `net::server::session::source`.
 mod client;
 mod timeline;
 mod waiting;

@@ -1,5 +1,5 @@
 //! Client side: a source on another machine, for a recorder on this one.
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,7 +9,6 @@ use keepup_results::SourceHost;
 use keepup_stream::source::{SourceCounters, SourcePlan, SourceReport};
 
 use super::timeline::{SourceCounts, Timeline};
-use super::waiting::RemoteWaiting;
 use crate::error::{NetError, system};
 use crate::net::control::ControlConnections;
 use crate::net::handshake::{Server, authenticate};
@@ -25,7 +24,7 @@ use crate::{Context, WorkloadError, run};
 const SERVE: &str = "start the source on the other machine: keepup source --serve --listen ADDR";
 /// Time for an answer in addition to the time of the request itself. A source that cannot send the
 /// rest of its buffer, or waits for the recorder's last flush, ends within 90 s of its schedule.
-const ANSWER_MAX: Duration = Duration::from_secs(120);
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(120);
 /// Warm-up of the network ceiling.
 const RAMP: Duration = Duration::from_millis(200);
 
@@ -155,25 +154,7 @@ impl RemoteSource {
         talk.follow(order)
     }
 
-    /// Has the source of `plan` wait for its recorder, at a port of the address that [`Self::there`] returns.
-    ///
-    /// # Errors
-    /// The server cannot be reached or refuses, or its port cannot be opened.
-    pub(crate) fn wait(
-        &self,
-        plan: &SourcePlan,
-        clock: &Arc<dyn Clock>,
-    ) -> Result<RemoteWaiting, WorkloadError> {
-        let mut talk = self.open(clock)?;
-        talk.ask(SourceRequest::Open { plan: plan.clone() })?;
-        let port = talk.answer(ANSWER_MAX, |answer| match answer {
-            SourceAnswer::Waiting { port } if port > 0 => Ok(port),
-            other => Err(other),
-        })?;
-        RemoteWaiting::new(SocketAddr::new(self.there, port), talk)
-    }
-
-    fn open(&self, clock: &Arc<dyn Clock>) -> Result<Conversation, WorkloadError> {
+    pub(super) fn open(&self, clock: &Arc<dyn Clock>) -> Result<Conversation, WorkloadError> {
         Conversation::on(authenticate(&self.server, SERVE)?, Arc::clone(clock))
     }
 }
@@ -293,7 +274,7 @@ impl Conversation {
     }
 
     /// The answer that `wanted` accepts, within `limit`.
-    fn answer<T>(
+    pub(super) fn answer<T>(
         &mut self,
         limit: Duration,
         wanted: impl Fn(SourceAnswer) -> Result<T, SourceAnswer>,

@@ -8,10 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::client::{Conversation, RemoteOrder, RemoteRun};
+use keepup_measure::clock::Clock;
+use keepup_stream::source::SourcePlan;
+
+use super::client::{ANSWER_MAX, Conversation, RemoteOrder, RemoteRun, RemoteSource};
 use crate::WorkloadError;
 use crate::error::{NetError, system};
-use crate::net::wire::source::SourceRequest;
+use crate::net::wire::source::{SourceAnswer, SourceRequest};
 
 /// Interval at which the thread of an idle control connection checks whether it is needed.
 const CHECK_EVERY: Duration = Duration::from_millis(20);
@@ -22,11 +25,28 @@ pub(crate) struct RemoteWaiting {
     idle: IdleConversation,
 }
 
-impl RemoteWaiting {
-    pub(super) fn new(address: SocketAddr, talk: Conversation) -> Result<Self, WorkloadError> {
-        Ok(Self { address, idle: IdleConversation::start(talk)? })
+impl RemoteSource {
+    /// Has the source of `plan` wait for its recorder, at a port of the address that [`Self::there`] returns.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses, or its port cannot be opened.
+    pub(crate) fn wait(
+        &self,
+        plan: &SourcePlan,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<RemoteWaiting, WorkloadError> {
+        let mut talk = self.open(clock)?;
+        talk.ask(SourceRequest::Open { plan: plan.clone() })?;
+        let port = talk.answer(ANSWER_MAX, |answer| match answer {
+            SourceAnswer::Waiting { port } if port > 0 => Ok(port),
+            other => Err(other),
+        })?;
+        let address = SocketAddr::new(self.there(), port);
+        Ok(RemoteWaiting { address, idle: IdleConversation::start(talk)? })
     }
+}
 
+impl RemoteWaiting {
     /// Where the recorder connects.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address

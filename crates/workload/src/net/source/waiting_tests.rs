@@ -1,21 +1,17 @@
-//! Sources that wait for their recorder on a server: trials over loopback, strangers at the port, and ends that
-//! go away.
+//! Sources that wait for their recorder on a server: trials over loopback, strangers at the port, and ends
+//! that go away.
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::sync::Mutex;
 
-use keepup_measure::clock::{Clock, SystemClock};
+use keepup_measure::clock::SystemClock;
 use keepup_results::SourceHost;
-use keepup_stream::source::{
-    DectrisVersion, Destination, EventSize, Protocol, Rate, SourcePlan, subscription,
-};
+use keepup_stream::source::{DectrisVersion, Destination, EventSize, Protocol, Rate, subscription};
 use keepup_stream::zmtp;
 use rustix::net::{AddressFamily, SocketType};
 
 use super::super::client::tests::{Serving, failure_of, send, without_disk};
 use super::*;
-use crate::net::RemoteSource;
-use crate::net::wire::source::SourceAnswer;
 use crate::net::wire::{self, MESSAGE_BYTES_MAX, Message};
 use crate::record::{Generated, Generator, Order, Reach, TrialMeasured, WaitingSource};
 use crate::testing::{context, stopped};
