@@ -126,11 +126,11 @@ impl DirectoryAddress {
     /// Whether the files of this subdirectory, a relative path, are recorded: neither hidden nor unfinished,
     /// and not too deep.
     pub fn wants_directory(&self, path: &[u8]) -> bool {
-        let parts = path.split(|&byte| byte == b'/');
+        let mut parts = path.split(|&byte| byte == b'/');
         self.is_recursive
-            && path.len() <= PATH_BYTES_MAX - NAME_BYTES_MAX - 1
+            && path.len() < PATH_BYTES_MAX - NAME_BYTES_MAX
             && parts.clone().count() <= DEPTH_MAX
-            && parts.last().is_some_and(is_finished)
+            && parts.next_back().is_some_and(is_finished)
     }
 
     /// Its part in the names of streams, if a recording has several sources. Control characters are replaced.
