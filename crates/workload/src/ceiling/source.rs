@@ -135,8 +135,8 @@ impl SourceCeiling {
         rate
     }
 
-    /// Runs the source and calls `end` when its time is over; returns the bytes per second from the first
-    /// count until then: a source of compressed images prepares them before it sends.
+    /// Runs the source and calls `end` when its time is over, counted from the first event; returns the bytes
+    /// per second until then. A source of compressed images prepares them before it sends.
     fn send(
         &self,
         to: impl Into<Destination>,
@@ -147,14 +147,19 @@ impl SourceCeiling {
         let live = SourceCounters::default();
         let (plan, stop) = (self.plan.clone(), AtomicBool::new(false));
         let begin_ns = context.clock.now_ns();
-        let limit_ns = begin_ns + self.time.as_nanos() as u64;
+        let mut limit_ns = begin_ns + (self.time + RECEIVER_PATIENCE).as_nanos() as u64;
         let (mut first, mut last) = (None, (0, begin_ns));
         std::thread::scope(|scope| -> Result<(), WorkloadError> {
             let source = scope.spawn(|| run(&plan, to, &stop, &live));
             while context.clock.now_ns() < limit_ns && !source.is_finished() {
                 context.clock.sleep_until_ns(context.clock.now_ns() + 10_000_000);
-                last = (live.sent_bytes.load(Ordering::Relaxed), context.clock.now_ns());
-                first = first.or_else(|| Some(last).filter(|(sent, _)| *sent > 0));
+                let now = (live.sent_bytes.load(Ordering::Relaxed), context.clock.now_ns());
+                // The source may have ended its schedule a little earlier.
+                last = if now.0 > last.0 { now } else { last };
+                if first.is_none() && now.0 > 0 {
+                    first = Some(now);
+                    limit_ns = now.1 + self.time.as_nanos() as u64;
+                }
             }
             stop.store(true, Ordering::Release);
             end();
