@@ -14,14 +14,14 @@
 
 pub mod clock;
 pub mod controller;
+mod error;
 pub mod host;
+pub mod link;
 pub mod message;
 pub mod placement;
 pub mod timing;
 
+pub use error::FleetError;
 pub use message::{Beat, Goal, HostState, Order, Role};
 pub use placement::View;
 pub use timing::Timing;
-
-#[cfg(test)]
-mod sim;
