@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Offset;
-use crate::placement::View;
+use crate::placement::Update;
 
 /// Version of the messages. Hosts of another version are refused.
 pub const VERSION: u32 = 1;
@@ -175,6 +175,8 @@ pub struct Order {
     pub sent_ns: u64,
     /// What to do.
     pub goal: Goal,
-    /// Where streams are recorded, unless the host has this view.
-    pub view: Option<View>,
+    /// Epoch of the controller's view. The order renews the lease of a host that has this view.
+    pub epoch: u64,
+    /// What the host's view lacks.
+    pub view: Option<Update>,
 }

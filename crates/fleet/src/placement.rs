@@ -56,15 +56,56 @@ impl View {
         self.slots.iter().flatten().count()
     }
 
-    /// The view after `host` is lost: `spare` takes its slot.
-    #[must_use]
-    pub fn without(&self, host: HostId, spare: Option<Member>) -> Self {
-        let replace = |slot: &Option<Member>| match slot {
-            Some(member) if member.host == host => spare,
-            other => *other,
-        };
-        Self { run: self.run, epoch: self.epoch + 1, slots: self.slots.iter().map(replace).collect() }
+    /// Gives the slot of `host`, which is lost, to `spare`; returns what changed, or none if it has no slot.
+    pub fn replace(&mut self, host: HostId, spare: Option<Member>) -> Option<Change> {
+        let is_host = |slot: &Option<Member>| slot.is_some_and(|member| member.host == host);
+        let slot = self.slots.iter().position(is_host)?;
+        self.slots[slot] = spare;
+        self.epoch += 1;
+        Some(Change { slot: u32::try_from(slot).ok()?, member: spare })
     }
+
+    /// Takes over what `update` has that is newer.
+    pub fn update(&mut self, update: Update) {
+        match update {
+            Update::Whole(view) if view.epoch > self.epoch => *self = view,
+            Update::Changes { run, from, changes } if run == self.run && from <= self.epoch => {
+                let known = usize::try_from(self.epoch - from).unwrap_or(usize::MAX);
+                for change in changes.iter().skip(known) {
+                    let Some(slot) = self.slots.get_mut(change.slot as usize) else { return };
+                    *slot = change.member;
+                    self.epoch += 1;
+                }
+            }
+            Update::Whole(_) | Update::Changes { .. } => {}
+        }
+    }
+}
+
+/// A slot that has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Number of the slot.
+    pub slot: u32,
+    /// Its recorder; none if the slot has ended.
+    pub member: Option<Member>,
+}
+
+/// A newer view, in whole or as changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Update {
+    /// The view.
+    Whole(View),
+    /// Changes since the epoch `from`, each of which makes one epoch.
+    Changes {
+        /// Number of the run.
+        run: u64,
+        /// Epoch of the view before.
+        from: u64,
+        /// The changes in order.
+        changes: Vec<Change>,
+    },
 }
 
 /// Hash of a stream and a slot: the finalizer of SplitMix64 (G. L. Steele, D. Lea and C. H. Flood, OOPSLA

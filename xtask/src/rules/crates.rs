@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::violation::Violation;
 
 /// Crates in the order of the design table.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "error",
     "plan",
     "measure",
@@ -33,6 +33,7 @@ const ORDER: [&str; 24] = [
     "live",
     "catalog",
     "archive",
+    "fleet",
     "cli",
 ];
 /// Crate for tests only: tests of any crate may use it, and it may use any crate except `cli`.
