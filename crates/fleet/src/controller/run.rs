@@ -259,7 +259,8 @@ impl Controller {
     /// A recorder or spare that takes part and has an address.
     fn ready_member(&self, host: HostId) -> Option<Member> {
         let run = self.run.as_ref().filter(|run| run.is_in(host))?;
-        self.beat_of(host)?;
+        let state = &self.beat_of(host)?.state;
+        matches!(state, HostState::Ready { .. } | HostState::Running { .. }).then_some(())?;
         Some(Member { host, address: *run.addresses.get(&host)? })
     }
 
