@@ -92,7 +92,9 @@ impl Run {
         match &self.parts[host as usize] {
             Part::In(plan) => match (self.phase, role) {
                 // A host that has the plan needs it no more.
-                (Phase::Preparing, _) if state.run() == Some(run) => Goal::Prepare { run, plan: String::new() },
+                (Phase::Preparing, _) if state.run() == Some(run) => {
+                    Goal::Prepare { run, plan: String::new() }
+                }
                 (Phase::Preparing, _) => Goal::Prepare { run, plan: plan.clone() },
                 (Phase::FinishingSources, Role::Source) | (Phase::FinishingRecorders, _) => {
                     Goal::Finish { run }

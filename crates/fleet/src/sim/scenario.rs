@@ -94,7 +94,8 @@ impl Scenario {
     }
 
     pub(super) fn roles(&self) -> Vec<Role> {
-        let all = [(Role::Recorder, self.recorders), (Role::Spare, self.spares), (Role::Source, self.sources)];
+        let all =
+            [(Role::Recorder, self.recorders), (Role::Spare, self.spares), (Role::Source, self.sources)];
         all.iter().flat_map(|&(role, count)| (0..count).map(move |_| role)).collect()
     }
 
