@@ -297,9 +297,7 @@ impl Controller {
         let known = epoch.checked_sub(first).and_then(|known| usize::try_from(known).ok());
         let changes = known.and_then(|known| self.changes.get(known..));
         Some(match changes {
-            Some(changes) => {
-                Update::Changes { run: self.view.run, from: epoch, changes: changes.to_vec() }
-            }
+            Some(changes) => Update::Changes { run: self.view.run, from: epoch, changes: changes.to_vec() },
             None => Update::Whole(self.view.clone()),
         })
     }

@@ -118,7 +118,8 @@ impl World {
     fn new(scenario: Scenario) -> Self {
         let mut rng = Rng::with_seed(scenario.seed);
         let roles = scenario.roles();
-        let machines: Vec<Machine> = (0..).zip(&roles).map(|(id, &role)| scenario.machine(id, role, &mut rng)).collect();
+        let machines: Vec<Machine> =
+            (0..).zip(&roles).map(|(id, &role)| scenario.machine(id, role, &mut rng)).collect();
         let controller = Controller::new(rng.u64(..), scenario.controller_timing(), &roles, 0);
         let mut world = Self {
             now: 0,
@@ -197,7 +198,8 @@ impl World {
     /// Whether the run is over and all programs idle, or all have exited.
     fn is_over(&self) -> bool {
         let is_told = self.told.iter().rev().any(|(_, event)| matches!(event, FleetEvent::Over { .. }));
-        let all_exited = self.controller.is_none() && self.machines.iter().all(|machine| machine.host.is_none());
+        let all_exited =
+            self.controller.is_none() && self.machines.iter().all(|machine| machine.host.is_none());
         is_told || all_exited
     }
 

@@ -92,7 +92,9 @@ impl Run {
         match &self.parts[host as usize] {
             Part::In(plan) => match (self.phase, role) {
                 // A host that has the plan needs it no more.
-                (Phase::Preparing, _) if state.run() == Some(run) => Goal::Prepare { run, plan: String::new() },
+                (Phase::Preparing, _) if state.run() == Some(run) => {
+                    Goal::Prepare { run, plan: String::new() }
+                }
                 (Phase::Preparing, _) => Goal::Prepare { run, plan: plan.clone() },
                 (Phase::FinishingSources, Role::Source) | (Phase::FinishingRecorders, _) => {
                     Goal::Finish { run }
@@ -259,7 +261,8 @@ impl Controller {
     /// A recorder or spare that takes part and has an address.
     fn ready_member(&self, host: HostId) -> Option<Member> {
         let run = self.run.as_ref().filter(|run| run.is_in(host))?;
-        self.beat_of(host)?;
+        let state = &self.beat_of(host)?.state;
+        matches!(state, HostState::Ready { .. } | HostState::Running { .. }).then_some(())?;
         Some(Member { host, address: *run.addresses.get(&host)? })
     }
 

@@ -74,7 +74,7 @@ impl Scenario {
     /// controller fails, every recorder can be reached, and one of them never fails.
     pub(super) fn must_keep_all(&self) -> bool {
         let takers = self.recorders + self.spares;
-        let mut failing = BTreeSet::new();
+        let (mut failing, mut controller_stopped) = (BTreeSet::new(), 0);
         for (_, fault) in &self.faults {
             match *fault {
                 Fault::KillController | Fault::Cut(_, _, _, true) => return false,
@@ -84,14 +84,18 @@ impl Scenario {
                 Fault::Kill(host, ..) | Fault::Stop(host, _) | Fault::Cut(host, ..) => {
                     failing.insert(host);
                 }
-                Fault::Slow(..) | Fault::StopController(_) => {}
+                Fault::StopController(time) => controller_stopped += time,
+                Fault::Slow(..) => {}
             }
         }
-        (0..self.recorders).any(|recorder| !failing.contains(&recorder))
+        // Hosts that hear nothing for so long exit.
+        let is_led = controller_stopped + 500 * MS < Timing::recording().orphan_ns;
+        is_led && (0..self.recorders).any(|recorder| !failing.contains(&recorder))
     }
 
     pub(super) fn roles(&self) -> Vec<Role> {
-        let all = [(Role::Recorder, self.recorders), (Role::Spare, self.spares), (Role::Source, self.sources)];
+        let all =
+            [(Role::Recorder, self.recorders), (Role::Spare, self.spares), (Role::Source, self.sources)];
         all.iter().flat_map(|&(role, count)| (0..count).map(move |_| role)).collect()
     }
 

@@ -64,6 +64,40 @@ fn fleets_with_faults_lose_nothing_that_was_acknowledged() {
     }
 }
 
+/// The scenarios reach what they are for.
+#[test]
+fn scenarios_have_losses_moves_and_pauses() {
+    let mut counts = [0; 5];
+    for seed in 0..400 {
+        let mut world = World::new(Scenario::draw(seed));
+        world.run(END);
+        let has = |wanted: fn(&FleetEvent) -> bool| world.told.iter().any(|(_, event)| wanted(event));
+        let seen = [
+            has(|event| matches!(event, FleetEvent::Lost { .. })),
+            has(|event| matches!(event, FleetEvent::Moved { to: Some(_), .. })),
+            has(|event| matches!(event, FleetEvent::Moved { to: None, .. })),
+            has(|event| matches!(event, FleetEvent::Paused(_))),
+            world.scenario.must_keep_all() && has(|event| matches!(event, FleetEvent::Moved { .. })),
+        ];
+        counts.iter_mut().zip(seen).for_each(|(count, seen)| *count += u32::from(seen));
+    }
+    assert!(counts.iter().all(|&count| count >= 10), "{counts:?}");
+}
+
+/// Messages of the controller per host: the same in large fleets, up to 5 % for each doubling.
+#[test]
+fn the_cost_of_a_host_does_not_grow_with_the_fleet() {
+    let messages = [125, 250, 500, 1_000].map(|hosts| {
+        let mut world = World::new(Scenario { seed: 9, ..quiet(hosts / 2, hosts / 2, 2) });
+        world.run(END);
+        assert!(world.is_over());
+        world.controller_messages as f64 / f64::from(hosts) / (world.now as f64 / 1e9)
+    });
+    for pair in messages.windows(2) {
+        assert!(pair[1] <= 1.05 * pair[0], "{messages:?}");
+    }
+}
+
 /// First seed at which the oracle notices a flaw.
 fn noticed(flaws: Flaws, word: &str) -> Option<u64> {
     (0..2_000).find(|&seed| {
