@@ -25,6 +25,12 @@ pub enum FleetError {
         /// Cause.
         why: Cause,
     },
+    /// An agent cannot use its first line.
+    #[error("cannot join the fleet: {0}")]
+    Welcome(Cause),
+    /// The socket for commands cannot be used.
+    #[error("cannot reach the fleet: {0}")]
+    Control(Cause),
     /// A path outside the directories that the host may use.
     #[error("cannot use {path}: {why}")]
     Path {
@@ -33,9 +39,6 @@ pub enum FleetError {
         /// Cause.
         why: Cause,
     },
-    /// The program of a host ended early.
-    #[error("cannot stay in the fleet: {0}")]
-    Lost(Cause),
 }
 
 impl Diagnostic for FleetError {
@@ -43,13 +46,15 @@ impl Diagnostic for FleetError {
         match self {
             Self::File(_) => ErrorClass::Usage,
             Self::Path { .. } => ErrorClass::Refused,
-            Self::Listen { .. } | Self::Join { .. } | Self::Lost(_) => ErrorClass::Environment,
+            Self::Listen { .. } | Self::Join { .. } | Self::Welcome(_) | Self::Control(_) => {
+                ErrorClass::Environment
+            }
         }
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::File(why) | Self::Lost(why) => why.hint(),
+            Self::File(why) | Self::Welcome(why) | Self::Control(why) => why.hint(),
             Self::Listen { why, .. } | Self::Join { why, .. } | Self::Path { why, .. } => why.hint(),
         }
     }

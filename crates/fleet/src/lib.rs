@@ -9,19 +9,32 @@
 //! gives the streams of a silent recorder to another only after that lease has run out; so no stream has two
 //! owners, whatever the network does, and no clocks are compared for it.
 //!
-//! Invariant: no I/O, clock, thread or randomness. Times are arguments, and the same inputs give the same
-//! actions; [`controller::Controller`] and [`host::Host`] are what the simulation in `sim` runs.
+//! [`controller::Controller`] and [`host::Host`] decide: no I/O, clock, thread or randomness. Times are
+//! arguments, and the same inputs give the same actions; the simulation in `sim` runs them. Around them,
+//! [`lead`] and [`follow`] connect them to a [`link`], to the programs that [`launch`] starts, and to the
+//! [`control`] socket.
 
 pub mod clock;
+pub mod control;
 pub mod controller;
+pub mod directories;
 mod error;
+pub mod file;
+pub mod follow;
 pub mod host;
+pub mod launch;
+pub mod lead;
 pub mod link;
 pub mod message;
 pub mod placement;
 pub mod timing;
+mod wall;
+pub mod welcome;
 
 pub use error::FleetError;
 pub use message::{Beat, Goal, HostState, Order, Role};
 pub use placement::View;
 pub use timing::Timing;
+
+#[cfg(test)]
+mod sim;

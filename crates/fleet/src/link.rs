@@ -73,6 +73,11 @@ pub struct Traffic {
 pub struct Waker(Arc<dyn Fn() + Send + Sync>);
 
 impl Waker {
+    /// A waker that calls `wake`.
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(wake))
+    }
+
     /// Makes a current or the next `receive` return.
     pub fn wake(&self) {
         (self.0)();

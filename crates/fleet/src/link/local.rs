@@ -49,7 +49,7 @@ impl Network {
 
     fn waker(&self, wake: impl Fn(&Inner) + Send + Sync + 'static) -> Waker {
         let inner = Arc::clone(&self.0);
-        Waker(Arc::new(move || wake(&inner)))
+        Waker::new(move || wake(&inner))
     }
 }
 
@@ -108,7 +108,7 @@ impl FollowLink for LocalFollow {
 
     fn waker(&self) -> Waker {
         let end = Arc::clone(&self.end);
-        Waker(Arc::new(move || end.wake()))
+        Waker::new(move || end.wake())
     }
 }
 

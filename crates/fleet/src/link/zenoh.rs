@@ -10,7 +10,7 @@ mod config;
 mod dictionary;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use ::zenoh::key_expr::KeyExpr;
@@ -28,6 +28,8 @@ use crate::message::{Beat, HostId, Order};
 
 /// Key of the controller's liveliness token.
 const ALIVE: &str = "keepup/alive";
+/// Longest time until a host that has a session knows of the controller.
+const ALIVE_TIME: Duration = Duration::from_secs(5);
 
 /// End of the controller.
 pub struct ZenohLead {
@@ -95,7 +97,7 @@ impl LeadLink for ZenohLead {
 
     fn waker(&self) -> Waker {
         let end = Arc::clone(&self.end);
-        Waker(Arc::new(move || end.wake()))
+        Waker::new(move || end.wake())
     }
 }
 
@@ -132,15 +134,18 @@ impl ZenohFollow {
             move |sample| end.accept(&sample.payload().to_bytes())
         })
         .map_err(text)?;
+        let (found, is_found) = mpsc::channel();
         watch(&session, ALIVE, {
             let end = Arc::clone(&end);
-            move |sample| {
-                if sample.kind() == SampleKind::Delete {
-                    end.close();
-                }
+            move |sample| match sample.kind() {
+                // Nobody waits for it after the first time.
+                SampleKind::Put => drop(found.send(())),
+                SampleKind::Delete => end.close(),
             }
         })
         .map_err(text)?;
+        // A controller that is known can be missed later.
+        is_found.recv_timeout(ALIVE_TIME).map_err(|_| text("no controller there".to_owned()))?;
         let alive = session.liveliness().declare_token(format!("keepup/{host}/alive/{incarnation}"));
         let alive = alive.wait().map_err(failed)?;
         Ok(Self { end, session, key: format!("keepup/{host}/beat"), _alive: alive })
@@ -164,7 +169,7 @@ impl FollowLink for ZenohFollow {
 
     fn waker(&self) -> Waker {
         let end = Arc::clone(&self.end);
-        Waker(Arc::new(move || end.wake()))
+        Waker::new(move || end.wake())
     }
 }
 
@@ -173,7 +178,7 @@ fn user(host: HostId) -> String {
     format!("host-{host}")
 }
 
-/// Sends without waiting. A message that does not fit a queue is lost, as any message may be: the next beat or
+/// Sends without waiting for an answer. A message that does not fit a queue is lost, as any message may be: the next beat or
 /// order repeats it.
 fn put(session: &Session, key: String, bytes: Vec<u8>) {
     let put = session.put(key, bytes).congestion_control(CongestionControl::Drop);

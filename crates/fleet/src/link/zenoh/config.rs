@@ -12,10 +12,10 @@ use crate::message::HostId;
 const OPEN_MS: u64 = 5_000;
 /// First and longest time between attempts to connect again, ms.
 const RETRY_MS: [u64; 2] = [100, 1_000];
-/// Longest wait for a place in the queue of a slow peer for a message of several batches (64 kB each), µs. Other
-/// messages do not wait.
-const FRAGMENTS_WAIT_US: u64 = 50_000;
-/// Batches in the queue of a peer.
+/// Longest waits for a place in the full queue of a peer, µs: of the first message, and of one with several
+/// batches. While a queue stays full, further messages do not wait.
+const QUEUE_WAITS_US: [u64; 2] = [200, 50_000];
+/// Batches of 64 kB in the queue of a peer.
 const QUEUE_BATCHES: u64 = 16;
 /// What Zenoh adds to a message at most, bytes.
 const OVERHEAD_BYTES: usize = 4_096;
@@ -56,10 +56,9 @@ fn common(bytes_max: usize) -> Result<Config, Error> {
         ("timestamping/enabled", json!(false)),
         ("transport/link/rx/max_message_size", json!(bytes_max)),
         ("transport/link/tx/queue/size/interactive_high", json!(QUEUE_BATCHES)),
-        ("transport/link/tx/queue/congestion_control/drop/wait_before_drop", json!(0)),
         (
-            "transport/link/tx/queue/congestion_control/drop/max_wait_before_drop_fragments",
-            json!(FRAGMENTS_WAIT_US),
+            "transport/link/tx/queue/congestion_control/drop",
+            json!({"wait_before_drop": QUEUE_WAITS_US[0], "max_wait_before_drop_fragments": QUEUE_WAITS_US[1]}),
         ),
     ] {
         set(&mut config, key, &value)?;
