@@ -1,8 +1,8 @@
 //! The controller's clock as a host knows it.
 //!
-//! Each order answers a beat, so the pair has the four times of an NTP exchange (RFC 5905, section 8). The
-//! offset is wrong by at most half of the time that the messages travelled; the best of the last exchanges
-//! counts.
+//! Each order answers a heartbeat, so the pair has the four times of an NTP exchange (RFC 5905, section 8).
+//! The offset is wrong by at most half of the time that the messages travelled; the best of the last
+//! exchanges counts.
 use serde::{Deserialize, Serialize};
 
 /// Exchanges that are kept.
@@ -20,10 +20,10 @@ pub struct Offset {
 /// The four times of an exchange, ns.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange {
-    /// The host sent its beat, by its clock.
-    pub beat_sent_ns: u64,
-    /// The beat arrived, by the controller's clock.
-    pub beat_received_ns: u64,
+    /// The host sent its heartbeat, by its clock.
+    pub heartbeat_sent_ns: u64,
+    /// The heartbeat arrived, by the controller's clock.
+    pub heartbeat_received_ns: u64,
     /// The order was sent, by the controller's clock.
     pub order_sent_ns: u64,
     /// The order arrived, by the host's clock.
@@ -34,10 +34,10 @@ impl Exchange {
     /// The offset that follows; none if the times contradict each other.
     #[must_use]
     pub fn offset(&self) -> Option<Offset> {
-        let there = difference(self.beat_received_ns, self.beat_sent_ns)?;
+        let there = difference(self.heartbeat_received_ns, self.heartbeat_sent_ns)?;
         let back = difference(self.order_sent_ns, self.order_received_ns)?;
-        let total = u64::try_from(difference(self.order_received_ns, self.beat_sent_ns)?).ok()?;
-        let held = u64::try_from(difference(self.order_sent_ns, self.beat_received_ns)?).ok()?;
+        let total = u64::try_from(difference(self.order_received_ns, self.heartbeat_sent_ns)?).ok()?;
+        let held = u64::try_from(difference(self.order_sent_ns, self.heartbeat_received_ns)?).ok()?;
         let travelled = total.checked_sub(held)?;
         let ns = i64::try_from(i128::midpoint(i128::from(there), i128::from(back))).ok()?;
         Some(Offset { ns, error_ns: travelled.div_ceil(2) })

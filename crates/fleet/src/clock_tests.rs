@@ -12,8 +12,8 @@ proptest! {
         let sent = 2_000_000_000u64;
         let received = (sent + there).checked_add_signed(offset).unwrap();
         let exchange = Exchange {
-            beat_sent_ns: sent,
-            beat_received_ns: received,
+            heartbeat_sent_ns: sent,
+            heartbeat_received_ns: received,
             order_sent_ns: received + held,
             order_received_ns: sent + there + held + back,
         };
@@ -24,8 +24,12 @@ proptest! {
 
     #[test]
     fn any_times_are_taken(a: u64, b: u64, c: u64, d: u64) {
-        let exchange =
-            Exchange { beat_sent_ns: a, beat_received_ns: b, order_sent_ns: c, order_received_ns: d };
+        let exchange = Exchange {
+            heartbeat_sent_ns: a,
+            heartbeat_received_ns: b,
+            order_sent_ns: c,
+            order_received_ns: d,
+        };
         let mut filter = ClockFilter::default();
         filter.add(&exchange);
         if let Some(offset) = filter.best() {
@@ -37,8 +41,8 @@ proptest! {
 #[test]
 fn the_best_of_the_last_exchanges_counts() {
     let exchange = |travel: u64| Exchange {
-        beat_sent_ns: 1_000,
-        beat_received_ns: 5_000 + travel,
+        heartbeat_sent_ns: 1_000,
+        heartbeat_received_ns: 5_000 + travel,
         order_sent_ns: 5_000 + travel,
         order_received_ns: 1_000 + 2 * travel,
     };

@@ -26,16 +26,19 @@ const FALLBACK: &str = "/tmp/keepup";
 pub enum Command {
     /// State of the fleet.
     Status,
+    /// Measure the time of commands.
+    Probe,
     /// Let all agents end.
     Down,
 }
 
 impl Command {
-    const ALL: [Self; 2] = [Self::Status, Self::Down];
+    const ALL: [Self; 3] = [Self::Status, Self::Probe, Self::Down];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Status => "status",
+            Self::Probe => "probe",
             Self::Down => "down",
         }
     }

@@ -1,29 +1,29 @@
-//! The controller: beats in, orders out.
+//! The controller: heartbeats in, orders out.
 //!
-//! It knows which hosts are members, leads one run at a time through its phases ([`run`]), and owns the view.
-//! Every beat is answered with an order; a change is ordered at once.
+//! It owns the membership, the view, and the phases of one run at a time ([`run`]). It answers each heartbeat
+//! with an order, and sends orders to all members when their goal or the view changes.
 mod run;
 
-use crate::message::{Beat, Goal, HostId, Order, Role, VERSION};
+use crate::message::{Goal, Heartbeat, HostId, Order, Role, VERSION};
 use crate::placement::{Change, Update, View};
 use crate::timing::Timing;
 
 use run::Run;
-pub use run::{BeginError, PartEnd, Phase};
+pub use run::{PartEnd, Phase, StartError};
 
-/// Ended incarnations of a host that are remembered, so that a late beat does not bring one back.
+/// Ended incarnations of a host that are remembered, so that a late heartbeat does not bring one back.
 const ENDED_KEPT: usize = 8;
 
-/// What the program around the controller must do.
+/// What the caller must do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Send this order.
     Send(Order),
     /// Report this.
-    Tell(FleetEvent),
+    Report(FleetEvent),
 }
 
-/// What happens in a fleet.
+/// An event of the fleet, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FleetEvent {
     /// A host is a member now.
@@ -41,7 +41,7 @@ pub enum FleetEvent {
     Lost {
         /// The host.
         host: HostId,
-        /// Time since its last beat, ns.
+        /// Time since its last heartbeat, ns.
         silent_ns: u64,
     },
     /// The controller itself did not run for this long, ns; leases and deadlines were extended.
@@ -74,7 +74,7 @@ struct HostEntry {
     role: Role,
     /// The host, if it is a member.
     member: Option<Membership>,
-    /// Incarnation and number of the latest beat of all.
+    /// Incarnation and number of the latest heartbeat of all.
     latest: Option<(u64, u64)>,
     /// Earlier incarnations.
     ended: Vec<u64>,
@@ -83,8 +83,8 @@ struct HostEntry {
 /// A member.
 #[derive(Clone, Debug)]
 struct Membership {
-    /// Its latest beat.
-    beat: Beat,
+    /// Its latest heartbeat.
+    heartbeat: Heartbeat,
     /// When that arrived, ns.
     received_ns: u64,
     /// Beginning of its lease, ns.
@@ -92,8 +92,8 @@ struct Membership {
 }
 
 impl HostEntry {
-    /// Whether a beat is newer than all before it, and may be used: the lease of an earlier incarnation must
-    /// have run out.
+    /// Whether a heartbeat is newer than all before it, and may be used: the lease of an earlier incarnation
+    /// must have run out.
     fn is_next(&mut self, incarnation: u64, number: u64) -> bool {
         let is_newer = match self.latest {
             None => true,
@@ -123,7 +123,7 @@ pub struct Controller {
     /// Changes of the view since the run's first one.
     changes: Vec<Change>,
     orders: u64,
-    dismissed: Option<String>,
+    shutdown: Option<String>,
     stepped_ns: u64,
 }
 
@@ -140,7 +140,7 @@ impl Controller {
             view: View::default(),
             changes: Vec::new(),
             orders: 0,
-            dismissed: None,
+            shutdown: None,
             stepped_ns: now_ns,
         }
     }
@@ -151,10 +151,10 @@ impl Controller {
         self.hosts.iter().filter(|host| host.member.is_some()).count()
     }
 
-    /// Latest beat of a host that is a member.
+    /// Latest heartbeat of a host that is a member.
     #[must_use]
-    pub fn beat_of(&self, host: HostId) -> Option<&Beat> {
-        Some(&self.hosts.get(host as usize)?.member.as_ref()?.beat)
+    pub fn heartbeat_of(&self, host: HostId) -> Option<&Heartbeat> {
+        Some(&self.hosts.get(host as usize)?.member.as_ref()?.heartbeat)
     }
 
     /// The view of the latest run.
@@ -172,32 +172,33 @@ impl Controller {
     /// Time by which [`Controller::tick`] is due, ns.
     #[must_use]
     pub const fn next_ns(&self) -> u64 {
-        self.stepped_ns.saturating_add(self.timing.beat_ns / 2)
+        self.stepped_ns.saturating_add(self.timing.heartbeat_ns / 2)
     }
 
-    /// Takes a beat that has arrived.
-    pub fn on_beat(&mut self, now_ns: u64, beat: Beat, out: &mut Vec<Action>) {
+    /// Handles a heartbeat.
+    pub fn on_heartbeat(&mut self, now_ns: u64, heartbeat: Heartbeat, out: &mut Vec<Action>) {
         self.step(now_ns, out);
-        let (host, incarnation) = (beat.host, beat.incarnation);
+        let (host, incarnation) = (heartbeat.host, heartbeat.incarnation);
         let Some(entry) = self.hosts.get_mut(host as usize) else {
-            out.push(Action::Tell(FleetEvent::Refused { host, why: "the fleet has no such host".into() }));
+            out.push(Action::Report(FleetEvent::Refused { host, why: "the fleet has no such host".into() }));
             return;
         };
-        if beat.version != VERSION {
-            let why = format!("it has version {} of the messages, the controller {VERSION}", beat.version);
-            out.push(Action::Tell(FleetEvent::Refused { host, why: why.clone() }));
-            let order = self.compose(now_ns, &beat, now_ns, Goal::Leave { why });
+        if heartbeat.version != VERSION {
+            let why =
+                format!("it has version {} of the messages, the controller {VERSION}", heartbeat.version);
+            out.push(Action::Report(FleetEvent::Refused { host, why: why.clone() }));
+            let order = self.compose(now_ns, &heartbeat, now_ns, Goal::Leave { why });
             out.push(Action::Send(order));
             return;
         }
-        if !entry.is_next(incarnation, beat.number) {
+        if !entry.is_next(incarnation, heartbeat.number) {
             return;
         }
-        let before = entry.member.replace(Membership { beat, received_ns: now_ns, lease_ns: now_ns });
-        let has_changed = before.as_ref().map(|member| &member.beat.state)
-            != entry.member.as_ref().map(|member| &member.beat.state);
+        let before = entry.member.replace(Membership { heartbeat, received_ns: now_ns, lease_ns: now_ns });
+        let has_changed = before.as_ref().map(|member| &member.heartbeat.state)
+            != entry.member.as_ref().map(|member| &member.heartbeat.state);
         if before.is_none() {
-            out.push(Action::Tell(FleetEvent::Joined(host)));
+            out.push(Action::Report(FleetEvent::Joined(host)));
         }
         if has_changed {
             self.progress(now_ns, host, out);
@@ -205,22 +206,22 @@ impl Controller {
         self.order(now_ns, host, out);
     }
 
-    /// Takes a notice that a host's connection was closed. Its lease still runs: the host may be alive.
+    /// Handles the end of a host's connection. The lease still runs, because the host may be alive.
     pub fn on_closed(&mut self, now_ns: u64, host: HostId, out: &mut Vec<Action>) {
         self.step(now_ns, out);
-        if self.beat_of(host).is_some() {
-            out.push(Action::Tell(FleetEvent::Closed(host)));
+        if self.heartbeat_of(host).is_some() {
+            out.push(Action::Report(FleetEvent::Closed(host)));
         }
     }
 
-    /// Lets all hosts end their parts and exit.
-    pub fn dismiss(&mut self, now_ns: u64, why: &str, out: &mut Vec<Action>) {
+    /// Orders all hosts to end their parts and exit.
+    pub fn shut_down(&mut self, now_ns: u64, why: &str, out: &mut Vec<Action>) {
         self.step(now_ns, out);
-        self.dismissed = Some(why.to_owned());
+        self.shutdown = Some(why.to_owned());
         self.order_all(now_ns, out);
     }
 
-    /// Notices what has not happened. Due at [`Controller::next_ns`].
+    /// Expires leases and deadlines. Due at [`Controller::next_ns`].
     pub fn tick(&mut self, now_ns: u64, out: &mut Vec<Action>) {
         self.step(now_ns, out);
         let mut lost = Vec::new();
@@ -232,25 +233,25 @@ impl Controller {
             }
         }
         for (host, silent_ns) in lost {
-            out.push(Action::Tell(FleetEvent::Lost { host, silent_ns }));
+            out.push(Action::Report(FleetEvent::Lost { host, silent_ns }));
             self.end_part(now_ns, host, PartEnd::Lost, out);
         }
         self.advance(now_ns, out);
     }
 
-    /// Extends leases and deadlines after a pause of the controller: beats that have arrived meanwhile wait
-    /// to be read.
+    /// Extends leases and deadlines after a pause of the controller: heartbeats that have arrived meanwhile
+    /// wait to be read.
     fn step(&mut self, now_ns: u64, out: &mut Vec<Action>) {
         let gap_ns = now_ns.saturating_sub(self.stepped_ns);
         self.stepped_ns = self.stepped_ns.max(now_ns);
-        if gap_ns <= 2 * self.timing.beat_ns {
+        if gap_ns <= 2 * self.timing.heartbeat_ns {
             return;
         }
         for member in self.hosts.iter_mut().filter_map(|entry| entry.member.as_mut()) {
             member.lease_ns = member.lease_ns.saturating_add(gap_ns).min(now_ns);
         }
         self.run.iter_mut().for_each(|run| run.extend(gap_ns));
-        out.push(Action::Tell(FleetEvent::Paused(gap_ns)));
+        out.push(Action::Report(FleetEvent::Paused(gap_ns)));
     }
 
     fn order_all(&mut self, now_ns: u64, out: &mut Vec<Action>) {
@@ -262,29 +263,29 @@ impl Controller {
     /// Orders a member to do what it should.
     fn order(&mut self, now_ns: u64, host: HostId, out: &mut Vec<Action>) {
         let Some(member) = &self.hosts[host as usize].member else { return };
-        let (beat, received_ns) = (member.beat.clone(), member.received_ns);
-        let goal = match (&self.dismissed, &self.run) {
+        let (heartbeat, received_ns) = (member.heartbeat.clone(), member.received_ns);
+        let goal = match (&self.shutdown, &self.run) {
             (Some(why), _) => Goal::Leave { why: why.clone() },
-            (None, Some(run)) => run.goal(host, self.hosts[host as usize].role, &beat.state),
+            (None, Some(run)) => run.goal(host, self.hosts[host as usize].role, &heartbeat.state),
             (None, None) => Goal::Idle,
         };
-        let order = self.compose(now_ns, &beat, received_ns, goal);
+        let order = self.compose(now_ns, &heartbeat, received_ns, goal);
         out.push(Action::Send(order));
     }
 
-    fn compose(&mut self, now_ns: u64, beat: &Beat, received_ns: u64, goal: Goal) -> Order {
+    fn compose(&mut self, now_ns: u64, heartbeat: &Heartbeat, received_ns: u64, goal: Goal) -> Order {
         self.orders += 1;
         Order {
             controller: self.id,
-            host: beat.host,
-            incarnation: beat.incarnation,
+            host: heartbeat.host,
+            incarnation: heartbeat.incarnation,
             number: self.orders,
-            echo_ns: beat.sent_ns,
+            echo_ns: heartbeat.sent_ns,
             received_ns,
             sent_ns: now_ns,
             goal,
             epoch: self.view.epoch,
-            view: self.update_since(beat.epoch),
+            view: self.update_since(heartbeat.epoch),
         }
     }
 

@@ -131,7 +131,7 @@ struct Form {
 struct TimingForm {
     #[serde(default)]
     base: Base,
-    beat: Option<Span>,
+    heartbeat: Option<Span>,
     lease: Option<Span>,
     prepare: Option<Span>,
     start_delay: Option<Span>,

@@ -60,7 +60,7 @@ fn a_full_file() {
         listen = "127.0.0.1"
         [timing]
         base = "trial"
-        beat = "500 ms"
+        heartbeat = "500 ms"
         orphan = "10 s"
         [launcher]
         command = ["ssh", "-o", "ProxyCommand=nc a b", "{host}", "exec {agent}"]
@@ -84,7 +84,7 @@ fn a_full_file() {
         "#,
     );
     assert_eq!(file.listen.port(), 7650);
-    let timing = Timing { beat_ns: 500_000_000, orphan_ns: 10_000_000_000, ..Timing::trial() };
+    let timing = Timing { heartbeat_ns: 500_000_000, orphan_ns: 10_000_000_000, ..Timing::trial() };
     assert_eq!((file.timing, file.parallel, file.join_time.as_secs()), (timing, 4, 60));
     assert_eq!(file.roles(), [Role::Recorder, Role::Spare, Role::Source]);
     let [a, b, c] = &file.hosts[..] else { panic!("{file:?}") };
@@ -214,12 +214,12 @@ fn a_fleet_has_hosts_and_a_recorder() {
 #[test]
 fn timings_are_checked() {
     let with = |lines: &str| with("[launcher]", &format!("[timing]\n{lines}\n[launcher]"));
-    assert_eq!(with("beat = \"10 ms\"").0, "timing: beat is 10ms, not 20 ms to 24 h");
+    assert_eq!(with("heartbeat = \"10 ms\"").0, "timing: heartbeat is 10ms, not 20 ms to 24 h");
     assert_eq!(with("prepare = \"2 days\"").0, "timing: prepare is 172800s, not 20 ms to 24 h");
-    assert_eq!(with("lease = \"440 ms\"").0, "timing: the lease is shorter than three beats");
+    assert_eq!(with("lease = \"440 ms\"").0, "timing: the lease is shorter than three heartbeats");
     assert_eq!(with("orphan = \"500 ms\"").0, "timing: orphan is shorter than the lease");
-    assert!(with("beat = 3").0.contains("beat"));
-    assert!(with("beats = \"1 s\"").0.contains("unknown field `beats`"));
+    assert!(with("heartbeat = 3").0.contains("heartbeat"));
+    assert!(with("heartbeats = \"1 s\"").0.contains("unknown field `heartbeats`"));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn texts() -> impl Strategy<Value = String> {
         Just("listen = \"127.0.0.1:1\"".to_owned()),
         Just("role = \"recorder\"".to_owned()),
         Just("role = \"source\"".to_owned()),
-        ("(name|address|listen|program|launcher|command|data|beat|lease)", "[ -~]{0,12}")
+        ("(name|address|listen|program|launcher|command|data|heartbeat|lease)", "[ -~]{0,12}")
             .prop_map(|(key, value)| format!("{key} = {value:?}")),
         proptest::collection::vec("/?[a-z./]{0,6}", 0..3).prop_map(|paths| format!("volumes = {paths:?}")),
         "[ -~]{0,20}",
@@ -275,6 +275,6 @@ proptest! {
             prop_assert!(host.command.iter().any(|argument| argument.ends_with(&host.name)));
             prop_assert!(!host.command.iter().any(|argument| argument.contains('\0')));
         }
-        prop_assert!(file.timing.lease_ns >= 3 * file.timing.beat_ns);
+        prop_assert!(file.timing.lease_ns >= 3 * file.timing.heartbeat_ns);
     }
 }

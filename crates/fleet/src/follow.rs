@@ -53,25 +53,25 @@ impl Reports {
 pub struct Closed(Arc<AtomicBool>);
 
 impl Closed {
+    /// With a flag that others may set too, such as a signal handler. It is seen within the time of a heartbeat.
+    #[must_use]
+    pub fn new(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
+    }
+
     /// Watches `input` until its end, and then wakes the loop.
     ///
     /// # Errors
     /// No thread for it.
-    pub fn watch(mut input: impl Read + Send + 'static, waker: Waker) -> std::io::Result<Self> {
-        let closed = Self::default();
-        let flag = closed.clone();
-        std::thread::Builder::new().name("ku-agent-input".into()).spawn(move || {
+    pub fn watch(&self, mut input: impl Read + Send + 'static, waker: Waker) -> std::io::Result<()> {
+        let flag = self.clone();
+        let watch = move || {
             // Nothing is expected; an error is an end, too.
             drop(std::io::copy(&mut input, &mut std::io::sink()));
-            flag.set();
+            flag.0.store(true, Ordering::Relaxed);
             waker.wake();
-        })?;
-        Ok(closed)
-    }
-
-    /// Wants the agent to end.
-    pub fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        };
+        std::thread::Builder::new().name("ku-agent-input".into()).spawn(watch).map(drop)
     }
 
     fn is_set(&self) -> bool {
@@ -111,7 +111,7 @@ impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
         Self { link, host, worker, clock, finish_ns: timing.finish_ns, reports, done, end_by_ns: None }
     }
 
-    /// Follows the controller until that lets it go, is gone for too long, or `closed` is set. Returns why it
+    /// Follows the controller until that lets it go, is gone for too long, or `closed` says so. Returns why it
     /// ended.
     pub fn run(&mut self, closed: &Closed, tell: &mut dyn FnMut(FollowEvent)) -> String {
         loop {
@@ -134,7 +134,7 @@ impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
             return ended;
         }
         if closed.is_set() && self.end() {
-            return Some("standard input was closed".to_owned());
+            return Some("it was asked to end".to_owned());
         }
         let wait = Duration::from_nanos(self.host.next_ns().saturating_sub(self.clock.now_ns()));
         let mut actions = Vec::new();
@@ -150,7 +150,7 @@ impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
         let mut ended = None;
         for action in actions {
             match action {
-                HostAction::Send(beat) => self.link.send(&beat),
+                HostAction::Send(heartbeat) => self.link.send(&heartbeat),
                 HostAction::Prepare { run, plan } => self.worker.prepare(run, &plan, &self.reports),
                 HostAction::Start { run, at_ns } => {
                     let until = Duration::from_nanos(at_ns.saturating_sub(self.clock.now_ns()));

@@ -32,7 +32,7 @@ impl Worker for Teller {
 }
 
 fn timing(orphan_ms: u64) -> Timing {
-    Timing { beat_ns: 20_000_000, orphan_ns: orphan_ms * 1_000_000, ..Timing::recording() }
+    Timing { heartbeat_ns: 20_000_000, orphan_ns: orphan_ms * 1_000_000, ..Timing::recording() }
 }
 
 fn token() -> keepup_peer::Token {
@@ -43,21 +43,21 @@ fn secret() -> Secret {
     Secret::new("secret of the tests of follow")
 }
 
-/// Orders of the tests, as answers to the beats of host 0.
+/// Orders of the tests, as answers to the heartbeats of host 0.
 fn lead(link: &mut impl LeadLink, goal: &Goal, is_done: impl Fn(&HostState) -> bool) {
     for number in 1.. {
-        let Some(FromHost::Beat(beat)) = link.receive(Duration::from_secs(60)) else { continue };
-        if is_done(&beat.state) {
+        let Some(FromHost::Heartbeat(heartbeat)) = link.receive(Duration::from_secs(60)) else { continue };
+        if is_done(&heartbeat.state) {
             return;
         }
         link.send(&Order {
             controller: 1,
             host: 0,
-            incarnation: beat.incarnation,
-            number: beat.number * 1_000 + number,
-            echo_ns: beat.sent_ns,
-            received_ns: beat.sent_ns,
-            sent_ns: beat.sent_ns,
+            incarnation: heartbeat.incarnation,
+            number: heartbeat.number * 1_000 + number,
+            echo_ns: heartbeat.sent_ns,
+            received_ns: heartbeat.sent_ns,
+            sent_ns: heartbeat.sent_ns,
             goal: goal.clone(),
             epoch: 0,
             view: None,
@@ -85,7 +85,8 @@ fn a_run_is_ended_before_the_host_is() {
     let (sender, told) = mpsc::channel();
     let (unblock, blocked) = mpsc::channel::<Vec<u8>>();
     let follow = network.join(0, 1, &token());
-    let closed = Closed::watch(Pipe(blocked), follow.waker()).unwrap();
+    let closed = Closed::default();
+    closed.watch(Pipe(blocked), follow.waker()).unwrap();
     let host = std::thread::spawn(move || {
         Follow::new(0, 1, timing(60_000), follow, Teller(sender), SystemClock).run(&closed, &mut |_| {})
     });
@@ -95,7 +96,7 @@ fn a_run_is_ended_before_the_host_is() {
     });
     lead(&mut link, &Goal::Run { run: 4, start_ns: 1 }, |state| matches!(state, HostState::Running { .. }));
     drop(unblock);
-    assert_eq!(host.join().unwrap(), "standard input was closed");
+    assert_eq!(host.join().unwrap(), "it was asked to end");
     assert_eq!(told.iter().collect::<Vec<_>>(), ["prepare 4 record", "start 4", "finish 4"]);
 }
 

@@ -1,19 +1,20 @@
 //! A host: orders in, actions out.
 //!
-//! The host follows the goal of the latest order step by step and reports each step in a beat. It takes events
-//! for a stream only while it is running, has a lease and is the owner in its view.
+//! The host moves towards the goal of the latest order, and reports each change of its state in a heartbeat.
+//! A recorder accepts events of a stream only while it is running, has a lease, and owns the stream in its
+//! view.
 use std::net::SocketAddr;
 
 use crate::clock::{ClockFilter, Exchange, to_host_ns};
-use crate::message::{Beat, Counters, Goal, HostId, HostState, Order, VERSION};
+use crate::message::{Counters, Goal, Heartbeat, HostId, HostState, Order, VERSION};
 use crate::placement::View;
 use crate::timing::Timing;
 
-/// What the program around a host must do.
+/// What the caller must do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostAction {
-    /// Send this beat.
-    Send(Beat),
+    /// Send this heartbeat.
+    Send(Heartbeat),
     /// Prepare, then report [`Done::Prepared`] or [`Done::Failed`].
     Prepare {
         /// Number of the run.
@@ -42,7 +43,7 @@ pub enum HostAction {
     },
 }
 
-/// What the program around a host has done.
+/// Progress of the caller in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     /// Prepared.
@@ -84,8 +85,8 @@ pub struct Host {
     order: u64,
     /// When the latest order arrived, or the host began.
     heard_ns: u64,
-    beats: u64,
-    beat_sent_ns: u64,
+    heartbeats: u64,
+    heartbeat_sent_ns: u64,
     clock: ClockFilter,
     counters: Counters,
     /// Why it exits once its part is over.
@@ -106,8 +107,8 @@ impl Host {
             controller: None,
             order: 0,
             heard_ns: now_ns,
-            beats: 0,
-            beat_sent_ns: 0,
+            heartbeats: 0,
+            heartbeat_sent_ns: 0,
             clock: ClockFilter::default(),
             counters: Counters::default(),
             leaving: None,
@@ -126,7 +127,7 @@ impl Host {
         &self.view
     }
 
-    /// Its counters, which the next beat reports.
+    /// Its counters, which the next heartbeat reports.
     pub const fn counters(&mut self) -> &mut Counters {
         &mut self.counters
     }
@@ -137,7 +138,7 @@ impl Host {
         now_ns < self.lease_until_ns
     }
 
-    /// Whether it may take events for `stream` now.
+    /// Whether it may accept events of `stream` now.
     #[must_use]
     pub fn may_take(&self, stream: u32, now_ns: u64) -> bool {
         let HostState::Running { run } = self.state else { return false };
@@ -148,25 +149,25 @@ impl Host {
     /// Time of the next [`Host::tick`], ns.
     #[must_use]
     pub const fn next_ns(&self) -> u64 {
-        self.beat_sent_ns.saturating_add(self.timing.beat_ns)
+        self.heartbeat_sent_ns.saturating_add(self.timing.heartbeat_ns)
     }
 
-    /// Sends a beat if it is time, and notices that the controller is gone.
+    /// Sends a heartbeat if one is due, and detects that the controller is gone.
     pub fn tick(&mut self, now_ns: u64, out: &mut Vec<HostAction>) {
         if now_ns.saturating_sub(self.heard_ns) >= self.timing.orphan_ns && self.leaving.is_none() {
             let seconds = self.timing.orphan_ns as f64 / 1e9;
             self.leave(format!("no order from the controller for {seconds} s"), out);
         }
-        if now_ns >= self.next_ns() || self.beats == 0 {
-            self.beat(now_ns, out);
+        if now_ns >= self.next_ns() || self.heartbeats == 0 {
+            self.heartbeat(now_ns, out);
         }
     }
 
-    /// Takes an order that has arrived.
+    /// Handles an order.
     pub fn on_order(&mut self, now_ns: u64, order: Order, out: &mut Vec<HostAction>) {
-        // A copy of the host's clock from the future is not from this host.
+        // An echo from the future is no answer to this host.
         let is_own = (order.host, order.incarnation) == (self.id, self.incarnation);
-        if !is_own || order.echo_ns > self.beat_sent_ns {
+        if !is_own || order.echo_ns > self.heartbeat_sent_ns {
             return;
         }
         if *self.controller.get_or_insert(order.controller) != order.controller {
@@ -178,8 +179,8 @@ impl Host {
         }
         (self.order, self.heard_ns) = (order.number, now_ns);
         self.clock.add(&Exchange {
-            beat_sent_ns: order.echo_ns,
-            beat_received_ns: order.received_ns,
+            heartbeat_sent_ns: order.echo_ns,
+            heartbeat_received_ns: order.received_ns,
             order_sent_ns: order.sent_ns,
             order_received_ns: now_ns,
         });
@@ -195,11 +196,11 @@ impl Host {
         let before = self.state.clone();
         self.follow(order.goal, out);
         if self.state != before {
-            self.beat(now_ns, out);
+            self.heartbeat(now_ns, out);
         }
     }
 
-    /// Takes what the program around it has done.
+    /// Handles progress of the caller.
     pub fn report(&mut self, now_ns: u64, done: Done, out: &mut Vec<HostAction>) {
         let state = match (done, &self.state) {
             (Done::Prepared { run, address }, HostState::Preparing { run: own }) if run == *own => {
@@ -214,7 +215,7 @@ impl Host {
             _ => return,
         };
         self.state = state;
-        self.beat(now_ns, out);
+        self.heartbeat(now_ns, out);
         if let Some(why) = self.leaving.clone().filter(|_| self.state.is_over()) {
             out.push(HostAction::Exit { why });
         }
@@ -271,14 +272,14 @@ impl Host {
         self.leaving = Some(why);
     }
 
-    fn beat(&mut self, now_ns: u64, out: &mut Vec<HostAction>) {
-        self.beats += 1;
-        self.beat_sent_ns = now_ns;
-        out.push(HostAction::Send(Beat {
+    fn heartbeat(&mut self, now_ns: u64, out: &mut Vec<HostAction>) {
+        self.heartbeats += 1;
+        self.heartbeat_sent_ns = now_ns;
+        out.push(HostAction::Send(Heartbeat {
             version: VERSION,
             host: self.id,
             incarnation: self.incarnation,
-            number: self.beats,
+            number: self.heartbeats,
             sent_ns: now_ns,
             state: self.state.clone(),
             epoch: self.view.epoch,

@@ -12,14 +12,14 @@ fn host() -> (Host, Vec<HostAction>) {
     (host, out)
 }
 
-/// An answer of controller 5 to the host's latest beat.
+/// An answer of controller 5 to the host's latest heartbeat.
 fn order(host: &Host, number: u64, goal: Goal) -> Order {
     Order {
         controller: 5,
         host: 2,
         incarnation: 77,
         number,
-        echo_ns: host.beat_sent_ns,
+        echo_ns: host.heartbeat_sent_ns,
         received_ns: 9_000 * MS,
         sent_ns: 9_000 * MS,
         goal,
@@ -58,7 +58,7 @@ fn events_are_taken_with_a_lease_and_a_view() {
     let lease_ns = Timing::recording().lease_of_host_ns();
     assert!(host.may_take(9, 1_001 * MS + lease_ns - 1));
     assert!(!host.may_take(9, 1_001 * MS + lease_ns));
-    // An order renews the lease from the beat that it answers.
+    // An order renews the lease from the heartbeat that it answers.
     let mut out = Vec::new();
     host.tick(1_200 * MS, &mut out);
     let run = Goal::Run { run: 4, start_ns: 9_500 * MS };
@@ -85,7 +85,7 @@ fn old_foreign_and_forged_orders_change_nothing() {
         finish(2),
         Order { host: 3, ..finish(9) },
         Order { incarnation: 78, ..finish(9) },
-        Order { echo_ns: host.beat_sent_ns + 1, ..finish(9) },
+        Order { echo_ns: host.heartbeat_sent_ns + 1, ..finish(9) },
     ];
     for order in ignored {
         let (mut host, mut out) = (host.clone(), Vec::new());

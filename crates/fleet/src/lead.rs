@@ -1,12 +1,14 @@
 //! The controller's loop: a link, a [`Controller`], launched agents and a clock.
+mod probe;
 mod status;
 
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 
-pub use self::status::{FleetStatus, HostStatus};
-use crate::controller::{Action, BeginError, Controller, FleetEvent};
+pub use self::probe::Probe;
+pub use self::status::{FleetStatus, HostReport, HostStatus};
+use crate::controller::{Action, StartError, Controller, FleetEvent};
 use crate::file::FleetFile;
 use crate::launch::{LaunchEvent, Launcher};
 use crate::link::{FromHost, LeadLink, Refusal};
@@ -59,7 +61,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
         while let Some(received) = message {
             let now_ns = self.clock.now_ns();
             match received {
-                FromHost::Beat(beat) => self.controller.on_beat(now_ns, *beat, &mut actions),
+                FromHost::Heartbeat(heartbeat) => self.controller.on_beat(now_ns, *heartbeat, &mut actions),
                 FromHost::Closed { host, .. } => self.controller.on_closed(now_ns, host, &mut actions),
                 FromHost::Refused { host, why } => events.push(LeadEvent::Refused { host, why }),
             }
@@ -82,7 +84,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
         for action in actions.drain(..) {
             match action {
                 Action::Send(order) => self.link.send(&order),
-                Action::Tell(event) => {
+                Action::Report(event) => {
                     if let FleetEvent::Joined(host) = event {
                         self.launcher.joined(host);
                     }
@@ -92,13 +94,13 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
         }
     }
 
-    /// Begins a run, see [`Controller::begin`]. Returns what happened at once.
+    /// Begins a run, see [`Controller::start_run`]. Returns what happened at once.
     ///
     /// # Errors
-    /// Another run is not over, or the fleet is dismissed.
-    pub fn begin(&mut self, run: u64, plans: Vec<Option<String>>) -> Result<Vec<LeadEvent>, BeginError> {
+    /// Another run is not over, or the fleet is shutting down.
+    pub fn start_run(&mut self, run: u64, plans: Vec<Option<String>>) -> Result<Vec<LeadEvent>, StartError> {
         let (mut actions, mut events) = (Vec::new(), Vec::new());
-        self.controller.begin(self.clock.now_ns(), run, plans, &mut actions)?;
+        self.controller.start_run(self.clock.now_ns(), run, plans, &mut actions)?;
         self.apply(&mut actions, &mut events);
         Ok(events)
     }
@@ -112,9 +114,9 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
     }
 
     /// Lets all hosts end their parts and exit; starts no more agents.
-    pub fn dismiss(&mut self, why: &str) -> Vec<LeadEvent> {
+    pub fn shut_down(&mut self, why: &str) -> Vec<LeadEvent> {
         let (mut actions, mut events) = (Vec::new(), Vec::new());
-        self.controller.dismiss(self.clock.now_ns(), why, &mut actions);
+        self.controller.shut_down(self.clock.now_ns(), why, &mut actions);
         self.apply(&mut actions, &mut events);
         self.launcher.start_no_more();
         events

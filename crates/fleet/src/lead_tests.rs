@@ -1,4 +1,6 @@
 //! A controller and hosts in one process, through the local link: join, run, leave.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use keepup_measure::clock::SystemClock;
@@ -103,9 +105,9 @@ fn hosts_join_run_and_leave() {
             scope.spawn(move || follow(&network, host, &Closed::default()))
         });
         until_joined(&mut lead);
-        lead.begin(1, vec![Some(String::new()), Some(String::new())]).unwrap();
+        lead.start_run(1, vec![Some(String::new()), Some(String::new())]).unwrap();
         until(&mut lead, |event| matches!(event, FleetEvent::Phase(1, crate::controller::Phase::Running)));
-        assert!(lead.begin(2, Vec::new()).is_err());
+        assert!(lead.start_run(2, Vec::new()).is_err());
         let limit = Instant::now() + Duration::from_secs(60);
         while lead
             .status(&file())
@@ -122,7 +124,7 @@ fn hosts_join_run_and_leave() {
         for host in [0, 1] {
             assert!(events.contains(&LeadEvent::Fleet(FleetEvent::PartOver(host, done()))), "{events:?}");
         }
-        lead.dismiss("the test is over");
+        lead.shut_down("the test is over");
         for host in hosts {
             let limit = Instant::now() + Duration::from_secs(60);
             while !host.is_finished() {
@@ -139,14 +141,15 @@ fn hosts_join_run_and_leave() {
 #[test]
 fn a_host_that_cannot_prepare_says_why() {
     let (mut lead, network) = lead();
-    let closed = Closed::default();
+    let flag = Arc::new(AtomicBool::new(false));
+    let closed = Closed::new(Arc::clone(&flag));
     std::thread::scope(|scope| {
         let hosts = [0, 1].map(|host| {
             let (network, closed) = (network.clone(), closed.clone());
             scope.spawn(move || follow(&network, host, &closed))
         });
         until_joined(&mut lead);
-        lead.begin(1, vec![Some("fail".to_owned()), None]).unwrap();
+        lead.start_run(1, vec![Some("fail".to_owned()), None]).unwrap();
         let events = until(&mut lead, |event| matches!(event, FleetEvent::Over { .. }));
         let failed = FleetEvent::PartOver(0, PartEnd::Failed("no disk".to_owned()));
         assert!(events.contains(&LeadEvent::Fleet(failed)), "{events:?}");
@@ -154,9 +157,9 @@ fn a_host_that_cannot_prepare_says_why() {
         assert_eq!(report.state, HostState::Failed { run: 1, why: "no disk".to_owned() });
         assert_eq!(lead.status(&file()).hosts[1].role, Role::Source);
         // The end of standard input ends them too.
-        closed.set();
+        flag.store(true, Ordering::Relaxed);
         for host in hosts {
-            assert_eq!(host.join().unwrap(), "standard input was closed");
+            assert_eq!(host.join().unwrap(), "it was asked to end");
         }
     });
     until(&mut lead, |event| matches!(event, FleetEvent::Closed(_)));

@@ -1,18 +1,18 @@
 //! Several hosts as one recorder: membership, leases, placement of streams, phases of a run.
 //!
-//! One process, the *controller*, leads the hosts. A host sends a [`Beat`] at intervals and after each change:
-//! what it does, and when by its clock. The controller answers with an [`Order`]: what the host should do, and
-//! the [`View`], which says where each stream is recorded. Both carry the whole state, so a message that is
-//! lost, repeated or late changes nothing that the next one does not repair.
+//! One process, the *controller*, leads the hosts. A host sends a [`Heartbeat`] at intervals and after each
+//! change of its state. The controller answers with an [`Order`]: the host's goal, and the [`View`], which
+//! maps each stream to its recorder. Both messages contain the whole state, so a message that is lost,
+//! repeated or delayed is repaired by the next one.
 //!
-//! Each order renews the host's *lease*. A recorder takes events only while it has a lease, and the controller
-//! gives the streams of a silent recorder to another only after that lease has run out; so no stream has two
-//! owners, whatever the network does, and no clocks are compared for it.
+//! Each order renews the host's *lease*. A recorder accepts events only while its lease is valid, and the
+//! controller reassigns the streams of a silent recorder only after that lease has expired. So a stream never
+//! has two owners, whatever the network does, and the clocks of different hosts need not agree.
 //!
-//! [`controller::Controller`] and [`host::Host`] decide: no I/O, clock, thread or randomness. Times are
-//! arguments, and the same inputs give the same actions; the simulation in `sim` runs them. Around them,
-//! [`lead`] and [`follow`] connect them to a [`link`], to the programs that [`launch`] starts, and to the
-//! [`control`] socket.
+//! Invariant of [`controller`], [`host`] and the modules that they use: no I/O, clock, thread or randomness.
+//! Times are arguments, and the same inputs give the same actions. The simulation in `sim` runs the same
+//! [`controller::Controller`] and [`host::Host`] as a real fleet. In a real fleet, [`lead`] and [`follow`]
+//! connect them to a [`link`], to the agents that [`launch`] starts, and to the [`control`] socket.
 
 pub mod clock;
 pub mod control;
@@ -32,7 +32,7 @@ mod wall;
 pub mod welcome;
 
 pub use error::FleetError;
-pub use message::{Beat, Goal, HostState, Order, Role};
+pub use message::{Goal, Heartbeat, HostState, Order, Role};
 pub use placement::View;
 pub use timing::Timing;
 

@@ -15,14 +15,14 @@ pub mod zenoh;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::seal::{BEAT_BYTES_MAX, ORDER_BYTES_MAX, Refusal, Secret};
-use crate::message::{Beat, HostId, Order};
+pub use self::seal::{HEARTBEAT_BYTES_MAX, ORDER_BYTES_MAX, Refusal, Secret};
+use crate::message::{Heartbeat, HostId, Order};
 
 /// What the controller receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromHost {
     /// State of a host.
-    Beat(Box<Beat>),
+    Heartbeat(Box<Heartbeat>),
     /// The connection of a host is closed.
     Closed {
         /// The host.
@@ -107,8 +107,8 @@ pub trait LeadLink: Send {
 
 /// The side of a host.
 pub trait FollowLink: Send {
-    /// Sends a beat to the controller without waiting. It is lost if there is no connection.
-    fn send(&mut self, beat: &Beat);
+    /// Sends a heartbeat to the controller without waiting. It is lost if there is no connection.
+    fn send(&mut self, heartbeat: &Heartbeat);
 
     /// Next message; none after `timeout` or a call of the waker.
     fn receive(&mut self, timeout: Duration) -> Option<FromController>;

@@ -6,9 +6,9 @@ use crate::message::{Counters, Goal, HostState, VERSION};
 const LONG: Duration = Duration::from_secs(60);
 const NOW: Duration = Duration::ZERO;
 
-/// A beat of an idle host.
-pub(super) fn beat(host: HostId, number: u64) -> Beat {
-    Beat {
+/// A heartbeat of an idle host.
+pub(super) fn heartbeat(host: HostId, number: u64) -> Heartbeat {
+    Heartbeat {
         version: VERSION,
         host,
         incarnation: 7,
@@ -44,16 +44,16 @@ pub(super) fn exchange(lead: &mut impl LeadLink, hosts: &mut [impl FollowLink]) 
         for (host, link) in (0..).zip(hosts.iter_mut()) {
             lead.send(&order(host, number));
             assert_eq!(link.receive(LONG), Some(FromController::Order(Box::new(order(host, number)))));
-            link.send(&beat(host, number));
+            link.send(&heartbeat(host, number));
         }
-        let mut heard: Vec<Beat> = (0..count)
+        let mut heard: Vec<Heartbeat> = (0..count)
             .map(|_| match lead.receive(LONG) {
-                Some(FromHost::Beat(beat)) => *beat,
+                Some(FromHost::Heartbeat(heartbeat)) => *heartbeat,
                 other => panic!("{other:?}"),
             })
             .collect();
-        heard.sort_by_key(|beat| beat.host);
-        assert_eq!(heard, (0..).take(count).map(|host| beat(host, number)).collect::<Vec<_>>());
+        heard.sort_by_key(|heartbeat| heartbeat.host);
+        assert_eq!(heard, (0..).take(count).map(|host| heartbeat(host, number)).collect::<Vec<_>>());
     }
     let all = lead.traffic();
     assert_eq!(all.sent.messages, 10 * count as u64);
@@ -105,12 +105,12 @@ fn garbage_and_a_wrong_token_are_refused() {
     network.inject(7, b"garbage");
     assert_eq!(lead.receive(NOW), refused(None, Refusal::UnknownHost));
     let mut wrong = network.join(0, 7, &Secret::new("another").token(0).unwrap());
-    wrong.send(&beat(0, 1));
+    wrong.send(&heartbeat(0, 1));
     assert_eq!(lead.receive(NOW), refused(Some(0), Refusal::Token));
     lead.send(&order(0, 1));
     assert_eq!(wrong.receive(NOW), Some(FromController::Refused(Refusal::Token)));
     let mut liar = join(&network, 1);
-    liar.send(&beat(0, 1));
+    liar.send(&heartbeat(0, 1));
     assert_eq!(lead.receive(NOW), refused(Some(1), Refusal::OtherHost(0)));
 }
 
@@ -118,8 +118,8 @@ fn garbage_and_a_wrong_token_are_refused() {
 fn a_message_that_is_too_long_is_reported_by_its_sender() {
     let (network, mut lead) = Network::new(&secret(), 1).unwrap();
     let mut host = join(&network, 0);
-    let state = HostState::Failed { run: 1, why: "x".repeat(BEAT_BYTES_MAX) };
-    host.send(&Beat { state, ..beat(0, 1) });
+    let state = HostState::Failed { run: 1, why: "x".repeat(HEARTBEAT_BYTES_MAX) };
+    host.send(&Heartbeat { state, ..heartbeat(0, 1) });
     let refused = host.receive(NOW);
     assert!(matches!(refused, Some(FromController::Refused(Refusal::TooLong { .. }))), "{refused:?}");
     assert_eq!(lead.receive(NOW), None);

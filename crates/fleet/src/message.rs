@@ -4,13 +4,11 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Offset;
+pub use crate::placement::HostId;
 use crate::placement::Update;
 
 /// Version of the messages. Hosts of another version are refused.
 pub const VERSION: u32 = 1;
-
-/// Number of a host: its place in the fleet file, from 0.
-pub type HostId = u32;
 
 /// What a host does in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -103,14 +101,14 @@ pub struct Counters {
 
 /// From a host: its whole state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beat {
+pub struct Heartbeat {
     /// [`VERSION`] of the host.
     pub version: u32,
     /// The host.
     pub host: HostId,
     /// Differs for each start of the host's program.
     pub incarnation: u64,
-    /// Number of this beat, from 1 for each incarnation.
+    /// Number of this heartbeat, from 1 for each incarnation.
     pub number: u64,
     /// When it was sent, by the host's clock, ns.
     pub sent_ns: u64,
@@ -167,9 +165,9 @@ pub struct Order {
     pub incarnation: u64,
     /// Number of this order, from 1 for each controller.
     pub number: u64,
-    /// `sent_ns` of the host's latest beat, ns.
+    /// `sent_ns` of the host's latest heartbeat, ns.
     pub echo_ns: u64,
-    /// When that beat arrived, by the controller's clock, ns.
+    /// When that heartbeat arrived, by the controller's clock, ns.
     pub received_ns: u64,
     /// When this order was sent, by the controller's clock, ns.
     pub sent_ns: u64,

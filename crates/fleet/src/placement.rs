@@ -8,7 +8,8 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::HostId;
+/// Number of a host: its place in the fleet file, from 0.
+pub type HostId = u32;
 
 /// A recorder in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

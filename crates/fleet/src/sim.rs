@@ -1,8 +1,9 @@
 //! A fleet in simulated time: the real controller and hosts, a simulated network, disks and clocks.
 //!
-//! Events happen one after the other, in the order of their time. After each, the oracle checks: no stream has
-//! two owners, and no event is acknowledged without a durable copy. At the end, the account of every source
-//! must be exact, and nothing may be left behind while a recorder could have taken it. A seed determines all.
+//! Events happen one after the other, in the order of their time. After each, the oracle checks: no stream
+//! has two owners, and no event is acknowledged without a durable copy. At the end, the account of every
+//! source must be exact, and nothing may be left behind while a recorder could have taken it. A seed
+//! determines all.
 mod data;
 mod fault;
 mod net;
@@ -17,7 +18,7 @@ use fastrand::Rng;
 
 use crate::controller::{Action, Controller, FleetEvent};
 use crate::host::{Done, Host, HostAction};
-use crate::message::{Beat, HostId, Order, Role};
+use crate::message::{Heartbeat, HostId, Order, Role};
 
 use data::{Acknowledged, Batch, Recorder, Source};
 use fault::Fault;
@@ -35,7 +36,7 @@ enum Event {
     /// A host's next tick, of this incarnation.
     HostTick(HostId, u64),
     ControllerTick,
-    Beat(Beat),
+    Heartbeat(Heartbeat),
     Order(Order),
     Closed(HostId),
     /// Events on their way to a recorder.
@@ -49,7 +50,7 @@ enum Event {
     /// The program around a host has done something.
     Done(HostId, u64, Done),
     Fault(Fault),
-    Begin,
+    StartRun,
     Finish,
 }
 
@@ -109,7 +110,7 @@ struct World {
     net: Net,
     oracle: Oracle,
     /// Events of the fleet, with their time.
-    told: Vec<(u64, FleetEvent)>,
+    reported: Vec<(u64, FleetEvent)>,
     exited: Vec<(u64, HostId)>,
     controller_messages: u64,
 }
@@ -134,7 +135,7 @@ impl World {
             machines,
             rng,
             scenario,
-            told: Vec::new(),
+            reported: Vec::new(),
             exited: Vec::new(),
             controller_messages: 0,
         };
@@ -143,7 +144,7 @@ impl World {
             let delay = world.rng.u64(0..200 * MS);
             world.start_host(host, delay);
         }
-        world.at(400 * MS, Event::Begin);
+        world.at(400 * MS, Event::StartRun);
         if let Some(end) = world.scenario.finish_ns {
             world.at(end, Event::Finish);
         }
@@ -197,18 +198,21 @@ impl World {
 
     /// Whether the run is over and all programs idle, or all have exited.
     fn is_over(&self) -> bool {
-        let is_told = self.told.iter().rev().any(|(_, event)| matches!(event, FleetEvent::Over { .. }));
+        let is_reported =
+            self.reported.iter().rev().any(|(_, event)| matches!(event, FleetEvent::Over { .. }));
         let all_exited =
             self.controller.is_none() && self.machines.iter().all(|machine| machine.host.is_none());
-        is_told || all_exited
+        is_reported || all_exited
     }
 
     /// Until when the one to whom the event happens is stopped.
     fn stopped_until(&self, event: &Event) -> u64 {
         match event {
-            Event::ControllerTick | Event::Beat(_) | Event::Closed(_) | Event::Begin | Event::Finish => {
-                self.controller_stopped_until
-            }
+            Event::ControllerTick
+            | Event::Heartbeat(_)
+            | Event::Closed(_)
+            | Event::StartRun
+            | Event::Finish => self.controller_stopped_until,
             Event::Order(Order { host, .. })
             | Event::HostTick(host, _)
             | Event::Data(host, _)
@@ -248,16 +252,16 @@ impl World {
                     self.at(next, Event::ControllerTick);
                 }
             }
-            Event::Beat(beat) => {
-                self.with_controller(|controller, now, out| controller.on_beat(now, beat, out));
+            Event::Heartbeat(heartbeat) => {
+                self.with_controller(|controller, now, out| controller.on_heartbeat(now, heartbeat, out));
             }
             Event::Closed(host) => {
                 self.with_controller(|controller, now, out| controller.on_closed(now, host, out));
             }
-            Event::Begin => {
+            Event::StartRun => {
                 let plans = vec![Some("plan".to_owned()); self.machines.len()];
                 self.with_controller(|controller, now, out| {
-                    let begun = controller.begin(now, RUN, plans, out);
+                    let begun = controller.start_run(now, RUN, plans, out);
                     assert_eq!(begun, Ok(()));
                 });
             }
@@ -289,18 +293,18 @@ impl World {
                     self.controller_messages += 1;
                     self.send(Node::Controller, Node::Host(order.host), Event::Order(order));
                 }
-                Action::Tell(event) => self.told.push((self.now, event)),
+                Action::Report(event) => self.reported.push((self.now, event)),
             }
         }
     }
 
-    /// Does what a host says.
+    /// Carries out the actions of a host.
     fn act(&mut self, host: HostId, actions: Vec<HostAction>) {
         for action in actions {
             let incarnation = self.machines[host as usize].incarnation;
             match action {
-                HostAction::Send(beat) => {
-                    self.send(Node::Host(host), Node::Controller, Event::Beat(beat));
+                HostAction::Send(heartbeat) => {
+                    self.send(Node::Host(host), Node::Controller, Event::Heartbeat(heartbeat));
                 }
                 HostAction::Prepare { run, .. } => {
                     let address = std::net::SocketAddr::from(([10, 0, 0, 1], 7000));
@@ -324,7 +328,7 @@ impl World {
         for (time, fault) in &self.scenario.faults {
             println!("{:9.3} ms {fault:?}", *time as f64 / MS as f64);
         }
-        for (time, event) in &self.told {
+        for (time, event) in &self.reported {
             println!("{:9.3} ms {event:?}", *time as f64 / MS as f64);
         }
         for (time, host) in &self.exited {

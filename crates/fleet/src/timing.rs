@@ -8,9 +8,9 @@ pub const DRIFT_PPM: u64 = 1_000;
 /// Intervals, leases and deadlines, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Time between the beats of a host that changes nothing.
-    pub beat_ns: u64,
-    /// How long a host is a member after its last beat.
+    /// Time between the heartbeats of a host that changes nothing.
+    pub heartbeat_ns: u64,
+    /// How long a host is a member after its last heartbeat.
     pub lease_ns: u64,
     /// Longest preparation of a host.
     pub prepare_ns: u64,
@@ -29,7 +29,7 @@ impl Timing {
     #[must_use]
     pub const fn recording() -> Self {
         Self {
-            beat_ns: 150 * MS,
+            heartbeat_ns: 150 * MS,
             lease_ns: 600 * MS,
             prepare_ns: 20_000 * MS,
             start_delay_ns: 250 * MS,
@@ -42,17 +42,17 @@ impl Timing {
     /// moves in a trial.
     #[must_use]
     pub const fn trial() -> Self {
-        Self { beat_ns: 1_000 * MS, lease_ns: 3_500 * MS, ..Self::recording() }
+        Self { heartbeat_ns: 1_000 * MS, lease_ns: 3_500 * MS, ..Self::recording() }
     }
 
-    /// The lease by the clock of the host, from the time at which it sent its beat. It ends before that of
-    /// [`Timing::lease_of_controller`] even if the clocks differ in rate.
+    /// The lease by the clock of the host, from the time at which it sent its heartbeat. It ends before that
+    /// of [`Timing::lease_of_controller`] even if the clocks differ in rate.
     #[must_use]
     pub const fn lease_of_host_ns(&self) -> u64 {
         self.lease_ns - self.lease_ns / 1_000_000 * DRIFT_PPM
     }
 
-    /// The lease by the clock of the controller, from the time at which the beat arrived there.
+    /// The lease by the clock of the controller, from the time at which the heartbeat arrived there.
     #[must_use]
     pub const fn lease_of_controller_ns(&self) -> u64 {
         self.lease_ns + self.lease_ns / 1_000_000 * DRIFT_PPM

@@ -1,8 +1,8 @@
 //! A run: which hosts take part, and its phases.
 //!
-//! Hosts prepare; when all are ready, or the time for it is over, the streams are dealt over the recorders and
-//! all start at one time. Sources end first, then recorders. A host whose part is over does not return to the
-//! run.
+//! Hosts prepare; when all are ready, or the time for it is over, the streams are dealt over the recorders
+//! and all start at one time. Sources end first, then recorders. A host whose part is over does not return to
+//! the run.
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -24,19 +24,19 @@ pub enum Phase {
     FinishingRecorders,
 }
 
-/// How the part of a host ended.
+/// How a host's part of the run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartEnd {
-    /// With a result.
+    /// It finished with this result.
     Finished(String),
-    /// With an error.
+    /// It failed with this error.
     Failed(String),
     /// The host was no member when the run began.
     Absent,
     /// The host was lost.
     Lost,
     /// The host did not end a phase in time.
-    Late(Phase),
+    TimedOut(Phase),
 }
 
 /// Part of a host.
@@ -50,13 +50,13 @@ enum Part {
     Over,
 }
 
-/// Why a run cannot begin.
+/// Why a run cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BeginError {
+pub enum StartError {
     /// Another run is not over.
     Busy(u64),
-    /// The fleet is dismissed.
-    Dismissed,
+    /// The fleet is shutting down.
+    ShuttingDown,
 }
 
 /// A run that is not over.
@@ -123,7 +123,7 @@ impl Run {
 
     fn enter(&mut self, phase: Phase, waiting: BTreeSet<HostId>, until_ns: u64, out: &mut Vec<Action>) {
         (self.phase, self.waiting, self.until_ns) = (phase, waiting, until_ns);
-        out.push(Action::Tell(FleetEvent::Phase(self.number, phase)));
+        out.push(Action::Report(FleetEvent::Phase(self.number, phase)));
     }
 }
 
@@ -131,19 +131,19 @@ impl Controller {
     /// Begins run `number`; `plans` has the part of each host, none for hosts without one.
     ///
     /// # Errors
-    /// Another run is not over, or the fleet is dismissed.
-    pub fn begin(
+    /// Another run is not over, or the fleet is shutting down.
+    pub fn start_run(
         &mut self,
         now_ns: u64,
         number: u64,
         plans: Vec<Option<String>>,
         out: &mut Vec<Action>,
-    ) -> Result<(), BeginError> {
+    ) -> Result<(), StartError> {
         if let Some(run) = &self.run {
-            return Err(BeginError::Busy(run.number));
+            return Err(StartError::Busy(run.number));
         }
-        if self.dismissed.is_some() {
-            return Err(BeginError::Dismissed);
+        if self.shutdown.is_some() {
+            return Err(StartError::ShuttingDown);
         }
         self.step(now_ns, out);
         let mut plans = plans.into_iter();
@@ -172,7 +172,9 @@ impl Controller {
         let waiting = run.hosts(&self.roles(), |_| true);
         run.enter(Phase::Preparing, waiting, now_ns.saturating_add(self.timing.prepare_ns), out);
         self.run = Some(run);
-        out.extend(absent.into_iter().map(|host| Action::Tell(FleetEvent::PartOver(host, PartEnd::Absent))));
+        out.extend(
+            absent.into_iter().map(|host| Action::Report(FleetEvent::PartOver(host, PartEnd::Absent))),
+        );
         self.order_all(now_ns, out);
         self.advance(now_ns, out);
         Ok(())
@@ -197,7 +199,7 @@ impl Controller {
     pub(super) fn progress(&mut self, now_ns: u64, host: HostId, out: &mut Vec<Action>) {
         let Some(member) = &self.hosts[host as usize].member else { return };
         let Some(run) = self.run.as_mut().filter(|run| run.is_in(host)) else { return };
-        let state = &member.beat.state;
+        let state = &member.heartbeat.state;
         if state.run() != Some(run.number) {
             if run.phase != Phase::Preparing {
                 let why = "it left the run".to_owned();
@@ -229,7 +231,7 @@ impl Controller {
         run.parts[host as usize] = Part::Over;
         run.waiting.remove(&host);
         let streams_flow = run.streams_flow();
-        out.push(Action::Tell(FleetEvent::PartOver(host, end)));
+        out.push(Action::Report(FleetEvent::PartOver(host, end)));
         if streams_flow && self.view.has(host) {
             self.move_streams(now_ns, host, out);
         }
@@ -245,7 +247,7 @@ impl Controller {
         let Some(change) = self.view.replace(host, spare) else { return };
         self.changes.push(change);
         let (to, epoch) = (spare.map(|member| member.host), self.view.epoch);
-        out.push(Action::Tell(FleetEvent::Moved { from: host, to, epoch }));
+        out.push(Action::Report(FleetEvent::Moved { from: host, to, epoch }));
         self.order_all(now_ns, out);
         if self.view.recorders() > 0 {
             return;
@@ -261,7 +263,7 @@ impl Controller {
     /// A recorder or spare that takes part and has an address.
     fn ready_member(&self, host: HostId) -> Option<Member> {
         let run = self.run.as_ref().filter(|run| run.is_in(host))?;
-        let state = &self.beat_of(host)?.state;
+        let state = &self.heartbeat_of(host)?.state;
         matches!(state, HostState::Ready { .. } | HostState::Running { .. }).then_some(())?;
         Some(Member { host, address: *run.addresses.get(&host)? })
     }
@@ -272,7 +274,7 @@ impl Controller {
         if !run.waiting.is_empty() && now_ns >= run.until_ns {
             for host in std::mem::take(&mut run.waiting) {
                 run.parts[host as usize] = Part::Over;
-                out.push(Action::Tell(FleetEvent::PartOver(host, PartEnd::Late(run.phase))));
+                out.push(Action::Report(FleetEvent::PartOver(host, PartEnd::TimedOut(run.phase))));
             }
         }
         if !run.waiting.is_empty() {
@@ -331,7 +333,7 @@ impl Controller {
 
     fn end_run(&mut self, now_ns: u64, out: &mut Vec<Action>) {
         let Some(run) = self.run.take() else { return };
-        out.push(Action::Tell(FleetEvent::Over { run: run.number, why: run.why }));
+        out.push(Action::Report(FleetEvent::Over { run: run.number, why: run.why }));
         self.order_all(now_ns, out);
     }
 

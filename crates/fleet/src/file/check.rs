@@ -28,8 +28,8 @@ const PORT: u16 = 7650;
 /// Shortest and longest interval of [`Timing`].
 const INTERVAL_MIN: Duration = Duration::from_millis(20);
 const INTERVAL_MAX: Duration = Duration::from_secs(86_400);
-/// Fewest beats in a lease: two may be lost.
-const BEATS_PER_LEASE: u64 = 3;
+/// Fewest heartbeats in a lease: two may be lost.
+const HEARTBEATS_PER_LEASE: u64 = 3;
 
 pub(super) fn checked(form: Form) -> Result<FleetFile, Cause> {
     names::check_name("the fleet's name", &form.name)?;
@@ -139,7 +139,7 @@ fn checked_timing(form: &TimingForm) -> Result<Timing, Cause> {
         Base::Trial => Timing::trial(),
     };
     for (key, value, field) in [
-        ("beat", form.beat, &mut timing.beat_ns),
+        ("heartbeat", form.heartbeat, &mut timing.heartbeat_ns),
         ("lease", form.lease, &mut timing.lease_ns),
         ("prepare", form.prepare, &mut timing.prepare_ns),
         ("start_delay", form.start_delay, &mut timing.start_delay_ns),
@@ -151,9 +151,9 @@ fn checked_timing(form: &TimingForm) -> Result<Timing, Cause> {
             *field = u64::try_from(checked.as_nanos()).unwrap_or(u64::MAX);
         }
     }
-    if timing.lease_ns < BEATS_PER_LEASE * timing.beat_ns {
-        return Err(Cause::new("timing: the lease is shorter than three beats")
-            .with_hint("raise lease, or lower beat: two beats may be lost"));
+    if timing.lease_ns < HEARTBEATS_PER_LEASE * timing.heartbeat_ns {
+        return Err(Cause::new("timing: the lease is shorter than three heartbeats")
+            .with_hint("raise lease, or lower heartbeat: two heartbeats may be lost"));
     }
     if timing.orphan_ns < timing.lease_ns {
         return Err(Cause::new("timing: orphan is shorter than the lease").with_hint("raise orphan"));

@@ -51,15 +51,15 @@ pub struct HostReport {
 
 pub(super) fn of(file: &FleetFile, controller: &Controller, traffic: Traffic) -> FleetStatus {
     let report = |host: HostId| {
-        let beat = controller.beat_of(host)?;
+        let heartbeat = controller.heartbeat_of(host)?;
         Some(HostReport {
-            version: beat.version,
-            state: beat.state.clone(),
-            clock_offset_ns: beat.clock.map(|clock| clock.ns),
-            clock_error_ns: beat.clock.map(|clock| clock.error_ns),
+            version: heartbeat.version,
+            state: heartbeat.state.clone(),
+            clock_offset_ns: heartbeat.clock.map(|clock| clock.ns),
+            clock_error_ns: heartbeat.clock.map(|clock| clock.error_ns),
             // The error of an exchange is half of its round trip.
-            round_trip_ns: beat.clock.map(|clock| clock.error_ns.saturating_mul(2)),
-            counters: beat.counters,
+            round_trip_ns: heartbeat.clock.map(|clock| clock.error_ns.saturating_mul(2)),
+            counters: heartbeat.counters,
         })
     };
     let status = |(number, host): (HostId, &crate::file::HostEntry)| HostStatus {
@@ -70,3 +70,77 @@ pub(super) fn of(file: &FleetFile, controller: &Controller, traffic: Traffic) ->
     let hosts = (0..).zip(&file.hosts).map(status).collect();
     FleetStatus { name: file.name.clone(), controller: file.listen, hosts, traffic }
 }
+
+impl FleetStatus {
+    /// Whether all hosts are members.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.hosts.iter().all(|host| host.report.is_some())
+    }
+
+    /// A table with a line for each host, and a line with the sum.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut rows = vec![HEAD.map(str::to_owned)];
+        rows.extend(self.hosts.iter().map(HostStatus::row));
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: [usize; COLUMNS] = std::array::from_fn(width);
+        let line = |row: &[String; COLUMNS]| {
+            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+        };
+        let members = self.hosts.iter().filter(|host| host.report.is_some()).count();
+        let Traffic { sent, received } = self.traffic;
+        let mut table: String = rows.iter().map(line).collect();
+        table.push_str(&format!(
+            "fleet {}: {members} of {} hosts, controller on {}\n{} messages with {} bytes sent, {} with {} received",
+            self.name, self.hosts.len(), self.controller, sent.messages, sent.bytes, received.messages, received.bytes
+        ));
+        table
+    }
+}
+
+/// Columns of the table.
+const COLUMNS: usize = 6;
+const HEAD: [&str; COLUMNS] = ["host", "role", "state", "version", "clock offset (ms)", "round trip (ms)"];
+
+impl HostStatus {
+    fn row(&self) -> [String; COLUMNS] {
+        let role = match self.role {
+            Role::Recorder => "recorder",
+            Role::Source => "source",
+            Role::Spare => "spare",
+        };
+        let none = || "-".to_owned();
+        let Some(report) = &self.report else {
+            return [self.name.clone(), role.to_owned(), "MISSING".to_owned(), none(), none(), none()];
+        };
+        let ms = |ns: u64| format!("{:.2}", ns as f64 / 1e6);
+        let offset = report.clock_offset_ns.zip(report.clock_error_ns);
+        let offset = offset.map(|(ns, error)| format!("{:+.2} ± {}", ns as f64 / 1e6, ms(error)));
+        [
+            self.name.clone(),
+            role.to_owned(),
+            state(&report.state).to_owned(),
+            report.version.to_string(),
+            offset.unwrap_or_else(none),
+            report.round_trip_ns.map_or_else(none, ms),
+        ]
+    }
+}
+
+const fn state(state: &HostState) -> &'static str {
+    match state {
+        HostState::Idle => "idle",
+        HostState::Preparing { .. } => "preparing",
+        HostState::Ready { .. } => "ready",
+        HostState::Running { .. } => "running",
+        HostState::Finishing { .. } => "finishing",
+        HostState::Finished { .. } => "finished",
+        HostState::Failed { .. } => "failed",
+    }
+}
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;

@@ -7,7 +7,7 @@ use keepup_peer::{Token, TokenError};
 use super::inbox::Inbox;
 use super::seal::{Key, Keys, Refusal, Secret};
 use super::{Count, FromController, FromHost, Traffic};
-use crate::message::{Beat, HostId, Order};
+use crate::message::{Heartbeat, HostId, Order};
 
 /// Kinds of messages in an inbox.
 const MESSAGE: u8 = 0;
@@ -75,9 +75,9 @@ impl LeadEnd {
         Counters::add(&self.counters.received, bytes.len());
         let known = host.and_then(|host| Some((host, self.keys(host)?)));
         let Some((host, keys)) = known else { return self.refuse(None, Refusal::UnknownHost) };
-        match keys.beats.open::<Beat>(bytes) {
-            Ok(beat) if beat.host != host => self.refuse(Some(host), Refusal::OtherHost(beat.host)),
-            Ok(beat) => self.inbox.push((MESSAGE, host), FromHost::Beat(Box::new(beat))),
+        match keys.heartbeats.open::<Heartbeat>(bytes) {
+            Ok(heartbeat) if heartbeat.host != host => self.refuse(Some(host), Refusal::OtherHost(heartbeat.host)),
+            Ok(heartbeat) => self.inbox.push((MESSAGE, host), FromHost::Heartbeat(Box::new(heartbeat))),
             Err(why) => self.refuse(Some(host), why),
         }
     }
@@ -123,9 +123,9 @@ impl FollowEnd {
         Self { host, keys: Keys::new(token), inbox: Inbox::default(), counters: Counters::default() }
     }
 
-    /// The beat as bytes, counted as sent; none if it is too long.
-    pub(super) fn seal(&self, beat: &Beat) -> Option<Vec<u8>> {
-        match self.keys.beats.seal(beat) {
+    /// The heartbeat as bytes, counted as sent; none if it is too long.
+    pub(super) fn seal(&self, heartbeat: &Heartbeat) -> Option<Vec<u8>> {
+        match self.keys.heartbeats.seal(heartbeat) {
             Ok(bytes) => {
                 Counters::add(&self.counters.sent, bytes.len());
                 Some(bytes)

@@ -7,7 +7,7 @@ use keepup_peer::{Token, TokenError};
 
 use super::ends::{FollowEnd, LeadEnd};
 use super::{FollowLink, FromController, FromHost, LeadLink, Secret, Traffic, Waker};
-use crate::message::{Beat, HostId, Order};
+use crate::message::{Heartbeat, HostId, Order};
 
 /// Network of one controller and its hosts.
 #[derive(Clone)]
@@ -92,8 +92,8 @@ pub struct LocalFollow {
 }
 
 impl FollowLink for LocalFollow {
-    fn send(&mut self, beat: &Beat) {
-        if let Some(bytes) = self.end.seal(beat) {
+    fn send(&mut self, heartbeat: &Heartbeat) {
+        if let Some(bytes) = self.end.seal(heartbeat) {
             self.network.0.lead.accept(Some(self.host), &bytes);
         }
     }

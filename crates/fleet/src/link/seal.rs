@@ -18,7 +18,7 @@ const CODE_BYTES: usize = blake3::OUT_LEN;
 /// Bytes in front of the JSON.
 const HEADER_BYTES: usize = MAGIC.len() + CODE_BYTES;
 /// Longest message of a host, bytes.
-pub const BEAT_BYTES_MAX: usize = 1 << 20;
+pub const HEARTBEAT_BYTES_MAX: usize = 1 << 20;
 /// Longest message of the controller, bytes: a view of 4096 recorders has about 300 kB.
 pub const ORDER_BYTES_MAX: usize = 4 << 20;
 
@@ -86,7 +86,7 @@ pub enum Refusal {
 #[derive(Clone)]
 pub(super) struct Keys {
     /// Of the messages to the controller.
-    pub(super) beats: Key,
+    pub(super) heartbeats: Key,
     /// Of the messages to the host.
     pub(super) orders: Key,
 }
@@ -98,7 +98,7 @@ impl Keys {
             bytes_max,
         };
         Self {
-            beats: key("keepup fleet 1: beats", BEAT_BYTES_MAX),
+            heartbeats: key("keepup fleet 1: heartbeats", HEARTBEAT_BYTES_MAX),
             orders: key("keepup fleet 1: orders", ORDER_BYTES_MAX),
         }
     }

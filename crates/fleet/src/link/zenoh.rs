@@ -4,7 +4,7 @@
 //! nowhere. Nothing is discovered: no multicast, no gossip. A session needs the host's password, which follows
 //! from its token; messages are authenticated apart from that ([`super::seal`]).
 //!
-//! Keys: `keepup/HOST/beat`, `keepup/HOST/order`; liveliness tokens `keepup/HOST/alive/INCARNATION` of the
+//! Keys: `keepup/HOST/heartbeat`, `keepup/HOST/order`; liveliness tokens `keepup/HOST/alive/INCARNATION` of the
 //! hosts and `keepup/alive` of the controller.
 mod config;
 mod dictionary;
@@ -24,7 +24,7 @@ use keepup_peer::Token;
 use super::ends::{FollowEnd, LeadEnd};
 use super::{FollowLink, FromController, FromHost, LeadLink, Secret, Traffic, Waker, seal};
 use crate::error::FleetError;
-use crate::message::{Beat, HostId, Order};
+use crate::message::{Heartbeat, HostId, Order};
 
 /// Key of the controller's liveliness token.
 const ALIVE: &str = "keepup/alive";
@@ -47,7 +47,7 @@ impl ZenohLead {
         let failed = |why: String| FleetError::Listen { address: address.to_string(), why: why.into() };
         let end = Arc::new(LeadEnd::new(secret, hosts).map_err(|error| failed(error.to_string()))?);
         let session = open_router(address, secret, hosts).map_err(failed)?;
-        subscribe(&session, "keepup/*/beat", {
+        subscribe(&session, "keepup/*/heartbeat", {
             let end = Arc::clone(&end);
             move |sample| end.accept(host_of(sample.key_expr()), &sample.payload().to_bytes())
         })
@@ -148,13 +148,13 @@ impl ZenohFollow {
         is_found.recv_timeout(ALIVE_TIME).map_err(|_| text("no controller there".to_owned()))?;
         let alive = session.liveliness().declare_token(format!("keepup/{host}/alive/{incarnation}"));
         let alive = alive.wait().map_err(failed)?;
-        Ok(Self { end, session, key: format!("keepup/{host}/beat"), _alive: alive })
+        Ok(Self { end, session, key: format!("keepup/{host}/heartbeat"), _alive: alive })
     }
 }
 
 impl FollowLink for ZenohFollow {
-    fn send(&mut self, beat: &Beat) {
-        if let Some(bytes) = self.end.seal(beat) {
+    fn send(&mut self, heartbeat: &Heartbeat) {
+        if let Some(bytes) = self.end.seal(heartbeat) {
             put(&self.session, self.key.clone(), bytes);
         }
     }
@@ -178,7 +178,7 @@ fn user(host: HostId) -> String {
     format!("host-{host}")
 }
 
-/// Sends without waiting for an answer. A message that does not fit a queue is lost, as any message may be: the next beat or
+/// Sends without waiting for an answer. A message that does not fit a queue is lost, as any message may be: the next heartbeat or
 /// order repeats it.
 fn put(session: &Session, key: String, bytes: Vec<u8>) {
     let put = session.put(key, bytes).congestion_control(CongestionControl::Drop);

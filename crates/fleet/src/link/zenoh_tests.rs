@@ -1,6 +1,6 @@
 //! Sessions and messages over TCP on loopback.
 use super::*;
-use crate::link::tests::{beat, order};
+use crate::link::tests::{heartbeat, order};
 use crate::message::{Goal, HostState};
 
 /// A free port. Another program may take it before the test does; none here uses ports of this range.
@@ -56,10 +56,10 @@ fn a_host_connects_again_to_a_controller_that_is_back() {
     assert_eq!(host.receive(LONG), Some(FromController::Closed));
     let mut lead = ZenohLead::listen(address, &secret(), 1).unwrap();
     let found = (0..600).find_map(|number| {
-        host.send(&beat(0, number));
+        host.send(&heartbeat(0, number));
         lead.receive(Duration::from_millis(100))
     });
-    assert!(matches!(found, Some(FromHost::Beat(_))), "{found:?}");
+    assert!(matches!(found, Some(FromHost::Heartbeat(_))), "{found:?}");
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn a_wrong_token_opens_no_session() {
     // Nor that of another host.
     assert!(ZenohFollow::connect(address, 0, 1, &secret().token(1).unwrap()).is_err());
     assert!(ZenohFollow::connect(address, 2, 1, &secret().token(2).unwrap()).is_err(), "no such host");
-    connect(address, 0).send(&beat(0, 1));
-    assert!(matches!(lead.receive(LONG), Some(FromHost::Beat(_) | FromHost::Closed { .. })));
+    connect(address, 0).send(&heartbeat(0, 1));
+    assert!(matches!(lead.receive(LONG), Some(FromHost::Heartbeat(_) | FromHost::Closed { .. })));
 }
 
 #[test]
@@ -107,12 +107,12 @@ fn garbage_and_lies_of_a_host_are_refused() {
         }
     };
     use super::super::Refusal;
-    expect("keepup/0/beat", b"garbage".to_vec(), Some(0), &|why| *why == Refusal::Foreign);
-    expect("keepup/17/beat", host.end.seal(&beat(0, 1)).unwrap(), None, &|why| *why == Refusal::UnknownHost);
-    expect("keepup/x/beat", vec![], None, &|why| *why == Refusal::UnknownHost);
+    expect("keepup/0/heartbeat", b"garbage".to_vec(), Some(0), &|why| *why == Refusal::Foreign);
+    expect("keepup/17/heartbeat", host.end.seal(&heartbeat(0, 1)).unwrap(), None, &|why| *why == Refusal::UnknownHost);
+    expect("keepup/x/heartbeat", vec![], None, &|why| *why == Refusal::UnknownHost);
     // In the name of another host, with the own token.
-    expect("keepup/1/beat", host.end.seal(&beat(1, 1)).unwrap(), Some(1), &|why| *why == Refusal::Token);
-    expect("keepup/0/beat", host.end.seal(&beat(1, 1)).unwrap(), Some(0), &|why| {
+    expect("keepup/1/heartbeat", host.end.seal(&heartbeat(1, 1)).unwrap(), Some(1), &|why| *why == Refusal::Token);
+    expect("keepup/0/heartbeat", host.end.seal(&heartbeat(1, 1)).unwrap(), Some(0), &|why| {
         *why == Refusal::OtherHost(1)
     });
     drop(host);
@@ -122,11 +122,11 @@ fn garbage_and_lies_of_a_host_are_refused() {
 fn the_longest_messages_pass() {
     let (mut lead, address) = listen(1);
     let mut host = connect(address, 0);
-    let why = "x".repeat(super::super::BEAT_BYTES_MAX - 1_000);
-    let long = Beat { state: HostState::Failed { run: 1, why }, ..beat(0, 1) };
+    let why = "x".repeat(super::super::HEARTBEAT_BYTES_MAX - 1_000);
+    let long = Heartbeat { state: HostState::Failed { run: 1, why }, ..heartbeat(0, 1) };
     host.send(&long);
     // Not `assert_eq`, which would print them.
-    assert!(lead.receive(LONG) == Some(FromHost::Beat(Box::new(long))));
+    assert!(lead.receive(LONG) == Some(FromHost::Heartbeat(Box::new(long))));
     let why = "x".repeat(super::super::ORDER_BYTES_MAX - 1_000);
     let long = Order { goal: Goal::Leave { why }, ..order(0, 1) };
     lead.send(&long);

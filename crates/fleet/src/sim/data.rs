@@ -1,7 +1,7 @@
 //! What sources and recorders do with events.
 //!
-//! A source keeps events until they are acknowledged, sends those of a stream to its owner in order, and sends
-//! again from the last acknowledged one when the owner changes or does not answer.
+//! A source keeps events until they are acknowledged, sends those of a stream to its owner in order, and
+//! sends again from the last acknowledged one when the owner changes or does not answer.
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ pub(super) struct Events {
     stream: u32,
     range: Range<u64>,
     /// The source has acknowledgements for all below it. A recorder goes on there, and not with a later one,
-    /// because its acknowledgements cover all events before. Another recorder may have acknowledged some after
-    /// the stream had moved.
+    /// because its acknowledgements cover all events before. Another recorder may have acknowledged some
+    /// after the stream had moved.
     base: u64,
 }
 

@@ -136,7 +136,7 @@ impl Scenario {
 
     pub(super) fn controller_timing(&self) -> Timing {
         let recording = Timing::recording();
-        let lease_ns = if self.flaws.early_move { recording.beat_ns * 2 } else { recording.lease_ns };
+        let lease_ns = if self.flaws.early_move { recording.heartbeat_ns * 2 } else { recording.lease_ns };
         Timing { lease_ns, finish_ns: 8_000 * MS, ..recording }
     }
 }

@@ -26,7 +26,7 @@ fn ended(world: &World) -> Option<String> {
     if world.is_over() {
         return None;
     }
-    Some(format!("not over after {} s: {:?}", END / (1_000 * MS), world.told.last()))
+    Some(format!("not over after {} s: {:?}", END / (1_000 * MS), world.reported.last()))
 }
 
 /// Every event of a source that was not killed is durable, or the source knows that it is not.
@@ -71,7 +71,7 @@ fn scenarios_have_losses_moves_and_pauses() {
     for seed in 0..400 {
         let mut world = World::new(Scenario::draw(seed));
         world.run(END);
-        let has = |wanted: fn(&FleetEvent) -> bool| world.told.iter().any(|(_, event)| wanted(event));
+        let has = |wanted: fn(&FleetEvent) -> bool| world.reported.iter().any(|(_, event)| wanted(event));
         let seen = [
             has(|event| matches!(event, FleetEvent::Lost { .. })),
             has(|event| matches!(event, FleetEvent::Moved { to: Some(_), .. })),
@@ -162,7 +162,7 @@ fn streams_of_a_lost_recorder_move_within_a_second() {
         let mut world = World::new(Scenario { spares, faults, ..quiet(3, 3, 8) });
         world.run(END);
         assert!(world.is_over() && world.oracle.broken.is_empty());
-        let moved = world.told.iter().find(|(_, event)| matches!(event, FleetEvent::Moved { .. }));
+        let moved = world.reported.iter().find(|(_, event)| matches!(event, FleetEvent::Moved { .. }));
         let (time, FleetEvent::Moved { from, to, .. }) = moved.unwrap() else { unreachable!() };
         assert_eq!((*from, to.is_some()), (1, spares == 1));
         assert!((1_500 * MS..2_300 * MS).contains(time), "{time}");

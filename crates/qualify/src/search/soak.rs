@@ -232,8 +232,8 @@ impl Soaks {
     }
 
     /// After the machine has become slower: the rate that held is followed by one below what comes through
-    /// now, or by a target on the way, for which `left` bytes may be written. When no attempt is left, one more
-    /// goes to the target.
+    /// now, or by a target on the way, for which `left` bytes may be written. When no attempt is left, one
+    /// more goes to the target.
     pub(super) fn lower(&mut self, plan: &SearchPlan, left: f64, through: f64) -> SoakStep {
         let Some(outdated) = self.held.take() else { return SoakStep::Ended };
         self.outdated_s += outdated.seconds;

@@ -5,7 +5,7 @@ use std::path::Path;
 use ::zenoh::{Config, Error};
 use serde_json::{Value, json};
 
-use super::seal::{BEAT_BYTES_MAX, ORDER_BYTES_MAX};
+use super::seal::{HEARTBEAT_BYTES_MAX, ORDER_BYTES_MAX};
 use crate::message::HostId;
 
 /// Longest time for opening a session, ms.
@@ -22,7 +22,7 @@ const OVERHEAD_BYTES: usize = 4_096;
 
 /// Configuration of the controller.
 pub(super) fn router(address: SocketAddr, dictionary: &Path, hosts: HostId) -> Result<Config, Error> {
-    let mut config = common(BEAT_BYTES_MAX)?;
+    let mut config = common(HEARTBEAT_BYTES_MAX)?;
     set(&mut config, "mode", &json!("router"))?;
     set(&mut config, "listen/endpoints", &json!([format!("tcp/{address}")]))?;
     // Connections that are not authenticated yet take no place of a host for long.
