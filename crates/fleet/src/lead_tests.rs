@@ -51,7 +51,7 @@ impl Worker for Obedient {
 fn file() -> FleetFile {
     let host = |name: &str, role: &str| format!("[[host]]\nname = \"{name}\"\nrole = \"{role}\"\n");
     FleetFile::parse(&format!(
-        "name = \"test\"\nlisten = \"127.0.0.1:7650\"\n[timing]\nbeat = \"50 ms\"\nlease = \"20 s\"\n\
+        "name = \"test\"\nlisten = \"127.0.0.1:7650\"\n[timing]\nheartbeat = \"50 ms\"\nlease = \"20 s\"\n\
          orphan = \"30 s\"\n[launcher]\npreset = \"local\"\n{}volumes = [\"/a\"]\n{}",
         host("rec", "recorder"),
         host("src", "source")
