@@ -9,17 +9,29 @@
 //! controller reassigns the streams of a silent recorder only after that lease has expired. So a stream never
 //! has two owners, whatever the network does, and the clocks of different hosts need not agree.
 //!
-//! Invariant: no I/O, clock, thread or randomness. Times are arguments, and the same inputs give the same
-//! actions. The simulation in `sim` runs the same [`controller::Controller`] and [`host::Host`] as a real
-//! fleet.
+//! Invariant of [`controller`], [`host`] and the modules that they use: no I/O, clock, thread or randomness.
+//! Times are arguments, and the same inputs give the same actions. The simulation in `sim` runs the same
+//! [`controller::Controller`] and [`host::Host`] as a real fleet. In a real fleet, [`lead`] and [`follow`]
+//! connect them to a [`link`], to the agents that [`launch`] starts, and to the [`control`] socket.
 
 pub mod clock;
+pub mod control;
 pub mod controller;
+pub mod directories;
+mod error;
+pub mod file;
+pub mod follow;
 pub mod host;
+pub mod launch;
+pub mod lead;
+pub mod link;
 pub mod message;
 pub mod placement;
 pub mod timing;
+mod wall;
+pub mod welcome;
 
+pub use error::FleetError;
 pub use message::{Goal, Heartbeat, HostState, Order, Role};
 pub use placement::View;
 pub use timing::Timing;

@@ -1,0 +1,79 @@
+//! Time of a command to all hosts and of their answers.
+//!
+//! A probe is a run that its hosts refuse: it has the way of every command, and ends when all have answered.
+use keepup_measure::clock::Clock;
+
+use super::{Lead, LeadEvent};
+use crate::control::Request;
+use crate::controller::FleetEvent;
+use crate::file::FleetFile;
+use crate::link::LeadLink;
+
+/// Commands of a probe.
+const ROUNDS: usize = 50;
+
+/// A probe that is not over, with the request that it answers.
+#[derive(Debug)]
+pub struct Probe {
+    request: Request,
+    plans: Vec<Option<String>>,
+    run: u64,
+    sent_ns: u64,
+    times_ns: Vec<u64>,
+}
+
+impl Probe {
+    /// Sends the first command. Answers at once, and returns none, if that is not possible now.
+    pub fn begin<L: LeadLink, C: Clock>(
+        lead: &mut Lead<L, C>,
+        file: &FleetFile,
+        request: Request,
+    ) -> Option<Self> {
+        let status = lead.status(file);
+        let plan = |is_member: bool| is_member.then(|| "probe".to_owned());
+        let plans: Vec<_> = status.hosts.iter().map(|host| plan(host.report.is_some())).collect();
+        if plans.iter().all(Option::is_none) {
+            request.answer("{}".to_owned());
+            return None;
+        }
+        // Runs of hosts that were in an earlier probe have other numbers.
+        let run = lead.now_ns();
+        Self { request, plans, run, sent_ns: 0, times_ns: Vec::new() }.send(lead)
+    }
+
+    fn send<L: LeadLink, C: Clock>(mut self, lead: &mut Lead<L, C>) -> Option<Self> {
+        self.run += 1;
+        self.sent_ns = lead.now_ns();
+        match lead.start_run(self.run, self.plans.clone()) {
+            Ok(_) => Some(self),
+            Err(_) => {
+                self.request.answer("{}".to_owned());
+                None
+            }
+        }
+    }
+
+    /// Takes what has happened; the next command, or the answer, follows. Returns none when it is over.
+    pub fn follow<L: LeadLink, C: Clock>(
+        mut self,
+        lead: &mut Lead<L, C>,
+        events: &[LeadEvent],
+    ) -> Option<Self> {
+        let is_over = |event: &LeadEvent| matches!(event, LeadEvent::Fleet(FleetEvent::Over { run, .. }) if *run == self.run);
+        if !events.iter().any(is_over) {
+            return Some(self);
+        }
+        self.times_ns.push(lead.now_ns().saturating_sub(self.sent_ns));
+        if self.times_ns.len() < ROUNDS {
+            return self.send(lead);
+        }
+        self.times_ns.sort_unstable();
+        let hosts = self.plans.iter().flatten().count();
+        let (median_ns, max_ns) = (self.times_ns[ROUNDS / 2], self.times_ns[ROUNDS - 1]);
+        let answer = serde_json::json!({
+            "rounds": ROUNDS, "hosts": hosts, "median_ns": median_ns, "max_ns": max_ns,
+        });
+        self.request.answer(answer.to_string());
+        None
+    }
+}

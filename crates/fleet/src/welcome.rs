@@ -1,0 +1,115 @@
+//! First line for an agent: what it must know to join. The launcher writes it to the agent's standard input, so
+//! no token appears in a list of processes.
+use std::io::Read;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use keepup_error::Cause;
+use keepup_peer::Token;
+use serde::{Deserialize, Serialize};
+
+use crate::error::FleetError;
+use crate::message::{HostId, VERSION};
+use crate::timing::Timing;
+
+/// Longest line, bytes.
+const LINE_BYTES_MAX: usize = 60_000;
+
+/// What an agent must know.
+#[derive(Clone, Debug)]
+pub struct Welcome {
+    /// Address of the controller.
+    pub controller: SocketAddr,
+    /// Number of the host.
+    pub host: HostId,
+    /// Token of the host for this session.
+    pub token: Token,
+    /// Intervals, leases and deadlines.
+    pub timing: Timing,
+    /// Directories that the agent may use.
+    pub volumes: Vec<PathBuf>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Form {
+    version: u32,
+    controller: SocketAddr,
+    host: HostId,
+    token: String,
+    timing: Timing,
+    volumes: Vec<PathBuf>,
+}
+
+impl Welcome {
+    /// The line with its end.
+    ///
+    /// # Errors
+    /// A line that is too long, or a path that is not UTF-8.
+    pub fn to_line(&self) -> Result<String, FleetError> {
+        let Self { controller, host, ref token, timing, ref volumes } = *self;
+        let token = token.reveal().to_owned();
+        let form = Form { version: VERSION, controller, host, token, timing, volumes: volumes.clone() };
+        let line = serde_json::to_string(&form).map_err(|error| invalid(error.to_string()))?;
+        match line.len() < LINE_BYTES_MAX {
+            true => Ok(line + "\n"),
+            false => Err(invalid("it is too long: use fewer volumes")),
+        }
+    }
+
+    /// Reads the line, and nothing after it.
+    ///
+    /// # Errors
+    /// An end before the line, a line that is too long, of another version or malformed.
+    pub fn read(from: &mut impl Read) -> Result<Self, FleetError> {
+        let line = read_line(from)?;
+        let form: Form = serde_json::from_slice(&line).map_err(|error| other_version(&line, &error))?;
+        let Form { version, controller, host, token, timing, volumes } = form;
+        if version != VERSION {
+            return Err(of_version(version));
+        }
+        let token = Token::new(&token).map_err(|error| invalid(error.to_string()))?;
+        Ok(Self { controller, host, token, timing, volumes })
+    }
+}
+
+/// Byte by byte: what follows belongs to somebody else.
+fn read_line(from: &mut impl Read) -> Result<Vec<u8>, FleetError> {
+    let mut line = Vec::new();
+    for byte in from.bytes() {
+        match byte.map_err(|error| invalid(error.to_string()))? {
+            b'\n' => return Ok(line),
+            _ if line.len() >= LINE_BYTES_MAX => return Err(invalid("it is too long")),
+            byte => line.push(byte),
+        }
+    }
+    Err(invalid("there is none"))
+}
+
+fn other_version(line: &[u8], error: &serde_json::Error) -> FleetError {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    match serde_json::from_slice::<Versioned>(line) {
+        Ok(Versioned { version }) if version != VERSION => of_version(version),
+        _ => invalid(error.to_string()),
+    }
+}
+
+fn of_version(theirs: u32) -> FleetError {
+    FleetError::Welcome(
+        Cause::new(format!("the controller has version {theirs} of the messages, this agent {VERSION}"))
+            .with_hint("install the same keepup on all hosts"),
+    )
+}
+
+fn invalid(why: impl Into<String>) -> FleetError {
+    FleetError::Welcome(
+        Cause::new(why)
+            .with_hint("agents are started by `keepup fleet up`, with this line on standard input"),
+    )
+}
+
+#[cfg(test)]
+#[path = "welcome_tests.rs"]
+mod tests;
