@@ -9,7 +9,7 @@ use crate::placement::{Change, Update, View};
 use crate::timing::Timing;
 
 use run::Run;
-pub use run::{PartEnd, Phase, StartError};
+pub use run::{PartEnd, Phase, RunKind, StartError};
 
 /// Ended incarnations of a host that are remembered, so that a late heartbeat does not bring one back.
 const ENDED_KEPT: usize = 8;

@@ -28,11 +28,15 @@ impl Fleet {
         fleet
     }
 
-    /// Run 3 runs since 30 ms.
+    /// Recording 3 runs since 30 ms.
     fn running() -> Self {
+        Self::running_as(RunKind::Recording)
+    }
+
+    fn running_as(kind: RunKind) -> Self {
         let mut fleet = Self::joined();
         let plans = (0..4).map(|host| Some(format!("plan {host}"))).collect();
-        fleet.controller.start_run(20 * MS, 3, plans, &mut fleet.out).unwrap();
+        fleet.controller.start_run(20 * MS, (3, kind), plans, &mut fleet.out).unwrap();
         for host in 0..4 {
             let address = Some(SocketAddr::from(([10, 0, 0, host as u8], 7000)));
             fleet.heartbeat(30, host, HostState::Ready { run: 3, address });
@@ -147,8 +151,11 @@ fn without_a_recorder_the_run_ends() {
 #[test]
 fn hosts_that_are_not_ready_in_time_are_left_out() {
     let mut fleet = Fleet::joined();
-    fleet.controller.start_run(20 * MS, 3, vec![Some(String::new()); 4], &mut fleet.out).unwrap();
-    let busy = fleet.controller.start_run(20 * MS, 4, Vec::new(), &mut fleet.out);
+    fleet
+        .controller
+        .start_run(20 * MS, (3, RunKind::Recording), vec![Some(String::new()); 4], &mut fleet.out)
+        .unwrap();
+    let busy = fleet.controller.start_run(20 * MS, (4, RunKind::Recording), Vec::new(), &mut fleet.out);
     assert_eq!(busy, Err(StartError::Busy(3)));
     let address = Some(SocketAddr::from(([10, 0, 0, 1], 7000)));
     let mut ms = 75;
@@ -227,4 +234,25 @@ fn streams_of_a_recorder_that_ends_move_before_its_result_arrives() {
     fleet.heartbeat(50, 1, HostState::Finished { run: 3, outcome: "o".into() });
     let over = FleetEvent::PartOver(1, PartEnd::Finished("o".into()));
     assert!(fleet.reported().contains(&&over) && fleet.controller.view().epoch == 2);
+}
+
+#[test]
+fn a_trial_ends_with_its_recorders_and_moves_no_stream() {
+    let mut fleet = Fleet::running_as(RunKind::Trial);
+    fleet.heartbeat(40, 0, HostState::Failed { run: 3, why: "disk".into() });
+    fleet.heartbeat(50, 1, HostState::Finished { run: 3, outcome: "o".into() });
+    assert_eq!((fleet.controller.phase(), fleet.controller.view().epoch), (Some(Phase::Running), 1));
+    fleet.heartbeat(60, 2, HostState::Finished { run: 3, outcome: "spare".into() });
+    assert_eq!(fleet.controller.phase(), Some(Phase::FinishingSources));
+    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3 }));
+    fleet.heartbeat(70, 3, HostState::Finished { run: 3, outcome: "o".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+}
+
+#[test]
+fn a_trial_that_is_ended_early_ends_recorders_before_sources() {
+    let mut fleet = Fleet::running_as(RunKind::Trial);
+    fleet.controller.finish(40 * MS, &mut fleet.out);
+    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3 }));
+    assert!(matches!(fleet.goal(3), Some(Goal::Run { run: 3, .. })));
 }

@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 
 use fastrand::Rng;
 
-use crate::controller::{Action, Controller, FleetEvent};
+use crate::controller::{Action, Controller, FleetEvent, RunKind};
 use crate::host::{Done, Host, HostAction};
 use crate::message::{Heartbeat, HostId, Order, Role};
 
@@ -261,7 +261,7 @@ impl World {
             Event::StartRun => {
                 let plans = vec![Some("plan".to_owned()); self.machines.len()];
                 self.with_controller(|controller, now, out| {
-                    let begun = controller.start_run(now, RUN, plans, out);
+                    let begun = controller.start_run(now, (RUN, RunKind::Recording), plans, out);
                     assert_eq!(begun, Ok(()));
                 });
             }

@@ -11,6 +11,38 @@ use crate::message::{Goal, HostId, HostState, Role};
 use crate::placement::{Member, View};
 use crate::timing::Timing;
 
+/// What ends a run, and what the loss of a recorder means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunKind {
+    /// A recording: over when all sources have ended; sources end before recorders. The streams of a lost
+    /// recorder move to others.
+    Recording,
+    /// A trial: over when all recorders have ended; recorders end before sources. No stream moves.
+    Trial,
+}
+
+impl RunKind {
+    /// Phase after `phase`; none after the last.
+    const fn next(self, phase: Phase) -> Option<Phase> {
+        match (self, phase) {
+            (_, Phase::Preparing) => Some(Phase::Running),
+            (Self::Recording, Phase::Running) => Some(Phase::FinishingSources),
+            (Self::Recording, Phase::FinishingSources) => Some(Phase::FinishingRecorders),
+            (Self::Trial, Phase::Running) => Some(Phase::FinishingRecorders),
+            (Self::Trial, Phase::FinishingRecorders) => Some(Phase::FinishingSources),
+            (Self::Recording, Phase::FinishingRecorders) | (Self::Trial, Phase::FinishingSources) => None,
+        }
+    }
+
+    /// Whether the end of the hosts of `role` ends the run.
+    const fn ends_with(self, role: Role) -> bool {
+        match self {
+            Self::Recording => matches!(role, Role::Source),
+            Self::Trial => !matches!(role, Role::Source),
+        }
+    }
+}
+
 /// Phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -63,6 +95,7 @@ pub enum StartError {
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     number: u64,
+    kind: RunKind,
     phase: Phase,
     parts: Vec<Part>,
     /// Where sources reach the recorders that are ready.
@@ -96,19 +129,20 @@ impl Run {
                     Goal::Prepare { run, plan: String::new() }
                 }
                 (Phase::Preparing, _) => Goal::Prepare { run, plan: plan.clone() },
-                (Phase::FinishingSources, Role::Source) | (Phase::FinishingRecorders, _) => {
-                    Goal::Finish { run }
-                }
-                (Phase::Running | Phase::FinishingSources, _) => Goal::Run { run, start_ns: self.start_ns },
+                (Phase::FinishingSources, Role::Source)
+                | (Phase::FinishingRecorders, Role::Recorder | Role::Spare) => Goal::Finish { run },
+                // Hosts that were never started have nothing to wait for.
+                _ if self.start_ns == 0 => Goal::Finish { run },
+                _ => Goal::Run { run, start_ns: self.start_ns },
             },
             Part::Over if state.run() == Some(run) && !state.is_over() => Goal::Finish { run },
             Part::Over | Part::Out => Goal::Idle,
         }
     }
 
-    /// Whether sources may send.
-    const fn streams_flow(&self) -> bool {
-        matches!(self.phase, Phase::Running | Phase::FinishingSources)
+    /// Whether the streams of a lost recorder move.
+    const fn streams_move(&self) -> bool {
+        matches!((self.kind, self.phase), (RunKind::Recording, Phase::Running | Phase::FinishingSources))
     }
 
     fn is_in(&self, host: HostId) -> bool {
@@ -128,14 +162,14 @@ impl Run {
 }
 
 impl Controller {
-    /// Begins run `number`; `plans` has the part of each host, none for hosts without one.
+    /// Starts run `number`; `plans` has the part of each host, none for hosts without one.
     ///
     /// # Errors
     /// Another run is not over, or the fleet is shutting down.
     pub fn start_run(
         &mut self,
         now_ns: u64,
-        number: u64,
+        (number, kind): (u64, RunKind),
         plans: Vec<Option<String>>,
         out: &mut Vec<Action>,
     ) -> Result<(), StartError> {
@@ -161,6 +195,7 @@ impl Controller {
         }
         let mut run = Run {
             number,
+            kind,
             phase: Phase::Preparing,
             parts,
             addresses: BTreeMap::new(),
@@ -180,16 +215,16 @@ impl Controller {
         Ok(())
     }
 
-    /// Ends the run: sources first, then recorders.
+    /// Ends the run early.
     pub fn finish(&mut self, now_ns: u64, out: &mut Vec<Action>) {
         self.step(now_ns, out);
         let Some(run) = &mut self.run else { return };
         match run.phase {
             Phase::Preparing => {
                 run.why.get_or_insert_with(|| "it was ended before it started".to_owned());
-                self.finish_sources(now_ns, out);
+                self.finish_parts(now_ns, out);
             }
-            Phase::Running => self.finish_sources(now_ns, out),
+            Phase::Running => self.finish_parts(now_ns, out),
             Phase::FinishingSources | Phase::FinishingRecorders => {}
         }
         self.advance(now_ns, out);
@@ -214,7 +249,7 @@ impl Controller {
                 self.advance(now_ns, out);
             }
             // Its result follows, but it takes no more events.
-            HostState::Finishing { .. } if run.streams_flow() && self.view.has(host) => {
+            HostState::Finishing { .. } if run.streams_move() && self.view.has(host) => {
                 self.move_streams(now_ns, host, out);
             }
             HostState::Finished { outcome, .. } => {
@@ -230,9 +265,9 @@ impl Controller {
         let Some(run) = self.run.as_mut().filter(|run| run.is_in(host)) else { return };
         run.parts[host as usize] = Part::Over;
         run.waiting.remove(&host);
-        let streams_flow = run.streams_flow();
+        let streams_move = run.streams_move();
         out.push(Action::Report(FleetEvent::PartOver(host, end)));
-        if streams_flow && self.view.has(host) {
+        if streams_move && self.view.has(host) {
             self.move_streams(now_ns, host, out);
         }
         self.advance(now_ns, out);
@@ -255,7 +290,7 @@ impl Controller {
         if let Some(run) = &mut self.run {
             run.why.get_or_insert_with(|| "no recorder is left".to_owned());
             if run.phase == Phase::Running {
-                self.finish_sources(now_ns, out);
+                self.finish_parts(now_ns, out);
             }
         }
     }
@@ -282,9 +317,9 @@ impl Controller {
         }
         match run.phase {
             Phase::Preparing => self.start(now_ns, out),
-            Phase::Running => self.finish_sources(now_ns, out),
-            Phase::FinishingSources => self.finish_recorders(now_ns, out),
-            Phase::FinishingRecorders => self.end_run(now_ns, out),
+            Phase::Running | Phase::FinishingSources | Phase::FinishingRecorders => {
+                self.finish_parts(now_ns, out);
+            }
         }
     }
 
@@ -302,28 +337,25 @@ impl Controller {
         };
         if let Some(why) = missing {
             run.why.get_or_insert_with(|| why.to_owned());
-            self.finish_sources(now_ns, out);
+            self.finish_parts(now_ns, out);
             return;
         }
         run.start_ns = now_ns.saturating_add(self.timing.start_delay_ns);
-        run.enter(Phase::Running, sources, u64::MAX, out);
+        let kind = run.kind;
+        let waiting = run.hosts(&roles, |role| kind.ends_with(role));
+        run.enter(Phase::Running, waiting, u64::MAX, out);
         self.view = View::new(run.number, self.view.epoch + 1, &members);
         self.changes.clear();
         self.order_all(now_ns, out);
     }
 
-    fn finish_sources(&mut self, now_ns: u64, out: &mut Vec<Action>) {
-        self.finish_roles(now_ns, Phase::FinishingSources, out);
-    }
-
-    fn finish_recorders(&mut self, now_ns: u64, out: &mut Vec<Action>) {
-        self.finish_roles(now_ns, Phase::FinishingRecorders, out);
-    }
-
-    fn finish_roles(&mut self, now_ns: u64, phase: Phase, out: &mut Vec<Action>) {
+    /// Goes to the next phase, in which hosts end their parts, or ends the run.
+    fn finish_parts(&mut self, now_ns: u64, out: &mut Vec<Action>) {
         let until_ns = now_ns.saturating_add(self.timing.finish_ns);
         let roles = self.roles();
         let Some(run) = &mut self.run else { return };
+        let from = if run.phase == Phase::Preparing { Phase::Running } else { run.phase };
+        let Some(phase) = run.kind.next(from) else { return self.end_run(now_ns, out) };
         let sources = phase == Phase::FinishingSources;
         let waiting = run.hosts(&roles, |role| (role == Role::Source) == sources);
         run.enter(phase, waiting, until_ns, out);
