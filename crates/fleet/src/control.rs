@@ -18,6 +18,8 @@ const COMMAND_BYTES_MAX: u64 = 256;
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// Longest wait for the other side.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait until the last answer was written.
+const LAST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Directory for the sockets of a user without one of the session.
 const FALLBACK: &str = "/tmp/keepup";
 
@@ -50,6 +52,8 @@ pub struct Request {
     /// The command.
     pub command: Command,
     answer: SyncSender<String>,
+    /// Disconnected once the answer was written.
+    written: Receiver<()>,
 }
 
 impl Request {
@@ -57,6 +61,12 @@ impl Request {
     pub fn answer(&self, json: String) {
         // Whoever asked may be gone.
         drop(self.answer.try_send(json));
+    }
+
+    /// Answers, and waits until the answer was written: for a program that is about to exit.
+    pub fn answer_last(&self, json: String) {
+        self.answer(json);
+        drop(self.written.recv_timeout(LAST_TIMEOUT));
     }
 }
 
@@ -151,7 +161,8 @@ fn serve(stream: &UnixStream, sender: &Sender<Request>, waker: &Waker) -> std::i
         return Ok(());
     };
     let (answer, answered) = mpsc::sync_channel(1);
-    if sender.send(Request { command, answer }).is_ok() {
+    let (_is_writing, written) = mpsc::channel();
+    if sender.send(Request { command, answer, written }).is_ok() {
         waker.wake();
         if let Ok(json) = answered.recv_timeout(TIMEOUT) {
             let mut stream = stream;

@@ -11,7 +11,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 fn answer(server: &Server, woken: &Receiver<()>, json: &str) -> Command {
     woken.recv_timeout(Duration::from_secs(60)).unwrap();
     let request = server.request().unwrap();
-    request.answer(json.to_owned());
+    request.answer_last(json.to_owned());
     request.command
 }
 

@@ -9,7 +9,7 @@
 mod config;
 mod dictionary;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -30,6 +30,11 @@ use crate::message::{Heartbeat, HostId, Order};
 const ALIVE: &str = "keepup/alive";
 /// Longest time until a host that has a session knows of the controller.
 const ALIVE_TIME: Duration = Duration::from_secs(5);
+/// Longest wait for a TCP connection.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+/// Attempts to open a session, and the time between them.
+const ATTEMPTS: u32 = 4;
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(500);
 
 /// End of the controller.
 pub struct ZenohLead {
@@ -120,15 +125,10 @@ impl ZenohFollow {
         incarnation: u64,
         token: &Token,
     ) -> Result<Self, FleetError> {
-        let failed = |error: ::zenoh::Error| FleetError::Join {
-            address: address.to_string(),
-            why: Cause::new(error.to_string())
-                .with_hint("is the controller running, and is the token that of its session?"),
-        };
-        let end = Arc::new(FollowEnd::new(host, token));
-        let config = config::client(address, &user(host), &seal::password(token)).map_err(failed)?;
-        let session = ::zenoh::open(config).wait().map_err(failed)?;
+        let failed = |why: Cause| FleetError::Join { address: address.to_string(), why };
         let text = |why: String| failed(why.into());
+        let end = Arc::new(FollowEnd::new(host, token));
+        let session = open_client(address, host, token).map_err(failed)?;
         subscribe(&session, &format!("keepup/{host}/order"), {
             let end = Arc::clone(&end);
             move |sample| end.accept(&sample.payload().to_bytes())
@@ -147,9 +147,29 @@ impl ZenohFollow {
         // A controller that is known can be missed later.
         is_found.recv_timeout(ALIVE_TIME).map_err(|_| text("no controller there".to_owned()))?;
         let alive = session.liveliness().declare_token(format!("keepup/{host}/alive/{incarnation}"));
-        let alive = alive.wait().map_err(failed)?;
+        let alive = alive.wait().map_err(|error| text(error.to_string()))?;
         Ok(Self { end, session, key: format!("keepup/{host}/heartbeat"), _alive: alive })
     }
+}
+
+/// Opens the session of a host. A controller that is busy, or a network that has just come up, may need several
+/// attempts.
+fn open_client(address: SocketAddr, host: HostId, token: &Token) -> Result<Session, Cause> {
+    let attempt = || {
+        // Zenoh does not say why it cannot connect.
+        TcpStream::connect_timeout(&address, CONNECT_TIME).map_err(|error| error.to_string())?;
+        let config = config::client(address, &user(host), &seal::password(token));
+        let config = config.map_err(|error| error.to_string())?;
+        ::zenoh::open(config).wait().map_err(|_| "it refused the session".to_owned())
+    };
+    for _ in 1..ATTEMPTS {
+        match attempt() {
+            Ok(session) => return Ok(session),
+            Err(_) => std::thread::sleep(ATTEMPT_PAUSE),
+        }
+    }
+    let hint = "a token is valid until its controller ends; `keepup fleet up FILE` starts both";
+    attempt().map_err(|why| Cause::new(why).with_hint(hint))
 }
 
 impl FollowLink for ZenohFollow {

@@ -67,12 +67,20 @@ fn a_wrong_token_opens_no_session() {
     let (mut lead, address) = listen(2);
     let other = Secret::new("another session").token(0).unwrap();
     let error = ZenohFollow::connect(address, 0, 1, &other).err().unwrap();
-    assert!(error.to_string().starts_with("cannot join the fleet of 127.0.0.1:"), "{error}");
+    assert_eq!(error.to_string(), format!("cannot join the fleet of {address}: it refused the session"));
     // Nor that of another host.
     assert!(ZenohFollow::connect(address, 0, 1, &secret().token(1).unwrap()).is_err());
     assert!(ZenohFollow::connect(address, 2, 1, &secret().token(2).unwrap()).is_err(), "no such host");
     connect(address, 0).send(&heartbeat(0, 1));
     assert!(matches!(lead.receive(LONG), Some(FromHost::Heartbeat(_) | FromHost::Closed { .. })));
+}
+
+#[test]
+fn a_controller_that_is_not_there_is_reported() {
+    let address = free();
+    let error = ZenohFollow::connect(address, 0, 1, &secret().token(0).unwrap()).err().unwrap();
+    let cause = "Connection refused (os error 111)";
+    assert_eq!(error.to_string(), format!("cannot join the fleet of {address}: {cause}"));
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
                 Command::Probe if probe.is_none() => probe = Probe::begin(&mut lead, &file, request),
                 Command::Probe => request.answer("{}".to_owned()),
                 Command::Down => {
-                    request.answer("{}".to_owned());
+                    request.answer_last("{}".to_owned());
                     break "`keepup fleet down`";
                 }
             },
