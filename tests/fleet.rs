@@ -17,7 +17,8 @@ struct Fleet {
 impl Fleet {
     /// Writes `fleet.toml` for hosts that a line of the launcher starts.
     fn write(here: &Path, test: &str, hosts: usize, listen: &str, more: &str) -> Self {
-        let hosts: Vec<String> = (0..hosts).map(|host| format!("{test}-{}-{host}", std::process::id())).collect();
+        let hosts: Vec<String> =
+            (0..hosts).map(|host| format!("{test}-{}-{host}", std::process::id())).collect();
         std::fs::create_dir_all(here.join("data")).unwrap();
         let data = here.join("data").canonicalize().unwrap();
         let mut text = format!("name = \"{test}\"\nlisten = \"{listen}\"\n{more}\n");

@@ -56,7 +56,10 @@ impl Site {
 fn hosts_in_namespaces_answer_commands() {
     let Some(site) = site("answer", "") else { return };
     let probe = keepup(site.place.path(), &["fleet", "probe", "fleet.toml"]);
-    assert!(probe.code() == 0 && probe.stdout.contains("50 commands to 3 hosts: all had answered"), "{probe:#?}");
+    assert!(
+        probe.code() == 0 && probe.stdout.contains("50 commands to 3 hosts: all had answered"),
+        "{probe:#?}"
+    );
     site.down();
 }
 

@@ -39,9 +39,9 @@ fn a_fleet_comes_up_answers_and_goes_down() {
         let known = status(here);
         known["hosts"].as_array().unwrap().iter().all(|host| {
             let report = &host["report"];
-            report["clock_offset_ns"].as_i64().is_some_and(|offset| {
-                offset.unsigned_abs() <= report["clock_error_ns"].as_u64().unwrap()
-            })
+            report["clock_offset_ns"]
+                .as_i64()
+                .is_some_and(|offset| offset.unsigned_abs() <= report["clock_error_ns"].as_u64().unwrap())
         })
     });
     let probe = keepup(here, &["fleet", "probe", "fleet.toml", "--json"]);

@@ -76,7 +76,9 @@ impl LeadEnd {
         let known = host.and_then(|host| Some((host, self.keys(host)?)));
         let Some((host, keys)) = known else { return self.refuse(None, Refusal::UnknownHost) };
         match keys.heartbeats.open::<Heartbeat>(bytes) {
-            Ok(heartbeat) if heartbeat.host != host => self.refuse(Some(host), Refusal::OtherHost(heartbeat.host)),
+            Ok(heartbeat) if heartbeat.host != host => {
+                self.refuse(Some(host), Refusal::OtherHost(heartbeat.host))
+            }
             Ok(heartbeat) => self.inbox.push((MESSAGE, host), FromHost::Heartbeat(Box::new(heartbeat))),
             Err(why) => self.refuse(Some(host), why),
         }

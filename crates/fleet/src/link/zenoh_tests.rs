@@ -108,10 +108,14 @@ fn garbage_and_lies_of_a_host_are_refused() {
     };
     use super::super::Refusal;
     expect("keepup/0/heartbeat", b"garbage".to_vec(), Some(0), &|why| *why == Refusal::Foreign);
-    expect("keepup/17/heartbeat", host.end.seal(&heartbeat(0, 1)).unwrap(), None, &|why| *why == Refusal::UnknownHost);
+    expect("keepup/17/heartbeat", host.end.seal(&heartbeat(0, 1)).unwrap(), None, &|why| {
+        *why == Refusal::UnknownHost
+    });
     expect("keepup/x/heartbeat", vec![], None, &|why| *why == Refusal::UnknownHost);
     // In the name of another host, with the own token.
-    expect("keepup/1/heartbeat", host.end.seal(&heartbeat(1, 1)).unwrap(), Some(1), &|why| *why == Refusal::Token);
+    expect("keepup/1/heartbeat", host.end.seal(&heartbeat(1, 1)).unwrap(), Some(1), &|why| {
+        *why == Refusal::Token
+    });
     expect("keepup/0/heartbeat", host.end.seal(&heartbeat(1, 1)).unwrap(), Some(0), &|why| {
         *why == Refusal::OtherHost(1)
     });
