@@ -31,6 +31,9 @@ pub enum FleetError {
     /// The socket for commands cannot be used.
     #[error("cannot reach the fleet: {0}")]
     Control(Cause),
+    /// The fleet cannot run this trial.
+    #[error("cannot run the trial: {0}")]
+    Trial(Cause),
     /// A path outside the directories that the host may use.
     #[error("cannot use {path}: {why}")]
     Path {
@@ -44,7 +47,7 @@ pub enum FleetError {
 impl Diagnostic for FleetError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::File(_) => ErrorClass::Usage,
+            Self::File(_) | Self::Trial(_) => ErrorClass::Usage,
             Self::Path { .. } => ErrorClass::Refused,
             Self::Listen { .. } | Self::Join { .. } | Self::Welcome(_) | Self::Control(_) => {
                 ErrorClass::Environment
@@ -54,7 +57,7 @@ impl Diagnostic for FleetError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::File(why) | Self::Welcome(why) | Self::Control(why) => why.hint(),
+            Self::File(why) | Self::Welcome(why) | Self::Control(why) | Self::Trial(why) => why.hint(),
             Self::Listen { why, .. } | Self::Join { why, .. } | Self::Path { why, .. } => why.hint(),
         }
     }

@@ -8,7 +8,7 @@ use keepup_measure::clock::Clock;
 
 pub use self::probe::Probe;
 pub use self::status::{FleetStatus, HostReport, HostStatus};
-use crate::controller::{Action, Controller, FleetEvent, StartError};
+use crate::controller::{Action, Controller, FleetEvent, RunKind, StartError};
 use crate::file::FleetFile;
 use crate::launch::{LaunchEvent, Launcher};
 use crate::link::{FromHost, LeadLink, Refusal};
@@ -100,7 +100,11 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
     ///
     /// # Errors
     /// Another run is not over, or the fleet is shutting down.
-    pub fn start_run(&mut self, run: u64, plans: Vec<Option<String>>) -> Result<Vec<LeadEvent>, StartError> {
+    pub fn start_run(
+        &mut self,
+        run: (u64, RunKind),
+        plans: Vec<Option<String>>,
+    ) -> Result<Vec<LeadEvent>, StartError> {
         let (mut actions, mut events) = (Vec::new(), Vec::new());
         self.controller.start_run(self.clock.now_ns(), run, plans, &mut actions)?;
         self.apply(&mut actions, &mut events);

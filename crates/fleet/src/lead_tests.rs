@@ -6,7 +6,7 @@ use std::time::Instant;
 use keepup_measure::clock::SystemClock;
 
 use super::*;
-use crate::controller::PartEnd;
+use crate::controller::{PartEnd, RunKind};
 use crate::follow::{Closed, Follow, Reports, Worker};
 use crate::host::Done;
 use crate::launch::Limits;
@@ -105,9 +105,9 @@ fn hosts_join_run_and_leave() {
             scope.spawn(move || follow(&network, host, &Closed::default()))
         });
         until_joined(&mut lead);
-        lead.start_run(1, vec![Some(String::new()), Some(String::new())]).unwrap();
+        lead.start_run((1, RunKind::Recording), vec![Some(String::new()), Some(String::new())]).unwrap();
         until(&mut lead, |event| matches!(event, FleetEvent::Phase(1, crate::controller::Phase::Running)));
-        assert!(lead.start_run(2, Vec::new()).is_err());
+        assert!(lead.start_run((2, RunKind::Recording), Vec::new()).is_err());
         let limit = Instant::now() + Duration::from_secs(60);
         while lead
             .status(&file())
@@ -149,7 +149,7 @@ fn a_host_that_cannot_prepare_says_why() {
             scope.spawn(move || follow(&network, host, &closed))
         });
         until_joined(&mut lead);
-        lead.start_run(1, vec![Some("fail".to_owned()), None]).unwrap();
+        lead.start_run((1, RunKind::Recording), vec![Some("fail".to_owned()), None]).unwrap();
         let events = until(&mut lead, |event| matches!(event, FleetEvent::Over { .. }));
         let failed = FleetEvent::PartOver(0, PartEnd::Failed("no disk".to_owned()));
         assert!(events.contains(&LeadEvent::Fleet(failed)), "{events:?}");

@@ -28,6 +28,7 @@ pub mod link;
 pub mod message;
 pub mod placement;
 pub mod timing;
+pub mod trial;
 mod wall;
 pub mod welcome;
 

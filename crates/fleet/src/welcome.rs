@@ -24,6 +24,8 @@ pub struct Welcome {
     pub host: HostId,
     /// Token of the host for this session.
     pub token: Token,
+    /// Token that all hosts share for this session.
+    pub shared: Token,
     /// Intervals, leases and deadlines.
     pub timing: Timing,
     /// Directories that the agent may use.
@@ -36,6 +38,7 @@ struct Form {
     controller: SocketAddr,
     host: HostId,
     token: String,
+    shared: String,
     timing: Timing,
     volumes: Vec<PathBuf>,
 }
@@ -46,9 +49,10 @@ impl Welcome {
     /// # Errors
     /// A line that is too long, or a path that is not UTF-8.
     pub fn to_line(&self) -> Result<String, FleetError> {
-        let Self { controller, host, ref token, timing, ref volumes } = *self;
-        let token = token.reveal().to_owned();
-        let form = Form { version: VERSION, controller, host, token, timing, volumes: volumes.clone() };
+        let Self { controller, host, ref token, ref shared, timing, ref volumes } = *self;
+        let [token, shared] = [token, shared].map(|token| token.reveal().to_owned());
+        let volumes = volumes.clone();
+        let form = Form { version: VERSION, controller, host, token, shared, timing, volumes };
         let line = serde_json::to_string(&form).map_err(|error| invalid(error.to_string()))?;
         match line.len() < LINE_BYTES_MAX {
             true => Ok(line + "\n"),
@@ -63,12 +67,12 @@ impl Welcome {
     pub fn read(from: &mut impl Read) -> Result<Self, FleetError> {
         let line = read_line(from)?;
         let form: Form = serde_json::from_slice(&line).map_err(|error| other_version(&line, &error))?;
-        let Form { version, controller, host, token, timing, volumes } = form;
+        let Form { version, controller, host, token, shared, timing, volumes } = form;
         if version != VERSION {
             return Err(of_version(version));
         }
-        let token = Token::new(&token).map_err(|error| invalid(error.to_string()))?;
-        Ok(Self { controller, host, token, timing, volumes })
+        let parse = |text: &str| Token::new(text).map_err(|error| invalid(error.to_string()));
+        Ok(Self { controller, host, token: parse(&token)?, shared: parse(&shared)?, timing, volumes })
     }
 }
 

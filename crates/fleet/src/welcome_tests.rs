@@ -9,6 +9,7 @@ fn welcome() -> Welcome {
         controller: SocketAddr::from(([10, 0, 0, 1], 7650)),
         host: 3,
         token: Token::new("0123456789abcdef").unwrap(),
+        shared: Token::new("fedcba9876543210").unwrap(),
         timing: Timing::trial(),
         volumes: vec!["/data/a b".into()],
     }

@@ -1,6 +1,7 @@
 //! `keepup fleet`: several hosts.
 mod agent;
 mod events;
+mod trial;
 mod up;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ const POLL_EVERY: Duration = Duration::from_millis(50);
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   keepup fleet up hall.toml            starts the agents and stays until Ctrl-C or `down`
+  keepup fleet trial hall.toml romanis --rate '200 MB/s' --time 10s
   keepup fleet status hall.toml
   keepup fleet down hall.toml")]
 pub(crate) struct Args {
@@ -32,6 +34,8 @@ pub(crate) struct Args {
 enum Action {
     /// Start the agent of each host, print a table when all have joined, and stay
     Up(FileArg),
+    /// Start agents, record on all recorders at once, and end the agents
+    Trial(trial::Args),
     /// Print the state of the hosts
     Status {
         #[command(flatten)]
@@ -65,6 +69,7 @@ struct FileArg {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.action {
         Action::Up(args) => up::run(&args.file),
+        Action::Trial(args) => trial::run(args),
         Action::Status { file, json } => status(&file.file, *json),
         Action::Probe { file, json } => probe(&file.file, *json),
         Action::Down(args) => down(&args.file),

@@ -5,7 +5,7 @@ use keepup_measure::clock::Clock;
 
 use super::{Lead, LeadEvent};
 use crate::control::Request;
-use crate::controller::FleetEvent;
+use crate::controller::{FleetEvent, RunKind};
 use crate::file::FleetFile;
 use crate::link::LeadLink;
 
@@ -44,7 +44,7 @@ impl Probe {
     fn send<L: LeadLink, C: Clock>(mut self, lead: &mut Lead<L, C>) -> Option<Self> {
         self.run += 1;
         self.sent_ns = lead.now_ns();
-        match lead.start_run(self.run, self.plans.clone()) {
+        match lead.start_run((self.run, RunKind::Recording), self.plans.clone()) {
             Ok(_) => Some(self),
             Err(_) => {
                 self.request.answer("{}".to_owned());

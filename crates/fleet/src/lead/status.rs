@@ -78,6 +78,12 @@ impl FleetStatus {
         self.hosts.iter().all(|host| host.report.is_some())
     }
 
+    /// Bytes of all messages, in both directions.
+    #[must_use]
+    pub const fn traffic_bytes(&self) -> u64 {
+        self.traffic.sent.bytes + self.traffic.received.bytes
+    }
+
     /// A table with a line for each host, and a line with the sum.
     #[must_use]
     pub fn table(&self) -> String {

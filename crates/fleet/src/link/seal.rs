@@ -42,6 +42,16 @@ impl Secret {
     }
 }
 
+impl Secret {
+    /// Token that all hosts share, for connections between them.
+    ///
+    /// # Errors
+    /// None in practice, as for [`Secret::token`].
+    pub fn shared(&self) -> Result<Token, keepup_peer::TokenError> {
+        Token::new(blake3::keyed_hash(&self.0, b"between hosts").to_hex().as_str())
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Secret(…)")

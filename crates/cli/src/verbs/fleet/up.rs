@@ -1,6 +1,7 @@
 //! `keepup fleet up`: the controller.
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -22,49 +23,82 @@ use crate::signals::stop_flag;
 use crate::token::random_hex;
 
 /// Longest wait before signals are noticed.
-const TURN: Duration = Duration::from_millis(200);
+pub(super) const TURN: Duration = Duration::from_millis(200);
 /// Time for agents to leave before their standard input is closed, ns.
 const LEAVE_NS: u64 = 2_000_000_000;
 /// Time for agents to end after that, beside the end of a run, before they are killed, ns.
 const CLOSE_NS: u64 = 5_000_000_000;
 
-type RunningLead = Lead<ZenohLead, SystemClock>;
+pub(super) type RunningLead = Lead<ZenohLead, SystemClock>;
+
+/// A controller whose agents are being started.
+pub(super) struct Session {
+    pub(super) file: FleetFile,
+    pub(super) lead: RunningLead,
+    pub(super) server: Server,
+    pub(super) stop: Arc<AtomicBool>,
+}
+
+impl Session {
+    /// Listens for agents and starts them.
+    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+        let file = FleetFile::read(path)?;
+        let secret = Secret::new(&random_hex().context("cannot read random bytes")?);
+        let hosts = HostId::try_from(file.hosts.len()).context("cannot count the hosts")?;
+        let starts = starts(&file, &secret)?;
+        let stop = stop_flag()?;
+        let link = ZenohLead::listen(file.listen, &secret, hosts)?;
+        let server = Server::open(&control::socket_of(path)?, link.waker())?;
+        let join_ns = u64::try_from(file.join_time.as_nanos()).unwrap_or(u64::MAX);
+        let launcher = Launcher::new(starts, Limits { parallel: file.parallel, join_ns }, link.waker());
+        let id = u64::from_str_radix(&random_hex()?[..16], 16).context("cannot read random bytes")?;
+        let lead = Lead::new(id, &file, link, launcher, SystemClock);
+        log(&format!("fleet {}: controller on {}, starting {hosts} agents", file.name, file.listen));
+        Ok(Self { file, lead, server, stop })
+    }
+
+    /// Whether all hosts have joined, or no other will.
+    pub(super) fn has_gathered(&self) -> bool {
+        self.lead.controller().members() == self.file.hosts.len() || !self.lead.is_starting()
+    }
+
+    /// State of the fleet once it has gathered and the clocks of the members are known.
+    fn joined(&self) -> Option<FleetStatus> {
+        let status = self.has_gathered().then(|| self.lead.status(&self.file))?;
+        let mut reports = status.hosts.iter().filter_map(|host| host.report.as_ref());
+        reports.all(|report| report.clock_offset_ns.is_some()).then_some(status)
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
 
 pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
-    let file = FleetFile::read(path)?;
-    let secret = Secret::new(&random_hex().context("cannot read random bytes")?);
-    let hosts = HostId::try_from(file.hosts.len()).context("cannot count the hosts")?;
-    let starts = starts(&file, &secret)?;
-    let stop = stop_flag()?;
-    let link = ZenohLead::listen(file.listen, &secret, hosts)?;
-    let server = Server::open(&control::socket_of(path)?, link.waker())?;
-    let join_ns = u64::try_from(file.join_time.as_nanos()).unwrap_or(u64::MAX);
-    let launcher = Launcher::new(starts, Limits { parallel: file.parallel, join_ns }, link.waker());
-    let id = u64::from_str_radix(&random_hex()?[..16], 16).context("cannot read random bytes")?;
-    let mut lead = Lead::new(id, &file, link, launcher, SystemClock);
+    let mut session = Session::open(path)?;
+    let file = session.file.clone();
     let mut reporter = Reporter::new(&file);
-    log(&format!("fleet {}: controller on {}, starting {hosts} agents", file.name, file.listen));
     let (mut is_joined, mut is_complete) = (false, false);
     let mut probe: Option<Probe> = None;
     let why = loop {
-        let events = lead.turn(TURN);
+        let events = session.lead.turn(TURN);
         events.iter().for_each(|event| reporter.report(event));
         if let Some(running) = probe.take() {
-            probe = running.follow(&mut lead, &events);
+            probe = running.follow(&mut session.lead, &events);
         }
-        if !is_joined && let Some(status) = joined(&lead, &file) {
+        if !is_joined && let Some(status) = session.joined() {
             is_joined = true;
             is_complete = status.is_complete();
             result(&status.table());
         }
-        if stop.load(Ordering::Relaxed) {
+        if session.is_stopped() {
             break "the controller was interrupted";
         }
-        match server.request() {
+        match session.server.request() {
             None => {}
             Some(request) => match request.command {
-                Command::Status => request.answer(serde_json::to_string(&lead.status(&file))?),
-                Command::Probe if probe.is_none() => probe = Probe::begin(&mut lead, &file, request),
+                Command::Status => request.answer(serde_json::to_string(&session.lead.status(&file))?),
+                Command::Probe if probe.is_none() => probe = Probe::begin(&mut session.lead, &file, request),
                 Command::Probe => request.answer("{}".to_owned()),
                 Command::Down => {
                     request.answer_last("{}".to_owned());
@@ -73,18 +107,8 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
             },
         }
     };
-    end(&mut lead, &file, &mut reporter, why);
+    end(&mut session, &mut reporter, why);
     Ok(if is_complete { Exit::Done } else { Exit::Environment })
-}
-
-/// State of the fleet once all hosts have joined or were given up, and the clocks of the members are known.
-fn joined(lead: &RunningLead, file: &FleetFile) -> Option<FleetStatus> {
-    if lead.controller().members() < file.hosts.len() && lead.is_starting() {
-        return None;
-    }
-    let status = lead.status(file);
-    let mut reports = status.hosts.iter().filter_map(|host| host.report.as_ref());
-    reports.all(|report| report.clock_offset_ns.is_some()).then_some(status)
 }
 
 /// The agents to start.
@@ -92,17 +116,19 @@ fn starts(file: &FleetFile, secret: &Secret) -> Result<Vec<Start>, FleetError> {
     (0..)
         .zip(&file.hosts)
         .map(|(host, entry)| {
-            let token = secret.token(host).map_err(|error| FleetError::Welcome(error.to_string().into()))?;
+            let failed = |error: keepup_peer::TokenError| FleetError::Welcome(error.to_string().into());
+            let (token, shared) = (secret.token(host).map_err(failed)?, secret.shared().map_err(failed)?);
             let (controller, timing, volumes) = (file.listen, file.timing, entry.volumes.clone());
-            let line = Welcome { controller, host, token, timing, volumes }.to_line()?;
+            let line = Welcome { controller, host, token, shared, timing, volumes }.to_line()?;
             Ok(Start { host, command: entry.command.clone(), line })
         })
         .collect()
 }
 
 /// Lets all agents leave; those that do not get the order end because their standard input is closed.
-fn end(lead: &mut RunningLead, file: &FleetFile, reporter: &mut Reporter, why: &str) {
+pub(super) fn end(session: &mut Session, reporter: &mut Reporter<'_>, why: &str) {
     reporter.shut_down();
+    let (lead, file) = (&mut session.lead, &session.file);
     lead.shut_down(why).iter().for_each(|event| reporter.report(event));
     let mut wait = |lead: &mut RunningLead, ns: u64| {
         let until_ns = lead.now_ns().saturating_add(ns);
