@@ -66,7 +66,7 @@ impl Request {
     /// Answers, and waits until the answer was written: for a program that is about to exit.
     pub fn answer_last(&self, json: String) {
         self.answer(json);
-        drop(self.written.recv_timeout(LAST_TIMEOUT));
+        let _ = self.written.recv_timeout(LAST_TIMEOUT);
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
     let mut session = Session::open(path)?;
     let file = session.file.clone();
     let mut reporter = Reporter::new(&file);
-    let (mut is_joined, mut is_complete) = (false, false);
+    let (mut is_shown, mut had_all) = (false, false);
     let mut probe: Option<Probe> = None;
     let why = loop {
         let events = session.lead.turn(TURN);
@@ -86,9 +86,9 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
         if let Some(running) = probe.take() {
             probe = running.follow(&mut session.lead, &events);
         }
-        if !is_joined && let Some(status) = session.joined() {
-            is_joined = true;
-            is_complete = status.is_complete();
+        had_all |= session.lead.controller().members() == file.hosts.len();
+        if !is_shown && let Some(status) = session.joined() {
+            is_shown = true;
             result(&status.table());
         }
         if session.is_stopped() {
@@ -107,8 +107,11 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
             },
         }
     };
+    if !is_shown {
+        result(&session.lead.status(&file).table());
+    }
     end(&mut session, &mut reporter, why);
-    Ok(if is_complete { Exit::Done } else { Exit::Environment })
+    Ok(if had_all { Exit::Done } else { Exit::Environment })
 }
 
 /// The agents to start.
