@@ -45,7 +45,7 @@ const READERS: [(&str, &[&str]); 2] = [
     ("live", &["error", "results", "measure", "peer"]),
 ];
 /// Only crates that may use the asynchronous runtime.
-const ASYNCHRONOUS: [&str; 2] = ["live", "archive"];
+const ASYNCHRONOUS: [&str; 3] = ["live", "archive", "fleet"];
 const PREFIX: &str = "keepup-";
 
 pub(crate) fn check(metadata: &Value) -> Vec<Violation> {

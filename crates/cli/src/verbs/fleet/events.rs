@@ -15,11 +15,18 @@ const REFUSALS_MAX: u32 = 20;
 pub(super) struct Reporter<'a> {
     file: &'a FleetFile,
     refusals: u32,
+    /// Closed connections are expected.
+    is_ending: bool,
 }
 
 impl<'a> Reporter<'a> {
     pub(super) fn new(file: &'a FleetFile) -> Self {
-        Self { file, refusals: 0 }
+        Self { file, refusals: 0, is_ending: false }
+    }
+
+    /// The fleet is shutting down: hosts that leave are no longer reported.
+    pub(super) fn shut_down(&mut self) {
+        self.is_ending = true;
     }
 
     pub(super) fn report(&mut self, event: &LeadEvent) {
@@ -44,6 +51,7 @@ impl<'a> Reporter<'a> {
             FleetEvent::Refused { host, why } => {
                 log(&format!("warning: {} was refused: {why}", self.name(*host)));
             }
+            FleetEvent::Closed(_) | FleetEvent::Lost { .. } if self.is_ending => {}
             FleetEvent::Closed(host) => {
                 log(&format!("warning: {}: the connection is closed", self.name(*host)));
             }

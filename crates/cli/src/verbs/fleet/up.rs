@@ -9,7 +9,7 @@ use keepup_fleet::FleetError;
 use keepup_fleet::control::{self, Command, Server};
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::launch::{Launcher, Limits, Start};
-use keepup_fleet::lead::{Lead, Probe};
+use keepup_fleet::lead::{FleetStatus, Lead, Probe};
 use keepup_fleet::link::zenoh::ZenohLead;
 use keepup_fleet::link::{LeadLink as _, Secret};
 use keepup_fleet::message::HostId;
@@ -79,9 +79,8 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
         if let Some(running) = probe.take() {
             probe = running.follow(&mut session.lead, &events);
         }
-        if !is_joined && session.has_gathered() {
+        if !is_joined && let Some(status) = joined(&session.lead, &file) {
             is_joined = true;
-            let status = session.lead.status(&file);
             is_complete = status.is_complete();
             result(&status.table());
         }
@@ -105,6 +104,16 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
     Ok(if is_complete { Exit::Done } else { Exit::Environment })
 }
 
+/// State of the fleet once all hosts have joined or were given up, and the clocks of the members are known.
+fn joined(lead: &RunningLead, file: &FleetFile) -> Option<FleetStatus> {
+    if lead.controller().members() < file.hosts.len() && lead.is_starting() {
+        return None;
+    }
+    let status = lead.status(file);
+    let mut reports = status.hosts.iter().filter_map(|host| host.report.as_ref());
+    reports.all(|report| report.clock_offset_ns.is_some()).then_some(status)
+}
+
 /// The agents to start.
 fn starts(file: &FleetFile, secret: &Secret) -> Result<Vec<Start>, FleetError> {
     (0..)
@@ -122,6 +131,7 @@ fn starts(file: &FleetFile, secret: &Secret) -> Result<Vec<Start>, FleetError> {
 /// Lets all agents leave; those that do not get the order end because their standard input is closed.
 pub(super) fn end(session: &mut Session, reporter: &mut Reporter<'_>, why: &str) {
     let (lead, file) = (&mut session.lead, &session.file);
+    reporter.shut_down();
     lead.shut_down(why).iter().for_each(|event| reporter.report(event));
     let mut wait = |lead: &mut RunningLead, ns: u64| {
         let until_ns = lead.now_ns().saturating_add(ns);
