@@ -2,6 +2,7 @@
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use super::{Fleet, down, members, status};
 use crate::common::{directory, json, keepup, start, until};
@@ -133,4 +134,76 @@ fn a_bad_file_is_named() {
     assert_eq!(run.code(), 2, "{run:#?}");
     assert!(run.stderr.contains("fleet.toml: listen: agents cannot connect to 0.0.0.0:1"), "{run:#?}");
     assert!(run.stderr.contains("hint: the management address"), "{run:#?}");
+}
+
+/// Held by tests whose sources run: their ports are fixed.
+static SOURCE_PORTS: Mutex<()> = Mutex::new(());
+
+/// A fleet of two sources, two recorders and a spare.
+fn sources_and_recorders(here: &Path, test: &str) {
+    let host = |name: &str, role: &str| {
+        std::fs::create_dir_all(here.join(name)).unwrap();
+        let volumes =
+            if role == "source" { String::new() } else { format!("volumes = [{:?}]", here.join(name)) };
+        format!("[[host]]\nname = \"{name}\"\nrole = \"{role}\"\ndata = \"127.0.0.1\"\n{volumes}\n")
+    };
+    let hosts = [("s0", "source"), ("r0", "recorder"), ("s1", "source"), ("r1", "recorder"), ("x", "spare")];
+    let hosts: String = hosts.map(|(name, role)| host(name, role)).concat();
+    let text = format!("name = \"{test}\"\nlisten = \"{}\"\n{}\n{hosts}", free(), launcher());
+    std::fs::write(here.join("fleet.toml"), text).unwrap();
+}
+
+#[test]
+fn a_trial_records_on_all_recorders() {
+    let _ports = SOURCE_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = directory();
+    let here = place.path();
+    sources_and_recorders(here, "trial");
+    let trial = ["fleet", "trial", "fleet.toml", "romanis", "--streams", "5", "--event", "64 KiB"];
+    let flags = ["--rate", "5 MB/s", "--time", "2s", "--json"];
+    let run = keepup(here, &[&trial[..], &flags[..]].concat());
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    assert_eq!((found["lost_events"].as_u64(), found["hosts"].as_array().unwrap().len()), (Some(0), 2));
+    // 2 s of 5 MB/s, less the part of an event in each stream.
+    let events = found["received_events"].as_u64().unwrap();
+    assert!((140..=160).contains(&events), "{found}");
+    for (host, streams) in found["hosts"].as_array().unwrap().iter().zip([3, 2]) {
+        let run = &host["outcome"]["run"];
+        assert_eq!((run["streams"].as_u64(), run["faults"].as_u64()), (Some(streams), Some(0)), "{host}");
+        assert_eq!(run["ledger"]["durable"], run["ledger"]["sent"], "{host}");
+        assert!(host["outcome"]["start_delay_seconds"].as_f64().unwrap() >= 0.0, "{host}");
+    }
+    // Recordings are removed.
+    for recorder in ["r0", "r1"] {
+        assert_eq!(std::fs::read_dir(here.join(recorder)).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_trial_that_a_fleet_cannot_run_is_refused_before_it_starts() {
+    let place = directory();
+    let here = place.path();
+    sources_and_recorders(here, "few");
+    let run = keepup(here, &["fleet", "trial", "fleet.toml", "romanis", "--streams", "1"]);
+    assert_eq!(run.code(), 2, "{run:#?}");
+    assert!(
+        run.stderr.contains("cannot run the trial: the profile has 1 streams for 2 recorders"),
+        "{run:#?}"
+    );
+    assert!(run.stderr.contains("hint: --streams N"), "{run:#?}");
+}
+
+#[test]
+fn a_recorder_that_fails_is_named_and_the_others_go_on() {
+    let _ports = SOURCE_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = directory();
+    let here = place.path();
+    sources_and_recorders(here, "failed");
+    std::fs::remove_dir(here.join("r1")).unwrap();
+    let trial = ["fleet", "trial", "fleet.toml", "romanis", "--streams", "2", "--event", "64 KiB"];
+    let run = keepup(here, &[&trial[..], &["--rate", "1 MB/s", "--time", "1s"]].concat());
+    assert_eq!(run.code(), 1, "{run:#?}");
+    assert!(run.stdout.contains("r1: it did not join the fleet"), "{run:#?}");
+    assert!(run.stdout.contains("0 events lost"), "{run:#?}");
 }

@@ -45,6 +45,17 @@ impl Timing {
         Self { heartbeat_ns: 1_000 * MS, lease_ns: 3_500 * MS, ..Self::recording() }
     }
 
+    /// The same with the heartbeats and leases of a trial, unless they are longer already.
+    #[must_use]
+    pub fn of_trial(&self) -> Self {
+        let trial = Self::trial();
+        Self {
+            heartbeat_ns: self.heartbeat_ns.max(trial.heartbeat_ns),
+            lease_ns: self.lease_ns.max(trial.lease_ns),
+            ..*self
+        }
+    }
+
     /// The lease by the clock of the host, from the time at which it sent its heartbeat. It ends before that
     /// of [`Timing::lease_of_controller`] even if the clocks differ in rate.
     #[must_use]

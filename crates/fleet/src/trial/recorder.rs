@@ -62,7 +62,7 @@ fn run(
     context: &mut Context,
 ) -> Result<u64, String> {
     trial.prepare(context).map_err(|error| text(&error))?;
-    // Sources are told by their clients where to send.
+    // The recorder asks its source to connect; nobody else needs its address.
     let address = (Ipv4Addr::UNSPECIFIED, 0).into();
     setting.reports.send(Done::Prepared { run: setting.run, address: Some(address) });
     let start_ns = wait(setting, started)?;
@@ -103,13 +103,14 @@ fn spec(plan: &RecorderPlan, setting: &Setting) -> Result<TrialSpec, String> {
         return Err(format!("a trial of {} s at {} bytes/s is out of range", plan.seconds, plan.rate));
     }
     let time = Duration::from_secs_f64(plan.seconds);
-    let recorder = recorder(&profile, plan, setting)?;
+    let recording = Id::random().map_err(|error| format!("cannot read random bytes: {error}"))?;
+    let recorder = recorder(&profile, plan, (setting, recording))?;
     Ok(TrialSpec {
         watcher_slot: Some(setting.watcher.clone()),
         source: source_plan(&profile, SourceRate::Bytes(plan.rate), Some(time)),
         generator: Arc::new(connect(plan, setting)?),
         recorder,
-        recording: Id::random().map_err(|error| format!("cannot read random bytes: {error}"))?,
+        recording,
         drain: None,
         verify: (!plan.volumes.is_empty()).then_some(Verification::Whole),
         read_back: false,
@@ -125,14 +126,18 @@ pub(super) fn profile(toml: &str) -> Result<Profile, String> {
     keepup_plan::parse(toml, "the plan of the controller", &extended).map_err(|error| text(&error))
 }
 
-fn recorder(profile: &Profile, plan: &RecorderPlan, setting: &Setting) -> Result<RecorderConfig, String> {
+fn recorder(
+    profile: &Profile,
+    plan: &RecorderPlan,
+    (setting, recording): (&Setting, Id),
+) -> Result<RecorderConfig, String> {
     let volumes = plan.volumes.iter().map(|volume| setting.directories.check(volume));
     let volumes = volumes.collect::<Result<Vec<_>, _>>()?;
     let bytes = plan.rate * plan.seconds / volumes.len().max(1) as f64;
     check_together(&volumes, bytes as u64).map_err(|error| text(&error))?;
     let few = volumes.len() <= 1;
     let target = if volumes.is_empty() { Target::Null } else { Target::Volumes(volumes) };
-    let name = format!("keepup-fleet-trial-{}", setting.run);
+    let name = format!("keepup-fleet-trial-{recording}");
     let mut config =
         recorder_config(profile, &RecorderConfig::new((Ipv4Addr::LOCALHOST, 0).into(), target, &name));
     if few {

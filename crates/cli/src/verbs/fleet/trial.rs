@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_fleet::controller::{FleetEvent, PartEnd, RunKind};
+use keepup_fleet::file::FleetFile;
 use keepup_fleet::lead::LeadEvent;
 use keepup_fleet::message::HostId;
 use keepup_fleet::trial::{FleetTrial, HostPlan, HostResult, Outcome, TrialRequest, plans};
@@ -47,11 +48,12 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let request = request(args)?;
     let asked = request.rate.unwrap_or_else(|| request.profile.required_bytes_per_second());
-    let mut session = Session::open(&args.file)?;
-    let file = session.file.clone();
+    let mut file = FleetFile::read(&args.file)?;
+    file.timing = file.timing.of_trial();
+    let plans = plans(&file, &request)?;
+    let mut session = Session::open(&args.file, file.clone())?;
     let mut reporter = Reporter::new(&file);
-    let plans = plans(&file, &request).map_err(anyhow::Error::from);
-    let trial = plans.and_then(|plans| conduct(&mut session, &mut reporter, &plans, asked));
+    let trial = conduct(&mut session, &mut reporter, &plans, asked);
     end(&mut session, &mut reporter, "the trial is over");
     let trial = trial?;
     if args.json {
@@ -70,6 +72,8 @@ fn request(args: &Args) -> anyhow::Result<TrialRequest> {
     if let Some(streams) = args.streams {
         profile = profile.with_streams(streams);
     }
+    // Volumes are those of the hosts.
+    let profile = profile.on_volumes(1);
     profile.validate().map_err(|invalid| usage(Cause::of(&invalid)))?;
     Ok(TrialRequest { profile, rate: args.rate, time: args.time, to_null: args.to_null })
 }

@@ -40,9 +40,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Listens for agents and starts them.
-    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
-        let file = FleetFile::read(path)?;
+    /// Listens for the agents of `file`, read from `path`, and starts them.
+    pub(super) fn open(path: &Path, file: FleetFile) -> anyhow::Result<Self> {
         let secret = Secret::new(&random_hex().context("cannot read random bytes")?);
         let hosts = HostId::try_from(file.hosts.len()).context("cannot count the hosts")?;
         let starts = starts(&file, &secret)?;
@@ -75,7 +74,7 @@ impl Session {
 }
 
 pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
-    let mut session = Session::open(path)?;
+    let mut session = Session::open(path, FleetFile::read(path)?)?;
     let file = session.file.clone();
     let mut reporter = Reporter::new(&file);
     let (mut is_shown, mut had_all) = (false, false);
