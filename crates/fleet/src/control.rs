@@ -1,4 +1,4 @@
-//! Socket through which other commands reach a running controller: one line with a command, one with JSON back.
+//! Socket of a running controller for other commands: one line with a command, one line of JSON in return.
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -59,7 +59,7 @@ pub struct Request {
 impl Request {
     /// Answers with one line of JSON.
     pub fn answer(&self, json: String) {
-        // Whoever asked may be gone.
+        // The client may have disconnected.
         drop(self.answer.try_send(json));
     }
 

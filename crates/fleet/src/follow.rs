@@ -53,7 +53,7 @@ impl Reports {
 pub struct Closed(Arc<AtomicBool>);
 
 impl Closed {
-    /// With a flag that others may set too, such as a signal handler. It is seen within the time of a heartbeat.
+    /// Uses `flag`, which a signal handler may set too; that is seen at the next heartbeat.
     #[must_use]
     pub fn new(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
@@ -111,8 +111,7 @@ impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
         Self { link, host, worker, clock, finish_ns: timing.finish_ns, reports, done, end_by_ns: None }
     }
 
-    /// Follows the controller until that lets it go, is gone for too long, or `closed` says so. Returns why it
-    /// ended.
+    /// Follows the controller until an order to leave, the orphan timeout, or `closed`. Returns the reason.
     pub fn run(&mut self, closed: &Closed, tell: &mut dyn FnMut(FollowEvent)) -> String {
         loop {
             if let Some(why) = self.turn(closed, tell) {

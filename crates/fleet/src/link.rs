@@ -1,8 +1,8 @@
 //! Connections between the controller and its hosts.
 //!
-//! A link is best effort: a message may be lost, repeated or late. Sending never waits for a peer, and what is
-//! received is bounded: of each host only its latest message waits. Every message carries a code of
-//! authentication ([`Secret`]); a message that cannot be trusted or read is dropped and reported.
+//! A link is best effort: a message may be lost, repeated or late. Sending never waits for a peer. Memory is
+//! bounded: only the latest message of each host is queued. Every message has an authentication code
+//! ([`Secret`]); a message with a wrong code, or one that cannot be parsed, is dropped and reported.
 //!
 //! Implementations: [`local`] within one process, `zenoh` over a network.
 mod ends;

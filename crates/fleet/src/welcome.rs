@@ -1,5 +1,5 @@
-//! First line for an agent: what it must know to join. The launcher writes it to the agent's standard input, so
-//! no token appears in a list of processes.
+//! First line for an agent, with what it needs to join. The launcher writes it to standard input, so that the
+//! token appears in no process list.
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::PathBuf;

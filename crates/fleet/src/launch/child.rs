@@ -83,7 +83,7 @@ pub(super) fn start(
     Ok(agent)
 }
 
-/// Passes lines on until the end. What exceeds the limits is read and dropped, so that the program never waits.
+/// Passes lines on until the end. Output beyond the limits is read and dropped, so the program never blocks.
 fn pass_on(errors: ChildStderr, tell: &impl Fn(Note)) {
     let mut errors = BufReader::new(errors);
     let mut left = LINES_MAX;

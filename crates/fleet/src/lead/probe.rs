@@ -59,7 +59,10 @@ impl Probe {
         lead: &mut Lead<L, C>,
         events: &[LeadEvent],
     ) -> Option<Self> {
-        let is_over = |event: &LeadEvent| matches!(event, LeadEvent::Fleet(FleetEvent::Over { run, .. }) if *run == self.run);
+        let is_over = |event: &LeadEvent| match event {
+            LeadEvent::Fleet(FleetEvent::Over { run, .. }) => *run == self.run,
+            _ => false,
+        };
         if !events.iter().any(is_over) {
             return Some(self);
         }

@@ -99,8 +99,15 @@ impl FleetStatus {
         let Traffic { sent, received } = self.traffic;
         let mut table: String = rows.iter().map(line).collect();
         table.push_str(&format!(
-            "fleet {}: {members} of {} hosts, controller on {}\n{} messages with {} bytes sent, {} with {} received",
-            self.name, self.hosts.len(), self.controller, sent.messages, sent.bytes, received.messages, received.bytes
+            "fleet {}: {members} of {} hosts, controller on {}\n\
+             {} messages with {} bytes sent, {} with {} received",
+            self.name,
+            self.hosts.len(),
+            self.controller,
+            sent.messages,
+            sent.bytes,
+            received.messages,
+            received.bytes
         ));
         table
     }

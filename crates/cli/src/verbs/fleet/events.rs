@@ -8,7 +8,7 @@ use keepup_fleet::message::HostId;
 
 use crate::output::log;
 
-/// Dropped messages that get a line. Whoever sends more must not fill a log.
+/// Limit on lines about dropped messages, which a hostile peer could otherwise use to fill a log.
 const REFUSALS_MAX: u32 = 20;
 
 /// Writes a line for each event.

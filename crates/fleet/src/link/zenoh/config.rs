@@ -1,4 +1,4 @@
-//! Configuration of Zenoh. Everything that would listen, discover or spend more than this is off.
+//! Configuration of Zenoh. Discovery and everything else that fleets do not use is off.
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -58,7 +58,10 @@ fn common(bytes_max: usize) -> Result<Config, Error> {
         ("transport/link/tx/queue/size/interactive_high", json!(QUEUE_BATCHES)),
         (
             "transport/link/tx/queue/congestion_control/drop",
-            json!({"wait_before_drop": QUEUE_WAITS_US[0], "max_wait_before_drop_fragments": QUEUE_WAITS_US[1]}),
+            json!({
+                "wait_before_drop": QUEUE_WAITS_US[0],
+                "max_wait_before_drop_fragments": QUEUE_WAITS_US[1],
+            }),
         ),
     ] {
         set(&mut config, key, &value)?;
