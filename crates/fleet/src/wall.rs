@@ -1,8 +1,8 @@
 //! Clock of a process in a fleet.
 use keepup_measure::clock::Clock;
 
-/// Monotonic clock that has the wall clock's time at its start: it never jumps, and differences between hosts
-/// are those that a user would see.
+/// Monotonic clock that starts at the time of the wall clock. It never jumps, and differences between hosts
+/// are differences between their wall clocks.
 #[derive(Debug)]
 pub(crate) struct AnchoredClock<C> {
     clock: C,

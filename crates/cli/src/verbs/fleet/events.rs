@@ -1,4 +1,4 @@
-//! Lines about what happens in a fleet.
+//! Log lines for events of a fleet.
 use keepup_fleet::controller::FleetEvent;
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::launch::LaunchEvent;
@@ -62,7 +62,7 @@ impl<'a> Reporter<'a> {
             FleetEvent::Paused(ns) => {
                 log(&format!("warning: the controller did not run for {:.1} s", *ns as f64 / 1e9));
             }
-            // Of runs, which `up` does not begin except for probes.
+            // Events of runs.
             FleetEvent::Phase(..)
             | FleetEvent::PartOver(..)
             | FleetEvent::Moved { .. }
