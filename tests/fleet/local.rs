@@ -97,6 +97,21 @@ fn a_host_that_cannot_start_does_not_stop_the_others() {
     until("agents are left", || fleet.gone());
 }
 
+/// A server of ssh joins the arguments of the client with spaces and gives them to a shell.
+#[test]
+fn the_agents_command_survives_a_remote_shell() {
+    let place = directory();
+    let here = place.path();
+    let (fleet, _) = write(here, "shell", 1);
+    let file = std::fs::read_to_string(here.join("fleet.toml")).unwrap();
+    let script = r#"shift; exec sh -c \"$*\""#;
+    let command = format!("command = [\"sh\", \"-c\", \"{script}\", \"ssh\", \"{{host}}\", \"{{agent}}\"]");
+    std::fs::write(here.join("fleet.toml"), file.replace("preset = \"local\"", &command)).unwrap();
+    let mut up = start(here, &["fleet", "up", "fleet.toml"]);
+    fleet.wait_for_all(&mut up);
+    down(here, &fleet, up);
+}
+
 #[test]
 fn strangers_on_the_port_disturb_nobody() {
     let place = directory();

@@ -1,4 +1,4 @@
-//! Socket through which other commands reach a running controller: one line with a command, one with JSON back.
+//! Socket of a running controller for other commands: one line with a command, one line of JSON in return.
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,23 +14,23 @@ use crate::link::Waker;
 
 /// Longest command, bytes.
 const COMMAND_BYTES_MAX: u64 = 256;
-/// Longest answer, bytes: 4096 hosts with what they report.
+/// Longest answer, bytes: the reports of 4096 hosts.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
-/// Longest wait for the other side.
+/// Timeout of reads, writes and answers.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest wait until the last answer was written.
+/// Timeout for writing the last answer.
 const LAST_TIMEOUT: Duration = Duration::from_secs(2);
-/// Directory for the sockets of a user without one of the session.
+/// Directory of the sockets without `XDG_RUNTIME_DIR`, followed by the user id.
 const FALLBACK: &str = "/tmp/keepup";
 
-/// What another command wants.
+/// Command of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// State of the fleet.
     Status,
     /// Measure the time of commands.
     Probe,
-    /// Let all agents end.
+    /// Shut down the fleet.
     Down,
 }
 
@@ -46,7 +46,7 @@ impl Command {
     }
 }
 
-/// A command that waits for its answer.
+/// A command with the channel for its answer.
 #[derive(Debug)]
 pub struct Request {
     /// The command.
@@ -59,7 +59,7 @@ pub struct Request {
 impl Request {
     /// Answers with one line of JSON.
     pub fn answer(&self, json: String) {
-        // Whoever asked may be gone.
+        // The client may have disconnected.
         drop(self.answer.try_send(json));
     }
 
@@ -70,7 +70,7 @@ impl Request {
     }
 }
 
-/// Socket of the fleet of a file: its name follows from the real path of the file.
+/// Path of the socket for a fleet file, derived from the real path of the file.
 ///
 /// # Errors
 /// No such file.
@@ -85,7 +85,7 @@ pub fn socket_of(file: &Path) -> Result<PathBuf, FleetError> {
     Ok(directory.join(format!("fleet-{}.sock", &digest[..16])))
 }
 
-/// The socket while the controller runs.
+/// Listening socket of a controller; removed when dropped.
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
@@ -93,7 +93,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the socket, for this user alone; `waker` is called for each request.
+    /// Opens the socket with access for this user only; calls `waker` for each request.
     ///
     /// # Errors
     /// A controller of this fleet runs already, or the socket cannot be created.
@@ -117,7 +117,7 @@ impl Server {
         let server = Self { path: path.to_owned(), requests };
         let accept = move || {
             for stream in listener.incoming().flatten() {
-                // One at a time; a client that says nothing is left after the timeout.
+                // One client at a time. The timeout ends a silent one.
                 drop(serve(&stream, &sender, &waker));
             }
         };
@@ -125,7 +125,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Next command that waits.
+    /// Next pending command.
     pub fn request(&self) -> Option<Request> {
         self.requests.try_recv().ok()
     }
@@ -137,7 +137,7 @@ impl Drop for Server {
     }
 }
 
-/// Creates the directory, or checks that nobody else can put a socket there.
+/// Creates the directory, or checks that no other user can create files in it.
 fn private_directory(directory: &Path) -> Result<(), FleetError> {
     let cannot = |error: std::io::Error| failed(format!("{}: {error}", directory.display()));
     match std::fs::DirBuilder::new().mode(0o700).create(directory) {
@@ -173,7 +173,7 @@ fn serve(stream: &UnixStream, sender: &Sender<Request>, waker: &Waker) -> std::i
     Ok(())
 }
 
-/// Asks a running controller; returns its answer, JSON.
+/// Sends a command to a running controller; returns its answer as JSON.
 ///
 /// # Errors
 /// No controller runs, or it does not answer.

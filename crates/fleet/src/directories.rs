@@ -1,16 +1,16 @@
-//! Directories that an agent may use; whatever the controller names must lie in them.
+//! Directories that an agent may use. Every path in a plan must be inside one of them.
 use std::path::{Component, Path, PathBuf};
 
 use keepup_error::Cause;
 
 use crate::error::FleetError;
 
-/// Directories of one host, as they are after all symbolic links.
+/// Directories of one host, with symbolic links resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directories(Vec<PathBuf>);
 
 impl Directories {
-    /// Finds the directories.
+    /// Resolves the directories.
     ///
     /// # Errors
     /// A path that is not an existing directory.
@@ -22,10 +22,10 @@ impl Directories {
         paths.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The real path of `path`, which lies in one of the directories. Its last parts need not exist.
+    /// Resolves `path`, which must be inside one of the directories. Its last components need not exist.
     ///
     /// # Errors
-    /// A path that is relative, has `..`, or leads elsewhere, also by a symbolic link.
+    /// A relative path, one with `..`, or one that is outside, also through a symbolic link.
     pub fn check(&self, path: &Path) -> Result<PathBuf, FleetError> {
         let is_plain =
             path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
@@ -47,10 +47,10 @@ impl Directories {
     }
 }
 
-/// The path after all symbolic links of the part that exists.
+/// Resolves the symbolic links in the existing part of a path.
 fn real_path(path: &Path) -> Result<PathBuf, FleetError> {
     for known in path.ancestors() {
-        // Also a dangling link exists: what it leads to could be created.
+        // Do not follow links here: the target of a dangling link could be created later.
         match known.symlink_metadata() {
             Ok(_) => {
                 let real = known.canonicalize().map_err(|error| refused(path, error.to_string()))?;

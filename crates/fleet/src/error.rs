@@ -17,7 +17,7 @@ pub enum FleetError {
         /// Cause.
         why: Cause,
     },
-    /// A host cannot reach the controller, or is not admitted.
+    /// A host cannot reach the controller, or is refused.
     #[error("cannot join the fleet of {address}: {why}")]
     Join {
         /// Address of the controller.

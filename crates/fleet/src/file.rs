@@ -26,7 +26,7 @@ const PARALLEL: usize = 32;
 /// Default program of the agents.
 const PROGRAM: &str = "keepup";
 
-/// A fleet, as its file describes it. What [`FleetFile::parse`] returns is valid.
+/// Contents of a fleet file. [`FleetFile::parse`] returns only valid ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetFile {
     /// Name.
@@ -39,7 +39,7 @@ pub struct FleetFile {
     pub join_time: Duration,
     /// Number of agents that are started at a time.
     pub parallel: usize,
-    /// The hosts; their numbers are their places here.
+    /// The hosts; a host number is an index into this list.
     pub hosts: Vec<HostEntry>,
 }
 
@@ -52,7 +52,7 @@ pub struct HostEntry {
     pub role: Role,
     /// Directories that keepup may use there.
     pub volumes: Vec<PathBuf>,
-    /// Address of its data network, if it is not that of its name.
+    /// Address in the data network.
     pub data: Option<IpAddr>,
     /// Command that starts its agent.
     pub command: Vec<String>,
@@ -113,7 +113,7 @@ fn invalid(why: impl Into<Cause>) -> FleetError {
     FleetError::File(why.into())
 }
 
-/// The file as it is written.
+/// Contents of the file before validation.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Form {
@@ -139,7 +139,7 @@ struct TimingForm {
     orphan: Option<Span>,
 }
 
-/// Timing from which the others differ.
+/// Timing whose values apply by default.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Base {
@@ -170,7 +170,7 @@ struct HostForm {
     launcher: Option<launcher::Words>,
 }
 
-/// Text and hint of an error, with what it is about.
+/// Text and hint of an error with its subject.
 fn about(what: &str, error: &dyn Diagnostic) -> Cause {
     Cause::of(error).map(|why| format!("{what}: {why}"))
 }

@@ -1,4 +1,4 @@
-//! The loop of a host: a link, a [`Host`], and a worker that does what is ordered.
+//! Event loop of a host: connects a link, a [`Host`] and a worker that executes orders.
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::placement::View;
 use crate::timing::Timing;
 use crate::wall::AnchoredClock;
 
-/// Does the part of a host in a run. No method waits: what takes long is done by other threads, which report.
+/// Executes the part of a host in a run. Methods do not block: threads of the worker do the work and report.
 pub trait Worker {
     /// Prepares; then reports [`Done::Prepared`] or [`Done::Failed`].
     fn prepare(&mut self, run: u64, plan: &str, reports: &Reports);
@@ -32,7 +32,7 @@ pub trait Worker {
     fn counters(&self) -> Counters;
 }
 
-/// Way of a worker's threads to the loop.
+/// Channel from the threads of a worker to the event loop.
 #[derive(Clone, Debug)]
 pub struct Reports {
     sender: Sender<Done>,
@@ -42,18 +42,18 @@ pub struct Reports {
 impl Reports {
     /// Reports to the controller.
     pub fn send(&self, done: Done) {
-        // After the end of the loop nobody needs it.
+        // The loop may have ended.
         drop(self.sender.send(done));
         self.waker.wake();
     }
 }
 
-/// Whether the program that started the agent wants it to end: its standard input is closed.
+/// Stop flag of an agent, set when its standard input is closed.
 #[derive(Clone, Debug, Default)]
 pub struct Closed(Arc<AtomicBool>);
 
 impl Closed {
-    /// With a flag that others may set too, such as a signal handler. It is seen within the time of a heartbeat.
+    /// Uses `flag`, which a signal handler may set too; that is seen at the next heartbeat.
     #[must_use]
     pub fn new(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
@@ -62,11 +62,11 @@ impl Closed {
     /// Watches `input` until its end, and then wakes the loop.
     ///
     /// # Errors
-    /// No thread for it.
+    /// The thread cannot be started.
     pub fn watch(&self, mut input: impl Read + Send + 'static, waker: Waker) -> std::io::Result<()> {
         let flag = self.clone();
         let watch = move || {
-            // Nothing is expected; an error is an end, too.
+            // No data is expected. An error counts as the end.
             drop(std::io::copy(&mut input, &mut std::io::sink()));
             flag.0.store(true, Ordering::Relaxed);
             waker.wake();
@@ -79,7 +79,7 @@ impl Closed {
     }
 }
 
-/// What a host tells about itself.
+/// Event of a host's link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FollowEvent {
     /// The connection is closed.
@@ -88,7 +88,7 @@ pub enum FollowEvent {
     Refused(Refusal),
 }
 
-/// A host at work.
+/// Event loop of a host.
 pub struct Follow<L, C, W> {
     link: L,
     host: Host,
@@ -97,7 +97,7 @@ pub struct Follow<L, C, W> {
     finish_ns: u64,
     reports: Reports,
     done: Receiver<Done>,
-    /// By when the part of the run must end after standard input was closed, ns.
+    /// Deadline of the worker after standard input was closed, ns.
     end_by_ns: Option<u64>,
 }
 
@@ -111,8 +111,7 @@ impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
         Self { link, host, worker, clock, finish_ns: timing.finish_ns, reports, done, end_by_ns: None }
     }
 
-    /// Follows the controller until that lets it go, is gone for too long, or `closed` says so. Returns why it
-    /// ended.
+    /// Follows the controller until an order to leave, the orphan timeout, or `closed`. Returns the reason.
     pub fn run(&mut self, closed: &Closed, tell: &mut dyn FnMut(FollowEvent)) -> String {
         loop {
             if let Some(why) = self.turn(closed, tell) {
@@ -121,7 +120,7 @@ impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
         }
     }
 
-    /// Does what is due, then waits for a message. Returns why the host ends.
+    /// One iteration: timers, reports, one message. Returns the reason when the host ends.
     fn turn(&mut self, closed: &Closed, tell: &mut dyn FnMut(FollowEvent)) -> Option<String> {
         let mut actions = Vec::new();
         *self.host.counters() = self.worker.counters();
@@ -164,7 +163,7 @@ impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
         ended
     }
 
-    /// Ends the part of the run, if there is one. Returns whether it is over, or late.
+    /// Ends the part of the run, if any. Returns whether it has ended or its deadline has passed.
     fn end(&mut self) -> bool {
         let state = self.host.state();
         let Some(run) = state.run().filter(|_| !state.is_over()) else { return true };

@@ -1,8 +1,8 @@
 //! Starts the agent of each host by its command and watches it.
 //!
 //! An agent's standard input gets its first line and stays open; when it closes, the agent ends. Its standard
-//! error is passed on, line by line and within limits. A host that cannot be started is an event: the others
-//! go on.
+//! error is forwarded line by line, within limits. A host that cannot be started is reported, and the others
+//! continue.
 mod child;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -12,9 +12,9 @@ use self::child::{Agent, Note};
 use crate::link::Waker;
 use crate::message::HostId;
 
-/// Time between two looks at all agents, ns.
+/// Interval at which all agents are checked for their exit, ns.
 const SWEEP_NS: u64 = 500_000_000;
-/// Notes that are handled in one turn.
+/// Limit on notes handled in one turn.
 const NOTES_PER_TURN: usize = 1_000;
 
 /// An agent to start.
@@ -28,7 +28,7 @@ pub struct Start {
     pub line: String,
 }
 
-/// What happens to agents.
+/// Event of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchEvent {
     /// A line of an agent's standard error.
@@ -38,7 +38,7 @@ pub enum LaunchEvent {
         /// Text without control characters.
         text: String,
     },
-    /// An agent could not be started, or did not join.
+    /// An agent could not be started or did not join.
     Failed {
         /// The host.
         host: HostId,
@@ -49,7 +49,7 @@ pub enum LaunchEvent {
     Ended {
         /// The host.
         host: HostId,
-        /// How: "exit status: 0".
+        /// Exit status as text: "exit status: 0".
         status: String,
     },
 }
@@ -76,7 +76,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// A launcher of these agents; `waker` is called when there is something to do.
+    /// Creates a launcher for these agents; calls `waker` when a turn is due.
     #[must_use]
     pub fn new(starts: Vec<Start>, limits: Limits, waker: Waker) -> Self {
         let (sender, notes) = mpsc::channel();
@@ -84,7 +84,7 @@ impl Launcher {
         Self { waiting, agents, limits, waker, notes, sender, sweep_ns: 0 }
     }
 
-    /// Starts agents as far as the limits allow, and says what has happened. Due at every turn.
+    /// Starts agents within the limits, and appends events to `out`. To be called regularly.
     pub fn turn(&mut self, now_ns: u64, out: &mut Vec<LaunchEvent>) {
         let mut ending = Vec::new();
         for (host, note) in self.notes.try_iter().take(NOTES_PER_TURN) {
@@ -113,7 +113,7 @@ impl Launcher {
         let Some(agent) = self.agents.get_mut(&host) else { return };
         let status = match agent.child.try_wait() {
             Ok(None) => return,
-            // Its last lines say why it ended; but another program may hold its standard error open.
+            // Wait for its last lines, but not forever: another process may hold its standard error open.
             Ok(Some(_)) if agent.looks_left > 0 => {
                 agent.looks_left -= 1;
                 return;
@@ -127,7 +127,7 @@ impl Launcher {
                 let why = format!("its program ended before it joined: {status}");
                 out.push(LaunchEvent::Failed { host, why });
             }
-            // What was given up is reported already.
+            // An agent that was given up is already reported.
             Some(agent) if !agent.is_given_up => out.push(LaunchEvent::Ended { host, status }),
             Some(_) | None => {}
         }
@@ -150,7 +150,7 @@ impl Launcher {
             let join_by_ns = now_ns.saturating_add(self.limits.join_ns);
             let (sender, waker) = (self.sender.clone(), self.waker.clone());
             let tell = move |note| {
-                // Without the launcher nobody needs it.
+                // The launcher may have been dropped.
                 drop(sender.send((host, note)));
                 waker.wake();
             };
@@ -168,7 +168,7 @@ impl Launcher {
         }
     }
 
-    /// Whether agents wait to be started or to join.
+    /// Whether agents are still to be started or to join.
     #[must_use]
     pub fn is_starting(&self) -> bool {
         !self.waiting.is_empty() || self.agents.values().any(|agent| agent.join_by_ns.is_some())
@@ -185,7 +185,7 @@ impl Launcher {
         self.waiting.clear();
     }
 
-    /// Closes the standard input of all agents, which makes them end; starts no more.
+    /// Closes the standard input of all agents, which ends them; starts no more.
     pub fn close(&mut self) {
         self.start_no_more();
         for agent in self.agents.values_mut() {
@@ -195,7 +195,7 @@ impl Launcher {
 }
 
 impl Drop for Launcher {
-    /// Ends what is left.
+    /// Kills the remaining agents.
     fn drop(&mut self) {
         self.agents.values_mut().for_each(Agent::give_up);
         self.agents.values_mut().for_each(|agent| drop(agent.child.wait()));

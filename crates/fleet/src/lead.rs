@@ -1,4 +1,4 @@
-//! The controller's loop: a link, a [`Controller`], launched agents and a clock.
+//! Event loop of the controller: connects a link, a [`Controller`], the launcher and a clock.
 mod probe;
 mod status;
 
@@ -15,13 +15,13 @@ use crate::link::{FromHost, LeadLink, Refusal};
 use crate::message::HostId;
 use crate::wall::AnchoredClock;
 
-/// Messages that are handled before the clock is read again.
+/// Limit on messages handled in one turn.
 const MESSAGES_PER_TURN: usize = 256;
 
-/// What happens to the controller.
+/// Event of the controller's loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeadEvent {
-    /// In the fleet.
+    /// Event of the fleet.
     Fleet(FleetEvent),
     /// A message was dropped.
     Refused {
@@ -30,11 +30,11 @@ pub enum LeadEvent {
         /// Why.
         why: Refusal,
     },
-    /// Of an agent's program.
+    /// Event of an agent's process.
     Launch(LaunchEvent),
 }
 
-/// A controller at work.
+/// Event loop of a controller.
 #[derive(Debug)]
 pub struct Lead<L, C> {
     link: L,
@@ -51,7 +51,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
         Self { link, controller, launcher, clock }
     }
 
-    /// Waits for a message, at most for `longest`; then does what is due. Returns what has happened.
+    /// One iteration: waits for messages for at most `longest`, then handles timers. Returns events.
     pub fn turn(&mut self, longest: Duration) -> Vec<LeadEvent> {
         let now_ns = self.clock.now_ns();
         let due = Duration::from_nanos(self.controller.next_ns().saturating_sub(now_ns));
@@ -96,7 +96,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
         }
     }
 
-    /// Begins a run, see [`Controller::start_run`]. Returns what happened at once.
+    /// Starts a run, see [`Controller::start_run`]. Returns the first events.
     ///
     /// # Errors
     /// Another run is not over, or the fleet is shutting down.
@@ -111,7 +111,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
         Ok(events)
     }
 
-    /// Ends the run, see [`Controller::finish`]. Returns what happened at once.
+    /// Ends the run, see [`Controller::finish`]. Returns the first events.
     pub fn finish(&mut self) -> Vec<LeadEvent> {
         let (mut actions, mut events) = (Vec::new(), Vec::new());
         self.controller.finish(self.clock.now_ns(), &mut actions);
@@ -119,7 +119,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
         events
     }
 
-    /// Lets all hosts end their parts and exit; starts no more agents.
+    /// Orders all hosts to end their parts and exit; starts no more agents.
     pub fn shut_down(&mut self, why: &str) -> Vec<LeadEvent> {
         let (mut actions, mut events) = (Vec::new(), Vec::new());
         self.controller.shut_down(self.clock.now_ns(), why, &mut actions);
@@ -128,17 +128,17 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
         events
     }
 
-    /// Closes the standard input of all agents, which ends them whatever the network does.
+    /// Closes the standard input of all agents, which ends them even without a network.
     pub fn close_agents(&mut self) {
         self.launcher.close();
     }
 
-    /// Number of agents whose programs have not ended.
+    /// Number of agents that have not exited.
     pub fn agents(&self) -> usize {
         self.launcher.running()
     }
 
-    /// Whether agents wait to be started or to join.
+    /// Whether agents are still to be started or to join.
     pub fn is_starting(&self) -> bool {
         self.launcher.is_starting()
     }

@@ -1,8 +1,8 @@
 //! Connections between the controller and its hosts.
 //!
-//! A link is best effort: a message may be lost, repeated or late. Sending never waits for a peer, and what is
-//! received is bounded: of each host only its latest message waits. Every message carries a code of
-//! authentication ([`Secret`]); a message that cannot be trusted or read is dropped and reported.
+//! A link is best effort: a message may be lost, repeated or late. Sending never waits for a peer. Memory is
+//! bounded: only the latest message of each host is queued. Every message has an authentication code
+//! ([`Secret`]); a message with a wrong code, or one that cannot be parsed, is dropped and reported.
 //!
 //! Implementations: [`local`] within one process, `zenoh` over a network.
 mod ends;
@@ -44,13 +44,13 @@ pub enum FromHost {
 pub enum FromController {
     /// What to do.
     Order(Box<Order>),
-    /// The connection to the controller is closed. It may come back.
+    /// The connection to the controller is closed. The link reconnects by itself.
     Closed,
     /// A message was dropped.
     Refused(Refusal),
 }
 
-/// Messages and their bytes, without what a transport adds.
+/// Messages and their bytes, without the overhead of the transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Count {
     /// Messages.
@@ -59,16 +59,16 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// What has passed a link.
+/// Traffic of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Traffic {
     /// Sent.
     pub sent: Count,
-    /// Received, with messages that were refused.
+    /// Received, including refused messages.
     pub received: Count,
 }
 
-/// Ends a wait in `receive` of another thread.
+/// Interrupts a `receive` in another thread.
 #[derive(Clone)]
 pub struct Waker(Arc<dyn Fn() + Send + Sync>);
 
@@ -78,7 +78,7 @@ impl Waker {
         Self(Arc::new(wake))
     }
 
-    /// Makes a current or the next `receive` return.
+    /// Makes the current or the next `receive` return.
     pub fn wake(&self) {
         (self.0)();
     }
@@ -98,10 +98,10 @@ pub trait LeadLink: Send {
     /// Next message; none after `timeout` or a call of the waker.
     fn receive(&mut self, timeout: Duration) -> Option<FromHost>;
 
-    /// What has passed so far.
+    /// Traffic so far.
     fn traffic(&self) -> Traffic;
 
-    /// Ends a wait in `receive`.
+    /// Handle that interrupts `receive`.
     fn waker(&self) -> Waker;
 }
 
@@ -113,10 +113,10 @@ pub trait FollowLink: Send {
     /// Next message; none after `timeout` or a call of the waker.
     fn receive(&mut self, timeout: Duration) -> Option<FromController>;
 
-    /// What has passed so far.
+    /// Traffic so far.
     fn traffic(&self) -> Traffic;
 
-    /// Ends a wait in `receive`.
+    /// Handle that interrupts `receive`.
     fn waker(&self) -> Waker;
 }
 

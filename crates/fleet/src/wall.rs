@@ -1,8 +1,11 @@
 //! Clock of a process in a fleet.
 use keepup_measure::clock::Clock;
 
-/// Monotonic clock that has the wall clock's time at its start: it never jumps, and differences between hosts
-/// are those that a user would see.
+/// Readings at the start.
+const READINGS: usize = 8;
+
+/// Monotonic clock that starts at the time of the wall clock. It never jumps, and differences between hosts
+/// are differences between their wall clocks.
 #[derive(Debug)]
 pub(crate) struct AnchoredClock<C> {
     clock: C,
@@ -12,7 +15,14 @@ pub(crate) struct AnchoredClock<C> {
 
 impl<C: Clock> AnchoredClock<C> {
     pub(crate) fn new(clock: C) -> Self {
-        let anchor_ns = clock.unix_ns().saturating_sub(clock.now_ns());
+        // The process may be preempted between two readings: the quickest pair counts.
+        let anchor = |_| {
+            let before_ns = clock.now_ns();
+            let unix_ns = clock.unix_ns();
+            let took_ns = clock.now_ns().saturating_sub(before_ns);
+            (took_ns, unix_ns.saturating_sub(before_ns.saturating_add(took_ns / 2)))
+        };
+        let anchor_ns = (0..READINGS).map(anchor).min().map_or(0, |(_, anchor_ns)| anchor_ns);
         Self { clock, anchor_ns }
     }
 
@@ -21,3 +31,7 @@ impl<C: Clock> AnchoredClock<C> {
         self.clock.now_ns().saturating_add(self.anchor_ns)
     }
 }
+
+#[cfg(test)]
+#[path = "wall_tests.rs"]
+mod tests;

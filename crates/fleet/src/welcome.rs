@@ -1,6 +1,6 @@
-//! First line for an agent: what it must know to join. The launcher writes it to the agent's standard input, so
-//! no token appears in a list of processes.
-use std::io::Read;
+//! First line for an agent, with what it needs to join. The launcher writes it to standard input, so that the
+//! token appears in no process list.
+use std::io::{BufRead, Read as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::timing::Timing;
 /// Longest line, bytes.
 const LINE_BYTES_MAX: usize = 60_000;
 
-/// What an agent must know.
+/// Parameters of an agent.
 #[derive(Clone, Debug)]
 pub struct Welcome {
     /// Address of the controller.
@@ -60,11 +60,11 @@ impl Welcome {
         }
     }
 
-    /// Reads the line, and nothing after it.
+    /// Reads the line, and no byte after it.
     ///
     /// # Errors
     /// An end before the line, a line that is too long, of another version or malformed.
-    pub fn read(from: &mut impl Read) -> Result<Self, FleetError> {
+    pub fn read(from: &mut impl BufRead) -> Result<Self, FleetError> {
         let line = read_line(from)?;
         let form: Form = serde_json::from_slice(&line).map_err(|error| other_version(&line, &error))?;
         let Form { version, controller, host, token, shared, timing, volumes } = form;
@@ -76,17 +76,15 @@ impl Welcome {
     }
 }
 
-/// Byte by byte: what follows belongs to somebody else.
-fn read_line(from: &mut impl Read) -> Result<Vec<u8>, FleetError> {
+fn read_line(from: &mut impl BufRead) -> Result<Vec<u8>, FleetError> {
     let mut line = Vec::new();
-    for byte in from.bytes() {
-        match byte.map_err(|error| invalid(error.to_string()))? {
-            b'\n' => return Ok(line),
-            _ if line.len() >= LINE_BYTES_MAX => return Err(invalid("it is too long")),
-            byte => line.push(byte),
-        }
+    let limit = LINE_BYTES_MAX as u64;
+    from.take(limit).read_until(b'\n', &mut line).map_err(|error| invalid(error.to_string()))?;
+    match line.pop() {
+        Some(b'\n') => Ok(line),
+        Some(_) if line.len() + 1 == LINE_BYTES_MAX => Err(invalid("it is too long")),
+        Some(_) | None => Err(invalid("there is none")),
     }
-    Err(invalid("there is none"))
 }
 
 fn other_version(line: &[u8], error: &serde_json::Error) -> FleetError {

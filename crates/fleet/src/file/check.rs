@@ -1,4 +1,4 @@
-//! From the file as it is written to a valid fleet.
+//! Validation of a fleet file.
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Component, Path};
@@ -16,12 +16,12 @@ use super::{
 use crate::message::Role;
 use crate::timing::Timing;
 
-/// Most hosts.
+/// Limit on hosts.
 const HOSTS_MAX: usize = 4_096;
-/// Most volumes of a host, and the longest path: all of them fit the first line for an agent.
+/// Limits on the volumes of a host and their paths. All of them fit the first line for an agent.
 const VOLUMES_MAX: usize = 64;
 const VOLUME_BYTES_MAX: usize = 512;
-/// Most agents that are started at a time.
+/// Limit on agents that are started at a time.
 const PARALLEL_MAX: usize = 1_024;
 /// Default port of the controller.
 const PORT: u16 = 7650;
@@ -65,7 +65,7 @@ pub(super) fn checked(form: Form) -> Result<FleetFile, Cause> {
     Ok(FleetFile { name: form.name, listen, timing, join_time, parallel, hosts })
 }
 
-/// The address for the agents: every agent dials it, so it must name this machine.
+/// Listening address. Agents connect to it, so it must be a specific address.
 fn listen(text: &str) -> Result<SocketAddr, Cause> {
     let hint = "the management address of this machine, such as \"192.168.1.2:7650\"";
     let endpoint = Endpoint::with_default_port(text, PORT).map_err(|error| about("listen", &error))?;

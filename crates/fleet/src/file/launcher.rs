@@ -2,16 +2,16 @@
 use keepup_error::Cause;
 use serde::Deserialize;
 
-/// Place of the host's address in a template.
+/// Placeholder of the host's address.
 const HOST: &str = "{host}";
-/// Place of the agent's command.
+/// Placeholder of the agent's command.
 const AGENT: &str = "{agent}";
-/// Most arguments of a template.
+/// Limit on the arguments of a template.
 const ARGUMENTS_MAX: usize = 256;
 /// Longest argument of a template, bytes.
 const ARGUMENT_BYTES_MAX: usize = 4_096;
 
-/// Templates that come with keepup.
+/// Built-in templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Preset {
@@ -39,7 +39,7 @@ impl Preset {
     }
 }
 
-/// A command as it is written: one text, or its arguments.
+/// Command in the file: one string, or a list of arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Words {

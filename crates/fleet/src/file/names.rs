@@ -1,4 +1,4 @@
-//! Names of hosts and fleets, and words that become arguments of a launcher.
+//! Rules for the names of hosts and fleets, addresses and programs.
 use keepup_error::Cause;
 
 /// Longest name of a host or fleet.
@@ -21,7 +21,7 @@ pub(super) fn check_name(what: &str, name: &str) -> Result<(), Cause> {
     }
 }
 
-/// Checks the address with which a launcher reaches a host. It must not be taken for an option.
+/// Checks the address of a host for its launcher. It must not look like an option.
 pub(super) fn check_address(host: &str, address: &str) -> Result<(), Cause> {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || "._-@:%[]/".contains(c);
     let is_good = !address.is_empty() && !address.starts_with('-') && address.chars().all(is_inside);
@@ -32,7 +32,7 @@ pub(super) fn check_address(host: &str, address: &str) -> Result<(), Cause> {
     }
 }
 
-/// Checks the program of the agents: ssh passes it to a shell, so it must mean the same there.
+/// Checks the program of the agents. ssh passes it to a shell, so it must not need quoting.
 pub(super) fn check_program(program: &str) -> Result<(), Cause> {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || "._-+/".contains(c);
     let is_good = !program.is_empty() && !program.starts_with('-') && program.chars().all(is_inside);

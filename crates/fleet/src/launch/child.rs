@@ -6,22 +6,22 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Longest line that is passed on, bytes.
+/// Longest forwarded line, bytes.
 const LINE_BYTES_MAX: u64 = 1_024;
-/// Lines that are passed on.
+/// Limit on forwarded lines.
 const LINES_MAX: usize = 200;
-/// See `looks_left`.
+/// Initial value of `looks_left`.
 const LOOKS: u32 = 2;
 /// Stack of the thread that reads standard error, bytes.
 const STACK_BYTES: usize = 128 << 10;
 
-/// What the thread of an agent says.
+/// Message from the thread of an agent.
 pub(super) enum Note {
     /// Standard input, after the first line.
     Input(ChildStdin),
     /// A line of standard error.
     Line(String),
-    /// Standard error is closed: the program has probably ended.
+    /// Standard error is closed: the process has probably exited.
     Silent,
 }
 
@@ -29,12 +29,12 @@ pub(super) enum Note {
 #[derive(Debug)]
 pub(super) struct Agent {
     pub(super) child: Child,
-    /// Held open, because its end ends the agent.
+    /// Held open, because closing it ends the agent.
     pub(super) input: Option<ChildStdin>,
-    /// When it must have joined, ns; none once it has, or is given up.
+    /// Deadline for joining, ns; none once it has joined or was given up.
     pub(super) join_by_ns: Option<u64>,
     pub(super) is_given_up: bool,
-    /// How often its end is ignored while its standard error is open.
+    /// Number of checks for its exit to skip while standard error is open.
     pub(super) looks_left: u32,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn start(
         Agent { child, input: None, join_by_ns: Some(join_by_ns), is_given_up: false, looks_left: LOOKS };
     let (Some(mut input), Some(errors)) = pipes else { return Err("it has no pipes".to_owned()) };
     let run = move || {
-        // A program that ended at once is noticed by its end.
+        // An error means that the process has exited, which is detected elsewhere.
         drop(input.write_all(line.as_bytes()).and_then(|()| input.flush()));
         tell(Note::Input(input));
         pass_on(errors, &tell);
@@ -83,7 +83,7 @@ pub(super) fn start(
     Ok(agent)
 }
 
-/// Passes lines on until the end. What exceeds the limits is read and dropped, so that the program never waits.
+/// Forwards lines until the end. Output beyond the limits is read and dropped, so the agent never blocks.
 fn pass_on(errors: ChildStderr, tell: &impl Fn(Note)) {
     let mut errors = BufReader::new(errors);
     let mut left = LINES_MAX;
@@ -103,7 +103,7 @@ fn pass_on(errors: ChildStderr, tell: &impl Fn(Note)) {
     }
 }
 
-/// Text without control characters, which could change a terminal.
+/// Replaces control characters, which could change the terminal.
 fn printable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     text.trim_end().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()

@@ -1,6 +1,6 @@
-//! Time of a command to all hosts and of their answers.
+//! Measures the time from a command to all hosts until the last answer.
 //!
-//! A probe is a run that its hosts refuse: it has the way of every command, and ends when all have answered.
+//! A probe is a run with an invalid plan: every host refuses it, and the run ends with the last refusal.
 use keepup_measure::clock::Clock;
 
 use super::{Lead, LeadEvent};
@@ -9,10 +9,10 @@ use crate::controller::{FleetEvent, RunKind};
 use crate::file::FleetFile;
 use crate::link::LeadLink;
 
-/// Commands of a probe.
+/// Number of commands of a probe.
 const ROUNDS: usize = 50;
 
-/// A probe that is not over, with the request that it answers.
+/// A running probe and the request that it will answer.
 #[derive(Debug)]
 pub struct Probe {
     request: Request,
@@ -23,7 +23,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Sends the first command. Answers at once, and returns none, if that is not possible now.
+    /// Sends the first command. If that is not possible, answers the request and returns none.
     pub fn begin<L: LeadLink, C: Clock>(
         lead: &mut Lead<L, C>,
         file: &FleetFile,
@@ -36,7 +36,7 @@ impl Probe {
             request.answer("{}".to_owned());
             return None;
         }
-        // Runs of hosts that were in an earlier probe have other numbers.
+        // A host ignores the number of an earlier run.
         let run = lead.now_ns();
         Self { request, plans, run, sent_ns: 0, times_ns: Vec::new() }.send(lead)
     }
@@ -53,13 +53,16 @@ impl Probe {
         }
     }
 
-    /// Takes what has happened; the next command, or the answer, follows. Returns none when it is over.
+    /// Handles events, and sends the next command or the answer. Returns none when the probe has ended.
     pub fn follow<L: LeadLink, C: Clock>(
         mut self,
         lead: &mut Lead<L, C>,
         events: &[LeadEvent],
     ) -> Option<Self> {
-        let is_over = |event: &LeadEvent| matches!(event, LeadEvent::Fleet(FleetEvent::Over { run, .. }) if *run == self.run);
+        let is_over = |event: &LeadEvent| match event {
+            LeadEvent::Fleet(FleetEvent::Over { run, .. }) => *run == self.run,
+            _ => false,
+        };
         if !events.iter().any(is_over) {
             return Some(self);
         }

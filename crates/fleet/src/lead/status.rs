@@ -41,7 +41,7 @@ pub struct HostReport {
     pub state: HostState,
     /// The controller's clock less that of the host, ns; none before the first exchange.
     pub clock_offset_ns: Option<i64>,
-    /// Largest error of that, ns.
+    /// Largest error of the offset, ns.
     pub clock_error_ns: Option<u64>,
     /// Shortest of the last round trips, ns, without the time in the controller.
     pub round_trip_ns: Option<u64>,
@@ -84,7 +84,7 @@ impl FleetStatus {
         self.traffic.sent.bytes + self.traffic.received.bytes
     }
 
-    /// A table with a line for each host, and a line with the sum.
+    /// Table with one line for each host, and a summary.
     #[must_use]
     pub fn table(&self) -> String {
         let mut rows = vec![HEAD.map(str::to_owned)];
@@ -99,8 +99,15 @@ impl FleetStatus {
         let Traffic { sent, received } = self.traffic;
         let mut table: String = rows.iter().map(line).collect();
         table.push_str(&format!(
-            "fleet {}: {members} of {} hosts, controller on {}\n{} messages with {} bytes sent, {} with {} received",
-            self.name, self.hosts.len(), self.controller, sent.messages, sent.bytes, received.messages, received.bytes
+            "fleet {}: {members} of {} hosts, controller on {}\n\
+             {} messages with {} bytes sent, {} with {} received",
+            self.name,
+            self.hosts.len(),
+            self.controller,
+            sent.messages,
+            sent.bytes,
+            received.messages,
+            received.bytes
         ));
         table
     }

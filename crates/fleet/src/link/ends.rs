@@ -1,4 +1,4 @@
-//! What the two ends do with bytes, whatever carries them: seal, check, count, queue.
+//! The two ends of a link, independent of the transport: encode, check, count and queue messages.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::message::{Heartbeat, HostId, Order};
 const MESSAGE: u8 = 0;
 const CLOSED: u8 = 1;
 const REFUSED: u8 = 2;
-/// Sender of refused messages that no host sent.
+/// Sender of refused messages without a known host.
 const NOBODY: u32 = u32::MAX;
 
 /// Counters of a link.
@@ -52,7 +52,7 @@ impl LeadEnd {
         Ok(Self { hosts: keys, inbox: Inbox::default(), counters: Counters::default() })
     }
 
-    /// The order as bytes, counted as sent; none if its host is unknown or it is too long.
+    /// Encodes and counts an order; none if its host is unknown or the order is too long.
     pub(super) fn seal(&self, order: &Order) -> Option<Vec<u8>> {
         let sealed = match self.keys(order.host) {
             Some(keys) => keys.orders.seal(order),
@@ -70,7 +70,7 @@ impl LeadEnd {
         }
     }
 
-    /// Takes what arrived at the address of `host`; none if no host has the address.
+    /// Handles bytes received for `host`; `None` if the address belongs to no host.
     pub(super) fn accept(&self, host: Option<HostId>, bytes: &[u8]) {
         Counters::add(&self.counters.received, bytes.len());
         let known = host.and_then(|host| Some((host, self.keys(host)?)));
@@ -84,7 +84,7 @@ impl LeadEnd {
         }
     }
 
-    /// The connection of a host is closed.
+    /// Reports that the connection of a host is closed.
     pub(super) fn close(&self, host: HostId, incarnation: u64) {
         if self.keys(host).is_some() {
             self.inbox.push((CLOSED, host), FromHost::Closed { host, incarnation });
@@ -125,7 +125,7 @@ impl FollowEnd {
         Self { host, keys: Keys::new(token), inbox: Inbox::default(), counters: Counters::default() }
     }
 
-    /// The heartbeat as bytes, counted as sent; none if it is too long.
+    /// Encodes and counts a heartbeat; none if it is too long.
     pub(super) fn seal(&self, heartbeat: &Heartbeat) -> Option<Vec<u8>> {
         match self.keys.heartbeats.seal(heartbeat) {
             Ok(bytes) => {
@@ -139,7 +139,7 @@ impl FollowEnd {
         }
     }
 
-    /// Takes what arrived.
+    /// Handles received bytes.
     pub(super) fn accept(&self, bytes: &[u8]) {
         Counters::add(&self.counters.received, bytes.len());
         let orders: &Key = &self.keys.orders;
@@ -150,7 +150,7 @@ impl FollowEnd {
         }
     }
 
-    /// The connection is closed.
+    /// Reports that the connection is closed.
     pub(super) fn close(&self) {
         self.inbox.push((CLOSED, 0), FromController::Closed);
     }

@@ -1,4 +1,4 @@
-//! Bounded queue of received messages: of each kind and sender, only the latest waits.
+//! Bounded queue of received messages: only the latest of each kind and sender.
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Kind and sender of a message.
 pub(super) type Key = (u8, u32);
 
-/// Queue between the threads of a transport and the one that receives.
+/// Queue from the threads of a transport to the receiving thread.
 #[derive(Debug)]
 pub(super) struct Inbox<T> {
     state: Mutex<State<T>>,
@@ -27,8 +27,8 @@ impl<T> Default for Inbox<T> {
 }
 
 impl<T> Inbox<T> {
-    /// Adds a message at the end, in place of an older one with the same key: a host that sends faster than
-    /// the receiver reads delays no other.
+    /// Appends a message and removes an older one with the same key, so that a host that sends too fast does
+    /// not delay others.
     pub(super) fn push(&self, key: Key, message: T) {
         let mut state = self.lock();
         state.waiting.retain(|(other, _)| *other != key);
@@ -36,7 +36,7 @@ impl<T> Inbox<T> {
         self.changed.notify_one();
     }
 
-    /// Makes a current or the next `pop` return.
+    /// Makes the current or the next `pop` return.
     pub(super) fn wake(&self) {
         self.lock().is_woken = true;
         self.changed.notify_one();

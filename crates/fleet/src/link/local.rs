@@ -1,4 +1,4 @@
-//! Links within one process: for tests, and as the reference of what a transport does.
+//! Links within one process, for tests.
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

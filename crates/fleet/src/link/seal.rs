@@ -1,8 +1,8 @@
-//! Form of a message on the way: magic, code of authentication, JSON.
+//! Encoding of messages: magic number, authentication code, JSON.
 //!
-//! The code is keyed BLAKE3 of the rest. Its key follows from the token of the host and the direction, so a
-//! message of one host, session or direction is not valid in another. Numbers inside the messages tell a
-//! repeated one.
+//! The code is keyed BLAKE3 of the JSON. Its key is derived from the host's token and the direction, so a
+//! message of one host, session or direction is not valid in another. The messages contain sequence numbers
+//! against replay.
 use std::fmt;
 
 use keepup_peer::Token;
@@ -22,12 +22,12 @@ pub const HEARTBEAT_BYTES_MAX: usize = 1 << 20;
 /// Longest message of the controller, bytes: a view of 4096 recorders has about 300 kB.
 pub const ORDER_BYTES_MAX: usize = 4 << 20;
 
-/// Secret of one controller, for one session. The tokens of its hosts follow from it.
+/// Secret of one controller for one session, from which the tokens of its hosts are derived.
 #[derive(Clone)]
 pub struct Secret([u8; blake3::KEY_LEN]);
 
 impl Secret {
-    /// Secret from text that nobody can guess: 128 random bits or more.
+    /// Derives the secret from a random text with at least 128 bits of entropy.
     #[must_use]
     pub fn new(random: &str) -> Self {
         Self(blake3::derive_key("keepup fleet 1: secret", random.as_bytes()))
@@ -72,10 +72,10 @@ pub enum Refusal {
         /// Most bytes.
         limit: usize,
     },
-    /// It does not begin as messages of a fleet do.
+    /// It does not start with the magic number.
     #[error("not a message of a keepup fleet")]
     Foreign,
-    /// The token of the sender is another one, or somebody changed the message.
+    /// Wrong authentication code: another token, or the message was changed.
     #[error("wrong token")]
     Token,
     /// Another version of the messages.
@@ -84,10 +84,10 @@ pub enum Refusal {
         /// Version of the sender.
         theirs: u32,
     },
-    /// The JSON is no message.
+    /// The JSON cannot be parsed as a message.
     #[error("malformed message: {0}")]
     Malformed(String),
-    /// A message names another host than its sender.
+    /// The host in the message is not the sender.
     #[error("a message in the name of host {0}")]
     OtherHost(HostId),
 }
@@ -114,14 +114,14 @@ impl Keys {
     }
 }
 
-/// Password of a host for the session of a transport. It says nothing about the other keys.
+/// Password of a host for the session of a transport. The other keys cannot be derived from it.
 #[cfg(feature = "zenoh")]
 pub(super) fn password(token: &Token) -> String {
     let key = blake3::derive_key("keepup fleet 1: session", token.reveal().as_bytes());
     blake3::Hash::from_bytes(key).to_hex().to_string()
 }
 
-/// Key of one direction, with the longest message in it.
+/// Key of one direction, with its limit on the message length.
 #[derive(Clone)]
 pub(super) struct Key {
     key: [u8; blake3::KEY_LEN],
@@ -143,7 +143,7 @@ impl Key {
         Ok(bytes)
     }
 
-    /// Decodes a message. Nothing is parsed before its length and its code are found right.
+    /// Decodes a message. Checks length and code before parsing.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -151,7 +151,7 @@ impl Key {
         self.check_length(bytes.len())?;
         let rest = bytes.strip_prefix(&MAGIC).ok_or(Refusal::Foreign)?;
         let (code, json) = rest.split_first_chunk::<CODE_BYTES>().ok_or(Refusal::Foreign)?;
-        // The comparison of hashes takes constant time.
+        // `Hash` compares in constant time.
         if blake3::keyed_hash(&self.key, json) != blake3::Hash::from_bytes(*code) {
             return Err(Refusal::Token);
         }
@@ -164,7 +164,7 @@ impl Key {
     }
 }
 
-/// Another version, where the message still says its version.
+/// Refusal of JSON that cannot be parsed; names the version if it is another one.
 fn malformed(json: &[u8], error: &serde_json::Error) -> Refusal {
     #[derive(serde::Deserialize)]
     struct Versioned {

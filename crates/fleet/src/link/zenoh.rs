@@ -1,11 +1,11 @@
 //! Links over a network, by Zenoh.
 //!
 //! The controller is a router that listens on one TCP port; the hosts are clients, which dial out and listen
-//! nowhere. Nothing is discovered: no multicast, no gossip. A session needs the host's password, which follows
-//! from its token; messages are authenticated apart from that ([`super::seal`]).
+//! nowhere. Discovery is off: no multicast, no gossip. A session requires the host's password, which is
+//! derived from its token; messages are authenticated in addition ([`super::seal`]).
 //!
-//! Keys: `keepup/HOST/heartbeat`, `keepup/HOST/order`; liveliness tokens `keepup/HOST/alive/INCARNATION` of the
-//! hosts and `keepup/alive` of the controller.
+//! Keys: `keepup/HOST/heartbeat`, `keepup/HOST/order`; liveliness tokens `keepup/HOST/alive/INCARNATION` of
+//! the hosts and `keepup/alive` of the controller.
 mod config;
 mod dictionary;
 
@@ -28,9 +28,9 @@ use crate::message::{Heartbeat, HostId, Order};
 
 /// Key of the controller's liveliness token.
 const ALIVE: &str = "keepup/alive";
-/// Longest time until a host that has a session knows of the controller.
+/// Timeout for discovering the controller's liveliness token.
 const ALIVE_TIME: Duration = Duration::from_secs(5);
-/// Longest wait for a TCP connection.
+/// Timeout of a TCP connection.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// Attempts to open a session, and the time between them.
 const ATTEMPTS: u32 = 4;
@@ -115,7 +115,7 @@ pub struct ZenohFollow {
 }
 
 impl ZenohFollow {
-    /// Connects to the controller at `address`. The connection is renewed when it is lost.
+    /// Connects to the controller at `address`. Reconnects when the connection is lost.
     ///
     /// # Errors
     /// No controller there, or one that does not know this token.
@@ -138,13 +138,13 @@ impl ZenohFollow {
         watch(&session, ALIVE, {
             let end = Arc::clone(&end);
             move |sample| match sample.kind() {
-                // Nobody waits for it after the first time.
+                // Only the first one has a receiver.
                 SampleKind::Put => drop(found.send(())),
                 SampleKind::Delete => end.close(),
             }
         })
         .map_err(text)?;
-        // A controller that is known can be missed later.
+        // Its loss is reported only if the token was seen before.
         is_found.recv_timeout(ALIVE_TIME).map_err(|_| text("no controller there".to_owned()))?;
         let alive = session.liveliness().declare_token(format!("keepup/{host}/alive/{incarnation}"));
         let alive = alive.wait().map_err(|error| text(error.to_string()))?;
@@ -152,8 +152,7 @@ impl ZenohFollow {
     }
 }
 
-/// Opens the session of a host. A controller that is busy, or a network that has just come up, may need several
-/// attempts.
+/// Opens the session of a host. Retries, because the controller may be busy and the network just coming up.
 fn open_client(address: SocketAddr, host: HostId, token: &Token) -> Result<Session, Cause> {
     let attempt = || {
         // Zenoh does not say why it cannot connect.
@@ -198,8 +197,8 @@ fn user(host: HostId) -> String {
     format!("host-{host}")
 }
 
-/// Sends without waiting for an answer. A message that does not fit a queue is lost, as any message may be: the next heartbeat or
-/// order repeats it.
+/// Sends without waiting for an acknowledgement. A message that does not fit the queue of its peer is
+/// dropped; the next heartbeat or order replaces it.
 fn put(session: &Session, key: String, bytes: Vec<u8>) {
     let put = session.put(key, bytes).congestion_control(CongestionControl::Drop);
     drop(put.priority(Priority::InteractiveHigh).express(true).wait());

@@ -1,4 +1,4 @@
-//! Lines about what happens in a fleet.
+//! Log lines for events of a fleet.
 use keepup_fleet::controller::FleetEvent;
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::launch::LaunchEvent;
@@ -8,7 +8,7 @@ use keepup_fleet::message::HostId;
 
 use crate::output::log;
 
-/// Dropped messages that get a line. Whoever sends more must not fill a log.
+/// Limit on lines about dropped messages, which a hostile peer could otherwise use to fill a log.
 const REFUSALS_MAX: u32 = 20;
 
 /// Writes a line for each event.
@@ -62,7 +62,7 @@ impl<'a> Reporter<'a> {
             FleetEvent::Paused(ns) => {
                 log(&format!("warning: the controller did not run for {:.1} s", *ns as f64 / 1e9));
             }
-            // Of runs, which `up` does not begin except for probes.
+            // Events of runs.
             FleetEvent::Phase(..)
             | FleetEvent::PartOver(..)
             | FleetEvent::Moved { .. }

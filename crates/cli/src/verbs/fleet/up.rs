@@ -22,11 +22,11 @@ use crate::output::{log, result};
 use crate::signals::stop_flag;
 use crate::token::random_hex;
 
-/// Longest wait before signals are noticed.
+/// Interval at which signals are checked.
 pub(super) const TURN: Duration = Duration::from_millis(200);
 /// Time for agents to leave before their standard input is closed, ns.
 const LEAVE_NS: u64 = 2_000_000_000;
-/// Time for agents to end after that, beside the end of a run, before they are killed, ns.
+/// Time for agents to exit after that, in addition to the end of a run, ns. Then they are killed.
 const CLOSE_NS: u64 = 5_000_000_000;
 
 pub(super) type RunningLead = Lead<ZenohLead, SystemClock>;
@@ -56,7 +56,7 @@ impl Session {
         Ok(Self { file, lead, server, stop })
     }
 
-    /// Whether all hosts have joined, or no other will.
+    /// Whether all hosts have joined or were given up.
     pub(super) fn has_gathered(&self) -> bool {
         self.lead.controller().members() == self.file.hosts.len() || !self.lead.is_starting()
     }
@@ -127,7 +127,7 @@ fn starts(file: &FleetFile, secret: &Secret) -> Result<Vec<Start>, FleetError> {
         .collect()
 }
 
-/// Lets all agents leave; those that do not get the order end because their standard input is closed.
+/// Shuts the fleet down. Agents that the order does not reach exit because their standard input is closed.
 pub(super) fn end(session: &mut Session, reporter: &mut Reporter<'_>, why: &str) {
     reporter.shut_down();
     let (lead, file) = (&mut session.lead, &session.file);

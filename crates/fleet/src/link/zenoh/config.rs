@@ -1,4 +1,4 @@
-//! Configuration of Zenoh. Everything that would listen, discover or spend more than this is off.
+//! Configuration of Zenoh. Discovery and everything else that fleets do not use is off.
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -8,16 +8,15 @@ use serde_json::{Value, json};
 use super::seal::{HEARTBEAT_BYTES_MAX, ORDER_BYTES_MAX};
 use crate::message::HostId;
 
-/// Longest time for opening a session, ms.
+/// Timeout for opening a session, ms.
 const OPEN_MS: u64 = 5_000;
-/// First and longest time between attempts to connect again, ms.
+/// Shortest and longest interval of reconnection attempts, ms.
 const RETRY_MS: [u64; 2] = [100, 1_000];
-/// Longest waits for a place in the full queue of a peer, µs: of the first message, and of one with several
-/// batches. While a queue stays full, further messages do not wait.
+/// Longest waits for space in the full queue of a peer, µs: for one batch, and for a message of several.
 const QUEUE_WAITS_US: [u64; 2] = [200, 50_000];
 /// Batches of 64 kB in the queue of a peer.
 const QUEUE_BATCHES: u64 = 16;
-/// What Zenoh adds to a message at most, bytes.
+/// Allowance for the headers of Zenoh, bytes.
 const OVERHEAD_BYTES: usize = 4_096;
 
 /// Configuration of the controller.
@@ -25,7 +24,7 @@ pub(super) fn router(address: SocketAddr, dictionary: &Path, hosts: HostId) -> R
     let mut config = common(HEARTBEAT_BYTES_MAX)?;
     set(&mut config, "mode", &json!("router"))?;
     set(&mut config, "listen/endpoints", &json!([format!("tcp/{address}")]))?;
-    // Connections that are not authenticated yet take no place of a host for long.
+    // Limits how long a connection may stay without authentication.
     set(&mut config, "transport/unicast/accept_timeout", &json!(OPEN_MS))?;
     set(&mut config, "transport/unicast/max_sessions", &json!(hosts.saturating_mul(2).max(16)))?;
     set(&mut config, "transport/auth/usrpwd/dictionary_file", &json!(dictionary))?;
@@ -46,7 +45,7 @@ pub(super) fn client(address: SocketAddr, user: &str, password: &str) -> Result<
     Ok(config)
 }
 
-/// Settings of both. Messages above `bytes_max` are not put together.
+/// Settings of both. Zenoh drops messages longer than `bytes_max`.
 fn common(bytes_max: usize) -> Result<Config, Error> {
     let mut config = Config::default();
     let bytes_max = bytes_max + OVERHEAD_BYTES;
@@ -58,7 +57,10 @@ fn common(bytes_max: usize) -> Result<Config, Error> {
         ("transport/link/tx/queue/size/interactive_high", json!(QUEUE_BATCHES)),
         (
             "transport/link/tx/queue/congestion_control/drop",
-            json!({"wait_before_drop": QUEUE_WAITS_US[0], "max_wait_before_drop_fragments": QUEUE_WAITS_US[1]}),
+            json!({
+                "wait_before_drop": QUEUE_WAITS_US[0],
+                "max_wait_before_drop_fragments": QUEUE_WAITS_US[1],
+            }),
         ),
     ] {
         set(&mut config, key, &value)?;

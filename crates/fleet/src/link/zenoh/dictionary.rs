@@ -1,4 +1,4 @@
-//! File of user names and passwords, which Zenoh reads: in memory, so that no disk has it.
+//! File with user names and passwords for Zenoh. It is in memory (memfd), so that no disk has the passwords.
 use std::fs::File;
 use std::io::{Result, Write as _};
 use std::os::fd::AsRawFd as _;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// An open file in memory. It is gone when this is dropped.
+/// An open file in memory, freed when dropped.
 pub(super) struct Dictionary(File);
 
 impl Dictionary {
