@@ -4,6 +4,8 @@
 mod archive;
 mod common;
 mod disk;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod net;
 mod recorder;
 mod registers;

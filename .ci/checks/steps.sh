@@ -67,14 +67,20 @@ python_environments() {
     for job in "${jobs[@]}"; do wait "$job"; done
 }
 
+# Lints, with the default features and with those of several hosts.
+clippy() {
+    cargo clippy --workspace --all-targets --quiet -- -D warnings
+    cargo clippy -p keepup-fleet -p keepup-cli -p keepup-testkit --features keepup-cli/fleet --all-targets --quiet -- -D warnings
+}
+
 # Runs tests; one that did not run is a failure.
 run_tests() {
     local log="$PWD/target/ci/logs/tests.$$"
-    cargo test "$@" 2>&1 | tee "$log"
+    cargo test --features keepup-cli/fleet "$@" 2>&1 | tee "$log"
     ! grep -qF 'SKIPPED: ' "$log" || { echo 'some tests did not run here'; return 1; }
 }
 
-# All that is compiled is there already: the whole workspace is named so that its features stay the same.
+# All that is compiled is there already: the whole workspace is named, and the feature, so that features stay the same.
 run_system_tests() {
     # Most of them wait, some of them for the busy one that may run.
     KEEPUP_KILLS=200 run_tests --workspace --test end_to_end -- --ignored --skip ::measured:: --test-threads 6

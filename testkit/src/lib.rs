@@ -13,6 +13,7 @@ pub mod powers;
 pub mod program;
 pub mod root;
 pub mod rule;
+pub mod switch;
 
 pub use program::{Program, Run, free_directory};
 

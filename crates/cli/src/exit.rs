@@ -108,6 +108,10 @@ pub(crate) fn diagnostic<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Op
             None$(.or_else(|| Some(cause.downcast_ref::<$kind>()? as &dyn Diagnostic)))*
         };
     }
+    #[cfg(feature = "fleet")]
+    if let Some(found) = cause.downcast_ref::<keepup_fleet::FleetError>() {
+        return Some(found);
+    }
     first_of![
         UsageError,
         SharedTokenFile,

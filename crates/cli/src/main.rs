@@ -66,6 +66,8 @@ enum Verb {
     Predict(verbs::predict::Args),
     Doctor(verbs::doctor::Args),
     Load(verbs::load::Args),
+    #[cfg(feature = "fleet")]
+    Fleet(verbs::fleet::Args),
     Profile(verbs::profile::Args),
     /// Hidden, because only packagers need it
     #[command(hide = true)]
@@ -134,6 +136,8 @@ fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Predict(args) => verbs::predict::run(args),
         Verb::Doctor(args) => verbs::doctor::run(args),
         Verb::Load(args) => verbs::load::run(args),
+        #[cfg(feature = "fleet")]
+        Verb::Fleet(args) => verbs::fleet::run(args),
         Verb::Profile(args) => verbs::profile::run(args),
         Verb::Generate(args) => verbs::generate::run(args, Cli::command()),
     }

@@ -7,6 +7,8 @@ pub(crate) mod disk;
 pub(crate) mod doctor;
 pub(crate) mod drain;
 pub(crate) mod export;
+#[cfg(feature = "fleet")]
+pub(crate) mod fleet;
 pub(crate) mod generate;
 pub(crate) mod info;
 pub(crate) mod load;

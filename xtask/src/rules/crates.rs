@@ -34,6 +34,7 @@ const ORDER: [&str; 25] = [
     "live",
     "catalog",
     "archive",
+    "fleet",
     "cli",
 ];
 /// Crate for tests only: tests of any crate may use it, and it may use any crate except `cli`.
@@ -45,7 +46,7 @@ const READERS: [(&str, &[&str]); 2] = [
     ("live", &["error", "results", "measure", "peer"]),
 ];
 /// Only crates that may use the asynchronous runtime.
-const ASYNCHRONOUS: [&str; 2] = ["live", "archive"];
+const ASYNCHRONOUS: [&str; 3] = ["live", "archive", "fleet"];
 const PREFIX: &str = "keepup-";
 
 pub(crate) fn check(metadata: &Value) -> Vec<Violation> {

@@ -92,6 +92,8 @@ fn is_seen(verb: &Verb) -> bool {
         | Verb::Profile(_)
         | Verb::Ctl(_)
         | Verb::Generate(_) => false,
+        #[cfg(feature = "fleet")]
+        Verb::Fleet(_) => false,
     }
 }
 

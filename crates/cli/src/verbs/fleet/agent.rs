@@ -1,0 +1,43 @@
+//! `keepup fleet agent`: the program on each host.
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use keepup_fleet::directories::Directories;
+use keepup_fleet::follow::{Closed, Follow, FollowEvent};
+use keepup_fleet::link::FollowLink as _;
+use keepup_fleet::link::zenoh::ZenohFollow;
+use keepup_fleet::trial::TrialWorker;
+use keepup_fleet::welcome::Welcome;
+use keepup_measure::clock::SystemClock;
+use keepup_recording::id::Id;
+
+use crate::exit::Exit;
+use crate::output::log;
+use crate::signals::stop_flag;
+use crate::token::random_hex;
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Name of the host, for lists of processes
+    #[arg(long)]
+    name: String,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let Welcome { controller, host, token, shared, timing, volumes } =
+        Welcome::read(&mut std::io::stdin().lock())?;
+    let flag = stop_flag()?;
+    let worker = TrialWorker::new(Arc::new(SystemClock), Directories::open(&volumes)?, shared, random_hex);
+    let random = Id::random().context("cannot read random bytes")?.to_string();
+    let incarnation = u64::from_str_radix(&random[..16], 16).context("cannot read random bytes")?;
+    let link = ZenohFollow::connect(controller, host, incarnation, &token)?;
+    let closed = Closed::new(Arc::clone(&flag));
+    closed.watch(std::io::stdin(), link.waker()).context("cannot start a thread")?;
+    let mut follow = Follow::new(host, incarnation, timing, link, worker, SystemClock);
+    let why = follow.run(&closed, &mut |event| match event {
+        FollowEvent::Disconnected => log("the connection to the controller is closed"),
+        FollowEvent::Refused(why) => log(&format!("warning: dropped a message: {why}")),
+    });
+    log(&format!("agent {} ends: {why}", args.name));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,148 @@
+//! `keepup fleet up`: the controller.
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use keepup_fleet::FleetError;
+use keepup_fleet::control::{self, Command, Server};
+use keepup_fleet::file::FleetFile;
+use keepup_fleet::launch::{Launcher, Limits, Start};
+use keepup_fleet::lead::{FleetStatus, Lead, Probe};
+use keepup_fleet::link::zenoh::ZenohLead;
+use keepup_fleet::link::{LeadLink as _, Secret};
+use keepup_fleet::message::HostId;
+use keepup_fleet::welcome::Welcome;
+use keepup_measure::clock::SystemClock;
+
+use super::events::Reporter;
+use crate::exit::Exit;
+use crate::output::{log, result};
+use crate::signals::stop_flag;
+use crate::token::random_hex;
+
+/// Interval at which signals are checked.
+pub(super) const TURN: Duration = Duration::from_millis(200);
+/// Time for agents to leave before their standard input is closed, ns.
+const LEAVE_NS: u64 = 2_000_000_000;
+/// Time for agents to exit after that, in addition to the end of a run, ns. Then they are killed.
+const CLOSE_NS: u64 = 5_000_000_000;
+
+pub(super) type RunningLead = Lead<ZenohLead, SystemClock>;
+
+/// A controller whose agents are being started.
+pub(super) struct Session {
+    pub(super) file: FleetFile,
+    pub(super) lead: RunningLead,
+    pub(super) server: Server,
+    pub(super) stop: Arc<AtomicBool>,
+}
+
+impl Session {
+    /// Listens for the agents of `file`, read from `path`, and starts them.
+    pub(super) fn open(path: &Path, file: FleetFile) -> anyhow::Result<Self> {
+        let secret = Secret::new(&random_hex().context("cannot read random bytes")?);
+        let hosts = HostId::try_from(file.hosts.len()).context("cannot count the hosts")?;
+        let starts = starts(&file, &secret)?;
+        let stop = stop_flag()?;
+        let link = ZenohLead::listen(file.listen, &secret, hosts)?;
+        let server = Server::open(&control::socket_of(path)?, link.waker())?;
+        let join_ns = u64::try_from(file.join_time.as_nanos()).unwrap_or(u64::MAX);
+        let launcher = Launcher::new(starts, Limits { parallel: file.parallel, join_ns }, link.waker());
+        let id = u64::from_str_radix(&random_hex()?[..16], 16).context("cannot read random bytes")?;
+        let lead = Lead::new(id, &file, link, launcher, SystemClock);
+        log(&format!("fleet {}: controller on {}, starting {hosts} agents", file.name, file.listen));
+        Ok(Self { file, lead, server, stop })
+    }
+
+    /// Whether all hosts have joined or were given up.
+    pub(super) fn has_gathered(&self) -> bool {
+        self.lead.controller().members() == self.file.hosts.len() || !self.lead.is_starting()
+    }
+
+    /// State of the fleet once it has gathered and the clocks of the members are known.
+    fn joined(&self) -> Option<FleetStatus> {
+        let status = self.has_gathered().then(|| self.lead.status(&self.file))?;
+        let mut reports = status.hosts.iter().filter_map(|host| host.report.as_ref());
+        reports.all(|report| report.clock_offset_ns.is_some()).then_some(status)
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
+    let mut session = Session::open(path, FleetFile::read(path)?)?;
+    let file = session.file.clone();
+    let mut reporter = Reporter::new(&file);
+    let (mut is_shown, mut had_all) = (false, false);
+    let mut probe: Option<Probe> = None;
+    let why = loop {
+        let events = session.lead.turn(TURN);
+        events.iter().for_each(|event| reporter.report(event));
+        if let Some(running) = probe.take() {
+            probe = running.follow(&mut session.lead, &events);
+        }
+        had_all |= session.lead.controller().members() == file.hosts.len();
+        if !is_shown && let Some(status) = session.joined() {
+            is_shown = true;
+            result(&status.table());
+        }
+        if session.is_stopped() {
+            break "the controller was interrupted";
+        }
+        match session.server.request() {
+            None => {}
+            Some(request) => match request.command {
+                Command::Status => request.answer(serde_json::to_string(&session.lead.status(&file))?),
+                Command::Probe if probe.is_none() => probe = Probe::begin(&mut session.lead, &file, request),
+                Command::Probe => request.answer("{}".to_owned()),
+                Command::Down => {
+                    request.answer_last("{}".to_owned());
+                    break "`keepup fleet down`";
+                }
+            },
+        }
+    };
+    if !is_shown {
+        result(&session.lead.status(&file).table());
+    }
+    end(&mut session, &mut reporter, why);
+    Ok(if had_all { Exit::Done } else { Exit::Environment })
+}
+
+/// The agents to start.
+fn starts(file: &FleetFile, secret: &Secret) -> Result<Vec<Start>, FleetError> {
+    (0..)
+        .zip(&file.hosts)
+        .map(|(host, entry)| {
+            let failed = |error: keepup_peer::TokenError| FleetError::Welcome(error.to_string().into());
+            let (token, shared) = (secret.token(host).map_err(failed)?, secret.shared().map_err(failed)?);
+            let (controller, timing, volumes) = (file.listen, file.timing, entry.volumes.clone());
+            let line = Welcome { controller, host, token, shared, timing, volumes }.to_line()?;
+            Ok(Start { host, command: entry.command.clone(), line })
+        })
+        .collect()
+}
+
+/// Shuts the fleet down. Agents that the order does not reach exit because their standard input is closed.
+pub(super) fn end(session: &mut Session, reporter: &mut Reporter<'_>, why: &str) {
+    reporter.shut_down();
+    let (lead, file) = (&mut session.lead, &session.file);
+    lead.shut_down(why).iter().for_each(|event| reporter.report(event));
+    let mut wait = |lead: &mut RunningLead, ns: u64| {
+        let until_ns = lead.now_ns().saturating_add(ns);
+        while lead.agents() > 0 && lead.now_ns() < until_ns {
+            lead.turn(TURN / 10).iter().for_each(|event| reporter.report(event));
+        }
+    };
+    wait(lead, LEAVE_NS);
+    lead.close_agents();
+    wait(lead, file.timing.finish_ns.saturating_add(CLOSE_NS));
+    match lead.agents() {
+        0 => log("all agents have ended"),
+        left => log(&format!("warning: {left} agents did not end and are killed on this machine")),
+    }
+}

@@ -1,0 +1,381 @@
+//! A run: which hosts take part, and its phases.
+//!
+//! Hosts prepare; when all are ready, or the time for it is over, the streams are dealt over the recorders
+//! and all start at one time. Sources end first, then recorders. A host whose part is over does not return to
+//! the run.
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use super::{Action, Controller, FleetEvent};
+use crate::message::{Goal, HostId, HostState, Role};
+use crate::placement::{Member, View};
+use crate::timing::Timing;
+
+/// What ends a run, and what the loss of a recorder means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunKind {
+    /// A recording: over when all sources have ended; sources end before recorders. The streams of a lost
+    /// recorder move to others.
+    Recording,
+    /// A trial: over when all recorders have ended; recorders end before sources. No stream moves.
+    Trial,
+}
+
+impl RunKind {
+    /// Phase after `phase`; none after the last.
+    const fn next(self, phase: Phase) -> Option<Phase> {
+        match (self, phase) {
+            (_, Phase::Preparing) => Some(Phase::Running),
+            (Self::Recording, Phase::Running) => Some(Phase::FinishingSources),
+            (Self::Recording, Phase::FinishingSources) => Some(Phase::FinishingRecorders),
+            (Self::Trial, Phase::Running) => Some(Phase::FinishingRecorders),
+            (Self::Trial, Phase::FinishingRecorders) => Some(Phase::FinishingSources),
+            (Self::Recording, Phase::FinishingRecorders) | (Self::Trial, Phase::FinishingSources) => None,
+        }
+    }
+
+    /// Whether the end of the hosts of `role` ends the run.
+    const fn ends_with(self, role: Role) -> bool {
+        match self {
+            Self::Recording => matches!(role, Role::Source),
+            Self::Trial => !matches!(role, Role::Source),
+        }
+    }
+}
+
+/// Phase of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Hosts prepare.
+    Preparing,
+    /// Streams are recorded.
+    Running,
+    /// Sources send what is left.
+    FinishingSources,
+    /// Recorders end their recordings.
+    FinishingRecorders,
+}
+
+/// How a host's part of the run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartEnd {
+    /// It finished with this result.
+    Finished(String),
+    /// It failed with this error.
+    Failed(String),
+    /// The host was no member when the run began.
+    Absent,
+    /// The host was lost.
+    Lost,
+    /// The host did not end a phase in time.
+    TimedOut(Phase),
+}
+
+/// Part of a host.
+#[derive(Clone, Debug)]
+enum Part {
+    /// None.
+    Out,
+    /// It takes part, by this plan.
+    In(String),
+    /// It took part.
+    Over,
+}
+
+/// Why a run cannot start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartError {
+    /// Another run is not over.
+    Busy(u64),
+    /// The fleet is shutting down.
+    ShuttingDown,
+}
+
+/// A run that is not over.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    number: u64,
+    kind: RunKind,
+    phase: Phase,
+    parts: Vec<Part>,
+    /// Where sources reach the recorders that are ready.
+    addresses: BTreeMap<HostId, SocketAddr>,
+    /// Hosts for which the phase waits.
+    waiting: BTreeSet<HostId>,
+    /// End of the phase, ns.
+    until_ns: u64,
+    /// Start, by the controller's clock, ns.
+    start_ns: u64,
+    why: Option<String>,
+}
+
+impl Run {
+    pub(super) const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Extends the deadline.
+    pub(super) const fn extend(&mut self, by_ns: u64) {
+        self.until_ns = self.until_ns.saturating_add(by_ns);
+    }
+
+    /// What a host in `state` should do.
+    pub(super) fn goal(&self, host: HostId, role: Role, state: &HostState) -> Goal {
+        let run = self.number;
+        match &self.parts[host as usize] {
+            Part::In(plan) => match (self.phase, role) {
+                // A host that has the plan needs it no more.
+                (Phase::Preparing, _) if state.run() == Some(run) => {
+                    Goal::Prepare { run, plan: String::new() }
+                }
+                (Phase::Preparing, _) => Goal::Prepare { run, plan: plan.clone() },
+                (Phase::FinishingSources, Role::Source)
+                | (Phase::FinishingRecorders, Role::Recorder | Role::Spare) => Goal::Finish { run },
+                // Hosts that were never started have nothing to wait for.
+                _ if self.start_ns == 0 => Goal::Finish { run },
+                _ => Goal::Run { run, start_ns: self.start_ns },
+            },
+            Part::Over if state.run() == Some(run) && !state.is_over() => Goal::Finish { run },
+            Part::Over | Part::Out => Goal::Idle,
+        }
+    }
+
+    /// Whether the streams of a lost recorder move.
+    const fn streams_move(&self) -> bool {
+        matches!((self.kind, self.phase), (RunKind::Recording, Phase::Running | Phase::FinishingSources))
+    }
+
+    fn is_in(&self, host: HostId) -> bool {
+        matches!(self.parts[host as usize], Part::In(_))
+    }
+
+    /// Hosts that take part and have a role for which `is_wanted`.
+    fn hosts(&self, roles: &[Role], is_wanted: impl Fn(Role) -> bool) -> BTreeSet<HostId> {
+        let all = (0..).zip(roles).filter(|&(host, &role)| self.is_in(host) && is_wanted(role));
+        all.map(|(host, _)| host).collect()
+    }
+
+    fn enter(&mut self, phase: Phase, waiting: BTreeSet<HostId>, until_ns: u64, out: &mut Vec<Action>) {
+        (self.phase, self.waiting, self.until_ns) = (phase, waiting, until_ns);
+        out.push(Action::Report(FleetEvent::Phase(self.number, phase)));
+    }
+}
+
+impl Controller {
+    /// Starts run `number`; `plans` has the part of each host, none for hosts without one.
+    ///
+    /// # Errors
+    /// Another run is not over, or the fleet is shutting down.
+    pub fn start_run(
+        &mut self,
+        now_ns: u64,
+        (number, kind): (u64, RunKind),
+        plans: Vec<Option<String>>,
+        out: &mut Vec<Action>,
+    ) -> Result<(), StartError> {
+        if let Some(run) = &self.run {
+            return Err(StartError::Busy(run.number));
+        }
+        if self.shutdown.is_some() {
+            return Err(StartError::ShuttingDown);
+        }
+        self.step(now_ns, out);
+        let mut plans = plans.into_iter();
+        let mut absent = Vec::new();
+        let mut parts = Vec::with_capacity(self.hosts.len());
+        for (host, entry) in (0..).zip(&self.hosts) {
+            parts.push(match plans.next().flatten() {
+                Some(plan) if entry.member.is_some() => Part::In(plan),
+                Some(_) => {
+                    absent.push(host);
+                    Part::Over
+                }
+                None => Part::Out,
+            });
+        }
+        let mut run = Run {
+            number,
+            kind,
+            phase: Phase::Preparing,
+            parts,
+            addresses: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            until_ns: 0,
+            start_ns: 0,
+            why: None,
+        };
+        let waiting = run.hosts(&self.roles(), |_| true);
+        run.enter(Phase::Preparing, waiting, now_ns.saturating_add(self.timing.prepare_ns), out);
+        self.run = Some(run);
+        out.extend(
+            absent.into_iter().map(|host| Action::Report(FleetEvent::PartOver(host, PartEnd::Absent))),
+        );
+        self.order_all(now_ns, out);
+        self.advance(now_ns, out);
+        Ok(())
+    }
+
+    /// Ends the run early.
+    pub fn finish(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+        self.step(now_ns, out);
+        let Some(run) = &mut self.run else { return };
+        match run.phase {
+            Phase::Preparing => {
+                run.why.get_or_insert_with(|| "it was ended before it started".to_owned());
+                self.finish_parts(now_ns, out);
+            }
+            Phase::Running => self.finish_parts(now_ns, out),
+            Phase::FinishingSources | Phase::FinishingRecorders => {}
+        }
+        self.advance(now_ns, out);
+    }
+
+    /// Takes the new state of a member.
+    pub(super) fn progress(&mut self, now_ns: u64, host: HostId, out: &mut Vec<Action>) {
+        let Some(member) = &self.hosts[host as usize].member else { return };
+        let Some(run) = self.run.as_mut().filter(|run| run.is_in(host)) else { return };
+        let state = &member.heartbeat.state;
+        if state.run() != Some(run.number) {
+            if run.phase != Phase::Preparing {
+                let why = "it left the run".to_owned();
+                self.end_part(now_ns, host, PartEnd::Failed(why), out);
+            }
+            return;
+        }
+        match state.clone() {
+            HostState::Ready { address, .. } if run.phase == Phase::Preparing => {
+                run.waiting.remove(&host);
+                run.addresses.extend(address.map(|address| (host, address)));
+                self.advance(now_ns, out);
+            }
+            // Its result follows, but it takes no more events.
+            HostState::Finishing { .. } if run.streams_move() && self.view.has(host) => {
+                self.move_streams(now_ns, host, out);
+            }
+            HostState::Finished { outcome, .. } => {
+                self.end_part(now_ns, host, PartEnd::Finished(outcome), out);
+            }
+            HostState::Failed { why, .. } => self.end_part(now_ns, host, PartEnd::Failed(why), out),
+            _ => {}
+        }
+    }
+
+    /// Ends the part of a host in the run, if it has one: its streams go to others.
+    pub(super) fn end_part(&mut self, now_ns: u64, host: HostId, end: PartEnd, out: &mut Vec<Action>) {
+        let Some(run) = self.run.as_mut().filter(|run| run.is_in(host)) else { return };
+        run.parts[host as usize] = Part::Over;
+        run.waiting.remove(&host);
+        let streams_move = run.streams_move();
+        out.push(Action::Report(FleetEvent::PartOver(host, end)));
+        if streams_move && self.view.has(host) {
+            self.move_streams(now_ns, host, out);
+        }
+        self.advance(now_ns, out);
+    }
+
+    /// Gives the slot of `host`, which takes no more events, to a spare, if there is one.
+    fn move_streams(&mut self, now_ns: u64, host: HostId, out: &mut Vec<Action>) {
+        let spare = (0..self.hosts.len()).map(|index| index as HostId).find_map(|candidate| {
+            let is_free = self.hosts[candidate as usize].role == Role::Spare && !self.view.has(candidate);
+            is_free.then(|| self.ready_member(candidate)).flatten()
+        });
+        let Some(change) = self.view.replace(host, spare) else { return };
+        self.changes.push(change);
+        let (to, epoch) = (spare.map(|member| member.host), self.view.epoch);
+        out.push(Action::Report(FleetEvent::Moved { from: host, to, epoch }));
+        self.order_all(now_ns, out);
+        if self.view.recorders() > 0 {
+            return;
+        }
+        if let Some(run) = &mut self.run {
+            run.why.get_or_insert_with(|| "no recorder is left".to_owned());
+            if run.phase == Phase::Running {
+                self.finish_parts(now_ns, out);
+            }
+        }
+    }
+
+    /// A recorder or spare that takes part and has an address.
+    fn ready_member(&self, host: HostId) -> Option<Member> {
+        let run = self.run.as_ref().filter(|run| run.is_in(host))?;
+        let state = &self.heartbeat_of(host)?.state;
+        matches!(state, HostState::Ready { .. } | HostState::Running { .. }).then_some(())?;
+        Some(Member { host, address: *run.addresses.get(&host)? })
+    }
+
+    /// Goes to the next phase when the phase waits for nobody, or its time is over.
+    pub(super) fn advance(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+        let Some(run) = &mut self.run else { return };
+        if !run.waiting.is_empty() && now_ns >= run.until_ns {
+            for host in std::mem::take(&mut run.waiting) {
+                run.parts[host as usize] = Part::Over;
+                out.push(Action::Report(FleetEvent::PartOver(host, PartEnd::TimedOut(run.phase))));
+            }
+        }
+        if !run.waiting.is_empty() {
+            return;
+        }
+        match run.phase {
+            Phase::Preparing => self.start(now_ns, out),
+            Phase::Running | Phase::FinishingSources | Phase::FinishingRecorders => {
+                self.finish_parts(now_ns, out);
+            }
+        }
+    }
+
+    fn start(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+        let recorders = (0..self.hosts.len()).map(|host| host as HostId);
+        let recorders = recorders.filter(|&host| self.hosts[host as usize].role == Role::Recorder);
+        let members: Vec<Member> = recorders.filter_map(|host| self.ready_member(host)).collect();
+        let roles = self.roles();
+        let Some(run) = &mut self.run else { return };
+        let sources = run.hosts(&roles, |role| role == Role::Source);
+        let missing = match (members.is_empty(), sources.is_empty()) {
+            (true, _) => Some("no recorder is ready"),
+            (false, true) => Some("no source is ready"),
+            (false, false) => None,
+        };
+        if let Some(why) = missing {
+            run.why.get_or_insert_with(|| why.to_owned());
+            self.finish_parts(now_ns, out);
+            return;
+        }
+        run.start_ns = now_ns.saturating_add(self.timing.start_delay_ns);
+        let kind = run.kind;
+        let waiting = run.hosts(&roles, |role| kind.ends_with(role));
+        run.enter(Phase::Running, waiting, u64::MAX, out);
+        self.view = View::new(run.number, self.view.epoch + 1, &members);
+        self.changes.clear();
+        self.order_all(now_ns, out);
+    }
+
+    /// Goes to the next phase, in which hosts end their parts, or ends the run.
+    fn finish_parts(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+        let until_ns = now_ns.saturating_add(self.timing.finish_ns);
+        let roles = self.roles();
+        let Some(run) = &mut self.run else { return };
+        let from = if run.phase == Phase::Preparing { Phase::Running } else { run.phase };
+        let Some(phase) = run.kind.next(from) else { return self.end_run(now_ns, out) };
+        let sources = phase == Phase::FinishingSources;
+        let waiting = run.hosts(&roles, |role| (role == Role::Source) == sources);
+        run.enter(phase, waiting, until_ns, out);
+        self.order_all(now_ns, out);
+        self.advance(now_ns, out);
+    }
+
+    fn end_run(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+        let Some(run) = self.run.take() else { return };
+        out.push(Action::Report(FleetEvent::Over { run: run.number, why: run.why }));
+        self.order_all(now_ns, out);
+    }
+
+    fn roles(&self) -> Vec<Role> {
+        self.hosts.iter().map(|entry| entry.role).collect()
+    }
+
+    /// Timing of the fleet.
+    #[must_use]
+    pub const fn timing(&self) -> &Timing {
+        &self.timing
+    }
+}

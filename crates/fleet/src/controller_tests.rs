@@ -1,0 +1,258 @@
+//! Members, phases and refusals.
+use std::net::SocketAddr;
+
+use super::*;
+use crate::message::{Counters, HostState};
+
+const MS: u64 = 1_000_000;
+const ROLES: [Role; 4] = [Role::Recorder, Role::Recorder, Role::Spare, Role::Source];
+
+/// A controller with a heartbeat number for each host.
+struct Fleet {
+    controller: Controller,
+    heartbeats: [u64; 4],
+    out: Vec<Action>,
+}
+
+impl Fleet {
+    fn new() -> Self {
+        let controller = Controller::new(5, Timing::recording(), &ROLES, 0);
+        Self { controller, heartbeats: [0; 4], out: Vec::new() }
+    }
+
+    /// All hosts are members.
+    fn joined() -> Self {
+        let mut fleet = Self::new();
+        (0..4).for_each(|host| fleet.heartbeat(10, host, HostState::Idle));
+        fleet.out.clear();
+        fleet
+    }
+
+    /// Recording 3 runs since 30 ms.
+    fn running() -> Self {
+        Self::running_as(RunKind::Recording)
+    }
+
+    fn running_as(kind: RunKind) -> Self {
+        let mut fleet = Self::joined();
+        let plans = (0..4).map(|host| Some(format!("plan {host}"))).collect();
+        fleet.controller.start_run(20 * MS, (3, kind), plans, &mut fleet.out).unwrap();
+        for host in 0..4 {
+            let address = Some(SocketAddr::from(([10, 0, 0, host as u8], 7000)));
+            fleet.heartbeat(30, host, HostState::Ready { run: 3, address });
+        }
+        (0..4).for_each(|host| fleet.heartbeat(31, host, HostState::Running { run: 3 }));
+        assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+        fleet.out.clear();
+        fleet
+    }
+
+    fn heartbeat(&mut self, ms: u64, host: HostId, state: HostState) {
+        self.heartbeat_as(ms, host, 100 + u64::from(host), state);
+    }
+
+    fn heartbeat_as(&mut self, ms: u64, host: HostId, incarnation: u64, state: HostState) {
+        self.heartbeats[host as usize] += 1;
+        let heartbeat = Heartbeat {
+            version: VERSION,
+            host,
+            incarnation,
+            number: self.heartbeats[host as usize],
+            sent_ns: ms * MS,
+            state,
+            epoch: self.controller.view().epoch,
+            clock: None,
+            counters: Counters::default(),
+        };
+        self.controller.on_heartbeat(ms * MS, heartbeat, &mut self.out);
+    }
+
+    /// Time passes; hosts other than `silent` heartbeat.
+    fn pass(&mut self, from_ms: u64, to_ms: u64, silent: HostId) {
+        for ms in (from_ms..to_ms).step_by(75) {
+            for host in (0..4).filter(|&host| host != silent) {
+                if self.controller.heartbeat_of(host).is_some() {
+                    self.heartbeat(ms, host, HostState::Running { run: 3 });
+                }
+            }
+            self.controller.tick(ms * MS, &mut self.out);
+        }
+    }
+
+    fn reported(&self) -> Vec<&FleetEvent> {
+        let events = self.out.iter().filter_map(|action| match action {
+            Action::Report(event) => Some(event),
+            Action::Send(_) => None,
+        });
+        events.collect()
+    }
+
+    /// The latest goal of a host.
+    fn goal(&self, host: HostId) -> Option<&Goal> {
+        self.out.iter().rev().find_map(|action| match action {
+            Action::Send(order) if order.host == host => Some(&order.goal),
+            _ => None,
+        })
+    }
+}
+
+#[test]
+fn a_run_goes_through_its_phases() {
+    let mut fleet = Fleet::running();
+    fleet.heartbeat(50, 3, HostState::Finished { run: 3, outcome: "sent".into() });
+    assert_eq!(fleet.controller.phase(), Some(Phase::FinishingRecorders));
+    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3 }));
+    for host in 0..3 {
+        fleet.heartbeat(60, host, HostState::Finished { run: 3, outcome: "recorded".into() });
+    }
+    assert_eq!(fleet.controller.phase(), None);
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+    assert_eq!(fleet.goal(0), Some(&Goal::Idle));
+}
+
+#[test]
+fn a_spare_takes_the_slot_of_a_recorder_after_its_lease() {
+    let mut fleet = Fleet::running();
+    fleet.pass(75, 600, 0);
+    assert!(fleet.controller.view().has(0));
+    fleet.pass(600, 750, 0);
+    let moved = FleetEvent::Moved { from: 0, to: Some(2), epoch: 2 };
+    assert!(fleet.reported().contains(&&moved), "{:?}", fleet.reported());
+    // Its own connection is back, but not its part.
+    fleet.heartbeat(760, 0, HostState::Running { run: 3 });
+    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3 }));
+    // The next loss is spread over the others.
+    fleet.pass(775, 1_500, 1);
+    let moved = FleetEvent::Moved { from: 1, to: None, epoch: 3 };
+    assert!(fleet.reported().contains(&&moved), "{:?}", fleet.reported());
+}
+
+#[test]
+fn a_recorder_that_failed_is_replaced_at_once() {
+    let mut fleet = Fleet::running();
+    fleet.heartbeat(40, 1, HostState::Failed { run: 3, why: "disk".into() });
+    let reported = fleet.reported();
+    assert!(reported.contains(&&FleetEvent::PartOver(1, PartEnd::Failed("disk".into()))));
+    assert!(reported.contains(&&FleetEvent::Moved { from: 1, to: Some(2), epoch: 2 }));
+}
+
+#[test]
+fn without_a_recorder_the_run_ends() {
+    let mut fleet = Fleet::running();
+    for host in 0..3 {
+        fleet.heartbeat(40, host, HostState::Failed { run: 3, why: "disk".into() });
+    }
+    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3 }));
+    fleet.heartbeat(50, 3, HostState::Finished { run: 3, outcome: "o".into() });
+    let why = Some("no recorder is left".to_owned());
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why }));
+}
+
+#[test]
+fn hosts_that_are_not_ready_in_time_are_left_out() {
+    let mut fleet = Fleet::joined();
+    fleet
+        .controller
+        .start_run(20 * MS, (3, RunKind::Recording), vec![Some(String::new()); 4], &mut fleet.out)
+        .unwrap();
+    let busy = fleet.controller.start_run(20 * MS, (4, RunKind::Recording), Vec::new(), &mut fleet.out);
+    assert_eq!(busy, Err(StartError::Busy(3)));
+    let address = Some(SocketAddr::from(([10, 0, 0, 1], 7000)));
+    let mut ms = 75;
+    while fleet.controller.phase() == Some(Phase::Preparing) {
+        for host in 0..4 {
+            let is_ready = host == 1 || host == 3;
+            let ready = HostState::Ready { run: 3, address };
+            fleet.heartbeat(ms, host, if is_ready { ready } else { HostState::Preparing { run: 3 } });
+        }
+        fleet.controller.tick(ms * MS, &mut fleet.out);
+        ms += 75;
+    }
+    assert!((20_000..20_200).contains(&ms), "{ms}");
+    let late = FleetEvent::PartOver(0, PartEnd::TimedOut(Phase::Preparing));
+    assert!(fleet.reported().contains(&&late));
+    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+    assert!(fleet.controller.view().recorders() == 1 && fleet.controller.view().has(1));
+}
+
+#[test]
+fn a_restarted_host_waits_for_the_lease_of_the_earlier_program() {
+    let mut fleet = Fleet::running();
+    fleet.heartbeat_as(50, 0, 999, HostState::Idle);
+    assert_eq!(fleet.controller.heartbeat_of(0).unwrap().incarnation, 100);
+    fleet.pass(75, 750, 0);
+    assert!(fleet.controller.heartbeat_of(0).is_none());
+    fleet.heartbeat_as(760, 0, 999, HostState::Idle);
+    assert_eq!(
+        (fleet.controller.heartbeat_of(0).unwrap().incarnation, fleet.goal(0)),
+        (999, Some(&Goal::Idle))
+    );
+    // A late heartbeat of the earlier program.
+    fleet.heartbeat(761, 0, HostState::Running { run: 3 });
+    assert_eq!(fleet.controller.heartbeat_of(0).unwrap().incarnation, 999);
+}
+
+#[test]
+fn a_pause_of_the_controller_costs_nobody_the_lease() {
+    let mut fleet = Fleet::running();
+    fleet.controller.tick(5_000 * MS, &mut fleet.out);
+    assert_eq!(fleet.controller.members(), 4);
+    assert!(fleet.reported().contains(&&FleetEvent::Paused(4_969 * MS)), "{:?}", fleet.reported());
+}
+
+#[test]
+fn strangers_are_refused() {
+    let mut fleet = Fleet::joined();
+    let stranger = Heartbeat { host: 9, ..fleet.controller.heartbeat_of(0).unwrap().clone() };
+    fleet.controller.on_heartbeat(20 * MS, stranger, &mut fleet.out);
+    let other = Heartbeat { version: 2, number: 9, ..fleet.controller.heartbeat_of(0).unwrap().clone() };
+    fleet.controller.on_heartbeat(20 * MS, other, &mut fleet.out);
+    assert!(matches!(
+        fleet.reported()[..],
+        [FleetEvent::Refused { host: 9, .. }, FleetEvent::Refused { host: 0, .. }]
+    ));
+    assert!(matches!(fleet.goal(0), Some(Goal::Leave { .. })));
+}
+
+#[test]
+fn changes_of_the_view_are_sent_until_a_host_has_them() {
+    let mut fleet = Fleet::running();
+    fleet.heartbeat(40, 1, HostState::Failed { run: 3, why: "disk".into() });
+    let since = |epoch| fleet.controller.update_since(epoch);
+    assert_eq!(since(2), None);
+    assert!(matches!(since(1), Some(Update::Changes { from: 1, changes, .. }) if changes.len() == 1));
+    assert!(matches!(since(0), Some(Update::Whole(view)) if view.epoch == 2));
+    assert!(matches!(since(9), Some(Update::Whole(_))));
+}
+
+#[test]
+fn streams_of_a_recorder_that_ends_move_before_its_result_arrives() {
+    let mut fleet = Fleet::running();
+    fleet.heartbeat(40, 1, HostState::Finishing { run: 3 });
+    let moved = FleetEvent::Moved { from: 1, to: Some(2), epoch: 2 };
+    assert!(fleet.reported().contains(&&moved));
+    fleet.heartbeat(50, 1, HostState::Finished { run: 3, outcome: "o".into() });
+    let over = FleetEvent::PartOver(1, PartEnd::Finished("o".into()));
+    assert!(fleet.reported().contains(&&over) && fleet.controller.view().epoch == 2);
+}
+
+#[test]
+fn a_trial_ends_with_its_recorders_and_moves_no_stream() {
+    let mut fleet = Fleet::running_as(RunKind::Trial);
+    fleet.heartbeat(40, 0, HostState::Failed { run: 3, why: "disk".into() });
+    fleet.heartbeat(50, 1, HostState::Finished { run: 3, outcome: "o".into() });
+    assert_eq!((fleet.controller.phase(), fleet.controller.view().epoch), (Some(Phase::Running), 1));
+    fleet.heartbeat(60, 2, HostState::Finished { run: 3, outcome: "spare".into() });
+    assert_eq!(fleet.controller.phase(), Some(Phase::FinishingSources));
+    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3 }));
+    fleet.heartbeat(70, 3, HostState::Finished { run: 3, outcome: "o".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+}
+
+#[test]
+fn a_trial_that_is_ended_early_ends_recorders_before_sources() {
+    let mut fleet = Fleet::running_as(RunKind::Trial);
+    fleet.controller.finish(40 * MS, &mut fleet.out);
+    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3 }));
+    assert!(matches!(fleet.goal(3), Some(Goal::Run { run: 3, .. })));
+}

@@ -1,0 +1,64 @@
+//! Errors of a fleet.
+use std::borrow::Cow;
+
+use keepup_error::{Cause, Diagnostic, ErrorClass};
+
+/// Error of a fleet.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// The fleet file cannot be used.
+    #[error("cannot use the fleet file: {0}")]
+    File(Cause),
+    /// The controller cannot listen.
+    #[error("cannot listen on {address} for hosts: {why}")]
+    Listen {
+        /// Address.
+        address: String,
+        /// Cause.
+        why: Cause,
+    },
+    /// A host cannot reach the controller, or is refused.
+    #[error("cannot join the fleet of {address}: {why}")]
+    Join {
+        /// Address of the controller.
+        address: String,
+        /// Cause.
+        why: Cause,
+    },
+    /// An agent cannot use its first line.
+    #[error("cannot join the fleet: {0}")]
+    Welcome(Cause),
+    /// The socket for commands cannot be used.
+    #[error("cannot reach the fleet: {0}")]
+    Control(Cause),
+    /// The fleet cannot run this trial.
+    #[error("cannot run the trial: {0}")]
+    Trial(Cause),
+    /// A path outside the directories that the host may use.
+    #[error("cannot use {path}: {why}")]
+    Path {
+        /// The path.
+        path: String,
+        /// Cause.
+        why: Cause,
+    },
+}
+
+impl Diagnostic for FleetError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::File(_) | Self::Trial(_) => ErrorClass::Usage,
+            Self::Path { .. } => ErrorClass::Refused,
+            Self::Listen { .. } | Self::Join { .. } | Self::Welcome(_) | Self::Control(_) => {
+                ErrorClass::Environment
+            }
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::File(why) | Self::Welcome(why) | Self::Control(why) | Self::Trial(why) => why.hint(),
+            Self::Listen { why, .. } | Self::Join { why, .. } | Self::Path { why, .. } => why.hint(),
+        }
+    }
+}

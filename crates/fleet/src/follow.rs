@@ -1,0 +1,184 @@
+//! Event loop of a host: connects a link, a [`Host`] and a worker that executes orders.
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
+
+use keepup_measure::clock::Clock;
+
+use crate::host::{Done, Host, HostAction};
+use crate::link::{FollowLink, FromController, Refusal, Waker};
+use crate::message::{Counters, HostId, HostState};
+use crate::placement::View;
+use crate::timing::Timing;
+use crate::wall::AnchoredClock;
+
+/// Executes the part of a host in a run. Methods do not block: threads of the worker do the work and report.
+pub trait Worker {
+    /// Prepares; then reports [`Done::Prepared`] or [`Done::Failed`].
+    fn prepare(&mut self, run: u64, plan: &str, reports: &Reports);
+
+    /// Starts when `until` is zero; the part of the run ends with [`Done::Finished`] or [`Done::Failed`].
+    fn start(&mut self, run: u64, until: Duration, reports: &Reports);
+
+    /// Ends the part of the run; then reports [`Done::Finished`] or [`Done::Failed`].
+    fn finish(&mut self, run: u64, reports: &Reports);
+
+    /// Streams may have moved.
+    fn moved(&mut self, view: &View);
+
+    /// Counters of the run.
+    fn counters(&self) -> Counters;
+}
+
+/// Channel from the threads of a worker to the event loop.
+#[derive(Clone, Debug)]
+pub struct Reports {
+    sender: Sender<Done>,
+    waker: Waker,
+}
+
+impl Reports {
+    /// Reports to the controller.
+    pub fn send(&self, done: Done) {
+        // The loop may have ended.
+        drop(self.sender.send(done));
+        self.waker.wake();
+    }
+}
+
+/// Stop flag of an agent, set when its standard input is closed.
+#[derive(Clone, Debug, Default)]
+pub struct Closed(Arc<AtomicBool>);
+
+impl Closed {
+    /// Uses `flag`, which a signal handler may set too; that is seen at the next heartbeat.
+    #[must_use]
+    pub fn new(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
+    }
+
+    /// Watches `input` until its end, and then wakes the loop.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn watch(&self, mut input: impl Read + Send + 'static, waker: Waker) -> std::io::Result<()> {
+        let flag = self.clone();
+        let watch = move || {
+            // No data is expected. An error counts as the end.
+            drop(std::io::copy(&mut input, &mut std::io::sink()));
+            flag.0.store(true, Ordering::Relaxed);
+            waker.wake();
+        };
+        std::thread::Builder::new().name("ku-agent-input".into()).spawn(watch).map(drop)
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Event of a host's link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FollowEvent {
+    /// The connection is closed.
+    Disconnected,
+    /// A message was dropped.
+    Refused(Refusal),
+}
+
+/// Event loop of a host.
+pub struct Follow<L, C, W> {
+    link: L,
+    host: Host,
+    worker: W,
+    clock: AnchoredClock<C>,
+    finish_ns: u64,
+    reports: Reports,
+    done: Receiver<Done>,
+    /// Deadline of the worker after standard input was closed, ns.
+    end_by_ns: Option<u64>,
+}
+
+impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
+    /// Host `id`; `incarnation` differs for each start.
+    pub fn new(id: HostId, incarnation: u64, timing: Timing, link: L, worker: W, clock: C) -> Self {
+        let clock = AnchoredClock::new(clock);
+        let host = Host::new(id, incarnation, timing, clock.now_ns());
+        let (sender, done) = mpsc::channel();
+        let reports = Reports { sender, waker: link.waker() };
+        Self { link, host, worker, clock, finish_ns: timing.finish_ns, reports, done, end_by_ns: None }
+    }
+
+    /// Follows the controller until an order to leave, the orphan timeout, or `closed`. Returns the reason.
+    pub fn run(&mut self, closed: &Closed, tell: &mut dyn FnMut(FollowEvent)) -> String {
+        loop {
+            if let Some(why) = self.turn(closed, tell) {
+                return why;
+            }
+        }
+    }
+
+    /// One iteration: timers, reports, one message. Returns the reason when the host ends.
+    fn turn(&mut self, closed: &Closed, tell: &mut dyn FnMut(FollowEvent)) -> Option<String> {
+        let mut actions = Vec::new();
+        *self.host.counters() = self.worker.counters();
+        self.host.tick(self.clock.now_ns(), &mut actions);
+        while let Ok(done) = self.done.try_recv() {
+            self.host.report(self.clock.now_ns(), done, &mut actions);
+        }
+        let ended = self.apply(actions);
+        if ended.is_some() {
+            return ended;
+        }
+        if closed.is_set() && self.end() {
+            return Some("it was asked to end".to_owned());
+        }
+        let wait = Duration::from_nanos(self.host.next_ns().saturating_sub(self.clock.now_ns()));
+        let mut actions = Vec::new();
+        match self.link.receive(wait)? {
+            FromController::Order(order) => self.host.on_order(self.clock.now_ns(), *order, &mut actions),
+            FromController::Closed => tell(FollowEvent::Disconnected),
+            FromController::Refused(why) => tell(FollowEvent::Refused(why)),
+        }
+        self.apply(actions)
+    }
+
+    fn apply(&mut self, actions: Vec<HostAction>) -> Option<String> {
+        let mut ended = None;
+        for action in actions {
+            match action {
+                HostAction::Send(heartbeat) => self.link.send(&heartbeat),
+                HostAction::Prepare { run, plan } => self.worker.prepare(run, &plan, &self.reports),
+                HostAction::Start { run, at_ns } => {
+                    let until = Duration::from_nanos(at_ns.saturating_sub(self.clock.now_ns()));
+                    self.worker.start(run, until, &self.reports);
+                }
+                HostAction::Changed => self.worker.moved(self.host.view()),
+                HostAction::Finish { run } => self.worker.finish(run, &self.reports),
+                HostAction::Exit { why } => ended = Some(why),
+            }
+        }
+        ended
+    }
+
+    /// Ends the part of the run, if any. Returns whether it has ended or its deadline has passed.
+    fn end(&mut self) -> bool {
+        let state = self.host.state();
+        let Some(run) = state.run().filter(|_| !state.is_over()) else { return true };
+        let is_ending = matches!(state, HostState::Finishing { .. });
+        let now_ns = self.clock.now_ns();
+        let by_ns = *self.end_by_ns.get_or_insert_with(|| {
+            if !is_ending {
+                self.worker.finish(run, &self.reports);
+            }
+            now_ns.saturating_add(self.finish_ns)
+        });
+        now_ns >= by_ns
+    }
+}
+
+#[cfg(test)]
+#[path = "follow_tests.rs"]
+mod tests;

@@ -1,0 +1,234 @@
+//! Links over a network, by Zenoh.
+//!
+//! The controller is a router that listens on one TCP port; the hosts are clients, which dial out and listen
+//! nowhere. Discovery is off: no multicast, no gossip. A session requires the host's password, which is
+//! derived from its token; messages are authenticated in addition ([`super::seal`]).
+//!
+//! Keys: `keepup/HOST/heartbeat`, `keepup/HOST/order`; liveliness tokens `keepup/HOST/alive/INCARNATION` of
+//! the hosts and `keepup/alive` of the controller.
+mod config;
+mod dictionary;
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use ::zenoh::key_expr::KeyExpr;
+use ::zenoh::liveliness::LivelinessToken;
+use ::zenoh::qos::{CongestionControl, Priority};
+use ::zenoh::sample::{Sample, SampleKind};
+use ::zenoh::{Session, Wait as _};
+use keepup_error::Cause;
+use keepup_peer::Token;
+
+use super::ends::{FollowEnd, LeadEnd};
+use super::{FollowLink, FromController, FromHost, LeadLink, Secret, Traffic, Waker, seal};
+use crate::error::FleetError;
+use crate::message::{Heartbeat, HostId, Order};
+
+/// Key of the controller's liveliness token.
+const ALIVE: &str = "keepup/alive";
+/// Timeout for discovering the controller's liveliness token.
+const ALIVE_TIME: Duration = Duration::from_secs(5);
+/// Timeout of a TCP connection.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+/// Attempts to open a session, and the time between them.
+const ATTEMPTS: u32 = 4;
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(500);
+
+/// End of the controller.
+pub struct ZenohLead {
+    end: Arc<LeadEnd>,
+    session: Session,
+    _alive: LivelinessToken,
+}
+
+impl ZenohLead {
+    /// Listens on `address` for hosts 0 to `hosts` - 1.
+    ///
+    /// # Errors
+    /// An address on which it cannot listen.
+    pub fn listen(address: SocketAddr, secret: &Secret, hosts: HostId) -> Result<Self, FleetError> {
+        let failed = |why: String| FleetError::Listen { address: address.to_string(), why: why.into() };
+        let end = Arc::new(LeadEnd::new(secret, hosts).map_err(|error| failed(error.to_string()))?);
+        let session = open_router(address, secret, hosts).map_err(failed)?;
+        subscribe(&session, "keepup/*/heartbeat", {
+            let end = Arc::clone(&end);
+            move |sample| end.accept(host_of(sample.key_expr()), &sample.payload().to_bytes())
+        })
+        .map_err(failed)?;
+        watch(&session, "keepup/*/alive/*", {
+            let end = Arc::clone(&end);
+            move |sample| {
+                if let Some((host, incarnation)) = incarnation_of(sample.key_expr())
+                    && sample.kind() == SampleKind::Delete
+                {
+                    end.close(host, incarnation);
+                }
+            }
+        })
+        .map_err(failed)?;
+        let alive = session.liveliness().declare_token(ALIVE).wait().map_err(|e| failed(e.to_string()))?;
+        Ok(Self { end, session, _alive: alive })
+    }
+}
+
+/// Opens the session of the controller.
+fn open_router(address: SocketAddr, secret: &Secret, hosts: HostId) -> Result<Session, String> {
+    let mut users = Vec::new();
+    for host in 0..hosts {
+        let token = secret.token(host).map_err(|error| error.to_string())?;
+        users.push((user(host), seal::password(&token)));
+    }
+    let dictionary = dictionary::create(&users).map_err(|e| format!("cannot store passwords: {e}"))?;
+    let config = config::router(address, &dictionary.path(), hosts).map_err(|error| error.to_string())?;
+    ::zenoh::open(config).wait().map_err(|error| error.to_string())
+}
+
+impl LeadLink for ZenohLead {
+    fn send(&mut self, order: &Order) {
+        if let Some(bytes) = self.end.seal(order) {
+            put(&self.session, format!("keepup/{}/order", order.host), bytes);
+        }
+    }
+
+    fn receive(&mut self, timeout: Duration) -> Option<FromHost> {
+        self.end.receive(timeout)
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.end.traffic()
+    }
+
+    fn waker(&self) -> Waker {
+        let end = Arc::clone(&self.end);
+        Waker::new(move || end.wake())
+    }
+}
+
+/// End of a host.
+pub struct ZenohFollow {
+    end: Arc<FollowEnd>,
+    session: Session,
+    key: String,
+    _alive: LivelinessToken,
+}
+
+impl ZenohFollow {
+    /// Connects to the controller at `address`. Reconnects when the connection is lost.
+    ///
+    /// # Errors
+    /// No controller there, or one that does not know this token.
+    pub fn connect(
+        address: SocketAddr,
+        host: HostId,
+        incarnation: u64,
+        token: &Token,
+    ) -> Result<Self, FleetError> {
+        let failed = |why: Cause| FleetError::Join { address: address.to_string(), why };
+        let text = |why: String| failed(why.into());
+        let end = Arc::new(FollowEnd::new(host, token));
+        let session = open_client(address, host, token).map_err(failed)?;
+        subscribe(&session, &format!("keepup/{host}/order"), {
+            let end = Arc::clone(&end);
+            move |sample| end.accept(&sample.payload().to_bytes())
+        })
+        .map_err(text)?;
+        let (found, is_found) = mpsc::channel();
+        watch(&session, ALIVE, {
+            let end = Arc::clone(&end);
+            move |sample| match sample.kind() {
+                // Only the first one has a receiver.
+                SampleKind::Put => drop(found.send(())),
+                SampleKind::Delete => end.close(),
+            }
+        })
+        .map_err(text)?;
+        // Its loss is reported only if the token was seen before.
+        is_found.recv_timeout(ALIVE_TIME).map_err(|_| text("no controller there".to_owned()))?;
+        let alive = session.liveliness().declare_token(format!("keepup/{host}/alive/{incarnation}"));
+        let alive = alive.wait().map_err(|error| text(error.to_string()))?;
+        Ok(Self { end, session, key: format!("keepup/{host}/heartbeat"), _alive: alive })
+    }
+}
+
+/// Opens the session of a host. Retries, because the controller may be busy and the network just coming up.
+fn open_client(address: SocketAddr, host: HostId, token: &Token) -> Result<Session, Cause> {
+    let attempt = || {
+        // Zenoh does not say why it cannot connect.
+        TcpStream::connect_timeout(&address, CONNECT_TIME).map_err(|error| error.to_string())?;
+        let config = config::client(address, &user(host), &seal::password(token));
+        let config = config.map_err(|error| error.to_string())?;
+        ::zenoh::open(config).wait().map_err(|_| "it refused the session".to_owned())
+    };
+    for _ in 1..ATTEMPTS {
+        match attempt() {
+            Ok(session) => return Ok(session),
+            Err(_) => std::thread::sleep(ATTEMPT_PAUSE),
+        }
+    }
+    let hint = "a token is valid until its controller ends; `keepup fleet up FILE` starts both";
+    attempt().map_err(|why| Cause::new(why).with_hint(hint))
+}
+
+impl FollowLink for ZenohFollow {
+    fn send(&mut self, heartbeat: &Heartbeat) {
+        if let Some(bytes) = self.end.seal(heartbeat) {
+            put(&self.session, self.key.clone(), bytes);
+        }
+    }
+
+    fn receive(&mut self, timeout: Duration) -> Option<FromController> {
+        self.end.receive(timeout)
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.end.traffic()
+    }
+
+    fn waker(&self) -> Waker {
+        let end = Arc::clone(&self.end);
+        Waker::new(move || end.wake())
+    }
+}
+
+/// User name of a host for its session.
+fn user(host: HostId) -> String {
+    format!("host-{host}")
+}
+
+/// Sends without waiting for an acknowledgement. A message that does not fit the queue of its peer is
+/// dropped; the next heartbeat or order replaces it.
+fn put(session: &Session, key: String, bytes: Vec<u8>) {
+    let put = session.put(key, bytes).congestion_control(CongestionControl::Drop);
+    drop(put.priority(Priority::InteractiveHigh).express(true).wait());
+}
+
+fn subscribe(
+    session: &Session,
+    key: &str,
+    take: impl Fn(Sample) + Send + Sync + 'static,
+) -> Result<(), String> {
+    let subscriber = session.declare_subscriber(key.to_owned()).callback(take).background();
+    subscriber.wait().map_err(|error| error.to_string())
+}
+
+/// Subscribes to liveliness tokens, also to those that are there already.
+fn watch(session: &Session, key: &str, take: impl Fn(Sample) + Send + Sync + 'static) -> Result<(), String> {
+    let subscriber = session.liveliness().declare_subscriber(key.to_owned()).history(true);
+    subscriber.callback(take).background().wait().map_err(|error| error.to_string())
+}
+
+/// Host of `keepup/HOST/…`.
+fn host_of(key: &KeyExpr) -> Option<HostId> {
+    key.as_str().split('/').nth(1)?.parse().ok()
+}
+
+/// Host and incarnation of `keepup/HOST/alive/INCARNATION`.
+fn incarnation_of(key: &KeyExpr) -> Option<(HostId, u64)> {
+    Some((host_of(key)?, key.as_str().split('/').nth(3)?.parse().ok()?))
+}
+
+#[cfg(test)]
+#[path = "zenoh_tests.rs"]
+mod tests;

@@ -1,0 +1,180 @@
+//! Messages between hosts and the controller.
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Offset;
+pub use crate::placement::HostId;
+use crate::placement::Update;
+
+/// Version of the messages. Hosts of another version are refused.
+pub const VERSION: u32 = 1;
+
+/// What a host does in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Records streams.
+    Recorder,
+    /// Sends streams.
+    Source,
+    /// A recorder that waits until another is lost.
+    Spare,
+}
+
+/// State of a host, with the number of its run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "is")]
+pub enum HostState {
+    /// In no run.
+    Idle,
+    /// Prepares.
+    Preparing {
+        /// Number of the run.
+        run: u64,
+    },
+    /// Prepared.
+    Ready {
+        /// Number of the run.
+        run: u64,
+        /// Where sources reach it, if it is a recorder.
+        address: Option<SocketAddr>,
+    },
+    /// Takes part, from the time of the start on.
+    Running {
+        /// Number of the run.
+        run: u64,
+    },
+    /// Ends its part.
+    Finishing {
+        /// Number of the run.
+        run: u64,
+    },
+    /// Has ended its part.
+    Finished {
+        /// Number of the run.
+        run: u64,
+        /// Its result, as the run defines it.
+        outcome: String,
+    },
+    /// Could not prepare, or failed later.
+    Failed {
+        /// Number of the run.
+        run: u64,
+        /// Cause.
+        why: String,
+    },
+}
+
+impl HostState {
+    /// Number of the run; none if idle.
+    #[must_use]
+    pub const fn run(&self) -> Option<u64> {
+        match self {
+            Self::Idle => None,
+            Self::Preparing { run }
+            | Self::Ready { run, .. }
+            | Self::Running { run }
+            | Self::Finishing { run }
+            | Self::Finished { run, .. }
+            | Self::Failed { run, .. } => Some(*run),
+        }
+    }
+
+    /// Whether its part of the run is over.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        matches!(self, Self::Finished { .. } | Self::Failed { .. })
+    }
+}
+
+/// What a host counts during a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Events sent or received.
+    pub events: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Events acknowledged as durable: to the source, or by the recorder.
+    pub durable_events: u64,
+}
+
+/// From a host: its whole state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// [`VERSION`] of the host.
+    pub version: u32,
+    /// The host.
+    pub host: HostId,
+    /// Differs for each start of the host's program.
+    pub incarnation: u64,
+    /// Number of this heartbeat, from 1 for each incarnation.
+    pub number: u64,
+    /// When it was sent, by the host's clock, ns.
+    pub sent_ns: u64,
+    /// State of the host.
+    pub state: HostState,
+    /// Epoch of the host's view; 0 without one.
+    pub epoch: u64,
+    /// The controller's clock as the host knows it.
+    pub clock: Option<Offset>,
+    /// Counters of the run.
+    pub counters: Counters,
+}
+
+/// What a host should do. A host that is in another run ends that first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "do")]
+pub enum Goal {
+    /// Nothing.
+    Idle,
+    /// Prepare.
+    Prepare {
+        /// Number of the run.
+        run: u64,
+        /// Part of the host, as the run defines it.
+        plan: String,
+    },
+    /// Start.
+    Run {
+        /// Number of the run.
+        run: u64,
+        /// When to start, by the controller's clock, ns.
+        start_ns: u64,
+    },
+    /// End its part.
+    Finish {
+        /// Number of the run.
+        run: u64,
+    },
+    /// End its part and exit.
+    Leave {
+        /// Why.
+        why: String,
+    },
+}
+
+/// From the controller: what a host should do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Differs for each start of a controller.
+    pub controller: u64,
+    /// The host.
+    pub host: HostId,
+    /// Its incarnation.
+    pub incarnation: u64,
+    /// Number of this order, from 1 for each controller.
+    pub number: u64,
+    /// `sent_ns` of the host's latest heartbeat, ns.
+    pub echo_ns: u64,
+    /// When that heartbeat arrived, by the controller's clock, ns.
+    pub received_ns: u64,
+    /// When this order was sent, by the controller's clock, ns.
+    pub sent_ns: u64,
+    /// What to do.
+    pub goal: Goal,
+    /// Epoch of the controller's view. The order renews the lease of a host that has this view.
+    pub epoch: u64,
+    /// What the host's view lacks.
+    pub view: Option<Update>,
+}

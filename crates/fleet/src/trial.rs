@@ -1,0 +1,13 @@
+//! A trial on several hosts: each recorder records its share of a detector from one of the sources.
+//!
+//! The streams of the detector are dealt evenly over the recorders, and the recorders over the sources. On a
+//! recorder the trial is the same as `keepup trial --source`; all start their sources at one time.
+mod plan;
+mod recorder;
+mod source;
+mod total;
+mod worker;
+
+pub use plan::{HostPlan, RecorderPlan, SourcePlan, TrialRequest, plans};
+pub use total::{FleetTrial, HostResult, Outcome};
+pub use worker::TrialWorker;

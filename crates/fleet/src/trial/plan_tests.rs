@@ -1,0 +1,87 @@
+//! Shares of hosts, and trials that a fleet cannot run.
+use super::*;
+
+const FILE: &str = r#"
+name = "hall"
+listen = "10.0.0.1:7450"
+[launcher]
+preset = "ssh"
+[[host]]
+name = "s0"
+role = "source"
+data = "10.1.0.1"
+[[host]]
+name = "r0"
+role = "recorder"
+volumes = ["/a"]
+[[host]]
+name = "r1"
+role = "recorder"
+volumes = ["/a", "/b"]
+[[host]]
+name = "s1"
+role = "source"
+[[host]]
+name = "r2"
+role = "recorder"
+volumes = ["/a"]
+[[host]]
+name = "x"
+role = "spare"
+volumes = ["/a"]
+"#;
+
+fn request(streams: u32) -> TrialRequest {
+    let profile = keepup_plan::load("romanis").unwrap().with_streams(streams);
+    TrialRequest { profile, rate: Some(70e6), time: Duration::from_secs(5), to_null: false }
+}
+
+fn recorder(plan: &Option<HostPlan>) -> &RecorderPlan {
+    let Some(HostPlan::Recorder(plan)) = plan else { panic!("{plan:?}") };
+    plan
+}
+
+#[test]
+fn streams_rates_and_sources_are_dealt() {
+    let file = FleetFile::parse(FILE).unwrap();
+    let plans = plans(&file, &request(7)).unwrap();
+    let shares = [1, 2, 4].map(|host| recorder(&plans[host]));
+    let streams = shares.map(|plan| super::super::recorder::profile(&plan.profile).unwrap().streams);
+    assert_eq!(streams, [3, 2, 2]);
+    let total: f64 = shares.iter().map(|plan| plan.rate).sum();
+    assert!((total - 70e6).abs() < 1.0 && (shares[0].rate - 30e6).abs() < 1.0);
+    assert_eq!(shares.map(|plan| plan.volumes.len()), [1, 2, 1]);
+    let port = SOURCE_PORT;
+    let sources = shares.map(|plan| plan.source.clone());
+    assert_eq!(sources, [format!("10.1.0.1:{port}"), format!("s1:{}", port + 1), format!("10.1.0.1:{port}")]);
+    let source = |listen: String, recorders| Some(HostPlan::Source(SourcePlan { listen, recorders }));
+    assert_eq!(plans[0], source(format!("10.1.0.1:{port}"), 2));
+    assert_eq!(plans[3], source(format!("0.0.0.0:{}", port + 1), 1));
+    assert_eq!(plans[5], None);
+}
+
+#[test]
+fn plans_survive_the_way_to_the_host() {
+    let file = FleetFile::parse(FILE).unwrap();
+    for plan in plans(&file, &request(7)).unwrap().into_iter().flatten() {
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<HostPlan>(&text).unwrap(), plan);
+    }
+}
+
+#[test]
+fn a_trial_without_what_it_needs_is_refused() {
+    let refused = |text: &str, streams: u32| {
+        let file = FleetFile::parse(text).unwrap();
+        plans(&file, &request(streams)).unwrap_err().to_string()
+    };
+    assert!(refused(FILE, 2).contains("2 streams for 3 recorders"));
+    assert!(refused(&FILE.replace("\"source\"", "\"spare\"\nvolumes = [\"/c\"]"), 7).contains("one source"));
+}
+
+#[test]
+fn without_disks_recorders_get_no_volumes() {
+    let request = TrialRequest { to_null: true, ..request(7) };
+    let plans = plans(&FleetFile::parse(FILE).unwrap(), &request).unwrap();
+    assert!(recorder(&plans[1]).volumes.is_empty());
+}

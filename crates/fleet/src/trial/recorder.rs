@@ -1,0 +1,167 @@
+//! Part of a recorder: a trial with a source on another host.
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use keepup_peer::Endpoint;
+use keepup_plan::{Profile, ProfileError};
+use keepup_recorder::{PlacementKind, RecorderConfig, Target};
+use keepup_recording::id::Id;
+use keepup_workload::detector::{SourceRate, recorder_config, source_plan};
+use keepup_workload::net::{NetServer, RemoteSource};
+use keepup_workload::preflight::check_together;
+use keepup_workload::record::{RecordTrial, TrialMeasured, TrialSpec, Verification};
+use keepup_workload::{Context, Workload as _};
+
+use super::plan::RecorderPlan;
+use super::total::Outcome;
+use super::worker::{Setting, text};
+use crate::host::Done;
+
+/// Time for the source to be ready, and time between attempts.
+const SOURCE_TIME: Duration = Duration::from_secs(15);
+const RETRY: Duration = Duration::from_millis(100);
+/// Interval at which the stop flag is checked.
+const POLL: Duration = Duration::from_millis(50);
+/// Longest sampling interval, and samples of a trial.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+const SAMPLES: u32 = 100;
+/// How long a trial may be, seconds.
+const SECONDS_MAX: f64 = 86_400.0;
+
+/// Prepares, waits for the start, records; returns the [`Outcome`] as JSON.
+pub(super) fn record(
+    plan: &RecorderPlan,
+    setting: &Setting,
+    started: &Receiver<Duration>,
+) -> Result<String, String> {
+    let spec = spec(plan, setting)?;
+    let mut context = context(setting);
+    let mut trial = RecordTrial::new(spec.clone());
+    let measured = run(&mut trial, setting, started, &mut context);
+    let cleaned = trial.clean_up().map_err(|error| text(&error));
+    let start_ns = measured?;
+    cleaned?;
+    let measured = trial.measured().map_err(|error| text(&error))?;
+    let outcome = outcome(&measured, &spec, plan.rate, start_ns);
+    serde_json::to_string(&outcome).map_err(|error| format!("cannot write the result: {error}"))
+}
+
+fn outcome(measured: &TrialMeasured, spec: &TrialSpec, rate: f64, start_ns: u64) -> Outcome {
+    let began_ns = measured.begin_ns + measured.lead_ns;
+    let late_ns = i128::from(began_ns) - i128::from(start_ns);
+    Outcome { run: measured.run(spec, Some(rate)), start_delay_seconds: late_ns as f64 / 1e9 }
+}
+
+/// The steps of the trial; returns the agreed start, ns on the clock.
+fn run(
+    trial: &mut RecordTrial,
+    setting: &Setting,
+    started: &Receiver<Duration>,
+    context: &mut Context,
+) -> Result<u64, String> {
+    trial.prepare(context).map_err(|error| text(&error))?;
+    // The recorder asks its source to connect; nobody else needs its address.
+    let address = (Ipv4Addr::UNSPECIFIED, 0).into();
+    setting.reports.send(Done::Prepared { run: setting.run, address: Some(address) });
+    let start_ns = wait(setting, started)?;
+    trial.measure(context).map_err(|error| text(&error))?;
+    trial.drain(context).map_err(|error| text(&error))?;
+    trial.verify(context).map_err(|error| text(&error))?;
+    Ok(start_ns)
+}
+
+/// Waits until the agreed start; returns it.
+fn wait(setting: &Setting, started: &Receiver<Duration>) -> Result<u64, String> {
+    loop {
+        match started.recv_timeout(POLL) {
+            Ok(until) => {
+                let start_ns = setting.clock.now_ns().saturating_add(until.as_nanos() as u64);
+                setting.clock.sleep_until_ns(start_ns);
+                return Ok(start_ns);
+            }
+            Err(RecvTimeoutError::Timeout) if !setting.is_stopped() => {}
+            Err(_) => return Err("ended before the start".to_owned()),
+        }
+    }
+}
+
+fn context(setting: &Setting) -> Context {
+    Context {
+        clock: Arc::clone(&setting.clock),
+        stop: Arc::clone(&setting.stop),
+        sample: Box::new(|_, _| ()),
+        note: Box::new(|_| ()),
+    }
+}
+
+/// The trial, after its plan was checked: it comes from the network.
+fn spec(plan: &RecorderPlan, setting: &Setting) -> Result<TrialSpec, String> {
+    let profile = profile(&plan.profile)?;
+    if !(plan.seconds > 0.0 && plan.seconds <= SECONDS_MAX && plan.rate > 0.0 && plan.rate.is_finite()) {
+        return Err(format!("a trial of {} s at {} bytes/s is out of range", plan.seconds, plan.rate));
+    }
+    let time = Duration::from_secs_f64(plan.seconds);
+    let recording = Id::random().map_err(|error| format!("cannot read random bytes: {error}"))?;
+    let recorder = recorder(&profile, plan, (setting, recording))?;
+    Ok(TrialSpec {
+        watcher_slot: Some(setting.watcher.clone()),
+        source: source_plan(&profile, SourceRate::Bytes(plan.rate), Some(time)),
+        generator: Arc::new(connect(plan, setting)?),
+        recorder,
+        recording,
+        drain: None,
+        verify: (!plan.volumes.is_empty()).then_some(Verification::Whole),
+        read_back: false,
+        cut_off: None,
+        first_events: None,
+        sample_every: (time / SAMPLES).min(SAMPLE_EVERY),
+    })
+}
+
+/// Parses a profile of the controller. It is complete: no other one is read for it.
+pub(super) fn profile(toml: &str) -> Result<Profile, String> {
+    let extended = |name: &str| Err(ProfileError::Unknown { name: name.to_owned(), close: Vec::new() });
+    keepup_plan::parse(toml, "the plan of the controller", &extended).map_err(|error| text(&error))
+}
+
+fn recorder(
+    profile: &Profile,
+    plan: &RecorderPlan,
+    (setting, recording): (&Setting, Id),
+) -> Result<RecorderConfig, String> {
+    let volumes = plan.volumes.iter().map(|volume| setting.directories.check(volume));
+    let volumes = volumes.collect::<Result<Vec<_>, _>>()?;
+    let bytes = plan.rate * plan.seconds / volumes.len().max(1) as f64;
+    check_together(&volumes, bytes as u64).map_err(|error| text(&error))?;
+    let few = volumes.len() <= 1;
+    let target = if volumes.is_empty() { Target::Null } else { Target::Volumes(volumes) };
+    let name = format!("keepup-fleet-trial-{recording}");
+    let mut config =
+        recorder_config(profile, &RecorderConfig::new((Ipv4Addr::LOCALHOST, 0).into(), target, &name));
+    if few {
+        config.placement = PlacementKind::Free;
+    }
+    config.validate().map_err(|error| text(&error))?;
+    Ok(config)
+}
+
+/// Connects to the source, which may not be ready yet.
+fn connect(plan: &RecorderPlan, setting: &Setting) -> Result<RemoteSource, String> {
+    let endpoint: Endpoint = plan.source.parse().map_err(|error| format!("{}: {error}", plan.source))?;
+    let until_ns = setting.clock.now_ns().saturating_add(SOURCE_TIME.as_nanos() as u64);
+    loop {
+        let server =
+            NetServer { endpoint: endpoint.clone(), credentials: setting.credentials.clone(), name: None };
+        let error = match RemoteSource::connect(server, Arc::clone(&setting.clock)) {
+            Ok(source) => return Ok(source),
+            Err(error) => error,
+        };
+        let now_ns = setting.clock.now_ns();
+        if now_ns >= until_ns || setting.is_stopped() {
+            return Err(text(&error));
+        }
+        setting.clock.sleep_until_ns(now_ns + RETRY.as_nanos() as u64);
+    }
+}

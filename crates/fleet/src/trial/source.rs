@@ -1,0 +1,22 @@
+//! Part of a source: it serves recorders, as `keepup source --serve` does.
+use std::sync::Arc;
+
+use keepup_peer::Endpoint;
+use keepup_workload::net::{Listening, ServerLimits};
+
+use super::plan::SourcePlan;
+use super::worker::{Setting, text};
+use crate::host::Done;
+
+/// Serves until the part is to end; returns an empty result.
+pub(super) fn serve(plan: &SourcePlan, setting: &Setting) -> Result<String, String> {
+    let listen: Endpoint = plan.listen.parse().map_err(|error| format!("{}: {error}", plan.listen))?;
+    let limits = ServerLimits { sources: plan.recorders, ..ServerLimits::default() };
+    let (clock, stop) = (Arc::clone(&setting.clock), Arc::clone(&setting.stop));
+    let server = Listening::bind(&listen, setting.credentials.clone(), limits, clock, stop)
+        .map_err(|error| text(&error))?;
+    setting.reports.send(Done::Prepared { run: setting.run, address: Some(server.address()) });
+    // Its log lines are about clients, which the controller knows.
+    server.serve(|_| ());
+    Ok(String::new())
+}

@@ -1,0 +1,134 @@
+//! Results of the hosts of a trial, and of all together.
+use keepup_results::RecordRun;
+use keepup_results::format::{rate, rates};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Offset;
+
+/// What a recorder reports at the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Result of its trial.
+    pub run: RecordRun,
+    /// Start of its source after the agreed time, by its own clock, seconds.
+    pub start_delay_seconds: f64,
+}
+
+/// Result of a host.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostResult {
+    /// Name of the host.
+    pub host: String,
+    /// Its source.
+    pub source: String,
+    /// Its outcome; none if it has none.
+    pub outcome: Option<Outcome>,
+    /// Why it has none.
+    pub failure: Option<String>,
+    /// The controller's clock less its own, and the largest error, ns.
+    pub clock: Option<Offset>,
+}
+
+/// Result of all recorders.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FleetTrial {
+    /// Name of the fleet.
+    pub fleet: String,
+    /// Requested rate of all, bytes per second.
+    pub asked_bytes_per_second: f64,
+    /// Sum of the rates received, bytes per second.
+    pub achieved_bytes_per_second: f64,
+    /// Events received by all.
+    pub received_events: u64,
+    /// Their payload, bytes.
+    pub received_bytes: u64,
+    /// Events that are not durable.
+    pub lost_events: u64,
+    /// Messages of the controller and its hosts during the trial, bytes.
+    pub control_bytes: u64,
+    /// The recorders.
+    pub hosts: Vec<HostResult>,
+}
+
+impl FleetTrial {
+    /// Adds up the results of `hosts`.
+    #[must_use]
+    pub fn new(fleet: &str, asked_bytes_per_second: f64, control_bytes: u64, hosts: Vec<HostResult>) -> Self {
+        let runs = || hosts.iter().filter_map(|host| host.outcome.as_ref()).map(|outcome| &outcome.run);
+        Self {
+            fleet: fleet.to_owned(),
+            asked_bytes_per_second,
+            achieved_bytes_per_second: runs().map(|run| run.achieved_bytes_per_second).sum(),
+            received_events: runs().map(|run| run.ledger.received.events).sum(),
+            received_bytes: runs().map(|run| run.ledger.received.bytes).sum(),
+            lost_events: runs().map(|run| run.ledger.lost.events).sum(),
+            control_bytes,
+            hosts,
+        }
+    }
+
+    /// A table with a line for each recorder, and what all did together.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let rows: Vec<[String; COLUMNS]> =
+            std::iter::once(HEAD.map(str::to_owned)).chain(self.hosts.iter().map(HostResult::row)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: [usize; COLUMNS] = std::array::from_fn(width);
+        let mut table = String::new();
+        for row in &rows {
+            let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
+                0 | 1 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+            let line = cells.collect::<Vec<_>>().join("  ");
+            table.push_str(line.trim_end());
+            table.push('\n');
+        }
+        for host in &self.hosts {
+            if let Some(why) = &host.failure {
+                table.push_str(&format!("{}: {why}\n", host.host));
+            }
+        }
+        let [achieved, asked] = rates([self.achieved_bytes_per_second, self.asked_bytes_per_second]);
+        let share = self.control_bytes as f64 / self.received_bytes.max(1) as f64;
+        table.push_str(&format!(
+            "all: {achieved} of {asked}, {} events lost\ncontrol traffic: {:.4} % of the payload",
+            self.lost_events,
+            share * 100.0
+        ));
+        table
+    }
+
+    /// Whether every recorder has a result without loss.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.hosts.iter().all(|host| host.outcome.as_ref().is_some_and(|outcome| outcome.run.is_whole()))
+    }
+}
+
+/// Columns of the table.
+const COLUMNS: usize = 7;
+const HEAD: [&str; COLUMNS] =
+    ["recorder", "source", "received", "events", "lost", "start (ms)", "clock (ms)"];
+
+impl HostResult {
+    fn row(&self) -> [String; COLUMNS] {
+        let none = || "-".to_owned();
+        let ms = |ns: f64| format!("{:.2}", ns / 1e6);
+        let of = |cell: fn(&Outcome) -> String| self.outcome.as_ref().map_or_else(none, cell);
+        [
+            self.host.clone(),
+            self.source.clone(),
+            of(|outcome| rate(outcome.run.achieved_bytes_per_second)),
+            of(|outcome| outcome.run.ledger.received.events.to_string()),
+            of(|outcome| outcome.run.ledger.lost.events.to_string()),
+            of(|outcome| format!("{:+.2}", outcome.start_delay_seconds * 1e3)),
+            self.clock
+                .map_or_else(none, |clock| format!("{} ±{}", ms(clock.ns as f64), ms(clock.error_ns as f64))),
+        ]
+    }
+}
+
+#[cfg(test)]
+#[path = "total_tests.rs"]
+mod tests;

@@ -1,0 +1,117 @@
+//! First line for an agent, with what it needs to join. The launcher writes it to standard input, so that the
+//! token appears in no process list.
+use std::io::{BufRead, Read as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use keepup_error::Cause;
+use keepup_peer::Token;
+use serde::{Deserialize, Serialize};
+
+use crate::error::FleetError;
+use crate::message::{HostId, VERSION};
+use crate::timing::Timing;
+
+/// Longest line, bytes.
+const LINE_BYTES_MAX: usize = 60_000;
+
+/// Parameters of an agent.
+#[derive(Clone, Debug)]
+pub struct Welcome {
+    /// Address of the controller.
+    pub controller: SocketAddr,
+    /// Number of the host.
+    pub host: HostId,
+    /// Token of the host for this session.
+    pub token: Token,
+    /// Token that all hosts share for this session.
+    pub shared: Token,
+    /// Intervals, leases and deadlines.
+    pub timing: Timing,
+    /// Directories that the agent may use.
+    pub volumes: Vec<PathBuf>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Form {
+    version: u32,
+    controller: SocketAddr,
+    host: HostId,
+    token: String,
+    shared: String,
+    timing: Timing,
+    volumes: Vec<PathBuf>,
+}
+
+impl Welcome {
+    /// The line with its end.
+    ///
+    /// # Errors
+    /// A line that is too long, or a path that is not UTF-8.
+    pub fn to_line(&self) -> Result<String, FleetError> {
+        let Self { controller, host, ref token, ref shared, timing, ref volumes } = *self;
+        let [token, shared] = [token, shared].map(|token| token.reveal().to_owned());
+        let volumes = volumes.clone();
+        let form = Form { version: VERSION, controller, host, token, shared, timing, volumes };
+        let line = serde_json::to_string(&form).map_err(|error| invalid(error.to_string()))?;
+        match line.len() < LINE_BYTES_MAX {
+            true => Ok(line + "\n"),
+            false => Err(invalid("it is too long: use fewer volumes")),
+        }
+    }
+
+    /// Reads the line, and no byte after it.
+    ///
+    /// # Errors
+    /// An end before the line, a line that is too long, of another version or malformed.
+    pub fn read(from: &mut impl BufRead) -> Result<Self, FleetError> {
+        let line = read_line(from)?;
+        let form: Form = serde_json::from_slice(&line).map_err(|error| other_version(&line, &error))?;
+        let Form { version, controller, host, token, shared, timing, volumes } = form;
+        if version != VERSION {
+            return Err(of_version(version));
+        }
+        let parse = |text: &str| Token::new(text).map_err(|error| invalid(error.to_string()));
+        Ok(Self { controller, host, token: parse(&token)?, shared: parse(&shared)?, timing, volumes })
+    }
+}
+
+fn read_line(from: &mut impl BufRead) -> Result<Vec<u8>, FleetError> {
+    let mut line = Vec::new();
+    let limit = LINE_BYTES_MAX as u64;
+    from.take(limit).read_until(b'\n', &mut line).map_err(|error| invalid(error.to_string()))?;
+    match line.pop() {
+        Some(b'\n') => Ok(line),
+        Some(_) if line.len() + 1 == LINE_BYTES_MAX => Err(invalid("it is too long")),
+        Some(_) | None => Err(invalid("there is none")),
+    }
+}
+
+fn other_version(line: &[u8], error: &serde_json::Error) -> FleetError {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    match serde_json::from_slice::<Versioned>(line) {
+        Ok(Versioned { version }) if version != VERSION => of_version(version),
+        _ => invalid(error.to_string()),
+    }
+}
+
+fn of_version(theirs: u32) -> FleetError {
+    FleetError::Welcome(
+        Cause::new(format!("the controller has version {theirs} of the messages, this agent {VERSION}"))
+            .with_hint("install the same keepup on all hosts"),
+    )
+}
+
+fn invalid(why: impl Into<String>) -> FleetError {
+    FleetError::Welcome(
+        Cause::new(why)
+            .with_hint("agents are started by `keepup fleet up`, with this line on standard input"),
+    )
+}
+
+#[cfg(test)]
+#[path = "welcome_tests.rs"]
+mod tests;
