@@ -4,6 +4,7 @@
 //! recorder the trial is the same as `keepup trial --source`; all start their sources at one time.
 mod plan;
 mod recorder;
+mod setting;
 mod source;
 mod total;
 mod worker;

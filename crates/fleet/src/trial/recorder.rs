@@ -15,8 +15,8 @@ use keepup_workload::record::{RecordTrial, TrialMeasured, TrialSpec, Verificatio
 use keepup_workload::{Context, Workload as _};
 
 use super::plan::RecorderPlan;
+use super::setting::{Setting, text};
 use super::total::Outcome;
-use super::worker::{Setting, text};
 use crate::host::Done;
 
 /// Time for the source to be ready, and time between attempts.

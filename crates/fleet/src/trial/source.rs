@@ -2,18 +2,18 @@
 use std::sync::Arc;
 
 use keepup_peer::Endpoint;
-use keepup_workload::net::{Listening, ServerLimits};
+use keepup_workload::net::{Listening, ServerSettings};
 
 use super::plan::SourcePlan;
-use super::worker::{Setting, text};
+use super::setting::{Setting, text};
 use crate::host::Done;
 
 /// Serves until the part is to end; returns an empty result.
 pub(super) fn serve(plan: &SourcePlan, setting: &Setting) -> Result<String, String> {
     let listen: Endpoint = plan.listen.parse().map_err(|error| format!("{}: {error}", plan.listen))?;
-    let limits = ServerLimits { sources: plan.recorders, ..ServerLimits::default() };
+    let settings = ServerSettings { sources: plan.recorders, ..ServerSettings::default() };
     let (clock, stop) = (Arc::clone(&setting.clock), Arc::clone(&setting.stop));
-    let server = Listening::bind(&listen, setting.credentials.clone(), limits, clock, stop)
+    let server = Listening::bind(&listen, setting.credentials.clone(), settings, clock, stop)
         .map_err(|error| text(&error))?;
     setting.reports.send(Done::Prepared { run: setting.run, address: Some(server.address()) });
     // Its log lines are about clients, which the controller knows.

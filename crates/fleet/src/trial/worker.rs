@@ -10,36 +10,13 @@ use keepup_recorder::watch::WatcherSlot;
 use keepup_workload::net::{Credentials, Random};
 
 use super::plan::HostPlan;
+use super::setting::Setting;
 use super::{recorder, source};
 use crate::directories::Directories;
-use crate::error::FleetError;
 use crate::follow::{Reports, Worker};
 use crate::host::Done;
 use crate::message::Counters;
 use crate::placement::View;
-
-/// What the part of a host needs.
-#[derive(Clone)]
-pub(super) struct Setting {
-    /// Number of the run.
-    pub(super) run: u64,
-    pub(super) clock: Arc<dyn Clock>,
-    /// Directories that may be used.
-    pub(super) directories: Directories,
-    /// Of sources, for all hosts of the fleet.
-    pub(super) credentials: Credentials,
-    /// Set when the part is to end.
-    pub(super) stop: Arc<AtomicBool>,
-    /// Receives the recorder, for the counters.
-    pub(super) watcher: WatcherSlot,
-    pub(super) reports: Reports,
-}
-
-impl Setting {
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Acquire)
-    }
-}
 
 /// A part that has not ended.
 struct Part {
@@ -130,17 +107,5 @@ impl Worker for TrialWorker {
             bytes: moment.flow.received.bytes,
             durable_events: moment.flow.durable.events,
         })
-    }
-}
-
-/// Text of an error with its causes and hint, for the controller.
-pub(super) fn text(error: &impl keepup_error::Diagnostic) -> String {
-    let hint = error.hint().map(|hint| format!(" (hint: {hint})"));
-    format!("{error}{}", hint.unwrap_or_default())
-}
-
-impl From<FleetError> for String {
-    fn from(error: FleetError) -> Self {
-        text(&error)
     }
 }
