@@ -27,7 +27,7 @@ pub enum FleetError {
     },
     /// An agent cannot use its first line.
     #[error("cannot join the fleet: {0}")]
-    Welcome(Cause),
+    JoinInfo(Cause),
     /// The socket for commands cannot be used.
     #[error("cannot reach the fleet: {0}")]
     Control(Cause),
@@ -49,7 +49,7 @@ impl Diagnostic for FleetError {
         match self {
             Self::File(_) | Self::Trial(_) => ErrorClass::Usage,
             Self::Path { .. } => ErrorClass::Refused,
-            Self::Listen { .. } | Self::Join { .. } | Self::Welcome(_) | Self::Control(_) => {
+            Self::Listen { .. } | Self::Join { .. } | Self::JoinInfo(_) | Self::Control(_) => {
                 ErrorClass::Environment
             }
         }
@@ -57,7 +57,7 @@ impl Diagnostic for FleetError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::File(why) | Self::Welcome(why) | Self::Control(why) | Self::Trial(why) => why.hint(),
+            Self::File(why) | Self::JoinInfo(why) | Self::Control(why) | Self::Trial(why) => why.hint(),
             Self::Listen { why, .. } | Self::Join { why, .. } | Self::Path { why, .. } => why.hint(),
         }
     }

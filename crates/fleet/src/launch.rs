@@ -149,12 +149,12 @@ impl Launcher {
             let Some(Start { host, command, line }) = self.waiting.pop_front() else { return };
             let join_by_ns = now_ns.saturating_add(self.limits.join_ns);
             let (sender, waker) = (self.sender.clone(), self.waker.clone());
-            let tell = move |note| {
+            let report = move |note| {
                 // The launcher may have been dropped.
                 drop(sender.send((host, note)));
                 waker.wake();
             };
-            match child::start(&command, line, join_by_ns, tell) {
+            match child::start(&command, line, join_by_ns, report) {
                 Ok(agent) => drop(self.agents.insert(host, agent)),
                 Err(why) => out.push(LaunchEvent::Failed { host, why }),
             }

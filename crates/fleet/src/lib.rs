@@ -14,23 +14,23 @@
 //! [`controller::Controller`] and [`host::Host`] as a real fleet. In a real fleet, [`lead`] and [`follow`]
 //! connect them to a [`link`], to the agents that [`launch`] starts, and to the [`control`] socket.
 
+pub mod agent_loop;
 pub mod clock;
 pub mod control;
 pub mod controller;
+pub mod controller_loop;
 pub mod directories;
 mod error;
 pub mod file;
-pub mod follow;
 pub mod host;
+pub mod join_info;
 pub mod launch;
-pub mod lead;
 pub mod link;
 pub mod message;
 pub mod placement;
 pub mod timing;
 pub mod trial;
 mod wall;
-pub mod welcome;
 
 pub use error::FleetError;
 pub use message::{Goal, Heartbeat, HostState, Order, Role};

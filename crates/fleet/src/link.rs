@@ -91,7 +91,7 @@ impl std::fmt::Debug for Waker {
 }
 
 /// The controller's side.
-pub trait LeadLink: Send {
+pub trait ControllerLink: Send {
     /// Sends an order to its host without waiting. It is lost if the host is not connected or slow.
     fn send(&mut self, order: &Order);
 
@@ -106,7 +106,7 @@ pub trait LeadLink: Send {
 }
 
 /// The side of a host.
-pub trait FollowLink: Send {
+pub trait AgentLink: Send {
     /// Sends a heartbeat to the controller without waiting. It is lost if there is no connection.
     fn send(&mut self, heartbeat: &Heartbeat);
 

@@ -38,7 +38,7 @@ pub(super) fn order(host: HostId, number: u64) -> Order {
 }
 
 /// Ten rounds of an order to all hosts and their answers.
-pub(super) fn exchange(lead: &mut impl LeadLink, hosts: &mut [impl FollowLink]) {
+pub(super) fn exchange(lead: &mut impl ControllerLink, hosts: &mut [impl AgentLink]) {
     let count = hosts.len();
     for number in 1..=10 {
         for (host, link) in (0..).zip(hosts.iter_mut()) {
@@ -66,7 +66,7 @@ fn secret() -> Secret {
     Secret::new("secret of the link tests")
 }
 
-fn join(network: &Network, host: HostId) -> local::LocalFollow {
+fn join(network: &Network, host: HostId) -> local::LocalAgent {
     network.join(host, 7, &secret().token(host).unwrap())
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Subcommand;
 use keepup_fleet::control::{self, Command};
-use keepup_fleet::lead::FleetStatus;
+use keepup_fleet::controller_loop::FleetStatus;
 
 use crate::exit::Exit;
 use crate::output::{json, log, result};

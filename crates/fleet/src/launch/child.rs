@@ -52,7 +52,7 @@ pub(super) fn start(
     command: &[String],
     line: String,
     join_by_ns: u64,
-    tell: impl Fn(Note) + Send + 'static,
+    report: impl Fn(Note) + Send + 'static,
 ) -> Result<Agent, String> {
     let (program, arguments) = command.split_first().ok_or("its command is empty")?;
     let mut child = Command::new(program)
@@ -71,9 +71,9 @@ pub(super) fn start(
     let run = move || {
         // An error means that the process has exited, which is detected elsewhere.
         drop(input.write_all(line.as_bytes()).and_then(|()| input.flush()));
-        tell(Note::Input(input));
-        pass_on(errors, &tell);
-        tell(Note::Silent);
+        report(Note::Input(input));
+        pass_on(errors, &report);
+        report(Note::Silent);
     };
     if let Err(error) = thread::Builder::new().name("ku-agent".into()).stack_size(STACK_BYTES).spawn(run) {
         agent.give_up();
@@ -84,7 +84,7 @@ pub(super) fn start(
 }
 
 /// Forwards lines until the end. Output beyond the limits is read and dropped, so the agent never blocks.
-fn pass_on(errors: ChildStderr, tell: &impl Fn(Note)) {
+fn pass_on(errors: ChildStderr, report: &impl Fn(Note)) {
     let mut errors = BufReader::new(errors);
     let mut left = LINES_MAX;
     loop {
@@ -94,9 +94,9 @@ fn pass_on(errors: ChildStderr, tell: &impl Fn(Note)) {
             Ok(_) if left == 0 => {}
             Ok(_) => {
                 left -= 1;
-                tell(Note::Line(printable(&line)));
+                report(Note::Line(printable(&line)));
                 if left == 0 {
-                    tell(Note::Line(format!("(only the first {LINES_MAX} lines are shown)")));
+                    report(Note::Line(format!("(only the first {LINES_MAX} lines are shown)")));
                 }
             }
         }

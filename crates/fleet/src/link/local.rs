@@ -6,7 +6,7 @@ use std::time::Duration;
 use keepup_peer::{Token, TokenError};
 
 use super::ends::{FollowEnd, LeadEnd};
-use super::{FollowLink, FromController, FromHost, LeadLink, Secret, Traffic, Waker};
+use super::{AgentLink, ControllerLink, FromController, FromHost, Secret, Traffic, Waker};
 use crate::message::{Heartbeat, HostId, Order};
 
 /// Network of one controller and its hosts.
@@ -24,18 +24,18 @@ impl Network {
     ///
     /// # Errors
     /// None in practice, see [`Secret::token`].
-    pub fn new(secret: &Secret, hosts: HostId) -> Result<(Self, LocalLead), TokenError> {
+    pub fn new(secret: &Secret, hosts: HostId) -> Result<(Self, LocalController), TokenError> {
         let lead = LeadEnd::new(secret, hosts)?;
         let network = Self(Arc::new(Inner { lead, hosts: Mutex::default() }));
-        Ok((network.clone(), LocalLead(network)))
+        Ok((network.clone(), LocalController(network)))
     }
 
     /// Connects a host.
     #[must_use]
-    pub fn join(&self, host: HostId, incarnation: u64, token: &Token) -> LocalFollow {
+    pub fn join(&self, host: HostId, incarnation: u64, token: &Token) -> LocalAgent {
         let end = Arc::new(FollowEnd::new(host, token));
         self.hosts().insert(host, (incarnation, Arc::clone(&end)));
-        LocalFollow { network: self.clone(), host, incarnation, end }
+        LocalAgent { network: self.clone(), host, incarnation, end }
     }
 
     /// Delivers bytes to the controller as if `host` had sent them.
@@ -54,9 +54,9 @@ impl Network {
 }
 
 /// End of the controller. Hosts see it closed when it is dropped.
-pub struct LocalLead(Network);
+pub struct LocalController(Network);
 
-impl LeadLink for LocalLead {
+impl ControllerLink for LocalController {
     fn send(&mut self, order: &Order) {
         let Some(bytes) = self.0.0.lead.seal(order) else { return };
         if let Some((_, end)) = self.0.hosts().get(&order.host) {
@@ -77,21 +77,21 @@ impl LeadLink for LocalLead {
     }
 }
 
-impl Drop for LocalLead {
+impl Drop for LocalController {
     fn drop(&mut self) {
         self.0.hosts().values().for_each(|(_, end)| end.close());
     }
 }
 
 /// End of a host. The controller sees it closed when it is dropped.
-pub struct LocalFollow {
+pub struct LocalAgent {
     network: Network,
     host: HostId,
     incarnation: u64,
     end: Arc<FollowEnd>,
 }
 
-impl FollowLink for LocalFollow {
+impl AgentLink for LocalAgent {
     fn send(&mut self, heartbeat: &Heartbeat) {
         if let Some(bytes) = self.end.seal(heartbeat) {
             self.network.0.lead.accept(Some(self.host), &bytes);
@@ -112,7 +112,7 @@ impl FollowLink for LocalFollow {
     }
 }
 
-impl Drop for LocalFollow {
+impl Drop for LocalAgent {
     fn drop(&mut self) {
         let mut hosts = self.network.hosts();
         if hosts.get(&self.host).is_some_and(|(incarnation, _)| *incarnation == self.incarnation) {

@@ -22,7 +22,7 @@ use keepup_error::Cause;
 use keepup_peer::Token;
 
 use super::ends::{FollowEnd, LeadEnd};
-use super::{FollowLink, FromController, FromHost, LeadLink, Secret, Traffic, Waker, seal};
+use super::{AgentLink, ControllerLink, FromController, FromHost, Secret, Traffic, Waker, seal};
 use crate::error::FleetError;
 use crate::message::{Heartbeat, HostId, Order};
 
@@ -37,13 +37,13 @@ const ATTEMPTS: u32 = 4;
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(500);
 
 /// End of the controller.
-pub struct ZenohLead {
+pub struct ZenohController {
     end: Arc<LeadEnd>,
     session: Session,
     _alive: LivelinessToken,
 }
 
-impl ZenohLead {
+impl ZenohController {
     /// Listens on `address` for hosts 0 to `hosts` - 1.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ fn open_router(address: SocketAddr, secret: &Secret, hosts: HostId) -> Result<Se
     ::zenoh::open(config).wait().map_err(|error| error.to_string())
 }
 
-impl LeadLink for ZenohLead {
+impl ControllerLink for ZenohController {
     fn send(&mut self, order: &Order) {
         if let Some(bytes) = self.end.seal(order) {
             put(&self.session, format!("keepup/{}/order", order.host), bytes);
@@ -107,14 +107,14 @@ impl LeadLink for ZenohLead {
 }
 
 /// End of a host.
-pub struct ZenohFollow {
+pub struct ZenohAgent {
     end: Arc<FollowEnd>,
     session: Session,
     key: String,
     _alive: LivelinessToken,
 }
 
-impl ZenohFollow {
+impl ZenohAgent {
     /// Connects to the controller at `address`. Reconnects when the connection is lost.
     ///
     /// # Errors
@@ -171,7 +171,7 @@ fn open_client(address: SocketAddr, host: HostId, token: &Token) -> Result<Sessi
     attempt().map_err(|why| Cause::new(why).with_hint(hint))
 }
 
-impl FollowLink for ZenohFollow {
+impl AgentLink for ZenohAgent {
     fn send(&mut self, heartbeat: &Heartbeat) {
         if let Some(bytes) = self.end.seal(heartbeat) {
             put(&self.session, self.key.clone(), bytes);

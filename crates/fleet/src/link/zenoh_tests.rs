@@ -12,13 +12,13 @@ fn secret() -> Secret {
     Secret::new("secret of the zenoh tests")
 }
 
-fn listen(hosts: HostId) -> (ZenohLead, SocketAddr) {
+fn listen(hosts: HostId) -> (ZenohController, SocketAddr) {
     let address = free();
-    (ZenohLead::listen(address, &secret(), hosts).unwrap(), address)
+    (ZenohController::listen(address, &secret(), hosts).unwrap(), address)
 }
 
-fn connect(address: SocketAddr, host: HostId) -> ZenohFollow {
-    ZenohFollow::connect(address, host, 7, &secret().token(host).unwrap()).unwrap()
+fn connect(address: SocketAddr, host: HostId) -> ZenohAgent {
+    ZenohAgent::connect(address, host, 7, &secret().token(host).unwrap()).unwrap()
 }
 
 const LONG: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ const LONG: Duration = Duration::from_secs(60);
 #[test]
 fn messages_pass_in_both_directions_and_are_counted() {
     let (mut lead, address) = listen(3);
-    let mut hosts: Vec<ZenohFollow> = (0..3).map(|host| connect(address, host)).collect();
+    let mut hosts: Vec<ZenohAgent> = (0..3).map(|host| connect(address, host)).collect();
     crate::link::tests::exchange(&mut lead, &mut hosts);
 }
 
@@ -54,7 +54,7 @@ fn a_host_connects_again_to_a_controller_that_is_back() {
     let mut host = connect(address, 0);
     drop(lead);
     assert_eq!(host.receive(LONG), Some(FromController::Closed));
-    let mut lead = ZenohLead::listen(address, &secret(), 1).unwrap();
+    let mut lead = ZenohController::listen(address, &secret(), 1).unwrap();
     let found = (0..600).find_map(|number| {
         host.send(&heartbeat(0, number));
         lead.receive(Duration::from_millis(100))
@@ -66,11 +66,11 @@ fn a_host_connects_again_to_a_controller_that_is_back() {
 fn a_wrong_token_opens_no_session() {
     let (mut lead, address) = listen(2);
     let other = Secret::new("another session").token(0).unwrap();
-    let error = ZenohFollow::connect(address, 0, 1, &other).err().unwrap();
+    let error = ZenohAgent::connect(address, 0, 1, &other).err().unwrap();
     assert_eq!(error.to_string(), format!("cannot join the fleet of {address}: it refused the session"));
     // Nor that of another host.
-    assert!(ZenohFollow::connect(address, 0, 1, &secret().token(1).unwrap()).is_err());
-    assert!(ZenohFollow::connect(address, 2, 1, &secret().token(2).unwrap()).is_err(), "no such host");
+    assert!(ZenohAgent::connect(address, 0, 1, &secret().token(1).unwrap()).is_err());
+    assert!(ZenohAgent::connect(address, 2, 1, &secret().token(2).unwrap()).is_err(), "no such host");
     connect(address, 0).send(&heartbeat(0, 1));
     assert!(matches!(lead.receive(LONG), Some(FromHost::Heartbeat(_) | FromHost::Closed { .. })));
 }
@@ -78,7 +78,7 @@ fn a_wrong_token_opens_no_session() {
 #[test]
 fn a_controller_that_is_not_there_is_reported() {
     let address = free();
-    let error = ZenohFollow::connect(address, 0, 1, &secret().token(0).unwrap()).err().unwrap();
+    let error = ZenohAgent::connect(address, 0, 1, &secret().token(0).unwrap()).err().unwrap();
     let cause = "Connection refused (os error 111)";
     assert_eq!(error.to_string(), format!("cannot join the fleet of {address}: {cause}"));
 }
@@ -162,6 +162,6 @@ fn a_host_that_does_not_read_delays_no_other() {
 fn an_address_in_use_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let error = ZenohLead::listen(address, &secret(), 1).err().unwrap();
+    let error = ZenohController::listen(address, &secret(), 1).err().unwrap();
     assert!(error.to_string().starts_with(&format!("cannot listen on {address} for hosts: ")), "{error}");
 }

@@ -6,9 +6,9 @@ use keepup_measure::clock::Clock;
 use keepup_recorder::watch::WatcherSlot;
 use keepup_workload::net::Credentials;
 
+use crate::agent_loop::Reports;
 use crate::directories::Directories;
 use crate::error::FleetError;
-use crate::follow::Reports;
 
 /// What the part of a host needs.
 #[derive(Clone)]

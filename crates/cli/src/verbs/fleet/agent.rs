@@ -2,12 +2,12 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use keepup_fleet::agent_loop::{AgentEvent, AgentLoop, StopRequest};
 use keepup_fleet::directories::Directories;
-use keepup_fleet::follow::{Closed, Follow, FollowEvent};
-use keepup_fleet::link::FollowLink as _;
-use keepup_fleet::link::zenoh::ZenohFollow;
+use keepup_fleet::join_info::JoinInfo;
+use keepup_fleet::link::AgentLink as _;
+use keepup_fleet::link::zenoh::ZenohAgent;
 use keepup_fleet::trial::TrialWorker;
-use keepup_fleet::welcome::Welcome;
 use keepup_measure::clock::SystemClock;
 use keepup_recording::id::Id;
 
@@ -24,19 +24,19 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let Welcome { controller, host, token, shared, timing, volumes } =
-        Welcome::read(&mut std::io::stdin().lock())?;
+    let JoinInfo { controller, host, token, shared, timing, volumes } =
+        JoinInfo::read(&mut std::io::stdin().lock())?;
     let flag = stop_flag()?;
     let worker = TrialWorker::new(Arc::new(SystemClock), Directories::open(&volumes)?, shared, random_hex);
     let random = Id::random().context("cannot read random bytes")?.to_string();
     let incarnation = u64::from_str_radix(&random[..16], 16).context("cannot read random bytes")?;
-    let link = ZenohFollow::connect(controller, host, incarnation, &token)?;
-    let closed = Closed::new(Arc::clone(&flag));
+    let link = ZenohAgent::connect(controller, host, incarnation, &token)?;
+    let closed = StopRequest::new(Arc::clone(&flag));
     closed.watch(std::io::stdin(), link.waker()).context("cannot start a thread")?;
-    let mut follow = Follow::new(host, incarnation, timing, link, worker, SystemClock);
+    let mut follow = AgentLoop::new(host, incarnation, timing, link, worker, SystemClock);
     let why = follow.run(&closed, &mut |event| match event {
-        FollowEvent::Disconnected => log("the connection to the controller is closed"),
-        FollowEvent::Refused(why) => log(&format!("warning: dropped a message: {why}")),
+        AgentEvent::Disconnected => log("the connection to the controller is closed"),
+        AgentEvent::Refused(why) => log(&format!("warning: dropped a message: {why}")),
     });
     log(&format!("agent {} ends: {why}", args.name));
     Ok(Exit::Done)

@@ -1,8 +1,8 @@
 //! Log lines for events of a fleet.
 use keepup_fleet::controller::FleetEvent;
+use keepup_fleet::controller_loop::ControllerEvent;
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::launch::LaunchEvent;
-use keepup_fleet::lead::LeadEvent;
 use keepup_fleet::link::Refusal;
 use keepup_fleet::message::HostId;
 
@@ -29,19 +29,19 @@ impl<'a> Reporter<'a> {
         self.is_ending = true;
     }
 
-    pub(super) fn report(&mut self, event: &LeadEvent) {
+    pub(super) fn report(&mut self, event: &ControllerEvent) {
         match event {
-            LeadEvent::Refused { host, why } => self.refused(*host, why),
-            LeadEvent::Launch(LaunchEvent::Line { host, text }) => {
+            ControllerEvent::Refused { host, why } => self.refused(*host, why),
+            ControllerEvent::Launch(LaunchEvent::Line { host, text }) => {
                 log(&format!("{}: {text}", self.name(*host)))
             }
-            LeadEvent::Launch(LaunchEvent::Failed { host, why }) => {
+            ControllerEvent::Launch(LaunchEvent::Failed { host, why }) => {
                 log(&format!("warning: {} is not in the fleet: {why}", self.name(*host)));
             }
-            LeadEvent::Launch(LaunchEvent::Ended { host, status }) => {
+            ControllerEvent::Launch(LaunchEvent::Ended { host, status }) => {
                 log(&format!("{}: its agent has ended: {status}", self.name(*host)));
             }
-            LeadEvent::Fleet(event) => self.fleet(event),
+            ControllerEvent::Fleet(event) => self.fleet(event),
         }
     }
 

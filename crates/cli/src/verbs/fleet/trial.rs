@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_fleet::controller::{FleetEvent, PartEnd, RunKind};
+use keepup_fleet::controller_loop::ControllerEvent;
 use keepup_fleet::file::FleetFile;
-use keepup_fleet::lead::LeadEvent;
 use keepup_fleet::message::HostId;
 use keepup_fleet::trial::{FleetTrial, HostPlan, HostResult, Outcome, TrialRequest, plans};
 
@@ -97,11 +97,11 @@ fn conduct(
     loop {
         for event in &events {
             reporter.report(event);
-            if let LeadEvent::Fleet(FleetEvent::PartOver(host, end)) = event {
+            if let ControllerEvent::Fleet(FleetEvent::PartOver(host, end)) = event {
                 ends[*host as usize] = Some(end.clone());
             }
         }
-        if events.iter().any(|event| matches!(event, LeadEvent::Fleet(FleetEvent::Over { .. }))) {
+        if events.iter().any(|event| matches!(event, ControllerEvent::Fleet(FleetEvent::Over { .. }))) {
             break;
         }
         events = session.lead.turn(TURN);

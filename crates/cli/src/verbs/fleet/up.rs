@@ -7,13 +7,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use keepup_fleet::FleetError;
 use keepup_fleet::control::{self, Command, Server};
+use keepup_fleet::controller_loop::{ControllerLoop, FleetStatus, Probe};
 use keepup_fleet::file::FleetFile;
+use keepup_fleet::join_info::JoinInfo;
 use keepup_fleet::launch::{Launcher, Limits, Start};
-use keepup_fleet::lead::{FleetStatus, Lead, Probe};
-use keepup_fleet::link::zenoh::ZenohLead;
-use keepup_fleet::link::{LeadLink as _, Secret};
+use keepup_fleet::link::zenoh::ZenohController;
+use keepup_fleet::link::{ControllerLink as _, Secret};
 use keepup_fleet::message::HostId;
-use keepup_fleet::welcome::Welcome;
 use keepup_measure::clock::SystemClock;
 
 use super::events::Reporter;
@@ -29,12 +29,12 @@ const LEAVE_NS: u64 = 2_000_000_000;
 /// Time for agents to exit after that, in addition to the end of a run, ns. Then they are killed.
 const CLOSE_NS: u64 = 5_000_000_000;
 
-pub(super) type RunningLead = Lead<ZenohLead, SystemClock>;
+pub(super) type RunningController = ControllerLoop<ZenohController, SystemClock>;
 
 /// A controller whose agents are being started.
 pub(super) struct Session {
     pub(super) file: FleetFile,
-    pub(super) lead: RunningLead,
+    pub(super) lead: RunningController,
     pub(super) server: Server,
     pub(super) stop: Arc<AtomicBool>,
 }
@@ -46,12 +46,12 @@ impl Session {
         let hosts = HostId::try_from(file.hosts.len()).context("cannot count the hosts")?;
         let starts = starts(&file, &secret)?;
         let stop = stop_flag()?;
-        let link = ZenohLead::listen(file.listen, &secret, hosts)?;
+        let link = ZenohController::listen(file.listen, &secret, hosts)?;
         let server = Server::open(&control::socket_of(path)?, link.waker())?;
         let join_ns = u64::try_from(file.join_time.as_nanos()).unwrap_or(u64::MAX);
         let launcher = Launcher::new(starts, Limits { parallel: file.parallel, join_ns }, link.waker());
         let id = u64::from_str_radix(&random_hex()?[..16], 16).context("cannot read random bytes")?;
-        let lead = Lead::new(id, &file, link, launcher, SystemClock);
+        let lead = ControllerLoop::new(id, &file, link, launcher, SystemClock);
         log(&format!("fleet {}: controller on {}, starting {hosts} agents", file.name, file.listen));
         Ok(Self { file, lead, server, stop })
     }
@@ -118,10 +118,10 @@ fn starts(file: &FleetFile, secret: &Secret) -> Result<Vec<Start>, FleetError> {
     (0..)
         .zip(&file.hosts)
         .map(|(host, entry)| {
-            let failed = |error: keepup_peer::TokenError| FleetError::Welcome(error.to_string().into());
+            let failed = |error: keepup_peer::TokenError| FleetError::JoinInfo(error.to_string().into());
             let (token, shared) = (secret.token(host).map_err(failed)?, secret.shared().map_err(failed)?);
             let (controller, timing, volumes) = (file.listen, file.timing, entry.volumes.clone());
-            let line = Welcome { controller, host, token, shared, timing, volumes }.to_line()?;
+            let line = JoinInfo { controller, host, token, shared, timing, volumes }.to_line()?;
             Ok(Start { host, command: entry.command.clone(), line })
         })
         .collect()
@@ -132,7 +132,7 @@ pub(super) fn end(session: &mut Session, reporter: &mut Reporter<'_>, why: &str)
     reporter.shut_down();
     let (lead, file) = (&mut session.lead, &session.file);
     lead.shut_down(why).iter().for_each(|event| reporter.report(event));
-    let mut wait = |lead: &mut RunningLead, ns: u64| {
+    let mut wait = |lead: &mut RunningController, ns: u64| {
         let until_ns = lead.now_ns().saturating_add(ns);
         while lead.agents() > 0 && lead.now_ns() < until_ns {
             lead.turn(TURN / 10).iter().for_each(|event| reporter.report(event));

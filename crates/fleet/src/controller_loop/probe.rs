@@ -3,11 +3,11 @@
 //! A probe is a run with an invalid plan: every host refuses it, and the run ends with the last refusal.
 use keepup_measure::clock::Clock;
 
-use super::{Lead, LeadEvent};
+use super::{ControllerEvent, ControllerLoop};
 use crate::control::Request;
 use crate::controller::{FleetEvent, RunKind};
 use crate::file::FleetFile;
-use crate::link::LeadLink;
+use crate::link::ControllerLink;
 
 /// Number of commands of a probe.
 const ROUNDS: usize = 50;
@@ -24,8 +24,8 @@ pub struct Probe {
 
 impl Probe {
     /// Sends the first command. If that is not possible, answers the request and returns none.
-    pub fn begin<L: LeadLink, C: Clock>(
-        lead: &mut Lead<L, C>,
+    pub fn begin<L: ControllerLink, C: Clock>(
+        lead: &mut ControllerLoop<L, C>,
         file: &FleetFile,
         request: Request,
     ) -> Option<Self> {
@@ -41,7 +41,7 @@ impl Probe {
         Self { request, plans, run, sent_ns: 0, times_ns: Vec::new() }.send(lead)
     }
 
-    fn send<L: LeadLink, C: Clock>(mut self, lead: &mut Lead<L, C>) -> Option<Self> {
+    fn send<L: ControllerLink, C: Clock>(mut self, lead: &mut ControllerLoop<L, C>) -> Option<Self> {
         self.run += 1;
         self.sent_ns = lead.now_ns();
         match lead.start_run((self.run, RunKind::Recording), self.plans.clone()) {
@@ -54,13 +54,13 @@ impl Probe {
     }
 
     /// Handles events, and sends the next command or the answer. Returns none when the probe has ended.
-    pub fn follow<L: LeadLink, C: Clock>(
+    pub fn follow<L: ControllerLink, C: Clock>(
         mut self,
-        lead: &mut Lead<L, C>,
-        events: &[LeadEvent],
+        lead: &mut ControllerLoop<L, C>,
+        events: &[ControllerEvent],
     ) -> Option<Self> {
-        let is_over = |event: &LeadEvent| match event {
-            LeadEvent::Fleet(FleetEvent::Over { run, .. }) => *run == self.run,
+        let is_over = |event: &ControllerEvent| match event {
+            ControllerEvent::Fleet(FleetEvent::Over { run, .. }) => *run == self.run,
             _ => false,
         };
         if !events.iter().any(is_over) {

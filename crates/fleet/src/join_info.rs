@@ -17,7 +17,7 @@ const LINE_BYTES_MAX: usize = 60_000;
 
 /// Parameters of an agent.
 #[derive(Clone, Debug)]
-pub struct Welcome {
+pub struct JoinInfo {
     /// Address of the controller.
     pub controller: SocketAddr,
     /// Number of the host.
@@ -43,7 +43,7 @@ struct Form {
     volumes: Vec<PathBuf>,
 }
 
-impl Welcome {
+impl JoinInfo {
     /// The line with its end.
     ///
     /// # Errors
@@ -99,19 +99,19 @@ fn other_version(line: &[u8], error: &serde_json::Error) -> FleetError {
 }
 
 fn of_version(theirs: u32) -> FleetError {
-    FleetError::Welcome(
+    FleetError::JoinInfo(
         Cause::new(format!("the controller has version {theirs} of the messages, this agent {VERSION}"))
             .with_hint("install the same keepup on all hosts"),
     )
 }
 
 fn invalid(why: impl Into<String>) -> FleetError {
-    FleetError::Welcome(
+    FleetError::JoinInfo(
         Cause::new(why)
             .with_hint("agents are started by `keepup fleet up`, with this line on standard input"),
     )
 }
 
 #[cfg(test)]
-#[path = "welcome_tests.rs"]
+#[path = "join_info_tests.rs"]
 mod tests;

@@ -6,12 +6,12 @@ use std::time::Instant;
 use keepup_measure::clock::SystemClock;
 
 use super::*;
+use crate::agent_loop::{AgentLoop, Reports, StopRequest, Worker};
 use crate::controller::{PartEnd, RunKind};
-use crate::follow::{Closed, Follow, Reports, Worker};
 use crate::host::Done;
 use crate::launch::Limits;
 use crate::link::Secret;
-use crate::link::local::{LocalLead, Network};
+use crate::link::local::{LocalController, Network};
 use crate::message::{Counters, Role};
 use crate::placement::View;
 
@@ -59,7 +59,7 @@ fn file() -> FleetFile {
     .unwrap()
 }
 
-type TestLead = Lead<LocalLead, SystemClock>;
+type TestLead = ControllerLoop<LocalController, SystemClock>;
 
 fn secret() -> Secret {
     Secret::new("secret of the tests of lead")
@@ -68,20 +68,20 @@ fn secret() -> Secret {
 fn lead() -> (TestLead, Network) {
     let (network, link) = Network::new(&secret(), 2).unwrap();
     let launcher = Launcher::new(Vec::new(), Limits { parallel: 1, join_ns: 1 }, link.waker());
-    (Lead::new(5, &file(), link, launcher, SystemClock), network)
+    (ControllerLoop::new(5, &file(), link, launcher, SystemClock), network)
 }
 
 /// Runs a host until it ends; returns why.
-fn follow(network: &Network, host: HostId, closed: &Closed) -> String {
+fn follow(network: &Network, host: HostId, closed: &StopRequest) -> String {
     let link = network.join(host, 1, &secret().token(host).unwrap());
-    Follow::new(host, 1, file().timing, link, Obedient::default(), SystemClock).run(closed, &mut |_| {})
+    AgentLoop::new(host, 1, file().timing, link, Obedient::default(), SystemClock).run(closed, &mut |_| {})
 }
 
 /// Turns until an event `is_wanted`; returns all up to it.
-fn until(lead: &mut TestLead, is_wanted: impl Fn(&FleetEvent) -> bool) -> Vec<LeadEvent> {
+fn until(lead: &mut TestLead, is_wanted: impl Fn(&FleetEvent) -> bool) -> Vec<ControllerEvent> {
     let limit = Instant::now() + Duration::from_secs(60);
     let mut all = Vec::new();
-    while !all.iter().any(|event| matches!(event, LeadEvent::Fleet(event) if is_wanted(event))) {
+    while !all.iter().any(|event| matches!(event, ControllerEvent::Fleet(event) if is_wanted(event))) {
         assert!(Instant::now() < limit, "{all:?}");
         all.extend(lead.turn(Duration::from_secs(1)));
     }
@@ -102,7 +102,7 @@ fn hosts_join_run_and_leave() {
     std::thread::scope(|scope| {
         let hosts = [0, 1].map(|host| {
             let network = network.clone();
-            scope.spawn(move || follow(&network, host, &Closed::default()))
+            scope.spawn(move || follow(&network, host, &StopRequest::default()))
         });
         until_joined(&mut lead);
         lead.start_run((1, RunKind::Recording), vec![Some(String::new()), Some(String::new())]).unwrap();
@@ -122,7 +122,10 @@ fn hosts_join_run_and_leave() {
         let events = until(&mut lead, |event| matches!(event, FleetEvent::Over { .. }));
         let done = || PartEnd::Finished("done".to_owned());
         for host in [0, 1] {
-            assert!(events.contains(&LeadEvent::Fleet(FleetEvent::PartOver(host, done()))), "{events:?}");
+            assert!(
+                events.contains(&ControllerEvent::Fleet(FleetEvent::PartOver(host, done()))),
+                "{events:?}"
+            );
         }
         lead.shut_down("the test is over");
         for host in hosts {
@@ -142,7 +145,7 @@ fn hosts_join_run_and_leave() {
 fn a_host_that_cannot_prepare_says_why() {
     let (mut lead, network) = lead();
     let flag = Arc::new(AtomicBool::new(false));
-    let closed = Closed::new(Arc::clone(&flag));
+    let closed = StopRequest::new(Arc::clone(&flag));
     std::thread::scope(|scope| {
         let hosts = [0, 1].map(|host| {
             let (network, closed) = (network.clone(), closed.clone());
@@ -152,7 +155,7 @@ fn a_host_that_cannot_prepare_says_why() {
         lead.start_run((1, RunKind::Recording), vec![Some("fail".to_owned()), None]).unwrap();
         let events = until(&mut lead, |event| matches!(event, FleetEvent::Over { .. }));
         let failed = FleetEvent::PartOver(0, PartEnd::Failed("no disk".to_owned()));
-        assert!(events.contains(&LeadEvent::Fleet(failed)), "{events:?}");
+        assert!(events.contains(&ControllerEvent::Fleet(failed)), "{events:?}");
         assert_eq!(lead.status(&file()).hosts[1].role, Role::Source);
         // The end of standard input ends them too.
         flag.store(true, Ordering::Relaxed);
@@ -168,5 +171,5 @@ fn a_message_with_a_wrong_token_is_reported() {
     let (mut lead, network) = lead();
     network.inject(1, b"KUF1 garbage");
     let events = lead.turn(Duration::from_secs(1));
-    assert_eq!(events, [LeadEvent::Refused { host: Some(1), why: Refusal::Foreign }]);
+    assert_eq!(events, [ControllerEvent::Refused { host: Some(1), why: Refusal::Foreign }]);
 }

@@ -3,7 +3,7 @@ use keepup_measure::clock::SystemClock;
 
 use super::*;
 use crate::link::local::Network;
-use crate::link::{FromHost, LeadLink, Secret};
+use crate::link::{ControllerLink, FromHost, Secret};
 use crate::message::{Goal, Order};
 
 /// Worker that says what it was told.
@@ -44,7 +44,7 @@ fn secret() -> Secret {
 }
 
 /// Orders of the tests, as answers to the heartbeats of host 0.
-fn lead(link: &mut impl LeadLink, goal: &Goal, is_done: impl Fn(&HostState) -> bool) {
+fn lead(link: &mut impl ControllerLink, goal: &Goal, is_done: impl Fn(&HostState) -> bool) {
     for number in 1.. {
         let Some(FromHost::Heartbeat(heartbeat)) = link.receive(Duration::from_secs(60)) else { continue };
         if is_done(&heartbeat.state) {
@@ -69,12 +69,13 @@ fn lead(link: &mut impl LeadLink, goal: &Goal, is_done: impl Fn(&HostState) -> b
 fn a_host_without_controller_ends() {
     let (network, link) = Network::new(&secret(), 1).unwrap();
     let (sender, told) = mpsc::channel();
-    let mut host = Follow::new(0, 1, timing(100), network.join(0, 1, &token()), Teller(sender), SystemClock);
+    let mut host =
+        AgentLoop::new(0, 1, timing(100), network.join(0, 1, &token()), Teller(sender), SystemClock);
     let mut events = Vec::new();
     drop(link);
-    let why = host.run(&Closed::default(), &mut |event| events.push(event));
+    let why = host.run(&StopRequest::default(), &mut |event| events.push(event));
     assert_eq!(why, "no order from the controller for 0.1 s");
-    assert_eq!(events, [FollowEvent::Disconnected]);
+    assert_eq!(events, [AgentEvent::Disconnected]);
     drop(host);
     assert_eq!(told.iter().count(), 0);
 }
@@ -85,10 +86,10 @@ fn a_run_is_ended_before_the_host_is() {
     let (sender, told) = mpsc::channel();
     let (unblock, blocked) = mpsc::channel::<Vec<u8>>();
     let follow = network.join(0, 1, &token());
-    let closed = Closed::default();
+    let closed = StopRequest::default();
     closed.watch(Pipe(blocked), follow.waker()).unwrap();
     let host = std::thread::spawn(move || {
-        Follow::new(0, 1, timing(60_000), follow, Teller(sender), SystemClock).run(&closed, &mut |_| {})
+        AgentLoop::new(0, 1, timing(60_000), follow, Teller(sender), SystemClock).run(&closed, &mut |_| {})
     });
     let plan = "record".to_owned();
     lead(&mut link, &Goal::Prepare { run: 4, plan }, |state| {

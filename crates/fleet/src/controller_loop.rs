@@ -11,7 +11,7 @@ pub use self::status::{FleetStatus, HostReport, HostStatus};
 use crate::controller::{Action, Controller, FleetEvent, RunKind, StartError};
 use crate::file::FleetFile;
 use crate::launch::{LaunchEvent, Launcher};
-use crate::link::{FromHost, LeadLink, Refusal};
+use crate::link::{ControllerLink, FromHost, Refusal};
 use crate::message::HostId;
 use crate::wall::AnchoredClock;
 
@@ -20,7 +20,7 @@ const MESSAGES_PER_TURN: usize = 256;
 
 /// Event of the controller's loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LeadEvent {
+pub enum ControllerEvent {
     /// Event of the fleet.
     Fleet(FleetEvent),
     /// A message was dropped.
@@ -36,14 +36,14 @@ pub enum LeadEvent {
 
 /// Event loop of a controller.
 #[derive(Debug)]
-pub struct Lead<L, C> {
+pub struct ControllerLoop<L, C> {
     link: L,
     controller: Controller,
     launcher: Launcher,
     clock: AnchoredClock<C>,
 }
 
-impl<L: LeadLink, C: Clock> Lead<L, C> {
+impl<L: ControllerLink, C: Clock> ControllerLoop<L, C> {
     /// A controller of the hosts of `file`; `id` differs for each start.
     pub fn new(id: u64, file: &FleetFile, link: L, launcher: Launcher, clock: C) -> Self {
         let clock = AnchoredClock::new(clock);
@@ -52,7 +52,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
     }
 
     /// One iteration: waits for messages for at most `longest`, then handles timers. Returns events.
-    pub fn turn(&mut self, longest: Duration) -> Vec<LeadEvent> {
+    pub fn turn(&mut self, longest: Duration) -> Vec<ControllerEvent> {
         let now_ns = self.clock.now_ns();
         let due = Duration::from_nanos(self.controller.next_ns().saturating_sub(now_ns));
         let mut message = self.link.receive(due.min(longest));
@@ -65,7 +65,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
                     self.controller.on_heartbeat(now_ns, *heartbeat, &mut actions)
                 }
                 FromHost::Closed { host, .. } => self.controller.on_closed(now_ns, host, &mut actions),
-                FromHost::Refused { host, why } => events.push(LeadEvent::Refused { host, why }),
+                FromHost::Refused { host, why } => events.push(ControllerEvent::Refused { host, why }),
             }
             self.apply(&mut actions, &mut events);
             left -= 1;
@@ -78,11 +78,11 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
         }
         let mut launched = Vec::new();
         self.launcher.turn(now_ns, &mut launched);
-        events.extend(launched.into_iter().map(LeadEvent::Launch));
+        events.extend(launched.into_iter().map(ControllerEvent::Launch));
         events
     }
 
-    fn apply(&mut self, actions: &mut Vec<Action>, events: &mut Vec<LeadEvent>) {
+    fn apply(&mut self, actions: &mut Vec<Action>, events: &mut Vec<ControllerEvent>) {
         for action in actions.drain(..) {
             match action {
                 Action::Send(order) => self.link.send(&order),
@@ -90,7 +90,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
                     if let FleetEvent::Joined(host) = event {
                         self.launcher.joined(host);
                     }
-                    events.push(LeadEvent::Fleet(event));
+                    events.push(ControllerEvent::Fleet(event));
                 }
             }
         }
@@ -104,7 +104,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
         &mut self,
         run: (u64, RunKind),
         plans: Vec<Option<String>>,
-    ) -> Result<Vec<LeadEvent>, StartError> {
+    ) -> Result<Vec<ControllerEvent>, StartError> {
         let (mut actions, mut events) = (Vec::new(), Vec::new());
         self.controller.start_run(self.clock.now_ns(), run, plans, &mut actions)?;
         self.apply(&mut actions, &mut events);
@@ -112,7 +112,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
     }
 
     /// Ends the run, see [`Controller::finish`]. Returns the first events.
-    pub fn finish(&mut self) -> Vec<LeadEvent> {
+    pub fn finish(&mut self) -> Vec<ControllerEvent> {
         let (mut actions, mut events) = (Vec::new(), Vec::new());
         self.controller.finish(self.clock.now_ns(), &mut actions);
         self.apply(&mut actions, &mut events);
@@ -120,7 +120,7 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
     }
 
     /// Orders all hosts to end their parts and exit; starts no more agents.
-    pub fn shut_down(&mut self, why: &str) -> Vec<LeadEvent> {
+    pub fn shut_down(&mut self, why: &str) -> Vec<ControllerEvent> {
         let (mut actions, mut events) = (Vec::new(), Vec::new());
         self.controller.shut_down(self.clock.now_ns(), why, &mut actions);
         self.apply(&mut actions, &mut events);
@@ -160,5 +160,5 @@ impl<L: LeadLink, C: Clock> Lead<L, C> {
 }
 
 #[cfg(test)]
-#[path = "lead_tests.rs"]
+#[path = "controller_loop_tests.rs"]
 mod tests;

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn welcome() -> Welcome {
-    Welcome {
+fn welcome() -> JoinInfo {
+    JoinInfo {
         controller: SocketAddr::from(([10, 0, 0, 1], 7650)),
         host: 3,
         token: Token::new("0123456789abcdef").unwrap(),
@@ -15,17 +15,17 @@ fn welcome() -> Welcome {
     }
 }
 
-fn changed(change: impl FnOnce(&mut Value)) -> Result<Welcome, FleetError> {
+fn changed(change: impl FnOnce(&mut Value)) -> Result<JoinInfo, FleetError> {
     let mut value: Value = serde_json::from_str(&welcome().to_line().unwrap()).unwrap();
     change(&mut value);
-    Welcome::read(&mut format!("{value}\n").as_bytes())
+    JoinInfo::read(&mut format!("{value}\n").as_bytes())
 }
 
 #[test]
 fn a_line_is_read_and_nothing_after_it() {
     let text = welcome().to_line().unwrap() + "rest";
     let mut from = text.as_bytes();
-    let read = Welcome::read(&mut from).unwrap();
+    let read = JoinInfo::read(&mut from).unwrap();
     assert_eq!(from, b"rest");
     assert_eq!(read.to_line().unwrap() + "rest", text);
     assert!(!format!("{read:?}").contains("0123456789abcdef"));
@@ -34,7 +34,7 @@ fn a_line_is_read_and_nothing_after_it() {
 #[test]
 fn another_version_is_named_whatever_else_it_has() {
     let newer = changed(|value| value["version"] = json!(VERSION + 1)).unwrap_err();
-    let other = Welcome::read(&mut &b"{\"version\":9,\"hello\":1}\n"[..]).unwrap_err();
+    let other = JoinInfo::read(&mut &b"{\"version\":9,\"hello\":1}\n"[..]).unwrap_err();
     assert_eq!(
         other.to_string(),
         format!("cannot join the fleet: the controller has version 9 of the messages, this agent {VERSION}")
@@ -48,16 +48,16 @@ fn bad_lines_are_refused() {
     assert!(changed(|value| value["host"] = json!(-1)).is_err());
     let long = vec![b'x'; LINE_BYTES_MAX + 1];
     for (bad, why) in [(&b""[..], "there is none"), (b"{}", "there is none"), (&long, "it is too long")] {
-        let error = Welcome::read(&mut &bad[..]).unwrap_err();
+        let error = JoinInfo::read(&mut &bad[..]).unwrap_err();
         assert_eq!(error.to_string(), format!("cannot join the fleet: {why}"));
     }
     let volumes = (0..200).map(|n| format!("/{n}{}", "x".repeat(500)).into()).collect();
-    assert!(Welcome { volumes, ..welcome() }.to_line().is_err());
+    assert!(JoinInfo { volumes, ..welcome() }.to_line().is_err());
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_refused(bytes: Vec<u8>) {
-        prop_assert!(Welcome::read(&mut &bytes[..]).is_err());
+        prop_assert!(JoinInfo::read(&mut &bytes[..]).is_err());
     }
 }

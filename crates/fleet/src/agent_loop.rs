@@ -8,7 +8,7 @@ use std::time::Duration;
 use keepup_measure::clock::Clock;
 
 use crate::host::{Done, Host, HostAction};
-use crate::link::{FollowLink, FromController, Refusal, Waker};
+use crate::link::{AgentLink, FromController, Refusal, Waker};
 use crate::message::{Counters, HostId, HostState};
 use crate::placement::View;
 use crate::timing::Timing;
@@ -50,9 +50,9 @@ impl Reports {
 
 /// Stop flag of an agent, set when its standard input is closed.
 #[derive(Clone, Debug, Default)]
-pub struct Closed(Arc<AtomicBool>);
+pub struct StopRequest(Arc<AtomicBool>);
 
-impl Closed {
+impl StopRequest {
     /// Uses `flag`, which a signal handler may set too; that is seen at the next heartbeat.
     #[must_use]
     pub fn new(flag: Arc<AtomicBool>) -> Self {
@@ -81,7 +81,7 @@ impl Closed {
 
 /// Event of a host's link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FollowEvent {
+pub enum AgentEvent {
     /// The connection is closed.
     Disconnected,
     /// A message was dropped.
@@ -89,7 +89,7 @@ pub enum FollowEvent {
 }
 
 /// Event loop of a host.
-pub struct Follow<L, C, W> {
+pub struct AgentLoop<L, C, W> {
     link: L,
     host: Host,
     worker: W,
@@ -101,7 +101,7 @@ pub struct Follow<L, C, W> {
     end_by_ns: Option<u64>,
 }
 
-impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
+impl<L: AgentLink, C: Clock, W: Worker> AgentLoop<L, C, W> {
     /// Host `id`; `incarnation` differs for each start.
     pub fn new(id: HostId, incarnation: u64, timing: Timing, link: L, worker: W, clock: C) -> Self {
         let clock = AnchoredClock::new(clock);
@@ -112,16 +112,16 @@ impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
     }
 
     /// Follows the controller until an order to leave, the orphan timeout, or `closed`. Returns the reason.
-    pub fn run(&mut self, closed: &Closed, tell: &mut dyn FnMut(FollowEvent)) -> String {
+    pub fn run(&mut self, closed: &StopRequest, report: &mut dyn FnMut(AgentEvent)) -> String {
         loop {
-            if let Some(why) = self.turn(closed, tell) {
+            if let Some(why) = self.turn(closed, report) {
                 return why;
             }
         }
     }
 
     /// One iteration: timers, reports, one message. Returns the reason when the host ends.
-    fn turn(&mut self, closed: &Closed, tell: &mut dyn FnMut(FollowEvent)) -> Option<String> {
+    fn turn(&mut self, closed: &StopRequest, report: &mut dyn FnMut(AgentEvent)) -> Option<String> {
         let mut actions = Vec::new();
         *self.host.counters() = self.worker.counters();
         self.host.tick(self.clock.now_ns(), &mut actions);
@@ -139,8 +139,8 @@ impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
         let mut actions = Vec::new();
         match self.link.receive(wait)? {
             FromController::Order(order) => self.host.on_order(self.clock.now_ns(), *order, &mut actions),
-            FromController::Closed => tell(FollowEvent::Disconnected),
-            FromController::Refused(why) => tell(FollowEvent::Refused(why)),
+            FromController::Closed => report(AgentEvent::Disconnected),
+            FromController::Refused(why) => report(AgentEvent::Refused(why)),
         }
         self.apply(actions)
     }
@@ -180,5 +180,5 @@ impl<L: FollowLink, C: Clock, W: Worker> Follow<L, C, W> {
 }
 
 #[cfg(test)]
-#[path = "follow_tests.rs"]
+#[path = "agent_loop_tests.rs"]
 mod tests;
