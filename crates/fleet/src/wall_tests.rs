@@ -15,7 +15,7 @@ struct Preempted {
 impl Preempted {
     fn read(&self) -> u64 {
         let reading = self.readings.fetch_add(1, Ordering::Relaxed);
-        let took_ns = if reading < 9 && reading % 2 == 0 { 1_000_000_000 } else { 10 };
+        let took_ns = if reading < 9 && reading.is_multiple_of(2) { 1_000_000_000 } else { 10 };
         self.time_ns.fetch_add(took_ns, Ordering::Relaxed) + took_ns
     }
 }
