@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use keepup_error::Cause;
+use keepup_fleet::control::Command;
 use keepup_fleet::controller::{FleetEvent, PartEnd, RunKind};
 use keepup_fleet::controller_loop::ControllerEvent;
 use keepup_fleet::file::FleetFile;
@@ -92,7 +93,9 @@ fn conduct(
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
     let before = session.lead.status(&session.file).traffic_bytes();
     let mut ends: Vec<Option<PartEnd>> = vec![None; plans.len()];
-    let mut events = session.lead.start_run((RUN, RunKind::Trial), texts).unwrap_or_default();
+    let started = session.lead.start_run((RUN, RunKind::Trial), texts);
+    // The fleet is new: nothing else runs on it.
+    let mut events = started.map_err(|error| anyhow::anyhow!("cannot start the trial: {error:?}"))?;
     let mut is_ending = false;
     loop {
         for event in &events {
@@ -105,7 +108,7 @@ fn conduct(
             break;
         }
         events = session.lead.turn(TURN);
-        if session.is_stopped() && !is_ending {
+        if (session.is_stopped() || is_down_requested(session)?) && !is_ending {
             is_ending = true;
             log("ending the trial");
             events.extend(session.lead.finish());
@@ -117,6 +120,17 @@ fn conduct(
         .zip(ends)
         .filter_map(|((host, plan), end)| host_result(session, host, plan.as_ref()?, end));
     Ok(FleetTrial::new(&session.file.name, asked, control, hosts.collect()))
+}
+
+/// Answers a command from the control socket; returns whether it was `down`.
+fn is_down_requested(session: &Session) -> anyhow::Result<bool> {
+    let Some(request) = session.server.request() else { return Ok(false) };
+    let is_down = matches!(request.command, Command::Down);
+    request.answer(match request.command {
+        Command::Status => serde_json::to_string(&session.lead.status(&session.file))?,
+        Command::Probe | Command::Down => "{}".to_owned(),
+    });
+    Ok(is_down)
 }
 
 /// Result of a recorder.
