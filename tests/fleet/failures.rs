@@ -81,7 +81,7 @@ fn a_killed_agent_is_noticed_before_its_lease_ends() {
 fn a_paused_agent_is_lost_at_its_lease_and_returns() {
     let Some(mut site) = site("paused", "orphan = \"60 s\"") else { return };
     site.fleet.signal(2, "STOP");
-    site.line(2, " is lost: nothing heard for ");
+    site.line(2, " is lost: no heartbeat for ");
     until("the others are lost too", || members(site.place.path()) == 2);
     site.fleet.signal(2, "CONT");
     until("it does not return", || members(site.place.path()) == 3);
@@ -93,7 +93,7 @@ fn a_paused_agent_is_lost_at_its_lease_and_returns() {
 fn a_host_that_is_cut_off_is_lost_and_returns() {
     let Some(mut site) = site("cut", "orphan = \"120 s\"") else { return };
     site.switch.unplug(1).unwrap();
-    site.line(0, " is lost: nothing heard for ");
+    site.line(0, " is lost: no heartbeat for ");
     site.switch.plug(1).unwrap();
     until("it does not return", || members(site.place.path()) == 3);
     site.down();
@@ -104,7 +104,7 @@ fn a_host_that_is_cut_off_is_lost_and_returns() {
 fn a_host_that_stays_cut_off_ends_its_agent() {
     let Some(mut site) = site("orphan", "orphan = \"2 s\"") else { return };
     site.switch.unplug(3).unwrap();
-    site.line(2, " is lost: nothing heard for ");
+    site.line(2, " is lost: no heartbeat for ");
     // Its standard error does not pass the network of the test.
     site.line(2, " ends: no order from the controller for 2 s");
     until("its agent runs", || site.fleet.agent(2).is_none());

@@ -137,7 +137,7 @@ fn another_protocol_version_does_not_bypass_the_token() {
         stream.write_all(b"KU-NETc\n").unwrap();
         stream
     };
-    for version in [0, 1, 2, 3, 4, u32::MAX] {
+    for version in [0, 1, 2, 3, 4, 5, u32::MAX] {
         let mut stream = connect();
         let hello = serde_json::json!({"say": "hello", "version": version, "nonce": "0".repeat(32)});
         assert_eq!(exchange(&mut stream, &hello)["say"], "challenge");
@@ -147,7 +147,7 @@ fn another_protocol_version_does_not_bypass_the_token() {
     }
     // Version 2 sent the token in clear text.
     let answer = exchange(&mut connect(), &serde_json::json!({"say": "hello", "version": 2, "token": TOKEN}));
-    assert!(answer["why"].as_str().unwrap().contains("the server uses protocol version 3"), "{answer}");
+    assert!(answer["why"].as_str().unwrap().contains("the server uses protocol version 4"), "{answer}");
     server.signal("TERM");
     let ended = server.wait();
     assert!(!ended.stderr.contains(TOKEN) && !ended.stdout.contains(TOKEN), "{ended:#?}");

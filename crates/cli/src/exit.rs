@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use keepup_archive::ArchiveError;
 use keepup_campaign::{CampaignError, CompareError};
 use keepup_error::{Cause, Diagnostic, ErrorClass};
+use keepup_fleet::FleetError;
 use keepup_live::LiveError;
 use keepup_measure::MeasureError;
 use keepup_model::{EngineError, ModelError, SweepError};
@@ -108,14 +109,11 @@ pub(crate) fn diagnostic<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Op
             None$(.or_else(|| Some(cause.downcast_ref::<$kind>()? as &dyn Diagnostic)))*
         };
     }
-    #[cfg(feature = "fleet")]
-    if let Some(found) = cause.downcast_ref::<keepup_fleet::FleetError>() {
-        return Some(found);
-    }
     first_of![
         UsageError,
         SharedTokenFile,
         CtlError,
+        FleetError,
         QualifyError,
         PlanError,
         WorkloadError,

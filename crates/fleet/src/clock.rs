@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Exchanges that are kept.
 const KEPT: usize = 8;
+/// Assumed difference in rate between two clocks, parts per million: that of quartz.
+const QUARTZ_PPM: u64 = 100;
 
 /// Offset of the controller's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,8 +42,14 @@ impl Exchange {
         let held = u64::try_from(difference(self.order_sent_ns, self.heartbeat_received_ns)?).ok()?;
         let travelled = total.checked_sub(held)?;
         let ns = i64::try_from(i128::midpoint(i128::from(there), i128::from(back))).ok()?;
-        Some(Offset { ns, error_ns: travelled.div_ceil(2) })
+        // The controller held the heartbeat by its own clock.
+        Some(Offset { ns, error_ns: travelled.div_ceil(2).saturating_add(drift_ns(held)) })
     }
+}
+
+/// What two clocks differ by more after `ns`.
+const fn drift_ns(ns: u64) -> u64 {
+    ns / 1_000_000 * QUARTZ_PPM
 }
 
 /// `a - b`, if it fits.
@@ -52,7 +60,8 @@ fn difference(a: u64, b: u64) -> Option<i64> {
 /// The last exchanges.
 #[derive(Clone, Debug, Default)]
 pub struct ClockFilter {
-    recent: Vec<Offset>,
+    /// Offsets, and when they were found by the host's clock, ns.
+    recent: Vec<(Offset, u64)>,
     next: usize,
 }
 
@@ -60,18 +69,23 @@ impl ClockFilter {
     /// Adds an exchange.
     pub fn add(&mut self, exchange: &Exchange) {
         let Some(offset) = exchange.offset() else { return };
+        let found = (offset, exchange.order_received_ns);
         if self.recent.len() < KEPT {
-            self.recent.push(offset);
+            self.recent.push(found);
         } else {
-            self.recent[self.next % KEPT] = offset;
+            self.recent[self.next % KEPT] = found;
         }
         self.next = (self.next + 1) % KEPT;
     }
 
-    /// The best offset of them.
+    /// The best offset of them at `now_ns` of the host's clock: an older one may be wrong by more.
     #[must_use]
-    pub fn best(&self) -> Option<Offset> {
-        self.recent.iter().min_by_key(|offset| offset.error_ns).copied()
+    pub fn best(&self, now_ns: u64) -> Option<Offset> {
+        let aged = self.recent.iter().map(|(offset, found_ns)| {
+            let drift_ns = drift_ns(now_ns.saturating_sub(*found_ns));
+            Offset { error_ns: offset.error_ns.saturating_add(drift_ns), ..*offset }
+        });
+        aged.min_by_key(|offset| offset.error_ns)
     }
 }
 

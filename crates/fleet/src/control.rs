@@ -102,7 +102,7 @@ impl Server {
         private_directory(directory)?;
         if UnixStream::connect(path).is_ok() {
             return Err(FleetError::Control(
-                Cause::new("its controller runs already").with_hint("keepup fleet down FILE"),
+                Cause::new("a controller already runs for this file").with_hint("keepup fleet down FILE"),
             ));
         }
         let cannot = |error: std::io::Error| failed(format!("{}: {error}", path.display()));

@@ -33,7 +33,10 @@ fn commands_are_answered_until_the_controller_is_gone() {
     }
     drop(server);
     let error = ask(&path, Command::Status).unwrap_err();
-    assert_eq!(error.to_string(), "cannot reach the fleet: no controller runs for this file");
+    assert_eq!(
+        error.to_string(),
+        "cannot use the control socket of the fleet: no controller runs for this file"
+    );
     assert_eq!(keepup_error::Diagnostic::hint(&error).as_deref(), Some("keepup fleet up FILE"));
 }
 
@@ -50,7 +53,10 @@ fn a_second_controller_is_refused_and_a_dead_ones_socket_replaced() {
     let (_place, path) = place();
     let (server, _woken) = open(&path);
     let error = Server::open(&path, Waker::new(|| {})).unwrap_err();
-    assert_eq!(error.to_string(), "cannot reach the fleet: its controller runs already");
+    assert_eq!(
+        error.to_string(),
+        "cannot use the control socket of the fleet: a controller already runs for this file"
+    );
     drop(server);
     drop(UnixListener::bind(&path).unwrap());
     assert!(path.exists(), "left by a killed program");

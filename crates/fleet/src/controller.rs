@@ -124,7 +124,12 @@ pub struct Controller {
     changes: Vec<Change>,
     orders: u64,
     shutdown: Option<String>,
+    /// Latest input, ns: a long time without one means that the controller itself was stopped.
     stepped_ns: u64,
+    /// Latest check of leases and deadlines, ns. Heartbeats do not delay the next one.
+    ticked_ns: u64,
+    /// Whether goals or the view have changed since the latest orders to all.
+    has_changed: bool,
 }
 
 impl Controller {
@@ -142,6 +147,8 @@ impl Controller {
             orders: 0,
             shutdown: None,
             stepped_ns: now_ns,
+            ticked_ns: now_ns,
+            has_changed: false,
         }
     }
 
@@ -172,7 +179,7 @@ impl Controller {
     /// Time by which [`Controller::tick`] is due, ns.
     #[must_use]
     pub const fn next_ns(&self) -> u64 {
-        self.stepped_ns.saturating_add(self.timing.heartbeat_ns / 2)
+        self.ticked_ns.saturating_add(self.timing.heartbeat_ns / 2)
     }
 
     /// Handles a heartbeat.
@@ -184,8 +191,7 @@ impl Controller {
             return;
         };
         if heartbeat.version != VERSION {
-            let why =
-                format!("it has version {} of the messages, the controller {VERSION}", heartbeat.version);
+            let why = format!("it uses message version {}, the controller {VERSION}", heartbeat.version);
             out.push(Action::Report(FleetEvent::Refused { host, why: why.clone() }));
             let order = self.compose(now_ns, &heartbeat, now_ns, Goal::Leave { why });
             out.push(Action::Send(order));
@@ -203,7 +209,11 @@ impl Controller {
         if has_changed {
             self.progress(now_ns, host, out);
         }
-        self.order(now_ns, host, out);
+        if self.has_changed {
+            self.order_changes(now_ns, out);
+        } else {
+            self.order(now_ns, host, out);
+        }
     }
 
     /// Handles the end of a host's connection. The lease still runs, because the host may be alive.
@@ -218,13 +228,15 @@ impl Controller {
     pub fn shut_down(&mut self, now_ns: u64, why: &str, out: &mut Vec<Action>) {
         self.step(now_ns, out);
         self.shutdown = Some(why.to_owned());
-        self.order_all(now_ns, out);
+        self.has_changed = true;
+        self.order_changes(now_ns, out);
     }
 
     /// Expires leases and deadlines. Due at [`Controller::next_ns`].
     pub fn tick(&mut self, now_ns: u64, out: &mut Vec<Action>) {
         self.step(now_ns, out);
         let mut lost = Vec::new();
+        self.ticked_ns = self.ticked_ns.max(now_ns);
         let lease_ns = self.timing.lease_of_controller_ns();
         for (host, entry) in (0..).zip(&mut self.hosts) {
             let over = entry.member.take_if(|member| now_ns.saturating_sub(member.lease_ns) > lease_ns);
@@ -237,6 +249,7 @@ impl Controller {
             self.end_part(now_ns, host, PartEnd::Lost, out);
         }
         self.advance(now_ns, out);
+        self.order_changes(now_ns, out);
     }
 
     /// Extends leases and deadlines after a pause of the controller: heartbeats that have arrived meanwhile
@@ -254,7 +267,11 @@ impl Controller {
         out.push(Action::Report(FleetEvent::Paused(gap_ns)));
     }
 
-    fn order_all(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+    /// Orders all members, if goals or the view have changed: once, however many hosts were lost.
+    fn order_changes(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+        if !std::mem::take(&mut self.has_changed) {
+            return;
+        }
         for host in 0..self.hosts.len() {
             self.order(now_ns, host as HostId, out);
         }

@@ -256,3 +256,18 @@ fn a_trial_that_is_ended_early_ends_recorders_before_sources() {
     assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3 }));
     assert!(matches!(fleet.goal(3), Some(Goal::Run { run: 3, .. })));
 }
+
+#[test]
+fn heartbeats_of_others_do_not_delay_the_end_of_a_lease() {
+    let mut fleet = Fleet::running();
+    for ms in (40..800).step_by(20) {
+        // One of them every 20 ms: less than the time between two ticks.
+        let host = 1 + (ms / 20 % 3) as HostId;
+        fleet.heartbeat(ms, host, HostState::Running { run: 3 });
+        if ms * MS >= fleet.controller.next_ns() {
+            fleet.controller.tick(ms * MS, &mut fleet.out);
+        }
+    }
+    let lost = |event: &&FleetEvent| matches!(event, FleetEvent::Lost { host: 0, .. });
+    assert!(fleet.reported().iter().any(lost), "{:?}", fleet.reported());
+}

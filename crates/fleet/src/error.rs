@@ -29,7 +29,7 @@ pub enum FleetError {
     #[error("cannot join the fleet: {0}")]
     JoinInfo(Cause),
     /// The socket for commands cannot be used.
-    #[error("cannot reach the fleet: {0}")]
+    #[error("cannot use the control socket of the fleet: {0}")]
     Control(Cause),
     /// The fleet cannot run this trial.
     #[error("cannot run the trial: {0}")]

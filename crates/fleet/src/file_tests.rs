@@ -149,10 +149,10 @@ fn arguments_of_launchers_are_checked() {
         ),
     ] {
         let (cause, hint) = with("preset = \"ssh\"", &format!("command = {command}"));
-        assert_eq!(cause, format!("launcher: the command of the launcher is not valid: {why}"));
+        assert_eq!(cause, format!("launcher: invalid command: {why}"));
         assert!(hint.contains("ssh -p 2222 {host} {agent}"));
         let (cause, _) = and(&format!("launcher = {command}\n"));
-        assert_eq!(cause, format!("host rec1: the command of the launcher is not valid: {why}"));
+        assert_eq!(cause, format!("host rec1: invalid command: {why}"));
     }
 }
 

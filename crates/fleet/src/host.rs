@@ -194,7 +194,7 @@ impl Host {
             self.lease_until_ns = self.lease_until_ns.max(until_ns);
         }
         let before = self.state.clone();
-        self.follow(order.goal, out);
+        self.follow(now_ns, order.goal, out);
         if self.state != before {
             self.heartbeat(now_ns, out);
         }
@@ -222,7 +222,7 @@ impl Host {
     }
 
     /// One step towards `goal`.
-    fn follow(&mut self, goal: Goal, out: &mut Vec<HostAction>) {
+    fn follow(&mut self, now_ns: u64, goal: Goal, out: &mut Vec<HostAction>) {
         if self.leaving.is_some() {
             return;
         }
@@ -241,7 +241,7 @@ impl Host {
                 out.push(HostAction::Prepare { run, plan });
             }
             Goal::Run { run, start_ns } if matches!(self.state, HostState::Ready { .. }) => {
-                let Some(offset) = self.clock.best() else { return };
+                let Some(offset) = self.clock.best(now_ns) else { return };
                 self.state = HostState::Running { run };
                 out.push(HostAction::Start { run, at_ns: to_host_ns(start_ns, offset) });
             }
@@ -283,7 +283,7 @@ impl Host {
             sent_ns: now_ns,
             state: self.state.clone(),
             epoch: self.view.epoch,
-            clock: self.clock.best(),
+            clock: self.clock.best(now_ns),
             counters: self.counters,
         }));
     }

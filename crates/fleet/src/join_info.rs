@@ -82,8 +82,8 @@ fn read_line(from: &mut impl BufRead) -> Result<Vec<u8>, FleetError> {
     from.take(limit).read_until(b'\n', &mut line).map_err(|error| invalid(error.to_string()))?;
     match line.pop() {
         Some(b'\n') => Ok(line),
-        Some(_) if line.len() + 1 == LINE_BYTES_MAX => Err(invalid("it is too long")),
-        Some(_) | None => Err(invalid("there is none")),
+        Some(_) if line.len() + 1 == LINE_BYTES_MAX => Err(invalid("the join line is too long")),
+        Some(_) | None => Err(invalid("no join line on standard input")),
     }
 }
 
@@ -100,7 +100,7 @@ fn other_version(line: &[u8], error: &serde_json::Error) -> FleetError {
 
 fn of_version(theirs: u32) -> FleetError {
     FleetError::JoinInfo(
-        Cause::new(format!("the controller has version {theirs} of the messages, this agent {VERSION}"))
+        Cause::new(format!("the controller uses message version {theirs}, this agent {VERSION}"))
             .with_hint("install the same keepup on all hosts"),
     )
 }

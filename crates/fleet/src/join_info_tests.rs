@@ -37,7 +37,7 @@ fn another_version_is_named_whatever_else_it_has() {
     let other = JoinInfo::read(&mut &b"{\"version\":9,\"hello\":1}\n"[..]).unwrap_err();
     assert_eq!(
         other.to_string(),
-        format!("cannot join the fleet: the controller has version 9 of the messages, this agent {VERSION}")
+        format!("cannot join the fleet: the controller uses message version 9, this agent {VERSION}")
     );
     assert!(newer.to_string().contains(&format!("version {}", VERSION + 1)));
 }
@@ -47,7 +47,11 @@ fn bad_lines_are_refused() {
     assert!(changed(|value| value["token"] = json!("short")).is_err());
     assert!(changed(|value| value["host"] = json!(-1)).is_err());
     let long = vec![b'x'; LINE_BYTES_MAX + 1];
-    for (bad, why) in [(&b""[..], "there is none"), (b"{}", "there is none"), (&long, "it is too long")] {
+    for (bad, why) in [
+        (&b""[..], "no join line on standard input"),
+        (b"{}", "no join line on standard input"),
+        (&long, "the join line is too long"),
+    ] {
         let error = JoinInfo::read(&mut &bad[..]).unwrap_err();
         assert_eq!(error.to_string(), format!("cannot join the fleet: {why}"));
     }

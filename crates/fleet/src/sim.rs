@@ -246,7 +246,12 @@ impl World {
                 }
             }
             Event::ControllerTick => {
-                self.with_controller(|controller, now, out| controller.tick(now, out));
+                // As the loop of the controller does, heartbeats or not.
+                self.with_controller(|controller, now, out| {
+                    if now >= controller.next_ns() {
+                        controller.tick(now, out);
+                    }
+                });
                 if let Some(controller) = &self.controller {
                     let next = controller.next_ns().max(self.now + MS);
                     self.at(next, Event::ControllerTick);

@@ -45,13 +45,14 @@ impl Timing {
         Self { heartbeat_ns: 1_000 * MS, lease_ns: 3_500 * MS, ..Self::recording() }
     }
 
-    /// The same with the heartbeats and leases of a trial, unless they are longer already.
+    /// The same with at least the intervals of a trial.
     #[must_use]
     pub fn of_trial(&self) -> Self {
         let trial = Self::trial();
         Self {
             heartbeat_ns: self.heartbeat_ns.max(trial.heartbeat_ns),
             lease_ns: self.lease_ns.max(trial.lease_ns),
+            orphan_ns: self.orphan_ns.max(trial.orphan_ns),
             ..*self
         }
     }

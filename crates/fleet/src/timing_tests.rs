@@ -16,3 +16,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_trial_has_at_least_its_own_intervals() {
+    let short = Timing { orphan_ns: 1_000_000_000, ..Timing::recording() };
+    assert_eq!(short.of_trial(), Timing::trial());
+    let long = Timing { lease_ns: 9_000_000_000, orphan_ns: 9_000_000_000, ..Timing::recording() };
+    let trial = long.of_trial();
+    assert_eq!((trial.lease_ns, trial.orphan_ns), (9_000_000_000, 9_000_000_000));
+}

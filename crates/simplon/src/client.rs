@@ -71,7 +71,9 @@ fn text(answer: Result<Response<Body>, ureq::Error>) -> Result<String, Failure> 
         let reason = body.map(|body| one_line(&String::from_utf8_lossy(&body))).unwrap_or_default();
         let reason: String = reason.trim().chars().take(REASON_CHARS_MAX).collect();
         let separator = if reason.is_empty() { "" } else { ": " };
-        return Err(Failure { why: format!("HTTP status {status}{separator}{reason}"), is_refusal: true });
+        // A proxy does not know what the detector has done.
+        let is_refusal = !(502..=504).contains(&status);
+        return Err(Failure { why: format!("HTTP status {status}{separator}{reason}"), is_refusal });
     }
     let not_text = |_| Failure { why: "the answer is not UTF-8".to_owned(), is_refusal: false };
     String::from_utf8(body.map_err(failed)?).map_err(not_text)

@@ -4,18 +4,21 @@ mod events;
 mod trial;
 mod up;
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Subcommand;
+use keepup_error::Cause;
+use keepup_fleet::FleetError;
 use keepup_fleet::control::{self, Command};
 use keepup_fleet::controller_loop::FleetStatus;
 
 use crate::exit::Exit;
 use crate::output::{json, log, result};
 
-/// Interval at which `down` looks whether the controller is gone.
+/// Interval at which `down` checks whether the controller has exited.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// Start agents on several hosts and show whether they answer
@@ -44,7 +47,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Measure the time of a command to all hosts and of their answers
+    /// Measure how long all hosts take to answer a command
     Probe {
         #[command(flatten)]
         file: FileArg,
@@ -97,6 +100,10 @@ fn status(file: &Path, as_json: bool) -> anyhow::Result<Exit> {
 
 fn probe(file: &Path, as_json: bool) -> anyhow::Result<Exit> {
     let answer = ask(file, Command::Probe)?;
+    if answer["rounds"].is_null() {
+        let why = Cause::new("it cannot probe now: no host has joined, or another probe or a trial runs");
+        return Err(FleetError::Control(why.with_hint("keepup fleet status FILE")).into());
+    }
     if as_json {
         json(&answer);
         return Ok(Exit::Done);
@@ -116,7 +123,8 @@ fn down(file: &Path) -> anyhow::Result<Exit> {
     let socket = control::socket_of(file)?;
     control::ask(&socket, Command::Down)?;
     // The controller removes its socket when all agents have ended; it has its own deadlines.
-    while socket.exists() {
+    // A killed one leaves it, and nobody accepts connections there.
+    while UnixStream::connect(&socket).is_ok() {
         std::thread::sleep(POLL_EVERY);
     }
     log("the fleet is down");

@@ -4,6 +4,7 @@
 //! and all start at one time. Sources end first, then recorders. A host whose part is over does not return to
 //! the run.
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::SocketAddr;
 
 use super::{Action, Controller, FleetEvent};
@@ -56,6 +57,17 @@ pub enum Phase {
     FinishingRecorders,
 }
 
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Preparing => "preparing",
+            Self::Running => "running",
+            Self::FinishingSources => "ending the source",
+            Self::FinishingRecorders => "ending the recording",
+        })
+    }
+}
+
 /// How a host's part of the run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartEnd {
@@ -83,11 +95,13 @@ enum Part {
 }
 
 /// Why a run cannot start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     /// Another run is not over.
+    #[error("run {0} is not over")]
     Busy(u64),
     /// The fleet is shutting down.
+    #[error("the fleet is shutting down")]
     ShuttingDown,
 }
 
@@ -210,8 +224,9 @@ impl Controller {
         out.extend(
             absent.into_iter().map(|host| Action::Report(FleetEvent::PartOver(host, PartEnd::Absent))),
         );
-        self.order_all(now_ns, out);
+        self.has_changed = true;
         self.advance(now_ns, out);
+        self.order_changes(now_ns, out);
         Ok(())
     }
 
@@ -228,6 +243,7 @@ impl Controller {
             Phase::FinishingSources | Phase::FinishingRecorders => {}
         }
         self.advance(now_ns, out);
+        self.order_changes(now_ns, out);
     }
 
     /// Takes the new state of a member.
@@ -283,7 +299,7 @@ impl Controller {
         self.changes.push(change);
         let (to, epoch) = (spare.map(|member| member.host), self.view.epoch);
         out.push(Action::Report(FleetEvent::Moved { from: host, to, epoch }));
-        self.order_all(now_ns, out);
+        self.has_changed = true;
         if self.view.recorders() > 0 {
             return;
         }
@@ -346,7 +362,7 @@ impl Controller {
         run.enter(Phase::Running, waiting, u64::MAX, out);
         self.view = View::new(run.number, self.view.epoch + 1, &members);
         self.changes.clear();
-        self.order_all(now_ns, out);
+        self.has_changed = true;
     }
 
     /// Goes to the next phase, in which hosts end their parts, or ends the run.
@@ -355,18 +371,18 @@ impl Controller {
         let roles = self.roles();
         let Some(run) = &mut self.run else { return };
         let from = if run.phase == Phase::Preparing { Phase::Running } else { run.phase };
-        let Some(phase) = run.kind.next(from) else { return self.end_run(now_ns, out) };
+        let Some(phase) = run.kind.next(from) else { return self.end_run(out) };
         let sources = phase == Phase::FinishingSources;
         let waiting = run.hosts(&roles, |role| (role == Role::Source) == sources);
         run.enter(phase, waiting, until_ns, out);
-        self.order_all(now_ns, out);
+        self.has_changed = true;
         self.advance(now_ns, out);
     }
 
-    fn end_run(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+    fn end_run(&mut self, out: &mut Vec<Action>) {
         let Some(run) = self.run.take() else { return };
         out.push(Action::Report(FleetEvent::Over { run: run.number, why: run.why }));
-        self.order_all(now_ns, out);
+        self.has_changed = true;
     }
 
     fn roles(&self) -> Vec<Role> {

@@ -5,7 +5,7 @@ use keepup_measure::clock::Clock;
 
 use super::{ControllerEvent, ControllerLoop};
 use crate::control::Request;
-use crate::controller::{FleetEvent, RunKind};
+use crate::controller::{FleetEvent, PartEnd, RunKind};
 use crate::file::FleetFile;
 use crate::link::ControllerLink;
 
@@ -45,12 +45,22 @@ impl Probe {
         self.run += 1;
         self.sent_ns = lead.now_ns();
         match lead.start_run((self.run, RunKind::Recording), self.plans.clone()) {
-            Ok(_) => Some(self),
-            Err(_) => {
+            // A host that was lost since the first command is absent, and does not answer.
+            Ok(events) if !self.has_failed(&events) => Some(self),
+            Ok(_) | Err(_) => {
                 self.request.answer("{}".to_owned());
                 None
             }
         }
+    }
+
+    /// Whether a host has not answered: the part of one that has answered ends with its refusal.
+    fn has_failed(&self, events: &[ControllerEvent]) -> bool {
+        let is_missing = |event: &ControllerEvent| match event {
+            ControllerEvent::Fleet(FleetEvent::PartOver(_, end)) => !matches!(end, PartEnd::Failed(_)),
+            _ => false,
+        };
+        events.iter().any(is_missing)
     }
 
     /// Handles events, and sends the next command or the answer. Returns none when the probe has ended.
@@ -63,6 +73,10 @@ impl Probe {
             ControllerEvent::Fleet(FleetEvent::Over { run, .. }) => *run == self.run,
             _ => false,
         };
+        if self.has_failed(events) {
+            self.request.answer("{}".to_owned());
+            return None;
+        }
         if !events.iter().any(is_over) {
             return Some(self);
         }

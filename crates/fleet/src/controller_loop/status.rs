@@ -57,7 +57,7 @@ pub(super) fn of(file: &FleetFile, controller: &Controller, traffic: Traffic) ->
             state: heartbeat.state.clone(),
             clock_offset_ns: heartbeat.clock.map(|clock| clock.ns),
             clock_error_ns: heartbeat.clock.map(|clock| clock.error_ns),
-            // The error of an exchange is half of its round trip.
+            // The error is half of the round trip of an exchange, and the drift since.
             round_trip_ns: heartbeat.clock.map(|clock| clock.error_ns.saturating_mul(2)),
             counters: heartbeat.counters,
         })

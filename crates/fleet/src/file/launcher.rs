@@ -79,7 +79,7 @@ impl Template {
             _ if count(AGENT) != 1 => "it must have {agent} once",
             _ => return Ok(Self(arguments)),
         };
-        Err(Cause::new(format!("the command of the launcher is not valid: {why}")).with_hint(
+        Err(Cause::new(format!("invalid command: {why}")).with_hint(
             "a program with its arguments, such as \"ssh -p 2222 {host} {agent}\"; or a preset: ssh, srun, \
              kubectl, netns, local",
         ))

@@ -11,7 +11,7 @@ use crate::host::Done;
 /// Serves until the part is to end; returns an empty result.
 pub(super) fn serve(plan: &SourcePlan, setting: &Setting) -> Result<String, String> {
     let listen: Endpoint = plan.listen.parse().map_err(|error| format!("{}: {error}", plan.listen))?;
-    let settings = ServerSettings { sources: plan.recorders, ..ServerSettings::default() };
+    let settings = limits(plan.recorders);
     let (clock, stop) = (Arc::clone(&setting.clock), Arc::clone(&setting.stop));
     let server = Listening::bind(&listen, setting.credentials.clone(), settings, clock, stop)
         .map_err(|error| text(&error))?;
@@ -19,4 +19,16 @@ pub(super) fn serve(plan: &SourcePlan, setting: &Setting) -> Result<String, Stri
     // Its log lines are about clients, which the controller knows.
     server.serve(|_| ());
     Ok(String::new())
+}
+
+/// Limits for so many recorders: each has a session, and all connect at one time.
+fn limits(recorders: u32) -> ServerSettings {
+    let default = ServerSettings::default();
+    let with_reserve = recorders.saturating_mul(2);
+    ServerSettings {
+        sources: recorders,
+        sessions: default.sessions.saturating_add(with_reserve),
+        pending: default.pending.saturating_add(with_reserve),
+        ..default
+    }
 }

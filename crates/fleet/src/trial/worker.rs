@@ -92,8 +92,8 @@ impl Worker for TrialWorker {
     }
 
     fn finish(&mut self, run: u64, reports: &Reports) {
-        match self.part.take_if(|part| part.run == run) {
-            // The thread ends, and reports.
+        match self.part.as_ref().filter(|part| part.run == run) {
+            // The thread ends and reports. It may be asked more than once, and must not be cut off.
             Some(part) => part.stop.store(true, Ordering::Release),
             None => reports.send(Done::Failed { run, why: "it has no part in this run".to_owned() }),
         }

@@ -57,7 +57,7 @@ impl<'a> Reporter<'a> {
             }
             FleetEvent::Lost { host, silent_ns } => {
                 let seconds = *silent_ns as f64 / 1e9;
-                log(&format!("warning: {} is lost: nothing heard for {seconds:.1} s", self.name(*host)));
+                log(&format!("warning: {} is lost: no heartbeat for {seconds:.1} s", self.name(*host)));
             }
             FleetEvent::Paused(ns) => {
                 log(&format!("warning: the controller did not run for {:.1} s", *ns as f64 / 1e9));
@@ -78,7 +78,7 @@ impl<'a> Reporter<'a> {
         let from = host.map_or("an unknown host", |host| self.name(host));
         log(&format!("warning: dropped a message from {from}: {why}"));
         if self.refusals == REFUSALS_MAX {
-            log("warning: further messages are dropped without a line");
+            log("warning: further dropped messages are not logged");
         }
     }
 

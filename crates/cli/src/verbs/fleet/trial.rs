@@ -86,7 +86,10 @@ fn conduct(
     plans: &[Option<HostPlan>],
     asked: f64,
 ) -> anyhow::Result<FleetTrial> {
-    while !session.has_gathered() && !session.is_stopped() {
+    while !session.has_gathered() {
+        if session.is_stopped() || is_down_requested(session)? {
+            anyhow::bail!("cannot run the trial: it was ended before all hosts had joined");
+        }
         session.lead.turn(TURN).iter().for_each(|event| reporter.report(event));
     }
     let texts = plans.iter().map(|plan| plan.as_ref().map(serde_json::to_string).transpose());
@@ -95,16 +98,24 @@ fn conduct(
     let mut ends: Vec<Option<PartEnd>> = vec![None; plans.len()];
     let started = session.lead.start_run((RUN, RunKind::Trial), texts);
     // The fleet is new: nothing else runs on it.
-    let mut events = started.map_err(|error| anyhow::anyhow!("cannot start the trial: {error:?}"))?;
+    let mut events = started.map_err(|error| anyhow::anyhow!("cannot start the trial: {error}"))?;
     let mut is_ending = false;
     loop {
         for event in &events {
             reporter.report(event);
             if let ControllerEvent::Fleet(FleetEvent::PartOver(host, end)) = event {
                 ends[*host as usize] = Some(end.clone());
+                if let (Some(HostPlan::Source(_)), Some(why)) = (&plans[*host as usize], failure(end)) {
+                    log(&format!("warning: source {}: {why}", session.file.hosts[*host as usize].name));
+                }
             }
         }
-        if events.iter().any(|event| matches!(event, ControllerEvent::Fleet(FleetEvent::Over { .. }))) {
+        let over = events.iter().find_map(|event| match event {
+            ControllerEvent::Fleet(FleetEvent::Over { why, .. }) => Some(why),
+            _ => None,
+        });
+        if let Some(why) = over {
+            why.iter().for_each(|why| log(&format!("warning: the trial ended early: {why}")));
             break;
         }
         events = session.lead.turn(TURN);
@@ -141,10 +152,7 @@ fn host_result(session: &Session, host: HostId, plan: &HostPlan, end: Option<Par
             Ok(outcome) => (Some(outcome), None),
             Err(error) => (None, Some(format!("malformed result: {error}"))),
         },
-        Some(PartEnd::Failed(why)) => (None, Some(why)),
-        Some(PartEnd::Absent) => (None, Some("it did not join the fleet".to_owned())),
-        Some(PartEnd::Lost) => (None, Some("the host was lost".to_owned())),
-        Some(PartEnd::TimedOut(phase)) => (None, Some(format!("it did not end in time ({phase:?})"))),
+        Some(end) => (None, failure(&end)),
         None => (None, Some("no result".to_owned())),
     };
     Some(HostResult {
@@ -154,4 +162,15 @@ fn host_result(session: &Session, host: HostId, plan: &HostPlan, end: Option<Par
         failure,
         clock: session.lead.controller().heartbeat_of(host).and_then(|heartbeat| heartbeat.clock),
     })
+}
+
+/// Why a host has no result.
+fn failure(end: &PartEnd) -> Option<String> {
+    match end {
+        PartEnd::Finished(_) => None,
+        PartEnd::Failed(why) => Some(why.clone()),
+        PartEnd::Absent => Some("it did not join the fleet".to_owned()),
+        PartEnd::Lost => Some("the host was lost".to_owned()),
+        PartEnd::TimedOut(phase) => Some(format!("it timed out while {phase}")),
+    }
 }

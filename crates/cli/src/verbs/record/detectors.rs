@@ -86,7 +86,9 @@ impl DetectorControl {
         let is_dectris = |source: &SourceAddress| matches!(source, SourceAddress::Dectris(_));
         if args.simplon.len() != sources.len() || !sources.iter().all(is_dectris) {
             let (urls, count) = (args.simplon.len(), sources.len());
-            let what = format!("cannot use --simplon {urls} times with {count} sources");
+            let what = format!(
+                "cannot use --simplon: {urls} given for {count} --from, and every --from must be zmq://"
+            );
             let hint = "one --simplon http://HOST for each --from zmq://HOST, in the same order";
             return Err(usage(Cause::new(what).with_hint(hint)));
         }

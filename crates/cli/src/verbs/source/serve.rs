@@ -17,7 +17,7 @@ pub(super) struct ServeArgs {
         "cpus", "json", "event", "protocol", "frames_per_second",
     ])]
     pub(super) serve: bool,
-    /// Address to listen on, with --serve or as a simulated DECTRIS detector [default: 127.0.0.1]
+    /// Address to listen on, with --serve or --as dectris-v1, dectris-v2, pvaccess [default: 127.0.0.1]
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with = "to")]
     pub(super) listen: Option<String>,
     /// Token file for --serve [default: $KEEPUP_NET_TOKEN, or a new token]
@@ -25,7 +25,7 @@ pub(super) struct ServeArgs {
     /// A new token is printed.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "to"])]
     token_file: Option<PathBuf>,
-    /// Port at which a dectris-v1, dectris-v2 or pvaccess source waits, with --serve [default: any free port]
+    /// Port for recorders of dectris-v1, dectris-v2 and pvaccess sources, with --serve [default: any free port]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..),
         conflicts_with_all = ["profile", "to"])]
     detector_port: Option<u16>,
