@@ -11,8 +11,9 @@
 //!
 //! Invariant of [`controller`], [`host`] and the modules that they use: no I/O, clock, thread or randomness.
 //! Times are arguments, and the same inputs give the same actions. The simulation in `sim` runs the same
-//! [`controller::Controller`] and [`host::Host`] as a real fleet. In a real fleet, [`controller_loop`] and [`agent_loop`]
-//! connect them to a [`link`], to the agents that [`launch`] starts, and to the [`control`] socket.
+//! [`controller::Controller`] and [`host::Host`] as a real fleet. In a real fleet, [`controller_loop`] and
+//! [`agent_loop`] connect them to a [`link`], to the agents that [`launch`] starts, and to the [`control`]
+//! socket.
 
 pub mod agent_loop;
 pub mod clock;

@@ -1,7 +1,8 @@
 //! A trial on several hosts: each recorder records its share of a detector from one of the sources.
 //!
-//! The streams of the detector are distributed evenly over the recorders, and the recorders over the sources. On a
-//! recorder the trial is that of `keepup trial --source --as keepup`; all start their sources at one time.
+//! The streams of the detector are distributed evenly over the recorders, and the recorders over the sources.
+//! On a recorder the trial is that of `keepup trial --source --as keepup`; all start their sources at one
+//! time.
 mod plan;
 mod recorder;
 mod setting;

@@ -25,7 +25,7 @@ pub(super) struct ServeArgs {
     /// A new token is printed.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "to"])]
     token_file: Option<PathBuf>,
-    /// Port for recorders of dectris-v1, dectris-v2 and pvaccess sources, with --serve [default: any free port]
+    /// Port for recorders of dectris-v1, dectris-v2 and pvaccess sources, with --serve [default: any]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..),
         conflicts_with_all = ["profile", "to"])]
     detector_port: Option<u16>,
