@@ -23,6 +23,8 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 const JOIN_TIME: Duration = Duration::from_secs(30);
 /// Default number of agents that are started at a time.
 const PARALLEL: usize = 32;
+/// Hint for a file without a launcher.
+const LAUNCHER_HINT: &str = "[launcher] with preset = \"ssh\", or \"local\" for agents on this machine";
 /// Default program of the agents.
 const PROGRAM: &str = "keepup";
 
@@ -84,7 +86,11 @@ impl FleetFile {
     /// # Errors
     /// What is invalid, with the name of the key or host.
     pub fn parse(text: &str) -> Result<Self, FleetError> {
-        let form: Form = toml::from_str(text).map_err(|error| invalid(error.to_string().trim_end()))?;
+        let form: Form = toml::from_str(text).map_err(|error| {
+            let cause = Cause::new(error.to_string().trim_end());
+            let is_launcher = error.message().contains("missing field `launcher`");
+            FleetError::File(if is_launcher { cause.with_hint(LAUNCHER_HINT) } else { cause })
+        })?;
         check::checked(form).map_err(FleetError::File)
     }
 
@@ -107,10 +113,6 @@ impl FromStr for FleetFile {
     fn from_str(text: &str) -> Result<Self, FleetError> {
         Self::parse(text)
     }
-}
-
-fn invalid(why: impl Into<Cause>) -> FleetError {
-    FleetError::File(why.into())
 }
 
 /// Contents of the file before validation.

@@ -279,3 +279,11 @@ proptest! {
         prop_assert!(file.timing.lease_ns >= 3 * file.timing.heartbeat_ns);
     }
 }
+
+#[test]
+fn a_file_without_a_launcher_has_a_hint() {
+    use keepup_error::Diagnostic as _;
+    let error = FleetFile::parse("name = \"x\"\nlisten = \"127.0.0.1:7650\"\nhost = []\n").unwrap_err();
+    assert!(error.to_string().contains("missing field `launcher`"), "{error}");
+    assert!(error.hint().unwrap().contains("[launcher]"));
+}

@@ -80,7 +80,7 @@ impl DirectoryAddress {
             self.is_recursive = true;
             return Ok(());
         }
-        match option.split_once('=').ok_or("expected OPTION=VALUE")? {
+        match option.split_once('=').ok_or("expected OPTION=VALUE or recursive")? {
             ("pattern", pattern) if pattern.is_empty() || pattern.contains('/') => {
                 Err("expected a pattern of file names such as *.tif".to_owned())
             }

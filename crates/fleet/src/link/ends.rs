@@ -39,13 +39,13 @@ impl Counters {
 }
 
 /// End of the controller.
-pub(super) struct LeadEnd {
+pub(super) struct ControllerEnd {
     hosts: Vec<Keys>,
     inbox: Inbox<FromHost>,
     counters: Counters,
 }
 
-impl LeadEnd {
+impl ControllerEnd {
     /// End for hosts 0 to `hosts` - 1.
     pub(super) fn new(secret: &Secret, hosts: HostId) -> Result<Self, TokenError> {
         let keys = (0..hosts).map(|host| Ok(Keys::new(&secret.token(host)?))).collect::<Result<_, _>>()?;
@@ -113,14 +113,14 @@ impl LeadEnd {
 }
 
 /// End of a host.
-pub(super) struct FollowEnd {
+pub(super) struct AgentEnd {
     host: HostId,
     keys: Keys,
     inbox: Inbox<FromController>,
     counters: Counters,
 }
 
-impl FollowEnd {
+impl AgentEnd {
     pub(super) fn new(host: HostId, token: &Token) -> Self {
         Self { host, keys: Keys::new(token), inbox: Inbox::default(), counters: Counters::default() }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use keepup_peer::{Token, TokenError};
 
-use super::ends::{FollowEnd, LeadEnd};
+use super::ends::{AgentEnd, ControllerEnd};
 use super::{AgentLink, ControllerLink, FromController, FromHost, Secret, Traffic, Waker};
 use crate::message::{Heartbeat, HostId, Order};
 
@@ -14,9 +14,9 @@ use crate::message::{Heartbeat, HostId, Order};
 pub struct Network(Arc<Inner>);
 
 struct Inner {
-    lead: LeadEnd,
+    lead: ControllerEnd,
     /// Connected hosts, with their incarnations.
-    hosts: Mutex<BTreeMap<HostId, (u64, Arc<FollowEnd>)>>,
+    hosts: Mutex<BTreeMap<HostId, (u64, Arc<AgentEnd>)>>,
 }
 
 impl Network {
@@ -25,7 +25,7 @@ impl Network {
     /// # Errors
     /// None in practice, see [`Secret::token`].
     pub fn new(secret: &Secret, hosts: HostId) -> Result<(Self, LocalController), TokenError> {
-        let lead = LeadEnd::new(secret, hosts)?;
+        let lead = ControllerEnd::new(secret, hosts)?;
         let network = Self(Arc::new(Inner { lead, hosts: Mutex::default() }));
         Ok((network.clone(), LocalController(network)))
     }
@@ -33,7 +33,7 @@ impl Network {
     /// Connects a host.
     #[must_use]
     pub fn join(&self, host: HostId, incarnation: u64, token: &Token) -> LocalAgent {
-        let end = Arc::new(FollowEnd::new(host, token));
+        let end = Arc::new(AgentEnd::new(host, token));
         self.hosts().insert(host, (incarnation, Arc::clone(&end)));
         LocalAgent { network: self.clone(), host, incarnation, end }
     }
@@ -43,7 +43,7 @@ impl Network {
         self.0.lead.accept(Some(host), bytes);
     }
 
-    fn hosts(&self) -> MutexGuard<'_, BTreeMap<HostId, (u64, Arc<FollowEnd>)>> {
+    fn hosts(&self) -> MutexGuard<'_, BTreeMap<HostId, (u64, Arc<AgentEnd>)>> {
         self.0.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,7 +88,7 @@ pub struct LocalAgent {
     network: Network,
     host: HostId,
     incarnation: u64,
-    end: Arc<FollowEnd>,
+    end: Arc<AgentEnd>,
 }
 
 impl AgentLink for LocalAgent {

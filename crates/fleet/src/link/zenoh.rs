@@ -21,7 +21,7 @@ use ::zenoh::{Session, Wait as _};
 use keepup_error::Cause;
 use keepup_peer::Token;
 
-use super::ends::{FollowEnd, LeadEnd};
+use super::ends::{AgentEnd, ControllerEnd};
 use super::{AgentLink, ControllerLink, FromController, FromHost, Secret, Traffic, Waker, seal};
 use crate::error::FleetError;
 use crate::message::{Heartbeat, HostId, Order};
@@ -38,7 +38,7 @@ const ATTEMPT_PAUSE: Duration = Duration::from_millis(500);
 
 /// End of the controller.
 pub struct ZenohController {
-    end: Arc<LeadEnd>,
+    end: Arc<ControllerEnd>,
     session: Session,
     _alive: LivelinessToken,
 }
@@ -50,7 +50,7 @@ impl ZenohController {
     /// An address on which it cannot listen.
     pub fn listen(address: SocketAddr, secret: &Secret, hosts: HostId) -> Result<Self, FleetError> {
         let failed = |why: String| FleetError::Listen { address: address.to_string(), why: why.into() };
-        let end = Arc::new(LeadEnd::new(secret, hosts).map_err(|error| failed(error.to_string()))?);
+        let end = Arc::new(ControllerEnd::new(secret, hosts).map_err(|error| failed(error.to_string()))?);
         let session = open_router(address, secret, hosts).map_err(failed)?;
         subscribe(&session, "keepup/*/heartbeat", {
             let end = Arc::clone(&end);
@@ -108,7 +108,7 @@ impl ControllerLink for ZenohController {
 
 /// End of a host.
 pub struct ZenohAgent {
-    end: Arc<FollowEnd>,
+    end: Arc<AgentEnd>,
     session: Session,
     key: String,
     _alive: LivelinessToken,
@@ -127,7 +127,7 @@ impl ZenohAgent {
     ) -> Result<Self, FleetError> {
         let failed = |why: Cause| FleetError::Join { address: address.to_string(), why };
         let text = |why: String| failed(why.into());
-        let end = Arc::new(FollowEnd::new(host, token));
+        let end = Arc::new(AgentEnd::new(host, token));
         let session = open_client(address, host, token).map_err(failed)?;
         subscribe(&session, &format!("keepup/{host}/order"), {
             let end = Arc::clone(&end);
