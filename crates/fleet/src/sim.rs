@@ -109,6 +109,7 @@ struct World {
     machines: Vec<Machine>,
     net: Net,
     oracle: Oracle,
+    is_run_over: bool,
     /// Events of the fleet, with their time.
     reported: Vec<(u64, FleetEvent)>,
     exited: Vec<(u64, HostId)>,
@@ -135,6 +136,7 @@ impl World {
             machines,
             rng,
             scenario,
+            is_run_over: false,
             reported: Vec::new(),
             exited: Vec::new(),
             controller_messages: 0,
@@ -198,11 +200,9 @@ impl World {
 
     /// Whether the run is over and all programs idle, or all have exited.
     fn is_over(&self) -> bool {
-        let is_reported =
-            self.reported.iter().rev().any(|(_, event)| matches!(event, FleetEvent::Over { .. }));
         let all_exited =
             self.controller.is_none() && self.machines.iter().all(|machine| machine.host.is_none());
-        is_reported || all_exited
+        self.is_run_over || all_exited
     }
 
     /// Until when the one to whom the event happens is stopped.
@@ -298,7 +298,10 @@ impl World {
                     self.controller_messages += 1;
                     self.send(Node::Controller, Node::Host(order.host), Event::Order(order));
                 }
-                Action::Report(event) => self.reported.push((self.now, event)),
+                Action::Report(event) => {
+                    self.is_run_over |= matches!(event, FleetEvent::Over { .. });
+                    self.reported.push((self.now, event));
+                }
             }
         }
     }
