@@ -16,6 +16,7 @@ pub use keepup_sys::engine::EngineChoice;
 use keepup_sys::pool::{GRAIN_BYTES, ReusableMemory};
 
 use crate::after_seal::AfterSeal;
+use crate::assignment::Assignment;
 use crate::series::SeriesConnections;
 use crate::tap::Tap;
 use crate::{PlacementKind, RecorderError};
@@ -127,6 +128,8 @@ pub struct RecorderConfig {
     pub unflushed_bytes: Option<usize>,
     /// Keep running after the last connection ended (until stopped).
     pub stay: bool,
+    /// Streams of this recorder in a fleet; `None`: it takes all streams, at any time.
+    pub assignment: Option<Arc<dyn Assignment>>,
     /// Where copies of events for live subscribers go.
     pub tap: Option<Arc<Tap>>,
     /// Receive rate limit, in bytes per second: a deliberately slow sink.
@@ -175,6 +178,7 @@ impl RecorderConfig {
             peer_timeout: Duration::from_secs(5),
             unflushed_bytes: None,
             stay: false,
+            assignment: None,
             tap: None,
             rate_max: None,
             run: None,

@@ -437,6 +437,11 @@ impl Intake {
                     }
                     return self.settle_in(index, connection, hello, 0, now_ns);
                 }
+                Control::Locate(_) => {
+                    let why = Cause::new("this recorder is not part of a fleet");
+                    let why = why.with_hint("send hello; `keepup record --fleet` starts a fleet");
+                    return self.refuse(index, connection, &why);
+                }
                 Control::End(end) => {
                     if let Err(why) = self.take_end(&mut connection, &end) {
                         return self.refuse(index, connection, &why);

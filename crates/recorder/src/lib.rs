@@ -6,6 +6,7 @@
 //! stream: every piece of state has one owner.
 
 pub mod after_seal;
+mod assignment;
 mod capture_feed;
 pub mod config;
 mod control;
@@ -31,6 +32,7 @@ mod volume;
 pub mod watch;
 mod writer;
 
+pub use assignment::Assignment;
 pub use config::{RecorderConfig, Target};
 pub use control::{Recorder, Stopper};
 pub use document::DocumentSender;

@@ -17,7 +17,7 @@ use keepup_peer::Endpoint;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 
-use crate::wire::{Bye, ControlMessage, End, Hello, Welcome, WireError};
+use crate::wire::{Bye, ControlMessage, End, Hello, Locate, Located, StreamInfo, Welcome, WireError};
 
 mod answers;
 mod inbox;
@@ -192,17 +192,36 @@ impl Client {
         timeout: Duration,
     ) -> Result<(Client, Welcome), ClientError> {
         let frame = hello.to_frame()?;
-        let (socket, addr) = to.into().try_each(|addr| open(addr, timeout))?;
-        let io = |source| ClientError::Io { action: "connect to", addr, source };
-        socket.set_nodelay(true).map_err(io)?;
-        socket.set_nonblocking(true).map_err(io)?;
-        let mut client =
-            Client { socket, addr, answers: Answers::new(&hello.streams), waits: Waits::default() };
+        let mut client = Self::open(to.into(), &hello.streams, timeout)?;
         client.send_frame(&frame, "sending hello to", timeout)?;
         let welcome =
             client.await_answer("wait for a welcome from", timeout, |answers| answers.welcome.take())?;
         client.answers.enter_welcome(&welcome, &hello.streams)?;
         Ok((client, welcome))
+    }
+
+    /// Asks the recorder of a fleet at the first address that accepts where its streams are recorded;
+    /// `timeout` applies to each step and each address.
+    ///
+    /// # Errors
+    /// As for [`Client::connect`]; a recorder that is not part of a fleet refuses.
+    pub fn locate(
+        to: impl Into<Endpoint>,
+        locate: &Locate,
+        timeout: Duration,
+    ) -> Result<Located, ClientError> {
+        let frame = locate.to_frame()?;
+        let mut client = Self::open(to.into(), &[], timeout)?;
+        client.send_frame(&frame, "sending a question to", timeout)?;
+        client.await_answer("wait for an answer from", timeout, |answers| answers.located.take())
+    }
+
+    fn open(to: Endpoint, streams: &[StreamInfo], timeout: Duration) -> Result<Client, ClientError> {
+        let (socket, addr) = to.try_each(|addr| open(addr, timeout))?;
+        let io = |source| ClientError::Io { action: "connect to", addr, source };
+        socket.set_nodelay(true).map_err(io)?;
+        socket.set_nonblocking(true).map_err(io)?;
+        Ok(Client { socket, addr, answers: Answers::new(streams), waits: Waits::default() })
     }
 
     /// Sends slices (headers and payloads of whole events) in order, and reads answers meanwhile.

@@ -128,6 +128,10 @@ fn serve_to_end(
                         (behaviour.before_reading)();
                     }
                     Ok(Control::End(end)) => talk.end = Some(end),
+                    Ok(Control::Locate(_)) => {
+                        let reply = ErrorReply::of(&"not part of a fleet".into());
+                        return socket.write_all(&reply.to_frame().unwrap());
+                    }
                 }
             }
             Ok(Next::Event(head)) => {

@@ -6,6 +6,7 @@
 
 mod header;
 mod index;
+mod locate;
 mod message;
 mod session;
 
@@ -16,6 +17,7 @@ use keepup_results::printable::is_printable;
 
 pub use header::{FrameKind, HEADER_BYTES, Header, MAGIC, VERSION};
 pub(crate) use index::StreamIndex;
+pub use locate::{Continued, Locate, Located, LocatedStream};
 pub use message::{
     Ack, Bye, ByeStream, Compression, ControlMessage, ElementType, End, EndStream, ErrorReply, Hello,
     METADATA_BYTES_MAX, METADATA_MAX, SentRecording, StreamInfo, Welcome, WelcomeStream,

@@ -283,7 +283,7 @@ impl Intake {
                         Ok(()) => {}
                         Err(why) => break why,
                     },
-                    Control::End(_) => break Cause::new("unexpected message"),
+                    Control::End(_) | Control::Locate(_) => break Cause::new("unexpected message"),
                 },
                 Pause::Broken(why) => break why,
                 Pause::Closed => break Cause::new("its thread has ended"),
@@ -327,7 +327,7 @@ impl Intake {
                         Ok(()) => continue,
                         Err(why) => why,
                     },
-                    Control::End(_) => return true,
+                    Control::End(_) | Control::Locate(_) => return true,
                 },
                 Pause::Broken(why) => why,
                 Pause::Closed | Pause::EndOfSeries { .. } => return true,

@@ -6,7 +6,7 @@ use rustix::net::{RecvFlags, recv};
 
 use super::ClientError;
 use super::inbox::{Frame, Inbox};
-use crate::wire::{Bye, FrameKind, StreamIndex, StreamInfo, Welcome, WireError};
+use crate::wire::{Bye, FrameKind, Located, StreamIndex, StreamInfo, Welcome, WireError};
 
 /// The recorder's progress on one stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,6 +29,7 @@ pub(super) struct Answers {
     pub(super) lost_before: Vec<u64>,
     pub(super) welcome: Option<Welcome>,
     pub(super) bye: Option<Bye>,
+    pub(super) located: Option<Located>,
 }
 
 impl Answers {
@@ -40,6 +41,7 @@ impl Answers {
             lost_before: vec![0; streams.len()],
             welcome: None,
             bye: None,
+            located: None,
         }
     }
 
@@ -76,6 +78,7 @@ impl Answers {
             }
             Frame::Welcome(welcome) => self.welcome = Some(welcome),
             Frame::Bye(bye) => self.bye = Some(bye),
+            Frame::Located(located) => self.located = Some(located),
             Frame::Error(reply) => {
                 return Err(ClientError::Refused { error: reply.error, hint: reply.hint });
             }

@@ -4,8 +4,8 @@
 //! before more bytes are kept.
 
 use crate::wire::{
-    Ack, Bye, ControlMessage, ErrorReply, FrameKind, HEADER_BYTES, Header, MAX_CONTROL_BYTES, Welcome,
-    WireError, crc32,
+    Ack, Bye, ControlMessage, ErrorReply, FrameKind, HEADER_BYTES, Header, Located, MAX_CONTROL_BYTES,
+    Welcome, WireError, crc32,
 };
 
 /// Complete frame from a recorder.
@@ -15,6 +15,7 @@ pub(super) enum Frame {
     Ack(Ack),
     Bye(Bye),
     Error(ErrorReply),
+    Located(Located),
 }
 
 /// Received bytes that are not split yet.
@@ -65,7 +66,8 @@ impl Inbox {
             FrameKind::Welcome => Frame::Welcome(Welcome::from_payload(payload)?),
             FrameKind::Bye => Frame::Bye(Bye::from_payload(payload)?),
             FrameKind::Error => Frame::Error(ErrorReply::from_payload(payload)?),
-            FrameKind::Hello | FrameKind::Event | FrameKind::End => {
+            FrameKind::Located => Frame::Located(Located::from_payload(payload)?),
+            FrameKind::Hello | FrameKind::Event | FrameKind::End | FrameKind::Locate => {
                 return Err(WireError::Unexpected { kind, why: "only a client sends this kind" });
             }
         };

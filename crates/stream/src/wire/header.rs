@@ -23,6 +23,8 @@ pub enum FrameKind {
     Event = 2,
     /// Last frame of a client: JSON `End`.
     End = 3,
+    /// Question before hello, in a fleet: JSON `Locate`.
+    Locate = 4,
     /// Answer to hello: JSON `Welcome`.
     Welcome = 0x81,
     /// Watermarks of one stream, header only.
@@ -31,6 +33,8 @@ pub enum FrameKind {
     Bye = 0x83,
     /// The recorder ends this connection: JSON `ErrorReply`.
     Error = 0x84,
+    /// Answer to locate: JSON `Located`.
+    Located = 0x85,
 }
 
 impl FrameKind {
@@ -39,10 +43,12 @@ impl FrameKind {
             FrameKind::Hello,
             FrameKind::Event,
             FrameKind::End,
+            FrameKind::Locate,
             FrameKind::Welcome,
             FrameKind::Ack,
             FrameKind::Bye,
             FrameKind::Error,
+            FrameKind::Located,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == byte)
@@ -59,6 +65,8 @@ impl std::fmt::Display for FrameKind {
             FrameKind::Ack => "ack",
             FrameKind::Bye => "bye",
             FrameKind::Error => "error",
+            FrameKind::Locate => "locate",
+            FrameKind::Located => "located",
         })
     }
 }

@@ -9,8 +9,8 @@ use keepup_results::printable::{deserialize_line, one_line};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    COUNT_END, FrameKind, Header, MAX_CONTROL_BYTES, MAX_STREAMS, SAME_RELEASE, SEQUENCE_END, STREAM_ID_END,
-    VERSION, WireError, is_printable_name,
+    COUNT_END, Continued, FrameKind, Header, MAX_CONTROL_BYTES, MAX_STREAMS, SAME_RELEASE, SEQUENCE_END,
+    STREAM_ID_END, VERSION, WireError, is_printable_name,
 };
 
 /// Longest resume identity, in bytes.
@@ -302,6 +302,9 @@ pub struct Hello {
     /// The recording that a drain sends; a sink enters it in its manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<SentRecording>,
+    /// Streams that another recorder of the fleet has recorded before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub continued: Vec<Continued>,
 }
 
 impl Hello {
@@ -313,6 +316,7 @@ impl Hello {
             streams,
             resume: None,
             recording: None,
+            continued: Vec::new(),
         }
     }
 }
@@ -321,12 +325,7 @@ impl ControlMessage for Hello {
     const KIND: FrameKind = FrameKind::Hello;
 
     fn check(&self) -> Result<(), Cause> {
-        if self.protocol != u32::from(VERSION) {
-            let (theirs, hint) = (self.protocol, SAME_RELEASE);
-            let what =
-                format!("the peer speaks protocol version {theirs}, this keepup speaks version {VERSION}");
-            return Err(Cause::new(what).with_hint(hint));
-        }
+        check_protocol(self.protocol)?;
         if !is_printable_name(&self.client) {
             return Err("client must be 1 to 256 bytes of visible characters".into());
         }
@@ -350,7 +349,7 @@ impl ControlMessage for Hello {
                 return Err(format!("stream name \"{}\" is declared twice", stream.name).into());
             }
         }
-        Ok(())
+        Continued::check_all(&self.continued, |id| ids.contains(&id))
     }
 }
 
@@ -540,8 +539,17 @@ impl Ack {
     }
 }
 
+/// Checks the version of the protocol that a client states.
+pub(super) fn check_protocol(theirs: u32) -> Result<(), Cause> {
+    if theirs == u32::from(VERSION) {
+        return Ok(());
+    }
+    let what = format!("the peer speaks protocol version {theirs}, this keepup speaks version {VERSION}");
+    Err(Cause::new(what).with_hint(SAME_RELEASE))
+}
+
 /// Checks that a table lists each stream at most once, with a valid id.
-fn check_ids(ids: impl Iterator<Item = u32>) -> Result<(), Cause> {
+pub(super) fn check_ids(ids: impl Iterator<Item = u32>) -> Result<(), Cause> {
     let mut seen = BTreeSet::new();
     for id in ids {
         if id >= STREAM_ID_END {

@@ -6,7 +6,7 @@
 //! a stream may outlive its connection.
 
 use super::{
-    ControlMessage, End, FrameKind, HEADER_BYTES, Header, Hello, MAX_CONTROL_BYTES, SEQUENCE_END,
+    ControlMessage, End, FrameKind, HEADER_BYTES, Header, Hello, Locate, MAX_CONTROL_BYTES, SEQUENCE_END,
     StreamIndex, StreamInfo, WireError, crc32,
 };
 
@@ -57,6 +57,8 @@ pub enum Control {
     Hello(Hello),
     /// Final counts.
     End(End),
+    /// Which recorders take these streams? Hello, another question or nothing follows.
+    Locate(Locate),
 }
 
 /// State of the protocol.
@@ -125,15 +127,23 @@ impl Session {
             let what = format!("checksum is {computed:08x}, the header says {crc:08x}");
             return Err(WireError::ControlPayload { kind, what });
         }
-        if kind == FrameKind::Hello {
-            let hello = self.hello(Hello::from_payload(payload)?)?;
-            self.state = State::Open;
-            Ok(Control::Hello(hello))
-        } else {
-            let end = End::from_payload(payload)?;
-            self.check_end(&end)?;
-            self.state = State::Ended;
-            Ok(Control::End(end))
+        match kind {
+            FrameKind::Hello => {
+                let hello = self.hello(Hello::from_payload(payload)?)?;
+                self.state = State::Open;
+                Ok(Control::Hello(hello))
+            }
+            FrameKind::Locate => {
+                let locate = Locate::from_payload(payload)?;
+                self.state = State::ExpectHello;
+                Ok(Control::Locate(locate))
+            }
+            _ => {
+                let end = End::from_payload(payload)?;
+                self.check_end(&end)?;
+                self.state = State::Ended;
+                Ok(Control::End(end))
+            }
         }
     }
 
@@ -156,10 +166,13 @@ impl Session {
         let kind = header.kind;
         match (self.state, kind) {
             (State::Open, FrameKind::Event) => self.event(header).map(Next::Event),
-            (State::ExpectHello, FrameKind::Hello) | (State::Open, FrameKind::End) => self.announce(header),
-            (_, FrameKind::Welcome | FrameKind::Ack | FrameKind::Bye | FrameKind::Error) => {
-                Err(WireError::Unexpected { kind, why: "only a recorder sends this kind" })
+            (State::ExpectHello, FrameKind::Hello | FrameKind::Locate) | (State::Open, FrameKind::End) => {
+                self.announce(header)
             }
+            (
+                _,
+                FrameKind::Welcome | FrameKind::Ack | FrameKind::Bye | FrameKind::Error | FrameKind::Located,
+            ) => Err(WireError::Unexpected { kind, why: "only a recorder sends this kind" }),
             (State::ExpectHello, _) => {
                 Err(WireError::Unexpected { kind, why: "the first frame must be hello" })
             }

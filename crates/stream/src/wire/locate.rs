@@ -1,0 +1,107 @@
+//! Messages by which a client finds the recorders of its streams in a fleet.
+use std::net::SocketAddr;
+
+use keepup_error::Cause;
+use serde::{Deserialize, Serialize};
+
+use super::message::check_ids;
+use super::{
+    ControlMessage, FrameKind, MAX_STREAMS, SEQUENCE_END, VERSION, is_printable_name, message::check_protocol,
+};
+
+/// Question of a client, before hello: which recorders take these streams?
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Locate {
+    /// Version of the protocol, 1.
+    pub protocol: u32,
+    /// Client name for logs and reports; 1 to 256 bytes of visible characters.
+    pub client: String,
+    /// Ids of the streams.
+    pub streams: Vec<u32>,
+}
+
+impl Locate {
+    /// A question of this version of the protocol.
+    pub fn new(client: &str, streams: Vec<u32>) -> Locate {
+        Locate { protocol: u32::from(VERSION), client: client.to_owned(), streams }
+    }
+}
+
+impl ControlMessage for Locate {
+    const KIND: FrameKind = FrameKind::Locate;
+
+    fn check(&self) -> Result<(), Cause> {
+        check_protocol(self.protocol)?;
+        if !is_printable_name(&self.client) {
+            return Err("client must be 1 to 256 bytes of visible characters".into());
+        }
+        if self.streams.is_empty() || self.streams.len() > MAX_STREAMS {
+            let count = self.streams.len();
+            return Err(format!("{count} streams listed, allowed are 1 to {MAX_STREAMS}").into());
+        }
+        check_ids(self.streams.iter().copied())
+    }
+}
+
+/// Recorder of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocatedStream {
+    /// Stream id.
+    pub id: u32,
+    /// Where the recorder listens.
+    pub address: SocketAddr,
+}
+
+/// Answer to [`Locate`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Located {
+    /// Version of this assignment: higher is newer.
+    pub epoch: u64,
+    /// The streams that were asked for, without those that no recorder takes.
+    pub streams: Vec<LocatedStream>,
+}
+
+impl ControlMessage for Located {
+    const KIND: FrameKind = FrameKind::Located;
+
+    fn check(&self) -> Result<(), Cause> {
+        check_ids(self.streams.iter().map(|stream| stream.id))
+    }
+}
+
+/// Position of a stream that another recorder of the fleet has recorded up to here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Continued {
+    /// Stream id.
+    pub id: u32,
+    /// First sequence number that the client has no acknowledgement for. A recorder that does not know the
+    /// stream starts there.
+    pub next_sequence: u64,
+}
+
+impl Continued {
+    /// Checks the positions in a hello that declares streams with the given ids.
+    pub(super) fn check_all(
+        all: &[Continued],
+        mut is_declared: impl FnMut(u32) -> bool,
+    ) -> Result<(), Cause> {
+        check_ids(all.iter().map(|continued| continued.id))?;
+        for &Continued { id, next_sequence } in all {
+            if !is_declared(id) {
+                return Err(format!("stream {id} is continued but not declared").into());
+            }
+            if next_sequence >= SEQUENCE_END {
+                return Err(format!("stream {id}: next_sequence {next_sequence} is not below 2^63").into());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "locate_tests.rs"]
+mod tests;
