@@ -28,6 +28,9 @@ pub trait Worker {
     /// Streams may have moved.
     fn moved(&mut self, view: &View);
 
+    /// The lease ends after `left`.
+    fn leased(&mut self, left: Duration);
+
     /// Counters of the run.
     fn counters(&self) -> Counters;
 }
@@ -46,6 +49,13 @@ impl Reports {
         drop(self.sender.send(done));
         self.waker.wake();
     }
+}
+
+/// Reports that nobody but the test reads.
+#[cfg(test)]
+pub(crate) fn reports_for_test() -> (Reports, Receiver<Done>) {
+    let (sender, done) = mpsc::channel();
+    (Reports { sender, waker: Waker::new(|| ()) }, done)
 }
 
 /// Stop flag of an agent, set when its standard input is closed.
@@ -138,7 +148,11 @@ impl<L: AgentLink, C: Clock, W: Worker> AgentLoop<L, C, W> {
         let wait = Duration::from_nanos(self.host.next_ns().saturating_sub(self.clock.now_ns()));
         let mut actions = Vec::new();
         match self.link.receive(wait)? {
-            FromController::Order(order) => self.host.on_order(self.clock.now_ns(), *order, &mut actions),
+            FromController::Order(order) => {
+                let now_ns = self.clock.now_ns();
+                self.host.on_order(now_ns, *order, &mut actions);
+                self.worker.leased(Duration::from_nanos(self.host.lease_left_ns(now_ns)));
+            }
             FromController::Closed => report(AgentEvent::Disconnected),
             FromController::Refused(why) => report(AgentEvent::Refused(why)),
         }

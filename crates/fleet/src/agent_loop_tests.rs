@@ -26,6 +26,8 @@ impl Worker for Teller {
 
     fn moved(&mut self, _view: &View) {}
 
+    fn leased(&mut self, _left: Duration) {}
+
     fn counters(&self) -> Counters {
         Counters::default()
     }

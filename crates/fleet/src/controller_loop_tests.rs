@@ -43,6 +43,8 @@ impl Worker for Obedient {
         assert!(view.recorders() > 0);
     }
 
+    fn leased(&mut self, _left: Duration) {}
+
     fn counters(&self) -> Counters {
         self.counters
     }

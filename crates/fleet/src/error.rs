@@ -34,6 +34,9 @@ pub enum FleetError {
     /// The fleet cannot run this trial.
     #[error("cannot run the trial: {0}")]
     Trial(Cause),
+    /// The fleet cannot make this recording.
+    #[error("cannot record: {0}")]
+    Record(Cause),
     /// A path outside the directories that the host may use.
     #[error("cannot use {path}: {why}")]
     Path {
@@ -47,7 +50,7 @@ pub enum FleetError {
 impl Diagnostic for FleetError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::File(_) | Self::Trial(_) => ErrorClass::Usage,
+            Self::File(_) | Self::Trial(_) | Self::Record(_) => ErrorClass::Usage,
             Self::Path { .. } => ErrorClass::Refused,
             Self::Listen { .. } | Self::Join { .. } | Self::JoinInfo(_) | Self::Control(_) => {
                 ErrorClass::Environment
@@ -57,8 +60,24 @@ impl Diagnostic for FleetError {
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::File(why) | Self::JoinInfo(why) | Self::Control(why) | Self::Trial(why) => why.hint(),
+            Self::File(why)
+            | Self::JoinInfo(why)
+            | Self::Control(why)
+            | Self::Trial(why)
+            | Self::Record(why) => why.hint(),
             Self::Listen { why, .. } | Self::Join { why, .. } | Self::Path { why, .. } => why.hint(),
         }
+    }
+}
+
+/// Text of an error with its hint, for the controller.
+pub(crate) fn error_text(error: &impl Diagnostic) -> String {
+    let hint = error.hint().map(|hint| format!(" (hint: {hint})"));
+    format!("{error}{}", hint.unwrap_or_default())
+}
+
+impl From<FleetError> for String {
+    fn from(error: FleetError) -> Self {
+        error_text(&error)
     }
 }

@@ -138,6 +138,12 @@ impl Host {
         now_ns < self.lease_until_ns
     }
 
+    /// Time until its lease ends, ns; 0 without a lease.
+    #[must_use]
+    pub const fn lease_left_ns(&self, now_ns: u64) -> u64 {
+        self.lease_until_ns.saturating_sub(now_ns)
+    }
+
     /// Whether it may accept events of `stream` now.
     #[must_use]
     pub fn may_take(&self, stream: u32, now_ns: u64) -> bool {

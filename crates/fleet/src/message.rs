@@ -8,7 +8,7 @@ pub use crate::placement::HostId;
 use crate::placement::Update;
 
 /// Version of the messages. Hosts of another version are refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What a host does in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -97,6 +97,10 @@ pub struct Counters {
     pub bytes: u64,
     /// Events acknowledged as durable: to the source, or by the recorder.
     pub durable_events: u64,
+    /// Streams whose client is connected to this recorder.
+    pub connected_streams: u32,
+    /// Streams whose client has sent end to this recorder.
+    pub ended_streams: u32,
 }
 
 /// From a host: its whole state.

@@ -15,8 +15,9 @@ use crate::timing::Timing;
 /// What ends a run, and what the loss of a recorder means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunKind {
-    /// A recording: over when all sources have ended; sources end before recorders. The streams of a lost
-    /// recorder move to others.
+    /// A recording: over when all sources have ended; sources end before recorders. If no host is a source,
+    /// because the clients are other programs, it is over when all recorders have ended. The streams of a
+    /// lost recorder move to others.
     Recording,
     /// A trial: over when all recorders have ended; recorders end before sources. No stream moves.
     Trial,
@@ -111,6 +112,8 @@ pub(super) struct Run {
     number: u64,
     kind: RunKind,
     phase: Phase,
+    /// Whether hosts are sources.
+    has_sources: bool,
     parts: Vec<Part>,
     /// Where sources reach the recorders that are ready.
     addresses: BTreeMap<HostId, SocketAddr>,
@@ -151,6 +154,14 @@ impl Run {
             },
             Part::Over if state.run() == Some(run) && !state.is_over() => Goal::Finish { run },
             Part::Over | Part::Out => Goal::Idle,
+        }
+    }
+
+    /// Whether the end of the hosts of `role` ends the run.
+    const fn ends_with(&self, role: Role) -> bool {
+        match (self.kind, self.has_sources) {
+            (RunKind::Recording, false) => !matches!(role, Role::Source),
+            (kind, _) => kind.ends_with(role),
         }
     }
 
@@ -196,9 +207,12 @@ impl Controller {
         self.step(now_ns, out);
         let mut plans = plans.into_iter();
         let mut absent = Vec::new();
+        let mut has_sources = matches!(kind, RunKind::Trial);
         let mut parts = Vec::with_capacity(self.hosts.len());
         for (host, entry) in (0..).zip(&self.hosts) {
-            parts.push(match plans.next().flatten() {
+            let plan = plans.next().flatten();
+            has_sources |= plan.is_some() && entry.role == Role::Source;
+            parts.push(match plan {
                 Some(plan) if entry.member.is_some() => Part::In(plan),
                 Some(_) => {
                     absent.push(host);
@@ -211,6 +225,7 @@ impl Controller {
             number,
             kind,
             phase: Phase::Preparing,
+            has_sources,
             parts,
             addresses: BTreeMap::new(),
             waiting: BTreeSet::new(),
@@ -346,7 +361,7 @@ impl Controller {
         let roles = self.roles();
         let Some(run) = &mut self.run else { return };
         let sources = run.hosts(&roles, |role| role == Role::Source);
-        let missing = match (members.is_empty(), sources.is_empty()) {
+        let missing = match (members.is_empty(), run.has_sources && sources.is_empty()) {
             (true, _) => Some("no recorder is ready"),
             (false, true) => Some("no source is ready"),
             (false, false) => None,
@@ -357,8 +372,7 @@ impl Controller {
             return;
         }
         run.start_ns = now_ns.saturating_add(self.timing.start_delay_ns);
-        let kind = run.kind;
-        let waiting = run.hosts(&roles, |role| kind.ends_with(role));
+        let waiting = run.hosts(&roles, |role| run.ends_with(role));
         run.enter(Phase::Running, waiting, u64::MAX, out);
         self.view = View::new(run.number, self.view.epoch + 1, &members);
         self.changes.clear();

@@ -8,7 +8,7 @@ use keepup_workload::net::Credentials;
 
 use crate::agent_loop::Reports;
 use crate::directories::Directories;
-use crate::error::FleetError;
+pub(super) use crate::error::error_text as text;
 
 /// What the part of a host needs.
 #[derive(Clone)]
@@ -30,17 +30,5 @@ pub(super) struct Setting {
 impl Setting {
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
-    }
-}
-
-/// Text of an error with its causes and hint, for the controller.
-pub(super) fn text(error: &impl keepup_error::Diagnostic) -> String {
-    let hint = error.hint().map(|hint| format!(" (hint: {hint})"));
-    format!("{error}{}", hint.unwrap_or_default())
-}
-
-impl From<FleetError> for String {
-    fn from(error: FleetError) -> Self {
-        text(&error)
     }
 }

@@ -101,11 +101,14 @@ impl Worker for TrialWorker {
 
     fn moved(&mut self, _view: &View) {}
 
+    fn leased(&mut self, _left: Duration) {}
+
     fn counters(&self) -> Counters {
         self.watcher.sample().map_or_else(Counters::default, |moment| Counters {
             events: moment.flow.received.events,
             bytes: moment.flow.received.bytes,
             durable_events: moment.flow.durable.events,
+            ..Counters::default()
         })
     }
 }

@@ -1,0 +1,15 @@
+//! A recording on several hosts: each recorder takes the streams that the view assigns to it.
+//!
+//! On a recorder it is an ordinary recording. Clients connect to the recorders themselves; the hosts that are
+//! sources in the fleet file take no part.
+mod assignment;
+mod outcome;
+mod plan;
+mod quiet;
+mod recorder;
+mod worker;
+
+pub use outcome::RecordOutcome;
+pub use plan::{RecordPlan, RecordRequest, RecorderSettings, plans};
+pub use quiet::Quiet;
+pub use worker::RecordWorker;

@@ -1,0 +1,60 @@
+//! Result of a recorder.
+use std::path::PathBuf;
+
+use keepup_recorder::report::RecordReport;
+use keepup_recording::id::Id;
+use serde::{Deserialize, Serialize};
+
+/// Most incidents that are reported; all are in the recording.
+const INCIDENTS_MAX: usize = 20;
+
+/// What a recorder reports at the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordOutcome {
+    /// Identity of the recording.
+    pub recording: Id,
+    /// Its directories; empty if it was removed because nothing had arrived.
+    pub directories: Vec<PathBuf>,
+    /// Why it ended.
+    pub ended: String,
+    /// Whether all that arrived is durable, and the recording has no defects.
+    pub is_whole: bool,
+    /// Streams.
+    pub streams: u64,
+    /// Events received.
+    pub received_events: u64,
+    /// Their payload, bytes.
+    pub received_bytes: u64,
+    /// Events on stable storage.
+    pub durable_events: u64,
+    /// Missing sequence numbers, for any cause.
+    pub missing_events: u64,
+    /// Time from the first event to the last durable byte, ns.
+    pub elapsed_ns: u64,
+    /// CPU time of the data path, ns.
+    pub cpu_ns: u64,
+    /// Defects of the recording and the first incidents.
+    pub incidents: Vec<String>,
+}
+
+impl RecordOutcome {
+    /// Sums up a report. `directories` are those of the recording.
+    pub(super) fn new(recording: Id, report: &RecordReport, directories: Vec<PathBuf>) -> Self {
+        let total = report.ledger.total();
+        let incidents = report.trouble.iter().cloned().chain(report.incidents.listed.iter().cloned());
+        Self {
+            recording,
+            directories: if report.removed { Vec::new() } else { directories },
+            ended: report.why_ended(),
+            is_whole: report.is_whole(),
+            streams: report.ledger.streams.len() as u64,
+            received_events: total.received.events,
+            received_bytes: total.received.bytes,
+            durable_events: total.durable.events,
+            missing_events: total.gap_events.values().sum(),
+            elapsed_ns: report.elapsed_ns,
+            cpu_ns: report.threads().map(|thread| thread.cpu_ns).sum(),
+            incidents: incidents.take(INCIDENTS_MAX).collect(),
+        }
+    }
+}

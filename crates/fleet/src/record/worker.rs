@@ -1,0 +1,157 @@
+//! The worker of a host in recordings: one thread for its part, beside those of the recorder.
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use keepup_measure::clock::Clock;
+use keepup_recorder::counters::{Counters as RecorderCounters, StreamCounters};
+
+use super::assignment::FleetAssignment;
+use super::plan::RecordPlan;
+use super::recorder::{Setting, record};
+use crate::agent_loop::{Reports, Worker};
+use crate::directories::Directories;
+use crate::host::Done;
+use crate::message::{Counters, HostId};
+use crate::placement::View;
+
+/// A part that has not ended.
+struct Part {
+    run: u64,
+    assignment: Arc<FleetAssignment>,
+    start: SyncSender<Duration>,
+    stop: Arc<AtomicBool>,
+}
+
+/// Worker of an agent.
+pub struct RecordWorker {
+    clock: Arc<dyn Clock>,
+    host: HostId,
+    directories: Directories,
+    progress: Progress,
+    part: Option<Part>,
+    view: View,
+}
+
+impl RecordWorker {
+    /// Worker of `host`, which may use `directories`.
+    pub fn new(clock: Arc<dyn Clock>, host: HostId, directories: Directories) -> Self {
+        Self { clock, host, directories, progress: Progress::default(), part: None, view: View::default() }
+    }
+
+    fn spawn(&mut self, run: u64, plan: &str, reports: &Reports) -> Result<Part, String> {
+        let plan: RecordPlan =
+            serde_json::from_str(plan).map_err(|error| format!("malformed plan: {error}"))?;
+        let (start, started) = sync_channel(1);
+        let stop = Arc::new(AtomicBool::new(false));
+        let assignment = Arc::new(FleetAssignment::new(run, self.host));
+        assignment.move_streams(&self.view);
+        self.progress.clear();
+        let setting = Setting {
+            run,
+            clock: Arc::clone(&self.clock),
+            directories: self.directories.clone(),
+            assignment: Arc::clone(&assignment),
+            progress: self.progress.clone(),
+            stop: Arc::clone(&stop),
+            reports: reports.clone(),
+        };
+        let work = move || {
+            let done = match record(&plan, &setting, &started) {
+                Ok(outcome) => Done::Finished { run, outcome },
+                Err(why) => Done::Failed { run, why },
+            };
+            setting.reports.send(done);
+        };
+        let thread = std::thread::Builder::new().name("ku-fleet-part".into()).spawn(work);
+        thread.map_err(|error| format!("cannot start a thread: {error}"))?;
+        Ok(Part { run, assignment, start, stop })
+    }
+
+    fn part(&self, run: u64) -> Option<&Part> {
+        self.part.as_ref().filter(|part| part.run == run)
+    }
+}
+
+impl Worker for RecordWorker {
+    fn prepare(&mut self, run: u64, plan: &str, reports: &Reports) {
+        match self.spawn(run, plan, reports) {
+            Ok(part) => self.part = Some(part),
+            Err(why) => reports.send(Done::Failed { run, why }),
+        }
+    }
+
+    fn start(&mut self, run: u64, until: Duration, _reports: &Reports) {
+        if let Some(part) = self.part(run) {
+            // A part that has ended already has reported it.
+            let _ = part.start.try_send(until);
+        }
+    }
+
+    fn finish(&mut self, run: u64, reports: &Reports) {
+        match self.part(run) {
+            // The thread ends and reports. It may be asked more than once.
+            Some(part) => part.stop.store(true, std::sync::atomic::Ordering::Release),
+            None => reports.send(Done::Failed { run, why: "it has no part in this run".to_owned() }),
+        }
+    }
+
+    fn moved(&mut self, view: &View) {
+        self.view.clone_from(view);
+        self.part.iter().for_each(|part| part.assignment.move_streams(view));
+    }
+
+    fn leased(&mut self, left: Duration) {
+        let until_ns = match left {
+            Duration::ZERO => 0,
+            left => self.clock.now_ns().saturating_add(left.as_nanos() as u64),
+        };
+        self.part.iter().for_each(|part| part.assignment.lease(until_ns));
+    }
+
+    fn counters(&self) -> Counters {
+        self.progress.counters()
+    }
+}
+
+/// Counters of the current recorder, for heartbeats.
+#[derive(Clone, Default)]
+pub(super) struct Progress(Arc<Mutex<Option<Watched>>>);
+
+struct Watched {
+    counters: Arc<RecorderCounters>,
+    streams: Vec<Arc<StreamCounters>>,
+}
+
+impl Progress {
+    pub(super) fn watch(&self, counters: Arc<RecorderCounters>) {
+        *self.lock() = Some(Watched { counters, streams: Vec::new() });
+    }
+
+    fn clear(&self) {
+        *self.lock() = None;
+    }
+
+    fn counters(&self) -> Counters {
+        let mut watched = self.lock();
+        let Some(Watched { counters, streams }) = watched.as_mut() else { return Counters::default() };
+        counters.streams.catch_up(streams);
+        let has = |is_set: fn(&StreamCounters) -> bool| {
+            let set = streams.iter().filter(|stream| is_set(stream)).count();
+            u32::try_from(set).unwrap_or(u32::MAX)
+        };
+        let intakes = &counters.intakes;
+        Counters {
+            events: intakes.iter().map(|intake| intake.received_events.load(Relaxed)).sum(),
+            bytes: intakes.iter().map(|intake| intake.received_bytes.load(Relaxed)).sum(),
+            durable_events: counters.volumes.iter().map(|volume| volume.durable_events.load(Relaxed)).sum(),
+            connected_streams: has(|stream| stream.connected.load(Relaxed)),
+            ended_streams: has(|stream| stream.ended.load(Relaxed)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Watched>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
