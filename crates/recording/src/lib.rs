@@ -40,6 +40,7 @@ mod scan;
 pub mod seal;
 pub mod segment_check;
 mod sequential;
+pub mod set;
 #[cfg(test)]
 mod testing;
 pub mod verify;

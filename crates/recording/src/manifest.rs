@@ -269,7 +269,7 @@ pub fn new_recording_dir(volume: &Path, name: &str) -> Result<PathBuf, Recording
     }
 }
 
-fn is_file_name(name: &str) -> bool {
+pub(crate) fn is_file_name(name: &str) -> bool {
     !name.contains(['/', '\0']) && !matches!(name, "" | "." | "..") && name.len() <= NAME_BYTES_MAX
 }
 

@@ -1,0 +1,198 @@
+//! `keepup-set.json`: the recordings that belong to one run on several hosts.
+//!
+//! Invariants: the file is replaced as a whole; a file with any other content is refused; host names and
+//! paths are checked before they are used.
+
+mod check;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use keepup_error::Cause;
+use serde::{Deserialize, Serialize};
+
+use crate::error::RecordingError;
+use crate::files::replace;
+use crate::id::Id;
+
+/// Name of the file.
+pub const SET_FILE: &str = "keepup-set.json";
+
+/// Value of `format` in the file.
+const FORMAT: &str = "keepup-set";
+
+/// Version of the format.
+const VERSION: u16 = 1;
+
+/// Longest file, bytes.
+const SET_BYTES_MAX: u64 = 4 << 20;
+
+/// Recordings of one run on several hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingSet {
+    /// Name of the run: a file name of 1 to 200 bytes.
+    pub name: String,
+    /// Run number, where runs are numbered.
+    pub run: Option<u64>,
+    /// Identity of the set.
+    pub id: Id,
+    /// Creation time, ns since the Unix epoch.
+    pub created_unix_ns: u64,
+    /// Name of the fleet.
+    pub fleet: String,
+    /// One entry for each recorder of the run, also for those without a recording. 1 to 4096; host names are
+    /// unique.
+    pub recordings: Vec<SetRecording>,
+    /// Streams that moved from one recorder to another during the run, in order. At most 65,536.
+    pub moves: Vec<SetMove>,
+}
+
+/// The recording of one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetRecording {
+    /// Name of the host: 1 to 255 bytes, without `=`, `,`, `/`, white space and control characters.
+    pub host: String,
+    /// Identity of the recording; `None` if the controller never learned it, or there is none.
+    pub id: Option<Id>,
+    /// Directory of the recording on each volume of the host, in the order of the volumes. A relative path
+    /// starts at the directory of the set file. Empty only if `end` is [`SetEnd::Absent`]; at most 256.
+    pub directories: Vec<PathBuf>,
+    /// End of the recording, as known to the controller.
+    pub end: SetEnd,
+    /// Reason for an end that is not [`SetEnd::Finished`]: at most 4096 bytes.
+    pub why: Option<String>,
+}
+
+/// End of a recording, as known to the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetEnd {
+    /// The recorder ended as requested.
+    Finished,
+    /// The recorder ended with an error.
+    Failed,
+    /// The controller lost the recorder during the run.
+    Lost,
+    /// The host made no recording.
+    Absent,
+}
+
+/// Move of the streams of a lost recorder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetMove {
+    /// Host that had the streams; one of the set's.
+    pub from: String,
+    /// Host that took them, another one of the set's; `None` if no recorder was left for them.
+    pub to: Option<String>,
+    /// Epoch of the fleet that began with the move.
+    pub epoch: u64,
+    /// Time of the move, ns since the Unix epoch.
+    pub at_unix_ns: u64,
+}
+
+/// Content of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    format: String,
+    version: u16,
+    name: String,
+    run: Option<u64>,
+    id: Id,
+    created_unix_ns: u64,
+    fleet: String,
+    recordings: Vec<SetRecording>,
+    moves: Vec<SetMove>,
+}
+
+impl RecordingSet {
+    /// Writes the set to the file `path`, usually [`SET_FILE`] in a directory of the run. Replaces an existing
+    /// file atomically; the new one is on stable storage when this returns.
+    ///
+    /// # Errors
+    /// The set is invalid, as by [`validate`](Self::validate), or the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), RecordingError> {
+        let fault = |what: Cause| RecordingError::Manifest { path: path.to_path_buf(), what };
+        self.validate().map_err(fault)?;
+        let mut text =
+            serde_json::to_vec_pretty(&self.to_form()).map_err(|error| fault(error.to_string().into()))?;
+        text.push(b'\n');
+        if text.len() as u64 > SET_BYTES_MAX {
+            return Err(fault(too_long()));
+        }
+        replace(path, |mut file| file.write_all(&text)).map_err(RecordingError::io("write", path))
+    }
+
+    /// Reads the file `path`.
+    ///
+    /// # Errors
+    /// There is no such regular file, it is longer than 4 MiB, or it is not a valid set of this version.
+    pub fn read(path: &Path) -> Result<RecordingSet, RecordingError> {
+        let text = keepup_sys::regular::read_text(path, SET_BYTES_MAX)
+            .map_err(RecordingError::open("read the recording set", path))?;
+        RecordingSet::parse(&text).map_err(|what| RecordingError::Manifest { path: path.to_path_buf(), what })
+    }
+
+    /// Parses and checks the text of a set file.
+    ///
+    /// # Errors
+    /// The problem.
+    pub fn parse(text: &str) -> Result<RecordingSet, Cause> {
+        if text.len() as u64 > SET_BYTES_MAX {
+            return Err(too_long());
+        }
+        let form: Form = match serde_json::from_str(text) {
+            Ok(form) => form,
+            Err(error) => return Err(other_format(text).unwrap_or_else(|| error.to_string().into())),
+        };
+        if let Some(what) = other_format(text) {
+            return Err(what);
+        }
+        let Form { name, run, id, created_unix_ns, fleet, recordings, moves, .. } = form;
+        let set = RecordingSet { name, run, id, created_unix_ns, fleet, recordings, moves };
+        set.validate()?;
+        Ok(set)
+    }
+
+    /// Checks names, paths, lengths and references.
+    ///
+    /// # Errors
+    /// The problem.
+    pub fn validate(&self) -> Result<(), Cause> {
+        check::check(self)
+    }
+
+    fn to_form(&self) -> Form {
+        let RecordingSet { name, run, id, created_unix_ns, fleet, recordings, moves } = self.clone();
+        let (format, version) = (FORMAT.to_owned(), VERSION);
+        Form { format, version, name, run, id, created_unix_ns, fleet, recordings, moves }
+    }
+}
+
+fn too_long() -> Cause {
+    format!("it is longer than {SET_BYTES_MAX} bytes").into()
+}
+
+/// The problem of a file of another format or version, whatever else it contains.
+fn other_format(text: &str) -> Option<Cause> {
+    #[derive(Deserialize)]
+    struct Head {
+        format: Option<String>,
+        version: Option<u64>,
+    }
+    let head: Head = serde_json::from_str(text).ok()?;
+    if head.format.as_deref() != Some(FORMAT) {
+        Some("it is not a recording set".into())
+    } else if head.version != Some(u64::from(VERSION)) {
+        let hint = "use the keepup that wrote this recording set";
+        Some(Cause::new("it has another format version").with_hint(hint))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+#[path = "set_tests.rs"]
+mod tests;
