@@ -205,7 +205,8 @@ fn strangers_are_refused() {
     let mut fleet = Fleet::joined();
     let stranger = Heartbeat { host: 9, ..fleet.controller.heartbeat_of(0).unwrap().clone() };
     fleet.controller.on_heartbeat(20 * MS, stranger, &mut fleet.out);
-    let other = Heartbeat { version: 2, number: 9, ..fleet.controller.heartbeat_of(0).unwrap().clone() };
+    let other =
+        Heartbeat { version: VERSION + 1, number: 9, ..fleet.controller.heartbeat_of(0).unwrap().clone() };
     fleet.controller.on_heartbeat(20 * MS, other, &mut fleet.out);
     assert!(matches!(
         fleet.reported()[..],
@@ -255,6 +256,28 @@ fn a_trial_that_is_ended_early_ends_recorders_before_sources() {
     fleet.controller.finish(40 * MS, &mut fleet.out);
     assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3 }));
     assert!(matches!(fleet.goal(3), Some(Goal::Run { run: 3, .. })));
+}
+
+#[test]
+fn a_recording_without_source_hosts_lasts_until_its_recorders_end() {
+    let mut fleet = Fleet::joined();
+    let plans = (0..4).map(|host| (host < 3).then(|| "plan".to_owned())).collect();
+    fleet.controller.start_run(20 * MS, (3, RunKind::Recording), plans, &mut fleet.out).unwrap();
+    for host in 0..3 {
+        let address = Some(SocketAddr::from(([10, 0, 0, host as u8], 7000)));
+        fleet.heartbeat(30, host, HostState::Ready { run: 3, address });
+    }
+    (0..3).for_each(|host| fleet.heartbeat(31, host, HostState::Running { run: 3 }));
+    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+    fleet.heartbeat(40, 0, HostState::Failed { run: 3, why: "disk".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Moved { from: 0, to: Some(2), epoch: 2 }));
+    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+    fleet.controller.finish(50 * MS, &mut fleet.out);
+    assert_eq!(fleet.controller.phase(), Some(Phase::FinishingRecorders));
+    for host in 1..3 {
+        fleet.heartbeat(60, host, HostState::Finished { run: 3, outcome: "o".into() });
+    }
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
 }
 
 #[test]

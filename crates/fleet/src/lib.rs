@@ -31,6 +31,7 @@ pub mod link;
 pub mod message;
 pub mod placement;
 pub mod record;
+mod table;
 pub mod timing;
 pub mod trial;
 mod wall;

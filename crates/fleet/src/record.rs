@@ -7,9 +7,11 @@ mod outcome;
 mod plan;
 mod quiet;
 mod recorder;
+mod total;
 mod worker;
 
 pub use outcome::RecordOutcome;
 pub use plan::{RecordPlan, RecordRequest, RecorderSettings, plans};
 pub use quiet::Quiet;
+pub use total::{FleetRecording, Moved, RecorderResult};
 pub use worker::RecordWorker;

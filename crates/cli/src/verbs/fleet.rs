@@ -1,6 +1,7 @@
 //! `keepup fleet`: several hosts.
 mod agent;
 mod events;
+pub(crate) mod record;
 mod trial;
 mod up;
 

@@ -1,5 +1,7 @@
 //! `keepup record`: records detector data to disks.
 mod detectors;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod line;
 mod qualified;
 mod series;
@@ -185,6 +187,9 @@ pub(crate) struct Args {
     /// The default with --http is the newest result below `results` from this machine with the same volumes.
     #[arg(long, value_name = "DIR")]
     qualified_by: Option<PathBuf>,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    fleet: fleet::FleetArgs,
     #[command(flatten)]
     detectors: DetectorArgs,
     #[command(flatten)]
@@ -207,6 +212,10 @@ enum KeepUntilArg {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    #[cfg(feature = "fleet")]
+    if let Some(file) = &args.fleet.fleet {
+        return fleet::run(args, file);
+    }
     let target = target(args.to_null, &args.volume)?;
     if args.to_null && args.run.is_about_the_recording() {
         return Err(usage("cannot use --run or --meta with --to-null: no recording is written"));

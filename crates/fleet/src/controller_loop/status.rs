@@ -89,15 +89,9 @@ impl FleetStatus {
     pub fn table(&self) -> String {
         let mut rows = vec![HEAD.map(str::to_owned)];
         rows.extend(self.hosts.iter().map(HostStatus::row));
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: [usize; COLUMNS] = std::array::from_fn(width);
-        let line = |row: &[String; COLUMNS]| {
-            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-        };
         let members = self.hosts.iter().filter(|host| host.report.is_some()).count();
         let Traffic { sent, received } = self.traffic;
-        let mut table: String = rows.iter().map(line).collect();
+        let mut table = crate::table::aligned(&rows, COLUMNS);
         table.push_str(&format!(
             "fleet {}: {members} of {} hosts, controller on {}\n\
              {} messages with {} bytes sent, {} with {} received",

@@ -1,0 +1,273 @@
+//! `keepup record --fleet`: a recording on all recorders of a fleet.
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use keepup_error::Cause;
+use keepup_fleet::FleetError;
+use keepup_fleet::controller::{FleetEvent, Phase, RunKind};
+use keepup_fleet::controller_loop::ControllerEvent;
+use keepup_fleet::file::FleetFile;
+use keepup_fleet::jobs;
+use keepup_fleet::message::Counters;
+use keepup_fleet::record::{
+    FleetRecording, Moved, Quiet, RecordPlan, RecordRequest, RecorderResult, RecorderSettings, plans,
+};
+use keepup_recorder::RecorderConfig;
+use keepup_recording::id::Id;
+use keepup_recording::set::SET_FILE;
+use keepup_results::format::{number, rate};
+use keepup_results::live::{RunSettings, StopAfter};
+
+use super::events::Reporter;
+use super::up::{Session, TURN, end};
+use crate::exit::{Exit, usage};
+use crate::output::{json, log, result};
+use crate::progress::StatusLine;
+
+/// Prefix of the directories of runs below the output directory.
+const RUN: &str = "run-";
+
+/// A recording on the recorders of a fleet.
+pub(crate) struct FleetRecord<'a> {
+    /// Fleet file.
+    pub(crate) file: &'a Path,
+    /// Directory below which each run has one [default: the name of the fleet, in the current directory].
+    pub(crate) output: Option<&'a Path>,
+    /// Settings of every recorder.
+    pub(crate) config: &'a RecorderConfig,
+    /// Name, number, metadata and limits of the run.
+    pub(crate) settings: RunSettings,
+    /// First port on which recorders listen.
+    pub(crate) port: u16,
+    /// Print one JSON object.
+    pub(crate) json: bool,
+}
+
+/// Records until all clients have ended, or it is stopped.
+pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
+    let file = FleetFile::read(request.file)?;
+    let output = request.output.map_or_else(|| PathBuf::from(&file.name), Path::to_path_buf);
+    let number = match request.settings.run {
+        Some(number) => number,
+        None => next_run(&output).with_context(|| format!("cannot list {}", output.display()))?,
+    };
+    let name = request.settings.name.clone().unwrap_or_else(|| format!("{}-{RUN}{number}", file.name));
+    let directory = output.join(format!("{RUN}{number}"));
+    let plans = plans(
+        &file,
+        &RecordRequest {
+            name: name.clone(),
+            run: number,
+            metadata: request.settings.metadata.clone(),
+            port: request.port,
+            settings: RecorderSettings::of(request.config),
+        },
+    )?;
+    make_directory(&directory)?;
+    let mut session = Session::open(request.file, file.clone())?;
+    let mut reporter = Reporter::new(&file);
+    let mut run = Running::new(&file, (number, name), &plans, directory.join(SET_FILE))?;
+    let done = run.conduct(&mut session, &mut reporter, &plans, &request.settings.stop);
+    end(&mut session, &mut reporter, "the recording is over");
+    done?;
+    run.write()?;
+    if request.json {
+        json(&serde_json::to_value(&run.recording)?);
+    } else {
+        result(&format!("{}\nset: {}", run.recording.table(), run.set.display()));
+    }
+    Ok(if run.recording.is_whole() { Exit::Done } else { Exit::Failed })
+}
+
+/// One more than the highest run below `output`, starting at 1.
+fn next_run(output: &Path) -> std::io::Result<u64> {
+    let entries = match std::fs::read_dir(output) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(1),
+        Err(error) => return Err(error),
+    };
+    let mut highest = 0;
+    for entry in entries {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(RUN)?.parse::<u64>().ok());
+        highest = highest.max(number.unwrap_or(0));
+    }
+    Ok(highest.saturating_add(1))
+}
+
+fn make_directory(directory: &Path) -> anyhow::Result<()> {
+    if directory.join(SET_FILE).exists() {
+        let why = Cause::new(format!("cannot record: {} is the directory of a run", directory.display()));
+        return Err(usage(why.with_hint("another --run N")));
+    }
+    std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
+}
+
+/// A recording in progress.
+struct Running {
+    recording: FleetRecording,
+    /// Recorder of each host.
+    recorders: Vec<Option<usize>>,
+    /// Path of the set.
+    set: PathBuf,
+}
+
+impl Running {
+    fn new(
+        file: &FleetFile,
+        (run, name): (u64, String),
+        plans: &[Option<RecordPlan>],
+        set: PathBuf,
+    ) -> anyhow::Result<Self> {
+        let (mut all, mut recorders) = (Vec::new(), Vec::new());
+        for (host, plan) in file.hosts.iter().zip(plans) {
+            recorders.push(plan.as_ref().map(|plan| {
+                all.push(RecorderResult::new(&host.name, plan));
+                all.len() - 1
+            }));
+        }
+        let recording = FleetRecording {
+            fleet: file.name.clone(),
+            name,
+            run,
+            id: Id::random().context("cannot read random bytes")?,
+            created_unix_ns: 0,
+            recorders: all,
+            moves: Vec::new(),
+            ended_early: None,
+        };
+        Ok(Self { recording, recorders, set })
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        Ok(self.recording.set().write(&self.set)?)
+    }
+
+    /// Waits for the hosts, starts the run, and follows it to its end.
+    fn conduct(
+        &mut self,
+        session: &mut Session,
+        reporter: &mut Reporter<'_>,
+        plans: &[Option<RecordPlan>],
+        stop: &StopAfter,
+    ) -> anyhow::Result<()> {
+        while !session.has_gathered() {
+            if session.is_stopped() || session.is_down_requested()? {
+                anyhow::bail!("cannot record: it was ended before all hosts had joined");
+            }
+            session.lead.turn(TURN).iter().for_each(|event| reporter.report(event));
+        }
+        // A controller that is killed leaves a set that names the recordings.
+        self.recording.created_unix_ns = session.lead.now_ns();
+        self.write()?;
+        let texts = plans.iter().map(|plan| plan.as_ref().map(|plan| jobs::encode(jobs::RECORD, plan)));
+        let texts = texts.map(Option::transpose).collect::<Result<Vec<_>, _>>()?;
+        let started = session.lead.start_run((self.recording.run, RunKind::Recording), texts);
+        let mut events = started.map_err(|error| FleetError::Record(Cause::new(error.to_string())))?;
+        let (mut line, mut quiet, mut is_ending) = (StatusLine::new(), Quiet::default(), false);
+        let mut started_ns = None;
+        loop {
+            for event in &events {
+                reporter.report(event);
+                self.take(session, event, &line)?;
+                if let ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Running)) = event {
+                    started_ns = Some(session.lead.now_ns());
+                    self.announce(session, plans);
+                }
+                if let ControllerEvent::Fleet(FleetEvent::Over { why, .. }) = event {
+                    self.recording.ended_early.clone_from(why);
+                    return Ok(());
+                }
+            }
+            events = session.lead.turn(TURN);
+            let now_ns = session.lead.now_ns();
+            let counters = self.counters(session);
+            let elapsed_ns = started_ns.map_or(0, |started| now_ns.saturating_sub(started));
+            let is_over = started_ns.is_some()
+                && (quiet.is_over(now_ns, counters.iter().copied())
+                    || has_reached(stop, &counters, elapsed_ns));
+            let is_asked = session.is_stopped() || session.is_down_requested()?;
+            if (is_over || is_asked) && !is_ending {
+                is_ending = true;
+                events.extend(session.lead.finish());
+            }
+            line.show(&progress(&counters, elapsed_ns), TURN);
+        }
+    }
+
+    /// Enters the end of a recorder, or streams that moved.
+    fn take(&mut self, session: &Session, event: &ControllerEvent, line: &StatusLine) -> anyhow::Result<()> {
+        let name = |host: u32| {
+            session.file.hosts.get(host as usize).map_or_else(String::new, |host| host.name.clone())
+        };
+        match event {
+            ControllerEvent::Fleet(FleetEvent::PartOver(host, end)) => {
+                let index = self.recorders.get(*host as usize).copied().flatten();
+                let Some(result) = index.and_then(|index| self.recording.recorders.get_mut(index)) else {
+                    return Ok(());
+                };
+                result.enter(end);
+                if let Some(why) = &result.failure {
+                    line.log(&format!("warning: {}: {why}", name(*host)));
+                }
+            }
+            ControllerEvent::Fleet(FleetEvent::Moved { from, to, epoch }) => {
+                let moved = Moved {
+                    from: name(*from),
+                    to: to.map(name),
+                    epoch: *epoch,
+                    at_unix_ns: session.lead.now_ns(),
+                };
+                let target = moved.to.as_deref().unwrap_or("the other recorders");
+                line.log(&format!("warning: the streams of {} move to {target}", moved.from));
+                self.recording.moves.push(moved);
+                self.write()?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Counters of the recorders that are members.
+    fn counters(&self, session: &Session) -> Vec<Counters> {
+        let hosts = (0..).zip(&self.recorders).filter(|(_, recorder)| recorder.is_some());
+        hosts
+            .filter_map(|(host, _)| session.lead.controller().heartbeat_of(host))
+            .map(|heartbeat| heartbeat.counters)
+            .collect()
+    }
+
+    /// Says where clients connect.
+    fn announce(&self, session: &Session, plans: &[Option<RecordPlan>]) {
+        let recorders = session.lead.controller().view().slots.iter().flatten();
+        let addresses: Vec<String> = recorders.map(|member| member.address.to_string()).collect();
+        let spares = plans.iter().flatten().count().saturating_sub(addresses.len());
+        log(&format!("recording {} on {}; {spares} spares", self.recording.name, addresses.join(", ")));
+        log(&format!(
+            "clients ask any of them, for example: keepup source PROFILE --to {}",
+            addresses.join(" --to ")
+        ));
+    }
+}
+
+/// Whether a limit of the run is reached.
+fn has_reached(stop: &StopAfter, counters: &[Counters], elapsed_ns: u64) -> bool {
+    let sum = |of: fn(&Counters) -> u64| counters.iter().map(of).sum::<u64>();
+    stop.events.is_some_and(|events| sum(|counters| counters.events) >= events)
+        || stop.bytes.is_some_and(|bytes| sum(|counters| counters.bytes) >= bytes)
+        || stop.seconds.is_some_and(|seconds| elapsed_ns as f64 / 1e9 >= seconds)
+}
+
+fn progress(counters: &[Counters], elapsed_ns: u64) -> String {
+    let sum = |of: fn(&Counters) -> u64| counters.iter().map(of).sum::<u64>();
+    let (events, bytes) = (sum(|counters| counters.events), sum(|counters| counters.bytes));
+    let elapsed = Duration::from_nanos(elapsed_ns).as_secs_f64().max(1e-3);
+    format!(
+        "{} events, {} on average, {} durable, {} streams connected",
+        number(events),
+        rate(bytes as f64 / elapsed),
+        number(sum(|counters| counters.durable_events)),
+        sum(|counters| counters.connected_streams.into())
+    )
+}
