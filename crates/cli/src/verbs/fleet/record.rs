@@ -16,7 +16,7 @@ use keepup_fleet::record::{
 use keepup_recorder::RecorderConfig;
 use keepup_recording::id::Id;
 use keepup_recording::set::SET_FILE;
-use keepup_results::format::{number, rate};
+use keepup_results::format::{number, plural, rate};
 use keepup_results::live::{RunSettings, StopAfter};
 
 use super::events::Reporter;
@@ -25,6 +25,10 @@ use crate::exit::{Exit, usage};
 use crate::output::{json, log, result};
 use crate::progress::StatusLine;
 
+/// Interval between updates of the progress line.
+const UPDATE_EVERY: Duration = Duration::from_secs(1);
+/// Most addresses of recorders in a log line.
+const SHOWN_MAX: usize = 3;
 /// Prefix of the directories of runs below the output directory.
 const RUN: &str = "run-";
 
@@ -167,6 +171,7 @@ impl Running {
         let mut events = started.map_err(|error| FleetError::Record(Cause::new(error.to_string())))?;
         let (mut line, mut quiet, mut is_ending) = (StatusLine::new(), Quiet::default(), false);
         let mut started_ns = None;
+        let mut progress = Progress::default();
         loop {
             for event in &events {
                 reporter.report(event);
@@ -192,7 +197,11 @@ impl Running {
                 is_ending = true;
                 events.extend(session.lead.finish());
             }
-            line.show(&progress(&counters, elapsed_ns), TURN);
+            if started_ns.is_some()
+                && let Some((text, passed)) = progress.take(now_ns, &counters)
+            {
+                line.show(&text, passed);
+            }
         }
     }
 
@@ -243,11 +252,16 @@ impl Running {
         let recorders = session.lead.controller().view().slots.iter().flatten();
         let addresses: Vec<String> = recorders.map(|member| member.address.to_string()).collect();
         let spares = plans.iter().flatten().count().saturating_sub(addresses.len());
-        log(&format!("recording {} on {}; {spares} spares", self.recording.name, addresses.join(", ")));
+        let shown = addresses.get(..SHOWN_MAX).unwrap_or(&addresses);
+        let more = if shown.len() < addresses.len() { " and others" } else { "" };
         log(&format!(
-            "clients ask any of them, for example: keepup source PROFILE --to {}",
-            addresses.join(" --to ")
+            "recording {} on {} recorders with {} in reserve: {}{more}",
+            self.recording.name,
+            addresses.len(),
+            plural(spares as u64, "spare"),
+            shown.join(", ")
         ));
+        log(&format!("to connect a client: keepup source PROFILE --to {}", shown.join(" --to ")));
     }
 }
 
@@ -259,15 +273,33 @@ fn has_reached(stop: &StopAfter, counters: &[Counters], elapsed_ns: u64) -> bool
         || stop.seconds.is_some_and(|seconds| elapsed_ns as f64 / 1e9 >= seconds)
 }
 
-fn progress(counters: &[Counters], elapsed_ns: u64) -> String {
-    let sum = |of: fn(&Counters) -> u64| counters.iter().map(of).sum::<u64>();
-    let (events, bytes) = (sum(|counters| counters.events), sum(|counters| counters.bytes));
-    let elapsed = Duration::from_nanos(elapsed_ns).as_secs_f64().max(1e-3);
-    format!(
-        "{} events, {} on average, {} durable, {} streams connected",
-        number(events),
-        rate(bytes as f64 / elapsed),
-        number(sum(|counters| counters.durable_events)),
-        sum(|counters| counters.connected_streams.into())
-    )
+/// Figures of the progress line.
+#[derive(Default)]
+struct Progress {
+    /// Time and payload of the latest line.
+    latest: Option<(u64, u64)>,
+}
+
+impl Progress {
+    /// Text of the line and the time since the latest one; none within a second of it.
+    fn take(&mut self, now_ns: u64, counters: &[Counters]) -> Option<(String, Duration)> {
+        let sum = |of: fn(&Counters) -> u64| counters.iter().map(of).sum::<u64>();
+        let bytes = sum(|counters| counters.bytes);
+        let (then_ns, before) = *self.latest.get_or_insert((now_ns, bytes));
+        let passed = Duration::from_nanos(now_ns.saturating_sub(then_ns));
+        if passed < UPDATE_EVERY {
+            return None;
+        }
+        self.latest = Some((now_ns, bytes));
+        // A lost recorder takes its counters with it.
+        let gained = bytes.saturating_sub(before) as f64 / passed.as_secs_f64();
+        let text = format!(
+            "{} events, {}, {} durable, {} streams connected",
+            number(sum(|counters| counters.events)),
+            rate(gained),
+            number(sum(|counters| counters.durable_events)),
+            sum(|counters| counters.connected_streams.into())
+        );
+        Some((text, passed))
+    }
 }
