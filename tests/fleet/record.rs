@@ -1,0 +1,234 @@
+//! `record --fleet`: recorders in network namespaces of their own, which are killed, paused or cut off.
+use std::path::Path;
+
+use keepup_testkit::switch::Switch;
+use keepup_testkit::{Program, Run, root};
+use serde_json::Value;
+
+use super::Fleet;
+use crate::common::{TestDirectory, directory, json, keepup, start, until};
+
+/// Hosts of a site: two recorders and a spare. The controller is host 0, the source host 4 of the switch.
+const HOSTS: [(&str, &str); 3] = [("r0", "recorder"), ("r1", "recorder"), ("x", "spare")];
+const SOURCE: usize = 4;
+
+/// A recording on two recorders and a spare, and a source that sends to it.
+struct Site {
+    switch: Switch,
+    place: TestDirectory,
+    fleet: Fleet,
+    record: Program,
+    source: Program,
+}
+
+/// Text of a host of the fleet file, with a volume of its own.
+fn host(here: &Path, name: &str, role: &str, more: &str) -> String {
+    let volume = here.join(format!("volume-{name}"));
+    std::fs::create_dir_all(&volume).unwrap();
+    format!("[[host]]\nname = \"{name}\"\nrole = \"{role}\"\nvolumes = [{volume:?}]\n{more}\n")
+}
+
+/// A site whose source has begun to send; none without root.
+fn site(test: &str, seconds: u32) -> Option<Site> {
+    if !root::allowed(test) {
+        return None;
+    }
+    let place = directory();
+    let here = place.path().canonicalize().unwrap();
+    let switch = Switch::create(&format!("ku{}{test}", std::process::id() % 100_000), 5).unwrap();
+    let keepup = env!("CARGO_BIN_EXE_keepup");
+    let mut text = format!(
+        "name = \"{test}\"\nlisten = \"{}:7650\"\n[launcher]\npreset = \"netns\"\nprogram = \"{keepup}\"\n",
+        Switch::address(0)
+    );
+    let names = HOSTS.map(|(name, _)| format!("{test}-{}-{name}", std::process::id()));
+    for (number, (name, (_, role))) in names.iter().zip(HOSTS).enumerate() {
+        let address = Switch::address(number + 1);
+        let more = format!("address = \"{}\"\ndata = \"{address}\"", switch.host(number + 1));
+        text.push_str(&host(&here, name, role, &more));
+    }
+    std::fs::write(here.join("fleet.toml"), text).unwrap();
+    let fleet = Fleet { hosts: names.to_vec() };
+    let arguments = ["netns", "exec", switch.host(0), keepup, "record", "--fleet", "fleet.toml"];
+    let flags = ["--fleet-output", "runs", "--segment", "64 MB", "--json"];
+    let mut record = Program::start("ip", &[&arguments[..], &flags].concat(), &here);
+    record.line(&format!("recording {test}-run-1 on 2 recorders with 1 spare in reserve"));
+    let [a, b] = [1, 2].map(|host| format!("{}:7611", Switch::address(host)));
+    let time = format!("{seconds}s");
+    let arguments = ["netns", "exec", switch.host(SOURCE), keepup, "source", "romanis", "--to", &a, "--to", &b];
+    let flags = ["--streams", "16", "--event", "20 kB", "--rate", "8 MB/s", "--time", &time, "--json"];
+    let source = Program::start("ip", &[&arguments[..], &flags].concat(), &here);
+    let counted = |host: usize| events(&here, host);
+    until("no events arrive", || counted(0) > 0 && counted(1) > 0);
+    Some(Site { switch, place, fleet, record, source })
+}
+
+/// Events that a recorder has counted, from the controller's status.
+fn events(here: &Path, host: usize) -> u64 {
+    let run = keepup(here, &["fleet", "status", "fleet.toml", "--json"]);
+    json(&run)["hosts"][host]["report"]["counters"]["events"].as_u64().unwrap_or(0)
+}
+
+/// What is left of a site at the end.
+struct Ended {
+    place: TestDirectory,
+    record: Run,
+    /// Report of the source.
+    sent: Value,
+}
+
+impl Site {
+    /// Waits for the source and for the recording, which ends by itself.
+    fn end(self) -> Ended {
+        let Self { switch, place, fleet, record, source } = self;
+        let source = source.wait();
+        assert_eq!(source.code(), 0, "{source:#?}");
+        let record = record.wait();
+        until("agents are left", || fleet.gone());
+        drop(switch);
+        Ended { place, sent: json(&source), record }
+    }
+}
+
+impl Ended {
+    /// Recovers what is not sealed, and compares the recordings with what the source has sent.
+    fn check(&self) -> Value {
+        let here = self.place.path();
+        let recovered = keepup(here, &["recover", "runs/run-1", "--json"]);
+        assert_eq!(recovered.code(), 0, "{recovered:#?}");
+        let verified = keepup(here, &["verify", "runs/run-1", "--json"]);
+        let found = json(&verified);
+        assert!(verified.code() == 0 && found["whole"] == true, "{verified:#?}");
+        let sum = |key: &str| {
+            let streams = found["account"]["streams"].as_object().unwrap().values();
+            streams.map(|stream| stream[key].as_u64().unwrap_or(0)).sum::<u64>()
+        };
+        let sent: u64 = self.sent["sent"]["events"].as_u64().unwrap();
+        assert_eq!((sum("events"), sum("different"), sum("unexplained")), (sent, 0, 0), "{found:#}");
+        assert_eq!(found["account"]["streams"].as_object().unwrap().len(), 16);
+        found
+    }
+
+    fn moves(&self) -> Vec<(String, Option<String>)> {
+        let report = json(&self.record);
+        let moves = report["moves"].as_array().unwrap().iter();
+        let name = |value: &Value| value.as_str().map(str::to_owned);
+        moves.map(|moved| (name(&moved["from"]).unwrap(), name(&moved["to"]))).collect()
+    }
+}
+
+#[test]
+fn streams_are_distributed_over_the_recorders() {
+    let place = directory();
+    let here = place.path().canonicalize().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut text = format!(
+        "name = \"dealt\"\nlisten = \"{free}\"\n[launcher]\npreset = \"local\"\nprogram = \"{}\"\n",
+        env!("CARGO_BIN_EXE_keepup")
+    );
+    for (name, role) in HOSTS {
+        text.push_str(&host(&here, name, role, "data = \"127.0.0.1\""));
+    }
+    std::fs::write(here.join("fleet.toml"), text).unwrap();
+    // A port that other tests do not use.
+    let port = 20_000 + std::process::id() % 10_000;
+    let port = port.to_string();
+    let flags = ["--fleet-output", "runs", "--fleet-port", &port, "--meta", "sample=quartz", "--json"];
+    let mut record = start(&here, &[&["record", "--fleet", "fleet.toml"], &flags[..]].concat());
+    record.line("recording dealt-run-1 on 2 recorders with 1 spare in reserve");
+    let to = format!("127.0.0.1:{port}");
+    let source = ["source", "romanis", "--to", &to, "--to", &to, "--streams", "16", "--event", "20 kB"];
+    let sent = keepup(&here, &[&source[..], &["--rate", "8 MB/s", "--time", "1s", "--json"]].concat());
+    assert_eq!(sent.code(), 0, "{sent:#?}");
+    let record = record.wait();
+    assert_eq!(record.code(), 0, "{record:#?}");
+    let streams: Vec<u64> = json(&record)["recorders"].as_array().unwrap()[..2]
+        .iter()
+        .map(|recorder| recorder["outcome"]["streams"].as_u64().unwrap())
+        .collect();
+    assert!(streams.iter().sum::<u64>() == 16 && streams.iter().all(|&streams| streams > 0), "{streams:?}");
+    let ended = Ended { place, sent: json(&sent), record };
+    let found = ended.check();
+    let duplicates = |stream: &Value| stream["duplicates"].as_u64().unwrap();
+    assert!(found["account"]["streams"].as_object().unwrap().values().all(|stream| duplicates(stream) == 0));
+    let info = keepup(&here, &["info", "runs/run-1"]);
+    assert!(info.code() == 0 && info.stdout.contains("quartz"), "{info:#?}");
+}
+
+#[test]
+#[ignore = "system"]
+fn a_killed_recorder_loses_nothing_that_was_acknowledged() {
+    let Some(site) = site("reckill", 6) else { return };
+    site.fleet.signal(0, "KILL");
+    let [killed, spare] = [0, 2].map(|host| site.fleet.hosts[host].clone());
+    let ended = site.end();
+    assert_eq!(ended.record.code(), 1, "{:#?}", ended.record);
+    assert_eq!(ended.moves(), [(killed, Some(spare))]);
+    ended.check();
+}
+
+#[test]
+#[ignore = "system"]
+fn the_streams_of_a_paused_recorder_move_to_the_spare() {
+    let Some(site) = site("recpause", 6) else { return };
+    site.fleet.signal(1, "STOP");
+    let [paused, spare] = [1, 2].map(|host| site.fleet.hosts[host].clone());
+    until("the spare gets no events", || events(site.place.path(), 2) > 0);
+    site.fleet.signal(1, "CONT");
+    let ended = site.end();
+    assert_eq!(ended.moves(), [(paused, Some(spare))]);
+    ended.check();
+}
+
+#[test]
+#[ignore = "system"]
+fn the_streams_of_a_recorder_that_is_cut_off_move_to_the_spare() {
+    let Some(site) = site("reccut", 6) else { return };
+    site.switch.unplug(1).unwrap();
+    until("the spare gets no events", || events(site.place.path(), 2) > 0);
+    site.switch.plug(1).unwrap();
+    let [cut, spare] = [0, 2].map(|host| site.fleet.hosts[host].clone());
+    let ended = site.end();
+    assert_eq!(ended.moves(), [(cut, Some(spare))]);
+    ended.check();
+}
+
+#[test]
+#[ignore = "system"]
+fn without_a_spare_the_streams_move_to_the_other_recorder() {
+    let Some(mut site) = site("recalone", 6) else { return };
+    let spare = site.fleet.hosts[2].clone();
+    site.fleet.signal(2, "KILL");
+    site.record.line(&format!("warning: {spare} is lost"));
+    site.fleet.signal(0, "KILL");
+    let killed = site.fleet.hosts[0].clone();
+    let ended = site.end();
+    assert_eq!(ended.moves(), [(killed, None)]);
+    ended.check();
+}
+
+#[test]
+#[ignore = "system"]
+fn what_was_received_before_the_controller_was_killed_is_durable() {
+    let Some(site) = site("recboss", 60) else { return };
+    let Site { switch, place, fleet, record, source } = site;
+    record.signal("KILL");
+    until("agents are left", || fleet.gone());
+    source.signal("INT");
+    let source = source.wait();
+    drop(switch);
+    let here = place.path();
+    // The agents ended their recordings in order; the set says that nobody reported the end.
+    let verified = keepup(here, &["verify", "runs/run-1", "--json"]);
+    let found = json(&verified);
+    assert_eq!(found["whole"], true, "{verified:#?}");
+    let durable: u64 = found["account"]["streams"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|stream| stream["events"].as_u64().unwrap())
+        .sum();
+    let acknowledged = json(&source)["durable_events"].as_u64().unwrap();
+    assert!(durable >= acknowledged && acknowledged > 0, "{durable} {acknowledged} {source:#?}");
+    assert_eq!(record.wait().code(), -1);
+}
