@@ -1,5 +1,6 @@
 //! Recording, qualification, and their failures.
 mod after_seal;
+mod assignments;
 mod bad_clients;
 mod bad_recordings;
 mod captures;
@@ -24,6 +25,7 @@ mod raw_client;
 mod reading;
 mod recording;
 mod reduce;
+mod reduced_streams;
 mod remote_source;
 mod retention;
 mod run_control;

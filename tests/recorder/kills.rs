@@ -10,11 +10,13 @@ use std::time::Duration;
 
 use keepup_recording::reader::{Recording, SegmentReader};
 use keepup_stream::client::Client;
-use keepup_stream::wire::{Compression, ElementType, FrameKind, Header, Hello, StreamInfo, crc32};
+use keepup_stream::wire::{Compression, Continued, ElementType, FrameKind, Header, Hello, StreamInfo, crc32};
 
 use crate::common::{TestDirectory, directory, json, keepup, start};
 
 const STREAMS: u32 = 5;
+/// First sequence number of each stream: two are continued from other recorders.
+const STARTS: [u64; STREAMS as usize] = [0, 0, 0, 1000, 1 << 40];
 const VOLUMES: [&str; 3] = ["a", "b", "c"];
 /// Default number of kills; see `KEEPUP_KILLS`.
 const KILLS: u64 = 12;
@@ -50,12 +52,14 @@ fn payload(stream: u32, sequence: u64) -> Vec<u8> {
 
 /// Sends to the recorder until it is killed.
 fn send(to: SocketAddr, gone: &AtomicBool) -> Progress {
-    let hello = Hello::new("kills", (0..STREAMS).map(info).collect());
+    let starts = (0..).zip(STARTS).map(|(id, next_sequence)| Continued { id, next_sequence });
+    let continued = starts.filter(|stream| stream.next_sequence > 0).collect();
+    let hello = Hello { continued, ..Hello::new("kills", (0..STREAMS).map(info).collect()) };
     // Nothing is acknowledged before the recorder's welcome.
     let Ok((mut client, _)) = Client::connect(to, &hello, Duration::from_secs(10)) else {
-        return vec![(0, 0); STREAMS as usize];
+        return STARTS.iter().map(|&start| (start, start)).collect();
     };
-    let mut begun = vec![0u64; STREAMS as usize];
+    let mut begun = STARTS;
     let mut random = fastrand::Rng::with_seed(7);
     loop {
         let stream = random.u32(..STREAMS);
@@ -142,21 +146,21 @@ fn kill_once(place: &TestDirectory, delay: Duration) -> u64 {
     assert_eq!(recovered.code(), 0, "{recovered:#?}");
     let report = json(&recovered);
     let found = read_back(here, &progress);
-    for (stream, &(_, acknowledged)) in (0..).zip(&progress) {
+    for ((stream, start), &(_, acknowledged)) in (0..).zip(STARTS).zip(&progress) {
         let sequences = found.get(&stream).map(Vec::as_slice).unwrap_or_default();
         let there = sequences.iter().take_while(|&&sequence| sequence < acknowledged).count() as u64;
-        assert_eq!(there, acknowledged, "stream {stream} after {delay:?}: {report:#}");
+        assert_eq!(there, acknowledged - start, "stream {stream} after {delay:?}: {report:#}");
         assert!(sequences.windows(2).all(|pair| pair[0] < pair[1]), "each event once");
         let missing = report["streams"][stream.to_string()]["missing"]["cut_off"].as_u64().unwrap_or(0);
-        let end = sequences.last().map_or(0, |last| last + 1);
-        assert_eq!(sequences.len() as u64 + missing, end, "every gap is reported");
+        let end = sequences.last().map_or(start, |last| last + 1);
+        assert_eq!(sequences.len() as u64 + missing, end - start, "every gap is reported");
     }
     let verify = json(&keepup(here, &["verify", "c/run", "--json"]));
     assert_eq!(verify["fault_count"], 0, "{verify:#}");
     let again = json(&keepup(here, &["recover", "b/run", "--json"]));
     assert_eq!(again["changed"], false, "{again:#}");
     VOLUMES.iter().for_each(|volume| std::fs::remove_dir_all(here.join(volume)).unwrap());
-    progress.iter().map(|(_, acknowledged)| acknowledged).sum()
+    progress.iter().zip(STARTS).map(|((_, acknowledged), start)| acknowledged - start).sum()
 }
 
 #[test]

@@ -326,8 +326,8 @@ impl DrainRun<'_> {
 
     fn step(&mut self, now_ns: u64) -> Result<Step, RecorderError> {
         let Self { merge, outlet, pace, clock, stop, live, .. } = self;
-        merge.step(now_ns, &mut |info, header, events| {
-            let bytes = outlet.send(info, header, events, stop, live)?;
+        merge.step(now_ns, &mut |stream, header, events| {
+            let bytes = outlet.send(stream, header, events, stop, live)?;
             add(&live.sent_events, u64::from(header.event_count));
             add(&live.sent_bytes, bytes);
             Ok(pace.after(bytes, clock.now_ns()))

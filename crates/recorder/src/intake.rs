@@ -11,6 +11,7 @@ mod detector;
 mod detector_items;
 mod detectors;
 mod finish;
+mod gate;
 mod hello;
 mod mail;
 mod receive;
@@ -139,6 +140,8 @@ pub(crate) struct Intake {
     waker: Waker,
     switches: Arc<Switches>,
     is_open: bool,
+    /// Since when no events may be accepted, if so.
+    closed_since_ns: Option<u64>,
     store: Store,
     connections: Vec<Option<Connection>>,
     /// Detectors without a connection.
@@ -199,6 +202,7 @@ impl Intake {
             waker: parts.waker,
             switches: parts.switches,
             is_open: false,
+            closed_since_ns: None,
             store,
             connections: Vec::new(),
             detectors: Vec::new(),
@@ -247,6 +251,7 @@ impl Intake {
         if self.switches.is_stopped() {
             return self.shards.stop();
         }
+        self.review_gate(now_ns);
         if !self.is_open && self.switches.is_open() {
             self.start_accepting();
         }
@@ -355,7 +360,8 @@ impl Intake {
             raise(&self.figures().pool_wait_ns_max, now_ns.saturating_sub(since_ns));
         }
         self.waiting_noted_ns = now_ns;
-        self.waiting_since_ns = (!self.waiting.is_empty()).then(|| self.waiting_since_ns.unwrap_or(now_ns));
+        let is_short = !self.waiting.is_empty() && self.closed_since_ns.is_none();
+        self.waiting_since_ns = is_short.then(|| self.waiting_since_ns.unwrap_or(now_ns));
     }
 
     /// Whether the rate limit of a deliberately slow sink allows more reads now.
@@ -385,6 +391,9 @@ impl Intake {
     /// Serves connections without a readiness event since the last tick: the bytes that arrived
     /// may be fewer than the low-water mark.
     fn serve_idle(&mut self, may_read: bool, now_ns: u64) {
+        if self.closed_since_ns.is_some() {
+            return;
+        }
         for index in 0..self.connections.len() {
             let Some(Some(connection)) = self.connections.get_mut(index) else { continue };
             let idle = !std::mem::take(&mut connection.busy) && !connection.quiet && !connection.waiting;
@@ -410,6 +419,9 @@ impl Intake {
             self.connections[index] = Some(connection);
             return;
         }
+        if !self.may_accept() {
+            return self.hold(index, connection);
+        }
         let was_waiting = std::mem::take(&mut connection.waiting);
         let (bytes, pause) = match connection.detector {
             Some(_) => {
@@ -432,15 +444,18 @@ impl Intake {
         match pause {
             Pause::Message(message) => match *message {
                 Control::Hello(hello) => {
+                    if let Err(why) = self.check_assignment(&hello) {
+                        return self.refuse(index, connection, &why);
+                    }
                     if was_waiting {
                         self.watch(index, &mut connection);
                     }
                     return self.settle_in(index, connection, hello, 0, now_ns);
                 }
-                Control::Locate(_) => {
-                    let why = Cause::new("this recorder is not part of a fleet");
-                    let why = why.with_hint("send hello; `keepup record --fleet` starts a fleet");
-                    return self.refuse(index, connection, &why);
+                Control::Locate(question) => {
+                    if let Err(why) = self.locate(index, &mut connection, &question) {
+                        return self.refuse(index, connection, &why);
+                    }
                 }
                 Control::End(end) => {
                     if let Err(why) = self.take_end(&mut connection, &end) {

@@ -64,8 +64,8 @@ pub(crate) enum ToKeeper {
     Watermark { segment: u32, end_offset: u64, blocks: u64 },
     /// A segment is full and its data ends at the offset: seal it. `file` stays open until then.
     Finish { index: u32, data_bytes: u64, events: SegmentIndex, file: Arc<OwnedFd> },
-    /// A stream was declared.
-    Stream(StreamInfo),
+    /// A stream was declared; with its first sequence number.
+    Stream(StreamInfo, u64),
     /// Events of a stream of this intake are missing.
     Gap { intake: usize, gap: Gap },
     /// A volume was taken out of rotation, or came back.
@@ -171,7 +171,11 @@ impl Keeper {
                     // A slow disk sends messages without pause: retention must not depend on one.
                     self.retain();
                 }
-                ToKeeper::Stream(info) => self.note(|_| Some(JournalRecord::Stream(info.clone()))),
+                ToKeeper::Stream(info, first_sequence) => {
+                    self.note(|_| Some(JournalRecord::Stream(info.clone())));
+                    let start = JournalRecord::Start { stream: info.id, first_sequence };
+                    self.note(|_| Some(start.clone()).filter(|_| first_sequence > 0));
+                }
                 ToKeeper::Gap { intake, gap } => self.take_gap(intake, gap),
                 ToKeeper::Rotation(rotation) => {
                     self.note(|_| Some(JournalRecord::Rotation(rotation.clone())))

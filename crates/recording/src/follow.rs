@@ -13,7 +13,7 @@ use keepup_stream::ledger::Gap;
 use crate::error::RecordingError;
 use crate::journal::{Journal, JournalReader, RotationState};
 use crate::reader::locate;
-use crate::volume::{Volume, gaps};
+use crate::volume::{Volume, gaps, starts};
 
 /// Follower of the journals of a recording.
 #[derive(Debug)]
@@ -112,6 +112,11 @@ impl Follower {
             }
         }
         parts
+    }
+
+    /// First sequence numbers of streams that do not start at 0, by id.
+    pub fn starts(&self) -> BTreeMap<u32, u64> {
+        starts(self.volumes.iter())
     }
 
     /// Whether a recorder is writing it.

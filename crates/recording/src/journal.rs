@@ -45,6 +45,13 @@ pub enum JournalRecord {
     },
     /// A stream; precedes its first block on this volume.
     Stream(StreamInfo),
+    /// A stream starts at another sequence number than 0: another recorder has recorded the events before.
+    Start {
+        /// Stream id.
+        stream: u32,
+        /// Its first sequence number; 1 or more.
+        first_sequence: u64,
+    },
     /// A segment; precedes its first block.
     Segment {
         /// Number of the segment on this volume: 0, 1, 2, …

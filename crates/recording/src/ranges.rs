@@ -62,8 +62,8 @@ impl Ranges {
         holes
     }
 
-    /// Parts between 0 and the end outside all ranges.
-    pub(crate) fn holes(&self) -> Vec<Range<u64>> {
-        self.outside(&(0..self.end()))
+    /// Parts between `start` and the end outside all ranges.
+    pub(crate) fn holes(&self, start: u64) -> Vec<Range<u64>> {
+        self.outside(&(start..self.end()))
     }
 }

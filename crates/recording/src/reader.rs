@@ -98,6 +98,12 @@ impl Recording {
         self.volumes.iter().flat_map(Volume::streams).map(|(&id, stream)| (id, stream)).collect()
     }
 
+    /// First sequence numbers of streams that do not start at 0, by id: another recorder has recorded the
+    /// events before.
+    pub fn starts(&self) -> BTreeMap<u32, u64> {
+        crate::volume::starts(self.volumes.iter())
+    }
+
     /// All gaps in the journals, by stream and position, without repetition.
     pub fn gaps(&self) -> Vec<Gap> {
         crate::volume::gaps(self.volumes.iter())

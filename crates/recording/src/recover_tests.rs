@@ -318,3 +318,48 @@ fn nothing_is_cut_off_that_a_lost_line_may_have_listed_as_durable() {
     assert!(!report.complete && report.volumes[0].sealed.is_empty(), "{report:#?}");
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
+
+/// A stream that starts at event 40: interrupted, with or without the line that says so.
+fn started_later(has_line: bool) -> TestRecording {
+    let mut recording = TestRecording::new(2, Placement::Free, &[2]);
+    for volume in recording.volumes.iter_mut().filter(|_| has_line) {
+        let start = JournalRecord::Start { stream: 2, first_sequence: 40 };
+        volume.journal().append(&start).unwrap();
+    }
+    recording.block(0, 2, 40, 0, &payloads(1, 5, 100));
+    recording.block(1, 2, 45, 0, &payloads(2, 5, 100));
+    recording.volumes.iter_mut().for_each(|volume| volume.watermark());
+    recording.release();
+    recording
+}
+
+#[test]
+fn events_before_the_start_of_a_stream_are_not_missing() {
+    for has_line in [true, false] {
+        let recording = started_later(has_line);
+        let report = recover(&recording.dirs()).unwrap();
+        assert!(report.complete && report.changed, "{report:#?}");
+        assert_eq!((report.streams[&2].recorded.events, report.streams[&2].missing.len()), (10, 0));
+        let after = verified(&recording);
+        assert_eq!((after.fault_count, after.lost_events()), (0, 0), "{after:#?}");
+        assert_eq!(Recording::open(&recording.dirs()).unwrap().starts(), [(2, 40)].into());
+        assert!(!recover(&recording.dirs()).unwrap().changed);
+    }
+}
+
+#[test]
+fn a_start_that_cannot_be_is_damage() {
+    for (first_sequence, what) in [(0, "cannot start"), (1 << 63, "cannot start"), (40, "second time")] {
+        let mut recording = TestRecording::new(1, Placement::Free, &[2]);
+        for first_sequence in [30, first_sequence] {
+            let start = JournalRecord::Start { stream: 2, first_sequence };
+            recording.volumes[0].journal().append(&start).unwrap();
+        }
+        recording.block(0, 2, 30, 0, &payloads(1, 5, 100));
+        recording.end();
+        recording.release();
+        let report = verified(&recording);
+        assert_eq!(report.fault_count, 1, "{report:#?}");
+        assert!(report.faults[0].what.contains(what), "{report:#?}");
+    }
+}

@@ -18,8 +18,8 @@ use crate::crc::Crc32;
 use crate::error::RecordingError;
 use crate::files::read_fully_at;
 use crate::layout::{
-    BlockHeader, BlockSector, CHUNK_START, ChannelBytes, MESSAGE_HEADER, SECTOR, SegmentIdentity,
-    block_bytes, parse_block_sector, parse_channel, put_block_tail,
+    BlockHeader, BlockSector, CHUNK_START, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR,
+    SegmentIdentity, block_bytes, parse_block_sector, parse_channel, put_block_tail,
 };
 use crate::messages::MessageWalk;
 use crate::seal::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
@@ -43,6 +43,8 @@ pub(crate) struct ScanResult {
     pub(crate) duplicates: u64,
     /// Streams that its blocks describe.
     pub(crate) streams: BTreeMap<u32, StreamInfo>,
+    /// First sequence numbers of streams with their first block here, if nothing is missing before it.
+    pub(crate) starts: BTreeMap<u32, u64>,
 }
 
 /// Whether a block of any segment follows the preamble.
@@ -108,6 +110,10 @@ pub(crate) fn scan(
                 place.insert(Arc::new(encoded))
             }
         };
+        let BlockHeader { stream_block, first_sequence, flags, .. } = block.header;
+        if stream_block == 0 && first_sequence > 0 && flags & FLAG_GAP_BEFORE == 0 {
+            found.starts.insert(stream, first_sequence);
+        }
         found.index.push(offset, &block.header, channel, events);
         found.streams.entry(stream).or_insert(block.stream);
         found.blocks_behind += u64::from(!trusted);

@@ -251,13 +251,14 @@ impl Tally {
             let ranges = gaps.iter().map(|gap| gap.first_sequence..gap.first_sequence + gap.events);
             lost.extend(gaps.first().map(|gap| (gap.stream, Ranges::join(ranges))));
         }
-        let mut removed = recording.removed();
+        let (mut removed, starts) = (recording.removed(), recording.starts());
         for &stream in lost.keys().chain(removed.keys()) {
             self.report.streams.entry(stream).or_default();
         }
         for (&stream, report) in &mut self.report.streams {
             let lost = lost.remove(&stream).unwrap_or_default();
-            let coverage = self.coverage.remove(&stream).unwrap_or_default();
+            let mut coverage = self.coverage.remove(&stream).unwrap_or_default();
+            coverage.start = starts.get(&stream).copied().unwrap_or(0);
             let removed = removed.remove(&stream).unwrap_or_default();
             let conclusion = coverage.conclude(&lost, settled_blocks(recording, &coverage), removed);
             report.removed = removed.count();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use keepup_error::Cause;
 use keepup_stream::ledger::Gap;
-use keepup_stream::wire::StreamInfo;
+use keepup_stream::wire::{SEQUENCE_END, StreamInfo};
 
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
@@ -41,6 +41,8 @@ pub struct Volume {
     segments: Vec<Segment>,
     removed: Removed,
     streams: BTreeMap<u32, StreamInfo>,
+    /// First sequence numbers of streams that do not start at 0.
+    starts: BTreeMap<u32, u64>,
     gaps: Vec<Gap>,
     /// Stream and sequence numbers of events that recovery found again.
     found: Vec<(u32, Range<u64>)>,
@@ -99,6 +101,16 @@ pub(crate) fn removed<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeMap
         streams.entry(id).or_default().add(stream);
     }
     streams
+}
+
+/// First sequence numbers of streams that do not start at 0, over all volumes.
+pub(crate) fn starts<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeMap<u32, u64> {
+    let mut starts: BTreeMap<u32, u64> = BTreeMap::new();
+    for (&id, &start) in volumes.flat_map(|volume| &volume.starts) {
+        let known = starts.entry(id).or_insert(start);
+        *known = start.min(*known);
+    }
+    starts
 }
 
 /// A segment listed in the journal.
@@ -186,6 +198,7 @@ impl Volume {
             segments: Vec::new(),
             removed: Removed::default(),
             streams: BTreeMap::new(),
+            starts: BTreeMap::new(),
             gaps: Vec::new(),
             found: Vec::new(),
             rotations: Vec::new(),
@@ -240,6 +253,11 @@ impl Volume {
     /// Streams that this volume's journal declares, by id.
     pub fn streams(&self) -> &BTreeMap<u32, StreamInfo> {
         &self.streams
+    }
+
+    /// First sequence numbers of streams that do not start at 0, by id.
+    pub fn starts(&self) -> &BTreeMap<u32, u64> {
+        &self.starts
     }
 
     /// End record, if the run has ended.
@@ -372,6 +390,7 @@ impl Volume {
         match record {
             JournalRecord::Begin { recording, volume, .. } => self.begin(recording, volume),
             JournalRecord::Stream(stream) => self.add_stream(stream),
+            JournalRecord::Start { stream, first_sequence } => self.add_start(stream, first_sequence),
             JournalRecord::Segment { index, id, file, .. } => self.add_segment(index, id, &file),
             JournalRecord::Watermark { segment, written_bytes, durable_bytes, blocks } => {
                 if durable_bytes > written_bytes || !durable_bytes.is_multiple_of(SECTOR as u64) {
@@ -431,6 +450,17 @@ impl Volume {
             None => Ok(()),
             Some(known) => Err(format!("it declares stream {} a second time", known.id)),
         }
+    }
+
+    fn add_start(&mut self, stream: u32, first_sequence: u64) -> Result<(), String> {
+        if first_sequence == 0 || first_sequence >= SEQUENCE_END {
+            return Err(format!("stream {stream} cannot start at event {first_sequence}"));
+        }
+        if self.starts.contains_key(&stream) {
+            return Err(format!("it states the start of stream {stream} a second time"));
+        }
+        self.starts.insert(stream, first_sequence);
+        Ok(())
     }
 
     fn add_segment(&mut self, index: u32, id: Id, file: &str) -> Result<(), String> {

@@ -46,7 +46,8 @@ pub(super) enum Step {
     Ended,
 }
 
-type Deliver<'a> = dyn FnMut(&StreamInfo, &BlockHeader, Events<'_>) -> Result<u64, RecorderError> + 'a;
+/// Takes a block of a stream, which starts at the given sequence number.
+type Deliver<'a> = dyn FnMut((&StreamInfo, u64), &BlockHeader, Events<'_>) -> Result<u64, RecorderError> + 'a;
 
 /// A block that was read and not handed over yet.
 struct DeferredBlock {
@@ -63,6 +64,8 @@ struct DeferredBlock {
 /// Progress of one stream.
 #[derive(Default)]
 struct Progress {
+    /// First sequence number of the stream.
+    start: u64,
     /// Number of the next block to hand over.
     block: u64,
     /// One past the last event handed over or missing.
@@ -113,8 +116,12 @@ impl Merge {
         self.review();
     }
 
-    /// Notes failed volumes and unreadable journals.
+    /// Notes where streams start, failed volumes and unreadable journals.
     fn review(&mut self) {
+        for (stream, start) in self.follower.starts() {
+            let progress = || Progress { start, sequence: start, reached: start, ..Progress::default() };
+            self.streams.entry(stream).or_insert_with(progress);
+        }
         for (at, cursor) in self.cursors.iter_mut().enumerate() {
             let mut noted = Vec::new();
             if let Some(fault) = self.follower.fault(at)
@@ -141,9 +148,10 @@ impl Merge {
         Some(manifest.sent()).filter(SentRecording::is_valid)
     }
 
-    /// Streams that the journals declare so far, by id.
-    pub(super) fn streams(&self) -> impl Iterator<Item = &StreamInfo> {
-        self.follower.volumes().iter().flat_map(|volume| volume.streams().values())
+    /// Streams that the journals declare so far, with their first sequence numbers.
+    pub(super) fn streams(&self) -> impl Iterator<Item = (&StreamInfo, u64)> {
+        let infos = self.follower.volumes().iter().flat_map(|volume| volume.streams().values());
+        infos.map(|info| (info, self.streams.get(&info.id).map_or(0, |progress| progress.start)))
     }
 
     /// Writes the drain marks on every volume, given that each stream is durable elsewhere up to
@@ -405,8 +413,9 @@ impl Merge {
     fn hand_over(&mut self, held: &LoadedBlock, deliver: &mut Deliver<'_>) -> Result<Step, RecorderError> {
         let header = &held.header;
         self.advance(header.stream, header.stream_block, header.first_sequence);
-        let until_ns = deliver(&held.info, header, Events::new(header.first_sequence, &held.records))?;
         let progress = self.streams.entry(header.stream).or_default();
+        let events = Events::new(header.first_sequence, &held.records);
+        let until_ns = deliver((&held.info, progress.start), header, events)?;
         progress.block = header.stream_block.saturating_add(1);
         progress.sequence = header.first_sequence.saturating_add(header.event_count.into());
         progress.accounted += progress.sequence.saturating_sub(progress.reached.max(header.first_sequence));

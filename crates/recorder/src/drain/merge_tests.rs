@@ -133,7 +133,7 @@ impl Test {
         self.merge.poll();
         let mut sent = Vec::new();
         loop {
-            let step = self.merge.step(self.now_ns, &mut |info, header, events| {
+            let step = self.merge.step(self.now_ns, &mut |(info, _), header, events| {
                 assert_eq!(events.count() as u64, EVENTS);
                 sent.push((info.id, header.first_sequence));
                 Ok(0)

@@ -18,7 +18,7 @@ use keepup_recording::reader::{Event, Events};
 use keepup_stream::client::{Acked, Client, ClientError, Sent};
 use keepup_stream::ledger::Count;
 use keepup_stream::wire::{
-    End, EndStream, FrameKind, HEADER_BYTES, Header, Hello, SentRecording, StreamInfo,
+    Continued, End, EndStream, FrameKind, HEADER_BYTES, Header, Hello, SentRecording, StreamInfo,
 };
 
 use super::DrainCounters;
@@ -86,6 +86,8 @@ struct Link {
     /// `None` while the connection is broken.
     client: Option<Client>,
     streams: Vec<StreamInfo>,
+    /// Streams that do not start at 0.
+    continued: Vec<Continued>,
     /// The other side's recording.
     recording: String,
 }
@@ -132,13 +134,13 @@ impl Outlet {
     /// Sends the events of a block that the other side lacks; returns their payload bytes.
     pub(super) fn send(
         &mut self,
-        info: &StreamInfo,
+        (info, start): (&StreamInfo, u64),
         header: &BlockHeader,
         events: Events<'_>,
         stop: &AtomicBool,
         live: &DrainCounters,
     ) -> Result<u64, RecorderError> {
-        self.declare(std::iter::once(info))?;
+        self.declare(std::iter::once((info, start)))?;
         let Some(account) = self.accounts.get_mut(&info.id) else { return Ok(0) };
         let Some(link) = self.links.get_mut(account.connection) else { return Ok(0) };
         let Some(client) = &mut link.client else { return Err(closed(&self.to).into()) };
@@ -181,19 +183,25 @@ impl Outlet {
     /// Connects for those of `streams` that have no connection yet, if any.
     pub(super) fn declare<'a>(
         &mut self,
-        streams: impl Iterator<Item = &'a StreamInfo>,
+        streams: impl Iterator<Item = (&'a StreamInfo, u64)>,
     ) -> Result<(), ClientError> {
-        let is_new = |info: &&StreamInfo| !self.accounts.contains_key(&info.id);
-        let new: BTreeMap<u32, StreamInfo> =
-            streams.filter(is_new).map(|info| (info.id, info.clone())).collect();
+        let new = streams.filter(|(info, _)| !self.accounts.contains_key(&info.id));
+        let new: BTreeMap<u32, _> = new.map(|(info, start)| (info.id, (info, start))).collect();
         if new.is_empty() {
             return Ok(());
         }
-        let mut link = Link { client: None, streams: new.into_values().collect(), recording: String::new() };
+        let starts = new.iter().map(|(&id, &(_, next_sequence))| Continued { id, next_sequence });
+        let mut link = Link {
+            client: None,
+            continued: starts.filter(|stream| stream.next_sequence > 0).collect(),
+            streams: new.values().map(|&(info, _)| info.clone()).collect(),
+            recording: String::new(),
+        };
         let client = connect(&self.to, &self.hello, &mut link)?;
-        if let Some((info, acked)) =
-            link.streams.iter().zip(client.acks()).find(|(_, ack)| ack.received_next > 0)
-        {
+        let has_others = |(info, ack): &(&StreamInfo, &Acked)| {
+            new.get(&info.id).is_some_and(|(_, start)| ack.received_next > *start)
+        };
+        if let Some((info, acked)) = link.streams.iter().zip(client.acks()).find(has_others) {
             // Its acknowledgements would be mistaken for those of events that were not sent.
             return Err(ClientError::Refused {
                 error: format!(
@@ -205,7 +213,9 @@ impl Outlet {
         }
         let connection = self.links.len();
         for (info, &acked) in link.streams.iter().zip(client.acks()) {
-            let account = Account { connection, acked, lost_before: acked.lost_events, ..Account::default() };
+            let (next, lost_before) = (acked.received_next, acked.lost_events);
+            let account = Account { connection, acked, lost_before, ..Account::default() };
+            let account = Account { start_sequence: next, next_sequence: next, ..account };
             self.accounts.insert(info.id, account);
         }
         self.links.push(Link { client: Some(client), ..link });
@@ -316,7 +326,8 @@ fn closed(to: &Endpoint) -> ClientError {
 
 /// Connects for the streams of a link.
 fn connect(to: &Endpoint, hello: &Hello, link: &mut Link) -> Result<Client, ClientError> {
-    let hello = Hello { streams: link.streams.clone(), ..hello.clone() };
+    let (streams, continued) = (link.streams.clone(), link.continued.clone());
+    let hello = Hello { streams, continued, ..hello.clone() };
     let (client, welcome) = Client::connect(to, &hello, CONNECT_TIMEOUT)?;
     link.recording = welcome.recording;
     Ok(client)

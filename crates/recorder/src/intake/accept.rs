@@ -150,7 +150,7 @@ impl Intake {
     pub(super) fn watch(&self, index: usize, connection: &mut Connection) {
         connection.wants_write = !connection.is_flushed();
         let mut flags = epoll::EventFlags::empty();
-        if !connection.waiting {
+        if !connection.waiting && (self.closed_since_ns.is_none() || connection.is_closing()) {
             flags |= epoll::EventFlags::IN;
         }
         if connection.wants_write {
@@ -189,6 +189,7 @@ impl Intake {
             let why = match connection.phase {
                 Phase::Closing { until_ns } if now_ns >= until_ns => None,
                 Phase::Closing { .. } => continue,
+                _ if self.closed_since_ns.is_some() => continue,
                 _ if connection.expects_streams()
                     && connection.detector.is_none()
                     && !connection.is_of_owner
@@ -219,10 +220,11 @@ impl Intake {
         now_ns: u64,
     ) -> Vec<usize> {
         let silent_ns = self.config.peer_timeout.as_nanos() as u64;
+        let may_read = self.closed_since_ns.is_none();
         let may_replace = |owner: &usize| {
             self.connections.get(*owner).and_then(Option::as_ref).is_some_and(|old| {
                 let is_same = resume.is_some() && old.resume.as_deref() == resume;
-                is_same || (old.phase == Phase::Open && old.is_silent(silent_ns, now_ns))
+                is_same || (old.phase == Phase::Open && may_read && old.is_silent(silent_ns, now_ns))
             })
         };
         let owners: BTreeSet<usize> = self.store.owners(streams).map(|(_, owner)| owner).collect();

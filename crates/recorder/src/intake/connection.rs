@@ -91,6 +91,8 @@ pub(super) struct Connection {
     low_water: usize,
     pub(super) phase: Phase,
     pub(super) opened_ns: u64,
+    /// Number of questions that it has asked.
+    pub(super) questions: u32,
     /// Waiting for a free block. The connection is removed from epoll meanwhile; otherwise a
     /// client that hung up would be reported endlessly.
     pub(super) waiting: bool,
@@ -127,6 +129,7 @@ impl Connection {
             low_water: 1,
             phase: Phase::Open,
             opened_ns,
+            questions: 0,
             waiting: false,
             ticket: None,
             watched: true,
@@ -185,6 +188,13 @@ impl Connection {
     pub(super) fn is_silent(&self, limit_ns: u64, now_ns: u64) -> bool {
         let nothing_waits = || rustix::io::ioctl_fionread(&self.socket).unwrap_or(0) == 0;
         !self.waiting && now_ns.saturating_sub(self.heard_ns) > limit_ns && nothing_waits()
+    }
+
+    /// Leaves a time in which nothing was read out of its time limits.
+    pub(super) fn leave_out(&mut self, since_ns: u64, until_ns: u64) {
+        for time_ns in [&mut self.opened_ns, &mut self.heard_ns] {
+            *time_ns += until_ns.saturating_sub(since_ns.max(*time_ns));
+        }
     }
 
     /// Whether a frame is incomplete.

@@ -349,7 +349,7 @@ impl Intake {
         let ids: Vec<u32> = hello.streams.iter().map(|info| info.id).collect();
         let route = self.shards.places().route_here(&ids, self.index);
         route.map_err(|_| Cause::new("a stream is moving"))?;
-        connection.slots.extend(self.store.adopt(&hello.streams, index, &[])?);
+        connection.slots.extend(self.store.adopt(&hello.streams, index, &[], &Default::default())?);
         if let Some(detector) = &connection.detector {
             self.counters.add_metadata(detector.metadata());
         }

@@ -112,7 +112,8 @@ impl Intake {
             return Ok(HelloOutcome::Awaits(elsewhere.len()));
         }
         let replaced = self.replaceable(&hello.streams, hello.resume.as_deref(), now_ns);
-        connection.slots.extend(self.store.adopt(&hello.streams, index, &replaced)?);
+        let starts = hello.continued.iter().map(|stream| (stream.id, stream.next_sequence)).collect();
+        connection.slots.extend(self.store.adopt(&hello.streams, index, &replaced, &starts)?);
         connection.resume.clone_from(&hello.resume);
         replaced.into_iter().for_each(|old| self.replace(old, &connection.peer));
         // Only the first drain's recording gives this one its name.

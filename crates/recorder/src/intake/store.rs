@@ -3,6 +3,7 @@
 //! Owned by one intake thread alone. Events come in (begin, complete, abort), blocks go out to
 //! writers, and the writers' reports are absorbed. No locks; no allocation after warm-up, except
 //! for gaps and other faults.
+mod declared;
 mod moved;
 mod reduced;
 
@@ -18,7 +19,7 @@ use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Pool;
 
 pub(super) use self::moved::Moved;
-use self::reduced::{Lent, Prepared};
+use self::reduced::Lent;
 use super::reduction::Reductions;
 use super::rotation::Rotation;
 use super::shards::Shards;
@@ -118,106 +119,9 @@ impl Store {
         &self.counters.intakes[self.intake]
     }
 
-    /// Connections that feed streams with these ids.
-    pub(super) fn owners<'a>(
-        &'a self,
-        declared: &'a [StreamInfo],
-    ) -> impl Iterator<Item = (u32, usize)> + 'a {
-        declared.iter().filter_map(|info| {
-            let owner = self.by_id.get(&info.id).and_then(|&slot| self.streams[slot].owner);
-            Some((info.id, owner?))
-        })
-    }
-
-    /// Gives up the places of those of these streams that have one here and do not exist.
-    pub(super) fn forget_unknown(&self, declared: &[StreamInfo]) {
-        let unknown: Vec<u32> =
-            declared.iter().filter(|info| self.known(info).is_none()).map(|info| info.id).collect();
-        self.shards.places().forget(&unknown, self.intake);
-    }
-
-    /// Number of these streams that exist here.
-    pub(super) fn count_known(&self, declared: &[StreamInfo]) -> usize {
-        declared.iter().filter(|info| self.known(info).is_some()).count()
-    }
-
-    fn known(&self, info: &StreamInfo) -> Option<&Stream> {
-        self.by_id.get(&info.id).map(|&slot| &self.streams[slot])
-    }
-
-    /// Checks whether a new connection may feed those of these streams that are known. Streams of the
-    /// connections `replaced` count as free.
-    pub(super) fn check_known(&self, declared: &[StreamInfo], replaced: &[usize]) -> Result<(), Cause> {
-        for info in declared {
-            if let Some(stream) = self.known(info) {
-                if stream.is_derived() {
-                    let (id, name) = (info.id, &stream.info.name);
-                    let what = format!(
-                        "cannot take stream {id}: this recording makes \"{name}\" with that id itself"
-                    );
-                    return Err(Cause::new(what).with_hint("another stream id"));
-                }
-                if stream.owner.is_some_and(|owner| !replaced.contains(&owner)) {
-                    let hint = "end that client; one that is silent is replaced after --peer-timeout";
-                    let what = format!("cannot take stream {}: another connection sends it", info.id);
-                    return Err(Cause::new(what).with_hint(hint));
-                }
-                if stream.info != *info {
-                    let id = info.id;
-                    let what = format!(
-                        "cannot take stream {id}: it was declared before, with another name or shape"
-                    );
-                    return Err(what.into());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the streams of a new connection; all or none. Streams of the connections `replaced`
-    /// count as free. Returns their slots in the order declared.
-    pub(super) fn adopt(
-        &mut self,
-        declared: &[StreamInfo],
-        owner: usize,
-        replaced: &[usize],
-    ) -> Result<Vec<usize>, Cause> {
-        self.check_known(declared, replaced)?;
-        let new: Vec<&StreamInfo> = declared.iter().filter(|info| self.known(info).is_none()).collect();
-        let mut claimed = Vec::new();
-        let made = self.prepare(&new, &mut claimed).and_then(|made| {
-            let shares = self.shares + made.iter().map(Prepared::shares).sum::<usize>();
-            // Known streams have their memory.
-            let block_bytes = match made.is_empty() {
-                true => self.block_bytes,
-                false => self.block_bytes_for(self.by_id.len() + made.len(), shares)?,
-            };
-            Ok((block_bytes, shares, made))
-        });
-        let made = made.inspect_err(|_| self.shards.places().forget(&claimed, self.intake));
-        let made = {
-            let (block_bytes, shares, made) = made?;
-            (self.block_bytes, self.shares) = (block_bytes, shares);
-            made
-        };
-        for prepared in made {
-            self.take_in(prepared)?;
-        }
-        let slots: Vec<usize> =
-            declared.iter().filter_map(|info| self.by_id.get(&info.id).copied()).collect();
-        for &slot in &slots {
-            self.streams[slot].owner = Some(owner);
-            // Events that became durable without a connection are acknowledged now.
-            self.streams[slot].dirty = true;
-            self.streams[slot].figures.ended.store(false, Relaxed);
-            self.streams[slot].publish();
-        }
-        Ok(slots)
-    }
-
     /// Adds a stream, stored on the volumes as `recorded`; returns its slot.
     pub(super) fn enter(&mut self, stream: Stream, recorded: &StreamInfo) -> usize {
-        self.volumes.announce(recorded);
+        self.volumes.announce(recorded, stream.next_sequence);
         self.put(stream)
     }
 

@@ -243,9 +243,9 @@ impl Volumes {
         self.lanes.iter().all(Lane::is_over)
     }
 
-    /// Enters a stream into every journal.
-    pub(super) fn announce(&self, info: &StreamInfo) {
-        self.send_to_keepers(|| ToKeeper::Stream(info.clone()));
+    /// Enters a stream with its first sequence number into every journal.
+    pub(super) fn announce(&self, info: &StreamInfo, first_sequence: u64) {
+        self.send_to_keepers(|| ToKeeper::Stream(info.clone(), first_sequence));
     }
 
     /// Enters a gap into every journal; returns the number of this intake's entry.

@@ -46,6 +46,7 @@ pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, (usize, Recordi
     for gap in crate::volume::gaps(volumes.iter().map(|open| &open.volume)) {
         gaps.entry(gap.stream).or_default().push(gap);
     }
+    let starts = crate::volume::starts(volumes.iter().map(|open| &open.volume));
     let mut removed = crate::volume::removed(volumes.iter().map(|open| &open.volume));
     for (&stream, summary) in &mut account.streams {
         let mut recorded = runs.remove(&stream).unwrap_or_default();
@@ -65,7 +66,8 @@ pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, (usize, Recordi
         let mut removed = removed.remove(&stream).unwrap_or_default();
         summary.removed = removed.count();
         let cut_off = Gap { stream, first_sequence: 0, events: 0, cause: LossCause::CutOff };
-        for mut hole in recorded.holes().iter().flat_map(|hole| known.outside(hole)) {
+        let start = starts.get(&stream).copied().unwrap_or(0);
+        for mut hole in recorded.holes(start).iter().flat_map(|hole| known.outside(hole)) {
             hole.start += removed.explain(&hole, hole.end - hole.start);
             if hole.is_empty() {
                 continue;

@@ -256,6 +256,10 @@ impl OpenVolume {
         for stream in unknown {
             self.append(JournalRecord::Stream(stream))?;
         }
+        let starts = found.starts.iter().filter(|(id, _)| !self.volume.starts().contains_key(id));
+        for (stream, first_sequence) in starts.map(|(&id, &start)| (id, start)).collect::<Vec<_>>() {
+            self.append(JournalRecord::Start { stream, first_sequence })?;
+        }
         let data_bytes = found.data_bytes;
         let bytes = seal(path, &found.index, data_bytes)?;
         let blocks = found.index.blocks() as u64;

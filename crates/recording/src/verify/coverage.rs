@@ -57,6 +57,8 @@ pub(super) struct Conclusion {
 /// Events found of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Coverage {
+    /// First sequence number of the stream.
+    pub(super) start: u64,
     /// By first sequence number; none overlap.
     runs: BTreeMap<u64, Run>,
     /// One past the last block found, for each volume that has any.
@@ -134,9 +136,13 @@ impl Coverage {
         removed: RemovedStream,
     ) -> Conclusion {
         let mut conclusion = Conclusion { removed, ..Conclusion::default() };
-        let (mut event, mut block) = (0, 0);
+        let (mut event, mut block) = (self.start, 0);
         for run in self.runs.values() {
-            let hole = event..run.events.start;
+            let hole = event.min(run.events.start)..run.events.start;
+            if run.events.start < self.start {
+                let what = format!("the journal says that the stream starts at event {}", self.start);
+                conclusion.add(run.place, run.events.start, what);
+            }
             let may_be_cut_off = settled_blocks.is_some_and(|settled| settled <= block);
             conclusion.explain(&hole, journaled, may_be_cut_off, Some(run.place));
             if let Some(what) = misorder(&hole, block, run) {
@@ -146,7 +152,7 @@ impl Coverage {
                 let what = format!("the journal lists event {false_loss} as lost, but it is present");
                 conclusion.add(run.place, false_loss, what);
             }
-            (event, block) = (run.events.end, run.blocks.end);
+            (event, block) = (run.events.end.max(self.start), run.blocks.end);
         }
         let tail = event..journaled.end().max(removed.end_sequence).max(event);
         conclusion.explain(&tail, journaled, settled_blocks.is_some(), None);

@@ -125,3 +125,19 @@ fn removed_events_explain_holes_below_their_end_and_nothing_else() {
     assert_eq!(conclude(16, 25), [0], "fewer are missing than were removed");
     assert_eq!(conclude(20, 35), [0; 0], "the removed events may include the last ones");
 }
+
+#[test]
+fn a_stream_may_start_above_0() {
+    let conclude = |parts: &[Run], start| {
+        let coverage = Coverage { start, ..coverage(parts) };
+        let conclusion = coverage.conclude(&Ranges::default(), None, RemovedStream::default());
+        conclusion.findings.into_iter().map(|finding| finding.event).collect::<Vec<_>>()
+    };
+    let parts = [run(40..50, 0..1, false, 0), run(60..70, 1..2, true, 0)];
+    assert_eq!(conclude(&parts, 40), [50], "only the hole between the blocks");
+    assert_eq!(conclude(&parts[..1], 30), [30, 40], "events before the first block are missing");
+    // Blocks below the start: each is a finding, and nothing is counted twice.
+    assert_eq!(conclude(&parts[..1], 45), [40]);
+    assert_eq!(conclude(&parts, 80), [40, 60, 60]);
+    assert_eq!(conclude(&[], 40), [0; 0]);
+}

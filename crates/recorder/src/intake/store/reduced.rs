@@ -2,7 +2,7 @@
 //!
 //! Invariants: a block is handed over only together with the memory for its reduced form; a thread that ends
 //! early leaves losses with a cause.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use keepup_error::Cause;
@@ -46,6 +46,14 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
+    /// Sets the first sequence number of the stream and its derived stream, if `starts` has one.
+    pub(super) fn start_at(&mut self, starts: &BTreeMap<u32, u64>) {
+        let start = starts.get(&self.recorded.id).copied().unwrap_or(0);
+        for stream in std::iter::once(&mut self.stream).chain(&mut self.derived) {
+            (stream.next_sequence, stream.watermark.next) = (start, start);
+        }
+    }
+
     /// Shares of the pool that the stream needs.
     pub(super) fn shares(&self) -> usize {
         let bytes = self.reduction.as_ref().and_then(|(_, input)| input.bytes());

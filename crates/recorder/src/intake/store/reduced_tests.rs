@@ -59,7 +59,7 @@ fn a_reducer_that_ends_early_leaves_losses_with_a_cause() {
     for (reduction, raw_kept) in [("lz4", false), ("keep=both: lz4", true)] {
         let (mut store, thread) = store(reduction);
         let free = store.pool.bytes_free();
-        store.adopt(&[info()], 0, &[]).unwrap();
+        store.adopt(&[info()], 0, &[], &Default::default()).unwrap();
         receive(&mut store, 0);
         assert!(!store.reductions.is_idle() && !store.is_slot_settled(0));
         drop(thread);
@@ -84,7 +84,7 @@ fn a_reducer_that_ends_early_leaves_losses_with_a_cause() {
 #[test]
 fn events_that_cannot_be_reduced_are_lost_only_in_reduced_form() {
     let (mut store, mut thread) = store("keep=both: lz4");
-    store.adopt(&[info()], 0, &[]).unwrap();
+    store.adopt(&[info()], 0, &[], &Default::default()).unwrap();
     receive(&mut store, 0);
     let Job { to, raw, target, .. } = thread.jobs.pop().unwrap();
     assert_eq!((to.stream, raw.meta.header.event_count), (DERIVED_ID_MIN, 1));
@@ -102,7 +102,7 @@ fn events_that_cannot_be_reduced_are_lost_only_in_reduced_form() {
 #[test]
 fn memory_for_both_forms_is_lent_together_or_not_at_all() {
     let (mut store, _thread) = store("spectrum");
-    store.adopt(&[info()], 0, &[]).unwrap();
+    store.adopt(&[info()], 0, &[], &Default::default()).unwrap();
     let (block, target) = store.lend(0, 16).unwrap();
     let events = block.len() / (16 + MESSAGE_HEADER);
     assert!(target.as_ref().unwrap().len() >= events * (20 + MESSAGE_HEADER), "5 bins for 8 samples");

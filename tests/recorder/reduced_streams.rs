@@ -1,5 +1,4 @@
 //! Reduction within the pipeline: real sockets, real files, raw and reduced streams side by side.
-#![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
