@@ -24,7 +24,7 @@ use crate::client::ClientError;
 use crate::ledger::Count;
 use crate::wire::Bye;
 
-pub use fleet::{Fleet, FleetReport};
+pub use fleet::Fleet;
 pub use link::{Door, Folder, subscription};
 pub use plan::{Burst, DectrisVersion, EventSize, Protocol, Rate, SourcePlan};
 pub use run::run;
@@ -110,6 +110,46 @@ pub struct StreamReport {
     pub first_sequence: u64,
     /// One past the last sequence number assigned.
     pub next_sequence: u64,
+}
+
+/// What a source of a fleet reports in addition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FleetReport {
+    /// Events that a recorder has acknowledged, each counted once.
+    pub acknowledged: Count,
+    /// Acknowledged events that the recorders have lost, with a failed volume for example.
+    pub lost_at_recorders: u64,
+    /// Repeated transmissions of events, which `sent` does not count.
+    pub sent_again: Count,
+    /// Moves of a stream to another recorder.
+    pub moved_streams: u64,
+    /// Longest time for which a stream had no recorder, ns.
+    pub longest_without_recorder_ns: u64,
+}
+
+impl FleetReport {
+    /// Durable events.
+    #[must_use]
+    pub fn durable_events(&self) -> u64 {
+        self.acknowledged.events.saturating_sub(self.lost_at_recorders)
+    }
+
+    /// Durable bytes; `None` if recorders have lost events, because acknowledgements count events only.
+    #[must_use]
+    pub fn durable_bytes(&self) -> Option<u64> {
+        (self.lost_at_recorders == 0).then_some(self.acknowledged.bytes)
+    }
+
+    /// Adds the report of another connection.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.acknowledged += other.acknowledged;
+        self.lost_at_recorders = self.lost_at_recorders.saturating_add(other.lost_at_recorders);
+        self.sent_again += other.sent_again;
+        self.moved_streams += other.moved_streams;
+        self.longest_without_recorder_ns =
+            self.longest_without_recorder_ns.max(other.longest_without_recorder_ns);
+    }
 }
 
 /// Report of a source's run.

@@ -23,7 +23,7 @@ pub(super) enum Done {
     /// An answer to a question, or the error of the last recorder that was asked.
     Located(Result<Located, ClientError>),
     /// A connection was opened, or failed.
-    Connected(Attempt, Result<(Client, Welcome), ClientError>),
+    Connected(Attempt, Box<Result<(Client, Welcome), ClientError>>),
     /// The streams of these slots have ended.
     Ended(Vec<usize>, Result<Bye, ClientError>),
 }
@@ -68,7 +68,7 @@ impl Errands {
     pub(super) fn connect(&mut self, attempt: Attempt, hello: Hello) -> io::Result<()> {
         self.start(move || {
             let result = Client::connect(attempt.address, &hello, CONNECT_TIMEOUT);
-            Done::Connected(attempt, result)
+            Done::Connected(attempt, Box::new(result))
         })
     }
 

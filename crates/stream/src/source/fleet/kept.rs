@@ -190,7 +190,8 @@ impl Kept {
             let Stream { id, durable_next, assigned_next, .. } = self.streams[slot];
             if !(durable_next..=assigned_next).contains(&position.next_sequence) {
                 let what = format!(
-                    "the recorder expects event {} of stream {id}; {durable_next} to {assigned_next} is possible",
+                    "the recorder expects event {} of stream {id}, possible are {durable_next} to \
+                     {assigned_next}",
                     position.next_sequence
                 );
                 return Err(WireError::Invalid { kind: FrameKind::Welcome, what: what.into() });

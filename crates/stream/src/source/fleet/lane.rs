@@ -7,15 +7,16 @@ use std::net::SocketAddr;
 use hdrhistogram::Histogram;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::super::FleetReport;
 use super::super::clock::Clock;
 use super::super::lane::{HOUSEKEEPING_NS, LaneReport, Pace, REST_NS_MAX, Shared};
+use super::Fleet;
 use super::errands::Errands;
+use super::identity::Identity;
 use super::kept::{Kept, Outgoing};
-use super::opening::Identity;
 use super::outlet::{Builder, Outlet};
 use super::payload::Payload;
 use super::places::Places;
-use super::{Fleet, FleetReport};
 use crate::client::{ClientError, Waits};
 
 /// Longest wait while an errand is running or a stream has no recorder, ns.

@@ -222,7 +222,10 @@ impl Places {
                 groups.entry(*wanted).or_default().push(slot);
             }
         }
-        let leaves = |place: &Place| matches!(place, Place::Connected { connection, .. } if changes.leave.contains(connection));
+        let leaves = |place: &Place| match place {
+            Place::Connected { connection, .. } => changes.leave.contains(connection),
+            Place::None | Place::Connecting { .. } | Place::Ended => false,
+        };
         let left: Vec<usize> = (0..self.places.len()).filter(|&slot| leaves(&self.places[slot])).collect();
         left.into_iter().for_each(|slot| self.set(slot, Place::None, now_ns));
         for (address, slots) in groups {

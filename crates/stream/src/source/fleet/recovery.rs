@@ -30,7 +30,7 @@ impl FleetLane<'_> {
                     self.parts.places.unanswered(now_ns);
                 }
                 Done::Connected(attempt, result) => {
-                    let attached = result.and_then(|opened| self.attach(&attempt, opened, now_ns));
+                    let attached = (*result).and_then(|opened| self.attach(&attempt, opened, now_ns));
                     if let Err(error) = attached {
                         self.last_error = Some(error);
                         self.parts.places.failed(&attempt, now_ns);
