@@ -180,3 +180,20 @@ fn a_mistyped_profile_gets_a_suggestion() {
         assert!(run.stderr.contains("`keepup profile list` shows all of them"), "{verb:?}: {run:#?}");
     }
 }
+
+#[test]
+fn several_recorders_need_the_protocol_with_acknowledgements_and_a_fleet() {
+    let directory = directory();
+    let here = directory.path();
+    let record = recorder(here, &["disk"], &[]);
+    let to = record.address().to_string();
+    let both = ["source", "csl-old", "--to", &to, "--to", &to];
+    let run = keepup(here, &[&both[..], &["--as", "udp"]].concat());
+    assert_eq!(run.code(), 2, "{run:#?}");
+    assert!(run.stderr.contains("hint: --as keepup"), "{run:#?}");
+    let run = keepup(here, &[&both[..2], &["--to", "dir:a", "--to", "dir:b"]].concat());
+    assert_eq!(run.code(), 2, "{run:#?}");
+    let run = keepup(here, &both);
+    assert_eq!(run.code(), 4, "a recorder without a fleet: {run:#?}");
+    assert!(run.stderr.contains("the recorder refused: "), "{run:#?}");
+}

@@ -100,6 +100,10 @@ fn wire() -> ClientError {
     ClientError::Wire(WireError::NotKeepup { looks_like: "nothing" })
 }
 
+fn no_recorder(last: ClientError) -> ClientError {
+    ClientError::NoRecorder { stream: 0, waited: Duration::ZERO, last: Box::new(last) }
+}
+
 fn refused() -> ClientError {
     ClientError::Refused { error: String::new(), hint: String::new() }
 }
@@ -356,11 +360,13 @@ fn errors_of_recorders_and_sources_keep_their_codes() {
         client(refused()).into(),
         client(ClientError::Closed { action: "", addr: address() }).into(),
         client(ClientError::TimedOut { action: "", addr: address(), waited: Duration::ZERO }).into(),
+        client(ClientError::Unassigned { stream: 0 }).into(),
+        client(no_recorder(refused())).into(),
         SourceError::Connect { connection: 0, error: wire() }.into(),
         SourceError::Thread { connection: 0, what: "".into() }.into(),
     ];
     assert_all(Exit::Environment, environment);
-    assert_all(Exit::Failed, vec![client(wire()).into()]);
+    assert_all(Exit::Failed, vec![client(wire()).into(), client(no_recorder(wire())).into()]);
 }
 
 #[test]

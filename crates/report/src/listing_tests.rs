@@ -14,7 +14,7 @@ use keepup_recording::recover::{RecoverReport, SegmentRecovery, StreamRecovery, 
 use keepup_recording::verify::{Fault, VerifyOptions, verify};
 use keepup_results::{Begun, DoctorSummary, LoadResult};
 use keepup_stream::ledger::{Count, Ledger, StreamLedger};
-use keepup_stream::source::{SourceReport, StreamReport};
+use keepup_stream::source::{FleetReport, SourceReport, StreamReport};
 use keepup_stream::wire::Bye;
 use keepup_trace::{Converted, Hints, Trace, describe};
 use serde_json::json;
@@ -172,6 +172,13 @@ fn source_report(closed_loop: bool) -> SourceReport {
         ended_unix_ns: 1,
         elapsed_ns: 1 << 50,
         max_backlog_bytes: 1 << 40,
+        fleet: closed_loop.then(|| FleetReport {
+            acknowledged: count(1 << 38),
+            lost_at_recorders: 1 << 40,
+            sent_again: count(1 << 40),
+            moved_streams: 1 << 40,
+            longest_without_recorder_ns: 1 << 40,
+        }),
     }
 }
 

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, TcpStream};
 use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -94,6 +95,22 @@ pub enum ClientError {
         /// Cause.
         source: io::Error,
     },
+    /// The recorders of a fleet do not take a stream.
+    #[error("cannot locate stream {stream}: no recorder of the fleet takes it")]
+    Unassigned {
+        /// Stream id.
+        stream: u32,
+    },
+    /// No recorder of a fleet took a stream in time.
+    #[error("cannot send stream {stream}: no recorder has taken it for {} s: {last}", waited.as_secs_f64())]
+    NoRecorder {
+        /// Stream id.
+        stream: u32,
+        /// Timeout.
+        waited: Duration,
+        /// Error of the last attempt.
+        last: Box<ClientError>,
+    },
     /// A protocol violation, sent or received.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -114,12 +131,14 @@ impl Diagnostic for ClientError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Wire(error) => error.class(),
+            Self::NoRecorder { last, .. } => last.class(),
             Self::NotListening { .. }
             | Self::Io { .. }
             | Self::Refused { .. }
             | Self::Closed { .. }
             | Self::Stopped
             | Self::File { .. }
+            | Self::Unassigned { .. }
             | Self::TimedOut { .. } => ErrorClass::Environment,
             Self::Direction { .. } => ErrorClass::Usage,
         }
@@ -138,10 +157,12 @@ impl Diagnostic for ClientError {
                 Some(format!("mkdir -p {}", path.display()).into())
             }
             Self::Wire(error) => error.hint(),
+            Self::NoRecorder { last, .. } => last.hint(),
             Self::Io { .. }
             | Self::TimedOut { .. }
             | Self::Stopped
             | Self::File { .. }
+            | Self::Unassigned { .. }
             | Self::Direction { .. } => None,
         }
     }
@@ -338,6 +359,12 @@ impl Client {
 
     fn io(&self, action: &'static str, errno: Errno) -> ClientError {
         ClientError::of_socket(action, self.addr, errno)
+    }
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

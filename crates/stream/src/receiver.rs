@@ -1,5 +1,7 @@
 //! Receiver for tests: one thread per connection, counts what arrives and discards it.
 
+pub(crate) mod fleet;
+
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -9,7 +9,7 @@
 //! Modules: `plan` (what to send), `schedule` (when, which stream), `size` (how large), `event`
 //! (one event with all of these), `frontend` (buffer and counts), all pure; `fill` (bytes),
 //! `images` (bytes of compressed images), `clock`, `link` (how events reach the recorder), `lane`
-//! (one connection, one thread), `run` (all connections).
+//! (one connection, one thread), `fleet` (the same over several recorders), `run` (all connections).
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -24,6 +24,7 @@ use crate::client::ClientError;
 use crate::ledger::Count;
 use crate::wire::Bye;
 
+pub use fleet::Fleet;
 pub use link::{Door, Folder, subscription};
 pub use plan::{Burst, DectrisVersion, EventSize, Protocol, Rate, SourcePlan};
 pub use run::run;
@@ -31,6 +32,7 @@ pub use run::run;
 mod clock;
 mod event;
 mod fill;
+mod fleet;
 mod frontend;
 mod images;
 mod lane;
@@ -48,6 +50,8 @@ pub const PV_NAME: &str = "SIM:Pva1:Image";
 pub enum Destination {
     /// Address of the recorder.
     Recorder(Endpoint),
+    /// Several recorders, each of which takes some of the streams.
+    Fleet(Fleet),
     /// A recorder that connects to the source.
     Accept(Door),
     /// A directory from which a recorder takes files.
@@ -108,6 +112,46 @@ pub struct StreamReport {
     pub next_sequence: u64,
 }
 
+/// What a source of a fleet reports in addition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FleetReport {
+    /// Events that a recorder has acknowledged, each counted once.
+    pub acknowledged: Count,
+    /// Acknowledged events that the recorders have lost, with a failed volume for example.
+    pub lost_at_recorders: u64,
+    /// Repeated transmissions of events, which `sent` does not count.
+    pub sent_again: Count,
+    /// Moves of a stream to another recorder.
+    pub moved_streams: u64,
+    /// Longest time for which a stream had no recorder, ns.
+    pub longest_without_recorder_ns: u64,
+}
+
+impl FleetReport {
+    /// Durable events.
+    #[must_use]
+    pub fn durable_events(&self) -> u64 {
+        self.acknowledged.events.saturating_sub(self.lost_at_recorders)
+    }
+
+    /// Durable bytes; `None` if recorders have lost events, because acknowledgements count events only.
+    #[must_use]
+    pub fn durable_bytes(&self) -> Option<u64> {
+        (self.lost_at_recorders == 0).then_some(self.acknowledged.bytes)
+    }
+
+    /// Adds the report of another connection.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.acknowledged += other.acknowledged;
+        self.lost_at_recorders = self.lost_at_recorders.saturating_add(other.lost_at_recorders);
+        self.sent_again += other.sent_again;
+        self.moved_streams += other.moved_streams;
+        self.longest_without_recorder_ns =
+            self.longest_without_recorder_ns.max(other.longest_without_recorder_ns);
+    }
+}
+
 /// Report of a source's run.
 #[derive(Debug, Clone)]
 pub struct SourceReport {
@@ -140,6 +184,8 @@ pub struct SourceReport {
     pub elapsed_ns: u64,
     /// Most bytes in the front-end buffers, sum of the connections' maxima.
     pub max_backlog_bytes: u64,
+    /// Of a source of a fleet. It keeps events until they are acknowledged, so its backlog contains these.
+    pub fleet: Option<FleetReport>,
 }
 
 impl SourceReport {
@@ -150,6 +196,9 @@ impl SourceReport {
 
     /// Durable bytes; `None` without the recorder's final counts, because acknowledgements count events only.
     pub fn durable_bytes(&self) -> Option<u64> {
+        if let Some(fleet) = &self.fleet {
+            return fleet.durable_bytes();
+        }
         let is_complete = self.bye.streams.len() == self.streams.len();
         is_complete.then(|| self.bye.streams.iter().map(|stream| stream.durable_bytes).sum())
     }
@@ -160,7 +209,7 @@ impl SourceReport {
         let (due, sent, lost) = (self.total(|s| s.due), self.total(|s| s.sent), self.total(|s| s.lost));
         let seconds = self.elapsed_ns.max(1) as f64 / 1e9;
         let lateness = |quantile: f64| self.lateness_ns.value_at_quantile(quantile);
-        serde_json::json!({
+        let mut report = serde_json::json!({
             "closed_loop": self.closed_loop,
             "due": due, "sent": sent, "lost_at_source": lost,
             "durable": self.is_acknowledged.then(|| {
@@ -180,7 +229,16 @@ impl SourceReport {
                 "id": s.id, "due": s.due, "sent": s.sent, "lost": s.lost,
                 "first_sequence": s.first_sequence, "next_sequence": s.next_sequence,
             })).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(fleet) = &self.fleet {
+            report["fleet"] = serde_json::json!({
+                "sent_again": fleet.sent_again,
+                "moved_streams": fleet.moved_streams,
+                "longest_without_recorder_seconds": fleet.longest_without_recorder_ns as f64 / 1e9,
+                "lost_at_recorders": fleet.lost_at_recorders,
+            });
+        }
+        report
     }
 }
 

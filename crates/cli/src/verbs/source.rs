@@ -13,7 +13,7 @@ use keepup_plan::units::Bytes;
 use keepup_report::{listing, plural};
 use keepup_stream::client::ClientError;
 use keepup_stream::source::{
-    DectrisVersion, Destination, Door, Folder, Protocol, SourceCounters, SourceError, SourcePlan,
+    DectrisVersion, Destination, Door, Fleet, Folder, Protocol, SourceCounters, SourceError, SourcePlan,
     SourceReport, run as run_source,
 };
 use keepup_workload::detector::{SourceRate, source_plan};
@@ -36,6 +36,7 @@ use crate::signals::stop_flag;
   keepup source csl --to 127.0.0.1:7611
   keepup source csl --to 127.0.0.1:7611 --rate '300 MB/s' --time 60s
   keepup source romanis --to 127.0.0.1:7611 --rate max
+  keepup source romanis --to daq1:7611 --to daq2:7611    recorders of a fleet
   keepup source vlbi-mark6 --as vdif --to 127.0.0.1:4001 --rate '100 MB/s'
   keepup source eiger2-16m --as dectris-v2 --listen 127.0.0.1:31001
   keepup source pco-edge-55 --as pvaccess --listen 127.0.0.1:5075
@@ -46,8 +47,15 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "serve")]
     profile: Option<String>,
     /// Address of the recorder; with --as files, dir:PATH
+    ///
+    /// Repeat it for the recorders of a fleet: one that can be reached is enough to find the others. Events
+    /// are then kept in the front-end buffer until they are acknowledged, and sent again when their stream
+    /// moves to another recorder.
     #[arg(long, value_name = "HOST:PORT", value_parser = to)]
-    to: Option<To>,
+    to: Vec<To>,
+    /// Longest time in which a stream has no recorder or no acknowledgement, with several --to
+    #[arg(long, value_name = "TIME", value_parser = nonzero_duration, default_value = "30s")]
+    recorder_timeout: Duration,
     /// Rate: "80 MB/s", "305 /s" or "max" [default: the profile's]
     #[arg(long, value_parser = source_rate, value_name = "RATE")]
     rate: Option<SourceRate>,
@@ -139,9 +147,26 @@ fn to(text: &str) -> Result<To, UsageError> {
     }
 }
 
+/// The recorders of a fleet.
+fn fleet(args: &Args, plan: &SourcePlan) -> anyhow::Result<Destination> {
+    if plan.protocol != Protocol::Keepup {
+        let why = format!("cannot use several --to with --as {}: it has no acknowledgements", plan.protocol);
+        return Err(usage(Cause::new(why).with_hint("--as keepup")));
+    }
+    let recorder = |to: &To| match to {
+        To::Recorder(endpoint) => Ok(endpoint.clone()),
+        To::Directory(_) => Err(usage("cannot use several --to with dir:PATH")),
+    };
+    let recorders = args.to.iter().map(recorder).collect::<anyhow::Result<_>>()?;
+    Ok(Destination::Fleet(Fleet { recorders, patience: args.recorder_timeout }))
+}
+
 /// Where to send, or where to wait for the recorder.
 fn destination(args: &Args, plan: &SourcePlan) -> anyhow::Result<Destination> {
-    match (&args.to, plan.protocol) {
+    if args.to.len() > 1 {
+        return fleet(args, plan);
+    }
+    match (args.to.first(), plan.protocol) {
         (Some(To::Directory(path)), Protocol::Files) => {
             let prefix = Path::new(args.profile.as_deref().unwrap_or("event"));
             let prefix = prefix.file_stem().map_or("event".into(), |stem| stem.to_string_lossy());
@@ -185,6 +210,17 @@ fn destination(args: &Args, plan: &SourcePlan) -> anyhow::Result<Destination> {
     }
 }
 
+/// Target for the first log line.
+fn target(to: &[To]) -> String {
+    match to {
+        [] => String::new(),
+        [to] => format!(" to {to}"),
+        all => {
+            format!(" to a fleet, found at {}", all.iter().map(To::to_string).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
 /// Port at which a detector waits.
 fn waiting_port(protocol: Protocol) -> u16 {
     match protocol {
@@ -205,7 +241,7 @@ fn send(args: &Args, profile: &str) -> anyhow::Result<Exit> {
         profile,
         plural(plan.streams.into(), "stream"),
         plural(plan.connections.into(), "connection"),
-        args.to.as_ref().map_or_else(String::new, |to| format!(" to {to}"))
+        target(&args.to)
     ));
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| run_source(&plan, to.clone(), &stop, &live));

@@ -1,7 +1,7 @@
 //! Account of the sender of a stream, by `source` and `drain`, and of copies to and from an archive.
 
 use keepup_stream::ledger::Count;
-use keepup_stream::source::SourceReport;
+use keepup_stream::source::{FleetReport, SourceReport};
 
 use super::{megabytes, per_gb, render};
 use crate::Style;
@@ -63,8 +63,13 @@ pub fn source(report: &SourceReport, style: Style) -> String {
         ("sent", sent.events, Some(sent.bytes), speed),
         ("lost", lost.events, Some(lost.bytes), "at the source, front-end buffer full".to_owned()),
     ];
+    if let Some(FleetReport { sent_again, .. }) = report.fleet {
+        let why = "repeated after a broken connection".to_owned();
+        rows.push(("sent again", sent_again.events, Some(sent_again.bytes), why));
+    }
     if report.is_acknowledged {
-        let durable = "acknowledged by the recorder".to_owned();
+        let who = if report.fleet.is_some() { "recorders" } else { "recorder" };
+        let durable = format!("acknowledged by the {who}");
         rows.push(("durable", report.durable_events, report.durable_bytes(), durable));
     }
     items.push(table(rows));
@@ -76,6 +81,18 @@ pub fn source(report: &SourceReport, style: Style) -> String {
         let text =
             format!("median {}, p99 {}, maximum {longest}; backlog at most {backlog}", at(0.5), at(0.99));
         facts.push(Fact::new("lateness", text));
+    }
+    if let Some(fleet) = &report.fleet {
+        let moved = match fleet.moved_streams {
+            0 => "no stream moved".to_owned(),
+            moves => format!("{} to another recorder", plural(moves, "move")),
+        };
+        let longest = time(fleet.longest_without_recorder_ns as f64 / 1e9);
+        facts.push(Fact::new("fleet", format!("{moved}; longest time without a recorder {longest}")));
+        if fleet.lost_at_recorders > 0 {
+            let lost = format!("{} that were acknowledged", plural(fleet.lost_at_recorders, "event"));
+            facts.push(Fact::new("LOST by recorders", lost));
+        }
     }
     if sent.bytes > 0 {
         let cost = per_gb(report.cpu_ns as f64 / 1e9, sent.bytes);

@@ -25,12 +25,12 @@ pub(super) const BATCH_SLICES_MAX: usize = 2 * BATCH_EVENTS_MAX + 1;
 /// Most bytes of one system call with several events.
 const BATCH_BYTES_MAX: u64 = 256 << 10;
 /// Size of the random pool: fits the second-level cache of a common core.
-const POOL_BYTES: usize = 512 << 10;
+pub(super) const POOL_BYTES: usize = 512 << 10;
 /// The start of each pass through the pool varies below this, in steps of [`ALIGN`].
 const JITTER_BYTES: usize = PAGE_BYTES;
-const PAGE_BYTES: usize = 4096;
+pub(super) const PAGE_BYTES: usize = 4096;
 /// Payloads start on cache lines.
-const ALIGN: usize = 64;
+pub(super) const ALIGN: usize = 64;
 /// Pieces that fit the pool without overlap.
 const PIECES_IN_POOL: usize = (POOL_BYTES - JITTER_BYTES) / PIECE_BYTES;
 /// Largest event of random bytes with its payload in one slice.
@@ -174,7 +174,7 @@ impl Fill {
 }
 
 /// Stamps each page of `payload`, which starts with page `first_page` of the event.
-fn stamp(payload: &mut [u8], salt: u64, event: &Event, first_page: u64) {
+pub(super) fn stamp(payload: &mut [u8], salt: u64, event: &Event, first_page: u64) {
     let event_word = mix(event.sequence ^ salt);
     let stream_word = u64::from(event.stream) << 32;
     for (page, bytes) in (first_page..).zip(payload.chunks_mut(PAGE_BYTES)) {

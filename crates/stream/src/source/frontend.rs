@@ -65,6 +65,12 @@ impl Fifo {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
+    /// Occupies space for an event that was never in the queue.
+    fn occupy(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.bytes_max_seen = self.bytes_max_seen.max(self.bytes);
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -201,13 +207,46 @@ impl FrontEnd {
 
     /// Marks `event`, returned by `peek`, as in flight.
     pub(super) fn take(&mut self, event: Event) {
+        self.pass(&event);
+        self.in_flight.push(event);
+    }
+
+    /// Takes `event`, returned by `peek`. It occupies the buffer until it is released.
+    pub(super) fn keep(&mut self, event: &Event) {
+        self.pass(event);
+        if self.schedule.is_none() {
+            self.fifo.occupy(event.occupied_bytes());
+        }
+    }
+
+    fn pass(&mut self, event: &Event) {
         if self.schedule.is_some() {
             self.fifo.pop();
         } else if let Some(Arrival { k, .. }) = self.next {
-            self.count_due(&event);
+            self.count_due(event);
             self.expect(k + 1);
         }
-        self.in_flight.push(event);
+    }
+
+    /// Whether the buffer has space for `event`.
+    pub(super) fn has_space(&self, event: &Event) -> bool {
+        event.occupied_bytes() <= self.fifo.capacity_bytes.saturating_sub(self.fifo.bytes)
+    }
+
+    /// Counts a kept event as sent.
+    pub(super) fn count_sent(&mut self, event: &Event) {
+        self.streams[event.slot].sent += Count::one(event.bytes);
+        self.totals.sent += Count::one(event.bytes);
+    }
+
+    /// Releases the bytes of kept events.
+    pub(super) fn release(&mut self, bytes: u64) {
+        self.fifo.release(bytes);
+    }
+
+    /// Payload of the events of a stream with these sequence numbers.
+    pub(super) fn payload_bytes(&self, slot: usize, sequences: std::ops::Range<u64>) -> u64 {
+        sequences.map(|sequence| self.bytes_of(self.streams[slot].id, sequence)).fold(0, u64::saturating_add)
     }
 
     /// Events in flight.
@@ -264,11 +303,14 @@ impl FrontEnd {
         let place = self.round_robin.position_of(k);
         let stream = &self.streams[place.slot];
         let (id, sequence) = (stream.id, stream.first_sequence.saturating_add(place.round));
-        let bytes = match &self.images {
-            Some(images) => images.bytes(id, sequence),
-            None => self.size.bytes(self.seed, id, sequence),
-        };
-        Event { slot: place.slot, stream: id, sequence, due_ns, bytes }
+        Event { slot: place.slot, stream: id, sequence, due_ns, bytes: self.bytes_of(id, sequence) }
+    }
+
+    fn bytes_of(&self, stream: u32, sequence: u64) -> u64 {
+        match &self.images {
+            Some(images) => images.bytes(stream, sequence),
+            None => self.size.bytes(self.seed, stream, sequence),
+        }
     }
 
     fn count_due(&mut self, event: &Event) {
@@ -278,7 +320,8 @@ impl FrontEnd {
         self.totals.due += Count::one(event.bytes);
     }
 
-    fn count_lost(&mut self, event: &Event) {
+    /// Counts an event as lost.
+    pub(super) fn count_lost(&mut self, event: &Event) {
         self.streams[event.slot].lost += Count::one(event.bytes);
         self.totals.lost += Count::one(event.bytes);
     }

@@ -17,7 +17,7 @@ use super::event::Event;
 use super::fill::{BATCH_SLICES_MAX, Fill};
 use super::frontend::{FrontEnd, Totals};
 use super::link::Link;
-use super::{SourceCounters, StreamReport};
+use super::{FleetReport, SourceCounters, StreamReport};
 use crate::client::{ClientError, Sent};
 use crate::wire::ByeStream;
 
@@ -30,9 +30,9 @@ const HALF_SENT_NS: u64 = 25_000_000_000;
 /// Timeout for the bye: the recorder flushes everything before it.
 const BYE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Longest sleep without checking `stop` and the recorder's answers, ns.
-const REST_NS_MAX: u64 = 50_000_000;
+pub(super) const REST_NS_MAX: u64 = 50_000_000;
 /// Interval for reading the recorder's answers and the thread's CPU time while sending, ns.
-const HOUSEKEEPING_NS: u64 = 10_000_000;
+pub(super) const HOUSEKEEPING_NS: u64 = 10_000_000;
 
 /// State shared by the lanes of a source.
 #[derive(Clone, Copy)]
@@ -68,6 +68,8 @@ pub(super) struct LaneReport {
     pub(super) cpu_ns: u64,
     pub(super) ended_ns: u64,
     pub(super) max_backlog_bytes: u64,
+    /// Of a source of a fleet.
+    pub(super) fleet: Option<FleetReport>,
     pub(super) error: Option<ClientError>,
 }
 
@@ -79,7 +81,7 @@ impl<'a> Lane<'a> {
         fill: Fill,
         lateness_ns: Histogram<u64>,
     ) -> Lane<'a> {
-        let pace = Pace { shared, front, closed_ns: None, published: Published::default() };
+        let pace = Pace::new(shared, front);
         Lane { shared, link, fill, pace, lateness_ns, idle_ns: 0 }
     }
 
@@ -95,8 +97,7 @@ impl<'a> Lane<'a> {
         let streams = pace.front.streams().to_vec();
         let mut durable_events = link.durable_events(&streams);
         let bye = sent.and_then(|()| link.finish(&streams, BYE_TIMEOUT));
-        pace.published.cpu_ns_at = None;
-        pace.publish(ended_ns, blocked_ns);
+        let cpu_ns = pace.publish_last(ended_ns, blocked_ns);
         let (bye, error) = match bye {
             Ok(bye) => {
                 durable_events = bye.streams.iter().map(|s| s.durable_events).sum();
@@ -104,7 +105,6 @@ impl<'a> Lane<'a> {
             }
             Err(error) => (Vec::new(), Some(error)),
         };
-        let cpu_ns = pace.published.cpu_ns;
         LaneReport {
             streams,
             bye,
@@ -116,6 +116,7 @@ impl<'a> Lane<'a> {
             cpu_ns,
             ended_ns,
             max_backlog_bytes: pace.front.max_backlog_bytes(),
+            fleet: None,
             error,
         }
     }
@@ -213,17 +214,21 @@ impl<'a> Lane<'a> {
 type OnBlocked<'a> = dyn FnMut() -> ControlFlow<()> + 'a;
 
 /// Schedule of a lane, which continues while the socket is full.
-struct Pace<'a> {
+pub(super) struct Pace<'a> {
     shared: Shared<'a>,
-    front: FrontEnd,
+    pub(super) front: FrontEnd,
     /// End of the schedule, ns.
     closed_ns: Option<u64>,
     published: Published,
 }
 
-impl Pace<'_> {
+impl<'a> Pace<'a> {
+    pub(super) fn new(shared: Shared<'a>, front: FrontEnd) -> Self {
+        Pace { shared, front, closed_ns: None, published: Published::default() }
+    }
+
     /// Advances to `now_ns`.
-    fn tick(&mut self, now_ns: u64) {
+    pub(super) fn tick(&mut self, now_ns: u64) {
         if self.shared.stop.load(Relaxed) || self.shared.abort.load(Relaxed) {
             self.front.close();
         }
@@ -283,8 +288,15 @@ impl Pace<'_> {
         act(link, &mut on_blocked)
     }
 
+    /// Adds the last changes to the live counters; returns the CPU time of the thread, ns.
+    pub(super) fn publish_last(&mut self, now_ns: u64, blocked_ns: u64) -> u64 {
+        self.published.cpu_ns_at = None;
+        self.publish(now_ns, blocked_ns);
+        self.published.cpu_ns
+    }
+
     /// Adds the changes since the last call to the live counters.
-    fn publish(&mut self, now_ns: u64, blocked_ns: u64) {
+    pub(super) fn publish(&mut self, now_ns: u64, blocked_ns: u64) {
         let live = self.shared.live;
         let (old, new) = (&mut self.published, self.front.totals());
         add(&live.due_events, new.due.events, &mut old.totals.due.events);

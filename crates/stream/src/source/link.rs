@@ -13,6 +13,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use keepup_peer::Endpoint;
+
 use super::event::Event;
 use super::plan::{Protocol, SourcePlan};
 use super::{Destination, StreamReport};
@@ -128,6 +130,11 @@ pub(super) fn open(
         }
         (_, Destination::Recorder(to)) => {
             return Err(ClientError::Direction { addr: to.address() });
+        }
+        (_, Destination::Fleet(fleet)) => {
+            // The caller opens these.
+            let addr = fleet.recorders.first().map_or(([0, 0, 0, 0], 0).into(), Endpoint::address);
+            return Err(ClientError::Direction { addr });
         }
         (_, Destination::Accept(door)) => return Err(ClientError::Direction { addr: door.address() }),
     })

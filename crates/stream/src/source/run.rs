@@ -1,6 +1,7 @@
 //! Runs a source: opens all connections, starts their threads on a common clock, merges their
 //! reports.
 
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -12,13 +13,14 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::clock::{Clock, want_precise_wakeups};
 use super::fill::Fill;
+use super::fleet;
 use super::frontend::FrontEnd;
 use super::images::Images;
 use super::lane::{Lane, LaneReport, Shared};
 use super::link;
-use super::plan::{Rate, SourcePlan};
+use super::plan::{Protocol, Rate, SourcePlan};
 use super::schedule::Schedule;
-use super::{Destination, SourceCounters, SourceError, SourceReport};
+use super::{Destination, Fleet, SourceCounters, SourceError, SourceReport};
 use crate::client::ClientError;
 use crate::wire::Bye;
 
@@ -51,10 +53,14 @@ pub fn run(
     let shared = Shared { stop, abort: &abort, live, coalesce_ns };
     // Before a recorder is connected: it would wait.
     let mut images = Images::new(plan);
-    let mut lanes = Vec::new();
+    let mut lanes: Vec<Body<'_>> = Vec::new();
     for connection in 0..plan.connections {
-        // Images have one stream, and so one connection.
-        match open_lane(plan, connection, images.take(), &to, shared) {
+        let lane = match &to {
+            Destination::Fleet(fleet) => open_fleet_lane(plan, connection, fleet, shared),
+            // Images have one stream, and so one connection.
+            to => open_lane(plan, connection, images.take(), to, shared),
+        };
+        match lane {
             Err(SourceError::Connect { error: ClientError::Stopped, .. }) => {
                 let is_acknowledged = plan.protocol.is_acknowledged();
                 return Ok(SourceReport { is_acknowledged, ..SourceReport::empty(plan.rate == Rate::Max)? });
@@ -67,6 +73,27 @@ pub fn run(
     merge(plan, &clock, reports)
 }
 
+/// Body of the thread of a lane.
+type Body<'a> = Box<dyn FnOnce(&Clock) -> LaneReport + Send + 'a>;
+
+/// Connects and prepares a lane over several recorders.
+fn open_fleet_lane<'a>(
+    plan: &SourcePlan,
+    connection: u32,
+    fleet: &'a Fleet,
+    shared: Shared<'a>,
+) -> Result<Body<'a>, SourceError> {
+    if plan.protocol != Protocol::Keepup {
+        let what = format!("several recorders with the protocol {}", plan.protocol);
+        return Err(SourceError::Plan { what: Cause::new(what).with_hint("--as keepup") });
+    }
+    let begin_unix_ns = Clock::starting_in(0).unix_ns(0);
+    let resume = format!("keepup source {} since {begin_unix_ns}, connection {connection}", process::id());
+    let lane = fleet::open(plan, connection, fleet, shared, (&resume, lateness_histogram(connection)?))
+        .map_err(|error| SourceError::Connect { connection, error })?;
+    Ok(Box::new(move |clock| lane.run(clock)))
+}
+
 /// Connects and prepares one lane.
 fn open_lane<'a>(
     plan: &SourcePlan,
@@ -74,7 +101,7 @@ fn open_lane<'a>(
     images: Option<Images>,
     to: &Destination,
     shared: Shared<'a>,
-) -> Result<Lane<'a>, SourceError> {
+) -> Result<Body<'a>, SourceError> {
     let link = link::open(plan, connection, to, shared.stop, CONNECT_TIMEOUT)
         .map_err(|error| SourceError::Connect { connection, error })?;
     if plan.size.max_bytes() > link.event_bytes_max() {
@@ -89,19 +116,19 @@ fn open_lane<'a>(
     let sizes = images.as_ref().map(|images| Arc::clone(images.sizes()));
     let front = FrontEnd::new(plan, sizes, connection, &link.first_sequences());
     let fill = Fill::new(plan.seed ^ u64::from(connection), images);
-    let lateness_ns =
-        lateness_histogram().map_err(|what| SourceError::Thread { connection, what: what.into() })?;
-    Ok(Lane::new(shared, link, front, fill, lateness_ns))
+    let lane = Lane::new(shared, link, front, fill, lateness_histogram(connection)?);
+    Ok(Box::new(move |clock| lane.run(clock)))
 }
 
 /// Histogram from 1 ns to an hour, three digits.
-fn lateness_histogram() -> Result<Histogram<u64>, String> {
-    Histogram::new_with_bounds(1, LATENESS_NS_MAX, 3).map_err(|e| e.to_string())
+fn lateness_histogram(connection: u32) -> Result<Histogram<u64>, SourceError> {
+    Histogram::new_with_bounds(1, LATENESS_NS_MAX, 3)
+        .map_err(|error| SourceError::Thread { connection, what: error.to_string().into() })
 }
 
 /// Runs one thread per lane; returns their reports in order of the connections.
 fn run_lanes(
-    lanes: Vec<Lane<'_>>,
+    lanes: Vec<Body<'_>>,
     cpus: &[usize],
     clock: &Clock,
     abort: &AtomicBool,
@@ -111,7 +138,7 @@ fn run_lanes(
         let mut failed = None;
         for (connection, lane) in (0u32..).zip(lanes) {
             let body = move || {
-                let report = prepare_thread(cpus).map(|()| lane.run(clock));
+                let report = prepare_thread(cpus).map(|()| lane(clock));
                 if !report.as_ref().is_ok_and(|r| r.error.is_none()) {
                     abort.store(true, Relaxed);
                 }
@@ -159,15 +186,13 @@ impl SourceReport {
     /// # Errors
     /// [`SourceError::Thread`]: the histogram of lateness cannot be created.
     pub fn empty(closed_loop: bool) -> Result<Self, SourceError> {
-        let lateness_ns =
-            lateness_histogram().map_err(|what| SourceError::Thread { connection: 0, what: what.into() })?;
         Ok(Self {
             closed_loop,
             streams: Vec::new(),
             bye: Bye { streams: Vec::new() },
             durable_events: 0,
             is_acknowledged: true,
-            lateness_ns,
+            lateness_ns: lateness_histogram(0)?,
             longest_blocked_ns: 0,
             blocked_ns: 0,
             idle_ns: 0,
@@ -176,6 +201,7 @@ impl SourceReport {
             ended_unix_ns: 0,
             elapsed_ns: 0,
             max_backlog_bytes: 0,
+            fleet: None,
         })
     }
 }
@@ -197,6 +223,7 @@ fn merge(plan: &SourcePlan, clock: &Clock, lanes: Vec<LaneReport>) -> Result<Sou
         report.cpu_ns += lane.cpu_ns;
         report.elapsed_ns = report.elapsed_ns.max(lane.ended_ns);
         report.max_backlog_bytes += lane.max_backlog_bytes;
+        lane.fleet.iter().for_each(|fleet| report.fleet.get_or_insert_default().add(fleet));
         broken = broken.or(lane.error.map(|error| (connection, error)));
     }
     report.streams.sort_by_key(|stream| stream.id);

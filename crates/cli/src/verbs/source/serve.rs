@@ -14,7 +14,7 @@ pub(super) struct ServeArgs {
     /// Run sources for `keepup qualify --source` and `keepup trial --source`, until stopped
     #[arg(long, conflicts_with_all = [
         "profile", "to", "rate", "time", "events", "streams", "connections", "buffer", "first_stream", "seed",
-        "cpus", "json", "event", "protocol", "frames_per_second",
+        "cpus", "json", "event", "protocol", "frames_per_second", "recorder_timeout",
     ])]
     pub(super) serve: bool,
     /// Address to listen on, with --serve or --as dectris-v1, dectris-v2, pvaccess [default: 127.0.0.1]

@@ -38,7 +38,12 @@ impl Framing for Native {
 
 /// Appends the header of an event.
 pub(in super::super) fn put_header(event: &Event, timestamp_ns: u64, crc: u32, out: &mut Vec<u8>) {
-    let header = Header {
+    out.extend_from_slice(&header(event, timestamp_ns, crc).encode());
+}
+
+/// Header of an event.
+pub(in super::super) fn header(event: &Event, timestamp_ns: u64, crc: u32) -> Header {
+    Header {
         kind: FrameKind::Event,
         stream: event.stream,
         sequence: event.sequence,
@@ -47,8 +52,7 @@ pub(in super::super) fn put_header(event: &Event, timestamp_ns: u64, crc: u32, o
         crc,
         a: 0,
         b: 0,
-    };
-    out.extend_from_slice(&header.encode());
+    }
 }
 
 impl Link for Native {
