@@ -3,7 +3,17 @@
 //! Invariants: the file is replaced as a whole; a file with any other content is refused; host names and
 //! paths are checked before they are used.
 
+mod account;
 mod check;
+mod members;
+mod report;
+
+pub use account::{SetAccount, SetStream, account, account_and_compare};
+pub use members::{LocalDirectories, OpenSet, Presence, SetMember, set_path};
+pub use report::{
+    MemberState, SetInfo, SetMemberInfo, SetMemberRecovery, SetMemberVerification, SetRecovery,
+    SetVerification, describe_set, recover_set, verify_set,
+};
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -193,6 +203,10 @@ fn other_format(text: &str) -> Option<Cause> {
     }
 }
 
+#[cfg(test)]
+mod export_tests;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 #[path = "set_tests.rs"]
 mod tests;
