@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::members::OpenSet;
 use crate::duplicates::blocks_of;
 use crate::error::RecordingError;
-use crate::info::{State, StreamSummaryInfo, info, state};
+use crate::info::{State, StreamSummaryInfo, info};
 use crate::ranges::{Ranges, Seen};
 use crate::reader::Recording;
 use crate::retention::RemovedStream;
@@ -80,10 +80,13 @@ impl SetAccount {
 struct Part<'a> {
     host: &'a str,
     recording: &'a Recording,
+    /// Whether it is complete, and ended as requested.
     is_clean: bool,
+    /// Whether it has ended, or was recovered.
+    is_settled: bool,
     /// By stream.
     seen: BTreeMap<u32, Seen>,
-    /// By stream; `None` where unknown.
+    /// By declared stream; `None` where unknown.
     payload_bytes: BTreeMap<u32, Option<u64>>,
 }
 
@@ -133,9 +136,13 @@ impl<'a> Accounting<'a> {
                     }
                     let is_clean = info.state == State::Clean && info.missing_volumes.is_empty();
                     let payload_bytes = info.streams.iter().map(|(id, s)| (*id, s.payload_bytes)).collect();
-                    all.parts.push(Part { host, recording, is_clean, seen, payload_bytes });
+                    let is_settled = !matches!(info.state, State::BeingMade | State::CutOff);
+                    all.parts.push(Part { host, recording, is_clean, is_settled, seen, payload_bytes });
                 }
-                Err(error) => all.account.faults.push(format!("host {host}: {error}")),
+                Err(error) => {
+                    all.account.faults.push(format!("host {host}: {error}"));
+                    all.account.incomplete_hosts.push(host.clone());
+                }
             }
         }
         all.count();
@@ -225,16 +232,16 @@ impl<'a> Accounting<'a> {
     /// Whether a recording with the last event ended cleanly and is complete.
     fn is_end_known(&self, id: u32, end: u64) -> bool {
         let has_end = |part: &&Part<'_>| match part.seen.get(&id) {
-            Some(seen) => seen.ranges().any(|range| range.end == end),
-            None => end == 0 && part.recording.streams().contains_key(&id),
+            Some(seen) => seen.ranges().last().is_some_and(|range| range.end == end),
+            None => end == 0 && part.payload_bytes.contains_key(&id),
         };
         self.parts.iter().filter(has_end).any(|part| part.is_clean)
     }
 
-    /// Whether all recordings of the stream have ended on all volumes.
+    /// Whether all recordings of the stream have ended.
     fn is_settled(&self, id: u32) -> bool {
-        let mut of_stream = self.parts.iter().filter(|part| part.recording.streams().contains_key(&id));
-        of_stream.all(|part| !matches!(state(part.recording), State::BeingMade | State::CutOff))
+        let mut of_stream = self.parts.iter().filter(|part| part.payload_bytes.contains_key(&id));
+        of_stream.all(|part| part.is_settled)
     }
 }
 

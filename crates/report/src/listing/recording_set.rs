@@ -13,6 +13,9 @@ use crate::format::{bytes, plural};
 use crate::page::{Block, Fact, Item};
 use crate::table::{Cell, Column, Table, left, right};
 
+/// Most hosts listed for a stream.
+const HOSTS_SHOWN: usize = 4;
+
 /// Describes a set: the recording of each host, moves of streams, and the streams over all recordings.
 #[must_use]
 pub fn set_info(info: &SetInfo, style: Style) -> String {
@@ -48,8 +51,8 @@ pub fn set_verification(open: &OpenSet, report: &SetVerification, style: Style) 
         if let (Some(report), Some(recording)) = (&found.report, member_of.recording()) {
             let (is_being_made, seconds) = (recording.is_being_made(), found.seconds);
             text.push_str(&verification(&Verified { recording, report, is_being_made, seconds }, style));
-            text.push('\n');
         }
+        text.push('\n');
     }
     let title = format!("recording set {} ({})", report.name.escape_debug(), report.set);
     let faulty = report.recordings.iter().filter_map(|found| found.report.as_ref());
@@ -167,7 +170,7 @@ fn streams(account: &SetAccount) -> Vec<Item> {
             id.to_string().into(),
             // Names are escaped, because senders choose them.
             stream.name.escape_debug().to_string().into(),
-            stream.hosts.join(" ").into(),
+            hosts(&stream.hosts).into(),
             stream.events.to_string().into(),
             stream.payload_bytes.map_or("-".into(), megabytes).into(),
             stream.duplicates.to_string().into(),
@@ -181,6 +184,13 @@ fn streams(account: &SetAccount) -> Vec<Item> {
     items.extend(more(account.streams.len(), "streams"));
     items.push(Item::Facts(totals(account)));
     items
+}
+
+/// Names of hosts, not more than fit a column.
+fn hosts(all: &[String]) -> String {
+    let (shown, hidden) = all.split_at(all.len().min(HOSTS_SHOWN));
+    let shown = shown.join(" ");
+    if hidden.is_empty() { shown } else { format!("{shown} +{}", hidden.len()) }
 }
 
 /// Events of a stream that are in no recording here.
@@ -219,24 +229,20 @@ fn totals(account: &SetAccount) -> Vec<Fact> {
     if !account.incomplete_hosts.is_empty() {
         facts.push(Fact::path("NOT HERE", format!("all or a part of the recording of {hosts}")));
     }
-    let open: Vec<&str> =
-        streams().filter(|stream| !stream.is_end_known).map(|stream| stream.name.as_str()).collect();
-    if let Some(first) = open.first() {
-        let others = open.len() - 1;
-        let others =
-            if others > 0 { format!(" and {} more", plural(others as u64, "stream")) } else { String::new() };
-        let name = first.escape_debug();
-        facts.push(Fact::path(
-            "end",
-            format!("{name}{others}: the last event is not in a recording that ended cleanly"),
-        ));
+    let open = streams().filter(|stream| !stream.is_end_known).count();
+    if open > 0 {
+        let open = plural(open as u64, "stream");
+        let what = format!("{open}: the last event is not in a recording that ended cleanly");
+        facts.push(Fact::new("end", what));
     }
-    facts.extend(
-        account
-            .faults
-            .iter()
-            .take(ROWS_SHOWN)
-            .map(|what| Fact::path("FAULT", what.escape_debug().to_string())),
-    );
+    let faults = account.faults.iter().take(ROWS_SHOWN);
+    facts.extend(faults.map(|what| Fact::path("FAULT", what.escape_debug().to_string())));
+    if account.faults.len() > ROWS_SHOWN {
+        facts.push(Fact::new("FAULT", format!("... {} in total (--json lists all)", account.faults.len())));
+    }
     facts
 }
+
+#[cfg(test)]
+#[path = "recording_set_tests.rs"]
+mod tests;

@@ -56,29 +56,34 @@ impl Accounting<'_> {
         for part in &self.parts {
             let Some(seen) = part.seen.get(&id) else { continue };
             let known = Ranges::join(union.ranges());
-            for range in seen.ranges().flat_map(|range| known.within(&range).collect::<Vec<_>>()) {
-                if let Err(error) = self.compare_range(id, (&before, part), range, &mut result) {
-                    return (result, Some(error));
-                }
+            let both: Vec<_> =
+                seen.ranges().flat_map(|range| known.within(&range).collect::<Vec<_>>()).collect();
+            if let Err(error) = compare_parts(id, (&before, part), &both, &mut result) {
+                return (result, Some(error));
             }
             seen.ranges().for_each(|range| drop(union.add(range)));
             before.push(part);
         }
         (result, None)
     }
+}
 
-    fn compare_range(
-        &self,
-        id: u32,
-        (before, part): (&[&Part<'_>], &Part<'_>),
-        range: Range<u64>,
-        result: &mut Comparison,
-    ) -> Result<(), RecordingError> {
-        let about = MergedRecording::from(part.recording).about().clone();
-        let first = before.iter().map(|part| (part.host.to_owned(), part.recording)).collect();
-        let first = MergedRecording::new(about, first)?;
-        let Some(mut first) = StreamReader::open_merged(&first, id)? else { return Ok(()) };
-        let Some(mut second) = StreamReader::open(part.recording, id)? else { return Ok(()) };
+/// Compares the events in `ranges` of a recording with those of the recordings before it.
+fn compare_parts(
+    id: u32,
+    (before, part): (&[&Part<'_>], &Part<'_>),
+    ranges: &[Range<u64>],
+    result: &mut Comparison,
+) -> Result<(), RecordingError> {
+    if ranges.is_empty() {
+        return Ok(());
+    }
+    let about = MergedRecording::from(part.recording).about().clone();
+    let first = before.iter().map(|part| (part.host.to_owned(), part.recording)).collect();
+    let first = MergedRecording::new(about, first)?;
+    let Some(mut first) = StreamReader::open_merged(&first, id)? else { return Ok(()) };
+    let Some(mut second) = StreamReader::open(part.recording, id)? else { return Ok(()) };
+    for range in ranges {
         let mut at = range.start;
         while at < range.end {
             let end = range.end.min(at.saturating_add(EVENTS_MAX));
@@ -92,8 +97,8 @@ impl Accounting<'_> {
             }
             at = end;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// CRC-32 and length of each payload.
