@@ -32,6 +32,7 @@ mod run_control;
 mod run_live;
 mod series;
 mod service;
+mod sets;
 mod simplon;
 mod space;
 mod subdirectories;

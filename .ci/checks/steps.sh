@@ -144,6 +144,11 @@ open_everywhere() {
     timeout 300 "$CI_PYTHON" .ci/checks/views.py "$KEEPUP" "$1/views"
 }
 
+# A run on two recorders, read as one.
+recording_set() {
+    timeout 120 "$CI_PYTHON" .ci/checks/recording_set.py "$KEEPUP" "$1/set"
+}
+
 # The recording of the round trip as a bag, intact and with a changed byte.
 bag_of_a_recording() {
     local bag="$1/bag" segment

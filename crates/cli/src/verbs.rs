@@ -17,6 +17,7 @@ pub(crate) mod predict;
 pub(crate) mod profile;
 pub(crate) mod qualify;
 pub(crate) mod record;
+mod recording_set;
 pub(crate) mod recover;
 pub(crate) mod register;
 pub(crate) mod replay;

@@ -13,6 +13,7 @@ use keepup_stream::wire::StreamInfo;
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
 use crate::layout::{SECTOR, block_bytes, parse_block_sector};
+use crate::merged::MergedRecording;
 use crate::reader::{Event, Recording, SegmentReader};
 use crate::seal::{IndexedBlock, SegmentLookup, StreamSummary};
 use crate::volume::{Segment, Volume};
@@ -57,16 +58,25 @@ impl<'a> StreamReader<'a> {
     /// # Errors
     /// A segment cannot be read, or its index is damaged.
     pub fn open(recording: &'a Recording, stream: u32) -> Result<Option<Self>, RecordingError> {
-        let Some(info) = recording.streams().get(&stream).copied() else { return Ok(None) };
+        Self::open_merged(&recording.into(), stream)
+    }
+
+    /// The same for a stream of several recordings. Each event is read once, whichever of them have it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_merged(
+        recordings: &MergedRecording<'a>,
+        stream: u32,
+    ) -> Result<Option<Self>, RecordingError> {
+        let Some(info) = recordings.streams().get(&stream).copied() else { return Ok(None) };
         let mut parts = Vec::new();
-        for volume in recording.volumes() {
-            for segment in volume.segments().iter().filter(|segment| segment.readable_blocks() > 0) {
-                let summary = match segment.is_ended() {
-                    true => SegmentLookup::open(segment)?.streams.into_iter().find(|s| s.stream == stream),
-                    false => summary_of(stream, &walked(volume, segment, stream)?),
-                };
-                parts.extend(summary.map(|summary| Part { volume, segment, summary }));
-            }
+        for (volume, segment) in recordings.segments().filter(|(_, segment)| segment.readable_blocks() > 0) {
+            let summary = match segment.is_ended() {
+                true => SegmentLookup::open(segment)?.streams.into_iter().find(|s| s.stream == stream),
+                false => summary_of(stream, &walked(volume, segment, stream)?),
+            };
+            parts.extend(summary.map(|summary| Part { volume, segment, summary }));
         }
         Ok(Some(Self { stream: info, parts, loaded: VecDeque::new(), reader: None }))
     }

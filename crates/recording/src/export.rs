@@ -1,7 +1,8 @@
-//! Exports: one file, files per stream, or references without a copy.
+//! Exports: one file, files per stream, or references without a copy; of one recording or of several.
 //!
 //! Invariants: an event's bytes are the same in every export; nothing is overwritten; only sealed
 //! segments are exported.
+mod block_part;
 mod files;
 mod one_file;
 mod raw;
@@ -19,6 +20,7 @@ pub use self::zarr::zarr_reference;
 use crate::error::RecordingError;
 use crate::files::create_new;
 use crate::master::write_master_to;
+use crate::merged::MergedRecording;
 use crate::reader::Recording;
 use crate::volume::Volume;
 
@@ -35,14 +37,16 @@ pub struct Exported {
     pub left_out: u64,
 }
 
-/// Payload bytes of the selected streams, according to the journals.
-fn payload_bytes(recording: &Recording, stream: Option<u32>) -> u64 {
+/// Payload bytes of the selected streams, according to the journals; an event of several recordings counts
+/// several times.
+fn payload_bytes(recordings: &MergedRecording<'_>, stream: Option<u32>) -> u64 {
     let of = |volume: &Volume| {
         let streams = volume.end().map(|end| end.streams.as_slice()).unwrap_or_default();
         let selected = streams.iter().filter(|end| wants(stream, end.id)).map(|end| end.durable.bytes);
         selected.fold(0, u64::saturating_add)
     };
-    recording.volumes().iter().map(of).max().unwrap_or(0)
+    let of = |recording: &Recording| recording.volumes().iter().map(of).max().unwrap_or(0);
+    recordings.recordings().map(of).fold(0, u64::saturating_add)
 }
 
 /// Whether the stream `id` is selected; `None` selects all.
@@ -51,11 +55,10 @@ fn wants(stream: Option<u32>, id: u32) -> bool {
 }
 
 /// Only sealed segments have an index; other recordings must be recovered first.
-fn require_sealed(recording: &Recording) -> Result<(), RecordingError> {
-    let segments = || recording.volumes().iter().flat_map(|volume| volume.segments());
-    match segments().find(|segment| !segment.is_ended()) {
+fn require_sealed(recordings: &MergedRecording<'_>) -> Result<(), RecordingError> {
+    match recordings.segments().find(|(_, segment)| !segment.is_ended()) {
         None => Ok(()),
-        Some(open) => Err(RecordingError::NotSealed { path: open.path.clone() }),
+        Some((_, open)) => Err(RecordingError::NotSealed { path: open.path.clone() }),
     }
 }
 
@@ -64,9 +67,9 @@ fn require_sealed(recording: &Recording) -> Result<(), RecordingError> {
 ///
 /// # Errors
 /// The recording cannot be read, or `path` exists or cannot be written.
-pub fn nexus(recording: &Recording, path: &Path) -> Result<(), RecordingError> {
+pub fn nexus<'a>(recording: impl Into<MergedRecording<'a>>, path: &Path) -> Result<(), RecordingError> {
     require_vacant(path)?;
-    write_master_to(recording, path)
+    write_master_to(&recording.into(), path)
 }
 
 /// Refuses an existing output path before anything is read.

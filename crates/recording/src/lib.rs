@@ -27,6 +27,7 @@ pub mod layout;
 pub mod line;
 pub mod manifest;
 pub mod master;
+pub mod merged;
 mod messages;
 mod nxmx;
 pub mod progress;

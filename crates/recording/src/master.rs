@@ -1,5 +1,6 @@
 //! NeXus master: one small HDF5 file that shows a whole recording as one dataset per stream, over
-//! all segments of all volumes, without a copy.
+//! all segments of all volumes, without a copy; also over the recordings of several hosts. A row that is in
+//! several segments is taken from the first.
 //!
 //! Row n of a stream's datasets is event n. Where an event is missing, `valid` is 0 and the rest
 //! is zero. Invariants: the master holds no events; its paths are relative, so it still works
@@ -22,8 +23,9 @@ use crate::hdf5::{
     Attribute, Dataset, ElementKind, HdfWriter, Links, Mapping, SUPERBLOCK_BYTES, Selection, Storage,
     superblock,
 };
-use crate::manifest::Manifest;
+use crate::merged::{About, MergedRecording};
 use crate::nxmx::{self, ImageStream, MapStream, put_nodes};
+use crate::ranges::Seen;
 use crate::reader::Recording;
 use crate::seal::{MAP_DATASET, attributes, key_names, link_names, master_names};
 
@@ -45,8 +47,10 @@ impl Recording {
 /// The part of one stream in one segment.
 struct Part {
     segment: usize,
-    /// Rows of its events, ascending, adjacent ranges joined.
+    /// Rows of its events, ascending, adjacent ranges joined; without those of an earlier part.
     rows: Vec<Range<u64>>,
+    /// Rows in the segment's dataset at which these ranges start.
+    firsts: Vec<u64>,
     events: u64,
     is_array: bool,
     last_timestamp_ns: u64,
@@ -55,6 +59,8 @@ struct Part {
 /// A segment, seen from the master.
 struct Source {
     path: String,
+    /// Label of its recording, if there are several.
+    label: Option<String>,
     volume: u32,
     index: u32,
     names: BTreeMap<u32, String>,
@@ -68,18 +74,18 @@ struct Source {
 /// A segment or the master cannot be read or written.
 pub fn write_master(recording: &Recording) -> Result<PathBuf, RecordingError> {
     let path = recording.master_path();
-    write_master_to(recording, &path)?;
+    write_master_to(&recording.into(), &path)?;
     Ok(path)
 }
 
-/// Writes the master to `path`; its links lead from there to the segments in their current
-/// location.
+/// Writes the master of one or several recordings to `path`; its links lead from there to the segments in
+/// their current location.
 ///
 /// # Errors
 /// As [`write_master`].
-pub fn write_master_to(recording: &Recording, path: &Path) -> Result<(), RecordingError> {
+pub fn write_master_to(recording: &MergedRecording<'_>, path: &Path) -> Result<(), RecordingError> {
     let home = path.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let created = UNIX_EPOCH + Duration::from_nanos(recording.manifest().sent().created_unix_ns);
+    let created = UNIX_EPOCH + Duration::from_nanos(recording.about().created_unix_ns);
     let start_time = humantime::format_rfc3339_millis(created).to_string();
     let survey = survey(recording, home)?;
     let written = replace(path, |file| {
@@ -104,19 +110,25 @@ struct Survey {
     parts: BTreeMap<u32, Vec<Part>>,
 }
 
-fn survey(recording: &Recording, home: &Path) -> Result<Survey, RecordingError> {
+fn survey(recording: &MergedRecording<'_>, home: &Path) -> Result<Survey, RecordingError> {
     let Survey { mut sources, mut parts } = Survey::default();
     let streams = recording.streams();
-    for volume in recording.volumes() {
+    let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
+    for (label, volume) in recording.volumes() {
         let way = relative(home, volume.dir()).map_err(RecordingError::io("find", volume.dir()))?;
         for segment in volume.segments().iter().filter(|segment| segment.is_ended()) {
             let Contents { streams: found, .. } = contents(volume, segment)?;
             for (summary, blocks) in &found {
-                let rows = blocks.iter().map(|b| b.first_sequence..b.first_sequence + u64::from(b.events));
+                let rows = blocks.iter().map(|block| block.first_sequence..block.end());
+                let (rows, firsts) = unseen(&joined(rows), seen.entry(summary.stream).or_default());
+                if rows.is_empty() {
+                    continue;
+                }
                 parts.entry(summary.stream).or_default().push(Part {
                     segment: sources.len(),
-                    rows: joined(rows),
-                    events: summary.events,
+                    events: rows.iter().map(|rows| rows.end - rows.start).sum(),
+                    rows,
+                    firsts,
                     is_array: summary.is_array,
                     last_timestamp_ns: summary.last_timestamp_ns,
                 });
@@ -125,6 +137,7 @@ fn survey(recording: &Recording, home: &Path) -> Result<Survey, RecordingError> 
             let ids = found.iter().filter_map(|(summary, _)| name(&summary.stream));
             sources.push(Source {
                 path: way.join(segment.path.file_name().unwrap_or_default()).to_string_lossy().into_owned(),
+                label: label.map(str::to_owned),
                 volume: volume.manifest().volume_index,
                 index: segment.index,
                 names: link_names(ids),
@@ -132,6 +145,20 @@ fn survey(recording: &Recording, home: &Path) -> Result<Survey, RecordingError> 
         }
     }
     Ok(Survey { sources, parts })
+}
+
+/// Rows that are not in `seen`, and the place of each range among all rows.
+fn unseen(rows: &[Range<u64>], seen: &mut Seen) -> (Vec<Range<u64>>, Vec<u64>) {
+    let (mut fresh, mut firsts) = (Vec::new(), Vec::new());
+    let mut before = 0;
+    for range in rows {
+        for part in seen.add(range.clone()) {
+            firsts.push(before + (part.start - range.start));
+            fresh.push(part);
+        }
+        before += range.end - range.start;
+    }
+    (fresh, firsts)
 }
 
 /// Sorted ranges with adjacent ones joined.
@@ -155,7 +182,7 @@ fn relative(from: &Path, to: &Path) -> io::Result<PathBuf> {
 }
 
 fn put_master<W: Write>(
-    recording: &Recording,
+    recording: &MergedRecording<'_>,
     start_time: &str,
     survey: &Survey,
     place: &mut HdfWriter<'_, W>,
@@ -164,7 +191,7 @@ fn put_master<W: Write>(
     let streams = recording.streams();
     let ends = event_ends(recording, parts);
     let (images, maps) = (image_streams(&streams, &ends, parts), map_streams(&streams, &ends, survey));
-    let detectors = nxmx::detectors(&recording.manifest().metadata, &images, &maps);
+    let detectors = nxmx::detectors(&recording.about().metadata, &images, &maps);
     let of_detectors: BTreeSet<u32> = detectors.iter().flat_map(nxmx::Detector::streams).collect();
     let more: &[&str] = if detectors.is_empty() { &[] } else { &nxmx::ENTRY_NAMES };
     let names = master_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())), more);
@@ -182,12 +209,14 @@ fn put_master<W: Write>(
             default.get_or_insert(name.clone());
         }
     }
-    put_about(recording.manifest(), start_time, &mut entry, place)?;
+    put_about(recording.about(), start_time, &mut entry, place)?;
     let nodes = nxmx::describe(&detectors, &names, last_time(parts, &of_detectors));
     put_nodes(&nodes, &images, &mut entry, place)?;
     let mut files = Links::default();
     for source in sources {
-        files.add_file(&format!("volume-{}-segment-{:06}", source.volume, source.index), &source.path);
+        let label = source.label.as_ref().map_or_else(String::new, |label| format!("{label}-"));
+        let name = format!("{label}volume-{}-segment-{:06}", source.volume, source.index);
+        files.add_file(&name, &source.path);
     }
     let collection = [Attribute::Text("NX_class", "NXcollection".into())];
     entry.add("segments", place.put_group(files, &collection)?);
@@ -202,7 +231,7 @@ fn put_master<W: Write>(
             Attribute::Text("NX_class", "NXroot".into()),
             Attribute::Text("default", "entry".into()),
             Attribute::Text("creator", concat!("keepup ", env!("CARGO_PKG_VERSION")).into()),
-            Attribute::Text("recording", recording.manifest().recording.to_string()),
+            Attribute::Text("recording", recording.about().id.to_string()),
         ],
     )
 }
@@ -251,12 +280,11 @@ fn is_array(parts: &[Part]) -> bool {
 }
 
 /// One past the last known event of each stream, recorded or missing.
-fn event_ends(recording: &Recording, parts: &BTreeMap<u32, Vec<Part>>) -> BTreeMap<u32, u64> {
+fn event_ends(recording: &MergedRecording<'_>, parts: &BTreeMap<u32, Vec<Part>>) -> BTreeMap<u32, u64> {
     let found = parts
         .iter()
         .flat_map(|(&id, parts)| parts.iter().filter_map(move |part| Some((id, part.rows.last()?.end))));
-    let gaps = recording.gaps();
-    let missing = gaps.iter().map(|gap| (gap.stream, gap.first_sequence + gap.events));
+    let missing = recording.gaps().map(|gap| (gap.stream, gap.first_sequence + gap.events));
     let mut ends = BTreeMap::new();
     for (id, end) in found.chain(missing) {
         let known = ends.entry(id).or_insert(end);
@@ -267,23 +295,23 @@ fn event_ends(recording: &Recording, parts: &BTreeMap<u32, Vec<Part>>) -> BTreeM
 
 /// Writes the recording's name and metadata.
 fn put_about<W: Write>(
-    manifest: &Manifest,
+    about: &About,
     start_time: &str,
     entry: &mut Links,
     place: &mut HdfWriter<'_, W>,
 ) -> io::Result<()> {
-    for (name, text) in [("title", manifest.sent().name.as_str()), ("start_time", start_time)] {
+    for (name, text) in [("title", about.name.as_str()), ("start_time", start_time)] {
         entry.add(name, put_text(place, text, Vec::new())?);
     }
-    if let Some(run) = manifest.run {
+    if let Some(run) = about.run {
         entry.add("entry_identifier", put_text(place, &run.to_string(), Vec::new())?);
     }
-    if manifest.metadata.is_empty() {
+    if about.metadata.is_empty() {
         return Ok(());
     }
     let mut metadata = Links::default();
-    let names = key_names(manifest.metadata.keys().map(String::as_str));
-    for (name, (key, value)) in names.iter().zip(&manifest.metadata) {
+    let names = key_names(about.metadata.keys().map(String::as_str));
+    for (name, (key, value)) in names.iter().zip(&about.metadata) {
         metadata.add(name, put_text(place, value, vec![Attribute::Text("key", key.clone())])?);
     }
     let collection = [Attribute::Text("NX_class", "NXcollection".into())];
@@ -373,19 +401,20 @@ impl Rows<'_> {
             let count: u64 = to.iter().map(|rows| rows.end - rows.start).sum();
             Run { file: &source.path, dataset: format!("/{group}/{name}"), from: first..first + count, to }
         };
-        if (Selection { rows: &part.rows, row }).is_expressible() {
-            debug_assert_eq!(part.rows.iter().map(|r| r.end - r.start).sum::<u64>(), part.events);
-            return vec![run(0, &part.rows)];
+        if part.is_contiguous() && (Selection { rows: &part.rows, row }).is_expressible() {
+            let first = part.firsts.first().copied().unwrap_or(0);
+            return vec![run(first, &part.rows)];
         }
-        let mut first = 0;
-        part.rows
-            .chunks(1)
-            .map(|rows| {
-                let run = run(first, rows);
-                first = run.from.end;
-                run
-            })
-            .collect()
+        part.firsts.iter().zip(part.rows.chunks(1)).map(|(first, rows)| run(*first, rows)).collect()
+    }
+}
+
+impl Part {
+    /// Whether the ranges follow each other in the segment's dataset.
+    fn is_contiguous(&self) -> bool {
+        let lengths = self.rows.iter().map(|rows| rows.end - rows.start);
+        let ends = self.firsts.iter().zip(lengths).map(|(first, length)| first + length);
+        ends.zip(self.firsts.iter().skip(1)).all(|(end, next)| end == *next)
     }
 }
 

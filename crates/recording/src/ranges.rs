@@ -1,4 +1,5 @@
 //! Sets of sequence numbers as ranges.
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Sorted ranges that do not touch.
@@ -67,3 +68,44 @@ impl Ranges {
         self.outside(&(start..self.end()))
     }
 }
+
+/// Sequence numbers seen so far, in any order.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(BTreeMap<u64, u64>);
+
+impl Seen {
+    /// Adds the numbers of `range`; returns the parts that were not there, in order.
+    pub(crate) fn add(&mut self, range: Range<u64>) -> Vec<Range<u64>> {
+        let (mut fresh, mut joined) = (Vec::new(), range.clone());
+        if range.is_empty() {
+            return fresh;
+        }
+        let mut at = range.start;
+        // Ranges that touch or overlap, from the last one that starts before the new one.
+        let before = self.0.range(..range.start).next_back().filter(|(_, end)| **end >= range.start);
+        let from = before.map_or(range.start, |(start, _)| *start);
+        let touching: Vec<u64> = self.0.range(from..=range.end).map(|(start, _)| *start).collect();
+        for start in touching {
+            let Some(end) = self.0.remove(&start) else { continue };
+            if at < start.min(range.end) {
+                fresh.push(at..start.min(range.end));
+            }
+            at = at.max(end);
+            joined = joined.start.min(start)..joined.end.max(end);
+        }
+        if at < range.end {
+            fresh.push(at..range.end);
+        }
+        self.0.insert(joined.start, joined.end);
+        fresh
+    }
+
+    /// The numbers.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
+        self.0.iter().map(|(&start, &end)| start..end)
+    }
+}
+
+#[cfg(test)]
+#[path = "ranges_tests.rs"]
+mod tests;

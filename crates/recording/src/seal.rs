@@ -17,6 +17,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
+pub(crate) use self::index::BlockPart;
 pub use self::index::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
 pub(crate) use self::lookup::{IndexedBlock, SegmentLookup, StreamSummary, sealed_bytes, summaries};
 pub(crate) use self::names::{key_names, link_names, master_names};

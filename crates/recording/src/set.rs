@@ -3,7 +3,17 @@
 //! Invariants: the file is replaced as a whole; a file with any other content is refused; host names and
 //! paths are checked before they are used.
 
+mod account;
 mod check;
+mod members;
+mod report;
+
+pub use account::{SetAccount, SetStream, account, account_and_compare};
+pub use members::{LocalDirectories, OpenSet, Presence, SetMember, set_path};
+pub use report::{
+    MemberState, SetInfo, SetMemberInfo, SetMemberRecovery, SetMemberVerification, SetRecovery,
+    SetVerification, describe_set, recover_set, verify_set,
+};
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -38,7 +48,7 @@ pub struct RecordingSet {
     pub id: Id,
     /// Creation time, ns since the Unix epoch.
     pub created_unix_ns: u64,
-    /// Name of the fleet.
+    /// Name of the fleet, as in its fleet file.
     pub fleet: String,
     /// One entry for each recorder of the run, also for those without a recording. 1 to 4096; host names are
     /// unique.
@@ -51,7 +61,8 @@ pub struct RecordingSet {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetRecording {
-    /// Name of the host: 1 to 255 bytes, without `=`, `,`, `/`, white space and control characters.
+    /// Name of the host, as in the fleet file: 1 to 63 ASCII letters, digits, `.`, `_` and `-`, with a letter
+    /// or digit first.
     pub host: String,
     /// Identity of the recording; `None` if the controller never learned it, or there is none.
     pub id: Option<Id>,
@@ -193,6 +204,10 @@ fn other_format(text: &str) -> Option<Cause> {
     }
 }
 
+#[cfg(test)]
+mod export_tests;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 #[path = "set_tests.rs"]
 mod tests;

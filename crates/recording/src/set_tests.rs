@@ -101,11 +101,11 @@ fn links_and_directories_are_not_read() {
 fn every_rule_refuses_its_case() {
     let cases: [(&str, fn(&mut RecordingSet)); 12] = [
         ("not a file name", |set| set.name = "../run".into()),
-        ("name of its fleet", |set| set.fleet.clear()),
+        ("\"\" is not a valid name of a fleet", |set| set.fleet.clear()),
         ("no recordings", |set| set.recordings.clear()),
         ("two recordings have the host \"daq1\"", |set| set.recordings[1].host = "daq1".into()),
         ("also of another host", |set| set.recordings[1].id = set.recordings[0].id),
-        ("not a valid host name", |set| set.recordings[0].host = "daq1=x".into()),
+        ("\"daq1=x\" is not a valid name of a host", |set| set.recordings[0].host = "daq1=x".into()),
         ("it has no directories", |set| set.recordings[0].directories.clear()),
         ("not a valid path", |set| set.recordings[0].directories.push("".into())),
         ("257 directories of host daq1, limit 256", |set| {

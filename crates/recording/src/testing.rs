@@ -95,6 +95,16 @@ pub(crate) struct TestVolume {
 
 impl TestRecording {
     pub(crate) fn new(volumes: u32, placement: Placement, streams: &[u32]) -> TestRecording {
+        Self::with_id(crate::fixture::manifest(Vec::new(), 0).recording, volumes, placement, streams)
+    }
+
+    /// The same with another identity.
+    pub(crate) fn with_id(
+        recording: Id,
+        volumes: u32,
+        placement: Placement,
+        streams: &[u32],
+    ) -> TestRecording {
         let root = tempfile::tempdir().unwrap();
         let places: Vec<PathBuf> =
             (0..volumes).map(|index| root.path().join(format!("disk{index}"))).collect();
@@ -104,6 +114,7 @@ impl TestRecording {
             let own = crate::fixture::manifest(places.clone(), index);
             let manifest = Manifest {
                 name: "run 7".to_owned(),
+                recording,
                 volume: Id([index as u8; 16]),
                 placement,
                 run: Some(7),

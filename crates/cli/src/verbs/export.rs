@@ -6,11 +6,13 @@ use keepup_archive::bag::bag;
 use keepup_error::Cause;
 use keepup_measure::clock::{Clock as _, SystemClock};
 use keepup_recording::export::{Exported, files, nexus, one_file, raw, zarr_reference};
+use keepup_recording::merged::MergedRecording;
 use keepup_recording::reader::Recording;
+use keepup_recording::set::OpenSet;
 use keepup_report::plural;
 use keepup_results::rfc3339;
 
-use crate::args::RecordingDirs;
+use super::recording_set::{RecordingOrSet, warn_of_absent};
 use crate::exit::{Exit, usage};
 use crate::output::{log, result, warn_of_damage};
 use crate::progress::ReadingLine;
@@ -25,10 +27,11 @@ use crate::transfer::with_progress;
   keepup export keepup-data/run1 --to mcap --out run1.mcap
   keepup export keepup-data/run1 --to raw --out run1.raw --stream 0
   keepup export keepup-data/run1 --to zarr-reference --out run1.json
-  keepup export keepup-data/run1 --to bagit --out run1-bag")]
+  keepup export keepup-data/run1 --to bagit --out run1-bag
+  keepup export run-17/keepup-set.json --to nexus --out run-17.nxs")]
 pub(crate) struct Args {
     #[command(flatten)]
-    recording: RecordingDirs,
+    recording: RecordingOrSet,
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Format,
@@ -57,27 +60,59 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    if let Some(set) = args.recording.set()? {
+        return export_set(&set, args);
+    }
     let recording = Recording::open(&args.recording.directories)?;
+    let exit = if warn_of_damage(&recording) { Exit::Failed } else { Exit::Done };
+    let merged = (&recording).into();
+    check_stream(&merged, args)?;
+    match args.to {
+        Format::Bagit => export_bag(&recording, args, exit),
+        _ => export(&merged, args, exit),
+    }
+}
+
+/// Exports the recordings of a set that are here as one.
+fn export_set(set: &OpenSet, args: &Args) -> anyhow::Result<Exit> {
+    let is_incomplete = warn_of_absent(set);
+    let is_damaged =
+        set.recordings().fold(false, |damaged, (_, recording)| warn_of_damage(recording) | damaged);
+    if set.recordings().next().is_none() {
+        let why = Cause::new("cannot export the recording set: none of its recordings is here");
+        return Err(usage(why.with_hint("--at HOST=DIR gives the directories of a host")));
+    }
+    let exit = if is_incomplete || is_damaged { Exit::Failed } else { Exit::Done };
+    let merged = set.merged()?;
+    check_stream(&merged, args)?;
+    export(&merged, args, exit)
+}
+
+fn check_stream(recording: &MergedRecording<'_>, args: &Args) -> anyhow::Result<()> {
     if let Some(id) = args.stream.filter(|id| !recording.streams().contains_key(id)) {
         let why = Cause::new(format!("cannot export stream {id}: the recording has no such stream"));
         return Err(usage(why.with_hint("keepup info lists its streams")));
     }
-    let exit = if warn_of_damage(&recording) { Exit::Failed } else { Exit::Done };
+    Ok(())
+}
+
+fn export(recording: &MergedRecording<'_>, args: &Args, exit: Exit) -> anyhow::Result<Exit> {
     let (stream, out) = (args.stream, args.out.as_path());
     let line = ReadingLine::new();
+    let mut show = |progress| line.show(progress);
     let exported = match args.to {
-        Format::Raw => raw(&recording, stream, out, &mut |progress| line.show(progress))?,
-        Format::Mcap => one_file(&recording, stream, out, &mut |progress| line.show(progress))?,
-        Format::Files => files(&recording, stream, out, &mut |progress| line.show(progress))?,
-        Format::ZarrReference => zarr_reference(&recording, stream, out)?,
+        Format::Raw => raw(recording, stream, out, &mut show)?,
+        Format::Mcap => one_file(recording, stream, out, &mut show)?,
+        Format::Files => files(recording, stream, out, &mut show)?,
+        Format::ZarrReference => zarr_reference(recording, stream, out)?,
         Format::Nexus => {
-            nexus(&recording, out)?;
+            nexus(recording, out)?;
             result(&format!("wrote {}", out.display()));
             return Ok(exit);
         }
         Format::Bagit => {
-            drop(line);
-            return export_bag(&recording, args, exit);
+            let why = "cannot export a recording set to bagit: a bag has the files of one recording";
+            return Err(usage(Cause::new(why).with_hint("export each of its recordings")));
         }
     };
     drop(line);

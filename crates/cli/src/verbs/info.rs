@@ -4,7 +4,7 @@ use keepup_recording::info::{RecordingInfo, info, info_with_segments};
 use keepup_recording::reader::Recording;
 use keepup_report::listing;
 
-use crate::args::RecordingDirs;
+use super::recording_set::{self, RecordingOrSet};
 use crate::exit::Exit;
 use crate::output::{json, print_listing};
 
@@ -14,10 +14,11 @@ use crate::output::{json, print_listing};
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   keepup info keepup-data/run1
-  keepup info keepup-data/run1 --segments")]
+  keepup info keepup-data/run1 --segments
+  keepup info run-17/keepup-set.json --at daq2=/mnt/daq2/run-17")]
 pub(crate) struct Args {
     #[command(flatten)]
-    recording: RecordingDirs,
+    recording: RecordingOrSet,
     /// List every segment, and whether it is sealed, drained or archived
     #[arg(long)]
     segments: bool,
@@ -27,6 +28,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    if let Some(set) = args.recording.set()? {
+        return recording_set::info(&set, args.segments, args.json);
+    }
     let recording = Recording::open_present(&args.recording.directories)?;
     let info = if args.segments { info_with_segments(&recording)? } else { info(&recording)? };
     print(&info, args.json)

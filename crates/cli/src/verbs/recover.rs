@@ -3,7 +3,7 @@ use anyhow::Context;
 use keepup_recording::recover::{RecoverOptions, recover};
 use keepup_report::listing;
 
-use crate::args::RecordingDirs;
+use super::recording_set::{self, RecordingOrSet};
 use crate::exit::Exit;
 use crate::output::{json, print_listing};
 use crate::progress::ReadingLine;
@@ -17,7 +17,7 @@ use crate::progress::ReadingLine;
   keepup recover keepup-data/run1")]
 pub(crate) struct Args {
     #[command(flatten)]
-    recording: RecordingDirs,
+    recording: RecordingOrSet,
     /// Recover on a file system without locks; make sure that no recorder runs
     #[arg(long)]
     without_locks: bool,
@@ -28,6 +28,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let options = RecoverOptions { without_locks: args.without_locks };
+    if let Some(set) = args.recording.set()? {
+        return recording_set::recover(&set, options, args.json);
+    }
     let line = ReadingLine::new();
     let report = recover(&args.recording.directories, options, &mut |progress| line.show(progress))?;
     drop(line);

@@ -9,8 +9,9 @@ use keepup_recording::verify::{
 };
 use keepup_report::{listing, plural};
 
-use crate::args::{RecordingDirs, share};
-use crate::exit::Exit;
+use super::recording_set::{self, RecordingOrSet};
+use crate::args::share;
+use crate::exit::{Exit, usage};
 use crate::output::{json, log, print_listing};
 use crate::progress::ReadingLine;
 
@@ -21,10 +22,11 @@ use crate::progress::ReadingLine;
 #[command(after_help = "Examples:
   keepup verify /data/a/run1
   keepup verify /data/a/run1 --resume run1.verify
-  keepup verify /data/a/run1 --sample '5 %'")]
+  keepup verify /data/a/run1 --sample '5 %'
+  keepup verify run-17/keepup-set.json --at daq1=/mnt/daq1/run-17")]
 pub(crate) struct Args {
     #[command(flatten)]
-    recording: RecordingDirs,
+    recording: RecordingOrSet,
     /// Threads, each for a volume or for a part of a fast one [default: the number of CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -44,6 +46,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    if let Some(set) = args.recording.set()? {
+        if args.sample.is_some() || args.resume.is_some() {
+            return Err(usage("cannot use --sample or --resume with a recording set"));
+        }
+        return recording_set::verify(&set, options(args), args.json);
+    }
     let mut recording = Recording::open(&args.recording.directories)?;
     let is_being_made = recording.is_being_made();
     if !is_being_made && !recording.is_ended() {
@@ -73,10 +81,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 /// Verifies with a progress line.
 fn read(args: &Args, recording: &Recording, state: Option<&VerifyState>) -> VerifyReport {
-    let available = || std::thread::available_parallelism().map_or(1, usize::from);
-    let options = VerifyOptions { threads: args.threads.map_or_else(available, usize::from) };
     let seed = || Seed(SystemClock.unix_ns());
     let selection = args.sample.map_or(Selection::Whole, |share| Selection::Share(share, seed()));
     let line = ReadingLine::new();
-    verify_selected(recording, options, selection, state, &|progress| line.show(progress))
+    verify_selected(recording, options(args), selection, state, &|progress| line.show(progress))
+}
+
+fn options(args: &Args) -> VerifyOptions {
+    let available = || std::thread::available_parallelism().map_or(1, usize::from);
+    VerifyOptions { threads: args.threads.map_or_else(available, usize::from) }
 }

@@ -12,8 +12,8 @@ use keepup_stream::file_index::{FileEntry, INDEX_SUFFIX};
 use super::{Exported, create, not_created, payload_bytes, require_sealed, wants};
 use crate::access::{From, StreamReader};
 use crate::error::RecordingError;
+use crate::merged::MergedRecording;
 use crate::progress::Progress;
-use crate::reader::Recording;
 use crate::seal::link_names;
 
 /// Longest file name, bytes.
@@ -31,12 +31,13 @@ const DEPTH_MAX: usize = 64;
 /// # Errors
 /// A segment is unsealed or cannot be read, a block is damaged, the recording has no files of a directory, or
 /// `dir` exists or cannot be written.
-pub fn files(
-    recording: &Recording,
+pub fn files<'a>(
+    recording: impl Into<MergedRecording<'a>>,
     stream: Option<u32>,
     dir: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Exported, RecordingError> {
+    let recording = &recording.into();
     require_sealed(recording)?;
     let streams = recording.streams();
     let index_of = |name: &str| {
@@ -63,7 +64,7 @@ pub fn files(
         };
         let entries = read_index(recording, index)?;
         let mut names = Names::new(&entries, into);
-        let Some(mut reader) = StreamReader::open(recording, id)? else { continue };
+        let Some(mut reader) = StreamReader::open_merged(recording, id)? else { continue };
         let mut outcome = Ok(());
         let events = reader.read(From::Sequence(0), &mut |event| {
             outcome = write(&names.path(event.sequence), event.payload, event.timestamp_ns);
@@ -89,9 +90,9 @@ fn write(path: &Path, payload: &[u8], mtime_ns: u64) -> Result<(), RecordingErro
 }
 
 /// Names of the recorded files by sequence number; later entries replace earlier ones.
-fn read_index(recording: &Recording, index: u32) -> Result<BTreeMap<u64, Vec<u8>>, RecordingError> {
+fn read_index(recording: &MergedRecording<'_>, index: u32) -> Result<BTreeMap<u64, Vec<u8>>, RecordingError> {
     let mut names = BTreeMap::new();
-    if let Some(mut reader) = StreamReader::open(recording, index)? {
+    if let Some(mut reader) = StreamReader::open_merged(recording, index)? {
         reader.read(From::Sequence(0), &mut |event| {
             let entry = FileEntry::from_line(event.payload).filter(|entry| entry.lost.is_none());
             // A recording may come from elsewhere: a name must not lead out of the directory.

@@ -1,7 +1,9 @@
 //! All segments of all volumes as one file, which is both MCAP and HDF5 like a segment.
 //!
-//! Blocks are copied unchanged. They start at multiples of 4096, so a file system that can share
+//! Blocks are copied unchanged, except those with events that an earlier recording has too: the others of
+//! their events become blocks of their own. They start at multiples of 4096, so a file system that can share
 //! extents (XFS, btrfs) copies no data. Every event is read and checked first, past the page cache.
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -15,15 +17,16 @@ use keepup_sys::regular::{open_direct, open_direct_to_write};
 use rustix::fs::{copy_file_range, fstatfs};
 use rustix::io::Errno;
 
+use super::block_part::block_of;
 use super::{Exported, create, require_sealed, require_vacant, wants};
-use crate::duplicates::duplicates;
 use crate::error::RecordingError;
 use crate::files::open_regular;
-use crate::layout::{SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, segment_preamble};
+use crate::layout::{SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, block_bytes, segment_preamble};
+use crate::merged::MergedRecording;
 use crate::progress::Progress;
-use crate::reader::Recording;
+use crate::ranges::Seen;
 use crate::scan::{ScanOptions, scan};
-use crate::seal::{SegmentIndex, put_tail};
+use crate::seal::{BlockPart, SegmentIndex, put_tail};
 
 /// Most events of one file: the index takes 16 bytes of memory per event.
 const EVENTS_MAX: usize = 1 << 26;
@@ -31,33 +34,52 @@ const EVENTS_MAX: usize = 1 << 26;
 /// Most bytes of one copy inside the kernel; progress is reported after each.
 const COPY_BYTES: usize = 256 << 20;
 
-/// Consecutive blocks of a segment that stay consecutive.
-struct BlockRun {
-    segment: usize,
-    from: u64,
-    bytes: u64,
+/// Bytes of the file, in order.
+enum Piece {
+    /// Consecutive blocks of a segment that stay consecutive.
+    Blocks { segment: usize, from: u64, bytes: u64 },
+    /// A part of a block.
+    Part { segment: usize, part: BlockPart },
+}
+
+impl Piece {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Blocks { bytes, .. } => *bytes,
+            Self::Part { part, .. } => block_bytes(part.records_bytes),
+        }
+    }
+}
+
+/// What is taken of one segment.
+#[derive(Default)]
+struct Taken {
+    /// Offsets of blocks that are taken whole.
+    whole: BTreeSet<u64>,
+    /// Offset of a block, and the events that are taken of it.
+    parts: Vec<(u64, Range<u64>)>,
 }
 
 /// Writes `recording`, or one stream of it, to the file `path`, which must not exist. Each segment is read
-/// once to check it, and once to copy it.
+/// once to check it, and once to copy it. Of several recordings, each event is written once.
 ///
 /// # Errors
 /// A segment is unsealed or cannot be read, there are more than 2^26 events, or `path` cannot be
 /// written.
-pub fn one_file(
-    recording: &Recording,
+pub fn one_file<'a>(
+    recording: impl Into<MergedRecording<'a>>,
     stream: Option<u32>,
     path: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Exported, RecordingError> {
+    let recording = &recording.into();
     require_sealed(recording)?;
     require_vacant(path)?;
-    let (mut index, mut stretches, mut files) = (SegmentIndex::default(), Vec::new(), Vec::new());
-    let mut segments: Vec<_> =
-        recording.volumes().iter().flat_map(|v| v.segments().iter().map(move |s| (v, s))).collect();
+    let (mut index, mut pieces, mut files) = (SegmentIndex::default(), Vec::new(), Vec::new());
+    let mut segments: Vec<_> = recording.segments().collect();
     // Segments of the same time are on all volumes.
     segments.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
-    let duplicates = duplicates(recording.volumes().iter());
+    let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
     let mut at = SECTOR as u64;
     // A journal may claim any length.
     let lengths = segments.iter().map(|(_, segment)| segment.readable_bytes());
@@ -72,36 +94,29 @@ pub fn one_file(
             state.done_bytes = state.done_bytes.saturating_add(bytes);
             progress(state);
         })?;
-        let place = (volume.manifest().volume_index, segment.index);
-        let twice = duplicates.get(&place).map(Vec::as_slice).unwrap_or_default();
-        let is_wanted = |id, offset| wants(stream, id) && !twice.iter().any(|twice| twice.offset == offset);
-        for (from, bytes) in index.take_from(&found.index, is_wanted, &mut at) {
-            match stretches.last_mut() {
-                Some(BlockRun { segment, from: before, bytes: length })
-                    if *segment == files.len() && *before + *length == from =>
-                {
-                    *length += bytes;
-                }
-                _ => stretches.push(BlockRun { segment: files.len(), from, bytes }),
-            }
-        }
+        take(
+            &mut index,
+            &found.index,
+            unseen(&found.index, stream, &mut seen),
+            files.len(),
+            (&mut pieces, &mut at),
+        );
         if index.events() > EVENTS_MAX {
             return Err(RecordingError::TooLarge { path: path.into(), events_max: EVENTS_MAX });
         }
         files.push((file, segment.path.as_path()));
     }
     let out = create(path)?;
-    let identity =
-        SegmentIdentity { recording: recording.manifest().recording, ..SegmentIdentity::default() };
+    let identity = SegmentIdentity { recording: recording.about().id, ..SegmentIdentity::default() };
     // One stream is a part of the segments.
-    let copied_bytes = stretches.iter().map(|stretch| stretch.bytes).sum::<u64>();
+    let copied_bytes = pieces.iter().map(Piece::bytes).sum::<u64>();
     state.total_bytes = checked_bytes.saturating_add(copied_bytes);
     let mut copied = |bytes| {
         state.done_bytes = state.done_bytes.saturating_add(bytes);
         progress(state);
     };
     let written =
-        write((&out, path), &segment_preamble(&identity), &index, (&stretches, &files, at), &mut copied);
+        write((&out, path), &segment_preamble(&identity), &index, (&pieces, &files, at), &mut copied);
     written.map_err(RecordingError::io("write", path))?;
     Ok(Exported {
         streams: index.stream_count() as u64,
@@ -111,28 +126,74 @@ pub fn one_file(
     })
 }
 
+/// Events of the selected streams in a segment that were in no earlier one. The same block may be on two
+/// volumes, and the same event in two recordings.
+fn unseen(found: &SegmentIndex, stream: Option<u32>, seen: &mut BTreeMap<u32, Seen>) -> Taken {
+    let mut taken = Taken::default();
+    for (id, offset, events) in found.spans().filter(|(id, ..)| wants(stream, *id)) {
+        let fresh = seen.entry(id).or_default().add(events.clone());
+        match fresh.as_slice() {
+            [whole] if *whole == events => _ = taken.whole.insert(offset),
+            _ => taken.parts.extend(fresh.into_iter().map(|part| (offset, part))),
+        }
+    }
+    taken
+}
+
+/// Adds what is taken of a segment to the index and the pieces of the file, which ends at `at`.
+fn take(
+    index: &mut SegmentIndex,
+    found: &SegmentIndex,
+    taken: Taken,
+    segment: usize,
+    (pieces, at): (&mut Vec<Piece>, &mut u64),
+) {
+    for (from, bytes) in index.take_from(found, |_, offset| taken.whole.contains(&offset), at) {
+        match pieces.last_mut() {
+            Some(Piece::Blocks { segment: last, from: before, bytes: length })
+                if *last == segment && *before + *length == from =>
+            {
+                *length += bytes;
+            }
+            _ => pieces.push(Piece::Blocks { segment, from, bytes }),
+        }
+    }
+    for (offset, events) in taken.parts {
+        let part = index.take_part(found, offset, events, at);
+        pieces.extend(part.map(|part| Piece::Part { segment, part }));
+    }
+}
+
 fn write(
     (out, path): (&File, &Path),
     preamble: &[u8; SECTOR],
     index: &SegmentIndex,
-    (stretches, files, data_bytes): (&[BlockRun], &[(File, &Path)], u64),
+    (pieces, files, data_bytes): (&[Piece], &[(File, &Path)], u64),
     copied: &mut dyn FnMut(u64),
 ) -> io::Result<()> {
     out.write_all_at(preamble, 0)?;
     let mut at = SECTOR as u64;
     let mut direct = DirectCopy::default();
-    for stretch in stretches {
-        if let Some(&(ref file, segment)) = files.get(stretch.segment) {
-            let copied_bytes = match copies_inside_kernel(out) {
-                true => copy_in_kernel(file, stretch.from, out, at, stretch.bytes, copied)?,
-                false => 0,
-            };
-            if copied_bytes < stretch.bytes {
-                let rest = (stretch.from + copied_bytes)..(stretch.from + stretch.bytes);
-                direct.copy((segment, rest), (path, at + copied_bytes), copied)?;
+    for piece in pieces {
+        match piece {
+            &Piece::Blocks { segment, from, bytes } => {
+                let Some((file, segment)) = files.get(segment) else { continue };
+                let copied_bytes = match copies_inside_kernel(out) {
+                    true => copy_in_kernel(file, from, out, at, bytes, copied)?,
+                    false => 0,
+                };
+                if copied_bytes < bytes {
+                    let rest = (from + copied_bytes)..(from + bytes);
+                    direct.copy((segment, rest), (path, at + copied_bytes), copied)?;
+                }
+            }
+            Piece::Part { segment, part } => {
+                let Some((file, _)) = files.get(*segment) else { continue };
+                out.write_all_at(&block_of(file, part)?, at)?;
+                copied(piece.bytes());
             }
         }
-        at += stretch.bytes;
+        at += piece.bytes();
     }
     let mut tail_out = BufWriter::with_capacity(1 << 20, out);
     tail_out.seek(SeekFrom::Start(data_bytes))?;

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::{Exported, create, not_created, payload_bytes, require_sealed, wants};
 use crate::access::{From, StreamReader};
 use crate::error::RecordingError;
+use crate::merged::MergedRecording;
 use crate::progress::Progress;
-use crate::reader::Recording;
 use crate::seal::link_names;
 
 /// Longest stream name used in a file name, bytes.
@@ -20,12 +20,13 @@ const NAME_BYTES_MAX: usize = 200;
 /// # Errors
 /// A segment is unsealed or cannot be read, a block is damaged, or `dir` exists or cannot be
 /// written.
-pub fn raw(
-    recording: &Recording,
+pub fn raw<'a>(
+    recording: impl Into<MergedRecording<'a>>,
     stream: Option<u32>,
     dir: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Exported, RecordingError> {
+    let recording = &recording.into();
     require_sealed(recording)?;
     fs::create_dir(dir).map_err(not_created("create the directory", dir))?;
     let streams = recording.streams();
@@ -33,7 +34,7 @@ pub fn raw(
     let mut exported = Exported::default();
     let total_bytes = payload_bytes(recording, stream);
     for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
-        let Some(mut reader) = StreamReader::open(recording, id)? else { continue };
+        let Some(mut reader) = StreamReader::open_merged(recording, id)? else { continue };
         // A file name has at most 255 bytes on most file systems.
         let name = if name.len() > NAME_BYTES_MAX { &format!("stream-{id}") } else { name };
         let (path, table) = (dir.join(format!("{name}.raw")), dir.join(format!("{name}.csv")));

@@ -10,8 +10,8 @@ use super::{Exported, create, require_sealed, wants};
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
 use crate::layout::{MESSAGE_HEADER, SECTOR, parse_block_sector};
-use crate::manifest::Manifest;
-use crate::reader::Recording;
+use crate::merged::{About, MergedRecording};
+use crate::ranges::Seen;
 use crate::seal::{IndexedBlock, SegmentLookup, link_names};
 use crate::volume::Segment;
 
@@ -21,11 +21,12 @@ use crate::volume::Segment;
 ///
 /// # Errors
 /// A segment is unsealed or cannot be read, or `path` cannot be written.
-pub fn zarr_reference(
-    recording: &Recording,
+pub fn zarr_reference<'a>(
+    recording: impl Into<MergedRecording<'a>>,
     stream: Option<u32>,
     path: &Path,
 ) -> Result<Exported, RecordingError> {
+    let recording = &recording.into();
     require_sealed(recording)?;
     let streams = recording.streams();
     let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
@@ -33,7 +34,7 @@ pub fn zarr_reference(
     let mut exported = Exported::default();
     let failed = |error| RecordingError::io("write", path)(error);
     let opening = r#"{"version": 1, "refs": {".zgroup": "{\"zarr_format\": 2}""#;
-    let about = json(&about(recording.manifest()).to_string());
+    let about = json(&about(recording.about()).to_string());
     write!(out, "{opening},\n\".zattrs\": {about}").map_err(failed)?;
     for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
         let Some(&info) = streams.get(&id) else { continue };
@@ -50,20 +51,20 @@ pub fn zarr_reference(
 }
 
 /// Name and metadata of the recording.
-fn about(manifest: &Manifest) -> serde_json::Value {
-    let mut about = serde_json::json!({ "name": manifest.sent().name });
-    if let Some(run) = manifest.run {
+fn about(recording: &About) -> serde_json::Value {
+    let mut about = serde_json::json!({ "name": recording.name });
+    if let Some(run) = recording.run {
         about["run"] = run.into();
     }
-    if !manifest.metadata.is_empty() {
-        about["metadata"] = serde_json::json!(manifest.metadata);
+    if !recording.metadata.is_empty() {
+        about["metadata"] = serde_json::json!(recording.metadata);
     }
     about
 }
 
 /// A stream as an array.
 struct Array<'a> {
-    recording: &'a Recording,
+    recording: &'a MergedRecording<'a>,
     info: &'a StreamInfo,
     event_bytes: u64,
     rows: u64,
@@ -71,12 +72,12 @@ struct Array<'a> {
 
 impl<'a> Array<'a> {
     /// `None` if the stream's events do not all have one shape.
-    fn new(recording: &'a Recording, info: &'a StreamInfo) -> Result<Option<Self>, RecordingError> {
+    fn new(recording: &'a MergedRecording<'a>, info: &'a StreamInfo) -> Result<Option<Self>, RecordingError> {
         let Some(event_bytes) = info.event_bytes().filter(|_| info.compression.is_none()) else {
             return Ok(None);
         };
         let mut rows = 0;
-        for segment in recording.volumes().iter().flat_map(|volume| volume.segments()) {
+        for (_, segment) in recording.segments() {
             let lookup = SegmentLookup::open(segment)?;
             if let Some(summary) = lookup.streams.iter().find(|s| s.stream == info.id) {
                 if !summary.is_array {
@@ -98,7 +99,8 @@ impl<'a> Array<'a> {
             return Ok(Err(error));
         }
         let zeros = ".0".repeat(self.info.shape.len());
-        for segment in self.recording.volumes().iter().flat_map(|volume| volume.segments()) {
+        let mut seen = Seen::default();
+        for (_, segment) in self.recording.segments() {
             let lookup = SegmentLookup::open(segment)?;
             let Some(summary) = lookup.streams.iter().find(|s| s.stream == self.info.id) else { continue };
             let opened = open_regular(&segment.path);
@@ -107,17 +109,17 @@ impl<'a> Array<'a> {
             let file = json(&file.to_string_lossy());
             for block in lookup.blocks_of(summary, segment)? {
                 self.check(&blocks_file, segment, block)?;
-                let mut at = block.offset + SECTOR as u64;
-                for row in block.first_sequence..block.first_sequence + u64::from(block.events) {
+                for row in seen.add(block.first_sequence..block.end()).into_iter().flatten() {
+                    let record_bytes = self.event_bytes + MESSAGE_HEADER as u64;
+                    let at = block.offset + SECTOR as u64 + (row - block.first_sequence) * record_bytes;
                     let key = json(&format!("{name}/{row}{zeros}"));
                     if let Err(error) = write!(out, ",\n{key}: [{file}, {at}, {}]", self.event_bytes) {
                         return Ok(Err(error));
                     }
-                    at += self.event_bytes + MESSAGE_HEADER as u64;
+                    exported.events += 1;
+                    exported.payload_bytes += self.event_bytes;
                 }
             }
-            exported.events += summary.events;
-            exported.payload_bytes += summary.payload_bytes;
         }
         Ok(Ok(()))
     }

@@ -1,5 +1,6 @@
 //! Index of a segment's blocks and events for sealing, built while they are written or read.
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use keepup_stream::wire::StreamInfo;
@@ -43,6 +44,27 @@ pub(super) struct BlockMark {
     /// Shortest and longest payload of an event, bytes.
     pub(super) event_bytes: (u64, u64),
     first_event: usize,
+}
+
+/// Consecutive events of a block, which become a block of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockPart {
+    /// Offset of the whole block, bytes.
+    pub(crate) offset: u64,
+    /// Bytes of the message records before the part.
+    pub(crate) skipped_bytes: u64,
+    /// Sequence number of its first event.
+    pub(crate) first_sequence: u64,
+    /// Its events.
+    pub(crate) events: u32,
+    /// Earliest time, ns since the Unix epoch.
+    pub(crate) first_timestamp_ns: u64,
+    /// Latest time.
+    pub(crate) last_timestamp_ns: u64,
+    /// Bytes of its message records.
+    pub(crate) records_bytes: u64,
+    /// Payload bytes of those.
+    pub(crate) payload_bytes: u64,
 }
 
 /// All blocks of a segment, in file order.
@@ -101,6 +123,61 @@ impl SegmentIndex {
             *at += bytes;
         }
         taken
+    }
+
+    /// Adds the events `events` of the block of another index at `offset` as a block of its own, at the offset
+    /// `at`, which moves behind it. `None` if there is no such block, or it does not have all of them.
+    pub(crate) fn take_part(
+        &mut self,
+        other: &SegmentIndex,
+        offset: u64,
+        events: Range<u64>,
+        at: &mut u64,
+    ) -> Option<BlockPart> {
+        let found = other.blocks.binary_search_by_key(&offset, |block| block.offset).ok()?;
+        let block = other.blocks.get(found)?;
+        let marks = other.events_of(block);
+        let skipped = usize::try_from(events.start.checked_sub(block.first_sequence)?).ok()?;
+        let count = usize::try_from(events.end.checked_sub(events.start)?).ok()?;
+        let (before, taken) = (marks.get(..skipped)?, marks.get(skipped..)?.get(..count)?);
+        let record = |mark: &EventMark| mark.payload_bytes + MESSAGE_HEADER as u64;
+        let part = BlockPart {
+            offset,
+            skipped_bytes: before.iter().map(record).sum(),
+            first_sequence: events.start,
+            events: taken.len() as u32,
+            first_timestamp_ns: taken.iter().map(|mark| mark.timestamp_ns).min()?,
+            last_timestamp_ns: taken.iter().map(|mark| mark.timestamp_ns).max()?,
+            records_bytes: taken.iter().map(record).sum(),
+            payload_bytes: taken.iter().map(|mark| mark.payload_bytes).sum(),
+        };
+        if let Some(channel) = other.channels.get(&block.stream) {
+            self.channels.entry(block.stream).or_insert_with(|| Arc::clone(channel));
+        }
+        let lengths = || taken.iter().map(|mark| mark.payload_bytes);
+        self.blocks.push(BlockMark {
+            offset: *at,
+            stream: block.stream,
+            first_sequence: part.first_sequence,
+            events: part.events,
+            first_timestamp_ns: part.first_timestamp_ns,
+            last_timestamp_ns: part.last_timestamp_ns,
+            records_bytes: part.records_bytes,
+            payload_bytes: part.payload_bytes,
+            event_bytes: (lengths().min()?, lengths().max()?),
+            first_event: self.events.len(),
+        });
+        self.events.extend_from_slice(taken);
+        *at += block_bytes(part.records_bytes);
+        Some(part)
+    }
+
+    /// Stream, offset and sequence numbers of each block, in file order.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = (u32, u64, Range<u64>)> {
+        self.blocks.iter().map(|block| {
+            let end = block.first_sequence.saturating_add(block.events.into());
+            (block.stream, block.offset, block.first_sequence..end)
+        })
     }
 
     /// Counts of each stream, for the entry when the segment is removed.

@@ -12,8 +12,8 @@ use crate::manifest::is_file_name;
 const RECORDINGS_MAX: usize = 4096;
 const DIRECTORIES_MAX: usize = 256;
 const MOVES_MAX: usize = 65_536;
-/// Longest name of a host or a fleet, bytes.
-const HOST_BYTES_MAX: usize = 255;
+/// Longest name of a host or a fleet, bytes: as in a fleet file.
+const HOST_BYTES_MAX: usize = 63;
 /// Longest path of Linux without its final zero, bytes.
 const PATH_BYTES_MAX: usize = 4095;
 const WHY_BYTES_MAX: usize = 4096;
@@ -22,8 +22,8 @@ pub(super) fn check(set: &RecordingSet) -> Result<(), Cause> {
     if !is_file_name(&set.name) {
         return Err("its name is not a file name".into());
     }
-    if set.fleet.is_empty() || set.fleet.len() > HOST_BYTES_MAX {
-        return Err(format!("the name of its fleet does not have 1 to {HOST_BYTES_MAX} bytes").into());
+    if !is_host(&set.fleet) {
+        return Err(invalid("fleet", &set.fleet));
     }
     limit("recordings", set.recordings.len(), RECORDINGS_MAX)?;
     limit("moves", set.moves.len(), MOVES_MAX)?;
@@ -55,8 +55,7 @@ pub(super) fn check(set: &RecordingSet) -> Result<(), Cause> {
 fn check_recording(recording: &SetRecording) -> Result<(), Cause> {
     let SetRecording { host, directories, end, why, .. } = recording;
     if !is_host(host) {
-        let hint = "1 to 255 bytes without `=`, `,`, `/`, white space and control characters";
-        return Err(Cause::new(format!("{host:?} is not a valid host name")).with_hint(hint));
+        return Err(invalid("host", host));
     }
     limit(&format!("directories of host {host}"), directories.len(), DIRECTORIES_MAX)?;
     if directories.is_empty() && *end != SetEnd::Absent {
@@ -75,10 +74,18 @@ fn limit(what: &str, count: usize, max: usize) -> Result<(), Cause> {
     if count > max { Err(format!("{count} {what}, limit {max}").into()) } else { Ok(()) }
 }
 
-/// Whether this is the name of a host: one that `--at HOST=DIR` can name.
-pub(super) fn is_host(name: &str) -> bool {
-    let is_bad = |c: char| matches!(c, '=' | ',' | '/') || c.is_whitespace() || c.is_control();
-    !name.is_empty() && name.len() <= HOST_BYTES_MAX && !name.contains(is_bad)
+/// Whether this may be the name of a host or fleet, as in a fleet file.
+fn is_host(name: &str) -> bool {
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let is_good = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_inside);
+    is_good && name.len() <= HOST_BYTES_MAX
+}
+
+fn invalid(what: &str, name: &str) -> Cause {
+    let hint = format!(
+        "1 to {HOST_BYTES_MAX} letters, digits, dots, underscores and hyphens, with a letter or digit first"
+    );
+    Cause::new(format!("{name:?} is not a valid name of a {what}")).with_hint(hint)
 }
 
 fn is_path(path: &Path) -> bool {

@@ -1,0 +1,114 @@
+//! Exports of a set: each event once, whatever the boundaries of blocks.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::testing::{TestSet, add, event, id};
+use crate::access::{From, StreamReader};
+use crate::export::{one_file, raw, zarr_reference};
+use crate::manifest::Placement;
+use crate::testing::TestRecording;
+
+fn ended(from: u64) -> TestSet {
+    let mut test = TestSet::new(from);
+    test.end();
+    test
+}
+
+#[test]
+fn raw_has_each_event_once_in_order() {
+    let test = ended(12);
+    let (open, out) = (test.open(), test.root.path().join("raw"));
+    let exported = raw(&open.merged().unwrap(), None, &out, &mut |_| {}).unwrap();
+    assert_eq!((exported.streams, exported.events), (3, 63));
+    let expected: Vec<u8> = (0..40).flat_map(|sequence| event(2, sequence).1).collect();
+    assert_eq!(fs::read(out.join("module 2.raw")).unwrap(), expected);
+    let table = fs::read_to_string(out.join("module 2.csv")).unwrap();
+    let sequences: Vec<&str> = table.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(sequences, (0..40).map(|n| n.to_string()).collect::<Vec<_>>());
+}
+
+#[test]
+fn mcap_has_each_event_once() {
+    for from in [0, 3, 12, 18, 20] {
+        let test = ended(from);
+        let (open, path) = (test.open(), test.root.path().join("all.mcap"));
+        let exported = one_file(&open.merged().unwrap(), None, &path, &mut |_| {}).unwrap();
+        assert_eq!((exported.streams, exported.events), (3, 63));
+        let bytes = fs::read(&path).unwrap();
+        let mut found = BTreeMap::new();
+        for message in mcap::MessageStream::new(&bytes).unwrap().map(Result::unwrap) {
+            let key = (u32::from(message.channel.id), u64::from(message.sequence));
+            let (time, payload) = event(key.0, key.1);
+            assert_eq!((message.log_time, &message.data[..]), (time, &payload[..]));
+            assert!(found.insert(key, ()).is_none(), "{key:?} twice");
+        }
+        assert_eq!(found.len(), 63);
+        let summary = mcap::Summary::read(&bytes).unwrap().unwrap();
+        assert_eq!(summary.stats.unwrap().message_count, 63);
+    }
+}
+
+#[test]
+fn references_lead_to_each_event_once() {
+    let test = ended(12);
+    let (open, path) = (test.open(), test.root.path().join("refs.json"));
+    let exported = zarr_reference(&open.merged().unwrap(), None, &path).unwrap();
+    // Stream 3 has events of any size.
+    assert_eq!((exported.streams, exported.events, exported.left_out), (2, 43, 1));
+    let text = fs::read_to_string(&path).unwrap();
+    let refs: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for row in 0..40 {
+        let found = &refs["refs"][format!("module 2/{row}.0.0")];
+        let bytes = fs::read(found[0].as_str().unwrap()).unwrap();
+        let at = found[1].as_u64().unwrap() as usize;
+        assert_eq!(bytes[at..at + 64], event(2, row).1);
+        assert_eq!(text.matches(&format!("module 2/{row}.0.0")).count(), 1);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Two recordings with any runs of the same stream, in blocks of any length.
+    #[test]
+    fn a_merged_stream_is_the_union(
+        first in prop::collection::btree_map(0_u64..60, 1_u64..9, 0..8),
+        second in prop::collection::btree_map(0_u64..60, 1_u64..9, 0..8),
+    ) {
+        let mut expected = std::collections::BTreeSet::new();
+        let mut recordings = Vec::new();
+        for (number, blocks) in [first, second].into_iter().enumerate() {
+            let mut recording = TestRecording::with_id(id(number as u8 + 1), 1, Placement::Free, &[2]);
+            let mut at = 0;
+            for (start, count) in blocks {
+                let start = start.max(at);
+                at = start + count;
+                add(&mut recording, 0, 2, start..at);
+                expected.extend(start..at);
+            }
+            recordings.push(recording);
+        }
+        let mut test = TestSet::of(recordings);
+        test.end();
+        let open = test.open();
+        let merged = open.merged().unwrap();
+        let mut found = Vec::new();
+        let mut reader = StreamReader::open_merged(&merged, 2).unwrap().unwrap();
+        let count = reader.read(From::Sequence(0), &mut |read| {
+            assert_eq!((read.timestamp_ns, read.payload.to_vec()), event(2, read.sequence));
+            found.push(read.sequence);
+            std::ops::ControlFlow::Continue(())
+        });
+        prop_assert_eq!(count.unwrap(), found.len() as u64);
+        prop_assert!(found.iter().eq(&expected));
+        let account = super::account_and_compare(&open);
+        prop_assert_eq!(account.streams[&2].events, expected.len() as u64);
+        prop_assert_eq!(account.streams[&2].different, Some(0));
+        let path = test.root.path().join("all.mcap");
+        let exported = one_file(&merged, None, &path, &mut |_| {}).unwrap();
+        prop_assert_eq!(exported.events, expected.len() as u64);
+    }
+}
