@@ -55,7 +55,8 @@ fn site(test: &str, seconds: u32) -> Option<Site> {
     record.line(&format!("recording {test}-run-1 on 2 recorders with 1 spare in reserve"));
     let [a, b] = [1, 2].map(|host| format!("{}:7611", Switch::address(host)));
     let time = format!("{seconds}s");
-    let arguments = ["netns", "exec", switch.host(SOURCE), keepup, "source", "romanis", "--to", &a, "--to", &b];
+    let arguments =
+        ["netns", "exec", switch.host(SOURCE), keepup, "source", "romanis", "--to", &a, "--to", &b];
     let flags = ["--streams", "16", "--event", "20 kB", "--rate", "8 MB/s", "--time", &time, "--json"];
     let source = Program::start("ip", &[&arguments[..], &flags].concat(), &here);
     let counted = |host: usize| events(&here, host);
