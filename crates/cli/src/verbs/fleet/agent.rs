@@ -3,7 +3,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use keepup_fleet::agent_loop::{AgentEvent, AgentLoop, StopRequest};
+use keepup_fleet::check::CheckWorker;
 use keepup_fleet::directories::Directories;
+use keepup_fleet::jobs::{self, Jobs};
 use keepup_fleet::join_info::JoinInfo;
 use keepup_fleet::link::AgentLink as _;
 use keepup_fleet::link::zenoh::ZenohAgent;
@@ -27,7 +29,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let JoinInfo { controller, host, token, shared, timing, volumes } =
         JoinInfo::read(&mut std::io::stdin().lock())?;
     let flag = stop_flag()?;
-    let worker = TrialWorker::new(Arc::new(SystemClock), Directories::open(&volumes)?, shared, random_hex);
+    let directories = Directories::open(&volumes)?;
+    let check = CheckWorker::new(Arc::new(SystemClock), directories.clone(), &shared);
+    let worker = Jobs::new(vec![
+        (jobs::CHECK, Box::new(check)),
+        (jobs::TRIAL, Box::new(TrialWorker::new(Arc::new(SystemClock), directories, shared, random_hex))),
+    ]);
     let random = Id::random().context("cannot read random bytes")?.to_string();
     let incarnation = u64::from_str_radix(&random[..16], 16).context("cannot read random bytes")?;
     let link = ZenohAgent::connect(controller, host, incarnation, &token)?;

@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use keepup_error::Cause;
-use keepup_fleet::control::Command;
 use keepup_fleet::controller::{FleetEvent, PartEnd, RunKind};
 use keepup_fleet::controller_loop::ControllerEvent;
 use keepup_fleet::file::FleetFile;
+use keepup_fleet::jobs;
 use keepup_fleet::message::HostId;
 use keepup_fleet::trial::{FleetTrial, HostPlan, HostResult, Outcome, TrialRequest, plans};
 
@@ -87,12 +87,13 @@ fn conduct(
     asked: f64,
 ) -> anyhow::Result<FleetTrial> {
     while !session.has_gathered() {
-        if session.is_stopped() || is_down_requested(session)? {
+        if session.is_stopped() || session.is_down_requested()? {
             anyhow::bail!("cannot run the trial: it was ended before all hosts had joined");
         }
         session.lead.turn(TURN).iter().for_each(|event| reporter.report(event));
     }
-    let texts = plans.iter().map(|plan| plan.as_ref().map(serde_json::to_string).transpose());
+    let texts =
+        plans.iter().map(|plan| plan.as_ref().map(|plan| jobs::encode(jobs::TRIAL, plan)).transpose());
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
     let before = session.lead.status(&session.file).traffic_bytes();
     let mut ends: Vec<Option<PartEnd>> = vec![None; plans.len()];
@@ -119,7 +120,7 @@ fn conduct(
             break;
         }
         events = session.lead.turn(TURN);
-        if (session.is_stopped() || is_down_requested(session)?) && !is_ending {
+        if (session.is_stopped() || session.is_down_requested()?) && !is_ending {
             is_ending = true;
             log("ending the trial");
             events.extend(session.lead.finish());
@@ -131,17 +132,6 @@ fn conduct(
         .zip(ends)
         .filter_map(|((host, plan), end)| host_result(session, host, plan.as_ref()?, end));
     Ok(FleetTrial::new(&session.file.name, asked, control, hosts.collect()))
-}
-
-/// Answers a command from the control socket; returns whether it was `down`.
-fn is_down_requested(session: &Session) -> anyhow::Result<bool> {
-    let Some(request) = session.server.request() else { return Ok(false) };
-    let is_down = matches!(request.command, Command::Down);
-    request.answer(match request.command {
-        Command::Status => serde_json::to_string(&session.lead.status(&session.file))?,
-        Command::Probe | Command::Down => "{}".to_owned(),
-    });
-    Ok(is_down)
 }
 
 /// Result of a recorder.

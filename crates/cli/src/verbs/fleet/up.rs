@@ -68,6 +68,17 @@ impl Session {
         reports.all(|report| report.clock_offset_ns.is_some()).then_some(status)
     }
 
+    /// Answers a command from the control socket; returns whether it was `down`.
+    pub(super) fn is_down_requested(&self) -> anyhow::Result<bool> {
+        let Some(request) = self.server.request() else { return Ok(false) };
+        let is_down = matches!(request.command, Command::Down);
+        request.answer(match request.command {
+            Command::Status => serde_json::to_string(&self.lead.status(&self.file))?,
+            Command::Probe | Command::Down => "{}".to_owned(),
+        });
+        Ok(is_down)
+    }
+
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
