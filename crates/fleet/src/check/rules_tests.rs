@@ -187,6 +187,11 @@ fn a_switch_with_a_smaller_mtu_is_harmful() {
         assert_eq!(finding.command.as_deref(), Some("ping -M do -c 3 -s 8972 10.0.0.7"));
     }
     only(of_path, DoctorSeverity::NotJudged, |hosts| path(&mut hosts[2]).source_mtu = None);
+    let (_, finding) = only(of_path, DoctorSeverity::Harmful, |hosts| {
+        let path = path(&mut hosts[1]);
+        (path.address, path.to_source_bytes) = ("[fd00::7]:7614".to_owned(), None);
+    });
+    assert_eq!(finding.command.as_deref(), Some("ping -M do -c 3 -s 8952 fd00::7"));
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn plans_outside_the_rules_are_refused() {
     let profile = CheckPlan { profile, ..plan(Role::Recorder, volume.path()) };
     for (plan, wanted) in [
         (text(&outside), "outside the volumes of this host"),
-        (text(&profile), "csl"),
+        (text(&profile), "the plan of the controller: name: it is missing"),
         ("{}".to_owned(), "malformed plan"),
     ] {
         let (mut worker, (reports, done)) = (worker(volume.path()), reports_for_test());

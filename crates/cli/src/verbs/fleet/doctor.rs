@@ -17,6 +17,8 @@ use super::up::{Session, TURN, end};
 use crate::exit::Exit;
 use crate::output::{command, json, log, print_listing};
 
+/// Time for the check, ns: a host may hang, for example at a disk that does not answer.
+const CHECK_NS: u64 = 60_000_000_000;
 /// Number of the run: a fleet is started for one.
 const RUN: u64 = 1;
 
@@ -24,11 +26,14 @@ const RUN: u64 = 1;
 pub(crate) fn run(path: &Path, request: &CheckRequest, as_json: bool) -> anyhow::Result<Exit> {
     let mut file = FleetFile::read(path)?;
     file.timing = file.timing.of_trial();
-    let (plans, limits) = plans(&file, request);
+    let (plans, mut limits) = plans(&file, request);
     let mut session = Session::open(path, file.clone())?;
     let mut reporter = Reporter::new(&file);
     let mut check = Check::new(&mut session, &mut reporter);
     let ends = check.conduct(&plans);
+    if check.is_late {
+        limits.push("the time was over before all hosts had ended: paths may be missing".to_owned());
+    }
     end(&mut session, &mut reporter, "the check is over");
     let judged = summary(&file, &ends?, env!("CARGO_PKG_VERSION"));
     let mut notes = vec![match &request.profile {
@@ -63,6 +68,8 @@ struct Check<'a, 'b> {
     session: &'a mut Session,
     reporter: &'a mut Reporter<'b>,
     hosts: Vec<HostState>,
+    /// Whether the time was over before all hosts had ended.
+    is_late: bool,
 }
 
 /// What became of a host.
@@ -78,7 +85,7 @@ struct HostState {
 impl<'a, 'b> Check<'a, 'b> {
     fn new(session: &'a mut Session, reporter: &'a mut Reporter<'b>) -> Self {
         let hosts = vec![HostState::default(); session.file.hosts.len()];
-        Self { session, reporter, hosts }
+        Self { session, reporter, hosts, is_late: false }
     }
 
     /// Waits for the hosts, runs the check, collects the outcomes.
@@ -96,11 +103,13 @@ impl<'a, 'b> Check<'a, 'b> {
         // The fleet is new: nothing else runs on it.
         let events = started.map_err(|error| anyhow::anyhow!("cannot start the check: {error}"))?;
         let mut is_over = self.take(&events);
+        let until_ns = self.session.lead.now_ns().saturating_add(CHECK_NS);
         let mut is_ending = false;
         while !is_over {
             let mut events = self.session.lead.turn(TURN);
-            if (self.session.is_stopped() || self.session.is_down_requested()?) && !is_ending {
-                is_ending = true;
+            let is_late = self.session.lead.now_ns() >= until_ns;
+            if (is_late || self.session.is_stopped() || self.session.is_down_requested()?) && !is_ending {
+                (is_ending, self.is_late) = (true, is_late);
                 log("ending the check");
                 events.extend(self.session.lead.finish());
             }

@@ -5,8 +5,6 @@ use super::{Case, Subject, is_udp, with_command};
 
 /// Largest IP packet, bytes: the loopback interface has a larger MTU.
 const PACKET_MAX: u64 = 65_535;
-/// Bytes of the headers of IPv4 and ICMP, in front of the payload of `ping`.
-const PING_HEADERS: u64 = 28;
 
 /// All paths, with their recorders.
 fn paths<'a>(case: &Case<'a>) -> impl Iterator<Item = (&'a HostCheck, &'a PathFacts)> {
@@ -17,6 +15,14 @@ fn paths<'a>(case: &Case<'a>) -> impl Iterator<Item = (&'a HostCheck, &'a PathFa
 fn ip(path: &PathFacts) -> &str {
     let host = path.address.rsplit_once(':').map_or(path.address.as_str(), |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// Command that sends packets of `bytes` in one piece.
+fn ping(path: &PathFacts, bytes: u64) -> String {
+    let address = ip(path);
+    // In front of the payload: headers of IP and ICMP.
+    let headers = if address.contains(':') { 48 } else { 28 };
+    format!("ping -M do -c 3 -s {} {address}", bytes.saturating_sub(headers))
 }
 
 /// A recorder must be able to connect to every source.
@@ -72,7 +78,7 @@ pub(super) fn passes(case: &Case<'_>) -> Vec<FleetFinding> {
         );
         with_command(
             subject.harmful(format!("{least} bytes"), format!("{wanted} bytes"), why),
-            format!("ping -M do -c 3 -s {} {}", wanted.saturating_sub(PING_HEADERS), ip(path)),
+            ping(path, wanted),
         )
     };
     let open = paths(case).filter(|(_, path)| path.failure.is_none());
