@@ -209,14 +209,14 @@ fn fleet_doctor_summary() -> FleetDoctorSummary {
         })
     };
     let facts = json!({
-        "tool_version": "0.1.0", "message_version": 1, "kernel": "6.12.1", "cores": 64, "memory_bytes": 1 << 38,
+        "tool_version": "0.1.0", "message_version": 1, "kernel": "6.12.1", "cores": 64, "memory_bytes": 1_u64 << 38,
         "memlock": "8388608",
         "clock": {
             "source": "tsc", "is_synchronised": true, "error_ns_max": 1, "programs": ["chronyd", "phc2sys", "ptp4l"],
             "hardware_clocks": ["ptp0: mlx5_ptp"],
         },
         "interfaces": [interface("enp129s0f0np0"), interface("enp129s0f1np1")],
-        "volumes": [{"path": "/data", "free_bytes": 1 << 40, "size_bytes": 1 << 42}], "paths": [],
+        "volumes": [{"path": "/data", "free_bytes": 1_u64 << 40, "size_bytes": 1_u64 << 42}], "paths": [],
     });
     let host = |host: &str, facts: serde_json::Value| {
         json!({
