@@ -5,6 +5,7 @@
 //! which do no I/O.
 mod clock;
 mod facts;
+mod first_line;
 mod host;
 mod listener;
 mod packet;

@@ -5,7 +5,7 @@ use std::path::Path;
 use keepup_results::ClockFacts;
 use keepup_sys::timekeeping::ClockDiscipline;
 
-use super::facts::line;
+use super::first_line::first_line;
 
 /// Programs that synchronise clocks, by the name of their process, which the kernel cuts to 15 characters.
 const PROGRAMS: [(&str, &str); 8] = [
@@ -25,7 +25,7 @@ const SOURCE: &str = "sys/devices/system/clocksource/clocksource0/current_clocks
 /// Collects the facts below `root`, with what the kernel says about the error of the clock.
 pub(super) fn collect(root: &Path, discipline: Option<ClockDiscipline>) -> ClockFacts {
     ClockFacts {
-        source: line(root, SOURCE),
+        source: first_line(root, SOURCE),
         is_synchronised: discipline.map(|discipline| discipline.is_synchronised),
         error_ns_max: discipline.map(|discipline| discipline.error_ns_max),
         programs: programs(root),
@@ -36,14 +36,14 @@ pub(super) fn collect(root: &Path, discipline: Option<ClockDiscipline>) -> Clock
 /// Names of the running programs of [`PROGRAMS`]; none if the processes of other users are hidden.
 fn programs(root: &Path) -> Option<Vec<String>> {
     // Every user may read the names, except with the mount option hidepid: then even process 1 is hidden.
-    line(root, "proc/1/comm")?;
+    first_line(root, "proc/1/comm")?;
     let mut found = BTreeSet::new();
     for process in std::fs::read_dir(root.join("proc")).ok()?.flatten() {
         let name = process.file_name();
         let Some(id) = name.to_str().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) else {
             continue;
         };
-        let comm = line(root, Path::new("proc").join(id).join("comm"));
+        let comm = first_line(root, Path::new("proc").join(id).join("comm"));
         let known = PROGRAMS.iter().find(|(name, _)| comm.as_deref() == Some(name));
         found.extend(known.map(|(_, program)| (*program).to_owned()));
     }
@@ -55,7 +55,7 @@ fn hardware_clocks(root: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(root.join(HARDWARE_CLOCKS)).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let described =
-        names.map(|name| match line(root, Path::new(HARDWARE_CLOCKS).join(&name).join("clock_name")) {
+        names.map(|name| match first_line(root, Path::new(HARDWARE_CLOCKS).join(&name).join("clock_name")) {
             Some(clock) => format!("{name}: {clock}"),
             None => name,
         });

@@ -1,7 +1,5 @@
 //! Facts about a host, from kernel files below a root directory.
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -15,9 +13,6 @@ use keepup_workload::doctor::Route;
 use super::clock;
 use super::path::interface;
 use crate::message::VERSION;
-
-/// Longest first line of a file that is read, bytes.
-const LINE_BYTES_MAX: u64 = 4_096;
 
 /// Collects the facts, except the paths. `root` is `/` outside tests.
 pub(super) fn collect(root: &Path, volumes: &[PathBuf], interfaces: &BTreeSet<String>) -> HostFacts {
@@ -67,14 +62,6 @@ pub(super) fn data_interfaces(root: &Path, data: Option<IpAddr>, peers: &[IpAddr
     let known = interface_names(root);
     names.retain(|name| known.contains(name));
     names
-}
-
-/// First line of a file without white space around it; none if it is empty or not readable.
-pub(super) fn line(root: &Path, relative: impl AsRef<Path>) -> Option<String> {
-    let mut text = String::new();
-    File::open(root.join(relative)).ok()?.take(LINE_BYTES_MAX).read_to_string(&mut text).ok()?;
-    let line = text.lines().next()?.trim();
-    (!line.is_empty()).then(|| line.to_owned())
 }
 
 #[cfg(test)]
