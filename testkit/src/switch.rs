@@ -56,6 +56,23 @@ impl Switch {
         inside(&self.bridge, &["link", "set", &port(host), "down"])
     }
 
+    /// Sets the MTU of a host's interface. Its port of the switch keeps its own.
+    ///
+    /// # Errors
+    /// System error.
+    pub fn set_mtu(&self, host: usize, bytes: u32) -> Result<(), String> {
+        inside(self.host(host), &["link", "set", "eth", "mtu", &bytes.to_string()])
+    }
+
+    /// Prohibits a host from sending to TCP port `port` of others, as a firewall does.
+    ///
+    /// # Errors
+    /// System error.
+    pub fn prohibit(&self, host: usize, port: u16) -> Result<(), String> {
+        let rule = ["rule", "add", "ipproto", "tcp", "dport", &port.to_string(), "prohibit"];
+        inside(self.host(host), &rule)
+    }
+
     /// Plugs it in again.
     ///
     /// # Errors

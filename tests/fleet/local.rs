@@ -12,7 +12,7 @@ fn free() -> String {
 }
 
 /// Launcher of agents on this machine.
-fn launcher() -> String {
+pub(super) fn launcher() -> String {
     format!("[launcher]\npreset = \"local\"\nprogram = \"{}\"", env!("CARGO_BIN_EXE_keepup"))
 }
 
@@ -152,10 +152,10 @@ fn a_bad_file_is_named() {
 }
 
 /// Held by tests whose sources run: their ports are fixed.
-static SOURCE_PORTS: Mutex<()> = Mutex::new(());
+pub(super) static SOURCE_PORTS: Mutex<()> = Mutex::new(());
 
 /// A fleet of two sources, two recorders and a spare.
-fn sources_and_recorders(here: &Path, test: &str) {
+pub(super) fn sources_and_recorders(here: &Path, test: &str) {
     let host = |name: &str, role: &str| {
         std::fs::create_dir_all(here.join(name)).unwrap();
         let volumes =

@@ -10,6 +10,8 @@ use crate::placement::View;
 pub const TRIAL: &str = "trial";
 /// Name of the recording's job.
 pub const RECORD: &str = "record";
+/// Name of the check's job.
+pub const CHECK: &str = "check";
 
 /// Text of a plan for the worker of `job`.
 ///

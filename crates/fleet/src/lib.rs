@@ -16,6 +16,7 @@
 //! socket.
 
 pub mod agent_loop;
+pub mod check;
 pub mod clock;
 pub mod control;
 pub mod controller;

@@ -10,6 +10,7 @@ mod source;
 mod total;
 mod worker;
 
+pub(crate) use plan::endpoint;
 pub use plan::{HostPlan, RecorderPlan, SourcePlan, TrialRequest, plans};
 pub use total::{FleetTrial, HostResult, Outcome};
 pub use worker::TrialWorker;

@@ -78,10 +78,22 @@ const RULES: [Rule; 39] = [
     volumes::wear,
 ];
 
+/// Rules for a host that sends the stream. The others concern reception and recording.
+const SENDER_RULES: [Rule; 5] =
+    [card::state, card::speed, card::slot, processors::governor, processors::boost];
+
 /// Findings for all settings relevant to `needs`, worst first.
 pub fn judge(readings: &Readings, needs: &Needs) -> Vec<DoctorFinding> {
-    let case = Case { readings, needs };
-    let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(&case)).collect();
+    apply(&RULES, &Case { readings, needs })
+}
+
+/// Findings for a host that sends the stream of `needs`, worst first.
+pub fn judge_sender(readings: &Readings, needs: &Needs) -> Vec<DoctorFinding> {
+    apply(&SENDER_RULES, &Case { readings, needs })
+}
+
+fn apply(rules: &[Rule], case: &Case<'_>) -> Vec<DoctorFinding> {
+    let mut findings: Vec<_> = rules.iter().flat_map(|rule| rule(case)).collect();
     findings.sort_by_key(|finding| finding.severity);
     findings
 }

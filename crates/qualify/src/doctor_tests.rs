@@ -554,3 +554,16 @@ fn every_built_in_detector_can_be_judged() {
         assert_eq!(needs.summary().profile.as_deref(), Some(name));
     }
 }
+
+#[test]
+fn a_sender_is_judged_by_what_matters_to_it() {
+    let mut readings = tuned();
+    readings.settings.sockets.rmem_max = value(4096);
+    readings.settings.processors.governor = value("powersave".to_owned());
+    let settings = |findings: Vec<DoctorFinding>| -> Vec<String> {
+        let bad = findings.into_iter().filter(|finding| finding.severity != DoctorSeverity::Fine);
+        bad.map(|finding| finding.setting).collect()
+    };
+    assert!(settings(judge(&readings, &udp())).contains(&"net.core.rmem_max".to_owned()));
+    assert_eq!(settings(judge_sender(&readings, &udp())), ["scaling_governor"]);
+}

@@ -12,7 +12,7 @@ use keepup_recording::info::{ArchiveInfo, RecordingInfo, State, info};
 use keepup_recording::reader::Recording;
 use keepup_recording::recover::{RecoverReport, SegmentRecovery, StreamRecovery, VolumeRecovery};
 use keepup_recording::verify::{Fault, VerifyOptions, verify};
-use keepup_results::{Begun, DoctorSummary, LoadResult};
+use keepup_results::{Begun, DoctorSummary, FleetDoctorSummary, FleetFinding, LoadResult};
 use keepup_stream::ledger::{Count, Ledger, StreamLedger};
 use keepup_stream::source::{FleetReport, SourceReport, StreamReport};
 use keepup_stream::wire::Bye;
@@ -207,6 +207,41 @@ fn doctor_summary() -> DoctorSummary {
     .unwrap()
 }
 
+/// A host with two interfaces, and one that was not checked.
+fn fleet_doctor_summary() -> FleetDoctorSummary {
+    let interface = |name: &str| {
+        json!({
+            "name": name, "mtu": 9000, "speed_mbit": 100_000, "driver": "mlx5_core", "state": "up",
+            "hardware_clock": null,
+        })
+    };
+    let facts = json!({
+        "tool_version": "0.1.0", "message_version": 1, "kernel": "6.12.1", "cores": 64, "memory_bytes": 1_u64 << 38,
+        "memlock": "8388608",
+        "clock": {
+            "source": "tsc", "is_synchronised": true, "error_ns_max": 1, "programs": ["chronyd", "phc2sys", "ptp4l"],
+            "hardware_clocks": ["ptp0: mlx5_ptp"],
+        },
+        "interfaces": [interface("enp129s0f0np0"), interface("enp129s0f1np1")],
+        "volumes": [{"path": "/data", "free_bytes": 1_u64 << 40, "size_bytes": 1_u64 << 42}], "paths": [],
+    });
+    let host = |host: &str, facts: serde_json::Value| {
+        json!({
+            "host": host, "role": "recorder", "needs": null, "facts": facts, "failure": null,
+            "clock_offset_ns": -123_456_789, "clock_error_ns": 123_456,
+        })
+    };
+    let hosts = [host("daq1", facts), host("a-host-with-a-long-name.detector.example.org", json!(null))];
+    let one = doctor_summary();
+    let of = |finding| FleetFinding { hosts: vec!["a-host-with-a-long-name".repeat(2); 5], finding };
+    serde_json::from_value(json!({
+        "schema_version": 1, "tool_version": "0.1.0", "created": "", "command": "keepup doctor --fleet f.toml",
+        "fleet": "hall", "hosts": hosts, "counts": one.counts, "notes": one.notes,
+        "findings": one.findings.into_iter().map(of).collect::<Vec<_>>(),
+    }))
+    .unwrap()
+}
+
 fn load_result() -> LoadResult {
     serde_json::from_value(json!({
         "spec": "disk=25 MB/s@/data/a-directory-with-a-long-name/of-the-second-crate,write,size=1 GiB",
@@ -331,6 +366,7 @@ fn every_listing_fits_a_terminal_of_80_columns_without_control_characters() {
     let mut texts = vec![
         ("archive", archive(&archived, NARROW)),
         ("doctor", doctor(&doctor_summary(), NARROW)),
+        ("doctor --fleet", fleet_doctor(&fleet_doctor_summary(), NARROW)),
         ("load", loads(&[load_result()], NARROW)),
         ("source", source(&source_report(false), NARROW)),
         ("source, closed loop", source(&source_report(true), NARROW)),

@@ -110,7 +110,7 @@ pub struct DoctorCounts {
 impl DoctorCounts {
     /// Counts these findings.
     #[must_use]
-    pub fn of(findings: &[DoctorFinding]) -> Self {
+    pub fn of<'a>(findings: impl IntoIterator<Item = &'a DoctorFinding>) -> Self {
         let mut counts = Self::default();
         for finding in findings {
             *match finding.severity {

@@ -21,6 +21,7 @@ mod event;
 mod example;
 mod figure;
 mod file_names;
+mod fleet_doctor;
 pub mod format;
 mod head;
 mod latency;
@@ -64,6 +65,10 @@ pub use entries::{Entries, RecordingEntry, RecordingState, Unreadable};
 pub use error::ResultsError;
 pub use event::Event;
 pub use figure::{Better, Figure, Figures, Quantity};
+pub use fleet_doctor::{
+    ClockFacts, FLEET_DOCTOR_SCHEMA_VERSION, FleetDoctorSummary, FleetFinding, HostCheck, HostFacts,
+    InterfaceFacts, PathFacts, VolumeFacts,
+};
 pub use head::{Head, Headed, Kind};
 pub use latency::LatencyFigures;
 pub use load::{LoadKind, LoadReading, LoadResult, LoadUnit, SessionLoad};

@@ -1,10 +1,12 @@
 //! The only unsafe code of the project: memory shared with the kernel, io_uring, thread
-//! placement, child processes, device registers, temporary files in place of memory.
+//! placement, child processes, device registers, temporary files in place of memory, state of the clock,
+//! addresses of interfaces.
 //!
 //! The public API is safe: a [`pool::Block`] has exactly one owner at a time (a thread or the
 //! kernel), and an engine returns a block only after the kernel has finished with it.
 #![allow(unsafe_code)]
 
+pub mod addresses;
 pub mod cache;
 pub mod datagram;
 pub mod engine;
@@ -24,6 +26,7 @@ pub mod socket;
 pub mod spill;
 pub mod sync;
 pub mod thread;
+pub mod timekeeping;
 pub mod vfio;
 pub mod vme;
 pub mod waker;

@@ -40,6 +40,10 @@ pub(crate) struct Args {
     /// Longest stall of the receiver that buffers must bridge, such as "100 ms"
     #[arg(long, value_name = "TIME", value_parser = nonzero_duration)]
     stall: Option<Duration>,
+    /// Fleet file: check all its hosts and the paths between them, see `keepup fleet`
+    #[cfg(feature = "fleet")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["volume", "interface", "peer"])]
+    fleet: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -53,6 +57,12 @@ fn address(text: &str) -> Result<IpAddr, UsageError> {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let stall = args.stall.unwrap_or(STALL);
+    #[cfg(feature = "fleet")]
+    if let Some(file) = &args.fleet {
+        let profile = args.profile.as_deref().map(keepup_plan::load).transpose()?;
+        let request = keepup_fleet::check::CheckRequest { profile, stall };
+        return super::fleet::doctor::run(file, &request, args.json);
+    }
     let needs = match &args.profile {
         Some(profile) => Needs::of(&keepup_plan::load(profile)?, stall),
         None => Needs::of_no_one(stall),

@@ -1,5 +1,6 @@
 //! `keepup fleet`: several hosts.
 mod agent;
+pub(crate) mod doctor;
 mod events;
 pub(crate) mod record;
 mod trial;
@@ -28,7 +29,9 @@ const POLL_EVERY: Duration = Duration::from_millis(50);
   keepup fleet up hall.toml            starts the agents and stays until Ctrl-C or `down`
   keepup fleet trial hall.toml romanis --rate '200 MB/s' --time 10s
   keepup fleet status hall.toml
-  keepup fleet down hall.toml")]
+  keepup fleet down hall.toml
+
+See also: keepup doctor --fleet hall.toml")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,

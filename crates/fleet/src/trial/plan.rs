@@ -127,7 +127,7 @@ fn recorder_plan(
 }
 
 /// Address of source `number`: sources of one machine need different ports.
-fn endpoint(host: &str, number: u32) -> String {
+pub(crate) fn endpoint(host: &str, number: u32) -> String {
     let port = SOURCE_PORT.saturating_add(u16::try_from(number).unwrap_or(0));
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }

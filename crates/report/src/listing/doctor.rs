@@ -14,8 +14,11 @@ pub fn doctor(summary: &DoctorSummary, style: Style) -> String {
     for (severity, title) in
         [(DoctorSeverity::Harmful, "HARMFUL"), (DoctorSeverity::WorthALook, "WORTH A LOOK")]
     {
-        blocks
-            .extend(of(severity).map(|found| Block::new(format!("{title}  {}", found.setting), rows(found))));
+        blocks.extend(
+            of(severity).map(|found| {
+                Block::new(format!("{title}  {}", found.setting), vec![Item::Facts(facts(found))])
+            }),
+        );
     }
     let DoctorCounts { harmful, worth_a_look, not_judged, fine } = summary.counts;
     let counts = format!(
@@ -36,12 +39,12 @@ pub fn doctor(summary: &DoctorSummary, style: Style) -> String {
 }
 
 /// Value, wanted value, reason, source and remedy of a finding.
-fn rows(finding: &DoctorFinding) -> Vec<Item> {
+pub(super) fn facts(finding: &DoctorFinding) -> Vec<Fact> {
     let mut facts = Vec::new();
     facts.extend(finding.value.as_ref().map(|value| Fact::new("is", value)));
     facts.extend(finding.wanted.as_ref().map(|wanted| Fact::new("wanted", wanted)));
     facts.push(Fact::new("why", &finding.why));
     facts.push(Fact::new("source", &finding.source));
     facts.extend(finding.command.as_ref().map(|command| Fact::path("command", command)));
-    vec![Item::Facts(facts)]
+    facts
 }

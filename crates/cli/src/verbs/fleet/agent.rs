@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use keepup_fleet::agent_loop::{AgentEvent, AgentLoop, StopRequest};
+use keepup_fleet::check::CheckWorker;
 use keepup_fleet::directories::Directories;
 use keepup_fleet::jobs::{self, Jobs};
 use keepup_fleet::join_info::JoinInfo;
@@ -30,7 +31,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         JoinInfo::read(&mut std::io::stdin().lock())?;
     let flag = stop_flag()?;
     let directories = Directories::open(&volumes)?;
+    let check = CheckWorker::new(Arc::new(SystemClock), directories.clone(), &shared);
     let worker = Jobs::new(vec![
+        (jobs::CHECK, Box::new(check)),
         (jobs::RECORD, Box::new(RecordWorker::new(Arc::new(SystemClock), host, directories.clone()))),
         (jobs::TRIAL, Box::new(TrialWorker::new(Arc::new(SystemClock), directories, shared, random_hex))),
     ]);

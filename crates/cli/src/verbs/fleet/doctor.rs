@@ -1,0 +1,172 @@
+//! `keepup doctor --fleet`: a check of all hosts of a fleet at once.
+use std::path::Path;
+
+use keepup_fleet::check::{CheckPlan, CheckRequest, HostEnd, plans, summary};
+use keepup_fleet::controller::{FleetEvent, PartEnd, RunKind};
+use keepup_fleet::controller_loop::ControllerEvent;
+use keepup_fleet::file::FleetFile;
+use keepup_fleet::jobs;
+use keepup_fleet::launch::LaunchEvent;
+use keepup_fleet::message::HostId;
+use keepup_measure::clock::{Clock, SystemClock};
+use keepup_report::listing;
+use keepup_results::{DoctorCounts, FLEET_DOCTOR_SCHEMA_VERSION, FleetDoctorSummary, rfc3339};
+
+use super::events::Reporter;
+use super::up::{Session, TURN, end};
+use crate::exit::Exit;
+use crate::output::{command, json, log, print_listing};
+
+/// Time for the check, ns: a host may hang, for example at a disk that does not answer.
+const CHECK_NS: u64 = 60_000_000_000;
+/// Number of the run: a fleet is started for one.
+const RUN: u64 = 1;
+
+/// Checks the hosts of the fleet file at `path` and prints the result. Exit code 1 if a finding is harmful.
+pub(crate) fn run(path: &Path, request: &CheckRequest, as_json: bool) -> anyhow::Result<Exit> {
+    let mut file = FleetFile::read(path)?;
+    file.timing = file.timing.of_trial();
+    let (plans, mut limits) = plans(&file, request);
+    let mut session = Session::open(path, file.clone())?;
+    let mut reporter = Reporter::new(&file);
+    let mut check = Check::new(&mut session, &mut reporter);
+    let ends = check.conduct(&plans);
+    if check.is_late {
+        limits.push("the time was over before all hosts had ended: paths may be missing".to_owned());
+    }
+    end(&mut session, &mut reporter, "the check is over");
+    let judged = summary(&file, &ends?, env!("CARGO_PKG_VERSION"));
+    let mut notes = vec![match &request.profile {
+        Some(profile) => format!(
+            "judged for {}: its {} streams are distributed evenly over the recorders",
+            profile.name, profile.streams
+        ),
+        None => "no profile given: each host is judged for a single stream of 1 GB/s by udp".to_owned(),
+    }];
+    notes.extend(limits);
+    let counts = DoctorCounts::of(judged.findings.iter().map(|found| &found.finding));
+    let summary = FleetDoctorSummary {
+        schema_version: FLEET_DOCTOR_SCHEMA_VERSION,
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        created: rfc3339(SystemClock.unix_ns()),
+        command: command(),
+        fleet: file.name.clone(),
+        hosts: judged.hosts,
+        counts,
+        findings: judged.findings,
+        notes,
+    };
+    match as_json {
+        true => json(&serde_json::to_value(&summary)?),
+        false => print_listing(|style| listing::fleet_doctor(&summary, style)),
+    }
+    Ok(if summary.counts.harmful > 0 { Exit::Failed } else { Exit::Done })
+}
+
+/// A check that is being made.
+struct Check<'a, 'b> {
+    session: &'a mut Session,
+    reporter: &'a mut Reporter<'b>,
+    hosts: Vec<HostState>,
+    /// Whether the time was over before all hosts had ended.
+    is_late: bool,
+}
+
+/// What became of a host.
+#[derive(Clone, Default)]
+struct HostState {
+    end: Option<PartEnd>,
+    /// Why it did not join.
+    absence: Option<String>,
+    /// Last line that its agent wrote.
+    line: Option<String>,
+}
+
+impl<'a, 'b> Check<'a, 'b> {
+    fn new(session: &'a mut Session, reporter: &'a mut Reporter<'b>) -> Self {
+        let hosts = vec![HostState::default(); session.file.hosts.len()];
+        Self { session, reporter, hosts, is_late: false }
+    }
+
+    /// Waits for the hosts, runs the check, collects the outcomes.
+    fn conduct(&mut self, plans: &[CheckPlan]) -> anyhow::Result<Vec<HostEnd>> {
+        while !self.session.has_gathered() {
+            if self.session.is_stopped() || self.session.is_down_requested()? {
+                anyhow::bail!("cannot check the fleet: it was ended before all hosts had joined");
+            }
+            let events = self.session.lead.turn(TURN);
+            self.take(&events);
+        }
+        let texts = plans.iter().map(|plan| jobs::encode(jobs::CHECK, plan).map(Some));
+        let texts = texts.collect::<Result<Vec<_>, _>>()?;
+        let started = self.session.lead.start_run((RUN, RunKind::Trial), texts);
+        // The fleet is new: nothing else runs on it.
+        let events = started.map_err(|error| anyhow::anyhow!("cannot start the check: {error}"))?;
+        let mut is_over = self.take(&events);
+        let until_ns = self.session.lead.now_ns().saturating_add(CHECK_NS);
+        let mut is_ending = false;
+        while !is_over {
+            let mut events = self.session.lead.turn(TURN);
+            let is_late = self.session.lead.now_ns() >= until_ns;
+            if (is_late || self.session.is_stopped() || self.session.is_down_requested()?) && !is_ending {
+                (is_ending, self.is_late) = (true, is_late);
+                log("ending the check");
+                events.extend(self.session.lead.finish());
+            }
+            is_over = self.take(&events);
+        }
+        let controller = self.session.lead.controller();
+        let ends = (0..).zip(&self.hosts).map(|(host, state)| HostEnd {
+            outcome: state.outcome(),
+            clock: controller.heartbeat_of(host).and_then(|heartbeat| heartbeat.clock),
+        });
+        Ok(ends.collect())
+    }
+
+    /// Reports events and remembers what they say about hosts. Returns whether the run is over.
+    fn take(&mut self, events: &[ControllerEvent]) -> bool {
+        let mut is_over = false;
+        for event in events {
+            self.reporter.report(event);
+            match event {
+                ControllerEvent::Launch(LaunchEvent::Line { host, text }) => {
+                    self.change(*host, |state| state.line = Some(text.clone()));
+                }
+                ControllerEvent::Launch(LaunchEvent::Failed { host, why })
+                | ControllerEvent::Fleet(FleetEvent::Refused { host, why }) => {
+                    self.change(*host, |state| state.absence = Some(why.clone()));
+                }
+                ControllerEvent::Fleet(FleetEvent::PartOver(host, end)) => {
+                    self.change(*host, |state| state.end = Some(end.clone()));
+                }
+                ControllerEvent::Fleet(FleetEvent::Over { .. }) => is_over = true,
+                _ => {}
+            }
+        }
+        is_over
+    }
+
+    fn change(&mut self, host: HostId, change: impl FnOnce(&mut HostState)) {
+        if let Some(state) = self.hosts.get_mut(host as usize) {
+            change(state);
+        }
+    }
+}
+
+impl HostState {
+    /// The outcome of the host, or why it has none.
+    fn outcome(&self) -> Result<String, String> {
+        let why = match &self.end {
+            Some(PartEnd::Finished(outcome)) => return Ok(outcome.clone()),
+            Some(PartEnd::Failed(why)) => return Err(why.clone()),
+            Some(PartEnd::Absent) => {
+                self.absence.as_deref().unwrap_or("it did not join the fleet").to_owned()
+            }
+            Some(PartEnd::Lost) => "the host was lost".to_owned(),
+            Some(PartEnd::TimedOut(phase)) => format!("it timed out while {phase}"),
+            None => "no result".to_owned(),
+        };
+        let line = self.line.as_ref().map(|line| format!("; its agent said: {line}"));
+        Err(why + line.as_deref().unwrap_or_default())
+    }
+}
