@@ -73,7 +73,7 @@ impl Member {
     fn start(volume: &Path, is_open: bool, intake_threads: usize, hello_timeout: Duration) -> Self {
         let target = Target::Volumes(vec![volume.to_path_buf()]);
         let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), target, "run");
-        (config.pool_bytes, config.segment_bytes) = (intake_threads * (16 << 20), 4 << 20);
+        (config.pool_bytes, config.segment_bytes) = (intake_threads * (32 << 20), 16 << 20);
         (config.intake_threads, config.stay) = (intake_threads, true);
         (config.peer_timeout, config.hello_timeout) = (PEER_TIMEOUT, hello_timeout);
         let other = ([127, 0, 0, 9], 7611).into();
@@ -417,7 +417,7 @@ fn a_killed_recorder_of_a_continued_stream_is_recovered_and_drained() {
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--stay"]);
     let mut client = connect(record.address());
-    let mut sent = continued(&[(7, 500), (8, 900)], None);
+    let mut sent = continued(&[(7, 500), (8, 300)], None);
     (500..600).for_each(|sequence| sent.extend(event(7, sequence, b"payload")));
     client.write_all(&sent).unwrap();
     acked(&mut client, 600);
