@@ -73,7 +73,7 @@ impl Member {
     fn start(volume: &Path, is_open: bool, intake_threads: usize, hello_timeout: Duration) -> Self {
         let target = Target::Volumes(vec![volume.to_path_buf()]);
         let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), target, "run");
-        (config.pool_bytes, config.segment_bytes) = (intake_threads * (16 << 20), 4 << 20);
+        (config.pool_bytes, config.segment_bytes) = (intake_threads * (32 << 20), 16 << 20);
         (config.intake_threads, config.stay) = (intake_threads, true);
         (config.peer_timeout, config.hello_timeout) = (PEER_TIMEOUT, hello_timeout);
         let other = ([127, 0, 0, 9], 7611).into();
@@ -300,7 +300,8 @@ fn close_and_open(intakes: usize) {
     welcomed(&mut silent, &hello(&[3]));
     silent.write_all(&[event(3, 0, b"a"), event(3, 1, b"b")].concat()).unwrap();
     let before = counters.received_events();
-    until("the events arrive", || counters.received_events() > before + 20);
+    // Several ticks later, those of the silent stream have arrived too.
+    until("the events arrive", || counters.received_events() > before + 300);
     member.set_open(false);
     let mut held = 0;
     while std::mem::replace(&mut held, counters.received_bytes()) != held {
@@ -417,7 +418,7 @@ fn a_killed_recorder_of_a_continued_stream_is_recovered_and_drained() {
     let here = directory.path();
     let mut record = recorder(here, &["disk"], &["--stay"]);
     let mut client = connect(record.address());
-    let mut sent = continued(&[(7, 500), (8, 900)], None);
+    let mut sent = continued(&[(7, 500), (8, 300)], None);
     (500..600).for_each(|sequence| sent.extend(event(7, sequence, b"payload")));
     client.write_all(&sent).unwrap();
     acked(&mut client, 600);
@@ -432,7 +433,7 @@ fn a_killed_recorder_of_a_continued_stream_is_recovered_and_drained() {
     assert_eq!(summary(here, "disk/run", "7"), (500, 100, 0));
     // A copy starts at the same events.
     let mut sink = recorder(here, &["tape"], &[]);
-    let to = sink.address().to_string();
+    let to = format!("tcp://{}", sink.address());
     let drained = keepup(here, &["drain", "disk/run", "--to", &to, "--json"]);
     assert_eq!(drained.code(), 0, "{drained:#?}");
     let report = json(&drained);

@@ -442,27 +442,24 @@ impl Intake {
             self.first_event_ns.get_or_insert(now_ns);
         }
         match pause {
-            Pause::Message(message) => match *message {
-                Control::Hello(hello) => {
-                    if let Err(why) = self.check_assignment(&hello) {
-                        return self.refuse(index, connection, &why);
+            Pause::Message(message) => {
+                let taken = match *message {
+                    Control::Hello(hello) => {
+                        if let Err(why) = self.check_assignment(&hello) {
+                            return self.refuse(index, connection, &why);
+                        }
+                        if was_waiting {
+                            self.watch(index, &mut connection);
+                        }
+                        return self.settle_in(index, connection, hello, 0, now_ns);
                     }
-                    if was_waiting {
-                        self.watch(index, &mut connection);
-                    }
-                    return self.settle_in(index, connection, hello, 0, now_ns);
+                    Control::Locate(question) => self.locate(index, &mut connection, &question),
+                    Control::End(end) => self.take_end(&mut connection, &end),
+                };
+                if let Err(why) = taken {
+                    return self.refuse(index, connection, &why);
                 }
-                Control::Locate(question) => {
-                    if let Err(why) = self.locate(index, &mut connection, &question) {
-                        return self.refuse(index, connection, &why);
-                    }
-                }
-                Control::End(end) => {
-                    if let Err(why) = self.take_end(&mut connection, &end) {
-                        return self.refuse(index, connection, &why);
-                    }
-                }
-            },
+            }
             Pause::EndOfSeries { events, streams } => {
                 self.take_end_of_series(&mut connection, events, streams);
             }

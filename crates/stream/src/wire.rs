@@ -11,16 +11,17 @@ mod message;
 mod session;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use keepup_error::{Cause, Diagnostic, ErrorClass};
 use keepup_results::printable::is_printable;
 
 pub use header::{FrameKind, HEADER_BYTES, Header, MAGIC, VERSION};
 pub(crate) use index::StreamIndex;
-pub use locate::{Continued, Locate, Located, LocatedStream};
+pub use locate::{Locate, Located, LocatedStream};
 pub use message::{
-    Ack, Bye, ByeStream, Compression, ControlMessage, ElementType, End, EndStream, ErrorReply, Hello,
-    METADATA_BYTES_MAX, METADATA_MAX, SentRecording, StreamInfo, Welcome, WelcomeStream,
+    Ack, Bye, ByeStream, Compression, Continued, ControlMessage, ElementType, End, EndStream, ErrorReply,
+    Hello, METADATA_BYTES_MAX, METADATA_MAX, SentRecording, StreamInfo, Welcome, WelcomeStream,
 };
 pub use session::{Control, EventHead, Limits, Next, Session};
 
@@ -182,6 +183,29 @@ impl Diagnostic for WireError {
 
 /// Hint for peers of different protocol versions.
 const SAME_RELEASE: &str = "use the same release of keepup on both ends";
+
+/// Checks the version of the protocol that a client states.
+fn check_protocol(theirs: u32) -> Result<(), Cause> {
+    if theirs == u32::from(VERSION) {
+        return Ok(());
+    }
+    let what = format!("the peer speaks protocol version {theirs}, this keepup speaks version {VERSION}");
+    Err(Cause::new(what).with_hint(SAME_RELEASE))
+}
+
+/// Checks that a table lists each stream at most once, with a valid id.
+fn check_ids(ids: impl Iterator<Item = u32>) -> Result<(), Cause> {
+    let mut seen = BTreeSet::new();
+    for id in ids {
+        if id >= STREAM_ID_END {
+            return Err(format!("stream id {id} is above 65535").into());
+        }
+        if !seen.insert(id) {
+            return Err(format!("stream id {id} is listed twice").into());
+        }
+    }
+    Ok(())
+}
 
 /// CRC-32 ISO-HDLC (the checksum of zlib, Ethernet and MCAP) of `bytes`.
 pub fn crc32(bytes: &[u8]) -> u32 {

@@ -4,10 +4,7 @@ use std::net::SocketAddr;
 use keepup_error::Cause;
 use serde::{Deserialize, Serialize};
 
-use super::message::check_ids;
-use super::{
-    ControlMessage, FrameKind, MAX_STREAMS, SEQUENCE_END, VERSION, is_printable_name, message::check_protocol,
-};
+use super::{ControlMessage, FrameKind, MAX_STREAMS, VERSION, check_ids, check_protocol, is_printable_name};
 
 /// Question of a client, before hello: which recorders take these streams?
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,36 +66,6 @@ impl ControlMessage for Located {
 
     fn check(&self) -> Result<(), Cause> {
         check_ids(self.streams.iter().map(|stream| stream.id))
-    }
-}
-
-/// Position of a stream that another recorder of the fleet has recorded up to here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Continued {
-    /// Stream id.
-    pub id: u32,
-    /// First sequence number that the client has no acknowledgement for. A recorder that does not know the
-    /// stream starts there.
-    pub next_sequence: u64,
-}
-
-impl Continued {
-    /// Checks the positions in a hello that declares streams with the given ids.
-    pub(super) fn check_all(
-        all: &[Continued],
-        mut is_declared: impl FnMut(u32) -> bool,
-    ) -> Result<(), Cause> {
-        check_ids(all.iter().map(|continued| continued.id))?;
-        for &Continued { id, next_sequence } in all {
-            if !is_declared(id) {
-                return Err(format!("stream {id} is continued but not declared").into());
-            }
-            if next_sequence >= SEQUENCE_END {
-                return Err(format!("stream {id}: next_sequence {next_sequence} is not below 2^63").into());
-            }
-        }
-        Ok(())
     }
 }
 

@@ -1,5 +1,5 @@
 //! Messages of fleets: round trips and refusals.
-use super::super::{ElementType, Hello, StreamInfo};
+use super::super::{Continued, ElementType, Hello, SEQUENCE_END, StreamInfo};
 use super::*;
 
 fn stream(id: u32) -> StreamInfo {

@@ -9,8 +9,8 @@ use keepup_results::printable::{deserialize_line, one_line};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    COUNT_END, Continued, FrameKind, Header, MAX_CONTROL_BYTES, MAX_STREAMS, SAME_RELEASE, SEQUENCE_END,
-    STREAM_ID_END, VERSION, WireError, is_printable_name,
+    COUNT_END, FrameKind, Header, MAX_CONTROL_BYTES, MAX_STREAMS, SEQUENCE_END, STREAM_ID_END, VERSION,
+    WireError, check_ids, check_protocol, is_printable_name,
 };
 
 /// Longest resume identity, in bytes.
@@ -321,6 +321,33 @@ impl Hello {
     }
 }
 
+/// Position of a stream that another recorder of the fleet has recorded up to here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Continued {
+    /// Stream id.
+    pub id: u32,
+    /// First sequence number that the client has no acknowledgement for. A recorder that does not know the
+    /// stream starts there.
+    pub next_sequence: u64,
+}
+
+impl Continued {
+    /// Checks the positions in a hello that declares streams with the given ids.
+    fn check_all(all: &[Continued], mut is_declared: impl FnMut(u32) -> bool) -> Result<(), Cause> {
+        check_ids(all.iter().map(|continued| continued.id))?;
+        for &Continued { id, next_sequence } in all {
+            if !is_declared(id) {
+                return Err(format!("stream {id} is continued but not declared").into());
+            }
+            if next_sequence >= SEQUENCE_END {
+                return Err(format!("stream {id}: next_sequence {next_sequence} is not below 2^63").into());
+            }
+        }
+        Ok(())
+    }
+}
+
 impl ControlMessage for Hello {
     const KIND: FrameKind = FrameKind::Hello;
 
@@ -537,29 +564,6 @@ impl Ack {
             lost_events: header.timestamp_ns,
         }
     }
-}
-
-/// Checks the version of the protocol that a client states.
-pub(super) fn check_protocol(theirs: u32) -> Result<(), Cause> {
-    if theirs == u32::from(VERSION) {
-        return Ok(());
-    }
-    let what = format!("the peer speaks protocol version {theirs}, this keepup speaks version {VERSION}");
-    Err(Cause::new(what).with_hint(SAME_RELEASE))
-}
-
-/// Checks that a table lists each stream at most once, with a valid id.
-pub(super) fn check_ids(ids: impl Iterator<Item = u32>) -> Result<(), Cause> {
-    let mut seen = BTreeSet::new();
-    for id in ids {
-        if id >= STREAM_ID_END {
-            return Err(format!("stream id {id} is above 65535").into());
-        }
-        if !seen.insert(id) {
-            return Err(format!("stream id {id} is listed twice").into());
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
