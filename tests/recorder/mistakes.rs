@@ -185,10 +185,10 @@ fn a_mistyped_profile_gets_a_suggestion() {
 fn several_recorders_need_the_protocol_with_acknowledgements_and_a_fleet() {
     let directory = directory();
     let here = directory.path();
-    let record = recorder(here, &["disk"], &[]);
+    let mut record = recorder(here, &["disk"], &[]);
     let to = record.address().to_string();
     let both = ["source", "csl-old", "--to", &to, "--to", &to];
-    let run = keepup(here, &[&both[..], &["--as", "udp"]].concat());
+    let run = keepup(here, &[&both[..], &["--as", "udp", "--event", "8024B"]].concat());
     assert_eq!(run.code(), 2, "{run:#?}");
     assert!(run.stderr.contains("hint: --as keepup"), "{run:#?}");
     let run = keepup(here, &[&both[..2], &["--to", "dir:a", "--to", "dir:b"]].concat());
