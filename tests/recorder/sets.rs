@@ -32,8 +32,8 @@ fn write_set(here: &Path, recordings: Vec<Value>) {
     std::fs::write(here.join("keepup-set.json"), set.to_string()).unwrap();
 }
 
-/// Streams 0 and 2 at `daq1` on two volumes, streams 2 and 3 at `daq2`. The first 60 events of stream 2 are at
-/// both.
+/// Streams 0 and 2 at `daq1` on two volumes, streams 2 and 3 at `daq2`. The first 60 events of stream 2 are
+/// at both.
 fn record(here: &Path, seed_of_second: u64) {
     let mut daq1 = recorder(here, &["daq1/a", "daq1/b"], &["--stay"]);
     let mut daq2 = recorder(here, &["daq2/a"], &["--stay"]);

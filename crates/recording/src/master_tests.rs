@@ -33,6 +33,6 @@ fn rows_of_an_earlier_segment_are_left_out() {
     assert_eq!(unseen(&[0..10, 20..30], &mut seen), (vec![0..10, 20..30], vec![0, 10]));
     // The second segment has rows 5..25 and 40..50; its dataset has 30 rows.
     assert_eq!(unseen(&[5..25, 40..50], &mut seen), (vec![10..20, 40..50], vec![5, 20]));
-    assert_eq!(unseen(&[0..50], &mut seen), (vec![30..40], vec![30]));
-    assert_eq!(unseen(&[0..50], &mut seen), (Vec::new(), Vec::new()));
+    assert_eq!(unseen(&[0..50, 60..70], &mut seen), (vec![30..40, 60..70], vec![30, 50]));
+    assert_eq!(unseen(&[0..50, 60..70], &mut seen), (Vec::new(), Vec::new()));
 }

@@ -119,8 +119,8 @@ struct Form {
 }
 
 impl RecordingSet {
-    /// Writes the set to the file `path`, usually [`SET_FILE`] in a directory of the run. Replaces an existing
-    /// file atomically; the new one is on stable storage when this returns.
+    /// Writes the set to the file `path`, usually [`SET_FILE`] in a directory of the run. Replaces an
+    /// existing file atomically; the new one is on stable storage when this returns.
     ///
     /// # Errors
     /// The set is invalid, as by [`validate`](Self::validate), or the file cannot be written.

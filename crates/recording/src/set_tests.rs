@@ -97,9 +97,12 @@ fn links_and_directories_are_not_read() {
     assert!(RecordingSet::read(&dir.path().join("none")).unwrap_err().to_string().contains("missing"));
 }
 
+/// A change of a set, and the problem that it causes.
+type Case = (&'static str, fn(&mut RecordingSet));
+
 #[test]
 fn every_rule_refuses_its_case() {
-    let cases: [(&str, fn(&mut RecordingSet)); 12] = [
+    let cases: [Case; 12] = [
         ("not a file name", |set| set.name = "../run".into()),
         ("\"\" is not a valid name of a fleet", |set| set.fleet.clear()),
         ("no recordings", |set| set.recordings.clear()),

@@ -125,8 +125,8 @@ impl SegmentIndex {
         taken
     }
 
-    /// Adds the events `events` of the block of another index at `offset` as a block of its own, at the offset
-    /// `at`, which moves behind it. `None` if there is no such block, or it does not have all of them.
+    /// Adds the events `events` of the block of another index at `offset` as a block of its own, at the
+    /// offset `at`, which moves behind it. `None` if there is no such block, or it does not have all of them.
     pub(crate) fn take_part(
         &mut self,
         other: &SegmentIndex,

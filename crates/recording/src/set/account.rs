@@ -76,6 +76,9 @@ impl SetAccount {
     }
 }
 
+/// Missing sequence numbers and their cause in a journal.
+type KnownGap = (Range<u64>, LossCause);
+
 /// What a recording says about its streams.
 struct Part<'a> {
     host: &'a str,
@@ -206,14 +209,14 @@ impl<'a> Accounting<'a> {
     }
 
     /// Gaps in the journals, by stream and position. They do not overlap: of several causes the first counts.
-    fn gaps(&self) -> BTreeMap<u32, Vec<(Range<u64>, LossCause)>> {
-        let mut streams: BTreeMap<u32, (Seen, Vec<_>)> = BTreeMap::new();
+    fn gaps(&self) -> BTreeMap<u32, Vec<KnownGap>> {
+        let mut streams: BTreeMap<u32, (Seen, Vec<KnownGap>)> = BTreeMap::new();
         for gap in self.parts.iter().flat_map(|part| part.recording.gaps()) {
             let (seen, gaps) = streams.entry(gap.stream).or_default();
             let fresh = seen.add(gap.first_sequence..gap.first_sequence + gap.events);
             gaps.extend(fresh.into_iter().map(|range| (range, gap.cause)));
         }
-        let sorted = |(id, (_, mut gaps)): (u32, (Seen, Vec<(Range<u64>, LossCause)>))| {
+        let sorted = |(id, (_, mut gaps)): (u32, (Seen, Vec<KnownGap>))| {
             gaps.sort_by_key(|(range, _)| range.start);
             (id, gaps)
         };
@@ -263,12 +266,7 @@ impl SetStream {
     }
 
     /// Enters the causes of a hole in the union; returns how many of its events have none.
-    fn explain(
-        &mut self,
-        hole: &Range<u64>,
-        gaps: &[(Range<u64>, LossCause)],
-        removed: &mut RemovedStream,
-    ) -> u64 {
+    fn explain(&mut self, hole: &Range<u64>, gaps: &[KnownGap], removed: &mut RemovedStream) -> u64 {
         let mut left = length(hole.clone());
         let first = gaps.partition_point(|(gap, _)| gap.end <= hole.start);
         for (gap, cause) in gaps[first..].iter().take_while(|(gap, _)| gap.start < hole.end) {

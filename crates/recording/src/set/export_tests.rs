@@ -21,7 +21,7 @@ fn ended(from: u64) -> TestSet {
 fn raw_has_each_event_once_in_order() {
     let test = ended(12);
     let (open, out) = (test.open(), test.root.path().join("raw"));
-    let exported = raw(&open.merged().unwrap(), None, &out, &mut |_| {}).unwrap();
+    let exported = raw(open.merged().unwrap(), None, &out, &mut |_| {}).unwrap();
     assert_eq!((exported.streams, exported.events), (3, 63));
     let expected: Vec<u8> = (0..40).flat_map(|sequence| event(2, sequence).1).collect();
     assert_eq!(fs::read(out.join("module 2.raw")).unwrap(), expected);
@@ -35,7 +35,7 @@ fn mcap_has_each_event_once() {
     for from in [0, 3, 12, 18, 20] {
         let test = ended(from);
         let (open, path) = (test.open(), test.root.path().join("all.mcap"));
-        let exported = one_file(&open.merged().unwrap(), None, &path, &mut |_| {}).unwrap();
+        let exported = one_file(open.merged().unwrap(), None, &path, &mut |_| {}).unwrap();
         assert_eq!((exported.streams, exported.events), (3, 63));
         let bytes = fs::read(&path).unwrap();
         let mut found = BTreeMap::new();
@@ -55,7 +55,7 @@ fn mcap_has_each_event_once() {
 fn references_lead_to_each_event_once() {
     let test = ended(12);
     let (open, path) = (test.open(), test.root.path().join("refs.json"));
-    let exported = zarr_reference(&open.merged().unwrap(), None, &path).unwrap();
+    let exported = zarr_reference(open.merged().unwrap(), None, &path).unwrap();
     // Stream 3 has events of any size.
     assert_eq!((exported.streams, exported.events, exported.left_out), (2, 43, 1));
     let text = fs::read_to_string(&path).unwrap();

@@ -29,8 +29,8 @@ pub(super) fn id(host: u8) -> Id {
 }
 
 impl TestSet {
-    /// `daq1` has stream 2 up to event 20 and stream 3; `daq2` has stream 2 from event `from` to 40, in blocks
-    /// of another length, and stream 4.
+    /// `daq1` has stream 2 up to event 20 and stream 3; `daq2` has stream 2 from event `from` to 40, in
+    /// blocks of another length, and stream 4.
     pub(super) fn new(from: u64) -> TestSet {
         let mut daq1 = TestRecording::with_id(id(1), 2, Placement::Free, &[2, 3]);
         for turn in 0..4 {

@@ -126,7 +126,11 @@ fn verification_and_recovery_have_a_part_for_each_host() {
     assert!(text.ends_with("no faults; all events of all streams are present\n"), "{text}");
     let mut recovered = recover_set(&open, RecoverOptions::default(), &mut |_| {});
     // Another test's child process may hold the journal's lock for a moment.
-    while recovered.recordings[0].report.is_none() {
+    for _ in 0..2000 {
+        if recovered.recordings[0].report.is_some() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
         recovered = recover_set(&open, RecoverOptions::default(), &mut |_| {});
     }
     let text = set_recovery(&recovered, NARROW);
