@@ -229,7 +229,8 @@ fn fleet_doctor_summary() -> FleetDoctorSummary {
     let of = |finding| FleetFinding { hosts: vec!["a-host-with-a-long-name".repeat(2); 5], finding };
     serde_json::from_value(json!({
         "schema_version": 1, "tool_version": "0.1.0", "created": "",
-        "command": "keepup doctor --fleet f.toml", "fleet": "hall", "hosts": hosts, "counts": one.counts, "notes": one.notes,
+        "command": "keepup doctor --fleet f.toml",
+        "fleet": "hall", "hosts": hosts, "counts": one.counts, "notes": one.notes,
         "findings": one.findings.into_iter().map(of).collect::<Vec<_>>(),
     }))
     .unwrap()

@@ -73,8 +73,8 @@ pub(super) fn passes(case: &Case<'_>) -> Vec<FleetFinding> {
         };
         let why = format!(
             "both hosts may send packets of {wanted} bytes, but none of these arrived {direction}; a switch \
-             or router on the way carries less. Larger UDP packets are lost, and TCP connections hang if ICMP \
-             is filtered. Set the MTU of the switches, or {least} on both hosts"
+             or router on the way carries less. Larger UDP packets are lost, and TCP connections hang if \
+             ICMP is filtered. Set the MTU of the switches, or {least} on both hosts"
         );
         with_command(
             subject.harmful(format!("{least} bytes"), format!("{wanted} bytes"), why),
