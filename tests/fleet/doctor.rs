@@ -16,7 +16,8 @@ fn finding<'a>(result: &'a Value, setting: &str, hosts: &[&str]) -> &'a Value {
     let is_wanted = |found: &&Value| {
         found["finding"]["setting"] == setting && found["hosts"] == serde_json::to_value(hosts).unwrap()
     };
-    &all.iter().find(is_wanted).unwrap_or_else(|| panic!("no {setting} of {hosts:?} in {result:#}"))["finding"]
+    let found = all.iter().find(is_wanted);
+    &found.unwrap_or_else(|| panic!("no {setting} of {hosts:?} in {result:#}"))["finding"]
 }
 
 #[test]

@@ -216,11 +216,11 @@ fn fleet_doctor_summary() -> FleetDoctorSummary {
         })
     };
     let facts = json!({
-        "tool_version": "0.1.0", "message_version": 1, "kernel": "6.12.1", "cores": 64, "memory_bytes": 1_u64 << 38,
-        "memlock": "8388608",
+        "tool_version": "0.1.0", "message_version": 1, "kernel": "6.12.1", "cores": 64,
+        "memory_bytes": 1_u64 << 38, "memlock": "8388608",
         "clock": {
-            "source": "tsc", "is_synchronised": true, "error_ns_max": 1, "programs": ["chronyd", "phc2sys", "ptp4l"],
-            "hardware_clocks": ["ptp0: mlx5_ptp"],
+            "source": "tsc", "is_synchronised": true, "error_ns_max": 1,
+            "programs": ["chronyd", "phc2sys", "ptp4l"], "hardware_clocks": ["ptp0: mlx5_ptp"],
         },
         "interfaces": [interface("enp129s0f0np0"), interface("enp129s0f1np1")],
         "volumes": [{"path": "/data", "free_bytes": 1_u64 << 40, "size_bytes": 1_u64 << 42}], "paths": [],
@@ -235,7 +235,8 @@ fn fleet_doctor_summary() -> FleetDoctorSummary {
     let one = doctor_summary();
     let of = |finding| FleetFinding { hosts: vec!["a-host-with-a-long-name".repeat(2); 5], finding };
     serde_json::from_value(json!({
-        "schema_version": 1, "tool_version": "0.1.0", "created": "", "command": "keepup doctor --fleet f.toml",
+        "schema_version": 1, "tool_version": "0.1.0", "created": "",
+        "command": "keepup doctor --fleet f.toml",
         "fleet": "hall", "hosts": hosts, "counts": one.counts, "notes": one.notes,
         "findings": one.findings.into_iter().map(of).collect::<Vec<_>>(),
     }))

@@ -15,7 +15,8 @@ pub struct ClockDiscipline {
 /// # Errors
 /// The system call fails, as in some sandboxes.
 pub fn clock_discipline() -> Result<ClockDiscipline, SysError> {
-    // SAFETY: all fields are integers, for which zero is a valid value. With no bit in `modes`, nothing is set.
+    // With no bit in `modes`, nothing is set.
+    // SAFETY: all fields are integers, for which zero is a valid value.
     let mut timex: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: the argument is a valid structure that the kernel fills.
     let state = unsafe { libc::adjtimex(&raw mut timex) };

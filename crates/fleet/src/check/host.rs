@@ -74,7 +74,7 @@ fn judged(plan: &CheckPlan, setting: &Setting) -> Result<HostOutcome, String> {
     let volumes = volumes.collect::<Result<Vec<_>, _>>()?;
     let needs = needs(plan)?;
     let root = Path::new("/");
-    let peers: Vec<IpAddr> = plan.sources.iter().filter_map(|source| address(source)).collect();
+    let peers: Vec<IpAddr> = plan.sources.iter().filter_map(address).collect();
     let interfaces = facts::data_interfaces(root, plan.data.filter(|_| plan.role == Role::Source), &peers);
     let scope =
         Scope { volumes: volumes.clone(), interfaces: interfaces.iter().cloned().collect(), peer: None };

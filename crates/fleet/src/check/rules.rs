@@ -1,6 +1,7 @@
 //! Rules across hosts: facts of all hosts in, findings out.
 //!
-//! Invariants: no I/O; each rule is a function in [`RULES`]; what could not be read is never reported as fine.
+//! Invariants: no I/O; each rule is a function in [`RULES`]; what could not be read is never reported as
+//! fine.
 mod clocks;
 mod hosts;
 mod paths;

@@ -9,7 +9,9 @@ use keepup_fleet::jobs;
 use keepup_fleet::launch::LaunchEvent;
 use keepup_fleet::message::HostId;
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_qualify::doctor::Needs;
 use keepup_report::listing;
+use keepup_results::format::rate;
 use keepup_results::{DoctorCounts, FLEET_DOCTOR_SCHEMA_VERSION, FleetDoctorSummary, rfc3339};
 
 use super::events::Reporter;
@@ -41,7 +43,14 @@ pub(crate) fn run(path: &Path, request: &CheckRequest, as_json: bool) -> anyhow:
             "judged for {}: its {} streams are distributed evenly over the recorders",
             profile.name, profile.streams
         ),
-        None => "no profile given: each host is judged for a single stream of 1 GB/s by udp".to_owned(),
+        None => {
+            let needs = Needs::of_no_one(request.stall);
+            format!(
+                "no profile given: each host is judged for a single stream of {}, by {}",
+                rate(needs.rate),
+                needs.transport_name()
+            )
+        }
     }];
     notes.extend(limits);
     let counts = DoctorCounts::of(judged.findings.iter().map(|found| &found.finding));

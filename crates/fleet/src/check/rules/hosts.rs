@@ -76,8 +76,8 @@ pub(super) fn link_speeds(case: &Case<'_>) -> Vec<FleetFinding> {
             text(received),
             format!("{}, as of the sources", text(sent)),
             format!(
-                "the sources can send more than the recorders can receive; more than {:.2} GB/s in all is lost \
-                 or delayed",
+                "the sources can send more than the recorders can receive; more than {:.2} GB/s in all is \
+                 lost or delayed",
                 received as f64 * MEGABIT / 1e9
             ),
         ),
@@ -93,11 +93,10 @@ fn speed_mbit(facts: &HostFacts) -> Option<u64> {
 
 /// Volumes that are nearly full, if no profile says how much is needed.
 pub(super) fn space(case: &Case<'_>) -> Vec<FleetFinding> {
-    let has_profile = |host: &HostCheck| host.needs.as_ref().is_some_and(|needs| needs.profile.is_some());
     let mut findings = Vec::new();
-    for (host, facts) in case.checked().filter(|(host, _)| !is_source(host) && !has_profile(host)) {
-        let rate = host.needs.as_ref().map_or(1e9, |needs| needs.bytes_per_second);
-        let rate = rate / facts.volumes.len().max(1) as f64;
+    for (host, facts) in case.checked().filter(|(host, _)| !is_source(host)) {
+        let Some(needs) = host.needs.as_ref().filter(|needs| needs.profile.is_none()) else { continue };
+        let rate = needs.bytes_per_second / facts.volumes.len().max(1) as f64;
         for volume in &facts.volumes {
             let setting = format!("{}: free space", volume.path);
             let subject = Subject { hosts: &[&host.host], setting: &setting, source: "our choice" };

@@ -39,8 +39,8 @@ pub(super) fn reachable(case: &Case<'_>) -> Vec<FleetFinding> {
                 "not possible",
                 path.address.clone(),
                 format!(
-                    "{why}; the recorder gets no data from this source. Check `data` of the source in the fleet \
-                     file, the route, and a firewall for TCP port {port}"
+                    "{why}; the recorder gets no data from this source. Check `data` of the source in the \
+                     fleet file, the route, and a firewall for TCP port {port}"
                 ),
             ),
             format!("ping -c 3 {}", ip(path)),
@@ -72,9 +72,9 @@ pub(super) fn passes(case: &Case<'_>) -> Vec<FleetFinding> {
             (true, true) => (there.min(back), "in either direction"),
         };
         let why = format!(
-            "both hosts may send packets of {wanted} bytes, but none of these arrived {direction}; a switch or \
-             router on the way carries less. Larger UDP packets are lost, and TCP connections hang if ICMP is \
-             filtered. Set the MTU of the switches, or {least} on both hosts"
+            "both hosts may send packets of {wanted} bytes, but none of these arrived {direction}; a switch \
+             or router on the way carries less. Larger UDP packets are lost, and TCP connections hang if \
+             ICMP is filtered. Set the MTU of the switches, or {least} on both hosts"
         );
         with_command(
             subject.harmful(format!("{least} bytes"), format!("{wanted} bytes"), why),
@@ -99,8 +99,8 @@ pub(super) fn interface_mtu(case: &Case<'_>) -> Vec<FleetFinding> {
         let wanted = format!("{source_mtu}, as at {}", path.source);
         if mtu > source_mtu {
             let why = format!(
-                "the source sends packets of {source_mtu} bytes; larger ones cost less per byte. Raise the MTU \
-                 of the source, or set the same on both hosts"
+                "the source sends packets of {source_mtu} bytes; larger ones cost less per byte. Raise the \
+                 MTU of the source, or set the same on both hosts"
             );
             let subject = Subject { hosts: &hosts, ..subject };
             return Some(subject.look(mtu, wanted, why));
