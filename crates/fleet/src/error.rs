@@ -34,6 +34,9 @@ pub enum FleetError {
     /// The fleet cannot run this trial.
     #[error("cannot run the trial: {0}")]
     Trial(Cause),
+    /// The fleet cannot be qualified.
+    #[error(transparent)]
+    Qualify(#[from] keepup_qualify::QualifyError),
     /// A path outside the directories that the host may use.
     #[error("cannot use {path}: {why}")]
     Path {
@@ -49,6 +52,7 @@ impl Diagnostic for FleetError {
         match self {
             Self::File(_) | Self::Trial(_) => ErrorClass::Usage,
             Self::Path { .. } => ErrorClass::Refused,
+            Self::Qualify(error) => error.class(),
             Self::Listen { .. } | Self::Join { .. } | Self::JoinInfo(_) | Self::Control(_) => {
                 ErrorClass::Environment
             }
@@ -58,6 +62,7 @@ impl Diagnostic for FleetError {
     fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::File(why) | Self::JoinInfo(why) | Self::Control(why) | Self::Trial(why) => why.hint(),
+            Self::Qualify(error) => error.hint(),
             Self::Listen { why, .. } | Self::Join { why, .. } | Self::Path { why, .. } => why.hint(),
         }
     }

@@ -29,6 +29,8 @@ pub mod launch;
 pub mod link;
 pub mod message;
 pub mod placement;
+pub mod qualify;
+mod table;
 pub mod timing;
 pub mod trial;
 mod wall;

@@ -1,6 +1,8 @@
 //! `keepup fleet`: several hosts.
 mod agent;
+mod conduct;
 mod events;
+pub(super) mod qualify;
 mod trial;
 mod up;
 

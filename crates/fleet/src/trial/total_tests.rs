@@ -35,7 +35,30 @@ fn outcome(rate: f64, lost: u64) -> Outcome {
         loads: Vec::new(),
         notes: Vec::new(),
     };
-    Outcome { run, start_delay_seconds: 0.0012 }
+    let judged = keepup_qualify::search::TrialOutcome {
+        duration_s: 1.0,
+        clean_s: 1.0,
+        elapsed_s: 1.0,
+        bytes: 1e6,
+        offered_events: 100,
+        lost_events: 0,
+        backlog_growing: false,
+        longest_stall: None,
+        buffer: None,
+        achieved_rate: rate,
+        offered_rate: rate,
+        failed: None,
+        generator_limited: false,
+    };
+    Outcome {
+        run,
+        start_delay_seconds: 0.0012,
+        judged,
+        evidence: Evidence::default(),
+        is_throttled: false,
+        usable_bytes: None,
+        file_bytes: 0,
+    }
 }
 
 fn host(name: &str, outcome: Option<Outcome>) -> HostResult {
@@ -51,7 +74,7 @@ fn host(name: &str, outcome: Option<Outcome>) -> HostResult {
 #[test]
 fn results_add_up() {
     let hosts = vec![host("a", Some(outcome(40e6, 0))), host("b", Some(outcome(30e6, 2)))];
-    let trial = FleetTrial::new("hall", 80e6, 150, hosts);
+    let trial = FleetTrial::new("hall", Some(80e6), 150, hosts);
     assert_eq!((trial.achieved_bytes_per_second, trial.received_events, trial.lost_events), (70e6, 200, 2));
     assert!(!trial.is_whole());
     let table = trial.table();
@@ -64,9 +87,9 @@ fn results_add_up() {
 
 #[test]
 fn a_host_without_a_result_is_named() {
-    let trial = FleetTrial::new("hall", 80e6, 0, vec![host("a", Some(outcome(40e6, 0))), host("b", None)]);
+    let trial = FleetTrial::new("hall", Some(80e6), 0, vec![host("a", Some(outcome(40e6, 0))), host("b", None)]);
     assert!(!trial.is_whole());
     assert!(trial.table().contains("b: the host was lost"), "{}", trial.table());
-    let whole = FleetTrial::new("hall", 80e6, 0, vec![host("a", Some(outcome(40e6, 0)))]);
+    let whole = FleetTrial::new("hall", Some(80e6), 0, vec![host("a", Some(outcome(40e6, 0)))]);
     assert!(whole.is_whole());
 }
