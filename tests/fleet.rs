@@ -1,6 +1,7 @@
 //! Controller and agents of a fleet.
 mod failures;
 mod local;
+mod qualify;
 
 use std::path::Path;
 

@@ -11,5 +11,7 @@ mod session;
 mod summary;
 
 pub use bottleneck::FleetBottleneck;
-pub use result::{ControlTraffic, FleetQualification, FleetTrialPart, FleetTrialResult, LostHost, QualifiedHost};
+pub use result::{
+    ControlTraffic, FleetQualification, FleetTrialPart, FleetTrialResult, LostHost, QualifiedHost,
+};
 pub use session::{QualifySettings, Trials, qualify};

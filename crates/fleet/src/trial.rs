@@ -12,8 +12,9 @@ mod total;
 mod worker;
 
 pub use end::{EndedPart, Missing, TrialEnd};
-pub use plan::{
-    HostPlan, Pair, ReadBack, RecorderPlan, SourcePlan, TrialRate, TrialRequest, pairs, plans,
-};
+pub use plan::{HostPlan, Pair, ReadBack, RecorderPlan, SourcePlan, TrialRate, TrialRequest, pairs, plans};
 pub use total::{FleetTrial, HostResult, Outcome};
 pub use worker::TrialWorker;
+
+#[cfg(test)]
+pub(crate) mod sample;

@@ -1,6 +1,6 @@
 //! The result as text of 80 columns.
-use keepup_results::format::{bytes, rate, seconds};
 use keepup_results::KneeInterval;
+use keepup_results::format::{bytes, rate, seconds};
 
 use super::result::{FleetQualification, FleetTrialResult, QualifiedHost};
 use crate::table::{paragraph, table};
@@ -19,16 +19,16 @@ impl FleetQualification {
         let mut page = table(&trials.collect::<Vec<_>>(), 2);
         page.push('\n');
         page.push_str(&table(&hosts.collect::<Vec<_>>(), 2));
-        page.push('\n');
-        page.push_str(&table(&clocks.collect::<Vec<_>>(), 1));
         for host in &self.hosts {
             if let Some(why) = &host.failed {
                 let stage = host.stage.as_deref().unwrap_or_default();
                 page.push_str(&paragraph("  ", &format!("{}: {why}; {stage}", host.host)));
             }
         }
-        let share = self.control.share() * 100.0;
-        page.push_str(&format!("control traffic: {share:.4} % of the payload\n"));
+        page.push('\n');
+        page.push_str(&table(&clocks.collect::<Vec<_>>(), 1));
+        let share = self.control.share().map(|share| format!("{:.4} % of the payload", share * 100.0));
+        page.push_str(&format!("control traffic: {}\n", share.unwrap_or_else(|| "no payload".to_owned())));
         page.push_str("limits:\n");
         for limit in &self.limits {
             page.push_str(&paragraph("  - ", limit));
@@ -73,7 +73,8 @@ fn knee_text(knee: &KneeInterval) -> String {
 
 impl FleetTrialResult {
     fn row(&self) -> [String; 6] {
-        let mut failed = self.parts.iter().filter(|part| part.failed.is_some()).map(|part| part.host.as_str());
+        let mut failed =
+            self.parts.iter().filter(|part| part.failed.is_some()).map(|part| part.host.as_str());
         let first = failed.next().map(str::to_owned);
         let first = first.unwrap_or_else(|| if self.passed { "-" } else { "source" }.to_owned());
         let more = failed.count();

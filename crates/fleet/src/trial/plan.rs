@@ -38,8 +38,8 @@ pub enum TrialRate {
     Profile,
     /// Bytes per second, mean over bursts.
     Bytes(f64),
-    /// As fast as the path takes it, until this many bytes are sent in all.
-    Max(f64),
+    /// As fast as the path takes it; at most this many bytes of all streams together, if they are limited.
+    Max(Option<f64>),
 }
 
 /// What a recorder reads back and verifies after a trial.
@@ -71,8 +71,8 @@ pub struct RecorderPlan {
     pub profile: String,
     /// Its share of the rate, bytes per second; none: unthrottled.
     pub rate: Option<f64>,
-    /// Most payload that the source sends if it is unthrottled, bytes.
-    pub bytes_max: f64,
+    /// Most payload that the source sends, bytes, if it is limited.
+    pub bytes_max: Option<f64>,
     /// How long the source sends, seconds.
     pub seconds: f64,
     /// Directories to record to; none: blocks are dropped.
@@ -111,7 +111,8 @@ pub struct Pair {
 /// No recorder or source, or fewer streams than recorders.
 pub fn pairs(file: &FleetFile, streams: u32, without: &BTreeSet<HostId>) -> Result<Vec<Pair>, FleetError> {
     let with = |role: Role| -> Vec<HostId> {
-        let all = (0..).zip(&file.hosts).filter(|(host, entry)| entry.role == role && !without.contains(host));
+        let all =
+            (0..).zip(&file.hosts).filter(|(host, entry)| entry.role == role && !without.contains(host));
         all.map(|(host, _)| host).collect()
     };
     let (recorders, sources) = (with(Role::Recorder), with(Role::Source));
@@ -164,14 +165,14 @@ fn recorder_plan(host: &HostEntry, request: &TrialRequest, share: u32, source: S
     let profile = request.profile.clone().with_streams(share);
     let profile = profile.on_volumes(u32::try_from(volumes.len().max(1)).unwrap_or(u32::MAX));
     let (rate, bytes_max) = match request.rate {
-        TrialRate::Profile => (Some(request.profile.required_bytes_per_second()), f64::MAX),
-        TrialRate::Bytes(rate) => (Some(rate), f64::MAX),
+        TrialRate::Profile => (Some(request.profile.required_bytes_per_second()), None),
+        TrialRate::Bytes(rate) => (Some(rate), None),
         TrialRate::Max(bytes) => (None, bytes),
     };
     RecorderPlan {
         profile: profile.to_toml(),
         rate: rate.map(|rate| rate * of_all),
-        bytes_max: bytes_max * of_all,
+        bytes_max: bytes_max.map(|bytes| bytes * of_all),
         seconds: request.time.as_secs_f64(),
         volumes,
         source,

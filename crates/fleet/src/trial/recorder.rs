@@ -125,7 +125,7 @@ fn context(setting: &Setting) -> Context {
 fn spec(plan: &RecorderPlan, setting: &Setting) -> Result<(TrialSpec, Option<f64>), String> {
     let profile = profile(&plan.profile)?;
     let is_rate = plan.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite());
-    if !(plan.seconds > 0.0 && plan.seconds <= SECONDS_MAX && is_rate && plan.bytes_max > 0.0) {
+    if !(plan.seconds > 0.0 && plan.seconds <= SECONDS_MAX && is_rate) {
         let rate = plan.rate.unwrap_or_default();
         return Err(format!("a trial of {} s at {rate} bytes/s is out of range", plan.seconds));
     }
@@ -136,8 +136,8 @@ fn spec(plan: &RecorderPlan, setting: &Setting) -> Result<(TrialSpec, Option<f64
     let mut source = source_plan(&profile, rate, Some(time));
     if plan.rate.is_none() {
         // Nothing else bounds what an unthrottled source writes.
-        let bytes = usable_bytes.unwrap_or(f64::MAX).min(plan.bytes_max);
-        source.events = Some((bytes / profile.event.mean_bytes()) as u64);
+        let bytes = usable_bytes.into_iter().chain(plan.bytes_max).reduce(f64::min);
+        source.events = bytes.map(|bytes| (bytes / profile.event.mean_bytes()) as u64);
     }
     let spec = TrialSpec {
         watcher_slot: Some(setting.watcher.clone()),

@@ -76,7 +76,9 @@ impl FleetTrial {
         Self {
             fleet: fleet.to_owned(),
             asked_bytes_per_second,
-            achieved_bytes_per_second: runs().map(|run| run.achieved_bytes_per_second).sum(),
+            achieved_bytes_per_second: runs()
+                .map(|run| run.achieved_bytes_per_second)
+                .fold(0.0, |sum, rate| sum + rate),
             received_events: runs().map(|run| run.ledger.received.events).sum(),
             received_bytes: runs().map(|run| run.ledger.received.bytes).sum(),
             lost_events: runs().map(|run| run.ledger.lost.events).sum(),
