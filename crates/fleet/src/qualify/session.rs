@@ -25,6 +25,8 @@ use crate::trial::{
 
 /// Largest share of the byte limit for an unthrottled trial, whose rate is not known beforehand.
 const SATURATED_SHARE: f64 = 0.2;
+/// Byte limit of trials that write nothing; more than a network carries, and finite for the search.
+const UNLIMITED_BYTES: f64 = 1e18;
 /// Trials at one rate, if a host fails in the first one but is not lost.
 const ATTEMPTS: u32 = 2;
 
@@ -216,7 +218,7 @@ impl Session<'_> {
     fn search(&mut self, scope: &Scope) -> Result<Ended<Found>, FleetError> {
         let lengths = Lengths::new(self.settings.quick);
         let bytes_max = SATURATED_SHARE * self.bytes_left();
-        let (rate, time) = (TrialRate::Max(bytes_max.is_finite().then_some(bytes_max)), lengths.saturated);
+        let (rate, time) = (TrialRate::Max((!self.settings.to_null).then_some(bytes_max)), lengths.saturated);
         let unthrottled = Request { phase: "unthrottled".to_owned(), rate, time, is_soak: false };
         let saturated = match self.trial(scope, &unthrottled)? {
             Ended::Done(tried) => tried,
@@ -280,7 +282,7 @@ impl Session<'_> {
     /// Bytes that may still be written.
     fn bytes_left(&self) -> f64 {
         match self.settings.to_null {
-            true => f64::INFINITY,
+            true => UNLIMITED_BYTES,
             false => self.settings.write_bytes_max.saturating_sub(self.bytes_written) as f64,
         }
     }
