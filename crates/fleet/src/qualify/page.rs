@@ -13,7 +13,8 @@ impl FleetQualification {
     /// The result: trials, recorders, figures of all, and the verdict last.
     #[must_use]
     pub fn page(&self) -> String {
-        let trials = head(TRIALS).chain(self.trials.iter().map(FleetTrialResult::row));
+        let trials = (1..).zip(&self.trials).map(|(number, trial)| trial.row(number));
+        let trials = head(TRIALS).chain(trials);
         let hosts = head(HOSTS).chain(self.hosts.iter().map(QualifiedHost::row));
         let clocks = head(CLOCKS).chain(self.hosts.iter().map(QualifiedHost::clocks));
         let mut page = table(&trials.collect::<Vec<_>>(), 2);
@@ -72,14 +73,14 @@ fn knee_text(knee: &KneeInterval) -> String {
 }
 
 impl FleetTrialResult {
-    fn row(&self) -> [String; 6] {
+    fn row(&self, number: usize) -> [String; 6] {
         let mut failed =
             self.parts.iter().filter(|part| part.failed.is_some()).map(|part| part.host.as_str());
         let first = failed.next().map(str::to_owned);
         let first = first.unwrap_or_else(|| if self.passed { "-" } else { "source" }.to_owned());
         let more = failed.count();
         [
-            self.phase.clone(),
+            format!("{number}  {}", self.phase),
             if more > 0 { format!("{first} and {more} more") } else { first },
             self.asked_bytes_per_second.map_or_else(|| "full speed".to_owned(), rate),
             rate(self.achieved_bytes_per_second),

@@ -411,9 +411,9 @@ impl Session<'_> {
         let asked =
             rate.map_or_else(|| "full speed".to_owned(), |rate| format!("{} requested", rate_text(rate)));
         let achieved = rate_text(trial.achieved_bytes_per_second);
-        let held = trial.failed_condition.as_deref().unwrap_or("held");
-        self.say(&format!("  {phase}: {asked}, {achieved} recorded in {:.0} s: {held}", trial.seconds));
+        let held = trial.failed_condition.clone().unwrap_or_else(|| "held".to_owned());
         self.done.push(trial);
+        self.say(&format!("  trial {}, {phase}: {asked}, {achieved} recorded: {held}", self.done.len()));
     }
 }
 
