@@ -188,7 +188,10 @@ impl Session<'_> {
             match self.search(&scope)? {
                 Ended::Done(found) => return Ok((found, pairs)),
                 Ended::Stopped => return Ok((Found::nothing(), pairs)),
-                Ended::HostLost => self.say("the search starts again with the other hosts"),
+                Ended::HostLost => {
+                    let trials = self.done.len();
+                    self.say(&format!("the search starts again after trial {trials}, with the other hosts"));
+                }
             }
         }
     }
