@@ -86,6 +86,8 @@ pub(super) struct Found {
     pub(super) fault: Option<String>,
     /// Highest rate of the search, bytes per second.
     pub(super) max_rate: f64,
+    /// Why there was no search.
+    pub(super) unsearched: Option<String>,
 }
 
 impl Found {
@@ -100,7 +102,7 @@ impl Found {
             end,
             trials: Vec::new(),
         };
-        Self { saturated: None, outcome, tried: Vec::new(), fault: None, max_rate: 0.0 }
+        Self { saturated: None, outcome, tried: Vec::new(), fault: None, max_rate: 0.0, unsearched: None }
     }
 }
 
@@ -182,13 +184,19 @@ impl Session<'_> {
         loop {
             let profile = self.settings.profile.clone();
             let Ok(pairs) = pairs(self.file, profile.streams, &self.gone) else {
-                return Ok((Found::nothing(), Vec::new()));
+                let why = "no recorder with a source is left".to_owned();
+                return Ok((Found { unsearched: Some(why), ..Found::nothing() }, Vec::new()));
             };
             let scope = Scope { label: None, profile, without: self.gone.clone(), soaks: true };
-            match self.search(&scope)? {
-                Ended::Done(found) => return Ok((found, pairs)),
-                Ended::Stopped => return Ok((Found::nothing(), pairs)),
-                Ended::HostLost => {
+            match self.search(&scope) {
+                Ok(Ended::Done(found)) => return Ok((found, pairs)),
+                Ok(Ended::Stopped) => return Ok((Found::nothing(), pairs)),
+                // What was found before the loss is kept.
+                Err(FleetError::Qualify(why)) if !self.lost.is_empty() => {
+                    return Ok((Found { unsearched: Some(why.to_string()), ..Found::nothing() }, pairs));
+                }
+                Err(error) => return Err(error),
+                Ok(Ended::HostLost) => {
                     let trials = self.done.len();
                     self.say(&format!("the search starts again after trial {trials}, with the other hosts"));
                 }
@@ -209,9 +217,17 @@ impl Session<'_> {
         let scope = Scope { label: Some(name), profile, without, soaks: false };
         // A loss now does not change what all did together.
         let before = (self.gone.clone(), self.lost.clone());
-        let ended = self.search(&scope)?;
+        let ended = self.search(&scope);
         (self.gone, self.lost) = before;
-        let Ended::Done(found) = ended else { return Ok(None) };
+        let found = match ended {
+            Ok(Ended::Done(found)) => found,
+            Ok(Ended::HostLost | Ended::Stopped) => return Ok(None),
+            Err(FleetError::Qualify(why)) => {
+                self.say(&format!("warning: {why}"));
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
         Ok(found.outcome.knee.map(|knee| KneeInterval {
             lower_bytes_per_second: knee.lower,
             upper_bytes_per_second: knee.upper,
@@ -273,6 +289,7 @@ impl Session<'_> {
             bytes_left: self.bytes_left(),
         };
         let QualifySettings { quick, soak, .. } = *self.settings;
+        let soak = soak.filter(|_| scope.soaks);
         let request = SearchRequest { profile: &scope.profile, quick, soak, counter_s: 0.0 };
         let mut plan = request.plan(&bounds)?;
         if !scope.soaks {

@@ -41,13 +41,24 @@ struct Simulated {
     stop_after: usize,
     trials: usize,
     control_bytes: u64,
+    /// Bytes stored for each byte received.
+    stored_share: f64,
 }
 
 impl Simulated {
     fn new(links: [f64; 2], switch: f64) -> Self {
         let links = BTreeMap::from([(2, links[0]), (3, links[1])]);
         let file = FleetFile::parse(FILE).unwrap();
-        Self { file, links, switch, end: None, stop_after: usize::MAX, trials: 0, control_bytes: 500 }
+        Self {
+            file,
+            links,
+            switch,
+            end: None,
+            stop_after: usize::MAX,
+            trials: 0,
+            control_bytes: 500,
+            stored_share: 0.0,
+        }
     }
 
     /// What a recorder reports that gets through with so many bytes per second.
@@ -64,6 +75,8 @@ impl Simulated {
         outcome.is_throttled = is_over;
         let count = Count { events: 100, bytes: (achieved * plan.seconds) as u64 };
         (outcome.run.ledger.received, outcome.run.ledger.durable) = (count, count);
+        let stored = (count.bytes as f64 * self.stored_share) as u64;
+        outcome.run.ledger.stored = Some(Count { events: 100, bytes: stored });
         outcome.usable_bytes = (!plan.volumes.is_empty()).then_some(1e13);
         outcome
     }
@@ -221,6 +234,7 @@ fn nothing_is_left() {
     assert_eq!((found.verdict, found.hosts.len()), (Verdict::Inconclusive, 0));
     assert!(found.verdict_reasons[0].starts_with("r0 was lost in trial 2"), "{:?}", found.verdict_reasons);
     assert!(!found.interrupted && found.trials.len() == 2);
+    assert_eq!(found.verdict_reasons[1], "no recorder with a source is left");
     // Nothing of nothing was received.
     assert_eq!(found.trials[1].achieved_bytes_per_second.to_string(), "0");
 }
@@ -245,6 +259,24 @@ fn without_disks_nothing_limits_the_bytes() {
     // With disks, a limit that permits no search is refused.
     let settings = QualifySettings { to_null: false, ..settings };
     assert!(matches!(qualify(&file, &settings, &mut fleet, &mut |_| ()), Err(FleetError::Qualify(_))));
+}
+
+#[test]
+fn too_few_bytes_after_a_search_do_not_lose_its_result() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    fleet.stored_share = 1.0;
+    // The soak and most trials fit, a second search does not.
+    let limited = QualifySettings { write_bytes_max: 4_000_000_000, ..settings(true) };
+    let file = fleet.file.clone();
+    let found = qualify(&file, &limited, &mut fleet, &mut |_| ()).unwrap();
+    assert!(is_knee(found.knee, 200e6) && found.bytes_written > 2_000_000_000, "{:?}", found.knee);
+    // After a loss, the trials so far and the reason are kept.
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    (fleet.stored_share, fleet.end) = (8.0, Some((3, 3, PartEnd::Lost)));
+    let found = qualify(&file, &limited, &mut fleet, &mut |_| ()).unwrap();
+    assert_eq!((found.verdict, found.interrupted), (Verdict::Inconclusive, false));
+    assert!(found.verdict_reasons[0].starts_with("r1 was lost in trial 3"), "{:?}", found.verdict_reasons);
+    assert!(found.verdict_reasons[1].starts_with("cannot search and soak"), "{:?}", found.verdict_reasons);
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn evidence(found: &Found, host: &str) -> Vec<Evidence> {
 
 fn is_interrupted(inputs: &Inputs<'_>) -> bool {
     let found = &inputs.found;
-    found.outcome.end == End::Interrupted && found.fault.is_none() && !inputs.pairs.is_empty()
+    found.outcome.end == End::Interrupted && found.fault.is_none() && found.unsearched.is_none()
 }
 
 /// The trial whose space and CPU time count: the last soak, else the unthrottled trial.
@@ -182,9 +182,9 @@ fn judge_lost(inputs: &Inputs<'_>, judgement: &mut Judgement) {
         Verdict::NotFit | Verdict::Inconclusive => Verdict::Inconclusive,
     };
     judgement.generator_limited = false;
-    let is_left = !inputs.pairs.is_empty();
-    if !is_left {
-        judgement.reasons = vec!["no recorder with a source is left".to_owned()];
+    let is_left = inputs.found.unsearched.is_none();
+    if let Some(why) = &inputs.found.unsearched {
+        judgement.reasons = vec![why.clone()];
     }
     for (index, LostHost { host, trial, why }) in inputs.lost.iter().enumerate() {
         let rest = if is_left { "; the result is that of the other hosts with all streams" } else { "" };
