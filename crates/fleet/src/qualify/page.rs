@@ -55,7 +55,8 @@ impl FleetQualification {
             page.push_str(&format!("qualified   {qualified}: a soak of {time} with {stored}\n"));
         }
         if let Some(failed) = &self.failed_above {
-            page.push_str(&format!("failed      {failed}\n"));
+            let (at, condition) = (rate(failed.bytes_per_second), &failed.condition);
+            page.push_str(&format!("failed      {at}: {condition}\n"));
         }
         if let Some(limit) = &self.bottleneck {
             page.push_str(&paragraph("bottleneck  ", &format!("{}: {}", limit.stage, limit.evidence)));

@@ -413,9 +413,11 @@ impl Session<'_> {
             }
         };
         let shown: Vec<FleetTrialPart> = end.trial.hosts.iter().map(of).collect();
+        // A host without a result fails the trial whatever the others did.
+        let missing = end.missing.iter().find(|missing| missing.is_lost).or(end.missing.first());
+        let missing = missing.map(|missing| format!("{}: {}", missing.name, missing.why));
         let failed = shown.iter().find_map(|part| Some(format!("{}: {}", part.host, part.failed.as_ref()?)));
-        let source = end.missing.first().map(|missing| format!("{}: {}", missing.name, missing.why));
-        let failed = failed.or(source);
+        let failed = missing.or(failed);
         let seconds = parts.iter().map(|part| part.outcome.judged.duration_s).reduce(f64::min);
         let trial = FleetTrialResult {
             phase: phase.to_owned(),
