@@ -2,6 +2,7 @@
 mod doctor;
 mod failures;
 mod local;
+mod qualify;
 mod record;
 
 use std::path::Path;

@@ -48,6 +48,17 @@ impl Switch {
         format!("10.214.0.{}", host + 1)
     }
 
+    /// Limits the rate at which a host sends to `megabits` per second, including packet headers.
+    ///
+    /// # Errors
+    /// System error.
+    pub fn shape(&self, host: usize, megabits: u32) -> Result<(), String> {
+        let rate = format!("{megabits}mbit");
+        let shape = ["tbf", "rate", &rate, "burst", "64kb", "limit", "768kb"];
+        let into = ["netns", "exec", self.host(host), "tc", "qdisc", "replace", "dev", "eth", "root"];
+        command("ip", &[&into[..], &shape].concat())
+    }
+
     /// Takes the cable of a host out of the switch.
     ///
     /// # Errors

@@ -19,6 +19,13 @@ pub struct Offset {
     pub error_ns: u64,
 }
 
+impl Offset {
+    /// Milliseconds with the largest error: "0.06 ±0.21".
+    pub(crate) fn text(&self) -> String {
+        format!("{:.2} ±{:.2}", self.ns as f64 / 1e6, self.error_ns as f64 / 1e6)
+    }
+}
+
 /// The four times of an exchange, ns.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange {

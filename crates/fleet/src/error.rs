@@ -37,6 +37,9 @@ pub enum FleetError {
     /// The fleet cannot make this recording.
     #[error("cannot record: {0}")]
     Record(Cause),
+    /// The fleet cannot be qualified.
+    #[error(transparent)]
+    Qualify(#[from] keepup_qualify::QualifyError),
     /// A path outside the directories that the host may use.
     #[error("cannot use {path}: {why}")]
     Path {
@@ -52,6 +55,7 @@ impl Diagnostic for FleetError {
         match self {
             Self::File(_) | Self::Trial(_) | Self::Record(_) => ErrorClass::Usage,
             Self::Path { .. } => ErrorClass::Refused,
+            Self::Qualify(error) => error.class(),
             Self::Listen { .. } | Self::Join { .. } | Self::JoinInfo(_) | Self::Control(_) => {
                 ErrorClass::Environment
             }
@@ -65,6 +69,7 @@ impl Diagnostic for FleetError {
             | Self::Control(why)
             | Self::Trial(why)
             | Self::Record(why) => why.hint(),
+            Self::Qualify(error) => error.hint(),
             Self::Listen { why, .. } | Self::Join { why, .. } | Self::Path { why, .. } => why.hint(),
         }
     }

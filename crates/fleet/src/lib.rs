@@ -31,6 +31,7 @@ pub mod launch;
 pub mod link;
 pub mod message;
 pub mod placement;
+pub mod qualify;
 pub mod record;
 mod table;
 pub mod timing;

@@ -4,6 +4,7 @@
 use keepup_results::format::{megabytes_per_second, rate, rates};
 use keepup_results::{Bottleneck, Ceilings, NextLimit};
 use keepup_workload::record::TrialMeasured;
+use serde::{Deserialize, Serialize};
 
 use crate::judge::lost_events;
 
@@ -69,7 +70,7 @@ impl std::fmt::Display for Stage {
 }
 
 /// Occupancy of one volume; shares of time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VolumeEvidence {
     /// The volume.
     pub path: String,
@@ -84,7 +85,7 @@ pub struct VolumeEvidence {
 }
 
 /// Occupancy of one reducer thread; shares of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReducerEvidence {
     /// It had work.
     pub busy: f64,
@@ -95,7 +96,7 @@ pub struct ReducerEvidence {
 }
 
 /// Occupancy of every stage in one trial; shares of time, 0 to 1.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Throughput, bytes per second.
     pub rate: f64,

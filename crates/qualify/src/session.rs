@@ -34,7 +34,8 @@ use crate::judge::{self, TrialRequest};
 use crate::progress::Progress;
 use crate::run_time::{CUT_OFF, TRIAL_OVERHEAD_S};
 use crate::search::{Outcome, Phase, Search, Step};
-use crate::settings::{Bounds, Settings};
+use crate::search_request::{ABOVE_SATURATED, Bounds, lowest_rate};
+use crate::settings::Settings;
 use crate::summary::{Findings, SummaryInputs, summarise};
 use crate::trial_run::TrialRun;
 use crate::verdict::bounded_end;
@@ -48,9 +49,6 @@ const SAMPLE_EVERY_MIN: Duration = Duration::from_millis(10);
 const SOURCE_SHARE: f64 = 0.8;
 /// Least time to read back a soak when earlier ones have used up the time for it.
 const READ_BACK_MIN: Duration = Duration::from_secs(1);
-/// Start of the search relative to the unthrottled rate: a closed loop leaves capacity unused
-/// between its turns.
-const ABOVE_SATURATED: f64 = 2.0;
 /// Largest share of the byte limit for the unthrottled trial, whose rate is not known beforehand.
 const SATURATED_SHARE: f64 = 0.2;
 /// Start of the search relative to the sum of the volumes' ceilings.
@@ -348,7 +346,7 @@ impl Session<'_> {
         let max_rate =
             (through * ABOVE_SATURATED).min(volumes_alone * ABOVE_VOLUMES).max(through).min(source);
         Bounds {
-            min_rate: (max_rate / 20.0).min(self.settings.required() / 4.0),
+            min_rate: lowest_rate(max_rate, self.settings.required()),
             max_rate,
             source_bound: max_rate >= source,
             write_rate: through,

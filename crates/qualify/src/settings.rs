@@ -22,35 +22,12 @@ use keepup_workload::record::Generator;
 use crate::QualifyError;
 use crate::run_time::{Lengths, RunTime};
 use crate::search::SearchPlan;
+use crate::search_request::{Bounds, SearchRequest, check_soak};
 
-/// Share of the bytes of search and soaks that is kept for soaks.
-const SOAK_SHARE: f64 = 0.5;
-/// Largest share of the byte limit that is kept for counter-trials.
-const COUNTER_SHARE: f64 = 0.3;
-/// Counter-trials without a schedule may be faster than the unthrottled trial by this factor.
-pub(crate) const COUNTER_MARGIN: f64 = 1.1;
 /// Default limit of bytes written: search, three soaks and counter-trials at 2 GB/s.
 pub const WRITE_BYTES_MAX: u64 = 400_000_000_000;
 /// Connection timeout of a sink.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Minimum useful soak, seconds.
-const SOAK_SECONDS_MIN: f64 = 2.0;
-
-/// Checks a soak time set by the user.
-///
-/// # Errors
-/// A soak that is too short to prove anything.
-pub fn check_soak(time: Duration) -> Result<Duration, QualifyError> {
-    if time.as_secs_f64() >= SOAK_SECONDS_MIN {
-        return Ok(time);
-    }
-    let what = format!("cannot soak for {} s: at least {SOAK_SECONDS_MIN} s", time.as_secs_f64());
-    Err(QualifyError::Settings {
-        what: Cause::new(what).with_hint("--soak '30 s', the default without --quick"),
-        environment: false,
-    })
-}
-
 /// Settings of one qualification.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -188,76 +165,29 @@ impl Settings {
         4 * self.recorder(String::new()).segment_bytes
     }
 
-    /// Search plan before the speed of volumes and source is known.
-    fn plan(&self, min_rate: f64, max_rate: f64) -> SearchPlan {
-        match self.quick {
-            true => SearchPlan::quick_qualification(min_rate, max_rate),
-            false => SearchPlan::qualification(min_rate, max_rate),
-        }
+    /// What the rate search depends on.
+    fn search_request(&self) -> SearchRequest<'_> {
+        let counter_s = self.lengths().counter_trials_s();
+        SearchRequest { profile: &self.profile, quick: self.quick, soak: self.soak, counter_s }
     }
 
     /// Search plan, once the speed of volumes and source is known.
     ///
-    /// The soak is shortened to fit the limits of bytes and space.
+    /// # Errors
+    /// See [`SearchRequest::plan`].
     pub fn search(&self, bounds: &Bounds) -> Result<SearchPlan, QualifyError> {
-        let mut plan = self.plan(bounds.min_rate, bounds.max_rate);
-        let target = self.required() * self.profile.headroom;
-        plan.target_rate = Some(target).filter(|&rate| rate <= bounds.max_rate);
-        if let Some(burst) = self.profile.burst {
-            // A trial must contain whole bursts to have the correct mean rate.
-            let period = burst.on.0 + burst.off.0;
-            plan.initial_trial = plan.initial_trial.max(period);
-            plan.trial = plan.trial.max(2 * period);
-            plan.budget = plan.budget.max(6 * plan.trial);
-        }
-        let rate = bounds.write_rate.min(bounds.max_rate).max(1.0);
-        let counter_bytes = COUNTER_MARGIN * rate * self.lengths().counter_trials_s();
-        plan.bytes = bounds.bytes_left - counter_bytes.min(COUNTER_SHARE * bounds.bytes_left);
-        plan.search_bytes = (1.0 - SOAK_SHARE) * plan.bytes;
-        plan.trial_bytes = bounds.usable_bytes;
-        let soak_bytes = (plan.bytes - plan.search_bytes).min(plan.trial_bytes);
-        let soak_s = soak_bytes / rate;
-        match self.soak {
-            Some(asked) if asked.as_secs_f64() > soak_s => {
-                return Err(QualifyError::Settings {
-                    what: Cause::new(format!(
-                        "cannot soak for {:.0} s: it may write {:.0} GB and {:.0} GB may be used",
-                        asked.as_secs_f64(),
-                        rate * asked.as_secs_f64() / 1e9,
-                        soak_bytes / 1e9
-                    ))
-                    .with_hint("a shorter --soak, more space, or a larger --max-write"),
-                    environment: true,
-                });
-            }
-            Some(asked) => plan.soak = asked,
-            None => plan.soak = plan.soak.min(Duration::from_secs_f64(soak_s)),
-        }
-        let first_bytes = plan.initial_trial.as_secs_f64() * bounds.max_rate;
-        let trial_bytes = first_bytes.max(plan.trial.as_secs_f64() * rate);
-        let is_too_little = trial_bytes > plan.search_bytes.min(plan.trial_bytes);
-        if plan.soak.as_secs_f64() < SOAK_SECONDS_MIN || is_too_little {
-            return Err(QualifyError::Settings {
-                what: Cause::new(format!(
-                    "cannot search and soak: {:.1} GB may be written, too little at {:.0} MB/s",
-                    plan.bytes / 1e9,
-                    rate / 1e6
-                ))
-                .with_hint("a larger --max-write, or more space on the volume"),
-                environment: true,
-            });
-        }
-        Ok(plan)
+        self.search_request().plan(bounds)
     }
 
     /// Length of soaks that neither bytes nor space shorten.
     pub(crate) fn soak_planned(&self) -> Duration {
-        self.soak.unwrap_or_else(|| self.plan(1.0, 1.0).soak)
+        self.search_request().soak_planned()
     }
 
     /// Cost of the run, before anything is known about the machine.
     pub fn cost(&self, usable_bytes: u64) -> Cost {
-        let plan = SearchPlan { soak: self.soak_planned(), ..self.plan(1.0, 1.0) };
+        let request = self.search_request();
+        let plan = SearchPlan { soak: request.soak_planned(), ..request.unbounded(1.0, 1.0) };
         let time = RunTime::new(&plan, &self.lengths(), self.volumes.len(), self.until_steady);
         Cost {
             bytes_written: self.write_bytes_max,
@@ -267,24 +197,3 @@ impl Settings {
         }
     }
 }
-
-/// Results of the ceilings and the unthrottled trial.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounds {
-    /// Lowest rate to try.
-    pub min_rate: f64,
-    /// Highest rate to try.
-    pub max_rate: f64,
-    /// Whether the source limits the highest rate.
-    pub source_bound: bool,
-    /// Maximum throughput of the volumes.
-    pub write_rate: f64,
-    /// Payload from the source that fits the volumes, bytes.
-    pub usable_bytes: f64,
-    /// Payload from the source that may still be written, bytes.
-    pub bytes_left: f64,
-}
-
-#[cfg(test)]
-#[path = "settings_tests.rs"]
-mod tests;

@@ -1,7 +1,9 @@
 //! `keepup fleet`: several hosts.
 mod agent;
+mod conduct;
 pub(crate) mod doctor;
 mod events;
+pub(crate) mod qualify;
 pub(crate) mod record;
 mod trial;
 mod up;

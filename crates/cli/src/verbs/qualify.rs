@@ -12,7 +12,8 @@ use keepup_measure::clock::SystemClock;
 use keepup_peer::Endpoint;
 use keepup_qualify::progress::Progress;
 use keepup_qualify::qualify;
-use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX, check_soak};
+use keepup_qualify::search_request::check_soak;
+use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
 use keepup_recorder::watch::WatcherSlot;
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
@@ -98,9 +99,23 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     recording: RecorderArgs,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    fleet: super::fleet::qualify::FleetArgs,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    #[cfg(feature = "fleet")]
+    if let Some(file) = &args.fleet.fleet {
+        let shared = super::fleet::qualify::Shared {
+            profile: &args.profile,
+            quick: args.quick,
+            soak: args.soak,
+            write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
+            json: args.json,
+        };
+        return super::fleet::qualify::run(file, &args.fleet, &shared);
+    }
     let mut settings = settings(args)?;
     settings.profile.validate().map_err(keepup_qualify::QualifyError::from)?;
     let checked = check(&settings.volumes, 0)?;

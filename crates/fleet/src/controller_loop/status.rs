@@ -91,7 +91,7 @@ impl FleetStatus {
         rows.extend(self.hosts.iter().map(HostStatus::row));
         let members = self.hosts.iter().filter(|host| host.report.is_some()).count();
         let Traffic { sent, received } = self.traffic;
-        let mut table = crate::table::aligned(&rows, COLUMNS);
+        let mut table = crate::table::table(&rows, COLUMNS);
         table.push_str(&format!(
             "fleet {}: {members} of {} hosts, controller on {}\n\
              {} messages with {} bytes sent, {} with {} received",

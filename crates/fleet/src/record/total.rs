@@ -161,7 +161,7 @@ impl FleetRecording {
         let rows: Vec<[String; COLUMNS]> = std::iter::once(HEAD.map(str::to_owned))
             .chain(self.recorders.iter().map(RecorderResult::row))
             .collect();
-        let mut text = crate::table::aligned(&rows, 1);
+        let mut text = crate::table::table(&rows, 1);
         for recorder in &self.recorders {
             if let Some(why) = &recorder.failure {
                 text.push_str(&format!("{}: {why}\n", recorder.host));

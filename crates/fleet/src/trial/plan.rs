@@ -1,4 +1,5 @@
 //! Parts of the hosts in a trial.
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,19 +10,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::FleetError;
 use crate::file::{FleetFile, HostEntry};
-use crate::message::Role;
+use crate::message::{HostId, Role};
 
 /// What a trial does.
 #[derive(Clone, Debug)]
 pub struct TrialRequest {
     /// The detector, with all streams.
     pub profile: Profile,
-    /// Rate of all streams together, mean over bursts, bytes per second; none: the profile's.
-    pub rate: Option<f64>,
+    /// Rate of all streams together.
+    pub rate: TrialRate,
     /// How long the sources send.
     pub time: Duration,
     /// Drop sealed blocks instead of writing them.
     pub to_null: bool,
+    /// What is read back at the end.
+    pub check: ReadBack,
+    /// End the sources of a recorder soon after its first loss.
+    pub cut_off: bool,
+    /// Hosts that take no part.
+    pub without: BTreeSet<HostId>,
+}
+
+/// Rate of a trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TrialRate {
+    /// That of the profile.
+    Profile,
+    /// Bytes per second, mean over bursts.
+    Bytes(f64),
+    /// As fast as the path takes it; at most this many bytes of all streams together, if they are limited.
+    Max(Option<f64>),
+}
+
+/// What a recorder reads back and verifies after a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReadBack {
+    /// Nothing.
+    None,
+    /// As many segments as possible in this many seconds.
+    Sample(f64),
+    /// The whole recording.
+    Whole,
 }
 
 /// Part of a host.
@@ -39,14 +69,20 @@ pub enum HostPlan {
 pub struct RecorderPlan {
     /// Its share of the detector, as TOML.
     pub profile: String,
-    /// Its share of the rate, bytes per second.
-    pub rate: f64,
+    /// Its share of the rate, bytes per second; none: unthrottled.
+    pub rate: Option<f64>,
+    /// Most payload that the source sends, bytes, if it is limited.
+    pub bytes_max: Option<f64>,
     /// How long the source sends, seconds.
     pub seconds: f64,
     /// Directories to record to; none: blocks are dropped.
     pub volumes: Vec<PathBuf>,
     /// Its source, `HOST:PORT`.
     pub source: String,
+    /// What is read back.
+    pub check: ReadBack,
+    /// End the source soon after the first loss.
+    pub cut_off: bool,
 }
 
 /// Part of a source.
@@ -58,71 +94,90 @@ pub struct SourcePlan {
     pub recorders: u32,
 }
 
-/// The part of each host of `file`, none for spares and sources without a recorder.
+/// A recorder and its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The recorder.
+    pub recorder: HostId,
+    /// The source.
+    pub source: HostId,
+    /// Number of streams.
+    pub streams: u32,
+}
+
+/// The recorders of `file` with their sources and shares of `streams`, without the hosts in `without`.
 ///
 /// # Errors
 /// No recorder or source, or fewer streams than recorders.
-pub fn plans(file: &FleetFile, request: &TrialRequest) -> Result<Vec<Option<HostPlan>>, FleetError> {
-    let with =
-        |role: Role| -> Vec<&HostEntry> { file.hosts.iter().filter(|host| host.role == role).collect() };
+pub fn pairs(file: &FleetFile, streams: u32, without: &BTreeSet<HostId>) -> Result<Vec<Pair>, FleetError> {
+    let with = |role: Role| -> Vec<HostId> {
+        let all =
+            (0..).zip(&file.hosts).filter(|(host, entry)| entry.role == role && !without.contains(host));
+        all.map(|(host, _)| host).collect()
+    };
     let (recorders, sources) = (with(Role::Recorder), with(Role::Source));
     if recorders.is_empty() || sources.is_empty() {
         let why = Cause::new("a trial needs at least one recorder and one source");
         return Err(FleetError::Trial(why.with_hint("set `role` of the hosts in the fleet file")));
     }
-    let (streams, count) = (request.profile.streams, recorders.len() as u32);
+    let count = recorders.len() as u32;
     if streams < count {
         let why = format!("the profile has {streams} streams for {count} recorders");
         return Err(FleetError::Trial(Cause::new(why).with_hint("--streams N, at least one per recorder")));
     }
-    let rate = request.rate.unwrap_or_else(|| request.profile.required_bytes_per_second());
-    let (mut recorder, mut source) = (0, 0);
-    let part = |host: &HostEntry| match host.role {
-        Role::Spare => None,
-        Role::Source => {
-            let own = source;
-            source += 1;
-            let recorders = (0..count).filter(|index| index % sources.len() as u32 == own).count() as u32;
-            let listen = host.data.map_or_else(|| "0.0.0.0".to_owned(), |ip| ip.to_string());
-            let listen = endpoint(&listen, own);
-            (recorders > 0).then_some(HostPlan::Source(SourcePlan { listen, recorders }))
-        }
-        Role::Recorder => {
-            let own = recorder;
-            recorder += 1;
-            let from = own % sources.len() as u32;
-            let share = streams / count + u32::from(own < streams % count);
-            Some(HostPlan::Recorder(recorder_plan(
-                host,
-                request,
-                share,
-                rate,
-                (from, sources[from as usize]),
-            )))
-        }
+    let pair = |(own, recorder): (u32, HostId)| Pair {
+        recorder,
+        source: sources[own as usize % sources.len()],
+        streams: streams / count + u32::from(own < streams % count),
     };
-    Ok(file.hosts.iter().map(part).collect())
+    Ok((0..).zip(recorders).map(pair).collect())
+}
+
+/// The part of each host of `file`, none for spares and sources without a recorder.
+///
+/// # Errors
+/// See [`pairs`].
+pub fn plans(file: &FleetFile, request: &TrialRequest) -> Result<Vec<Option<HostPlan>>, FleetError> {
+    let pairs = pairs(file, request.profile.streams, &request.without)?;
+    let number = |source: HostId| {
+        let before = file.hosts.iter().take(source as usize);
+        before.filter(|host| host.role == Role::Source).count() as u32
+    };
+    let part = |(host, entry): (HostId, &HostEntry)| {
+        if let Some(pair) = pairs.iter().find(|pair| pair.recorder == host) {
+            let source = &file.hosts[pair.source as usize];
+            let at = source.data.map_or_else(|| source.name.clone(), |ip| ip.to_string());
+            let source = endpoint(&at, number(pair.source));
+            return Some(HostPlan::Recorder(recorder_plan(entry, request, pair.streams, source)));
+        }
+        let recorders = pairs.iter().filter(|pair| pair.source == host).count() as u32;
+        let listen = entry.data.map_or_else(|| "0.0.0.0".to_owned(), |ip| ip.to_string());
+        let listen = endpoint(&listen, number(host));
+        (recorders > 0).then_some(HostPlan::Source(SourcePlan { listen, recorders }))
+    };
+    Ok((0..).zip(&file.hosts).map(part).collect())
 }
 
 /// Part of a recorder with `share` of the streams.
-fn recorder_plan(
-    host: &HostEntry,
-    request: &TrialRequest,
-    share: u32,
-    rate: f64,
-    (number, source): (u32, &HostEntry),
-) -> RecorderPlan {
+fn recorder_plan(host: &HostEntry, request: &TrialRequest, share: u32, source: String) -> RecorderPlan {
     let volumes = if request.to_null { Vec::new() } else { host.volumes.clone() };
     let of_all = f64::from(share) / f64::from(request.profile.streams);
     let profile = request.profile.clone().with_streams(share);
     let profile = profile.on_volumes(u32::try_from(volumes.len().max(1)).unwrap_or(u32::MAX));
-    let at = source.data.map_or_else(|| source.name.clone(), |ip| ip.to_string());
+    let (rate, bytes_max) = match request.rate {
+        TrialRate::Profile => (Some(request.profile.required_bytes_per_second()), None),
+        TrialRate::Bytes(rate) => (Some(rate), None),
+        TrialRate::Max(bytes) => (None, bytes),
+    };
     RecorderPlan {
         profile: profile.to_toml(),
-        rate: rate * of_all,
+        rate: rate.map(|rate| rate * of_all),
+        bytes_max: bytes_max.map(|bytes| bytes * of_all),
         seconds: request.time.as_secs_f64(),
         volumes,
-        source: endpoint(&at, number),
+        source,
+        check: request.check,
+        cut_off: request.cut_off,
     }
 }
 

@@ -33,7 +33,15 @@ volumes = ["/a"]
 
 fn request(streams: u32) -> TrialRequest {
     let profile = keepup_plan::load("romanis").unwrap().with_streams(streams);
-    TrialRequest { profile, rate: Some(70e6), time: Duration::from_secs(5), to_null: false }
+    TrialRequest {
+        profile,
+        rate: TrialRate::Bytes(70e6),
+        time: Duration::from_secs(5),
+        to_null: false,
+        check: ReadBack::Whole,
+        cut_off: false,
+        without: BTreeSet::new(),
+    }
 }
 
 fn recorder(plan: &Option<HostPlan>) -> &RecorderPlan {
@@ -48,8 +56,8 @@ fn streams_rates_and_sources_are_dealt() {
     let shares = [1, 2, 4].map(|host| recorder(&plans[host]));
     let streams = shares.map(|plan| super::super::recorder::profile(&plan.profile).unwrap().streams);
     assert_eq!(streams, [3, 2, 2]);
-    let total: f64 = shares.iter().map(|plan| plan.rate).sum();
-    assert!((total - 70e6).abs() < 1.0 && (shares[0].rate - 30e6).abs() < 1.0);
+    let total: f64 = shares.iter().filter_map(|plan| plan.rate).sum();
+    assert!((total - 70e6).abs() < 1.0 && (shares[0].rate.unwrap() - 30e6).abs() < 1.0);
     assert_eq!(shares.map(|plan| plan.volumes.len()), [1, 2, 1]);
     let port = SOURCE_PORT;
     let sources = shares.map(|plan| plan.source.clone());
@@ -63,9 +71,12 @@ fn streams_rates_and_sources_are_dealt() {
 #[test]
 fn plans_survive_the_way_to_the_host() {
     let file = FleetFile::parse(FILE).unwrap();
-    for plan in plans(&file, &request(7)).unwrap().into_iter().flatten() {
-        let text = serde_json::to_string(&plan).unwrap();
-        assert_eq!(serde_json::from_str::<HostPlan>(&text).unwrap(), plan);
+    for rate in [TrialRate::Profile, TrialRate::Bytes(1e6), TrialRate::Max(None), TrialRate::Max(Some(1e9))] {
+        let request = TrialRequest { rate, check: ReadBack::Sample(1.5), ..request(7) };
+        for plan in plans(&file, &request).unwrap().into_iter().flatten() {
+            let text = serde_json::to_string(&plan).unwrap();
+            assert_eq!(serde_json::from_str::<HostPlan>(&text).unwrap(), plan);
+        }
     }
 }
 
@@ -84,4 +95,31 @@ fn without_disks_recorders_get_no_volumes() {
     let request = TrialRequest { to_null: true, ..request(7) };
     let plans = plans(&FleetFile::parse(FILE).unwrap(), &request).unwrap();
     assert!(recorder(&plans[1]).volumes.is_empty());
+}
+
+#[test]
+fn hosts_without_a_part_leave_their_streams_to_the_others() {
+    let file = FleetFile::parse(FILE).unwrap();
+    let without = TrialRequest { without: BTreeSet::from([0, 2]), ..request(7) };
+    let parts = plans(&file, &without).unwrap();
+    assert_eq!((&parts[0], &parts[2]), (&None, &None));
+    // The port of a source does not depend on the others.
+    let source = format!("s1:{}", SOURCE_PORT + 1);
+    let shares = [1, 4].map(|host| recorder(&parts[host]));
+    assert_eq!(shares.map(|plan| plan.source.clone()), [source.clone(), source]);
+    let streams = shares.map(|plan| super::super::recorder::profile(&plan.profile).unwrap().streams);
+    assert_eq!(streams, [4, 3]);
+    let no_source = TrialRequest { without: BTreeSet::from([0, 3]), ..request(7) };
+    assert!(plans(&file, &no_source).unwrap_err().to_string().contains("one source"));
+}
+
+#[test]
+fn an_unthrottled_trial_shares_its_bytes() {
+    let file = FleetFile::parse(FILE).unwrap();
+    let request = TrialRequest { rate: TrialRate::Max(Some(14e6)), ..request(7) };
+    let parts = plans(&file, &request).unwrap();
+    let shares = [1, 2, 4].map(|host| recorder(&parts[host]));
+    assert_eq!(shares.map(|plan| plan.rate), [None; 3]);
+    let bytes = shares.map(|plan| plan.bytes_max.unwrap());
+    assert!((bytes[0] - 6e6).abs() < 1.0 && (bytes[1] - 4e6).abs() < 1.0, "{bytes:?}");
 }

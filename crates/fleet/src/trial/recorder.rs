@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use keepup_peer::Endpoint;
 use keepup_plan::{Profile, ProfileError};
+use keepup_qualify::bottleneck::Evidence;
+use keepup_qualify::judge::{self, TrialRequest};
+use keepup_qualify::run_space::usable_bytes;
+use keepup_qualify::run_time::CUT_OFF;
 use keepup_recorder::{PlacementKind, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_workload::detector::{SourceRate, recorder_config, source_plan};
 use keepup_workload::net::{NetServer, RemoteSource};
-use keepup_workload::preflight::check_together;
+use keepup_workload::preflight::{check_together, usable_bytes_each};
 use keepup_workload::record::{RecordTrial, TrialMeasured, TrialSpec, Verification};
 use keepup_workload::{Context, Workload as _};
 
-use super::plan::RecorderPlan;
+use super::plan::{ReadBack, RecorderPlan};
 use super::setting::{Setting, text};
 use super::total::Outcome;
 use crate::host::Done;
@@ -36,7 +40,7 @@ pub(super) fn record(
     setting: &Setting,
     started: &Receiver<Duration>,
 ) -> Result<String, String> {
-    let spec = spec(plan, setting)?;
+    let (spec, usable_bytes) = spec(plan, setting)?;
     let mut context = context(setting);
     let mut trial = RecordTrial::new(spec.clone());
     let measured = run(&mut trial, setting, started, &mut context);
@@ -44,14 +48,31 @@ pub(super) fn record(
     let start_ns = measured?;
     cleaned?;
     let measured = trial.measured().map_err(|error| text(&error))?;
-    let outcome = outcome(&measured, &spec, plan.rate, start_ns);
+    let outcome = outcome(plan, &measured, (&spec, usable_bytes), start_ns);
     serde_json::to_string(&outcome).map_err(|error| format!("cannot write the result: {error}"))
 }
 
-fn outcome(measured: &TrialMeasured, spec: &TrialSpec, rate: f64, start_ns: u64) -> Outcome {
+fn outcome(
+    plan: &RecorderPlan,
+    measured: &TrialMeasured,
+    (spec, usable_bytes): (&TrialSpec, Option<f64>),
+    start_ns: u64,
+) -> Outcome {
     let began_ns = measured.begin_ns + measured.lead_ns;
     let late_ns = i128::from(began_ns) - i128::from(start_ns);
-    Outcome { run: measured.run(spec, Some(rate)), start_delay_seconds: late_ns as f64 / 1e9 }
+    let duration = Duration::from_secs_f64(plan.seconds);
+    let asked = TrialRequest { rate: plan.rate, duration, drain_rate: None };
+    let judged = judge::outcome(&asked, measured, measured.elapsed_ns as f64 / 1e9);
+    let failed = judge::first_failed(&judged).is_some() && !judged.generator_limited;
+    Outcome {
+        run: measured.run(spec, plan.rate),
+        start_delay_seconds: late_ns as f64 / 1e9,
+        evidence: Evidence::of(measured, plan.rate, None, failed),
+        judged,
+        is_throttled: judge::is_throttled(measured),
+        usable_bytes,
+        file_bytes: measured.file_bytes,
+    }
 }
 
 /// The steps of the trial; returns the agreed start, ns on the clock.
@@ -99,27 +120,50 @@ fn context(setting: &Setting) -> Context {
     }
 }
 
-/// The trial, after its plan was checked: it comes from the network.
-fn spec(plan: &RecorderPlan, setting: &Setting) -> Result<TrialSpec, String> {
+/// The trial, after its plan was checked: it comes from the network. Also returns the payload that its
+/// volumes can take, bytes.
+fn spec(plan: &RecorderPlan, setting: &Setting) -> Result<(TrialSpec, Option<f64>), String> {
     let profile = profile(&plan.profile)?;
-    if !(plan.seconds > 0.0 && plan.seconds <= SECONDS_MAX && plan.rate > 0.0 && plan.rate.is_finite()) {
-        return Err(format!("a trial of {} s at {} bytes/s is out of range", plan.seconds, plan.rate));
+    let is_rate = plan.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite());
+    if !(plan.seconds > 0.0 && plan.seconds <= SECONDS_MAX && is_rate) {
+        let rate = plan.rate.unwrap_or_default();
+        return Err(format!("a trial of {} s at {rate} bytes/s is out of range", plan.seconds));
     }
     let time = Duration::from_secs_f64(plan.seconds);
     let recording = Id::random().map_err(|error| format!("cannot read random bytes: {error}"))?;
-    let recorder = recorder(&profile, plan, (setting, recording))?;
-    Ok(TrialSpec {
+    let (recorder, usable_bytes) = recorder(&profile, plan, (setting, recording))?;
+    let rate = plan.rate.map_or(SourceRate::Max, SourceRate::Bytes);
+    let mut source = source_plan(&profile, rate, Some(time));
+    if plan.rate.is_none() {
+        // Nothing else bounds what an unthrottled source writes.
+        let bytes = usable_bytes.into_iter().chain(plan.bytes_max).reduce(f64::min);
+        source.events = bytes.map(|bytes| (bytes / profile.event.mean_bytes()) as u64);
+    }
+    let spec = TrialSpec {
         watcher_slot: Some(setting.watcher.clone()),
-        source: source_plan(&profile, SourceRate::Bytes(plan.rate), Some(time)),
+        source,
         generator: Arc::new(connect(plan, setting)?),
         recorder,
         recording,
         drain: None,
-        verify: (!plan.volumes.is_empty()).then_some(Verification::Whole),
+        verify: verification(plan)?,
         read_back: false,
-        cut_off: None,
+        cut_off: plan.cut_off.then_some(CUT_OFF),
         first_events: None,
         sample_every: (time / SAMPLES).min(SAMPLE_EVERY),
+    };
+    Ok((spec, usable_bytes))
+}
+
+fn verification(plan: &RecorderPlan) -> Result<Option<Verification>, String> {
+    Ok(match plan.check {
+        _ if plan.volumes.is_empty() => None,
+        ReadBack::None => None,
+        ReadBack::Whole => Some(Verification::Whole),
+        ReadBack::Sample(seconds) => {
+            let time = Duration::try_from_secs_f64(seconds);
+            Some(Verification::Sample(time.map_err(|error| format!("cannot read back: {error}"))?))
+        }
     })
 }
 
@@ -133,11 +177,11 @@ fn recorder(
     profile: &Profile,
     plan: &RecorderPlan,
     (setting, recording): (&Setting, Id),
-) -> Result<RecorderConfig, String> {
+) -> Result<(RecorderConfig, Option<f64>), String> {
     let volumes = plan.volumes.iter().map(|volume| setting.directories.check(volume));
     let volumes = volumes.collect::<Result<Vec<_>, _>>()?;
-    let bytes = plan.rate * plan.seconds / volumes.len().max(1) as f64;
-    check_together(&volumes, bytes as u64).map_err(|error| text(&error))?;
+    let bytes = plan.rate.unwrap_or_default() * plan.seconds / volumes.len().max(1) as f64;
+    let checked = check_together(&volumes, bytes as u64).map_err(|error| text(&error))?;
     let few = volumes.len() <= 1;
     let target = if volumes.is_empty() { Target::Null } else { Target::Volumes(volumes) };
     let name = format!("keepup-fleet-trial-{recording}");
@@ -147,7 +191,9 @@ fn recorder(
         config.placement = PlacementKind::Free;
     }
     config.validate().map_err(|error| text(&error))?;
-    Ok(config)
+    let count = checked.len();
+    let usable = usable_bytes(config.placement, profile.streams, count, usable_bytes_each(&checked));
+    Ok((config, (count > 0).then_some(usable)))
 }
 
 /// Connects to the source, which may not be ready yet.

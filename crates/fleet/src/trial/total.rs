@@ -1,9 +1,12 @@
 //! Results of the hosts of a trial, and of all together.
+use keepup_qualify::bottleneck::Evidence;
+use keepup_qualify::search::TrialOutcome;
 use keepup_results::RecordRun;
 use keepup_results::format::{rate, rates};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Offset;
+use crate::table::table;
 
 /// What a recorder reports at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,6 +15,16 @@ pub struct Outcome {
     pub run: RecordRun,
     /// Start of its source after the agreed time, by its own clock, seconds.
     pub start_delay_seconds: f64,
+    /// Judgement of its part.
+    pub judged: TrialOutcome,
+    /// Occupancy of its stages.
+    pub evidence: Evidence,
+    /// Whether the path throttled its source.
+    pub is_throttled: bool,
+    /// Payload that its volumes could take before the trial, bytes; none without volumes.
+    pub usable_bytes: Option<f64>,
+    /// Size of its files, bytes.
+    pub file_bytes: u64,
 }
 
 /// Result of a host.
@@ -34,8 +47,8 @@ pub struct HostResult {
 pub struct FleetTrial {
     /// Name of the fleet.
     pub fleet: String,
-    /// Requested rate of all, bytes per second.
-    pub asked_bytes_per_second: f64,
+    /// Requested rate of all, bytes per second; none: unthrottled.
+    pub asked_bytes_per_second: Option<f64>,
     /// Sum of the rates received, bytes per second.
     pub achieved_bytes_per_second: f64,
     /// Events received by all.
@@ -53,12 +66,19 @@ pub struct FleetTrial {
 impl FleetTrial {
     /// Adds up the results of `hosts`.
     #[must_use]
-    pub fn new(fleet: &str, asked_bytes_per_second: f64, control_bytes: u64, hosts: Vec<HostResult>) -> Self {
+    pub fn new(
+        fleet: &str,
+        asked_bytes_per_second: Option<f64>,
+        control_bytes: u64,
+        hosts: Vec<HostResult>,
+    ) -> Self {
         let runs = || hosts.iter().filter_map(|host| host.outcome.as_ref()).map(|outcome| &outcome.run);
         Self {
             fleet: fleet.to_owned(),
             asked_bytes_per_second,
-            achieved_bytes_per_second: runs().map(|run| run.achieved_bytes_per_second).sum(),
+            achieved_bytes_per_second: runs()
+                .map(|run| run.achieved_bytes_per_second)
+                .fold(0.0, |sum, rate| sum + rate),
             received_events: runs().map(|run| run.ledger.received.events).sum(),
             received_bytes: runs().map(|run| run.ledger.received.bytes).sum(),
             lost_events: runs().map(|run| run.ledger.lost.events).sum(),
@@ -72,24 +92,14 @@ impl FleetTrial {
     pub fn table(&self) -> String {
         let rows: Vec<[String; COLUMNS]> =
             std::iter::once(HEAD.map(str::to_owned)).chain(self.hosts.iter().map(HostResult::row)).collect();
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: [usize; COLUMNS] = std::array::from_fn(width);
-        let mut table = String::new();
-        for row in &rows {
-            let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
-                0 | 1 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            table.push_str(line.trim_end());
-            table.push('\n');
-        }
+        let mut table = table(&rows, 2);
         for host in &self.hosts {
             if let Some(why) = &host.failure {
                 table.push_str(&format!("{}: {why}\n", host.host));
             }
         }
-        let [achieved, asked] = rates([self.achieved_bytes_per_second, self.asked_bytes_per_second]);
+        let achieved = self.achieved_bytes_per_second;
+        let [achieved, asked] = rates([achieved, self.asked_bytes_per_second.unwrap_or(achieved)]);
         let share = self.control_bytes as f64 / self.received_bytes.max(1) as f64;
         table.push_str(&format!(
             "all: {achieved} of {asked}, {} events lost\ncontrol traffic: {:.4} % of the payload",
@@ -114,7 +124,6 @@ const HEAD: [&str; COLUMNS] =
 impl HostResult {
     fn row(&self) -> [String; COLUMNS] {
         let none = || "-".to_owned();
-        let ms = |ns: f64| format!("{:.2}", ns / 1e6);
         let of = |cell: fn(&Outcome) -> String| self.outcome.as_ref().map_or_else(none, cell);
         [
             self.host.clone(),
@@ -123,8 +132,7 @@ impl HostResult {
             of(|outcome| outcome.run.ledger.received.events.to_string()),
             of(|outcome| outcome.run.ledger.lost.events.to_string()),
             of(|outcome| format!("{:+.2}", outcome.start_delay_seconds * 1e3)),
-            self.clock
-                .map_or_else(none, |clock| format!("{} ±{}", ms(clock.ns as f64), ms(clock.error_ns as f64))),
+            self.clock.map_or_else(none, |clock| clock.text()),
         ]
     }
 }

@@ -9,7 +9,7 @@ use keepup_results::CounterRate;
 use super::{Request, Session};
 use crate::QualifyError;
 use crate::counter::{Change, Counters, Setup, Step};
-use crate::settings::COUNTER_MARGIN;
+use crate::search_request::COUNTER_MARGIN;
 use crate::summary::Findings;
 use crate::trial_run::TrialRun;
 

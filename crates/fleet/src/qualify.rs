@@ -1,0 +1,17 @@
+//! Qualification of a fleet: the rate search of one host over the rate of all streams together.
+//!
+//! [`qualify`] drives the search with trials on all recorders. A trial passes if the part of every recorder
+//! passes. Decisions are pure: [`combine`] makes one outcome of those of the recorders, [`bottleneck`] names
+//! the host that limits the rate. Search, rules of a trial and verdict are those of `keepup_qualify`.
+mod bottleneck;
+mod combine;
+mod page;
+mod result;
+mod session;
+mod summary;
+
+pub use bottleneck::FleetBottleneck;
+pub use result::{
+    ControlTraffic, FleetQualification, FleetTrialPart, FleetTrialResult, LostHost, QualifiedHost,
+};
+pub use session::{QualifySettings, Trials, qualify};

@@ -1,0 +1,127 @@
+//! Which host limits the rate of a fleet, and which of its stages. Pure.
+use keepup_qualify::bottleneck::{Evidence, Stage, nominees, unresolved};
+use keepup_results::Bottleneck;
+use keepup_results::format::{rate, rates};
+use serde::Serialize;
+
+/// A rate below this share of a recorder's own knee is clearly below it: both have the width of a search.
+const BELOW_OWN: f64 = 0.95;
+
+/// What limits the rate of a fleet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FleetBottleneck {
+    /// Hosts and stage, in words: "host daq2, volume /data/disk1".
+    pub stage: String,
+    /// Names of the hosts; empty if no single host limits the rate.
+    pub hosts: Vec<String>,
+    /// Figures, one sentence.
+    pub evidence: String,
+}
+
+/// A recorder in the first trial that failed, or in the unthrottled one if none did.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    /// Name of the recorder.
+    pub(super) host: String,
+    /// Its source.
+    pub(super) source: String,
+    /// Its rate, bytes per second: requested, or reached without a schedule.
+    pub(super) rate: f64,
+    /// What came through, as a rate of all recorders together, bytes per second.
+    pub(super) of_all: f64,
+    /// Why its part failed, unless its source was too slow.
+    pub(super) failed: Option<String>,
+    /// Its source was too slow.
+    pub(super) source_short: bool,
+    /// Its evidence: of trials in which its part failed, the lowest rate first, then of the unthrottled one.
+    pub(super) evidence: Vec<Evidence>,
+    /// Its own knee, measured alone, bytes per second.
+    pub(super) alone: Option<f64>,
+}
+
+impl Case {
+    /// Whether its rate is clearly below its own knee.
+    fn is_below_own(&self) -> bool {
+        self.alone.is_some_and(|alone| self.rate <= BELOW_OWN * alone)
+    }
+
+    /// The limiting stage, and the figures for it.
+    pub(super) fn stage(&self) -> (String, String) {
+        match nominees(&self.evidence).into_iter().next() {
+            Some(nominee) => (nominee.stage.to_string(), nominee.evidence),
+            None => (Bottleneck::NOT_RESOLVED.to_owned(), unresolved(&self.evidence)),
+        }
+    }
+}
+
+/// The bottleneck of recorders that failed together at `failed_rate`, or did not fail; bytes per second.
+pub(super) fn bottleneck(failed_rate: Option<f64>, cases: &[Case]) -> Option<FleetBottleneck> {
+    let slowest = cases.iter().min_by(|a, b| a.of_all.total_cmp(&b.of_all))?;
+    let Some(failed_rate) = failed_rate else {
+        let (stage, figures) = slowest.stage();
+        return Some(FleetBottleneck {
+            stage: format!("host {}, {stage}", slowest.host),
+            hosts: vec![slowest.host.clone()],
+            evidence: format!("no rate failed; without a schedule it was the slowest: {figures}"),
+        });
+    };
+    let failed: Vec<&Case> = cases.iter().filter(|case| case.failed.is_some()).collect();
+    if failed.is_empty() {
+        return Some(sources(failed_rate, cases));
+    }
+    if cases.iter().all(Case::is_below_own) {
+        let own = cases.iter().map(|case| {
+            let [at, alone] = rates([case.rate, case.alone.unwrap_or_default()]);
+            format!("{} {at} of {alone} alone", case.host)
+        });
+        let at = rate(failed_rate);
+        return Some(FleetBottleneck {
+            stage: "switch or sources".to_owned(),
+            hosts: Vec::new(),
+            evidence: format!(
+                "all recorders are below their own knee where they failed together, at {at}: {}",
+                own.collect::<Vec<_>>().join(", ")
+            ),
+        });
+    }
+    let at_own = failed.iter().copied().filter(|case| !case.is_below_own()).collect::<Vec<_>>();
+    Some(recorders(failed_rate, cases.len(), if at_own.is_empty() { failed } else { at_own }))
+}
+
+/// Sources that did not keep their schedule.
+fn sources(failed_rate: f64, cases: &[Case]) -> FleetBottleneck {
+    let mut short: Vec<&str> =
+        cases.iter().filter(|case| case.source_short).map(|case| case.source.as_str()).collect();
+    short.sort_unstable();
+    short.dedup();
+    let at = rate(failed_rate);
+    FleetBottleneck {
+        stage: format!("source {}", short.join(", ")),
+        hosts: Vec::new(),
+        evidence: format!("it did not keep its schedule at {at}, and no recorder failed by itself"),
+    }
+}
+
+/// Recorders that failed by themselves, of `count` in all.
+fn recorders(failed_rate: f64, count: usize, mut failed: Vec<&Case>) -> FleetBottleneck {
+    failed.sort_by(|a, b| a.of_all.total_cmp(&b.of_all));
+    let stages: Vec<(String, String)> = failed.iter().map(|case| case.stage()).collect();
+    let is_same = stages.windows(2).all(|pair| pair[0].0 == pair[1].0);
+    let is_shared = is_same && failed.len() > 1;
+    let names: Vec<String> = failed.iter().map(|case| case.host.clone()).collect();
+    let (stage, figures) = stages.into_iter().next().unwrap_or_default();
+    let hosts = if is_shared { names } else { names.into_iter().take(1).collect() };
+    let which = if hosts.len() > 1 { "hosts" } else { "host" };
+    let condition = failed[0].failed.as_deref().unwrap_or_default();
+    let at = rate(failed_rate);
+    let mut evidence = format!("at {at} of all recorders, {condition} on {}: {figures}", failed[0].host);
+    let is_path = [Stage::Network.to_string(), Stage::Source.to_string()].contains(&stage);
+    if is_shared && hosts.len() == count && is_path && failed.iter().any(|case| case.alone.is_none()) {
+        evidence.push_str("; --each tells the links of the recorders from switch and sources");
+    }
+    FleetBottleneck { stage: format!("{which} {}, {stage}", hosts.join(" and ")), hosts, evidence }
+}
+
+#[cfg(test)]
+#[path = "bottleneck_tests.rs"]
+mod tests;

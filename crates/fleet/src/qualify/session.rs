@@ -1,0 +1,460 @@
+//! Qualification of a fleet from start to result: unthrottled trial, search, soak, each recorder alone.
+//!
+//! It decides which trial follows and keeps what they found. A host that is lost takes no further part: its
+//! streams go to the other recorders, and the search starts again, because rates of different hosts cannot
+//! be compared.
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use keepup_plan::Profile;
+use keepup_qualify::run_time::Lengths;
+use keepup_qualify::search::{Outcome, Phase, Search, SearchPlan, Step, TrialOutcome};
+use keepup_qualify::search_request::{ABOVE_SATURATED, Bounds, SearchRequest, lowest_rate};
+use keepup_results::KneeInterval;
+use keepup_results::format::rate as rate_text;
+
+use super::combine::{Part, combine, lowest};
+use super::result::{ControlTraffic, FleetQualification, FleetTrialPart, FleetTrialResult, LostHost};
+use super::summary::{Inputs, summarise};
+use crate::error::FleetError;
+use crate::file::FleetFile;
+use crate::message::HostId;
+use crate::trial::{
+    HostPlan, HostResult, Missing, Pair, ReadBack, TrialEnd, TrialRate, TrialRequest, pairs, plans,
+};
+
+/// Largest share of the byte limit for an unthrottled trial, whose rate is not known beforehand.
+const SATURATED_SHARE: f64 = 0.2;
+/// Byte limit of trials that write nothing; more than a network carries, and finite for the search.
+const UNLIMITED_BYTES: f64 = 1e18;
+/// Trials at one rate, if a host fails in the first one but is not lost.
+const ATTEMPTS: u32 = 2;
+
+/// What is qualified, and how.
+#[derive(Clone, Debug)]
+pub struct QualifySettings {
+    /// The detector, with all streams.
+    pub profile: Profile,
+    /// Short search.
+    pub quick: bool,
+    /// Soak time, if not the default.
+    pub soak: Option<Duration>,
+    /// Limit of bytes written, over all volumes and trials.
+    pub write_bytes_max: u64,
+    /// Drop sealed blocks instead of writing them.
+    pub to_null: bool,
+    /// Measure each recorder alone, too.
+    pub each: bool,
+}
+
+/// Runs trials on the hosts of a fleet.
+pub trait Trials {
+    /// Runs a trial with these parts of the hosts at the rate `asked`, bytes per second, and waits for its
+    /// end.
+    ///
+    /// # Errors
+    /// The controller cannot start it.
+    fn run(&mut self, plans: &[Option<HostPlan>], asked: Option<f64>) -> Result<TrialEnd, FleetError>;
+
+    /// Whether the qualification is to end.
+    fn is_stopped(&self) -> bool;
+}
+
+/// Recorders that are tested together, and their detector.
+pub(super) struct Scope {
+    /// First word of the names of its trials: the host that is tested alone.
+    label: Option<String>,
+    profile: Profile,
+    without: BTreeSet<HostId>,
+    soaks: bool,
+}
+
+/// A trial of which every recorder has a result.
+#[derive(Clone, Debug)]
+pub(super) struct Tried {
+    pub(super) parts: Vec<Part>,
+    pub(super) outcome: TrialOutcome,
+}
+
+/// Results of a search.
+pub(super) struct Found {
+    pub(super) saturated: Option<Tried>,
+    pub(super) outcome: Outcome,
+    /// The trials of `outcome`, in the same order.
+    pub(super) tried: Vec<Tried>,
+    /// Broken recording or damaged data, with the host.
+    pub(super) fault: Option<String>,
+    /// Highest rate of the search, bytes per second.
+    pub(super) max_rate: f64,
+    /// Why there was no search.
+    pub(super) unsearched: Option<String>,
+}
+
+impl Found {
+    fn nothing() -> Self {
+        let end = keepup_qualify::search::End::Interrupted;
+        let outcome = Outcome {
+            knee: None,
+            second_knee: None,
+            qualified_rate: None,
+            soak: None,
+            slower: None,
+            end,
+            trials: Vec::new(),
+        };
+        Self { saturated: None, outcome, tried: Vec::new(), fault: None, max_rate: 0.0, unsearched: None }
+    }
+}
+
+/// How a trial or a search ended.
+enum Ended<T> {
+    Done(T),
+    /// A host was lost.
+    HostLost,
+    Stopped,
+}
+
+/// A trial to run.
+struct Request {
+    phase: String,
+    rate: TrialRate,
+    time: Duration,
+    is_soak: bool,
+}
+
+struct Session<'a> {
+    file: &'a FleetFile,
+    settings: &'a QualifySettings,
+    trials: &'a mut dyn Trials,
+    watch: &'a mut dyn FnMut(&str),
+    /// Hosts that were lost.
+    gone: BTreeSet<HostId>,
+    lost: Vec<LostHost>,
+    done: Vec<FleetTrialResult>,
+    bytes_written: u64,
+    control: ControlTraffic,
+}
+
+/// Qualifies the fleet of `file`; `watch` gets a line for each step.
+///
+/// # Errors
+/// A fleet or profile with which no trial is possible, or limits that permit no search. A lost host and an
+/// interruption are no errors: the result says what is known.
+pub fn qualify(
+    file: &FleetFile,
+    settings: &QualifySettings,
+    trials: &mut dyn Trials,
+    watch: &mut dyn FnMut(&str),
+) -> Result<FleetQualification, FleetError> {
+    let gone = BTreeSet::new();
+    pairs(file, settings.profile.streams, &gone)?;
+    let mut session = Session {
+        file,
+        settings,
+        trials,
+        watch,
+        gone,
+        lost: Vec::new(),
+        done: Vec::new(),
+        bytes_written: 0,
+        control: ControlTraffic::default(),
+    };
+    let (found, pairs) = session.find()?;
+    let mut alone = BTreeMap::new();
+    if settings.each && pairs.len() > 1 {
+        for pair in &pairs {
+            alone.extend(session.alone(pair)?.map(|knee| (session.name(pair.recorder), knee)));
+        }
+    }
+    let Session { lost, done, bytes_written, control, .. } = session;
+    Ok(summarise(Inputs { file, settings, found, pairs, alone, lost, done, bytes_written, control }))
+}
+
+impl Session<'_> {
+    fn name(&self, host: HostId) -> String {
+        self.file.hosts.get(host as usize).map_or_else(String::new, |entry| entry.name.clone())
+    }
+
+    fn say(&mut self, text: &str) {
+        (self.watch)(text);
+    }
+
+    /// The search on all recorders, started again whenever a host is lost; with the recorders that are left.
+    fn find(&mut self) -> Result<(Found, Vec<Pair>), FleetError> {
+        loop {
+            let profile = self.settings.profile.clone();
+            let Ok(pairs) = pairs(self.file, profile.streams, &self.gone) else {
+                let why = "no recorder with a source is left".to_owned();
+                return Ok((Found { unsearched: Some(why), ..Found::nothing() }, Vec::new()));
+            };
+            let scope = Scope { label: None, profile, without: self.gone.clone(), soaks: true };
+            match self.search(&scope) {
+                Ok(Ended::Done(found)) => return Ok((found, pairs)),
+                Ok(Ended::Stopped) => return Ok((Found::nothing(), pairs)),
+                // What was found before the loss is kept.
+                Err(FleetError::Qualify(why)) if !self.lost.is_empty() => {
+                    return Ok((Found { unsearched: Some(why.to_string()), ..Found::nothing() }, pairs));
+                }
+                Err(error) => return Err(error),
+                Ok(Ended::HostLost) => {
+                    let trials = self.done.len();
+                    self.say(&format!("the search starts again after trial {trials}, with the other hosts"));
+                }
+            }
+        }
+    }
+
+    /// Knee of a recorder that is tested alone, if it is found.
+    fn alone(&mut self, pair: &Pair) -> Result<Option<KneeInterval>, FleetError> {
+        if self.trials.is_stopped() {
+            return Ok(None);
+        }
+        let name = self.name(pair.recorder);
+        self.say(&format!("{name} alone"));
+        let hosts = (0..).zip(&self.file.hosts).map(|(host, _)| host);
+        let without = hosts.filter(|host| ![pair.recorder, pair.source].contains(host)).collect();
+        let profile = self.settings.profile.clone().with_streams(pair.streams);
+        let scope = Scope { label: Some(name), profile, without, soaks: false };
+        // A loss now does not change what all did together.
+        let before = (self.gone.clone(), self.lost.clone());
+        let ended = self.search(&scope);
+        (self.gone, self.lost) = before;
+        let found = match ended {
+            Ok(Ended::Done(found)) => found,
+            Ok(Ended::HostLost | Ended::Stopped) => return Ok(None),
+            Err(FleetError::Qualify(why)) => {
+                self.say(&format!("warning: {why}"));
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(found.outcome.knee.map(|knee| KneeInterval {
+            lower_bytes_per_second: knee.lower,
+            upper_bytes_per_second: knee.upper,
+        }))
+    }
+
+    fn search(&mut self, scope: &Scope) -> Result<Ended<Found>, FleetError> {
+        let lengths = Lengths::new(self.settings.quick);
+        let bytes_max = SATURATED_SHARE * self.bytes_left();
+        let (rate, time) = (TrialRate::Max((!self.settings.to_null).then_some(bytes_max)), lengths.saturated);
+        let unthrottled = Request { phase: "unthrottled".to_owned(), rate, time, is_soak: false };
+        let saturated = match self.trial(scope, &unthrottled)? {
+            Ended::Done(tried) => tried,
+            Ended::HostLost => return Ok(Ended::HostLost),
+            Ended::Stopped => return Ok(Ended::Stopped),
+        };
+        let mut found = Found::nothing();
+        found.fault = fault(&saturated.parts);
+        let plan = self.plan(scope, &saturated)?;
+        (found.max_rate, found.saturated) = (plan.max_rate, Some(saturated));
+        let mut search = Search::new(plan).map_err(keepup_qualify::QualifyError::from)?;
+        found.outcome = loop {
+            if found.fault.is_some() || self.trials.is_stopped() {
+                break search.finish_now();
+            }
+            let (phase, rate, time) = match search.next() {
+                Step::Trial { rate, duration, phase } => (phase, rate, duration),
+                Step::Soak { rate, duration } if scope.soaks => (Phase::Soak, rate, duration),
+                Step::Soak { .. } => break search.finish_now(),
+                Step::Done(outcome) => break outcome,
+            };
+            let is_soak = phase == Phase::Soak;
+            let rate = TrialRate::Bytes(rate);
+            match self.trial(scope, &Request { phase: phase.to_string(), rate, time, is_soak })? {
+                Ended::Done(tried) => {
+                    found.fault = fault(&tried.parts);
+                    search.record(tried.outcome.clone());
+                    found.tried.push(tried);
+                }
+                Ended::HostLost => return Ok(Ended::HostLost),
+                Ended::Stopped => break search.finish_now(),
+            }
+        };
+        Ok(Ended::Done(found))
+    }
+
+    /// Plan of the search after the unthrottled trial.
+    fn plan(&self, scope: &Scope, saturated: &Tried) -> Result<SearchPlan, FleetError> {
+        let parts = &saturated.parts;
+        let through = lowest(parts, |outcome| outcome.evidence.durable_rate).max(1.0);
+        let max_rate = through * ABOVE_SATURATED;
+        let required = scope.profile.required_bytes_per_second();
+        let bounds = Bounds {
+            min_rate: lowest_rate(max_rate, required),
+            max_rate,
+            source_bound: false,
+            write_rate: through,
+            usable_bytes: usable_bytes(parts),
+            bytes_left: self.bytes_left(),
+        };
+        let QualifySettings { quick, soak, .. } = *self.settings;
+        let soak = soak.filter(|_| scope.soaks);
+        let request = SearchRequest { profile: &scope.profile, quick, soak, counter_s: 0.0 };
+        let mut plan = request.plan(&bounds)?;
+        if !scope.soaks {
+            // The required rate is that of all recorders.
+            plan.target_rate = None;
+        }
+        Ok(plan)
+    }
+
+    /// Bytes that may still be written.
+    fn bytes_left(&self) -> f64 {
+        match self.settings.to_null {
+            true => UNLIMITED_BYTES,
+            false => self.settings.write_bytes_max.saturating_sub(self.bytes_written) as f64,
+        }
+    }
+
+    /// Runs a trial, again if a host reported an error.
+    fn trial(&mut self, scope: &Scope, request: &Request) -> Result<Ended<Tried>, FleetError> {
+        let read_back = Lengths::new(self.settings.quick).read_back.as_secs_f64();
+        let rate = match request.rate {
+            TrialRate::Max(_) => None,
+            TrialRate::Bytes(rate) => Some(rate),
+            TrialRate::Profile => Some(scope.profile.required_bytes_per_second()),
+        };
+        let plans = plans(
+            self.file,
+            &TrialRequest {
+                profile: scope.profile.clone(),
+                rate: request.rate,
+                time: request.time,
+                to_null: self.settings.to_null,
+                check: if request.is_soak { ReadBack::Sample(read_back) } else { ReadBack::None },
+                cut_off: request.is_soak,
+                without: scope.without.clone(),
+            },
+        )?;
+        let pairs = pairs(self.file, scope.profile.streams, &scope.without)?;
+        let phase = scope.label.as_ref().map_or_else(String::new, |host| format!("{host} alone: "));
+        let phase = format!("{phase}{}", request.phase);
+        for attempt in 1..=ATTEMPTS {
+            let end = self.trials.run(&plans, rate)?;
+            self.count(&end);
+            let parts = self.parts(&pairs, &end.trial.hosts, scope.profile.streams);
+            let outcome = combine(&parts, end.elapsed_s);
+            self.keep(&phase, rate, &parts, &end);
+            if self.trials.is_stopped() {
+                return Ok(Ended::Stopped);
+            }
+            if end.missing.is_empty() {
+                return Ok(Ended::Done(Tried { parts, outcome }));
+            }
+            let is_lost = end.missing.iter().any(|missing| missing.is_lost);
+            if is_lost || attempt == ATTEMPTS {
+                self.exclude(&end.missing);
+                return Ok(Ended::HostLost);
+            }
+        }
+        Ok(Ended::HostLost)
+    }
+
+    /// Excludes hosts from further trials: those that were lost, else sources that failed, because their
+    /// recorders fail with them, else recorders that failed.
+    fn exclude(&mut self, missing: &[Missing]) {
+        let is_source = |missing: &&Missing| {
+            let host = self.file.hosts.get(missing.host as usize);
+            host.is_some_and(|host| host.role == crate::message::Role::Source)
+        };
+        let lost: Vec<&Missing> = missing.iter().filter(|missing| missing.is_lost).collect();
+        let sources: Vec<&Missing> = missing.iter().filter(is_source).collect();
+        let out = match (lost.is_empty(), sources.is_empty()) {
+            (false, _) => lost,
+            (true, false) => sources,
+            (true, true) => missing.iter().collect(),
+        };
+        for Missing { host, name, why, .. } in out {
+            self.gone.insert(*host);
+            let trial = self.done.len();
+            self.lost.push(LostHost { host: name.clone(), trial, why: why.clone() });
+            (self.watch)(&format!("warning: {name} takes no further part: {why}"));
+        }
+    }
+
+    fn count(&mut self, end: &TrialEnd) {
+        self.control.bytes += end.trial.control_bytes;
+        self.control.payload_bytes += end.trial.received_bytes;
+        if !self.settings.to_null {
+            let runs = end.trial.hosts.iter().filter_map(|host| host.outcome.as_ref());
+            self.bytes_written += runs.map(|outcome| outcome.run.ledger.on_volumes().bytes).sum::<u64>();
+        }
+    }
+
+    /// Parts of the recorders that have a result.
+    fn parts(&self, pairs: &[Pair], hosts: &[HostResult], streams: u32) -> Vec<Part> {
+        let part = |host: &HostResult| {
+            let number = self.file.host(&host.host)?;
+            let pair = pairs.iter().find(|pair| pair.recorder == number)?;
+            Some(Part {
+                host: host.host.clone(),
+                source: host.source.clone(),
+                share: f64::from(pair.streams) / f64::from(streams),
+                outcome: host.outcome.clone()?,
+            })
+        };
+        hosts.iter().filter_map(part).collect()
+    }
+
+    /// Keeps the trial for the result, and reports it.
+    fn keep(&mut self, phase: &str, rate: Option<f64>, parts: &[Part], end: &TrialEnd) {
+        let of = |host: &HostResult| {
+            let part = parts.iter().find(|part| part.host == host.host);
+            let short = part.filter(|part| part.outcome.judged.generator_limited);
+            let short = short.map(|_| "the source did not keep its schedule".to_owned());
+            FleetTrialPart {
+                host: host.host.clone(),
+                achieved_bytes_per_second: part.map(|part| part.outcome.run.achieved_bytes_per_second),
+                lost_events: part.map(|part| part.outcome.judged.lost_events),
+                failed: host.failure.clone().or_else(|| part?.failed()).or(short),
+                start_delay_seconds: part.map(|part| part.outcome.start_delay_seconds),
+                clock: host.clock,
+            }
+        };
+        let shown: Vec<FleetTrialPart> = end.trial.hosts.iter().map(of).collect();
+        // A host without a result fails the trial whatever the others did.
+        let missing = end.missing.iter().find(|missing| missing.is_lost).or(end.missing.first());
+        let missing = missing.map(|missing| format!("{}: {}", missing.name, missing.why));
+        let failed = shown.iter().find_map(|part| Some(format!("{}: {}", part.host, part.failed.as_ref()?)));
+        let failed = missing.or(failed);
+        let seconds = parts.iter().map(|part| part.outcome.judged.duration_s).reduce(f64::min);
+        let trial = FleetTrialResult {
+            phase: phase.to_owned(),
+            asked_bytes_per_second: rate,
+            seconds: seconds.unwrap_or_default(),
+            achieved_bytes_per_second: end.trial.achieved_bytes_per_second,
+            lost_events: parts.iter().map(|part| part.outcome.judged.lost_events).sum(),
+            passed: failed.is_none(),
+            failed_condition: failed,
+            control_bytes: end.trial.control_bytes,
+            parts: shown,
+        };
+        let asked =
+            rate.map_or_else(|| "full speed".to_owned(), |rate| format!("{} requested", rate_text(rate)));
+        let achieved = rate_text(trial.achieved_bytes_per_second);
+        let held = trial.failed_condition.clone().unwrap_or_else(|| "held".to_owned());
+        self.done.push(trial);
+        self.say(&format!("  trial {}, {phase}: {asked}, {achieved} recorded: {held}", self.done.len()));
+    }
+}
+
+/// Payload of all recorders together that the fullest of them can take, bytes.
+pub(super) fn usable_bytes(parts: &[Part]) -> f64 {
+    let each = parts.iter().filter_map(|part| Some(part.of_all(part.outcome.usable_bytes?)));
+    each.fold(f64::INFINITY, f64::min)
+}
+
+/// A recording that was aborted, or damaged data.
+fn fault(parts: &[Part]) -> Option<String> {
+    parts.iter().find_map(|part| {
+        let run = &part.outcome.run;
+        let faults = run.faults.filter(|&faults| faults > 0);
+        let damaged = faults.map(|faults| format!("{faults} faults found by verification"));
+        Some(format!("{}: {}", part.host, run.broken_off.clone().or(damaged)?))
+    })
+}
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

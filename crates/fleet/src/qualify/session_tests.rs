@@ -1,0 +1,292 @@
+//! Whole qualifications of simulated fleets: links of known rate, hosts that are lost, an interruption.
+use keepup_results::{Count, Verdict};
+
+use super::*;
+use crate::controller::PartEnd;
+use crate::trial::{EndedPart, RecorderPlan, sample};
+
+const FILE: &str = r#"
+name = "hall"
+listen = "10.0.0.1:7450"
+[launcher]
+preset = "local"
+[[host]]
+name = "s0"
+role = "source"
+data = "10.1.0.1"
+[[host]]
+name = "s1"
+role = "source"
+data = "10.1.0.2"
+[[host]]
+name = "r0"
+role = "recorder"
+volumes = ["/a"]
+[[host]]
+name = "r1"
+role = "recorder"
+volumes = ["/a"]
+"#;
+
+/// A simulated fleet.
+struct Simulated {
+    file: FleetFile,
+    /// Capacity of each recorder by its number in the file, bytes per second.
+    links: BTreeMap<HostId, f64>,
+    /// Capacity of the switch, bytes per second.
+    switch: f64,
+    /// Number of the trial in which a host ends, and how.
+    end: Option<(usize, HostId, PartEnd)>,
+    /// Trials after which it is stopped.
+    stop_after: usize,
+    trials: usize,
+    control_bytes: u64,
+    /// Bytes stored for each byte received.
+    stored_share: f64,
+}
+
+impl Simulated {
+    fn new(links: [f64; 2], switch: f64) -> Self {
+        let links = BTreeMap::from([(2, links[0]), (3, links[1])]);
+        let file = FleetFile::parse(FILE).unwrap();
+        Self {
+            file,
+            links,
+            switch,
+            end: None,
+            stop_after: usize::MAX,
+            trials: 0,
+            control_bytes: 500,
+            stored_share: 0.0,
+        }
+    }
+
+    /// What a recorder reports that gets through with so many bytes per second.
+    fn outcome(&self, plan: &RecorderPlan, carried: f64) -> crate::trial::Outcome {
+        let rate = plan.rate.unwrap_or(f64::INFINITY);
+        let is_over = rate > carried;
+        let achieved = rate.min(carried);
+        let mut outcome = sample::outcome(achieved, 0);
+        outcome.judged.backlog_growing = plan.rate.is_some() && is_over;
+        (outcome.judged.duration_s, outcome.judged.clean_s) = (plan.seconds, plan.seconds);
+        outcome.judged.bytes = achieved * plan.seconds;
+        outcome.evidence.source_blocked = if is_over { 0.5 } else { 0.0 };
+        outcome.evidence.failed = outcome.judged.backlog_growing;
+        outcome.is_throttled = is_over;
+        let count = Count { events: 100, bytes: (achieved * plan.seconds) as u64 };
+        (outcome.run.ledger.received, outcome.run.ledger.durable) = (count, count);
+        let stored = (count.bytes as f64 * self.stored_share) as u64;
+        outcome.run.ledger.stored = Some(Count { events: 100, bytes: stored });
+        outcome.usable_bytes = (!plan.volumes.is_empty()).then_some(1e13);
+        outcome
+    }
+}
+
+impl Trials for Simulated {
+    fn run(&mut self, plans: &[Option<HostPlan>], asked: Option<f64>) -> Result<TrialEnd, FleetError> {
+        self.trials += 1;
+        // As on the way to the hosts.
+        let plans: Vec<Option<HostPlan>> =
+            serde_json::from_str(&serde_json::to_string(plans).unwrap()).unwrap();
+        let recorders = plans.iter().flatten().filter(|plan| matches!(plan, HostPlan::Recorder(_))).count();
+        let mut ends = Vec::new();
+        for (host, plan) in (0..).zip(&plans) {
+            let Some(plan) = plan else { continue };
+            let failed = self.end.clone().filter(|(trial, gone, _)| *gone == host && self.trials >= *trial);
+            let end = match (failed, plan) {
+                (Some((.., end)), _) => end,
+                (None, HostPlan::Source(_)) => PartEnd::Finished(String::new()),
+                (None, HostPlan::Recorder(plan)) => {
+                    let carried = self.links[&host].min(self.switch / recorders as f64);
+                    PartEnd::Finished(serde_json::to_string(&self.outcome(plan, carried)).unwrap())
+                }
+            };
+            ends.push((host, plan, end));
+        }
+        let parts: Vec<EndedPart<'_>> = ends
+            .iter()
+            .map(|(host, plan, end)| EndedPart { host: *host, plan, end: Some(end), clock: None })
+            .collect();
+        Ok(TrialEnd::new(&self.file, asked, &parts, self.control_bytes, 2.0))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.trials >= self.stop_after
+    }
+}
+
+/// A profile of 4 streams that needs 50 MB/s.
+fn settings(each: bool) -> QualifySettings {
+    let text =
+        "name = \"t\"\ntitle = \"t\"\n[event]\nsize = \"50 kB\"\n[source]\nrate = \"1000 /s\"\nstreams = 4\n";
+    let none =
+        |name: &str| Err(keepup_plan::ProfileError::Unknown { name: name.to_owned(), close: Vec::new() });
+    let profile = keepup_plan::parse(text, "test", &none).unwrap();
+    let write_bytes_max = 400_000_000_000;
+    QualifySettings { profile, quick: true, soak: None, write_bytes_max, to_null: false, each }
+}
+
+fn qualified(fleet: &mut Simulated, each: bool) -> FleetQualification {
+    let file = fleet.file.clone();
+    let mut lines = Vec::new();
+    let found =
+        qualify(&file, &settings(each), fleet, &mut |line: &str| lines.push(line.to_owned())).unwrap();
+    assert!(lines.iter().filter(|line| line.contains("requested")).count() + 1 >= found.trials.len() / 2);
+    let page = found.page();
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    assert!(page.contains(&format!("fleet hall, t, 4 streams: {}", found.verdict)), "{page}");
+    found
+}
+
+/// Whether the quick search, 3 % wide, has found `rate`.
+fn is_knee(knee: Option<KneeInterval>, rate: f64) -> bool {
+    let knee = knee.unwrap();
+    let upper = knee.upper_bytes_per_second.unwrap();
+    knee.lower_bytes_per_second <= rate
+        && rate <= upper
+        && upper - knee.lower_bytes_per_second <= 0.07 * upper
+}
+
+#[test]
+fn two_links_carry_twice_what_one_does() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    let found = qualified(&mut fleet, true);
+    assert_eq!((found.verdict, found.lost.len()), (Verdict::Fit, 0));
+    assert!(is_knee(found.knee, 200e6), "{:?}", found.knee);
+    for host in &found.hosts {
+        assert!(is_knee(host.alone, 100e6), "{host:?}");
+        assert_eq!((host.streams, host.stage.as_deref()), (2, Some("network")));
+    }
+    assert_eq!(found.bottleneck.unwrap().stage, "hosts r0 and r1, network");
+    assert!(found.soak.unwrap().bytes > 0);
+}
+
+#[test]
+fn the_slower_link_limits_all_and_is_named() {
+    let found = qualified(&mut Simulated::new([100e6, 40e6], 1e12), false);
+    // `r1` has half of the streams.
+    assert!(is_knee(found.knee, 80e6), "{:?}", found.knee);
+    let limit = found.bottleneck.unwrap();
+    assert_eq!((limit.stage.as_str(), limit.hosts), ("host r1, network", vec!["r1".to_owned()]));
+    assert_eq!(found.hosts[0].failed, None);
+    assert_eq!(found.hosts[1].failed.as_deref(), Some("the backlog grew"));
+}
+
+#[test]
+fn a_shared_switch_is_told_from_the_recorders() {
+    let found = qualified(&mut Simulated::new([100e6, 100e6], 120e6), true);
+    assert!(is_knee(found.knee, 120e6), "{:?}", found.knee);
+    assert_eq!(found.bottleneck.unwrap().stage, "switch or sources");
+}
+
+#[test]
+fn a_fleet_below_the_required_rate_is_not_fit() {
+    let found = qualified(&mut Simulated::new([20e6, 20e6], 1e12), false);
+    assert_eq!(found.verdict, Verdict::NotFit, "{:?}", found.verdict_reasons);
+}
+
+#[test]
+fn a_lost_recorder_is_stated_and_the_others_take_its_streams() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    // In the first trial above the knee, which the other recorder fails, too.
+    fleet.end = Some((3, 3, PartEnd::Lost));
+    let found = qualified(&mut fleet, false);
+    assert_eq!(found.verdict, Verdict::FitWithLimits);
+    assert_eq!(found.trials[2].parts[0].failed.as_deref(), Some("the backlog grew"));
+    assert!(found.verdict_reasons[0].starts_with("r1 was lost in trial 3: the host was lost; the result"));
+    assert!(is_knee(found.knee, 100e6), "{:?}", found.knee);
+    assert_eq!((found.hosts.len(), found.hosts[0].streams), (1, 4));
+    assert_eq!(found.trials[2].failed_condition.as_deref(), Some("r1: the host was lost"));
+    assert!(found.trials[3..].iter().all(|trial| trial.parts.len() == 1));
+}
+
+#[test]
+fn a_rest_that_is_too_slow_leaves_the_question_open() {
+    let mut fleet = Simulated::new([40e6, 40e6], 1e12);
+    fleet.end = Some((4, 3, PartEnd::Lost));
+    let found = qualified(&mut fleet, false);
+    assert_eq!(found.verdict, Verdict::Inconclusive, "{:?}", found.verdict_reasons);
+}
+
+#[test]
+fn a_recorder_that_fails_once_is_tried_again() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    fleet.end = Some((3, 3, PartEnd::Failed("no space".to_owned())));
+    let found = qualified(&mut fleet, false);
+    // It fails in trial 3 and in its repetition.
+    assert_eq!((found.lost.len(), found.lost[0].trial, found.lost[0].why.as_str()), (1, 4, "no space"));
+    assert_eq!(found.trials[2].asked_bytes_per_second, found.trials[3].asked_bytes_per_second);
+}
+
+#[test]
+fn a_lost_source_leaves_its_recorder() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    fleet.end = Some((2, 0, PartEnd::Lost));
+    let found = qualified(&mut fleet, false);
+    assert_eq!((found.lost[0].host.as_str(), found.hosts.len()), ("s0", 2));
+    assert!(found.hosts.iter().all(|host| host.source.starts_with("10.1.0.2:")), "{:?}", found.hosts);
+}
+
+#[test]
+fn nothing_is_left() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    fleet.file.hosts.truncate(3);
+    fleet.end = Some((2, 2, PartEnd::Lost));
+    let found = qualified(&mut fleet, false);
+    assert_eq!((found.verdict, found.hosts.len()), (Verdict::Inconclusive, 0));
+    assert!(found.verdict_reasons[0].starts_with("r0 was lost in trial 2"), "{:?}", found.verdict_reasons);
+    assert!(!found.interrupted && found.trials.len() == 2);
+    assert_eq!(found.verdict_reasons[1], "no recorder with a source is left");
+    // Nothing of nothing was received.
+    assert_eq!(found.trials[1].achieved_bytes_per_second.to_string(), "0");
+}
+
+#[test]
+fn an_interruption_keeps_the_results_so_far() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    fleet.stop_after = 5;
+    let found = qualified(&mut fleet, true);
+    assert_eq!((found.verdict, found.interrupted, found.trials.len()), (Verdict::Inconclusive, true, 5));
+    assert_eq!(found.verdict_reasons, ["the run was interrupted"]);
+}
+
+#[test]
+fn without_disks_nothing_limits_the_bytes() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    let file = fleet.file.clone();
+    let settings = QualifySettings { to_null: true, write_bytes_max: 1, ..settings(false) };
+    let found = qualify(&file, &settings, &mut fleet, &mut |_| ()).unwrap();
+    assert_eq!((found.verdict, found.bytes_written), (Verdict::FitWithLimits, 0));
+    assert!(found.verdict_reasons.iter().any(|reason| reason.contains("no volume was tested")));
+    // With disks, a limit that permits no search is refused.
+    let settings = QualifySettings { to_null: false, ..settings };
+    assert!(matches!(qualify(&file, &settings, &mut fleet, &mut |_| ()), Err(FleetError::Qualify(_))));
+}
+
+#[test]
+fn too_few_bytes_after_a_search_do_not_lose_its_result() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    fleet.stored_share = 1.0;
+    // The soak and most trials fit, a second search does not.
+    let limited = QualifySettings { write_bytes_max: 4_000_000_000, ..settings(true) };
+    let file = fleet.file.clone();
+    let found = qualify(&file, &limited, &mut fleet, &mut |_| ()).unwrap();
+    assert!(is_knee(found.knee, 200e6) && found.bytes_written > 2_000_000_000, "{:?}", found.knee);
+    // After a loss, the trials so far and the reason are kept.
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    (fleet.stored_share, fleet.end) = (8.0, Some((3, 3, PartEnd::Lost)));
+    let found = qualify(&file, &limited, &mut fleet, &mut |_| ()).unwrap();
+    assert_eq!((found.verdict, found.interrupted), (Verdict::Inconclusive, false));
+    assert!(found.verdict_reasons[0].starts_with("r1 was lost in trial 3"), "{:?}", found.verdict_reasons);
+    assert!(found.verdict_reasons[1].starts_with("cannot search and soak"), "{:?}", found.verdict_reasons);
+}
+
+#[test]
+fn much_control_traffic_is_stated() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    assert_eq!(qualified(&mut fleet, false).control_warning(), None);
+    fleet.control_bytes = 1_000_000_000;
+    let found = qualified(&mut fleet, false);
+    assert!(found.control_warning().unwrap().contains("more than 0.1 %"));
+    assert!(found.page().contains("control traffic: "), "{}", found.page());
+}

@@ -1,0 +1,150 @@
+//! Qualification of a fleet whose sources have links of a known rate, in network namespaces.
+use std::path::Path;
+
+use keepup_testkit::switch::Switch;
+use keepup_testkit::{Program, root};
+use serde_json::Value;
+
+use super::Fleet;
+use crate::common::{TestDirectory, directory, json, keepup, until};
+
+/// Rate of each source's link, Mbit/s: far below what the slowest machine of a test carries.
+const LINK_MEGABITS: u32 = 100;
+/// The detector: 6.6 MB/s on 4 streams.
+const DETECTOR: [&str; 5] = ["romanis", "--streams", "4", "--event", "64 KiB"];
+
+/// Two sources and two recorders, connected by a switch.
+struct Site {
+    place: TestDirectory,
+    switch: Switch,
+    /// Hosts: sources, then recorders.
+    fleet: Fleet,
+}
+
+impl Site {
+    /// Writes the fleet file; none without root.
+    fn create(test: &str) -> Option<Self> {
+        if !root::allowed(test) {
+            return None;
+        }
+        let place = directory();
+        let here = place.path();
+        let name = format!("ku{}{test}", std::process::id() % 100_000);
+        let switch = Switch::create(&name, 5).unwrap();
+        let hosts: Vec<String> = ["s0", "s1", "r0", "r1"].map(|host| format!("{name}-{host}")).into();
+        let keepup = env!("CARGO_BIN_EXE_keepup");
+        let listen = format!("{}:7650", Switch::address(0));
+        let mut text = format!(
+            "name = \"{test}\"\nlisten = \"{listen}\"\n[launcher]\npreset = \"netns\"\nprogram = \"{keepup}\"\n"
+        );
+        for (number, host) in hosts.iter().enumerate() {
+            let (namespace, data) = (switch.host(number + 1), Switch::address(number + 1));
+            let more = if number < 2 {
+                switch.shape(number + 1, LINK_MEGABITS).unwrap();
+                "role = \"source\"".to_owned()
+            } else {
+                std::fs::create_dir_all(here.join(host)).unwrap();
+                format!("role = \"recorder\"\nvolumes = [{:?}]", here.join(host).canonicalize().unwrap())
+            };
+            text.push_str(&format!(
+                "[[host]]\nname = \"{host}\"\naddress = \"{namespace}\"\ndata = \"{data}\"\n{more}\n"
+            ));
+        }
+        std::fs::write(here.join("fleet.toml"), text).unwrap();
+        Some(Self { place, switch, fleet: Fleet { hosts } })
+    }
+
+    fn here(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Starts the qualification in the namespace of the controller.
+    fn start(&self, flags: &[&str]) -> Program {
+        let controller = ["netns", "exec", self.switch.host(0), env!("CARGO_BIN_EXE_keepup")];
+        let verb = ["qualify", "--fleet", "fleet.toml", "--quick", "--soak", "2s", "--json"];
+        Program::start("ip", &[&controller[..], &verb, &DETECTOR, flags].concat(), self.here())
+    }
+}
+
+/// The number at the start of a text.
+fn leading_number(text: &str) -> u32 {
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+#[ignore = "system"]
+fn two_recorders_carry_twice_what_one_does() {
+    let Some(site) = Site::create("twice") else { return };
+    let run = site.start(&["--each"]).wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    assert_eq!(found["verdict"], "FIT", "{found:#}");
+    let both = number(&found["knee"]["lower_bytes_per_second"]);
+    // A search is 3 % wide, and a trial of a second errs by some more.
+    for host in found["hosts"].as_array().unwrap() {
+        let alone = number(&host["alone"]["lower_bytes_per_second"]);
+        assert!((1.7..2.3).contains(&(both / alone)), "{both} together, {host:#}");
+        assert!(number(&host["clock"]["error_ns"]) > 0.0, "{host:#}");
+        assert!(number(&host["start_delay_seconds_max"]) > 0.0, "{host:#}");
+    }
+    // No more than the links carry.
+    let links = 2.0 * f64::from(LINK_MEGABITS) * 1e6 / 8.0;
+    assert!(number(&found["qualified_bytes_per_second"]) < links, "{found:#}");
+    // The links are limited, not the switch, and no recorder alone.
+    let limit = &found["bottleneck"];
+    assert!(limit["stage"].as_str().unwrap().ends_with(", network"), "{limit:#}");
+    let share = number(&found["control"]["bytes"]) / number(&found["control"]["payload_bytes"]);
+    assert!(share > 0.0 && share < 0.01, "{share}");
+    for recorder in &site.fleet.hosts[2..] {
+        assert_eq!(std::fs::read_dir(site.here().join(recorder)).unwrap().count(), 0);
+    }
+    until("agents are left", || site.fleet.gone());
+}
+
+#[test]
+#[ignore = "system"]
+fn a_recorder_that_is_killed_is_named_and_the_others_go_on() {
+    let Some(site) = Site::create("kill") else { return };
+    let mut run = site.start(&["--to-null"]);
+    run.line("  trial 2, target: ");
+    site.fleet.signal(3, "KILL");
+    let killed = &site.fleet.hosts[3];
+    run.line(&format!("warning: {killed} takes no further part: the host was lost"));
+    let lost = leading_number(&run.line("the search starts again after trial "));
+    let held = |line: &str| {
+        let number = line.strip_prefix("  trial ").map(leading_number);
+        number.is_some_and(|number| number > lost) && line.contains(", target: ") && line.ends_with(": held")
+    };
+    run.line_that(held, "the target on the other recorder");
+    // The results so far, and no agent, are left.
+    let down = keepup(site.here(), &["fleet", "down", "fleet.toml"]);
+    assert_eq!(down.code(), 0, "{down:#?}");
+    let run = run.wait();
+    assert_eq!(run.code(), 130, "{run:#?}");
+    let found = json(&run);
+    assert_eq!(found["verdict"], "INCONCLUSIVE", "{found:#}");
+    assert_eq!(found["lost"][0]["host"].as_str(), Some(&**killed), "{found:#}");
+    let trials = found["trials"].as_array().unwrap();
+    let failed = format!("{killed}: the host was lost");
+    assert!(trials.iter().any(|trial| trial["failed_condition"] == *failed), "{found:#}");
+    assert_eq!(trials[0]["parts"].as_array().unwrap().len(), 2, "{found:#}");
+    until("agents are left", || site.fleet.gone());
+}
+
+#[test]
+fn a_fleet_that_cannot_be_qualified_is_refused() {
+    let place = directory();
+    let here = place.path();
+    Fleet::write(here, "few", 2, "127.0.0.1:1", "[launcher]\npreset = \"local\"");
+    let run = keepup(here, &["qualify", "--fleet", "fleet.toml", "romanis"]);
+    assert!(run.code() == 2 && run.stderr.contains("at least one recorder and one source"), "{run:#?}");
+    let run = keepup(here, &["qualify", "--fleet", "fleet.toml", "romanis", "--volume", "."]);
+    assert!(run.code() == 2 && run.stderr.contains("cannot be used with"), "{run:#?}");
+    let run = keepup(here, &["qualify", "romanis", "--each"]);
+    assert_eq!(run.code(), 2, "{run:#?}");
+}
