@@ -80,7 +80,8 @@ impl<'a, 'b> FleetTrials<'a, 'b> {
         plans: &[Option<HostPlan>],
         asked: Option<f64>,
     ) -> anyhow::Result<TrialEnd> {
-        let texts = plans.iter().map(|plan| plan.as_ref().map(|plan| jobs::encode(jobs::TRIAL, plan)).transpose());
+        let texts =
+            plans.iter().map(|plan| plan.as_ref().map(|plan| jobs::encode(jobs::TRIAL, plan)).transpose());
         let texts = texts.collect::<Result<Vec<_>, _>>()?;
         let before = self.session.lead.status(&self.session.file).traffic_bytes();
         let begin_ns = self.session.lead.now_ns();
