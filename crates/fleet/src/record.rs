@@ -5,6 +5,7 @@
 mod assignment;
 mod outcome;
 mod plan;
+mod progress;
 mod quiet;
 mod recorder;
 mod total;

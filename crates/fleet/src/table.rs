@@ -3,7 +3,8 @@
 /// Width of a paragraph, columns.
 const WIDTH: usize = 80;
 
-/// Lines with columns of equal width, two spaces apart. The first `left` columns are aligned to the left, the others to the right.
+/// Lines with columns of equal width, two spaces apart. The first `left` columns are aligned to the left, the
+/// others to the right.
 pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]], left: usize) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; COLUMNS] = std::array::from_fn(width);

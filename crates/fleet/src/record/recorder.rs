@@ -12,7 +12,7 @@ use keepup_workload::preflight::check;
 use super::assignment::FleetAssignment;
 use super::outcome::RecordOutcome;
 use super::plan::RecordPlan;
-use super::worker::Progress;
+use super::progress::Progress;
 use crate::agent_loop::Reports;
 use crate::directories::Directories;
 use crate::error::error_text;

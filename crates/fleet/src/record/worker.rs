@@ -1,14 +1,14 @@
 //! The worker of a host in recordings: one thread for its part, beside those of the recorder.
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
-use keepup_recorder::counters::{Counters as RecorderCounters, StreamCounters};
 
 use super::assignment::FleetAssignment;
 use super::plan::RecordPlan;
+use super::progress::Progress;
 use super::recorder::{Setting, record};
 use crate::agent_loop::{Reports, Worker};
 use crate::directories::Directories;
@@ -92,7 +92,7 @@ impl Worker for RecordWorker {
     fn finish(&mut self, run: u64, reports: &Reports) {
         match self.part(run) {
             // The thread ends and reports. It may be asked more than once.
-            Some(part) => part.stop.store(true, std::sync::atomic::Ordering::Release),
+            Some(part) => part.stop.store(true, Ordering::Release),
             None => reports.send(Done::Failed { run, why: "it has no part in this run".to_owned() }),
         }
     }
@@ -112,46 +112,5 @@ impl Worker for RecordWorker {
 
     fn counters(&self) -> Counters {
         self.progress.counters()
-    }
-}
-
-/// Counters of the current recorder, for heartbeats.
-#[derive(Clone, Default)]
-pub(super) struct Progress(Arc<Mutex<Option<Watched>>>);
-
-struct Watched {
-    counters: Arc<RecorderCounters>,
-    streams: Vec<Arc<StreamCounters>>,
-}
-
-impl Progress {
-    pub(super) fn watch(&self, counters: Arc<RecorderCounters>) {
-        *self.lock() = Some(Watched { counters, streams: Vec::new() });
-    }
-
-    fn clear(&self) {
-        *self.lock() = None;
-    }
-
-    fn counters(&self) -> Counters {
-        let mut watched = self.lock();
-        let Some(Watched { counters, streams }) = watched.as_mut() else { return Counters::default() };
-        counters.streams.catch_up(streams);
-        let has = |is_set: fn(&StreamCounters) -> bool| {
-            let set = streams.iter().filter(|stream| is_set(stream)).count();
-            u32::try_from(set).unwrap_or(u32::MAX)
-        };
-        let intakes = &counters.intakes;
-        Counters {
-            events: intakes.iter().map(|intake| intake.received_events.load(Relaxed)).sum(),
-            bytes: intakes.iter().map(|intake| intake.received_bytes.load(Relaxed)).sum(),
-            durable_events: counters.volumes.iter().map(|volume| volume.durable_events.load(Relaxed)).sum(),
-            connected_streams: has(|stream| stream.connected.load(Relaxed)),
-            ended_streams: has(|stream| stream.ended.load(Relaxed)),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Watched>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
