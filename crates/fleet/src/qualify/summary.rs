@@ -128,8 +128,8 @@ fn is_interrupted(inputs: &Inputs<'_>) -> bool {
 
 /// The trial whose space and CPU time count: the last soak, else the unthrottled trial.
 fn shown(found: &Found) -> &[Part] {
-    let trials = found.tried.iter().zip(&found.outcome.trials);
-    let soak = trials.filter(|(_, record)| record.phase == Phase::Soak).next_back().map(|(tried, _)| tried);
+    let mut trials = found.tried.iter().zip(&found.outcome.trials);
+    let soak = trials.rfind(|(_, record)| record.phase == Phase::Soak).map(|(tried, _)| tried);
     soak.or(found.saturated.as_ref()).map_or(&[], |tried| &tried.parts)
 }
 
