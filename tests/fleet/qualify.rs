@@ -34,9 +34,8 @@ impl Site {
         let hosts: Vec<String> = ["s0", "s1", "r0", "r1"].map(|host| format!("{name}-{host}")).into();
         let keepup = env!("CARGO_BIN_EXE_keepup");
         let listen = format!("{}:7650", Switch::address(0));
-        let mut text = format!(
-            "name = \"{test}\"\nlisten = \"{listen}\"\n[launcher]\npreset = \"netns\"\nprogram = \"{keepup}\"\n"
-        );
+        let launcher = format!("[launcher]\npreset = \"netns\"\nprogram = \"{keepup}\"");
+        let mut text = format!("name = \"{test}\"\nlisten = \"{listen}\"\n{launcher}\n");
         for (number, host) in hosts.iter().enumerate() {
             let (namespace, data) = (switch.host(number + 1), Switch::address(number + 1));
             let more = if number < 2 {

@@ -5,13 +5,15 @@
 //! the host that limits the rate. Search, rules of a trial and verdict are those of `keepup_qualify`.
 mod bottleneck;
 mod combine;
+mod found;
 mod page;
 mod result;
 mod session;
 mod summary;
 
 pub use bottleneck::FleetBottleneck;
+pub use found::QualifySettings;
 pub use result::{
     ControlTraffic, FleetQualification, FleetTrialPart, FleetTrialResult, LostHost, QualifiedHost,
 };
-pub use session::{QualifySettings, Trials, qualify};
+pub use session::{Trials, qualify};

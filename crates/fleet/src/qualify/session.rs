@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use keepup_plan::Profile;
 use keepup_qualify::run_time::Lengths;
-use keepup_qualify::search::{Outcome, Phase, Search, SearchPlan, Step, TrialOutcome};
+use keepup_qualify::search::{Phase, Search, SearchPlan, Step};
 use keepup_qualify::search_request::{ABOVE_SATURATED, Bounds, SearchRequest, lowest_rate};
 use keepup_results::KneeInterval;
 use keepup_results::format::rate as rate_text;
 
 use super::combine::{Part, combine, lowest};
+use super::found::{Found, QualifySettings, Tried, usable_bytes};
 use super::result::{ControlTraffic, FleetQualification, FleetTrialPart, FleetTrialResult, LostHost};
 use super::summary::{Inputs, summarise};
 use crate::error::FleetError;
@@ -29,23 +30,6 @@ const SATURATED_SHARE: f64 = 0.2;
 const UNLIMITED_BYTES: f64 = 1e18;
 /// Trials at one rate, if a host fails in the first one but is not lost.
 const ATTEMPTS: u32 = 2;
-
-/// What is qualified, and how.
-#[derive(Clone, Debug)]
-pub struct QualifySettings {
-    /// The detector, with all streams.
-    pub profile: Profile,
-    /// Short search.
-    pub quick: bool,
-    /// Soak time, if not the default.
-    pub soak: Option<Duration>,
-    /// Limit of bytes written, over all volumes and trials.
-    pub write_bytes_max: u64,
-    /// Drop sealed blocks instead of writing them.
-    pub to_null: bool,
-    /// Measure each recorder alone, too.
-    pub each: bool,
-}
 
 /// Runs trials on the hosts of a fleet.
 pub trait Trials {
@@ -67,43 +51,6 @@ pub(super) struct Scope {
     profile: Profile,
     without: BTreeSet<HostId>,
     soaks: bool,
-}
-
-/// A trial of which every recorder has a result.
-#[derive(Clone, Debug)]
-pub(super) struct Tried {
-    pub(super) parts: Vec<Part>,
-    pub(super) outcome: TrialOutcome,
-}
-
-/// Results of a search.
-pub(super) struct Found {
-    pub(super) saturated: Option<Tried>,
-    pub(super) outcome: Outcome,
-    /// The trials of `outcome`, in the same order.
-    pub(super) tried: Vec<Tried>,
-    /// Broken recording or damaged data, with the host.
-    pub(super) fault: Option<String>,
-    /// Highest rate of the search, bytes per second.
-    pub(super) max_rate: f64,
-    /// Why there was no search.
-    pub(super) unsearched: Option<String>,
-}
-
-impl Found {
-    fn nothing() -> Self {
-        let end = keepup_qualify::search::End::Interrupted;
-        let outcome = Outcome {
-            knee: None,
-            second_knee: None,
-            qualified_rate: None,
-            soak: None,
-            slower: None,
-            end,
-            trials: Vec::new(),
-        };
-        Self { saturated: None, outcome, tried: Vec::new(), fault: None, max_rate: 0.0, unsearched: None }
-    }
 }
 
 /// How a trial or a search ended.
@@ -437,12 +384,6 @@ impl Session<'_> {
         self.done.push(trial);
         self.say(&format!("  trial {}, {phase}: {asked}, {achieved} recorded: {held}", self.done.len()));
     }
-}
-
-/// Payload of all recorders together that the fullest of them can take, bytes.
-pub(super) fn usable_bytes(parts: &[Part]) -> f64 {
-    let each = parts.iter().filter_map(|part| Some(part.of_all(part.outcome.usable_bytes?)));
-    each.fold(f64::INFINITY, f64::min)
 }
 
 /// A recording that was aborted, or damaged data.

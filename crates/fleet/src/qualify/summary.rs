@@ -11,10 +11,10 @@ use keepup_results::{KneeInterval, Verdict};
 
 use super::bottleneck::{Case, bottleneck};
 use super::combine::{Part, lowest};
+use super::found::{Found, QualifySettings, Tried, usable_bytes};
 use super::result::{
     CONTROL_SHARE_MAX, ControlTraffic, FleetQualification, FleetTrialResult, LostHost, QualifiedHost,
 };
-use super::session::{Found, QualifySettings, Tried, usable_bytes};
 use crate::file::FleetFile;
 use crate::trial::Pair;
 
@@ -76,7 +76,7 @@ pub(super) fn summarise(inputs: Inputs<'_>) -> FleetQualification {
     }
 }
 
-/// Number of the trial at the lowest rate that failed because of the machines or of the sources, and its rate.
+/// Number and rate of the trial that failed at the lowest rate, because of the machines or of the sources.
 fn failed_trial(found: &Found) -> Option<(usize, f64)> {
     let outcome = &found.outcome;
     let above = |rate: f64| outcome.qualified_rate.is_none_or(|qualified| rate > qualified);
@@ -128,8 +128,8 @@ fn is_interrupted(inputs: &Inputs<'_>) -> bool {
 
 /// The trial whose space and CPU time count: the last soak, else the unthrottled trial.
 fn shown(found: &Found) -> &[Part] {
-    let trials = found.tried.iter().zip(&found.outcome.trials);
-    let soak = trials.filter(|(_, record)| record.phase == Phase::Soak).last().map(|(tried, _)| tried);
+    let mut trials = found.tried.iter().zip(&found.outcome.trials);
+    let soak = trials.rfind(|(_, record)| record.phase == Phase::Soak).map(|(tried, _)| tried);
     soak.or(found.saturated.as_ref()).map_or(&[], |tried| &tried.parts)
 }
 
