@@ -152,8 +152,8 @@ fn streams_are_distributed_over_the_recorders() {
     let found = ended.check();
     let duplicates = |stream: &Value| stream["duplicates"].as_u64().unwrap();
     assert!(found["account"]["streams"].as_object().unwrap().values().all(|stream| duplicates(stream) == 0));
-    let info = keepup(&here, &["info", "runs/run-1"]);
-    assert!(info.code() == 0 && info.stdout.contains("quartz"), "{info:#?}");
+    let info = keepup(&here, &["info", "runs/run-1", "--json"]);
+    assert!(info.code() == 0 && info.stdout.matches("\"quartz\"").count() == 2, "{info:#?}");
 }
 
 #[test]

@@ -32,15 +32,22 @@ pub struct RecorderResult {
 }
 
 impl RecorderResult {
-    /// A recorder that has not reported its end.
+    /// A recorder that has not reported its end. A spare has no recording before it gets streams.
     #[must_use]
-    pub fn new(host: &str, plan: &RecordPlan) -> Self {
+    pub fn new(host: &str, plan: &RecordPlan, is_spare: bool) -> Self {
         Self {
             host: host.to_owned(),
             directories: plan.volumes.iter().map(|volume| volume.join(&plan.name)).collect(),
             outcome: None,
             failure: Some(NOT_REPORTED.to_owned()),
-            end: SetEnd::Lost,
+            end: if is_spare { SetEnd::Absent } else { SetEnd::Lost },
+        }
+    }
+
+    /// It gets the streams of another one.
+    pub const fn take_streams(&mut self) {
+        if matches!(self.end, SetEnd::Absent) {
+            self.end = SetEnd::Lost;
         }
     }
 

@@ -9,7 +9,7 @@ use keepup_fleet::controller::{FleetEvent, Phase, RunKind};
 use keepup_fleet::controller_loop::ControllerEvent;
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::jobs;
-use keepup_fleet::message::Counters;
+use keepup_fleet::message::{Counters, HostId, Role};
 use keepup_fleet::record::{
     FleetRecording, Moved, Quiet, RecordPlan, RecordRequest, RecorderResult, RecorderSettings, plans,
 };
@@ -127,7 +127,7 @@ impl Running {
         let (mut all, mut recorders) = (Vec::new(), Vec::new());
         for (host, plan) in file.hosts.iter().zip(plans) {
             recorders.push(plan.as_ref().map(|plan| {
-                all.push(RecorderResult::new(&host.name, plan));
+                all.push(RecorderResult::new(&host.name, plan, host.role == Role::Spare));
                 all.len() - 1
             }));
         }
@@ -212,10 +212,7 @@ impl Running {
         };
         match event {
             ControllerEvent::Fleet(FleetEvent::PartOver(host, end)) => {
-                let index = self.recorders.get(*host as usize).copied().flatten();
-                let Some(result) = index.and_then(|index| self.recording.recorders.get_mut(index)) else {
-                    return Ok(());
-                };
+                let Some(result) = self.recorder(*host) else { return Ok(()) };
                 result.enter(end);
                 if let Some(why) = &result.failure {
                     line.log(&format!("warning: {}: {why}", name(*host)));
@@ -231,6 +228,7 @@ impl Running {
                 let target = moved.to.as_deref().unwrap_or("the other recorders");
                 line.log(&format!("warning: the streams of {} move to {target}", moved.from));
                 self.recording.moves.push(moved);
+                to.and_then(|to| self.recorder(to)).into_iter().for_each(RecorderResult::take_streams);
                 self.write()?;
             }
             _ => {}
@@ -238,13 +236,17 @@ impl Running {
         Ok(())
     }
 
-    /// Counters of the recorders that are members.
+    /// Counters of the recorders that have streams. One that was lost and is back has none.
     fn counters(&self, session: &Session) -> Vec<Counters> {
-        let hosts = (0..).zip(&self.recorders).filter(|(_, recorder)| recorder.is_some());
-        hosts
-            .filter_map(|(host, _)| session.lead.controller().heartbeat_of(host))
-            .map(|heartbeat| heartbeat.counters)
-            .collect()
+        let controller = session.lead.controller();
+        let members = controller.view().slots.iter().flatten();
+        let heartbeats = members.filter_map(|member| controller.heartbeat_of(member.host));
+        heartbeats.map(|heartbeat| heartbeat.counters).collect()
+    }
+
+    fn recorder(&mut self, host: HostId) -> Option<&mut RecorderResult> {
+        let index = self.recorders.get(host as usize).copied().flatten()?;
+        self.recording.recorders.get_mut(index)
     }
 
     /// Says where clients connect.
