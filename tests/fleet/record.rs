@@ -29,7 +29,7 @@ fn host(here: &Path, name: &str, role: &str, more: &str) -> String {
 }
 
 /// A site whose source has begun to send; none without root.
-fn site(test: &str, seconds: u32) -> Option<Site> {
+fn site(test: &str, seconds: u32, patience: &str) -> Option<Site> {
     if !root::allowed(test) {
         return None;
     }
@@ -58,6 +58,7 @@ fn site(test: &str, seconds: u32) -> Option<Site> {
     let arguments =
         ["netns", "exec", switch.host(SOURCE), keepup, "source", "romanis", "--to", &a, "--to", &b];
     let flags = ["--streams", "16", "--event", "20 kB", "--rate", "8 MB/s", "--time", &time, "--json"];
+    let flags = [&flags[..], &["--recorder-timeout", patience]].concat();
     let source = Program::start("ip", &[&arguments[..], &flags].concat(), &here);
     let counted = |host: usize| events(&here, host);
     until("no events arrive", || counted(0) > 0 && counted(1) > 0);
@@ -159,7 +160,7 @@ fn streams_are_distributed_over_the_recorders() {
 #[test]
 #[ignore = "system"]
 fn a_killed_recorder_loses_nothing_that_was_acknowledged() {
-    let Some(site) = site("reckill", 6) else { return };
+    let Some(site) = site("reckill", 6, "30 s") else { return };
     site.fleet.signal(0, "KILL");
     let [killed, spare] = [0, 2].map(|host| site.fleet.hosts[host].clone());
     let ended = site.end();
@@ -171,7 +172,7 @@ fn a_killed_recorder_loses_nothing_that_was_acknowledged() {
 #[test]
 #[ignore = "system"]
 fn the_streams_of_a_paused_recorder_move_to_the_spare() {
-    let Some(site) = site("recpause", 6) else { return };
+    let Some(site) = site("recpause", 6, "30 s") else { return };
     site.fleet.signal(1, "STOP");
     let [paused, spare] = [1, 2].map(|host| site.fleet.hosts[host].clone());
     until("the spare gets no events", || events(site.place.path(), 2) > 0);
@@ -184,7 +185,7 @@ fn the_streams_of_a_paused_recorder_move_to_the_spare() {
 #[test]
 #[ignore = "system"]
 fn the_streams_of_a_recorder_that_is_cut_off_move_to_the_spare() {
-    let Some(site) = site("reccut", 6) else { return };
+    let Some(site) = site("reccut", 6, "30 s") else { return };
     site.switch.unplug(1).unwrap();
     until("the spare gets no events", || events(site.place.path(), 2) > 0);
     site.switch.plug(1).unwrap();
@@ -197,7 +198,7 @@ fn the_streams_of_a_recorder_that_is_cut_off_move_to_the_spare() {
 #[test]
 #[ignore = "system"]
 fn without_a_spare_the_streams_move_to_the_other_recorder() {
-    let Some(mut site) = site("recalone", 6) else { return };
+    let Some(mut site) = site("recalone", 6, "30 s") else { return };
     let spare = site.fleet.hosts[2].clone();
     site.fleet.signal(2, "KILL");
     site.record.line(&format!("warning: {spare} is lost"));
@@ -211,7 +212,7 @@ fn without_a_spare_the_streams_move_to_the_other_recorder() {
 #[test]
 #[ignore = "system"]
 fn what_was_received_before_the_controller_was_killed_is_durable() {
-    let Some(site) = site("recboss", 60) else { return };
+    let Some(site) = site("recboss", 60, "2 s") else { return };
     let Site { switch, place, fleet, record, source } = site;
     record.signal("KILL");
     until("agents are left", || fleet.gone());
@@ -229,7 +230,7 @@ fn what_was_received_before_the_controller_was_killed_is_durable() {
         .values()
         .map(|stream| stream["events"].as_u64().unwrap())
         .sum();
-    let acknowledged = json(&source)["durable_events"].as_u64().unwrap();
+    let acknowledged = json(&source)["durable"]["events"].as_u64().unwrap();
     assert!(durable >= acknowledged && acknowledged > 0, "{durable} {acknowledged} {source:#?}");
     assert_eq!(record.wait().code(), -1);
 }
