@@ -187,7 +187,7 @@ fn questions_are_limited() {
         assert_eq!(located(&mut curious).streams.len(), 1);
     }
     curious.write_all(&question(&[12])).unwrap();
-    assert!(refused(&mut curious).error.contains("cannot answer so many questions"));
+    assert!(refused(&mut curious).error.contains("cannot answer locate: too many"));
     // One that reads no answers is refused once the kernel takes no more of them.
     let all: Vec<u32> = (1000..61_000).collect();
     let mut deaf = member.connect();
@@ -202,7 +202,7 @@ fn questions_are_limited() {
     drop(deaf);
     let (report, _) = member.stop();
     let incidents = &report.incidents.listed;
-    let refused = incidents.iter().filter(|what| what.contains("cannot answer so many questions")).count();
+    let refused = incidents.iter().filter(|what| what.contains("cannot answer locate: too many")).count();
     assert_eq!((refused, incidents.len()), (2, 2), "{incidents:#?}");
 }
 

@@ -42,7 +42,7 @@ impl View {
     #[must_use]
     pub fn owner(&self, stream: u32) -> Option<Member> {
         let members = self.slots.iter().zip(0u64..).filter_map(|(slot, index)| Some(((*slot)?, index)));
-        members.max_by_key(|&(_, index)| hash(stream, index)).map(|(member, _)| member)
+        winner(stream, members)
     }
 
     /// Whether `host` is a recorder of this view.
@@ -81,6 +81,24 @@ impl View {
             Update::Whole(_) | Update::Changes { .. } => {}
         }
     }
+}
+
+/// Streams of the recorder that gets most of the streams 0 to `streams` - 1, with this number of recorders.
+#[must_use]
+pub fn largest_share(streams: u32, recorders: u32) -> u32 {
+    let mut shares = vec![0; recorders as usize];
+    for stream in 0..streams {
+        let slots = (0..recorders as usize).zip(0u64..);
+        if let Some(share) = winner(stream, slots).and_then(|slot| shares.get_mut(slot)) {
+            *share += 1;
+        }
+    }
+    shares.into_iter().max().unwrap_or(0)
+}
+
+/// The candidate in whose slot a stream is.
+fn winner<T>(stream: u32, candidates: impl Iterator<Item = (T, u64)>) -> Option<T> {
+    candidates.max_by_key(|&(_, slot)| hash(stream, slot)).map(|(candidate, _)| candidate)
 }
 
 /// A slot that has changed.

@@ -77,3 +77,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_largest_share_is_that_of_a_view() {
+    for (streams, recorders) in [(1, 1), (4, 2), (54, 4), (508, 7)] {
+        let hosts: Vec<Member> =
+            (0..recorders).map(|host| Member { host, address: ([10, 0, 0, 1], 1).into() }).collect();
+        let view = View::new(1, 1, &hosts);
+        let share = |host| (0..streams).filter(|&stream| view.owner(stream).unwrap().host == host).count();
+        assert_eq!((0..recorders).map(share).max(), Some(largest_share(streams, recorders) as usize));
+    }
+    assert_eq!((largest_share(54, 4), largest_share(3, 0)), (19, 0));
+}

@@ -95,7 +95,8 @@ pub enum SetEnd {
 pub struct SetMove {
     /// Host that had the streams; one of the set's.
     pub from: String,
-    /// Host that took them, another one of the set's; `None` if no recorder was left for them.
+    /// Host that took them, another one of the set's; `None`: they were distributed over the remaining
+    /// recorders.
     pub to: Option<String>,
     /// Epoch of the fleet that began with the move.
     pub epoch: u64,

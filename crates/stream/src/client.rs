@@ -102,7 +102,10 @@ pub enum ClientError {
         stream: u32,
     },
     /// No recorder of a fleet took a stream in time.
-    #[error("cannot send stream {stream}: no recorder has taken it for {} s: {last}", waited.as_secs_f64())]
+    #[error(
+        "cannot send stream {stream}: no recorder or no acknowledgement for {} s: {last}",
+        waited.as_secs_f64()
+    )]
     NoRecorder {
         /// Stream id.
         stream: u32,

@@ -98,7 +98,7 @@ fn sources(failed_rate: f64, cases: &[Case]) -> FleetBottleneck {
     FleetBottleneck {
         stage: format!("source {}", short.join(", ")),
         hosts: Vec::new(),
-        evidence: format!("it did not keep its schedule at {at}, and no recorder failed by itself"),
+        evidence: format!("the schedule was not kept at {at}, and no recorder failed by itself"),
     }
 }
 
@@ -117,7 +117,7 @@ fn recorders(failed_rate: f64, count: usize, mut failed: Vec<&Case>) -> FleetBot
     let mut evidence = format!("at {at} of all recorders, {condition} on {}: {figures}", failed[0].host);
     let is_path = [Stage::Network.to_string(), Stage::Source.to_string()].contains(&stage);
     if is_shared && hosts.len() == count && is_path && failed.iter().any(|case| case.alone.is_none()) {
-        evidence.push_str("; --each tells the links of the recorders from switch and sources");
+        evidence.push_str("; use --each to distinguish the links of the recorders from switch and sources");
     }
     FleetBottleneck { stage: format!("{which} {}, {stage}", hosts.join(" and ")), hosts, evidence }
 }

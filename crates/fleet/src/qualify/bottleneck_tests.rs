@@ -49,7 +49,7 @@ fn hosts_that_fail_alike_are_named_together() {
     let cases = ["daq1", "daq2"].map(|host| case(host, true, network(), None));
     let found = bottleneck(Some(100e6), &cases).unwrap();
     assert_eq!(found.stage, "hosts daq1 and daq2, network");
-    assert!(found.evidence.contains("--each tells the links"), "{}", found.evidence);
+    assert!(found.evidence.contains("use --each to distinguish the links"), "{}", found.evidence);
     // Each fails at its own knee, so nothing else is to be told.
     let cases = ["daq1", "daq2"].map(|host| case(host, true, network(), Some(49e6)));
     let found = bottleneck(Some(100e6), &cases).unwrap();

@@ -60,7 +60,7 @@ impl RecorderResult {
             },
             PartEnd::Failed(why) => (None, Some(why.clone()), SetEnd::Failed),
             PartEnd::Absent => (None, Some("it did not join the fleet".to_owned()), SetEnd::Absent),
-            PartEnd::Lost => (None, Some("the host was lost".to_owned()), SetEnd::Lost),
+            PartEnd::Lost => (None, Some("no heartbeat until its lease expired".to_owned()), SetEnd::Lost),
             PartEnd::TimedOut(phase) => (None, Some(format!("it timed out while {phase}")), SetEnd::Failed),
         };
         (self.outcome, self.failure, self.end) = (outcome, failure, kind);

@@ -88,7 +88,9 @@ fn the_table_fits_a_terminal_and_names_what_happened() {
     ]);
     let table = all.table();
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
-    for text in ["1,234,567", "80.0 GB", "80.0 MB/s", "b: the host was lost", "streams of b moved to x"] {
+    for text in
+        ["1,234,567", "80.0 GB", "80.0 MB/s", "b: no heartbeat until its lease", "streams of b moved to x"]
+    {
         assert!(table.contains(text), "{text} in\n{table}");
     }
 }

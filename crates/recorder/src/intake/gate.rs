@@ -68,8 +68,10 @@ impl Intake {
         (connection.busy, connection.quiet) = (true, false);
         connection.questions += 1;
         if connection.questions > QUESTIONS_MAX || !connection.is_flushed() {
-            let hint = format!("read each answer; ask at most {QUESTIONS_MAX} times on one connection");
-            return Err(Cause::new("cannot answer so many questions").with_hint(hint));
+            let what =
+                "cannot answer locate: too many on this connection, or the previous answer was not read";
+            let hint = format!("read each answer; at most {QUESTIONS_MAX} on one connection");
+            return Err(Cause::new(what).with_hint(hint));
         }
         // Addresses may be newer than the epoch, and never older.
         let epoch = assignment.epoch();

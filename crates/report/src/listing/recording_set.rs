@@ -103,7 +103,7 @@ fn member(member: &MemberState) -> Vec<Fact> {
     let end = match member.end {
         SetEnd::Finished => None,
         SetEnd::Failed => Some("its recorder failed"),
-        SetEnd::Lost => Some("its recorder was lost during the run"),
+        SetEnd::Lost => Some("its recorder was lost, or did not report its end"),
         SetEnd::Absent => Some("it made no recording"),
     };
     if let Some(end) = end {
@@ -154,7 +154,7 @@ fn figures(info: &RecordingInfo) -> [String; 4] {
 }
 
 fn moved(change: &SetMove) -> Fact {
-    let to = change.to.as_deref().unwrap_or("no recorder");
+    let to = change.to.as_deref().unwrap_or("the other recorders");
     let (time, epoch) = (rfc3339(change.at_unix_ns), change.epoch);
     Fact::path("moved", format!("{time} streams of {} to {to}, epoch {epoch}", change.from))
 }

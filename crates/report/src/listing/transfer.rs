@@ -90,7 +90,7 @@ pub fn source(report: &SourceReport, style: Style) -> String {
         let longest = time(fleet.longest_without_recorder_ns as f64 / 1e9);
         facts.push(Fact::new("fleet", format!("{moved}; longest time without a recorder {longest}")));
         if fleet.lost_at_recorders > 0 {
-            let lost = format!("{} that were acknowledged", plural(fleet.lost_at_recorders, "event"));
+            let lost = format!("{} received but not stored", plural(fleet.lost_at_recorders, "event"));
             facts.push(Fact::new("LOST by recorders", lost));
         }
     }

@@ -61,7 +61,7 @@ impl<'a, 'b> FleetTrials<'a, 'b> {
         while !self.session.has_gathered() {
             self.watch_for_end()?;
             if self.is_ending {
-                anyhow::bail!("cannot run the trial: it was ended before all hosts had joined");
+                anyhow::bail!("cannot run trials: stopped before all hosts had joined");
             }
             self.turn();
         }

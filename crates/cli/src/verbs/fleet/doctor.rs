@@ -101,7 +101,7 @@ impl<'a, 'b> Check<'a, 'b> {
     fn conduct(&mut self, plans: &[CheckPlan]) -> anyhow::Result<Vec<HostEnd>> {
         while !self.session.has_gathered() {
             if self.session.is_stopped() || self.session.is_down_requested()? {
-                anyhow::bail!("cannot check the fleet: it was ended before all hosts had joined");
+                anyhow::bail!("cannot check the fleet: stopped before all hosts had joined");
             }
             let events = self.session.lead.turn(TURN);
             self.take(&events);

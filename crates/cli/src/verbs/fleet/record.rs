@@ -102,8 +102,8 @@ fn next_run(output: &Path) -> std::io::Result<u64> {
 
 fn make_directory(directory: &Path) -> anyhow::Result<()> {
     if directory.join(SET_FILE).exists() {
-        let why = Cause::new(format!("cannot record: {} is the directory of a run", directory.display()));
-        return Err(usage(why.with_hint("another --run N")));
+        let why = Cause::new(format!("cannot record: {} already contains a run", directory.display()));
+        return Err(usage(why.with_hint("choose another number with --run N, or omit --run")));
     }
     std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
 }
@@ -158,7 +158,7 @@ impl Running {
     ) -> anyhow::Result<()> {
         while !session.has_gathered() {
             if session.is_stopped() || session.is_down_requested()? {
-                anyhow::bail!("cannot record: it was ended before all hosts had joined");
+                anyhow::bail!("cannot record: stopped before all hosts had joined");
             }
             session.lead.turn(TURN).iter().for_each(|event| reporter.report(event));
         }
@@ -251,19 +251,28 @@ impl Running {
 
     /// Says where clients connect.
     fn announce(&self, session: &Session, plans: &[Option<RecordPlan>]) {
-        let recorders = session.lead.controller().view().slots.iter().flatten();
+        let controller = session.lead.controller();
+        let recorders = controller.view().slots.iter().flatten();
         let addresses: Vec<String> = recorders.map(|member| member.address.to_string()).collect();
-        let spares = plans.iter().flatten().count().saturating_sub(addresses.len());
+        let hosts = (0..).zip(&session.file.hosts).zip(plans);
+        let spares = hosts.filter_map(|((host, entry), plan)| {
+            let is_there = entry.role == Role::Spare && controller.heartbeat_of(host).is_some();
+            is_there.then_some(plan.as_ref()?.listen.to_string())
+        });
+        let spares: Vec<String> = spares.collect();
         let shown = addresses.get(..SHOWN_MAX).unwrap_or(&addresses);
         let more = if shown.len() < addresses.len() { " and others" } else { "" };
         log(&format!(
-            "recording {} on {} recorders with {} in reserve: {}{more}",
+            "recording {} on {} with {} in reserve: {}{more}",
             self.recording.name,
-            addresses.len(),
-            plural(spares as u64, "spare"),
+            plural(addresses.len() as u64, "recorder"),
+            plural(spares.len() as u64, "spare"),
             shown.join(", ")
         ));
-        log(&format!("to connect a client: keepup source PROFILE --to {}", shown.join(" --to ")));
+        // A client with one address does not follow its streams.
+        let second = if addresses.len() == 1 { spares.first().or(addresses.first()) } else { None };
+        let to: Vec<&str> = shown.iter().chain(second).map(String::as_str).collect();
+        log(&format!("to connect a client: keepup source PROFILE --to {}", to.join(" --to ")));
     }
 }
 
