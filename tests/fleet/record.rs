@@ -1,12 +1,13 @@
 //! `record --fleet`: recorders in network namespaces of their own, which are killed, paused or cut off.
 use std::path::Path;
 
+use keepup_testkit::disk::FaultyDisk;
 use keepup_testkit::switch::Switch;
 use keepup_testkit::{Program, Run, root};
 use serde_json::Value;
 
 use super::Fleet;
-use crate::common::{TestDirectory, directory, json, keepup, start, until};
+use crate::common::{FILE_SERVER, TestDirectory, directory, json, keepup, start, until};
 
 /// Hosts of a site: two recorders and a spare. The controller is host 0, the source host 4 of the switch.
 const HOSTS: [(&str, &str); 3] = [("r0", "recorder"), ("r1", "recorder"), ("x", "spare")];
@@ -30,10 +31,11 @@ fn host(here: &Path, name: &str, role: &str, more: &str) -> String {
 
 /// A site whose source has begun to send; none without root.
 fn site(test: &str, seconds: u32, patience: &str) -> Option<Site> {
-    if !root::allowed(test) {
-        return None;
-    }
-    let place = directory();
+    root::allowed(test).then(|| site_in(directory(), test, seconds, patience))
+}
+
+/// A site in `place`; volumes that exist there are used.
+fn site_in(place: TestDirectory, test: &str, seconds: u32, patience: &str) -> Site {
     let here = place.path().canonicalize().unwrap();
     let switch = Switch::create(&format!("ku{}{test}", std::process::id() % 100_000), 5).unwrap();
     let keepup = env!("CARGO_BIN_EXE_keepup");
@@ -62,7 +64,7 @@ fn site(test: &str, seconds: u32, patience: &str) -> Option<Site> {
     let source = Program::start("ip", &[&arguments[..], &flags].concat(), &here);
     let counted = |host: usize| events(&here, host);
     until("no events arrive", || counted(0) > 0 && counted(1) > 0);
-    Some(Site { switch, place, fleet, record, source })
+    Site { switch, place, fleet, record, source }
 }
 
 /// Events that a recorder has counted, from the controller's status.
@@ -178,7 +180,7 @@ fn the_streams_of_a_paused_recorder_move_to_the_spare() {
     until("the spare gets no events", || events(site.place.path(), 2) > 0);
     site.fleet.signal(1, "CONT");
     let ended = site.end();
-    assert_eq!(ended.moves(), [(paused, Some(spare))]);
+    assert_eq!((ended.record.code(), ended.moves()), (1, vec![(paused, Some(spare))]));
     ended.check();
 }
 
@@ -207,6 +209,46 @@ fn without_a_spare_the_streams_move_to_the_other_recorder() {
     let ended = site.end();
     assert_eq!(ended.moves(), [(killed, None)]);
     ended.check();
+}
+
+#[test]
+#[ignore = "system"]
+fn the_streams_of_a_recorder_whose_volume_fails_move_with_all_their_events() {
+    if !root::allowed("recdisk") {
+        return;
+    }
+    let place = directory();
+    let here = place.path().canonicalize().unwrap();
+    let name = format!("volume-recdisk-{}-r0", std::process::id());
+    let mut disk = FaultyDisk::mount(&here.join(name), FILE_SERVER).unwrap();
+    let site = site_in(place, "recdisk", 6, "30 s");
+    disk.break_down().unwrap();
+    let [failed, spare] = [0, 2].map(|host| site.fleet.hosts[host].clone());
+    let ended = site.end();
+    assert_eq!(ended.record.code(), 1, "{:#?}", ended.record);
+    assert_eq!(ended.moves(), [(failed, Some(spare))]);
+    // The failed volume takes no journal either: its recording cannot be recovered, but read.
+    let verified = keepup(ended.place.path(), &["verify", "runs/run-1", "--json"]);
+    let found = json(&verified);
+    let streams = found["account"]["streams"].as_object().unwrap().values();
+    let events: u64 = streams.map(|stream| stream["events"].as_u64().unwrap()).sum();
+    assert_eq!(Some(events), ended.sent["sent"]["events"].as_u64(), "{found:#}");
+    assert_eq!(ended.sent["fleet"]["lost_at_recorders"], 0, "{:#}", ended.sent);
+    drop(disk);
+}
+
+#[test]
+#[ignore = "system"]
+fn a_run_whose_agents_all_end_is_not_whole() {
+    let Some(site) = site("recterm", 60, "2 s") else { return };
+    let Site { switch, place, fleet, record, source } = site;
+    (0..3).for_each(|host| fleet.signal(host, "TERM"));
+    let record = record.wait();
+    assert_eq!(record.code(), 1, "{record:#?}");
+    assert_eq!(json(&record)["ended_early"], "no recorder is left", "{record:#?}");
+    source.signal("INT");
+    source.wait();
+    drop((switch, place));
 }
 
 #[test]

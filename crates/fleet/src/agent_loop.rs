@@ -28,8 +28,8 @@ pub trait Worker {
     /// Streams may have moved.
     fn moved(&mut self, view: &View);
 
-    /// The lease ends after `left`.
-    fn leased(&mut self, left: Duration);
+    /// Events may be accepted until `until_ns` of the clock that the loop was made with; 0: not any more.
+    fn leased(&mut self, until_ns: u64);
 
     /// Counters of the run.
     fn counters(&self) -> Counters;
@@ -148,15 +148,14 @@ impl<L: AgentLink, C: Clock, W: Worker> AgentLoop<L, C, W> {
         let wait = Duration::from_nanos(self.host.next_ns().saturating_sub(self.clock.now_ns()));
         let mut actions = Vec::new();
         match self.link.receive(wait)? {
-            FromController::Order(order) => {
-                let now_ns = self.clock.now_ns();
-                self.host.on_order(now_ns, *order, &mut actions);
-                self.worker.leased(Duration::from_nanos(self.host.lease_left_ns(now_ns)));
-            }
+            FromController::Order(order) => self.host.on_order(self.clock.now_ns(), *order, &mut actions),
             FromController::Closed => report(AgentEvent::Disconnected),
             FromController::Refused(why) => report(AgentEvent::Refused(why)),
         }
-        self.apply(actions)
+        let ended = self.apply(actions);
+        // After the actions: a recorder that was lost and is back must end its part before it reads again.
+        self.worker.leased(self.clock.monotonic_ns(self.host.accepts_until_ns()));
+        ended
     }
 
     fn apply(&mut self, actions: Vec<HostAction>) -> Option<String> {
@@ -185,6 +184,7 @@ impl<L: AgentLink, C: Clock, W: Worker> AgentLoop<L, C, W> {
         let now_ns = self.clock.now_ns();
         let by_ns = *self.end_by_ns.get_or_insert_with(|| {
             if !is_ending {
+                self.reports.send(Done::Ending { run });
                 self.worker.finish(run, &self.reports);
             }
             now_ns.saturating_add(self.finish_ns)

@@ -26,7 +26,7 @@ impl Worker for Teller {
 
     fn moved(&mut self, _view: &View) {}
 
-    fn leased(&mut self, _left: Duration) {}
+    fn leased(&mut self, _until_ns: u64) {}
 
     fn counters(&self) -> Counters {
         Counters::default()

@@ -43,7 +43,7 @@ impl Worker for Obedient {
         assert!(view.recorders() > 0);
     }
 
-    fn leased(&mut self, _left: Duration) {}
+    fn leased(&mut self, _until_ns: u64) {}
 
     fn counters(&self) -> Counters {
         self.counters

@@ -67,6 +67,11 @@ pub enum Done {
         /// Cause.
         why: String,
     },
+    /// The part of the run ends by itself; its result follows.
+    Ending {
+        /// Number of the run.
+        run: u64,
+    },
 }
 
 /// State of a host.
@@ -138,10 +143,10 @@ impl Host {
         now_ns < self.lease_until_ns
     }
 
-    /// Time until its lease ends, ns; 0 without a lease.
+    /// Until when it may accept events, by its clock, ns; 0 if it takes part in no run or ends its part.
     #[must_use]
-    pub const fn lease_left_ns(&self, now_ns: u64) -> u64 {
-        self.lease_until_ns.saturating_sub(now_ns)
+    pub const fn accepts_until_ns(&self) -> u64 {
+        if matches!(self.state, HostState::Running { .. }) { self.lease_until_ns } else { 0 }
     }
 
     /// Whether it may accept events of `stream` now.
@@ -211,6 +216,9 @@ impl Host {
         let state = match (done, &self.state) {
             (Done::Prepared { run, address }, HostState::Preparing { run: own }) if run == *own => {
                 HostState::Ready { run, address }
+            }
+            (Done::Ending { run }, HostState::Running { run: own }) if run == *own => {
+                HostState::Finishing { run }
             }
             (Done::Finished { run, outcome }, state) if state.run() == Some(run) && !state.is_over() => {
                 HostState::Finished { run, outcome }

@@ -137,3 +137,18 @@ fn reports_of_other_runs_and_states_are_ignored() {
     host.report(1_002 * MS, Done::Finished { run: 3, outcome: String::new() }, &mut out);
     assert_eq!((out, host.state()), (vec![], &HostState::Running { run: 4 }));
 }
+
+#[test]
+fn a_host_that_ends_its_part_accepts_nothing_and_says_so() {
+    let mut host = running();
+    assert!(host.accepts_until_ns() > 1_001 * MS);
+    let mut out = Vec::new();
+    host.report(1_100 * MS, Done::Ending { run: 3 }, &mut out);
+    assert!(out.is_empty() && matches!(host.state(), HostState::Running { run: 4 }));
+    host.report(1_100 * MS, Done::Ending { run: 4 }, &mut out);
+    assert_eq!(host.state(), &HostState::Finishing { run: 4 });
+    assert!(matches!(out[..], [HostAction::Send(_)]));
+    assert_eq!(host.accepts_until_ns(), 0);
+    host.report(1_200 * MS, Done::Finished { run: 4, outcome: "o".into() }, &mut out);
+    assert!(matches!(host.state(), HostState::Finished { .. }));
+}

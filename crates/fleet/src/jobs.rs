@@ -65,8 +65,8 @@ impl Worker for Jobs {
         self.workers.iter_mut().for_each(|(_, worker)| worker.moved(view));
     }
 
-    fn leased(&mut self, left: Duration) {
-        self.current().into_iter().for_each(|worker| worker.leased(left));
+    fn leased(&mut self, until_ns: u64) {
+        self.current().into_iter().for_each(|worker| worker.leased(until_ns));
     }
 
     fn counters(&self) -> Counters {

@@ -32,7 +32,7 @@ impl Worker for Noting {
         self.1.note(format!("{} has epoch {}", self.0, view.epoch));
     }
 
-    fn leased(&mut self, _left: Duration) {
+    fn leased(&mut self, _until_ns: u64) {
         self.1.note(format!("{} is leased", self.0));
     }
 
@@ -49,7 +49,7 @@ fn a_plan_reaches_its_worker() {
     let (reports, done) = reports_for_test();
     jobs.prepare(7, &encode(RECORD, &[1, 2]).unwrap(), &reports);
     jobs.moved(&View { epoch: 3, ..View::default() });
-    jobs.leased(Duration::ZERO);
+    jobs.leased(0);
     jobs.start(7, Duration::ZERO, &reports);
     jobs.finish(7, &reports);
     let expected = [

@@ -13,6 +13,6 @@ mod worker;
 
 pub use outcome::RecordOutcome;
 pub use plan::{RecordPlan, RecordRequest, RecorderSettings, plans};
-pub use quiet::Quiet;
+pub use quiet::{Quiet, Total};
 pub use total::{FleetRecording, Moved, RecorderResult};
 pub use worker::RecordWorker;

@@ -26,6 +26,11 @@ impl<C: Clock> AnchoredClock<C> {
         Self { clock, anchor_ns }
     }
 
+    /// A time of this clock by the clock that it was made of, ns.
+    pub(crate) const fn monotonic_ns(&self, ns: u64) -> u64 {
+        ns.saturating_sub(self.anchor_ns)
+    }
+
     /// Time, ns.
     pub(crate) fn now_ns(&self) -> u64 {
         self.clock.now_ns().saturating_add(self.anchor_ns)

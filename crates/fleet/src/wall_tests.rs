@@ -36,5 +36,6 @@ impl Clock for Preempted {
 fn the_quickest_readings_count() {
     let clock = AnchoredClock::new(Preempted { readings: AtomicU64::new(0), time_ns: AtomicU64::new(0) });
     assert!(clock.anchor_ns.abs_diff(ANCHOR_NS) <= 10, "{}", clock.anchor_ns);
+    assert_eq!(clock.monotonic_ns(clock.anchor_ns + 7), 7);
     assert_eq!(clock.now_ns(), clock.clock.time_ns.load(Ordering::Relaxed) + clock.anchor_ns);
 }

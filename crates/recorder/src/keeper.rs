@@ -172,9 +172,10 @@ impl Keeper {
                     self.retain();
                 }
                 ToKeeper::Stream(info, first_sequence) => {
-                    self.note(|_| Some(JournalRecord::Stream(info.clone())));
+                    // A reader that finds the stream must know its start.
                     let start = JournalRecord::Start { stream: info.id, first_sequence };
                     self.note(|_| Some(start.clone()).filter(|_| first_sequence > 0));
+                    self.note(|_| Some(JournalRecord::Stream(info.clone())));
                 }
                 ToKeeper::Gap { intake, gap } => self.take_gap(intake, gap),
                 ToKeeper::Rotation(rotation) => {

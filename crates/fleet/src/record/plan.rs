@@ -138,7 +138,7 @@ impl RecordPlan {
 /// The part of each host of `file`, none for sources.
 ///
 /// # Errors
-/// A recorder without an address for its clients.
+/// A recorder without an address for its clients, or ports that do not exist.
 pub fn plans(file: &FleetFile, request: &RecordRequest) -> Result<Vec<Option<RecordPlan>>, FleetError> {
     // Recorders with the same address are on one machine, and need different ports.
     let mut used: BTreeMap<IpAddr, u16> = BTreeMap::new();
@@ -152,7 +152,12 @@ pub fn plans(file: &FleetFile, request: &RecordRequest) -> Result<Vec<Option<Rec
             return Err(FleetError::Record(why.with_hint(hint)));
         };
         let number = used.entry(data).or_default();
-        let listen = (data, request.port.saturating_add(*number)).into();
+        let port = request.port.checked_add(*number).filter(|_| request.port > 0);
+        let Some(port) = port else {
+            let why = Cause::new(format!("there is no port {} + {number}", request.port));
+            return Err(FleetError::Record(why.with_hint("a lower --fleet-port, at least 1")));
+        };
+        let listen = (data, port).into();
         *number += 1;
         Ok(Some(RecordPlan {
             name: request.name.clone(),

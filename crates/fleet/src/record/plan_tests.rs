@@ -61,6 +61,15 @@ fn recorders_and_spares_take_part() {
 }
 
 #[test]
+fn ports_that_do_not_exist_are_refused() {
+    let file = FleetFile::parse(FILE).unwrap();
+    for port in [0, u16::MAX] {
+        let refused = plans(&file, &RecordRequest { port, ..request() }).unwrap_err();
+        assert!(refused.to_string().contains("there is no port"), "{refused}");
+    }
+}
+
+#[test]
 fn a_recorder_without_an_address_is_refused() {
     let file = FleetFile::parse(&FILE.replace("data = \"10.1.0.2\"", "")).unwrap();
     assert!(plans(&file, &request()).unwrap_err().to_string().contains("x: clients need"));

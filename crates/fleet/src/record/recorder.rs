@@ -52,9 +52,15 @@ pub(super) fn record(
     setting.assignment.start(setting.clock.now_ns().saturating_add(until.as_nanos() as u64));
     recorder.open();
     let stopper = recorder.stopper();
+    let mut is_ending = false;
     while !recorder.is_ended() {
         if setting.stop.load(Ordering::Acquire) {
             stopper.stop();
+        }
+        if recorder.is_ending() && !is_ending {
+            is_ending = true;
+            // Its streams move before it has written everything.
+            setting.reports.send(Done::Ending { run: setting.run });
         }
         setting.clock.sleep_until_ns(setting.clock.now_ns().saturating_add(POLL.as_nanos() as u64));
     }

@@ -29,10 +29,15 @@ pub struct RecorderResult {
     /// How its part ended.
     #[serde(skip)]
     end: SetEnd,
+    /// Whether it has had streams. Before, it has no recording.
+    #[serde(skip)]
+    had_streams: bool,
+    #[serde(skip)]
+    is_spare: bool,
 }
 
 impl RecorderResult {
-    /// A recorder that has not reported its end. A spare has no recording before it gets streams.
+    /// A recorder that has no streams yet.
     #[must_use]
     pub fn new(host: &str, plan: &RecordPlan, is_spare: bool) -> Self {
         Self {
@@ -40,15 +45,15 @@ impl RecorderResult {
             directories: plan.volumes.iter().map(|volume| volume.join(&plan.name)).collect(),
             outcome: None,
             failure: Some(NOT_REPORTED.to_owned()),
-            end: if is_spare { SetEnd::Absent } else { SetEnd::Lost },
+            end: SetEnd::Lost,
+            had_streams: false,
+            is_spare,
         }
     }
 
-    /// It gets the streams of another one.
+    /// It gets streams.
     pub const fn take_streams(&mut self) {
-        if matches!(self.end, SetEnd::Absent) {
-            self.end = SetEnd::Lost;
-        }
+        self.had_streams = true;
     }
 
     /// Enters the end of its part.
@@ -69,16 +74,24 @@ impl RecorderResult {
     fn recording(&self) -> SetRecording {
         let id = self.outcome.as_ref().map(|outcome| outcome.recording);
         let made = self.outcome.as_ref().map_or(&self.directories, |outcome| &outcome.directories);
-        let (id, end, why) = match (self.end, made.is_empty()) {
-            (SetEnd::Finished, true) => (None, SetEnd::Absent, Some("no event arrived".to_owned())),
-            (end, _) => (id, end, self.failure.as_deref().map(limited)),
+        let why = self.failure.as_deref().map(limited);
+        let (id, end, why) = match self.end {
+            SetEnd::Finished if made.is_empty() => {
+                (None, SetEnd::Absent, Some("no event arrived".to_owned()))
+            }
+            // What is in its directories, if anything, is not of this run.
+            _ if self.outcome.is_none() && !self.had_streams => (None, SetEnd::Absent, why),
+            end => (id, end, why),
         };
         let directories = if end == SetEnd::Absent { Vec::new() } else { made.clone() };
         SetRecording { host: self.host.clone(), id, directories, end, why }
     }
 
     fn is_whole(&self) -> bool {
-        self.outcome.as_ref().is_some_and(|outcome| outcome.is_whole)
+        match &self.outcome {
+            Some(outcome) => outcome.is_whole,
+            None => self.is_spare && !self.had_streams,
+        }
     }
 
     fn row(&self) -> [String; COLUMNS] {
@@ -156,10 +169,11 @@ impl FleetRecording {
         }
     }
 
-    /// Whether every recorder has ended with a whole recording.
+    /// Whether the recording ended as intended, and every recorder with a whole recording. A spare that was not
+    /// needed may be absent.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.recorders.iter().all(RecorderResult::is_whole)
+        self.ended_early.is_none() && self.recorders.iter().all(RecorderResult::is_whole)
     }
 
     /// A table with a line for each recorder, and what happened to them.

@@ -26,6 +26,8 @@ fn recorder(host: &str, end: Option<&PartEnd>) -> RecorderResult {
         outcome: None,
         failure: Some(NOT_REPORTED.to_owned()),
         end: SetEnd::Lost,
+        had_streams: true,
+        is_spare: false,
     };
     end.iter().for_each(|end| result.enter(end));
     result
@@ -77,7 +79,9 @@ fn a_recording_is_whole_if_every_recorder_is() {
     let whole = recorder("a", Some(&finished(&outcome(1, true))));
     assert!(recording(vec![whole.clone(), recorder("b", Some(&finished(&outcome(2, true))))]).is_whole());
     assert!(!recording(vec![whole.clone(), recorder("b", Some(&finished(&outcome(2, false))))]).is_whole());
-    assert!(!recording(vec![whole, recorder("b", None)]).is_whole());
+    assert!(!recording(vec![whole.clone(), recorder("b", None)]).is_whole());
+    let ended_early = Some("no recorder is left".to_owned());
+    assert!(!FleetRecording { ended_early, ..recording(vec![whole]) }.is_whole());
 }
 
 #[test]
@@ -93,4 +97,24 @@ fn the_table_fits_a_terminal_and_names_what_happened() {
     {
         assert!(table.contains(text), "{text} in\n{table}");
     }
+}
+
+#[test]
+fn a_recorder_without_streams_has_no_recording() {
+    let without = |is_spare, end: &PartEnd| {
+        let mut result = RecorderResult { had_streams: false, is_spare, ..recorder("x", None) };
+        result.enter(end);
+        result
+    };
+    for end in [PartEnd::Lost, PartEnd::Failed("the directory exists".to_owned()), PartEnd::Absent] {
+        let spare = without(true, &end);
+        let entry = spare.recording();
+        assert_eq!((entry.end, entry.directories.len()), (SetEnd::Absent, 0), "{end:?}");
+        assert!(entry.why.is_some() && spare.is_whole());
+        assert!(!without(false, &end).is_whole(), "{end:?}");
+    }
+    let mut used = without(true, &PartEnd::Lost);
+    used.take_streams();
+    assert_eq!((used.recording().end, used.recording().directories.len()), (SetEnd::Lost, 1));
+    assert!(!used.is_whole());
 }

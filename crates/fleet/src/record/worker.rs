@@ -1,4 +1,5 @@
 //! The worker of a host in recordings: one thread for its part, beside those of the recorder.
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -58,9 +59,12 @@ impl RecordWorker {
             reports: reports.clone(),
         };
         let work = move || {
-            let done = match record(&plan, &setting, &started) {
-                Ok(outcome) => Done::Finished { run, outcome },
-                Err(why) => Done::Failed { run, why },
+            // A panic must not leave a host that seems to record.
+            let recorded = catch_unwind(AssertUnwindSafe(|| record(&plan, &setting, &started)));
+            let done = match recorded {
+                Ok(Ok(outcome)) => Done::Finished { run, outcome },
+                Ok(Err(why)) => Done::Failed { run, why },
+                Err(_) => Done::Failed { run, why: "its thread panicked".to_owned() },
             };
             setting.reports.send(done);
         };
@@ -102,11 +106,7 @@ impl Worker for RecordWorker {
         self.part.iter().for_each(|part| part.assignment.move_streams(view));
     }
 
-    fn leased(&mut self, left: Duration) {
-        let until_ns = match left {
-            Duration::ZERO => 0,
-            left => self.clock.now_ns().saturating_add(left.as_nanos() as u64),
-        };
+    fn leased(&mut self, until_ns: u64) {
         self.part.iter().for_each(|part| part.assignment.lease(until_ns));
     }
 

@@ -101,7 +101,7 @@ impl Worker for TrialWorker {
 
     fn moved(&mut self, _view: &View) {}
 
-    fn leased(&mut self, _left: Duration) {}
+    fn leased(&mut self, _until_ns: u64) {}
 
     fn counters(&self) -> Counters {
         self.watcher.sample().map_or_else(Counters::default, |moment| Counters {

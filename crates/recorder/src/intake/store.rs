@@ -77,6 +77,8 @@ pub(super) struct Store {
     shares: usize,
     /// Reason why no volume takes blocks any more.
     pub(super) failed: Option<String>,
+    /// Whether another recorder takes the streams when this one fails.
+    has_successor: bool,
     /// Incidents for the report.
     pub(super) incidents: Incidents,
 }
@@ -110,6 +112,7 @@ impl Store {
             reserved_for: None,
             shares: 0,
             failed: None,
+            has_successor: config.assignment.is_some(),
             incidents: Incidents::default(),
         }
     }
@@ -323,8 +326,13 @@ impl Store {
         }
     }
 
-    /// Advances the watermark of a stream as far as possible.
+    /// Advances the watermark of a stream as far as possible. In a fleet, not after all volumes have failed:
+    /// what is lost with them would pass as acknowledged, and the client would not send it to the next
+    /// recorder.
     pub(super) fn advance(&mut self, slot: usize) {
+        if self.has_successor && self.failed.is_some() {
+            return;
+        }
         let journalled = self.volumes.gaps_durable();
         self.streams[slot].advance(journalled);
     }

@@ -1,4 +1,7 @@
 //! `keepup record --fleet`: a recording on all recorders of a fleet.
+mod set_file;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +14,7 @@ use keepup_fleet::file::FleetFile;
 use keepup_fleet::jobs;
 use keepup_fleet::message::{Counters, HostId, Role};
 use keepup_fleet::record::{
-    FleetRecording, Moved, Quiet, RecordPlan, RecordRequest, RecorderResult, RecorderSettings, plans,
+    FleetRecording, Moved, Quiet, RecordPlan, RecordRequest, RecorderResult, RecorderSettings, Total, plans,
 };
 use keepup_recorder::RecorderConfig;
 use keepup_recording::id::Id;
@@ -19,6 +22,7 @@ use keepup_recording::set::SET_FILE;
 use keepup_results::format::{number, plural, rate};
 use keepup_results::live::{RunSettings, StopAfter};
 
+use self::set_file::SetFile;
 use super::events::Reporter;
 use super::up::{Session, TURN, end};
 use crate::exit::{Exit, usage};
@@ -75,13 +79,14 @@ pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
     let done = run.conduct(&mut session, &mut reporter, &plans, &request.settings.stop);
     end(&mut session, &mut reporter, "the recording is over");
     done?;
-    run.write()?;
+    let Running { recording, set, .. } = run;
     if request.json {
-        json(&serde_json::to_value(&run.recording)?);
+        json(&serde_json::to_value(&recording)?);
     } else {
-        result(&format!("{}\nset: {}", run.recording.table(), run.set.display()));
+        result(&format!("{}\nset: {}", recording.table(), set.path().display()));
     }
-    Ok(if run.recording.is_whole() { Exit::Done } else { Exit::Failed })
+    set.finish(&recording.set())?;
+    Ok(if recording.is_whole() { Exit::Done } else { Exit::Failed })
 }
 
 /// One more than the highest run below `output`, starting at 1.
@@ -113,8 +118,10 @@ struct Running {
     recording: FleetRecording,
     /// Recorder of each host.
     recorders: Vec<Option<usize>>,
-    /// Path of the set.
-    set: PathBuf,
+    set: SetFile,
+    /// Latest counters of all hosts that have had streams.
+    counters: BTreeMap<HostId, Counters>,
+    quiet: Quiet,
 }
 
 impl Running {
@@ -141,11 +148,8 @@ impl Running {
             moves: Vec::new(),
             ended_early: None,
         };
-        Ok(Self { recording, recorders, set })
-    }
-
-    fn write(&self) -> anyhow::Result<()> {
-        Ok(self.recording.set().write(&self.set)?)
+        let (set, counters) = (SetFile::new(set), BTreeMap::new());
+        Ok(Self { recording, recorders, set, counters, quiet: Quiet::default() })
     }
 
     /// Waits for the hosts, starts the run, and follows it to its end.
@@ -162,23 +166,21 @@ impl Running {
             }
             session.lead.turn(TURN).iter().for_each(|event| reporter.report(event));
         }
-        // A controller that is killed leaves a set that names the recordings.
         self.recording.created_unix_ns = session.lead.now_ns();
-        self.write()?;
         let texts = plans.iter().map(|plan| plan.as_ref().map(|plan| jobs::encode(jobs::RECORD, plan)));
         let texts = texts.map(Option::transpose).collect::<Result<Vec<_>, _>>()?;
         let started = session.lead.start_run((self.recording.run, RunKind::Recording), texts);
         let mut events = started.map_err(|error| FleetError::Record(Cause::new(error.to_string())))?;
-        let (mut line, mut quiet, mut is_ending) = (StatusLine::new(), Quiet::default(), false);
+        let (mut line, mut is_ending) = (StatusLine::new(), false);
         let mut started_ns = None;
         let mut progress = Progress::default();
         loop {
             for event in &events {
                 reporter.report(event);
-                self.take(session, event, &line)?;
+                self.take(session, event, &line);
                 if let ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Running)) = event {
                     started_ns = Some(session.lead.now_ns());
-                    self.announce(session, plans);
+                    self.begin(session, plans);
                 }
                 if let ControllerEvent::Fleet(FleetEvent::Over { why, .. }) = event {
                     self.recording.ended_early.clone_from(why);
@@ -187,32 +189,34 @@ impl Running {
             }
             events = session.lead.turn(TURN);
             let now_ns = session.lead.now_ns();
-            let counters = self.counters(session);
+            let total = self.count(session);
             let elapsed_ns = started_ns.map_or(0, |started| now_ns.saturating_sub(started));
             let is_over = started_ns.is_some()
-                && (quiet.is_over(now_ns, counters.iter().copied())
-                    || has_reached(stop, &counters, elapsed_ns));
+                && (self.quiet.is_over(now_ns, &total) || has_reached(stop, &total, elapsed_ns));
             let is_asked = session.is_stopped() || session.is_down_requested()?;
             if (is_over || is_asked) && !is_ending {
                 is_ending = true;
                 events.extend(session.lead.finish());
             }
             if started_ns.is_some()
-                && let Some((text, passed)) = progress.take(now_ns, &counters)
+                && let Some((text, passed)) = progress.take(now_ns, &total)
             {
                 line.show(&text, passed);
+            }
+            if let Some(why) = self.set.turn(now_ns) {
+                line.log(&format!("warning: {why}; trying again"));
             }
         }
     }
 
     /// Enters the end of a recorder, or streams that moved.
-    fn take(&mut self, session: &Session, event: &ControllerEvent, line: &StatusLine) -> anyhow::Result<()> {
+    fn take(&mut self, session: &Session, event: &ControllerEvent, line: &StatusLine) {
         let name = |host: u32| {
             session.file.hosts.get(host as usize).map_or_else(String::new, |host| host.name.clone())
         };
         match event {
             ControllerEvent::Fleet(FleetEvent::PartOver(host, end)) => {
-                let Some(result) = self.recorder(*host) else { return Ok(()) };
+                let Some(result) = self.recorder(*host) else { return };
                 result.enter(end);
                 if let Some(why) = &result.failure {
                     line.log(&format!("warning: {}: {why}", name(*host)));
@@ -229,19 +233,36 @@ impl Running {
                 line.log(&format!("warning: the streams of {} move to {target}", moved.from));
                 self.recording.moves.push(moved);
                 to.and_then(|to| self.recorder(to)).into_iter().for_each(RecorderResult::take_streams);
-                self.write()?;
+                self.quiet.moved(session.lead.now_ns());
+                self.set.queue(self.recording.set());
             }
+            ControllerEvent::Fleet(FleetEvent::Paused(_)) => self.quiet.paused(),
             _ => {}
         }
-        Ok(())
     }
 
-    /// Counters of the recorders that have streams. One that was lost and is back has none.
-    fn counters(&self, session: &Session) -> Vec<Counters> {
+    /// Sums up the counters of all recorders. One that was lost and is back has no streams any more.
+    fn count(&mut self, session: &Session) -> Total {
         let controller = session.lead.controller();
-        let members = controller.view().slots.iter().flatten();
-        let heartbeats = members.filter_map(|member| controller.heartbeat_of(member.host));
-        heartbeats.map(|heartbeat| heartbeat.counters).collect()
+        let view = controller.view();
+        for member in view.slots.iter().flatten().filter(|_| view.run == self.recording.run) {
+            if let Some(heartbeat) = controller.heartbeat_of(member.host) {
+                self.counters.insert(member.host, heartbeat.counters);
+            }
+        }
+        Total::of(self.counters.iter().map(|(&host, &counters)| (counters, view.has(host))))
+    }
+
+    /// The run has started: the recorders have their streams.
+    fn begin(&mut self, session: &Session, plans: &[Option<RecordPlan>]) {
+        let members: Vec<HostId> =
+            session.lead.controller().view().slots.iter().flatten().map(|member| member.host).collect();
+        for host in members {
+            self.recorder(host).into_iter().for_each(RecorderResult::take_streams);
+        }
+        // A controller that is killed leaves a set that names the recordings.
+        self.set.queue(self.recording.set());
+        self.announce(session, plans);
     }
 
     fn recorder(&mut self, host: HostId) -> Option<&mut RecorderResult> {
@@ -277,10 +298,9 @@ impl Running {
 }
 
 /// Whether a limit of the run is reached.
-fn has_reached(stop: &StopAfter, counters: &[Counters], elapsed_ns: u64) -> bool {
-    let sum = |of: fn(&Counters) -> u64| counters.iter().map(of).sum::<u64>();
-    stop.events.is_some_and(|events| sum(|counters| counters.events) >= events)
-        || stop.bytes.is_some_and(|bytes| sum(|counters| counters.bytes) >= bytes)
+fn has_reached(stop: &StopAfter, total: &Total, elapsed_ns: u64) -> bool {
+    stop.events.is_some_and(|events| total.events >= events)
+        || stop.bytes.is_some_and(|bytes| total.bytes >= bytes)
         || stop.seconds.is_some_and(|seconds| elapsed_ns as f64 / 1e9 >= seconds)
 }
 
@@ -293,23 +313,21 @@ struct Progress {
 
 impl Progress {
     /// Text of the line and the time since the latest one; none within a second of it.
-    fn take(&mut self, now_ns: u64, counters: &[Counters]) -> Option<(String, Duration)> {
-        let sum = |of: fn(&Counters) -> u64| counters.iter().map(of).sum::<u64>();
-        let bytes = sum(|counters| counters.bytes);
+    fn take(&mut self, now_ns: u64, total: &Total) -> Option<(String, Duration)> {
+        let bytes = total.bytes;
         let (then_ns, before) = *self.latest.get_or_insert((now_ns, bytes));
         let passed = Duration::from_nanos(now_ns.saturating_sub(then_ns));
         if passed < UPDATE_EVERY {
             return None;
         }
         self.latest = Some((now_ns, bytes));
-        // A lost recorder takes its counters with it.
         let gained = bytes.saturating_sub(before) as f64 / passed.as_secs_f64();
         let text = format!(
             "{} events, {}, {} durable, {} streams connected",
-            number(sum(|counters| counters.events)),
+            number(total.events),
             rate(gained),
-            number(sum(|counters| counters.durable_events)),
-            sum(|counters| counters.connected_streams.into())
+            number(total.durable_events),
+            total.connected
         );
         Some((text, passed))
     }

@@ -15,8 +15,9 @@ use crate::wire::{Bye, End, Hello, Locate, Located, Welcome};
 const ASK_TIMEOUT: Duration = Duration::from_millis(500);
 /// Timeout of each step of opening a connection.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Timeout for the final counts: the recorder flushes everything before it.
-const BYE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout for the final counts. Everything is acknowledged before: a recorder that takes longer hangs, and
+/// its streams end at the one that takes them.
+const BYE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An errand that is done.
 pub(super) enum Done {

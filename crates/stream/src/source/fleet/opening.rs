@@ -46,7 +46,15 @@ pub(in super::super) fn open<'a>(
         if Duration::from_nanos(monotonic_ns() - begin_ns) > fleet.patience {
             return Err(ClientError::NoRecorder { stream, waited: fleet.patience, last: Box::new(last) });
         }
-        let located = ask(&fleet.recorders, &identity.question(places.missing()))?;
+        let located = match ask(&fleet.recorders, &identity.question(places.missing())) {
+            Ok(located) => located,
+            // Recorders that have lost contact with their fleet answer later.
+            Err(error @ ClientError::TimedOut { .. }) => {
+                last = error;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let attempts = places.located(&located, 0).open;
         if attempts.is_empty() {
             last = ClientError::Unassigned { stream };
