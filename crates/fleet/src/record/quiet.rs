@@ -11,8 +11,8 @@ const MOVE_NS: u64 = 40_000_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quiet {
     since_ns: Option<u64>,
-    /// Streams at the latest call: connected or ended.
-    present: u64,
+    /// Most streams so far: connected or ended.
+    most: u64,
     /// Streams before some of them moved; waits for as many until the time below, ns.
     expected: u64,
     not_before_ns: u64,
@@ -23,18 +23,19 @@ impl Quiet {
     /// have ended, and none has been connected for 5 s.
     pub fn is_over(&mut self, now_ns: u64, counters: &Total) -> bool {
         let Total { connected, ended, .. } = *counters;
-        self.present = connected.saturating_add(ended);
+        let present = connected.saturating_add(ended);
+        self.most = self.most.max(present);
         if connected > 0 || ended == 0 {
             self.since_ns = None;
             return false;
         }
         let quiet_ns = now_ns.saturating_sub(*self.since_ns.get_or_insert(now_ns));
-        quiet_ns >= QUIET_NS && (self.present >= self.expected || now_ns >= self.not_before_ns)
+        quiet_ns >= QUIET_NS && (present >= self.expected || now_ns >= self.not_before_ns)
     }
 
     /// Streams of a lost recorder move to others.
     pub const fn moved(&mut self, now_ns: u64) {
-        self.expected = self.present;
+        self.expected = self.most;
         self.not_before_ns = now_ns.saturating_add(MOVE_NS);
     }
 
