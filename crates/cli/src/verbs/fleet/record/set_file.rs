@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-use keepup_recording::RecordingError;
+use keepup_recording::error::RecordingError;
 use keepup_recording::set::RecordingSet;
 
 /// Pause after a failed attempt, ns.
