@@ -103,7 +103,7 @@ fn member(member: &MemberState) -> Vec<Fact> {
     let end = match member.end {
         SetEnd::Finished => None,
         SetEnd::Failed => Some("its recorder failed"),
-        SetEnd::Lost => Some("its recorder was lost, or did not report its end"),
+        SetEnd::Lost => Some("lost, or its end is unknown"),
         SetEnd::Absent => Some("it made no recording"),
     };
     if let Some(end) = end {

@@ -90,7 +90,7 @@ fn info_names_each_host_and_its_state() {
         "daq1 CUT OFF 1",
         "daq2 NOT HERE - - - -",
         "daq3 none - - - -",
-        "daq1: its recorder was lost, or did not report its end: no heartbeat for 600 ms",
+        "daq1: lost, or its end is unknown: no heartbeat for 600 ms",
         "daq2: no recording in /none/run",
         "streams of daq1 to the other recorders, epoch 2",
         "NOT HERE all or a part of the recording of daq2",
