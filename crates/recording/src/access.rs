@@ -37,6 +37,7 @@ pub enum From {
 #[derive(Debug)]
 pub struct StreamReader<'a> {
     stream: &'a StreamInfo,
+    /// In the order of the recordings: the first that has an event has precedence.
     parts: Vec<Part<'a>>,
     /// Block lists of the parts used last.
     loaded: VecDeque<(usize, Vec<IndexedBlock>)>,
@@ -52,6 +53,14 @@ struct Part<'a> {
     summary: StreamSummary,
 }
 
+/// The next block to read.
+struct Taken {
+    part: usize,
+    block: IndexedBlock,
+    /// Events from here on are taken from other blocks.
+    end: u64,
+}
+
 impl<'a> StreamReader<'a> {
     /// Opens a stream of a recording. `None` when the recording has no such stream.
     ///
@@ -61,7 +70,7 @@ impl<'a> StreamReader<'a> {
         Self::open_merged(&recording.into(), stream)
     }
 
-    /// The same for a stream of several recordings. Each event is read once, whichever of them have it.
+    /// The same for a stream of several recordings. Each event is read once, from the first one that has it.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -109,7 +118,7 @@ impl<'a> StreamReader<'a> {
             From::Time(time_ns) => event.timestamp_ns >= time_ns,
         };
         let (mut count, mut begun) = (0, false);
-        while let Some((part, block)) = self.block_from(next)? {
+        while let Some(Taken { part, block, end }) = self.block_from(next)? {
             let Part { volume, segment, .. } = &self.parts[part];
             let reader = match &mut self.reader {
                 Some((at, reader)) if *at == part => reader,
@@ -126,7 +135,7 @@ impl<'a> StreamReader<'a> {
                 let (path, offset) = (segment.path.clone(), block.offset);
                 return Err(RecordingError::Segment { path, offset, what });
             }
-            for event in found.events().filter(|event| event.sequence >= next) {
+            for event in found.events().filter(|event| (next..end).contains(&event.sequence)) {
                 // After the first match all events follow, whatever their times.
                 begun |= wanted(&event);
                 if begun {
@@ -136,7 +145,7 @@ impl<'a> StreamReader<'a> {
                     }
                 }
             }
-            next = block.end();
+            next = end;
         }
         Ok(count)
     }
@@ -157,21 +166,23 @@ impl<'a> StreamReader<'a> {
         Ok(first)
     }
 
-    /// First block with an event of `sequence` or later.
-    fn block_from(&mut self, sequence: u64) -> Result<Option<(usize, IndexedBlock)>, RecordingError> {
-        let mut best: Option<(usize, IndexedBlock)> = None;
+    /// Block with the first event of `sequence` or later, from the first part that has this event.
+    fn block_from(&mut self, sequence: u64) -> Result<Option<Taken>, RecordingError> {
+        let start = |block: &IndexedBlock| block.first_sequence.max(sequence);
+        let mut best: Option<Taken> = None;
         for part in 0..self.parts.len() {
             let StreamSummary { first_sequence, last_sequence, .. } = self.parts[part].summary;
-            let is_later = best.is_some_and(|(_, block)| block.first_sequence <= first_sequence);
-            if last_sequence < sequence || is_later {
+            let is_later = |best: &Taken| start(&best.block) <= first_sequence.max(sequence);
+            if last_sequence < sequence || best.as_ref().is_some_and(is_later) {
                 continue;
             }
             let blocks = self.blocks(part)?;
             let at = blocks.partition_point(|block| block.end() <= sequence);
-            if let Some(&block) = blocks.get(at)
-                && best.is_none_or(|(_, known)| block.first_sequence < known.first_sequence)
-            {
-                best = Some((part, block));
+            let Some(&block) = blocks.get(at) else { continue };
+            // Where the block of an earlier part starts, that one has precedence.
+            let end = best.as_ref().map_or(u64::MAX, |best| start(&best.block));
+            if start(&block) < end {
+                best = Some(Taken { part, block, end: end.min(block.end()) });
             }
         }
         Ok(best)

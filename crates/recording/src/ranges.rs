@@ -100,6 +100,16 @@ impl Seen {
         fresh
     }
 
+    /// First number, if any.
+    pub(crate) fn start(&self) -> Option<u64> {
+        self.0.first_key_value().map(|(&start, _)| start)
+    }
+
+    /// One past the last number; 0 when empty.
+    pub(crate) fn end(&self) -> u64 {
+        self.0.last_key_value().map_or(0, |(_, &end)| end)
+    }
+
     /// The numbers.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
         self.0.iter().map(|(&start, &end)| start..end)

@@ -25,8 +25,10 @@ use crate::layout::{SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, block_bytes, segm
 use crate::merged::MergedRecording;
 use crate::progress::Progress;
 use crate::ranges::Seen;
+use crate::reader::Recording;
 use crate::scan::{ScanOptions, scan};
 use crate::seal::{BlockPart, SegmentIndex, put_tail};
+use crate::volume::{Segment, Volume};
 
 /// Most events of one file: the index takes 16 bytes of memory per event.
 const EVENTS_MAX: usize = 1 << 26;
@@ -76,9 +78,7 @@ pub fn one_file<'a>(
     require_sealed(recording)?;
     require_vacant(path)?;
     let (mut index, mut pieces, mut files) = (SegmentIndex::default(), Vec::new(), Vec::new());
-    let mut segments: Vec<_> = recording.segments().collect();
-    // Segments of the same time are on all volumes.
-    segments.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
+    let segments = ordered(recording);
     let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
     let mut at = SECTOR as u64;
     // A journal may claim any length.
@@ -124,6 +124,18 @@ pub fn one_file<'a>(
         payload_bytes: index.payload_bytes(),
         left_out: 0,
     })
+}
+
+/// Segments in the order of the recordings: the first recording that has an event has precedence.
+fn ordered<'a>(recording: &MergedRecording<'a>) -> Vec<(&'a Volume, &'a Segment)> {
+    let of_recording = |part: &'a Recording| {
+        let segments = |volume: &'a Volume| volume.segments().iter().map(move |segment| (volume, segment));
+        let mut own: Vec<_> = part.volumes().iter().flat_map(segments).collect();
+        // Segments of the same time are on all volumes.
+        own.sort_by_key(|(volume, segment)| (segment.index, volume.manifest().volume_index));
+        own
+    };
+    recording.recordings().flat_map(of_recording).collect()
 }
 
 /// Events of the selected streams in a segment that were in no earlier one. The same block may be on two

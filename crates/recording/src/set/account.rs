@@ -4,18 +4,20 @@
 //! event has a cause in a journal, may be in a recording that is not here, or is a fault.
 
 mod compare;
+mod holders;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::StreamInfo;
 use serde::{Deserialize, Serialize};
 
+use super::SetMove;
 use super::members::OpenSet;
 use crate::duplicates::blocks_of;
 use crate::error::RecordingError;
-use crate::info::{State, StreamSummaryInfo, info};
+use crate::info::{RecordingInfo, State, StreamSummaryInfo, info};
 use crate::ranges::{Ranges, Seen};
 use crate::reader::Recording;
 use crate::retention::RemovedStream;
@@ -61,7 +63,7 @@ pub struct SetStream {
     /// Other events that are in no recording here. They may be in a recording that is not here, or not
     /// recovered; otherwise they are a fault.
     pub unexplained: u64,
-    /// Whether the recording with its last event ended cleanly. Otherwise later events may be missing.
+    /// Whether its last recording is complete and ended cleanly. Otherwise later events may be missing.
     pub is_end_known: bool,
 }
 
@@ -91,9 +93,28 @@ struct Part<'a> {
     seen: BTreeMap<u32, Seen>,
     /// By declared stream; `None` where unknown.
     payload_bytes: BTreeMap<u32, Option<u64>>,
+    /// First sequence numbers of streams that do not start at 0.
+    starts: BTreeMap<u32, u64>,
+    /// Removed by the retention limit.
+    removed: BTreeMap<u32, RemovedStream>,
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    fn read(host: &'a str, recording: &'a Recording) -> Result<(Self, RecordingInfo), RecordingError> {
+        let (seen, info) = (seen(recording)?, info(recording)?);
+        let part = Part {
+            host,
+            recording,
+            is_clean: info.state == State::Clean && info.missing_volumes.is_empty(),
+            is_settled: !matches!(info.state, State::BeingMade | State::CutOff),
+            seen,
+            payload_bytes: info.streams.iter().map(|(id, stream)| (*id, stream.payload_bytes)).collect(),
+            starts: recording.starts(),
+            removed: recording.removed(),
+        };
+        Ok((part, info))
+    }
+
     /// Payload bytes of a stream in this recording, if known.
     fn payload_bytes(&self, id: u32) -> Option<u64> {
         self.payload_bytes.get(&id).copied().unwrap_or(Some(0))
@@ -116,6 +137,9 @@ pub fn account_and_compare(open: &OpenSet) -> SetAccount {
 struct Accounting<'a> {
     parts: Vec<Part<'a>>,
     infos: BTreeMap<u32, &'a StreamInfo>,
+    moves: &'a [SetMove],
+    /// Hosts whose streams moved to others.
+    left: BTreeSet<&'a str>,
     account: SetAccount,
 }
 
@@ -123,24 +147,23 @@ impl<'a> Accounting<'a> {
     fn new(open: &'a OpenSet) -> Self {
         let incomplete_hosts = open.incomplete_hosts();
         let account = SetAccount { incomplete_hosts, ..SetAccount::default() };
-        let mut all = Self { parts: Vec::new(), infos: BTreeMap::new(), account };
+        let moves = open.set.moves.as_slice();
+        let left = moves.iter().map(|moved| moved.from.as_str()).collect();
+        let mut all = Self { parts: Vec::new(), infos: BTreeMap::new(), moves, left, account };
         if let Err(error) = open.merged() {
             all.account.faults.push(error.to_string());
         }
         for (member, recording) in open.recordings() {
             let host = &member.entry.host;
-            match seen(recording).and_then(|seen| Ok((seen, info(recording)?))) {
-                Ok((seen, info)) => {
+            match Part::read(host, recording) {
+                Ok((part, info)) => {
                     for (&id, stream) in recording.streams().iter() {
                         all.infos.entry(id).or_insert(stream);
                     }
                     for (&id, found) in &info.streams {
                         all.account.streams.entry(id).or_default().add(host, found);
                     }
-                    let is_clean = info.state == State::Clean && info.missing_volumes.is_empty();
-                    let payload_bytes = info.streams.iter().map(|(id, s)| (*id, s.payload_bytes)).collect();
-                    let is_settled = !matches!(info.state, State::BeingMade | State::CutOff);
-                    all.parts.push(Part { host, recording, is_clean, is_settled, seen, payload_bytes });
+                    all.parts.push(part);
                 }
                 Err(error) => {
                     all.account.faults.push(format!("host {host}: {error}"));
@@ -180,14 +203,14 @@ impl<'a> Accounting<'a> {
             let gaps = gaps.get(&id).map(Vec::as_slice).unwrap_or_default();
             let removed = removed.entry(id).or_default();
             let gaps_end = gaps.last().map_or(0, |(range, _)| range.end);
-            let end = union.end().max(gaps_end).max(removed.end_sequence);
+            let end = self.end(id).max(gaps_end).max(removed.end_sequence);
             let mut first = None;
-            for hole in union.outside(&(0..end)) {
+            for hole in union.outside(&(self.first_expected(id, &account.incomplete_hosts)..end)) {
                 if stream.explain(&hole, gaps, removed) > 0 {
                     first.get_or_insert(hole);
                 }
             }
-            stream.is_end_known = self.is_end_known(id, union.end());
+            stream.is_end_known = self.is_end_known(id);
             let may_be_elsewhere = !account.incomplete_hosts.is_empty() || !self.is_settled(id);
             if let Some(hole) = first.filter(|_| !may_be_elsewhere) {
                 let (events, start, last) = (stream.unexplained, hole.start, hole.end - 1);
@@ -232,18 +255,9 @@ impl<'a> Accounting<'a> {
         streams
     }
 
-    /// Whether a recording with the last event ended cleanly and is complete.
-    fn is_end_known(&self, id: u32, end: u64) -> bool {
-        let has_end = |part: &&Part<'_>| match part.seen.get(&id) {
-            Some(seen) => seen.ranges().last().is_some_and(|range| range.end == end),
-            None => end == 0 && part.payload_bytes.contains_key(&id),
-        };
-        self.parts.iter().filter(has_end).any(|part| part.is_clean)
-    }
-
     /// Whether all recordings of the stream have ended.
     fn is_settled(&self, id: u32) -> bool {
-        let mut of_stream = self.parts.iter().filter(|part| part.payload_bytes.contains_key(&id));
+        let mut of_stream = self.parts.iter().filter(|part| part.declares(id));
         of_stream.all(|part| part.is_settled)
     }
 }

@@ -5,11 +5,14 @@ use std::fs;
 
 use proptest::prelude::*;
 
-use super::testing::{TestSet, add, event, id};
+use super::testing::{TestSet, add, add_later, event, id};
 use crate::access::{From, StreamReader};
 use crate::export::{one_file, raw, zarr_reference};
 use crate::manifest::Placement;
 use crate::testing::TestRecording;
+
+/// Difference between the times of two copies of an event.
+const LATER_NS: u64 = 1_000_000;
 
 fn ended(from: u64) -> TestSet {
     let mut test = TestSet::new(from);
@@ -69,16 +72,49 @@ fn references_lead_to_each_event_once() {
     }
 }
 
+/// Times of the messages of stream 2 in an MCAP file, by sequence number.
+fn mcap_times(bytes: &[u8]) -> BTreeMap<u64, u64> {
+    let messages = mcap::MessageStream::new(bytes).unwrap().map(Result::unwrap);
+    let of_stream = messages.filter(|message| message.channel.id == 2);
+    of_stream.map(|message| (u64::from(message.sequence), message.log_time)).collect()
+}
+
+#[test]
+fn the_first_recording_of_the_set_has_precedence() {
+    // daq1 has the events in its second segment; the block of daq2 starts before them.
+    let mut daq1 = TestRecording::with_id(id(1), 1, Placement::Free, &[2, 3]);
+    add(&mut daq1, 0, 3, 0..2);
+    daq1.volumes[0].rotate();
+    add(&mut daq1, 0, 2, 10..15);
+    add(&mut daq1, 0, 2, 15..20);
+    let mut daq2 = TestRecording::with_id(id(2), 1, Placement::Free, &[2]);
+    add_later(&mut daq2, 0, 2, 5..30, LATER_NS);
+    let mut test = TestSet::of(vec![daq1, daq2]);
+    test.end();
+    let delay_ns = |sequence| if (10..20).contains(&sequence) { 0 } else { LATER_NS };
+    let expected: BTreeMap<u64, u64> = (5..30).map(|n| (n, event(2, n).0 + delay_ns(n))).collect();
+    let (open, out) = (test.open(), test.root.path());
+    raw(open.merged().unwrap(), None, &out.join("raw"), &mut |_| {}).unwrap();
+    let table = fs::read_to_string(out.join("raw/module 2.csv")).unwrap();
+    let row = |line: &str| {
+        let mut cells = line.split(',').map(|cell| cell.parse::<u64>().unwrap());
+        (cells.next().unwrap(), cells.next().unwrap())
+    };
+    assert_eq!(table.lines().skip(1).map(row).collect::<BTreeMap<u64, u64>>(), expected);
+    one_file(open.merged().unwrap(), None, &out.join("all.mcap"), &mut |_| {}).unwrap();
+    assert_eq!(mcap_times(&fs::read(out.join("all.mcap")).unwrap()), expected);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Two recordings with any runs of the same stream, in blocks of any length.
+    /// Two recordings with any runs of the same stream, in blocks of any length. The first has precedence.
     #[test]
     fn a_merged_stream_is_the_union(
         first in prop::collection::btree_map(0_u64..60, 1_u64..9, 0..8),
         second in prop::collection::btree_map(0_u64..60, 1_u64..9, 0..8),
     ) {
-        let mut expected = std::collections::BTreeSet::new();
+        let mut expected = BTreeMap::new();
         let mut recordings = Vec::new();
         for (number, blocks) in [first, second].into_iter().enumerate() {
             let mut recording = TestRecording::with_id(id(number as u8 + 1), 1, Placement::Free, &[2]);
@@ -86,8 +122,11 @@ proptest! {
             for (start, count) in blocks {
                 let start = start.max(at);
                 at = start + count;
-                add(&mut recording, 0, 2, start..at);
-                expected.extend(start..at);
+                let delay_ns = number as u64 * LATER_NS;
+                add_later(&mut recording, 0, 2, start..at, delay_ns);
+                for sequence in start..at {
+                    expected.entry(sequence).or_insert(event(2, sequence).0 + delay_ns);
+                }
             }
             recordings.push(recording);
         }
@@ -95,20 +134,23 @@ proptest! {
         test.end();
         let open = test.open();
         let merged = open.merged().unwrap();
-        let mut found = Vec::new();
+        let mut found = BTreeMap::new();
+        let mut last = None;
         let mut reader = StreamReader::open_merged(&merged, 2).unwrap().unwrap();
         let count = reader.read(From::Sequence(0), &mut |read| {
-            assert_eq!((read.timestamp_ns, read.payload.to_vec()), event(2, read.sequence));
-            found.push(read.sequence);
+            assert_eq!(read.payload, event(2, read.sequence).1);
+            assert!(last.replace(read.sequence).is_none_or(|last| last < read.sequence));
+            found.insert(read.sequence, read.timestamp_ns);
             std::ops::ControlFlow::Continue(())
         });
         prop_assert_eq!(count.unwrap(), found.len() as u64);
-        prop_assert!(found.iter().eq(&expected));
+        prop_assert_eq!(&found, &expected);
         let account = super::account_and_compare(&open);
         prop_assert_eq!(account.streams[&2].events, expected.len() as u64);
         prop_assert_eq!(account.streams[&2].different, Some(0));
         let path = test.root.path().join("all.mcap");
         let exported = one_file(&merged, None, &path, &mut |_| {}).unwrap();
         prop_assert_eq!(exported.events, expected.len() as u64);
+        prop_assert_eq!(mcap_times(&fs::read(&path).unwrap()), expected);
     }
 }

@@ -84,7 +84,7 @@ impl OpenSet {
         let mut members: BTreeMap<usize, SetMember> = BTreeMap::new();
         for at in order {
             let entry = &set.recordings[at];
-            let member = SetMember::open(entry, &directories(entry), set.run, &taken);
+            let member = SetMember::open(entry, &directories(entry), &set, &taken);
             taken.extend(member.recording().map(|recording| recording.manifest().recording));
             members.insert(at, member);
         }
@@ -125,7 +125,7 @@ impl OpenSet {
 }
 
 impl SetMember {
-    fn open(entry: &SetRecording, directories: &[PathBuf], run: Option<u64>, taken: &BTreeSet<Id>) -> Self {
+    fn open(entry: &SetRecording, directories: &[PathBuf], set: &RecordingSet, taken: &BTreeSet<Id>) -> Self {
         let member = |directories, presence| SetMember { entry: entry.clone(), directories, presence };
         let (mut found, mut others) = (Vec::new(), Vec::new());
         for directory in directories {
@@ -144,7 +144,7 @@ impl SetMember {
                 Ok(manifest) => manifest,
                 Err(error) => return member(Vec::new(), Presence::Unusable(Cause::of(&error))),
             };
-            match is_of(entry, &manifest, run, taken) {
+            match is_of(entry, &manifest, set, taken) {
                 true => found.push(directory.clone()),
                 false => others.push(format!("{} has another recording", directory.display())),
             }
@@ -170,12 +170,12 @@ impl SetMember {
 }
 
 /// Whether this can be the recording of the entry.
-fn is_of(entry: &SetRecording, manifest: &Manifest, run: Option<u64>, taken: &BTreeSet<Id>) -> bool {
+fn is_of(entry: &SetRecording, manifest: &Manifest, set: &RecordingSet, taken: &BTreeSet<Id>) -> bool {
     match entry.id {
         Some(id) => manifest.recording == id,
         None => {
-            let is_of_run = run.zip(manifest.run).is_none_or(|(run, other)| run == other);
-            is_of_run && !taken.contains(&manifest.recording)
+            let is_of_run = set.run.is_none_or(|run| manifest.run == Some(run));
+            is_of_run && manifest.name == set.name && !taken.contains(&manifest.recording)
         }
     }
 }

@@ -81,6 +81,32 @@ fn the_same_path_on_another_host_is_not_its_recording() {
 }
 
 #[test]
+fn a_recording_without_a_known_identity_needs_the_name_and_the_run_of_the_set() {
+    let mut test = ended();
+    test.set.recordings[1].id = None;
+    assert_eq!(test.open().recordings().count(), 2);
+    let path = test.recordings[1].dirs()[0].join(MANIFEST_FILE);
+    let text = fs::read_to_string(&path).unwrap();
+    let write = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+        change(&mut manifest);
+        fs::write(&path, manifest.to_string()).unwrap();
+    };
+    let is_other = |test: &TestSet| {
+        let open = test.open();
+        open.recordings().count() == 1 && problem(&open.members[1]).contains("has another recording")
+    };
+    write(&|manifest| drop(manifest.as_object_mut().unwrap().remove("run")));
+    assert!(is_other(&test), "it has no run number");
+    test.set.run = None;
+    assert_eq!(test.open().recordings().count(), 2, "the set has none either");
+    write(&|manifest| manifest["name"] = "run 8".into());
+    assert!(is_other(&test), "another name");
+    test.set.recordings[1].id = Some(id(2));
+    assert_eq!(test.open().recordings().count(), 2, "the identity is enough");
+}
+
+#[test]
 fn a_damaged_manifest_and_a_missing_volume_are_stated() {
     let mut test = ended();
     std::fs::remove_dir_all(&test.recordings[0].dirs()[1]).unwrap();

@@ -1,11 +1,13 @@
 //! For tests: a set of two recordings that share a part of a stream.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 use super::{LocalDirectories, OpenSet, RecordingSet, SET_FILE, SetEnd, SetMove, SetRecording};
 use crate::id::Id;
+use crate::journal::JournalRecord;
 use crate::manifest::Placement;
 use crate::testing::{TestRecording, payloads};
 
@@ -58,7 +60,7 @@ impl TestSet {
         };
         let entries = recordings.iter().enumerate().map(entry).collect();
         let set = RecordingSet {
-            name: "run-17".into(),
+            name: "run 7".into(),
             run: Some(7),
             id: Id([0xAB; 16]),
             created_unix_ns: 1_700_000_000_000_000_000,
@@ -82,6 +84,16 @@ impl TestSet {
         });
     }
 
+    /// Ends the recording at this index, or cuts it off.
+    pub(super) fn finish(&mut self, index: usize, is_clean: bool) {
+        let recording = &mut self.recordings[index];
+        match is_clean {
+            true => recording.end(),
+            false => recording.volumes.iter_mut().for_each(|volume| volume.watermark()),
+        }
+        recording.release();
+    }
+
     pub(super) fn path(&self) -> PathBuf {
         self.root.path().join(SET_FILE)
     }
@@ -97,9 +109,37 @@ impl TestSet {
 }
 
 /// Adds a block with these events.
-pub(super) fn add(recording: &mut TestRecording, volume: usize, stream: u32, events: std::ops::Range<u64>) {
-    let content: Vec<_> = events.clone().map(|sequence| event(stream, sequence)).collect();
+pub(super) fn add(recording: &mut TestRecording, volume: usize, stream: u32, events: Range<u64>) {
+    add_later(recording, volume, stream, events, 0);
+}
+
+/// The same with later times.
+pub(super) fn add_later(
+    recording: &mut TestRecording,
+    volume: usize,
+    stream: u32,
+    events: Range<u64>,
+    delay_ns: u64,
+) {
+    let later = |(time_ns, payload): (u64, Vec<u8>)| (time_ns + delay_ns, payload);
+    let content: Vec<_> = events.clone().map(|sequence| later(event(stream, sequence))).collect();
     recording.block(volume, stream, events.start, 0, &content);
+}
+
+/// A recording of host number `host` with one volume and these streams: id, start, and recorded events.
+pub(super) fn continued(host: u8, streams: &[(u32, u64, Range<u64>)]) -> TestRecording {
+    let ids: Vec<u32> = streams.iter().map(|(stream, ..)| *stream).collect();
+    let mut recording = TestRecording::with_id(id(host), 1, Placement::Free, &ids);
+    for (stream, start, events) in streams {
+        if *start > 0 {
+            let record = JournalRecord::Start { stream: *stream, first_sequence: *start };
+            recording.volumes[0].journal().append(&record).unwrap();
+        }
+        if !events.is_empty() {
+            add(&mut recording, 0, *stream, events.clone());
+        }
+    }
+    recording
 }
 
 /// Moves a directory tree to another place.

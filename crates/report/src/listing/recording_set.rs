@@ -232,7 +232,7 @@ fn totals(account: &SetAccount) -> Vec<Fact> {
     let open = streams().filter(|stream| !stream.is_end_known).count();
     if open > 0 {
         let open = plural(open as u64, "stream");
-        let what = format!("{open}: the last event is not in a recording that ended cleanly");
+        let what = format!("{open}: the last recording did not end cleanly, later events may be missing");
         facts.push(Fact::new("end", what));
     }
     let faults = account.faults.iter().take(ROWS_SHOWN);
