@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use keepup_recording::fixture::{scene, scene_segment};
 use keepup_recording::id::Id;
+use keepup_recording::manifest::Manifest;
 use keepup_recording::recover::RecoverOptions;
 use keepup_recording::set::{
     LocalDirectories, RecordingSet, SET_FILE, SetRecording, describe_set, recover_set, verify_set,
@@ -19,9 +20,10 @@ const NARROW: Style = Style { colour: false, width: 80 };
 fn sample() -> (tempfile::TempDir, OpenSet) {
     let place = tempfile::tempdir().unwrap();
     let here = scene(place.path(), &scene_segment(3).unwrap()).unwrap();
+    let id = Manifest::read(&here).unwrap().recording;
     let entry = |host: &str, directories: Vec<PathBuf>, end, why: Option<&str>| SetRecording {
         host: host.to_owned(),
-        id: None,
+        id: (host == "daq1").then_some(id),
         directories,
         end,
         why: why.map(str::to_owned),

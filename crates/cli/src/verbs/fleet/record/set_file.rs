@@ -8,12 +8,15 @@ use keepup_recording::set::RecordingSet;
 /// Pause after a failed attempt, ns.
 const RETRY_NS: u64 = 1_000_000_000;
 
+/// A set that could not be written, and why.
+type Unwritten = Box<(RecordingSet, RecordingError)>;
+
 /// The set file of a run.
 pub(super) struct SetFile {
     path: PathBuf,
     /// The set that has not been written yet.
     next: Option<RecordingSet>,
-    writing: Option<JoinHandle<Result<(), (RecordingSet, RecordingError)>>>,
+    writing: Option<JoinHandle<Result<(), Unwritten>>>,
     not_before_ns: u64,
     has_warned: bool,
 }
@@ -37,8 +40,9 @@ impl SetFile {
     pub(super) fn turn(&mut self, now_ns: u64) -> Option<String> {
         let mut warning = None;
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished)
-            && let Some(Ok(Err((set, error)))) = self.writing.take().map(JoinHandle::join)
+            && let Some(Ok(Err(failed))) = self.writing.take().map(JoinHandle::join)
         {
+            let (set, error) = *failed;
             self.next.get_or_insert(set);
             self.not_before_ns = now_ns.saturating_add(RETRY_NS);
             if !std::mem::replace(&mut self.has_warned, true) {
@@ -50,7 +54,7 @@ impl SetFile {
             && let Some(set) = self.next.take()
         {
             let path = self.path.clone();
-            let write = move || set.write(&path).map_err(|error| (set, error));
+            let write = move || set.write(&path).map_err(|error| Box::new((set, error)));
             // Without a thread, the write at the end has to do.
             self.writing = std::thread::Builder::new().name("ku-fleet-set".into()).spawn(write).ok();
         }
