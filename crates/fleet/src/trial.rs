@@ -3,6 +3,7 @@
 //! The streams of the detector are distributed evenly over the recorders, and the recorders over the sources.
 //! On a recorder the trial is that of `keepup trial --source --as keepup`; all start their sources at one
 //! time.
+mod deadline;
 mod end;
 mod plan;
 mod recorder;
@@ -11,6 +12,7 @@ mod source;
 mod total;
 mod worker;
 
+pub use deadline::Deadline;
 pub use end::{EndedPart, Missing, TrialEnd};
 pub(crate) use plan::endpoint;
 pub use plan::{HostPlan, Pair, ReadBack, RecorderPlan, SourcePlan, TrialRate, TrialRequest, pairs, plans};

@@ -120,7 +120,11 @@ impl SearchRequest<'_> {
                 });
             }
             Some(asked) => plan.soak = asked,
-            None => plan.soak = plan.soak.min(Duration::from_secs_f64(soak_s)),
+            // Bytes and space may come from another host: they can be negative or infinite.
+            None => {
+                let most = Duration::try_from_secs_f64(soak_s.max(0.0)).unwrap_or(Duration::MAX);
+                plan.soak = plan.soak.min(most);
+            }
         }
         let first_bytes = plan.initial_trial.as_secs_f64() * bounds.max_rate;
         let trial_bytes = first_bytes.max(plan.trial.as_secs_f64() * rate);

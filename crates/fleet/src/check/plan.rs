@@ -11,7 +11,7 @@ use crate::message::Role;
 use crate::trial::endpoint;
 
 /// Limit on the sources to which a recorder measures its path.
-const SOURCES_MAX: usize = 256;
+pub(super) const SOURCES_MAX: usize = 256;
 
 /// For which stream the hosts are judged.
 #[derive(Clone, Debug)]

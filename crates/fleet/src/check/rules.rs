@@ -19,9 +19,10 @@ pub(super) struct Case<'a> {
 type Rule = fn(&Case<'_>) -> Vec<FleetFinding>;
 
 /// All rules, in the order of findings of equal severity.
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     hosts::joined,
     paths::reachable,
+    paths::measured,
     paths::passes,
     paths::interface_mtu,
     hosts::versions,

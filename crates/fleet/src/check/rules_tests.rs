@@ -171,6 +171,23 @@ fn a_source_that_cannot_be_reached_is_harmful() {
 }
 
 #[test]
+fn a_path_that_was_not_measured_is_not_judged() {
+    let connection = "connection to cam";
+    let (hosts, finding) =
+        only(connection, DoctorSeverity::NotJudged, |hosts| of(&mut hosts[2]).paths.clear());
+    assert_eq!((hosts.join(" ").as_str(), finding.value), ("daq2", None));
+    // A source that did not join is harmful by itself, and the paths to it stay open.
+    let found = found(|hosts| {
+        (hosts[0].facts, hosts[0].needs) = (None, None);
+        hosts[0].failure = Some("its program ended".to_owned());
+        hosts[1..].iter_mut().for_each(|host| of(host).paths.clear());
+    });
+    let found: Vec<_> = found.iter().map(|found| (found.hosts.join(" "), found.finding.severity)).collect();
+    let open = |host: &str| (host.to_owned(), DoctorSeverity::NotJudged);
+    assert_eq!(found, [("cam".to_owned(), DoctorSeverity::Harmful), open("daq1"), open("daq2")]);
+}
+
+#[test]
 fn a_switch_with_a_smaller_mtu_is_harmful() {
     let of_path = "MTU of the path to cam";
     for (there, back, direction) in [

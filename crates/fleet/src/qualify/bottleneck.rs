@@ -69,7 +69,7 @@ pub(super) fn bottleneck(failed_rate: Option<f64>, cases: &[Case]) -> Option<Fle
     if failed.is_empty() {
         return Some(sources(failed_rate, cases));
     }
-    if cases.iter().all(Case::is_below_own) {
+    if failed.len() == cases.len() && cases.iter().all(Case::is_below_own) {
         let own = cases.iter().map(|case| {
             let [at, alone] = rates([case.rate, case.alone.unwrap_or_default()]);
             format!("{} {at} of {alone} alone", case.host)

@@ -70,6 +70,13 @@ fn recorders_below_their_own_knee_leave_switch_or_sources() {
 }
 
 #[test]
+fn a_recorder_that_fails_by_itself_below_its_own_knee_is_named() {
+    let below = |host, failed| case(host, failed, network(), Some(95e6));
+    let found = bottleneck(Some(100e6), &[below("daq1", false), below("daq2", true)]).unwrap();
+    assert_eq!((found.stage.as_str(), found.hosts), ("host daq2, network", vec!["daq2".to_owned()]));
+}
+
+#[test]
 fn a_slow_source_is_named_with_its_address() {
     let mut cases = [case("daq1", false, network(), None), case("daq2", false, network(), None)];
     (cases[1].source_short, cases[1].source) = (true, "10.0.0.7:7615".to_owned());

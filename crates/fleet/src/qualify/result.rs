@@ -44,7 +44,8 @@ pub struct FleetQualification {
     pub trials: Vec<FleetTrialResult>,
     /// Messages between the controller and its hosts during the trials.
     pub control: ControlTraffic,
-    /// Payload stored on the volumes by all trials, bytes.
+    /// Payload stored on the volumes by all trials, bytes; of a part without a result, the most that it may
+    /// have stored.
     pub bytes_written: u64,
     /// Limits of validity, one sentence each.
     pub limits: Vec<String>,

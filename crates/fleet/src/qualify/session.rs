@@ -58,6 +58,8 @@ enum Ended<T> {
     Done(T),
     /// A host was lost.
     HostLost,
+    /// Verification found faults, and the trial is not whole: a host has no result, or it was stopped.
+    Damaged(String),
     Stopped,
 }
 
@@ -77,6 +79,8 @@ struct Session<'a> {
     /// Hosts that were lost.
     gone: BTreeSet<HostId>,
     lost: Vec<LostHost>,
+    /// Trials that were repeated with success, one reason each.
+    repeated: Vec<String>,
     done: Vec<FleetTrialResult>,
     bytes_written: u64,
     control: ControlTraffic,
@@ -93,28 +97,50 @@ pub fn qualify(
     trials: &mut dyn Trials,
     watch: &mut dyn FnMut(&str),
 ) -> Result<FleetQualification, FleetError> {
-    let gone = BTreeSet::new();
-    pairs(file, settings.profile.streams, &gone)?;
-    let mut session = Session {
-        file,
-        settings,
-        trials,
-        watch,
-        gone,
-        lost: Vec::new(),
-        done: Vec::new(),
-        bytes_written: 0,
-        control: ControlTraffic::default(),
-    };
+    pairs(file, settings.profile.streams, &BTreeSet::new())?;
+    let mut session = Session::new(file, settings, trials, watch);
     let (found, pairs) = session.find()?;
     let mut alone = BTreeMap::new();
-    if settings.each && pairs.len() > 1 {
+    if settings.each && pairs.len() > 1 && found.fault.is_none() {
         for pair in &pairs {
             alone.extend(session.alone(pair)?.map(|knee| (session.name(pair.recorder), knee)));
         }
     }
-    let Session { lost, done, bytes_written, control, .. } = session;
-    Ok(summarise(Inputs { file, settings, found, pairs, alone, lost, done, bytes_written, control }))
+    let Session { lost, repeated, done, bytes_written, control, .. } = session;
+    Ok(summarise(Inputs {
+        file,
+        settings,
+        found,
+        pairs,
+        alone,
+        lost,
+        repeated,
+        done,
+        bytes_written,
+        control,
+    }))
+}
+
+impl<'a> Session<'a> {
+    fn new(
+        file: &'a FleetFile,
+        settings: &'a QualifySettings,
+        trials: &'a mut dyn Trials,
+        watch: &'a mut dyn FnMut(&str),
+    ) -> Self {
+        Self {
+            file,
+            settings,
+            trials,
+            watch,
+            gone: BTreeSet::new(),
+            lost: Vec::new(),
+            repeated: Vec::new(),
+            done: Vec::new(),
+            bytes_written: 0,
+            control: ControlTraffic::default(),
+        }
+    }
 }
 
 impl Session<'_> {
@@ -138,6 +164,9 @@ impl Session<'_> {
             match self.search(&scope) {
                 Ok(Ended::Done(found)) => return Ok((found, pairs)),
                 Ok(Ended::Stopped) => return Ok((Found::nothing(), pairs)),
+                Ok(Ended::Damaged(fault)) => {
+                    return Ok((Found { fault: Some(fault), ..Found::nothing() }, pairs));
+                }
                 // What was found before the loss is kept.
                 Err(FleetError::Qualify(why)) if !self.lost.is_empty() => {
                     return Ok((Found { unsearched: Some(why.to_string()), ..Found::nothing() }, pairs));
@@ -168,7 +197,8 @@ impl Session<'_> {
         (self.gone, self.lost) = before;
         let found = match ended {
             Ok(Ended::Done(found)) => found,
-            Ok(Ended::HostLost | Ended::Stopped) => return Ok(None),
+            // A search without soaks verifies nothing.
+            Ok(Ended::HostLost | Ended::Damaged(_) | Ended::Stopped) => return Ok(None),
             Err(FleetError::Qualify(why)) => {
                 self.say(&format!("warning: {why}"));
                 return Ok(None);
@@ -189,6 +219,7 @@ impl Session<'_> {
         let saturated = match self.trial(scope, &unthrottled)? {
             Ended::Done(tried) => tried,
             Ended::HostLost => return Ok(Ended::HostLost),
+            Ended::Damaged(fault) => return Ok(Ended::Damaged(fault)),
             Ended::Stopped => return Ok(Ended::Stopped),
         };
         let mut found = Found::nothing();
@@ -215,6 +246,7 @@ impl Session<'_> {
                     found.tried.push(tried);
                 }
                 Ended::HostLost => return Ok(Ended::HostLost),
+                Ended::Damaged(fault) => found.fault = Some(fault),
                 Ended::Stopped => break search.finish_now(),
             }
         };
@@ -277,16 +309,25 @@ impl Session<'_> {
         let pairs = pairs(self.file, scope.profile.streams, &scope.without)?;
         let phase = scope.label.as_ref().map_or_else(String::new, |host| format!("{host} alone: "));
         let phase = format!("{phase}{}", request.phase);
+        // Bytes of the failed attempt, and why it failed.
+        let (mut failed_bytes, mut failed) = (0.0, None);
         for attempt in 1..=ATTEMPTS {
             let end = self.trials.run(&plans, rate)?;
             self.count(&end);
             let parts = self.parts(&pairs, &end.trial.hosts, scope.profile.streams);
-            let outcome = combine(&parts, end.elapsed_s);
+            let mut outcome = combine(&parts, end.elapsed_s);
             self.keep(&phase, rate, &parts, &end);
-            if self.trials.is_stopped() {
+            let (is_stopped, is_whole) = (self.trials.is_stopped(), end.missing.is_empty());
+            // Damage is an answer, whatever happened to the other hosts.
+            if let Some(fault) = damage(&parts).filter(|_| is_stopped || !is_whole) {
+                return Ok(Ended::Damaged(fault));
+            }
+            if is_stopped {
                 return Ok(Ended::Stopped);
             }
-            if end.missing.is_empty() {
+            if is_whole {
+                outcome.bytes += failed_bytes;
+                self.repeated.extend(failed);
                 return Ok(Ended::Done(Tried { parts, outcome }));
             }
             let is_lost = end.missing.iter().any(|missing| missing.is_lost);
@@ -294,6 +335,10 @@ impl Session<'_> {
                 self.exclude(&end.missing);
                 return Ok(Ended::HostLost);
             }
+            failed_bytes += outcome.bytes.max(0.0) + end.unreported_bytes() as f64;
+            let why = end.missing.first().map(|missing| format!("{}: {}", missing.name, missing.why));
+            let (trial, why) = (self.done.len(), why.unwrap_or_default());
+            failed = Some(format!("trial {trial} was repeated because a host failed: {why}"));
         }
         Ok(Ended::HostLost)
     }
@@ -325,7 +370,9 @@ impl Session<'_> {
         self.control.payload_bytes += end.trial.received_bytes;
         if !self.settings.to_null {
             let runs = end.trial.hosts.iter().filter_map(|host| host.outcome.as_ref());
-            self.bytes_written += runs.map(|outcome| outcome.run.ledger.on_volumes().bytes).sum::<u64>();
+            let reported = runs.map(|outcome| outcome.run.ledger.on_volumes().bytes);
+            let bytes = reported.chain([end.unreported_bytes()]).fold(0, u64::saturating_add);
+            self.bytes_written = self.bytes_written.saturating_add(bytes);
         }
     }
 
@@ -389,10 +436,16 @@ impl Session<'_> {
 /// A recording that was aborted, or damaged data.
 fn fault(parts: &[Part]) -> Option<String> {
     parts.iter().find_map(|part| {
-        let run = &part.outcome.run;
-        let faults = run.faults.filter(|&faults| faults > 0);
-        let damaged = faults.map(|faults| format!("{faults} faults found by verification"));
-        Some(format!("{}: {}", part.host, run.broken_off.clone().or(damaged)?))
+        let aborted = part.outcome.run.broken_off.as_ref().map(|why| format!("{}: {why}", part.host));
+        aborted.or_else(|| damage(std::slice::from_ref(part)))
+    })
+}
+
+/// Damaged data. An aborted recording may be due to a host that is missing, damaged data may not.
+fn damage(parts: &[Part]) -> Option<String> {
+    parts.iter().find_map(|part| {
+        let faults = part.outcome.run.faults.filter(|&faults| faults > 0)?;
+        Some(format!("{}: {faults} faults found by verification", part.host))
     })
 }
 

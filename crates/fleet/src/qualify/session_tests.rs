@@ -28,6 +28,17 @@ role = "recorder"
 volumes = ["/a"]
 "#;
 
+/// Hosts that take no part.
+const UNUSED: &str = r#"
+[[host]]
+name = "s2"
+role = "source"
+[[host]]
+name = "x"
+role = "spare"
+volumes = ["/a"]
+"#;
+
 /// A simulated fleet.
 struct Simulated {
     file: FleetFile,
@@ -37,6 +48,12 @@ struct Simulated {
     switch: f64,
     /// Number of the trial in which a host ends, and how.
     end: Option<(usize, HostId, PartEnd)>,
+    /// It ends so in this number of trials.
+    end_trials: usize,
+    /// A recorder that finds so many faults whenever it verifies.
+    faults: Option<(HostId, u64)>,
+    /// Payload that the volumes of each recorder can take, bytes.
+    usable_bytes: f64,
     /// Trials after which it is stopped.
     stop_after: usize,
     trials: usize,
@@ -54,6 +71,9 @@ impl Simulated {
             links,
             switch,
             end: None,
+            end_trials: usize::MAX,
+            faults: None,
+            usable_bytes: 1e13,
             stop_after: usize::MAX,
             trials: 0,
             control_bytes: 500,
@@ -77,7 +97,7 @@ impl Simulated {
         (outcome.run.ledger.received, outcome.run.ledger.durable) = (count, count);
         let stored = (count.bytes as f64 * self.stored_share) as u64;
         outcome.run.ledger.stored = Some(Count { events: 100, bytes: stored });
-        outcome.usable_bytes = (!plan.volumes.is_empty()).then_some(1e13);
+        outcome.usable_bytes = (!plan.volumes.is_empty()).then_some(self.usable_bytes);
         outcome
     }
 }
@@ -92,20 +112,31 @@ impl Trials for Simulated {
         let mut ends = Vec::new();
         for (host, plan) in (0..).zip(&plans) {
             let Some(plan) = plan else { continue };
-            let failed = self.end.clone().filter(|(trial, gone, _)| *gone == host && self.trials >= *trial);
+            let is_due =
+                |trial: usize| self.trials.checked_sub(trial).is_some_and(|past| past < self.end_trials);
+            let failed = self.end.clone().filter(|(trial, gone, _)| *gone == host && is_due(*trial));
             let end = match (failed, plan) {
                 (Some((.., end)), _) => end,
                 (None, HostPlan::Source(_)) => PartEnd::Finished(String::new()),
                 (None, HostPlan::Recorder(plan)) => {
                     let carried = self.links[&host].min(self.switch / recorders as f64);
-                    PartEnd::Finished(serde_json::to_string(&self.outcome(plan, carried)).unwrap())
+                    let mut outcome = self.outcome(plan, carried);
+                    let faults = self.faults.filter(|(bad, _)| *bad == host && plan.check != ReadBack::None);
+                    outcome.run.faults = faults.map(|(_, faults)| faults);
+                    PartEnd::Finished(serde_json::to_string(&outcome).unwrap())
                 }
             };
             ends.push((host, plan, end));
         }
         let parts: Vec<EndedPart<'_>> = ends
             .iter()
-            .map(|(host, plan, end)| EndedPart { host: *host, plan, end: Some(end), clock: None })
+            .map(|(host, plan, end)| EndedPart {
+                host: *host,
+                plan,
+                end: Some(end),
+                is_late: false,
+                clock: None,
+            })
             .collect();
         Ok(TrialEnd::new(&self.file, asked, &parts, self.control_bytes, 2.0))
     }
@@ -216,6 +247,101 @@ fn a_recorder_that_fails_once_is_tried_again() {
     // It fails in trial 3 and in its repetition.
     assert_eq!((found.lost.len(), found.lost[0].trial, found.lost[0].why.as_str()), (1, 4, "no space"));
     assert_eq!(found.trials[2].asked_bytes_per_second, found.trials[3].asked_bytes_per_second);
+}
+
+#[test]
+fn a_repetition_that_passes_is_stated_and_charged() {
+    let fleet = || Simulated { stored_share: 1.0, ..Simulated::new([100e6, 100e6], 1e12) };
+    let clean = qualified(&mut fleet(), false);
+    let mut once = fleet();
+    (once.end, once.end_trials) = (Some((3, 3, PartEnd::Failed("no space".to_owned()))), 1);
+    let found = qualified(&mut once, false);
+    assert_eq!((clean.verdict, found.verdict), (Verdict::Fit, Verdict::FitWithLimits));
+    let wanted = "trial 3 was repeated because a host failed: r1: no space";
+    assert_eq!(found.verdict_reasons.last().unwrap(), wanted);
+    assert_eq!((found.lost.len(), found.trials.len()), (0, clean.trials.len() + 1));
+    assert_eq!(found.trials[2].asked_bytes_per_second, found.trials[3].asked_bytes_per_second);
+    assert_eq!(found.knee, clean.knee);
+    // In addition to the others: what `r0` has stored, and what `r1` may have stored.
+    let failed = &found.trials[2];
+    let share = failed.asked_bytes_per_second.unwrap() / 2.0;
+    let wanted = (failed.achieved_bytes_per_second + share) * failed.seconds;
+    let more = found.bytes_written as f64 - clean.bytes_written as f64;
+    assert!((more - wanted).abs() < 2.0, "{more} {wanted}");
+}
+
+#[test]
+fn a_search_counts_the_bytes_of_a_failed_trial() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    (fleet.end, fleet.end_trials) = (Some((1, 3, PartEnd::Failed("no space".to_owned()))), 1);
+    let (file, settings) = (fleet.file.clone(), settings(false));
+    let mut watch = |_: &str| ();
+    let mut session = Session::new(&file, &settings, &mut fleet, &mut watch);
+    let profile = settings.profile.clone();
+    let scope = Scope { label: None, profile, without: BTreeSet::new(), soaks: true };
+    let (rate, time) = (TrialRate::Bytes(100e6), Duration::from_secs(2));
+    let request = Request { phase: "narrow".to_owned(), rate, time, is_soak: false };
+    let Ended::Done(tried) = session.trial(&scope, &request).unwrap() else { panic!("it was repeated") };
+    assert_eq!(tried.outcome.bytes, 400e6);
+}
+
+#[test]
+fn space_that_is_out_of_range_is_refused_or_ignored() {
+    let mut fleet = Simulated { usable_bytes: -1e12, ..Simulated::new([100e6, 100e6], 1e12) };
+    let file = fleet.file.clone();
+    let refused = qualify(&file, &settings(false), &mut fleet, &mut |_| ());
+    assert!(matches!(refused, Err(FleetError::Qualify(_))), "{refused:?}");
+    fleet = Simulated { usable_bytes: f64::MAX, ..Simulated::new([100e6, 100e6], 1e12) };
+    assert_eq!(qualified(&mut fleet, false).verdict, Verdict::Fit);
+}
+
+#[test]
+fn damage_is_not_forgotten_when_another_host_fails_or_the_run_is_stopped() {
+    let fleet = || Simulated::new([100e6, 100e6], 1e12);
+    let soak =
+        qualified(&mut fleet(), false).trials.iter().position(|trial| trial.phase == "soak").unwrap() + 1;
+    let damaged = |end: Option<PartEnd>, stop_after: usize| {
+        let end = end.map(|end| (soak, 3, end));
+        let found = qualified(&mut Simulated { end, faults: Some((2, 4)), stop_after, ..fleet() }, true);
+        assert_eq!(found.verdict, Verdict::NotFit, "{:?}", found.verdict_reasons);
+        assert_eq!(found.verdict_reasons[0], "r0: 4 faults found by verification");
+        assert_eq!((found.trials.len(), found.interrupted), (soak, false));
+    };
+    damaged(None, usize::MAX);
+    damaged(Some(PartEnd::Failed("no space".to_owned())), usize::MAX);
+    damaged(Some(PartEnd::Lost), usize::MAX);
+    damaged(None, soak);
+}
+
+#[test]
+fn damage_after_a_loss_leaves_no_question_open() {
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    (fleet.end, fleet.faults) = (Some((3, 3, PartEnd::Lost)), Some((2, 4)));
+    let found = qualified(&mut fleet, false);
+    assert_eq!((found.verdict, found.lost.len()), (Verdict::NotFit, 1));
+    assert_eq!(found.verdict_reasons[0], "r0: 4 faults found by verification");
+    assert!(found.verdict_reasons[1].starts_with("r1 was lost in trial 3"), "{:?}", found.verdict_reasons);
+}
+
+#[test]
+fn sources_and_spares_that_took_no_part_are_named() {
+    let said = |found: &FleetQualification| {
+        found.limits.iter().filter(|limit| limit.contains("not tested, ")).count()
+    };
+    assert_eq!(said(&qualified(&mut Simulated::new([100e6, 100e6], 1e12), false)), 0);
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    fleet.file = FleetFile::parse(&format!("{FILE}{UNUSED}")).unwrap();
+    let found = qualified(&mut fleet, false);
+    for limit in [
+        "not tested, because no recorder used them: sources s2",
+        "not tested, because a trial uses no spares: x",
+    ] {
+        assert!(found.limits.iter().any(|said| said == limit), "{:?}", found.limits);
+    }
+    // A lost source is named with the reasons.
+    fleet = Simulated::new([100e6, 100e6], 1e12);
+    fleet.end = Some((2, 0, PartEnd::Lost));
+    assert_eq!(said(&qualified(&mut fleet, false)), 0);
 }
 
 #[test]

@@ -16,8 +16,12 @@ use super::result::{
     CONTROL_SHARE_MAX, ControlTraffic, FleetQualification, FleetTrialResult, LostHost, QualifiedHost,
 };
 use crate::file::FleetFile;
+use crate::message::{HostId, Role};
 use crate::placement::largest_share;
 use crate::trial::Pair;
+
+/// Names that are listed in a limit.
+const NAMES_MAX: usize = 16;
 
 /// Inputs of the result.
 pub(super) struct Inputs<'a> {
@@ -29,6 +33,8 @@ pub(super) struct Inputs<'a> {
     /// Knees of recorders alone, by name.
     pub(super) alone: BTreeMap<String, KneeInterval>,
     pub(super) lost: Vec<LostHost>,
+    /// Trials that were repeated with success, one reason each.
+    pub(super) repeated: Vec<String>,
     pub(super) done: Vec<FleetTrialResult>,
     pub(super) bytes_written: u64,
     pub(super) control: ControlTraffic,
@@ -162,6 +168,7 @@ fn judgement(inputs: &Inputs<'_>, required: f64) -> Judgement {
         limit(&mut judgement, "blocks were dropped instead of written: no volume was tested".to_owned());
     }
     judge_lost(inputs, &mut judgement);
+    inputs.repeated.iter().for_each(|why| limit(&mut judgement, why.clone()));
     judgement
 }
 
@@ -173,12 +180,14 @@ fn limit(judgement: &mut Judgement, reason: String) {
     judgement.reasons.push(reason);
 }
 
-/// A fleet without one of its hosts answers the question only if the others are enough.
+/// A fleet without one of its hosts answers the question only if the others are enough, or damaged data.
 fn judge_lost(inputs: &Inputs<'_>, judgement: &mut Judgement) {
     if inputs.lost.is_empty() {
         return;
     }
+    let is_damaged = inputs.found.fault.is_some();
     judgement.verdict = match judgement.verdict {
+        Verdict::NotFit if is_damaged => Verdict::NotFit,
         Verdict::Fit | Verdict::FitWithLimits => Verdict::FitWithLimits,
         Verdict::NotFit | Verdict::Inconclusive => Verdict::Inconclusive,
     };
@@ -189,7 +198,8 @@ fn judge_lost(inputs: &Inputs<'_>, judgement: &mut Judgement) {
     }
     for (index, LostHost { host, trial, why }) in inputs.lost.iter().enumerate() {
         let rest = if is_left { "; the result is that of the other hosts with all streams" } else { "" };
-        judgement.reasons.insert(index, format!("{host} was lost in trial {trial}: {why}{rest}"));
+        let place = index + usize::from(is_damaged);
+        judgement.reasons.insert(place, format!("{host} was lost in trial {trial}: {why}{rest}"));
     }
 }
 
@@ -263,7 +273,36 @@ fn limits(inputs: &Inputs<'_>) -> Vec<String> {
     if settings.quick {
         limits.push("quick search: stalls rarer than one per soak were not observed".to_owned());
     }
+    limits.extend(untested(inputs));
     limits
+}
+
+/// Hosts of the file that took no part, although they were not lost.
+fn untested(inputs: &Inputs<'_>) -> Vec<String> {
+    let is_lost = |name: &str| inputs.lost.iter().any(|lost| lost.host == name);
+    let with = |role: Role, used: &dyn Fn(HostId) -> bool| -> Vec<&str> {
+        let all = (0..).zip(&inputs.file.hosts).filter(|(host, entry)| entry.role == role && !used(*host));
+        all.map(|(_, entry)| entry.name.as_str()).filter(|name| !is_lost(name)).collect()
+    };
+    let sources = with(Role::Source, &|host| inputs.pairs.iter().any(|pair| pair.source == host));
+    let spares = with(Role::Spare, &|_| false);
+    let mut limits = Vec::new();
+    if !sources.is_empty() {
+        limits.push(format!("not tested, because no recorder used them: sources {}", listed(&sources)));
+    }
+    if !spares.is_empty() {
+        limits.push(format!("not tested, because a trial uses no spares: {}", listed(&spares)));
+    }
+    limits
+}
+
+/// The first names, and how many more there are.
+fn listed(names: &[&str]) -> String {
+    let first = names.iter().take(NAMES_MAX).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
 }
 
 impl FleetQualification {

@@ -2,7 +2,7 @@
 use super::plan::HostPlan;
 use super::total::{FleetTrial, HostResult, Outcome};
 use crate::clock::Offset;
-use crate::controller::PartEnd;
+use crate::controller::{PartEnd, Phase};
 use crate::file::FleetFile;
 use crate::message::HostId;
 
@@ -26,8 +26,10 @@ pub struct Missing {
     pub name: String,
     /// Cause.
     pub why: String,
-    /// It does not answer any more; otherwise it reported an error.
+    /// It does not answer any more, or not in time; otherwise it reported an error.
     pub is_lost: bool,
+    /// Payload that it may have stored without reporting it, bytes: at most what its source was to send.
+    pub unreported_bytes: u64,
 }
 
 /// Part of a host, and how it ended.
@@ -39,6 +41,8 @@ pub struct EndedPart<'a> {
     pub plan: &'a HostPlan,
     /// How it ended.
     pub end: Option<&'a PartEnd>,
+    /// Whether the trial was ended because of it: see [`Deadline`](super::Deadline).
+    pub is_late: bool,
     /// The controller's clock less that of the host.
     pub clock: Option<Offset>,
 }
@@ -65,9 +69,18 @@ impl TrialEnd {
                 }
                 (_, end) => (None, failure(end)),
             };
+            // The trial was ended for it, so its result does not count; damage that it reports does.
+            let late =
+                (part.is_late && outcome.is_some()).then(|| ("it did not end in time".to_owned(), true));
+            let failure = failure.or(late);
             if let Some((why, is_lost)) = &failure {
-                let (why, is_lost) = (why.clone(), *is_lost);
-                missing.push(Missing { host: part.host, name: name(part.host), why, is_lost });
+                missing.push(Missing {
+                    host: part.host,
+                    name: name(part.host),
+                    why: why.clone(),
+                    is_lost: *is_lost,
+                    unreported_bytes: if outcome.is_some() { 0 } else { unreported_bytes(part) },
+                });
             }
             if let HostPlan::Recorder(plan) = part.plan {
                 hosts.push(HostResult {
@@ -80,6 +93,25 @@ impl TrialEnd {
             }
         }
         Self { trial: FleetTrial::new(&file.name, asked, control_bytes, hosts), missing, elapsed_s }
+    }
+
+    /// Payload that parts without a result may have stored, bytes.
+    #[must_use]
+    pub fn unreported_bytes(&self) -> u64 {
+        self.missing.iter().map(|missing| missing.unreported_bytes).fold(0, u64::saturating_add)
+    }
+}
+
+/// Payload that a part without a result may have stored, bytes. A host that did not start has stored nothing.
+fn unreported_bytes(part: &EndedPart<'_>) -> u64 {
+    match (part.plan, part.end) {
+        (HostPlan::Source(_), _) => 0,
+        (_, Some(PartEnd::Absent | PartEnd::TimedOut(Phase::Preparing))) => 0,
+        (HostPlan::Recorder(plan), _) if plan.volumes.is_empty() => 0,
+        (HostPlan::Recorder(plan), _) => {
+            let planned = plan.rate.map(|rate| rate * plan.seconds);
+            planned.or(plan.bytes_max).unwrap_or_default() as u64
+        }
     }
 }
 
@@ -94,3 +126,7 @@ fn failure(end: Option<&PartEnd>) -> Option<(String, bool)> {
         None => Some(("no result".to_owned(), false)),
     }
 }
+
+#[cfg(test)]
+#[path = "end_tests.rs"]
+mod tests;

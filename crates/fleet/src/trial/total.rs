@@ -36,7 +36,7 @@ pub struct HostResult {
     pub source: String,
     /// Its outcome; none if it has none.
     pub outcome: Option<Outcome>,
-    /// Why it has none.
+    /// Why it has none, or why it does not count.
     pub failure: Option<String>,
     /// The controller's clock less its own, and the largest error, ns.
     pub clock: Option<Offset>,
@@ -109,10 +109,11 @@ impl FleetTrial {
         table
     }
 
-    /// Whether every recorder has a result without loss.
+    /// Whether every recorder has a result without loss, and in time.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.hosts.iter().all(|host| host.outcome.as_ref().is_some_and(|outcome| outcome.run.is_whole()))
+        let is_whole = |outcome: &Outcome| outcome.run.is_whole();
+        self.hosts.iter().all(|host| host.failure.is_none() && host.outcome.as_ref().is_some_and(is_whole))
     }
 }
 

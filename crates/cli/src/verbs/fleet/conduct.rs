@@ -1,4 +1,6 @@
 //! Trials on the hosts of a fleet, one after the other.
+use std::collections::BTreeSet;
+
 use keepup_error::Cause;
 use keepup_fleet::FleetError;
 use keepup_fleet::controller::{FleetEvent, PartEnd, RunKind};
@@ -6,7 +8,7 @@ use keepup_fleet::controller_loop::ControllerEvent;
 use keepup_fleet::jobs;
 use keepup_fleet::message::HostId;
 use keepup_fleet::qualify::Trials;
-use keepup_fleet::trial::{EndedPart, HostPlan, TrialEnd};
+use keepup_fleet::trial::{Deadline, EndedPart, HostPlan, TrialEnd};
 use keepup_plan::Profile;
 use keepup_plan::units::Bytes;
 
@@ -56,6 +58,11 @@ impl<'a, 'b> FleetTrials<'a, 'b> {
         Self { session, reporter, run: 0, is_ending: false }
     }
 
+    /// Whether Ctrl-C or `down` has ended a trial.
+    pub(super) const fn is_ending(&self) -> bool {
+        self.is_ending
+    }
+
     /// Waits until all hosts have joined or were given up.
     pub(super) fn gather(&mut self) -> anyhow::Result<()> {
         while !self.session.has_gathered() {
@@ -90,21 +97,33 @@ impl<'a, 'b> FleetTrials<'a, 'b> {
         let started = self.session.lead.start_run((self.run, RunKind::Trial), texts);
         let mut events = started.map_err(|error| anyhow::anyhow!("cannot start the trial: {error}"))?;
         events.iter().for_each(|event| self.reporter.report(event));
+        let mut deadline = Deadline::new(self.run, plans, &self.session.file.timing);
+        let mut late = BTreeSet::new();
         while !self.take(&events, plans, &mut ends) {
-            events = self.turn();
+            let now_ns = self.session.lead.now_ns();
+            fleet_events(&events).for_each(|event| deadline.on_event(now_ns, event));
             let was_ending = self.is_ending;
             self.watch_for_end()?;
             if self.is_ending && !was_ending {
                 log("ending the trial");
-                events.extend(self.session.lead.finish());
+                events = self.session.lead.finish();
+            } else if !self.is_ending && deadline.expires(now_ns) {
+                late = running_recorders(plans, &ends);
+                let names: Vec<&str> = late.iter().map(|host| self.name(*host)).collect();
+                log(&format!("warning: ending the trial: not ended in time: {}", names.join(", ")));
+                events = self.session.lead.finish();
+            } else {
+                events.clear();
             }
+            events.extend(self.turn());
         }
         let elapsed_s = self.session.lead.now_ns().saturating_sub(begin_ns) as f64 / 1e9;
         let control = self.session.lead.status(&self.session.file).traffic_bytes().saturating_sub(before);
         let controller = self.session.lead.controller();
         let parts = (0..).zip(plans).zip(&ends).filter_map(|((host, plan), end)| {
             let clock = controller.heartbeat_of(host).and_then(|heartbeat| heartbeat.clock);
-            Some(EndedPart { host, plan: plan.as_ref()?, end: end.as_ref(), clock })
+            let is_late = late.contains(&host);
+            Some(EndedPart { host, plan: plan.as_ref()?, end: end.as_ref(), is_late, clock })
         });
         let parts: Vec<EndedPart<'_>> = parts.collect();
         Ok(TrialEnd::new(&self.session.file, asked, &parts, control, elapsed_s))
@@ -147,6 +166,20 @@ impl<'a, 'b> FleetTrials<'a, 'b> {
         self.is_ending |= self.session.is_stopped() || self.session.is_down_requested()?;
         Ok(())
     }
+}
+
+fn fleet_events(events: &[ControllerEvent]) -> impl Iterator<Item = &FleetEvent> {
+    events.iter().filter_map(|event| match event {
+        ControllerEvent::Fleet(event) => Some(event),
+        _ => None,
+    })
+}
+
+/// Recorders whose parts have not ended.
+fn running_recorders(plans: &[Option<HostPlan>], ends: &[Option<PartEnd>]) -> BTreeSet<HostId> {
+    let all = (0..).zip(plans.iter().zip(ends));
+    let open = all.filter(|(_, (plan, end))| matches!(plan, Some(HostPlan::Recorder(_))) && end.is_none());
+    open.map(|(host, _)| host).collect()
 }
 
 impl Trials for FleetTrials<'_, '_> {

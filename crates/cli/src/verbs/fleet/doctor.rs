@@ -24,7 +24,8 @@ const CHECK_NS: u64 = 60_000_000_000;
 /// Number of the run: a fleet is started for one.
 const RUN: u64 = 1;
 
-/// Checks the hosts of the fleet file at `path` and prints the result. Exit code 1 if a finding is harmful.
+/// Checks the hosts of the fleet file at `path` and prints the result. Exit code 130 if Ctrl-C or `down`
+/// ended the check, otherwise 1 if a finding is harmful.
 pub(crate) fn run(path: &Path, request: &CheckRequest, as_json: bool) -> anyhow::Result<Exit> {
     let mut file = FleetFile::read(path)?;
     file.timing = file.timing.of_trial();
@@ -33,8 +34,12 @@ pub(crate) fn run(path: &Path, request: &CheckRequest, as_json: bool) -> anyhow:
     let mut reporter = Reporter::new(&file);
     let mut check = Check::new(&mut session, &mut reporter);
     let ends = check.conduct(&plans);
+    let is_stopped = check.is_stopped;
     if check.is_late {
         limits.push("the time was over before all hosts had ended: paths may be missing".to_owned());
+    }
+    if is_stopped {
+        limits.push("the check was interrupted: paths may be missing".to_owned());
     }
     end(&mut session, &mut reporter, "the check is over");
     let judged = summary(&file, &ends?, env!("CARGO_PKG_VERSION"));
@@ -69,7 +74,11 @@ pub(crate) fn run(path: &Path, request: &CheckRequest, as_json: bool) -> anyhow:
         true => json(&serde_json::to_value(&summary)?),
         false => print_listing(|style| listing::fleet_doctor(&summary, style)),
     }
-    Ok(if summary.counts.harmful > 0 { Exit::Failed } else { Exit::Done })
+    Ok(match summary.counts.harmful {
+        _ if is_stopped => Exit::Interrupted,
+        0 => Exit::Done,
+        _ => Exit::Failed,
+    })
 }
 
 /// A check that is being made.
@@ -79,6 +88,8 @@ struct Check<'a, 'b> {
     hosts: Vec<HostState>,
     /// Whether the time was over before all hosts had ended.
     is_late: bool,
+    /// Whether Ctrl-C or `down` ended it.
+    is_stopped: bool,
 }
 
 /// What became of a host.
@@ -94,7 +105,7 @@ struct HostState {
 impl<'a, 'b> Check<'a, 'b> {
     fn new(session: &'a mut Session, reporter: &'a mut Reporter<'b>) -> Self {
         let hosts = vec![HostState::default(); session.file.hosts.len()];
-        Self { session, reporter, hosts, is_late: false }
+        Self { session, reporter, hosts, is_late: false, is_stopped: false }
     }
 
     /// Waits for the hosts, runs the check, collects the outcomes.
@@ -118,7 +129,7 @@ impl<'a, 'b> Check<'a, 'b> {
             let mut events = self.session.lead.turn(TURN);
             let is_late = self.session.lead.now_ns() >= until_ns;
             if (is_late || self.session.is_stopped() || self.session.is_down_requested()?) && !is_ending {
-                (is_ending, self.is_late) = (true, is_late);
+                (is_ending, self.is_late, self.is_stopped) = (true, is_late, !is_late);
                 log("ending the check");
                 events.extend(self.session.lead.finish());
             }

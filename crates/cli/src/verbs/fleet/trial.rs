@@ -50,6 +50,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut reporter = Reporter::new(&file);
     let mut trials = FleetTrials::new(&mut session, &mut reporter);
     let ended = trials.gather().and_then(|()| trials.trial(&plans, Some(asked)));
+    let is_interrupted = trials.is_ending();
     end(&mut session, &mut reporter, "the trial is over");
     let trial = ended?.trial;
     if args.json {
@@ -57,7 +58,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         result(&trial.table());
     }
-    Ok(if trial.is_whole() { Exit::Done } else { Exit::Failed })
+    Ok(match trial.is_whole() {
+        // Hosts that are ended early verify nothing.
+        _ if is_interrupted => Exit::Interrupted,
+        true => Exit::Done,
+        false => Exit::Failed,
+    })
 }
 
 fn request(args: &Args) -> anyhow::Result<TrialRequest> {

@@ -1,7 +1,8 @@
 //! Rules for the paths from recorders to sources.
 use keepup_results::{FleetFinding, HostCheck, PathFacts};
 
-use super::{Case, Subject, is_udp, with_command};
+use super::{Case, Subject, is_source, is_udp, with_command};
+use crate::check::plan::SOURCES_MAX;
 
 /// Largest IP packet, bytes: the loopback interface has a larger MTU.
 const PACKET_MAX: u64 = 65_535;
@@ -47,6 +48,23 @@ pub(super) fn reachable(case: &Case<'_>) -> Vec<FleetFinding> {
         )
     };
     paths(case).map(finding).collect()
+}
+
+/// Every path of the plan must have been measured. It was not if the check was ended before, or did not start
+/// because there was no source.
+pub(super) fn measured(case: &Case<'_>) -> Vec<FleetFinding> {
+    let planned = || case.hosts.iter().filter(|host| is_source(host)).take(SOURCES_MAX);
+    let recorders = case.checked().filter(|(host, _)| !is_source(host));
+    let open = recorders.flat_map(|(host, facts)| {
+        let is_measured = |source: &HostCheck| facts.paths.iter().any(|path| path.source == source.host);
+        planned().filter(move |source| !is_measured(source)).map(move |source| (host, source))
+    });
+    let finding = |(host, source): (&HostCheck, &HostCheck)| {
+        let setting = format!("connection to {}", source.host);
+        let subject = Subject { hosts: &[&host.host], setting: &setting, source: "connect(2)" };
+        subject.not_judged("the path was not measured before the check ended")
+    };
+    open.map(finding).collect()
 }
 
 /// Packets of the MTU must pass the switches between a source and its recorder.

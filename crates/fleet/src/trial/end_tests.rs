@@ -1,0 +1,75 @@
+//! Hosts without a result, late results, and the bytes that they may have stored.
+use super::*;
+use crate::trial::{ReadBack, RecorderPlan, SourcePlan, sample};
+
+const FILE: &str = r#"
+name = "hall"
+listen = "10.0.0.1:7450"
+launcher = { preset = "ssh" }
+host = [
+    { name = "s0", role = "source" },
+    { name = "r0", role = "recorder", volumes = ["/a"] },
+]
+"#;
+
+fn recorder(rate: Option<f64>) -> HostPlan {
+    HostPlan::Recorder(RecorderPlan {
+        profile: String::new(),
+        rate,
+        bytes_max: Some(5e9),
+        seconds: 2.5,
+        volumes: vec!["/a".into()],
+        source: "s0:7614".to_owned(),
+        check: ReadBack::None,
+        cut_off: false,
+    })
+}
+
+/// End of a trial in which `r0` has this part.
+fn ended(plan: &HostPlan, end: Option<&PartEnd>, is_late: bool) -> TrialEnd {
+    let file = FleetFile::parse(FILE).unwrap();
+    let source = HostPlan::Source(SourcePlan { listen: "0.0.0.0:7614".to_owned(), recorders: 1 });
+    let served = PartEnd::Finished(String::new());
+    let parts = [
+        EndedPart { host: 0, plan: &source, end: Some(&served), is_late: false, clock: None },
+        EndedPart { host: 1, plan, end, is_late, clock: None },
+    ];
+    TrialEnd::new(&file, Some(40e6), &parts, 0, 3.0)
+}
+
+#[test]
+fn a_part_without_a_result_is_charged_with_what_it_was_to_store() {
+    let bytes = |plan: &HostPlan, end: &PartEnd| {
+        let ended = ended(plan, Some(end), false);
+        assert_eq!(ended.missing.len(), 1);
+        ended.unreported_bytes()
+    };
+    for end in [PartEnd::Lost, PartEnd::Failed("no space".to_owned()), PartEnd::TimedOut(Phase::Running)] {
+        assert_eq!(bytes(&recorder(Some(40e6)), &end), 100_000_000, "{end:?}");
+        assert_eq!(bytes(&recorder(None), &end), 5_000_000_000, "{end:?}");
+    }
+    for end in [PartEnd::Absent, PartEnd::TimedOut(Phase::Preparing)] {
+        assert_eq!(bytes(&recorder(Some(40e6)), &end), 0, "{end:?}");
+    }
+    let HostPlan::Recorder(plan) = recorder(Some(40e6)) else { unreachable!() };
+    let to_null = HostPlan::Recorder(RecorderPlan { volumes: Vec::new(), ..plan });
+    assert_eq!(bytes(&to_null, &PartEnd::Lost), 0);
+}
+
+#[test]
+fn a_late_result_does_not_make_the_trial_whole() {
+    let plan = recorder(Some(40e6));
+    let finished = PartEnd::Finished(serde_json::to_string(&sample::outcome(40e6, 0)).unwrap());
+    let in_time = ended(&plan, Some(&finished), false);
+    assert!(in_time.missing.is_empty() && in_time.trial.is_whole());
+    let late = ended(&plan, Some(&finished), true);
+    assert!(!late.trial.is_whole() && late.trial.hosts[0].outcome.is_some());
+    let missing = &late.missing[0];
+    assert_eq!((missing.why.as_str(), missing.is_lost), ("it did not end in time", true));
+    assert_eq!(late.unreported_bytes(), 0);
+    // A recorder that does not even end when it is asked to.
+    let hung = PartEnd::TimedOut(Phase::FinishingRecorders);
+    let hung = ended(&plan, Some(&hung), true);
+    assert_eq!(hung.missing[0].why, "it timed out while ending the recording");
+    assert_eq!(hung.unreported_bytes(), 100_000_000);
+}
