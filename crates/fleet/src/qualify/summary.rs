@@ -259,8 +259,8 @@ fn limits(inputs: &Inputs<'_>) -> Vec<String> {
     let (streams, recorders) = (settings.profile.streams, inputs.pairs.len() as u32);
     if recorders > 1 {
         limits.push(format!(
-            "streams were distributed evenly; `record --fleet` assigns them by a hash, and one recorder gets {} \
-             of {streams} instead of {}",
+            "streams were distributed evenly; `record --fleet` assigns them by a hash, and one recorder gets \
+             {} of {streams} instead of {}",
             largest_share(streams, recorders),
             streams.div_ceil(recorders)
         ));

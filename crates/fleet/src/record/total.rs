@@ -169,8 +169,8 @@ impl FleetRecording {
         }
     }
 
-    /// Whether the recording ended as intended, and every recorder with a whole recording. A spare that was not
-    /// needed may be absent.
+    /// Whether the recording ended as intended, and every recorder with a whole recording. A spare that was
+    /// not needed may be absent.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.ended_early.is_none() && self.recorders.iter().all(RecorderResult::is_whole)

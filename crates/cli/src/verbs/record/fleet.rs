@@ -15,8 +15,8 @@ pub(super) struct FleetArgs {
     /// Record on all recorders of this fleet file, as one run
     ///
     /// Volumes and addresses are those of the fleet file. Clients ask any recorder where their streams are
-    /// recorded. The recording ends on Ctrl-C, at a limit (--stop-after), after `keepup fleet down FILE`, or when
-    /// at least one stream has ended and no client has been connected for 5 s.
+    /// recorded. The recording ends on Ctrl-C, at a limit (--stop-after), after `keepup fleet down FILE`, or
+    /// when at least one stream has ended and no client has been connected for 5 s.
     #[arg(
         long,
         value_name = "FILE",
