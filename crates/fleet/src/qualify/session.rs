@@ -13,7 +13,7 @@ use keepup_qualify::search_request::{ABOVE_SATURATED, Bounds, SearchRequest, low
 use keepup_results::KneeInterval;
 use keepup_results::format::rate as rate_text;
 
-use super::combine::{Part, combine, lowest};
+use super::combine::{Part, combine, sum};
 use super::found::{Found, QualifySettings, Tried, usable_bytes};
 use super::result::{ControlTraffic, FleetQualification, FleetTrialPart, FleetTrialResult, LostHost};
 use super::summary::{Inputs, summarise};
@@ -256,7 +256,8 @@ impl Session<'_> {
     /// Plan of the search after the unthrottled trial.
     fn plan(&self, scope: &Scope, saturated: &Tried) -> Result<SearchPlan, FleetError> {
         let parts = &saturated.parts;
-        let through = lowest(parts, |outcome| outcome.evidence.durable_rate).max(1.0);
+        // Connections may share a switch unevenly when nothing limits them, so the slowest recorder is no bound.
+        let through = sum(parts, |outcome| outcome.evidence.durable_rate).max(1.0);
         let max_rate = through * ABOVE_SATURATED;
         let required = scope.profile.required_bytes_per_second();
         let bounds = Bounds {

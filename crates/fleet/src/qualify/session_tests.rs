@@ -46,6 +46,8 @@ struct Simulated {
     links: BTreeMap<HostId, f64>,
     /// Capacity of the switch, bytes per second.
     switch: f64,
+    /// Share of the switch that the recorder 2 gets if nobody limits the senders.
+    favoured: f64,
     /// Number of the trial in which a host ends, and how.
     end: Option<(usize, HostId, PartEnd)>,
     /// It ends so in this number of trials.
@@ -70,6 +72,7 @@ impl Simulated {
             file,
             links,
             switch,
+            favoured: 0.5,
             end: None,
             end_trials: usize::MAX,
             faults: None,
@@ -119,7 +122,12 @@ impl Trials for Simulated {
                 (Some((.., end)), _) => end,
                 (None, HostPlan::Source(_)) => PartEnd::Finished(String::new()),
                 (None, HostPlan::Recorder(plan)) => {
-                    let carried = self.links[&host].min(self.switch / recorders as f64);
+                    let share = match (recorders, plan.rate, host) {
+                        (2, None, 2) => self.favoured,
+                        (2, None, _) => 1.0 - self.favoured,
+                        _ => 1.0 / recorders as f64,
+                    };
+                    let carried = self.links[&host].min(self.switch * share);
                     let mut outcome = self.outcome(plan, carried);
                     let faults = self.faults.filter(|(bad, _)| *bad == host && plan.check != ReadBack::None);
                     outcome.run.faults = faults.map(|(_, faults)| faults);
@@ -176,6 +184,16 @@ fn is_knee(knee: Option<KneeInterval>, rate: f64) -> bool {
     knee.lower_bytes_per_second <= rate
         && rate <= upper
         && upper - knee.lower_bytes_per_second <= 0.07 * upper
+}
+
+#[test]
+fn connections_that_share_a_switch_unevenly_do_not_hide_what_it_carries() {
+    let mut fleet = Simulated::new([1e9, 1e9], 110e6);
+    fleet.favoured = 0.9;
+    // The recorder with a tenth of the switch had 11 MB/s in the unthrottled trial, and needs 25 MB/s.
+    let found = qualified(&mut fleet, false);
+    assert!(is_knee(found.knee, 110e6), "{:?}", found.knee);
+    assert_eq!(found.verdict, Verdict::Fit, "{}", found.page());
 }
 
 #[test]

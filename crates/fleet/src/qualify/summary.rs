@@ -10,7 +10,7 @@ use keepup_qualify::wear::Wear;
 use keepup_results::{KneeInterval, Verdict};
 
 use super::bottleneck::{Case, bottleneck};
-use super::combine::{Part, lowest};
+use super::combine::{Part, lowest, sum};
 use super::found::{Found, QualifySettings, Tried, usable_bytes};
 use super::result::{
     CONTROL_SHARE_MAX, ControlTraffic, FleetQualification, FleetTrialResult, LostHost, QualifiedHost,
@@ -141,8 +141,6 @@ fn shown(found: &Found) -> &[Part] {
 
 fn judgement(inputs: &Inputs<'_>, required: f64) -> Judgement {
     let (profile, found) = (&inputs.settings.profile, &inputs.found);
-    let throttled: Vec<Part> = found.saturated.iter().flat_map(|tried| &tried.parts).cloned().collect();
-    let throttled: Vec<Part> = throttled.into_iter().filter(|part| part.outcome.is_throttled).collect();
     let cpu = shown(found).iter().filter_map(|part| {
         let cpu = &part.outcome.run.cpu;
         let cores = cpu.per_core_percent.len().max(1) as f64;
@@ -153,8 +151,7 @@ fn judgement(inputs: &Inputs<'_>, required: f64) -> Judgement {
         headroom_wanted: profile.headroom,
         cpu_free_wanted: profile.cpu_free.fraction(),
         cpu_share_at_required: cpu.reduce(f64::max),
-        saturated: (!throttled.is_empty())
-            .then(|| lowest(&throttled, |outcome| outcome.judged.achieved_rate)),
+        saturated: found.saturated.as_ref().and_then(|tried| reached(&tried.parts)),
         offered_unthrottled: found.saturated.as_ref().map(|tried| tried.outcome.offered_rate),
         outcome: &found.outcome,
         fault: found.fault.as_deref(),
@@ -169,6 +166,15 @@ fn judgement(inputs: &Inputs<'_>, required: f64) -> Judgement {
     judge_lost(inputs, &mut judgement);
     inputs.repeated.iter().for_each(|why| limit(&mut judgement, why.clone()));
     judgement
+}
+
+/// Rate of all recorders that they cannot exceed by much, if back-pressure held any of them back in the
+/// unthrottled trial. That is the rate of the slowest at equal shares; but recorders that share a switch may
+/// have had very unequal parts of what it carries, which is then the sum. The higher one holds in both cases.
+fn reached(parts: &[Part]) -> Option<f64> {
+    let rate = |outcome: &crate::trial::Outcome| outcome.judged.achieved_rate;
+    let lowest = lowest(parts.iter().filter(|part| part.outcome.is_throttled), rate);
+    lowest.is_finite().then(|| lowest.max(sum(parts, rate)))
 }
 
 /// Adds a reason that allows at most FIT WITH LIMITS.
