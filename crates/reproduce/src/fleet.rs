@@ -178,6 +178,17 @@ impl<'f> Fleet<'f> {
         Self { measured, model, shared_at: shared.map(|(at, _)| at) }
     }
 
+    /// Name of the fleet; empty without results.
+    fn name(&self) -> String {
+        let first = self.measured.iter().find_map(|of| of.results.first());
+        first.map_or_else(String::new, |result| result.fleet.clone())
+    }
+
+    /// Largest number of recorders of a cell.
+    fn recorders_max(&self) -> u32 {
+        self.measured.iter().map(|of| of.recorders).max().unwrap_or(0)
+    }
+
     /// Predicted rate of so many recorders.
     pub(super) fn predicted(&self, recorders: u32) -> Option<MeasuredRate> {
         self.model.as_ref()?.predict(recorders).ok()
@@ -198,6 +209,8 @@ pub(crate) fn page(
 ) -> PaperPage {
     let fleet = Fleet::of(found, &streams);
     let mut page = found.new_page(edition);
+    page.fleet = Some(fleet.name());
+    page.machine = format!("fleet {}, up to {}", fleet.name(), answer::plural(fleet.recorders_max()));
     page.tables = vec![rates(&fleet, question), answer::table(&fleet, question)];
     page.curves = curve(&fleet, question).into_iter().collect();
     page.answers = vec![answer::answer(&fleet, question)];
@@ -253,9 +266,9 @@ fn curve(fleet: &Fleet<'_>, question: &Question<'_>) -> Option<PaperCurve> {
     let points = measured.filter_map(|of| Some((f64::from(of.recorders), of.rate()?.value / MB)));
     let points: Vec<(f64, f64)> = points.collect();
     let (required, headroom) = question.required()?;
-    let most = fleet.measured.iter().map(|of| of.recorders).max()?;
+    fleet.model.as_ref()?;
     let enough = fleet.enough(required * headroom).unwrap_or(0).min(DRAWN_MAX);
-    let last = most.max(enough).max(2);
+    let last = fleet.recorders_max().max(enough).max(2);
     let predicted = (1..=last).filter_map(|n| Some((f64::from(n), fleet.predicted(n)?.value / MB)));
     let series = |name: &str, is_here: bool, points: Vec<(f64, f64)>| PaperSeries {
         name: name.to_owned(),
@@ -267,7 +280,6 @@ fn curve(fleet: &Fleet<'_>, question: &Question<'_>) -> Option<PaperCurve> {
         series("model", false, predicted.collect()),
         series("required", false, [1.0, f64::from(last)].map(|n| (n, required / MB)).into()),
     ];
-    fleet.model.as_ref()?;
     Some(PaperCurve {
         title: "Rate by number of recorders".into(),
         stands: question.stands.into(),

@@ -29,6 +29,7 @@ fn result(streams: u32, qualified: Option<f64>, limit: &[&str]) -> FleetQualifyS
     let hosts: Vec<String> = limit.iter().map(|host| (*host).to_owned()).collect();
     let stage = if hosts.is_empty() { "switch or sources".to_owned() } else { format!("host {}", hosts[0]) };
     FleetQualifySummary {
+        fleet: "hall-3".to_owned(),
         streams,
         verdict: Verdict::Fit,
         qualified_bytes_per_second: qualified,
@@ -104,6 +105,8 @@ fn a_measured_number_is_not_extrapolated() {
     assert!(page.findings.iter().any(|text| text.contains("lowest ratio to the model is 0.98")), "{page:#?}");
     assert!(page.limits.iter().any(|text| text == "more than 2 recorders were not measured"), "{page:#?}");
     assert_eq!(page.curves[0].series[1].points.len(), 3);
+    assert_eq!((page.fleet.as_deref(), &*page.machine), (Some("hall-3"), "fleet hall-3, up to 2 recorders"));
+    assert!(page.experiments.is_empty() && !page.claims.is_empty());
     for table in &page.tables {
         assert!(table.rows.iter().all(|row| row.cells.len() == table.columns.len()));
     }

@@ -6,9 +6,9 @@
 //! [`published_systems`] returns its figures for `keepup compare`.
 //!
 //! One file per paper: `esrf.rs`, `cdf.rs` (tables and findings in `cdf/`), `cern.rs`, `tweakers.rs`,
-//! `romanis.rs`. `fleet.rs` measures
-//! a fleet for the last question of two of them: how many hosts. `measured.rs` reads the results, `published.rs` and `systems.rs` the published figures,
-//! `experiments.rs` the experiments and their cells, `with.rs` the results of other machines.
+//! `romanis.rs`. `fleet.rs` has the question how many hosts a detector needs, for two of them. `measured.rs`
+//! reads the results, `published.rs` and `systems.rs` the published figures, `experiments.rs` the experiments
+//! and their cells, `with.rs` the results of other machines.
 //!
 //! Invariants: every published figure comes from `papers/*.toml`; every figure of this machine comes from a
 //! result; derived values are computed, not typed.
@@ -210,8 +210,11 @@ pub fn page(
     let paper = paper?;
     let found = Reproduced::read(paper, campaign, directory);
     let mut page = reproduction(&paper.name)?.page(&found);
-    page.experiments =
-        published::PublishedPaper::of(&paper.name).experiments(&campaign.cells, !found.with().is_empty());
+    // The experiments of the papers are those of one machine.
+    if page.fleet.is_none() {
+        page.experiments =
+            published::PublishedPaper::of(&paper.name).experiments(&campaign.cells, !found.with().is_empty());
+    }
     with::add_rows(&mut page, found.with());
     if found.scale() < 1.0 {
         let answers = page.answers.iter_mut().filter(|answer| answer.here != NOT_MEASURED);

@@ -12,6 +12,7 @@ use crate::error::ModelError;
 use crate::machine::Machine;
 use crate::predict::{Ask, SAMPLES, predict};
 use crate::ranged::{Ranged, Source};
+use crate::solve::solve;
 use crate::unit::Quantity;
 
 /// Most recorders considered: hosts of a fleet file.
@@ -103,14 +104,20 @@ impl Recorders {
     /// # Errors
     /// See [`Recorders::machine`].
     pub fn enough(&self, wanted: f64) -> Result<Option<u32>, ModelError> {
-        let ask = self.ask(0);
-        // More recorders never carry less, but equal shares leave steps.
-        for hosts in 1..=self.streams.map_or(HOSTS_MAX, |streams| streams.min(HOSTS_MAX)) {
-            if predict(&self.machine(hosts)?, &ask, "")?.bytes_per_second >= wanted {
-                return Ok(Some(hosts));
-            }
+        let suffices = |hosts: u32| {
+            let system = self.ask(0).system(&self.machine(hosts)?)?;
+            Ok::<bool, ModelError>(solve(&system).bytes_per_second >= wanted)
+        };
+        let (mut short, mut enough) = (0, self.streams.map_or(HOSTS_MAX, |streams| streams.min(HOSTS_MAX)));
+        if !suffices(enough)? {
+            return Ok(None);
         }
-        Ok(None)
+        // More recorders never carry less.
+        while enough - short > 1 {
+            let middle = short + (enough - short) / 2;
+            if suffices(middle)? { enough = middle } else { short = middle }
+        }
+        Ok(Some(enough))
     }
 
     fn ask(&self, samples: u32) -> Ask {

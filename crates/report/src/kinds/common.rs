@@ -53,7 +53,7 @@ pub(super) fn document(stored: &Stored, content: PageContent) -> Document {
     let id = if head.id.is_empty() { String::new() } else { format!(", result {}", shorten(head.id, 16)) };
     let title = match head.kind {
         Kind::Compare => format!("{}, {}", name(stored), head.created),
-        Kind::QualifyFleet => format!("{what}qualified, {}{id}", head.created),
+        Kind::QualifyFleet => format!("{}, {}{id}", name(stored), head.created),
         _ => format!("{what}on this machine, {}{id}", head.created),
     };
     let method = || Block::new("Method", vec![Item::Facts(method_facts(stored))]).detail();

@@ -1,4 +1,4 @@
-//! Page of a qualification of a fleet: trials, recorders, limits, and the verdict. Terminal pages end with it.
+//! Page of a qualification of a fleet: trials, recorders, limits, and the verdict, last on a terminal.
 
 use keepup_results::{
     ClockOffset, FleetQualifySummary, FleetTrialResult, KneeInterval, QualifiedHost, Stored, Verdict,
@@ -14,14 +14,14 @@ use crate::table::{Cell, Table, Tone, left, right};
 /// Complete report.
 pub(super) fn document(stored: &Stored, summary: &FleetQualifySummary) -> Document {
     let mut blocks = vec![Block::new("Required and held", vec![Item::Facts(figures(summary))])];
-    blocks.push(Block::new("Bottleneck", vec![Item::Text(bottleneck(summary))]));
     blocks.push(with_chart(trials(summary), trials_chart(summary)));
     blocks.push(with_chart(hosts(summary), hosts_chart(summary)));
     blocks.extend([clocks(summary), control(summary)]);
     let content = PageContent {
         answer: Some((summary.verdict.to_string(), Tone::of(summary.verdict))),
-        sentences: reasons(summary),
-        at_a_glance: Some(Block::new("What was not tested", vec![Item::List(summary.limits.clone())])),
+        // The common page adds why it ended early.
+        sentences: summary.verdict_reasons.clone(),
+        at_a_glance: Some(Block::new("What was not tested", vec![untested(summary)])),
         blocks,
         omits_figures: true,
         ..PageContent::default()
@@ -37,9 +37,10 @@ pub(crate) fn verdict_last(summary: &FleetQualifySummary) -> VerdictLast {
     if summary.verdict != Verdict::Fit && !problems.is_empty() {
         blocks.push(Block::new("Reasons", vec![Item::List(problems)]));
     }
-    if !summary.limits.is_empty() {
-        blocks.push(Block::new("Not tested", vec![Item::List(summary.limits.clone())]));
-    }
+    blocks.push(Block::new("Not tested", vec![untested(summary)]));
+    // A failure before the first trial leaves tables without rows.
+    blocks.iter_mut().for_each(|block| block.items.retain(|item| !item.is_empty()));
+    blocks.retain(|block| !block.items.is_empty());
     let FleetQualifySummary { fleet, workload, streams, created, id, .. } = summary;
     VerdictLast {
         title: format!("{workload} on fleet {fleet}, {streams} streams, {created}, result {id}"),
@@ -50,6 +51,13 @@ pub(crate) fn verdict_last(summary: &FleetQualifySummary) -> VerdictLast {
             title: String::new(),
             items: vec![Item::Facts(figures(summary))],
         },
+    }
+}
+
+fn untested(summary: &FleetQualifySummary) -> Item {
+    match summary.limits.is_empty() {
+        true => Item::Text("No limits of this test were recorded.".to_owned()),
+        false => Item::List(summary.limits.clone()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Result directory of a qualification of a fleet.
 //!
-//! Invariant: a failure before the first trial leaves no directory; a later one leaves a result with the trials
-//! and the failure.
+//! Invariant: a failure before the first trial leaves no directory; a later one leaves a result with the
+//! trials and the failure.
 use std::path::{Path, PathBuf};
 
 use keepup_error::Cause;
@@ -33,7 +33,7 @@ impl Store {
         Ok(Self { directory, events, summary })
     }
 
-    /// Logs a trial. A failure is only a warning: the measurement goes on.
+    /// Logs a trial. A failure is only a warning: the measurement continues.
     pub(super) fn keep(&mut self, trial: &FleetTrialResult) {
         let t_unix_ns = SystemClock.unix_ns();
         let event = Event::FleetTrial { t_unix_ns, trial: Box::new(trial.clone()) };
