@@ -100,6 +100,33 @@ impl FleetFile {
         HostId::try_from(self.hosts.iter().position(|host| host.name == name)?).ok()
     }
 
+    /// The file with the first `count` recorders and all sources only, and the names of the other recorders.
+    ///
+    /// # Errors
+    /// It has fewer recorders, or `count` is 0.
+    pub fn first_recorders(mut self, count: u32) -> Result<(Self, Vec<String>), FleetError> {
+        let recorders = self.hosts.iter().filter(|host| host.role == Role::Recorder).count();
+        let count = count as usize;
+        if count == 0 || count > recorders {
+            let why = format!("{count} recorders were requested, fleet {} has {recorders}", self.name);
+            return Err(FleetError::Trial(Cause::new(why).with_hint("--recorders, from 1 to their number")));
+        }
+        let mut left_out = Vec::new();
+        let mut used = 0;
+        self.hosts.retain(|host| match host.role {
+            Role::Source => true,
+            Role::Spare => false,
+            Role::Recorder => {
+                used += 1;
+                if used > count {
+                    left_out.push(host.name.clone());
+                }
+                used <= count
+            }
+        });
+        Ok((self, left_out))
+    }
+
     /// Roles of the hosts in their order.
     #[must_use]
     pub fn roles(&self) -> Vec<Role> {

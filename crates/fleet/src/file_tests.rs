@@ -287,3 +287,27 @@ fn a_file_without_a_launcher_has_a_hint() {
     assert!(error.to_string().contains("missing field `launcher`"), "{error}");
     assert!(error.hint().unwrap().contains("[launcher]"));
 }
+
+#[test]
+fn the_first_recorders_keep_all_sources() {
+    let host = |name: &str, role: &str| {
+        let volumes = if role == "source" { "" } else { "volumes = [\"/data/a\"]\n" };
+        format!("[[host]]\nname = \"{name}\"\nrole = \"{role}\"\n{volumes}")
+    };
+    let more = [("rec2", "recorder"), ("cam", "source"), ("rec3", "recorder"), ("x", "spare")];
+    let file = parse(&format!("{SMALL}{}", more.map(|(name, role)| host(name, role)).concat()));
+    let names = |file: &FleetFile| file.hosts.iter().map(|host| host.name.clone()).collect::<Vec<_>>();
+    let (two, left_out) = file.clone().first_recorders(2).unwrap();
+    assert_eq!(
+        (names(&two), left_out),
+        (["rec1", "rec2", "cam"].map(str::to_owned).into(), vec!["rec3".into()])
+    );
+    assert_eq!(file.clone().first_recorders(3).unwrap().1, Vec::<String>::new());
+    for count in [0, 4, u32::MAX] {
+        let refused = file.clone().first_recorders(count).unwrap_err();
+        assert_eq!(refused.class(), ErrorClass::Usage);
+        assert!(
+            refused.to_string().ends_with(&format!("{count} recorders were requested, fleet hall has 3"))
+        );
+    }
+}

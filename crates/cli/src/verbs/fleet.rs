@@ -5,6 +5,7 @@ pub(crate) mod doctor;
 mod events;
 pub(crate) mod qualify;
 pub(crate) mod record;
+pub(crate) mod reproduce;
 mod trial;
 mod up;
 
