@@ -19,10 +19,13 @@ use crate::output::{LOG_VARIABLE, hint_of_flags};
 /// Limit on concurrent cost estimates.
 const AT_ONCE_MAX: usize = 8;
 
-/// First cell of every distinct command, in cell order, without skipped cells.
-fn commands(cells: &[Cell]) -> Vec<&Cell> {
+/// First cell of every distinct command of a host, in cell order, without skipped cells.
+pub(crate) fn commands(cells: &[Cell]) -> Vec<&Cell> {
     let mut seen = BTreeMap::new();
-    cells.iter().filter(|cell| cell.skipped.is_none() && seen.insert(&cell.arguments, ()).is_none()).collect()
+    cells
+        .iter()
+        .filter(|cell| cell.skipped.is_none() && seen.insert((&cell.host, &cell.arguments), ()).is_none())
+        .collect()
 }
 
 /// Refuses a campaign with a command that cannot run.
@@ -48,7 +51,8 @@ pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn cell_error(campaign: &Campaign, cell: &Cell, why: Cause) -> anyhow::Error {
+/// Error of a cell, with its command.
+pub(crate) fn cell_error(campaign: &Campaign, cell: &Cell, why: Cause) -> anyhow::Error {
     let (number, name, command) = (cell.number, campaign.name_of(cell), cell.command());
     usage(why.map(|why| {
         let why = why.trim().strip_prefix("error: ").unwrap_or(why.trim());
@@ -92,7 +96,7 @@ pub(super) fn forecasts(
     }
     let mut forecasts = Forecasts::default();
     for (n, answer) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        forecasts.insert(&commands[n].arguments, answer?);
+        forecasts.insert(commands[n], answer?);
     }
     Ok(Some(forecasts))
 }
