@@ -7,7 +7,7 @@ use std::path::Path;
 use keepup_campaign::{Campaign, CampaignError, CampaignEvent, Cell, Forecast, Forecasts, RunReport, Runner};
 use keepup_error::Cause;
 use keepup_fleet::FleetError;
-use keepup_fleet::command::{CheckedCommand, CommandPlan, batches, check_length, unpack};
+use keepup_fleet::command::{CheckedCommand, CommandPlan, Reply, batches, check_length, unpack};
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::message::HostId;
 
@@ -31,12 +31,13 @@ pub(crate) fn on_hosts(
 ) -> anyhow::Result<Exit> {
     let mut file = FleetFile::read(path)?;
     file.timing = file.timing.of_trial();
-    for cell in commands(cells) {
+    let cells_to_run = commands(cells);
+    for cell in &cells_to_run {
         check_host(&file, cell).map_err(|why| cell_error(campaign, cell, why))?;
         check_length(&cell.arguments).map_err(|why| cell_error(campaign, cell, why))?;
     }
     // The others have nothing to do.
-    file.hosts.retain(|host| cells.iter().any(|cell| cell.host.as_ref() == Some(&host.name)));
+    file.hosts.retain(|host| cells_to_run.iter().any(|cell| cell.host.as_ref() == Some(&host.name)));
     let mut session = Session::open(path, file.clone())?;
     let mut reporter = Reporter::new(&file);
     let done = Exchange::gather(&mut session, &mut reporter).and_then(|exchange| {
@@ -51,8 +52,9 @@ pub(crate) fn on_hosts(
 fn check_host(file: &FleetFile, cell: &Cell) -> Result<(), Cause> {
     let names: Vec<&str> = file.hosts.iter().map(|host| host.name.as_str()).collect();
     let Some(name) = &cell.host else {
-        let hint = format!("set host in [run], or as an axis: host = [{:?}]", names.join("\", \""));
-        return Err(Cause::new("the cell has no host").with_hint(hint.replace("\\\"", "\"")));
+        let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+        let hint = format!("set host in [run], or as an axis: host = [{}]", quoted.join(", "));
+        return Err(Cause::new("the cell has no host").with_hint(hint));
     };
     match names.contains(&name.as_str()) {
         true => Ok(()),
@@ -97,12 +99,11 @@ impl Place for Hosts<'_, '_> {
             }
             for (host, cells) in lists {
                 let answer = answers.remove(&host).unwrap_or_else(|| Err("no answer".to_owned()));
-                let checked: Result<Vec<CheckedCommand>, String> = answer.and_then(|answer| {
-                    let text = answer.text().map_err(|error| error.to_string())?;
-                    serde_json::from_str(&text).map_err(|error| format!("malformed answer: {error}"))
-                });
+                let checked = answer.and_then(|answer| checked_commands(&answer, cells.len()));
                 let checked = checked.map_err(|why| self.failed(host, &why))?;
-                self.take(campaign, (&cells, checked), &mut forecasts)?;
+                for (cell, checked) in cells.into_iter().zip(checked) {
+                    forecasts.insert(cell, self.forecast_of(campaign, (host, cell), checked)?);
+                }
             }
         }
     }
@@ -122,33 +123,22 @@ impl Hosts<'_, '_> {
         FleetError::Campaign(Cause::new(format!("{}: {why}", self.exchange.name(host))))
     }
 
-    /// Takes the answers to the checks of `cells`, which run on one host.
-    fn take(
+    /// The cost of a cell on its host, from the answer to its check.
+    fn forecast_of(
         &self,
         campaign: &Campaign,
-        (cells, checked): (&[&Cell], Vec<CheckedCommand>),
-        forecasts: &mut Forecasts,
-    ) -> anyhow::Result<()> {
-        for (n, cell) in cells.iter().enumerate() {
-            match checked.get(n) {
-                Some(CheckedCommand::Plan(plan)) => {
-                    let found: Result<Forecast, _> = serde_json::from_str(plan);
-                    let host = cell.host.as_deref().unwrap_or_default();
-                    let forecast =
-                        found.map_err(|error| self.failed(self.host_of_or(cell), &error.to_string()))?;
-                    forecasts.insert(cell, forecast.on_host(host));
-                }
-                Some(CheckedCommand::Refused(why)) => {
-                    return Err(cell_error(campaign, cell, Cause::from_text(why.trim())));
-                }
-                None => return Err(self.failed(self.host_of_or(cell), "an answer is missing").into()),
+        (host, cell): (HostId, &Cell),
+        checked: CheckedCommand,
+    ) -> anyhow::Result<Forecast> {
+        match checked {
+            CheckedCommand::Plan(plan) => {
+                let found: Result<Forecast, _> = serde_json::from_str(&plan);
+                let forecast =
+                    found.map_err(|error| self.failed(host, &format!("malformed plan: {error}")))?;
+                Ok(forecast.on_host(self.exchange.name(host)))
             }
+            CheckedCommand::Refused(why) => Err(cell_error(campaign, cell, Cause::from_text(why.trim()))),
         }
-        Ok(())
-    }
-
-    fn host_of_or(&self, cell: &Cell) -> HostId {
-        self.host_of(cell).unwrap_or_default()
     }
 
     /// Runs the command of a cell; returns its report, or why there is none.
@@ -167,6 +157,17 @@ impl Hosts<'_, '_> {
         }
         let end = unpacked.map_err(|error| error.to_string())?;
         Ok(report_of(run_directory, end.code, end.signal, self.exchange.is_stopped()))
+    }
+}
+
+/// The answers to the checks of `count` commands.
+fn checked_commands(answer: &Reply, count: usize) -> Result<Vec<CheckedCommand>, String> {
+    let text = answer.text().map_err(|error| error.to_string())?;
+    let found: Vec<CheckedCommand> =
+        serde_json::from_str(&text).map_err(|error| format!("malformed answer: {error}"))?;
+    match found.len() == count {
+        true => Ok(found),
+        false => Err(format!("{} answers to {count} checks", found.len())),
     }
 }
 

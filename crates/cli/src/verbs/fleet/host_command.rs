@@ -12,141 +12,24 @@ use keepup_plan::LoadSpec;
 use crate::Cli;
 use crate::output::{LOG_VARIABLE, hint_of_flags};
 
-/// Flags that name no path, or one that is only read.
-const PLAIN: [&str; 113] = [
-    "access",
-    "baseline",
-    "block",
-    "bytes",
-    "cached",
-    "cap_gap",
-    "characters",
-    "check",
-    "chunk",
-    "compressible",
-    "congestion",
-    "connections",
-    "copies",
-    "cpu",
-    "cpus",
-    "delays",
-    "depth",
-    "depths",
-    "device",
-    "digest",
-    "direct",
-    "direction",
-    "directory",
-    "discard",
-    "drain",
-    "drain_to",
-    "dsync",
-    "duplicate",
-    "endurance",
-    "engine",
-    "event",
-    "events",
-    "fifo",
-    "file",
-    "files",
-    "fill",
-    "first",
-    "flows",
-    "format",
-    "frames_per_second",
-    "full",
-    "generic",
-    "identity",
-    "intake_cpus",
-    "intake_threads",
-    "keep_files",
-    "kind",
-    "log",
-    "map",
-    "max",
-    "max_rate",
-    "max_records",
-    "max_write",
-    "message",
-    "method",
-    "mode",
-    "no_delay",
-    "no_verify",
-    "offset",
-    "outstanding",
-    "passes",
-    "pause",
-    "per_second",
-    "placement",
-    "pool",
-    "probe",
-    "protocol",
-    "quick",
-    "ramp",
-    "rate",
-    "raw",
-    "read",
-    "read_back",
-    "read_delays",
-    "readers",
-    "reads_only",
-    "receive",
-    "receive_buffer",
-    "reduce",
-    "reduce_threads",
-    "reference",
-    "repeats",
-    "request",
-    "round",
-    "search",
-    "seeks",
-    "segment",
-    "send",
-    "send_buffer",
-    "servers",
-    "shared",
-    "size",
-    "sizes",
-    "soak",
-    "source",
-    "source_cpus",
-    "source_token_file",
-    "space",
-    "span",
-    "speed",
-    "streams",
-    "time",
-    "time_unit",
-    "to_null",
-    "together",
-    "token_file",
-    "traces",
-    "trials",
-    "udp",
-    "unflushed",
-    "unit",
-    "until_steady",
-    "waits",
-];
-/// More of them.
-const PLAIN_TOO: [&str; 6] = ["width", "window", "writer_cpus", "writers", "zero_copy", "target"];
+/// Flags that name no path, or one that is only read; as in the code, with underscores.
+const PLAIN: &str = "\
+    access baseline block bytes cached cap_gap characters check chunk compressible congestion \
+    connections copies cpu cpus delays depth depths device digest direct direction directory discard \
+    drain drain_to dsync duplicate endurance engine event events fifo file files fill first flows format \
+    frames_per_second full generic identity intake_cpus intake_threads keep_files kind log map max \
+    max_rate max_records max_write message method mode no_delay no_verify offset outstanding passes \
+    pause per_second placement pool probe protocol quick ramp rate raw read read_back read_delays \
+    readers reads_only receive receive_buffer reduce reduce_threads reference repeats request round \
+    search seeks segment send send_buffer servers shared size sizes soak source source_cpus \
+    source_token_file space span speed streams target time time_unit to_null together token_file traces \
+    trials udp unflushed unit until_steady waits width window writer_cpus writers zero_copy";
 /// Flags that a host refuses: the agent sets them, they change a device or open a port, or they are for the
 /// controller of a fleet.
-const REFUSED: [&str; 11] = [
-    "out",
-    "json",
-    "dry_run",
-    "bind",
-    "write",
-    "read_to_clear",
-    "http",
-    "http_name",
-    "fleet",
-    "each",
-    "help",
-];
+const REFUSED: &str = "\
+    out json dry_run bind write read_to_clear http http_name fleet each help";
 /// Flags for which a command without `--volume` does not write to the default directory.
-const INSTEAD_OF_VOLUMES: [&str; 5] = ["assign", "group", "raw", "target", "to_null"];
+const INSTEAD_OF_VOLUMES: &[&str] = &["assign", "group", "raw", "target", "to_null"];
 
 /// keepup as the program of a host's commands.
 pub(super) struct Keepup {
@@ -202,7 +85,7 @@ fn paths_written(arguments: &[String]) -> Result<Vec<PathBuf>, String> {
         is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
     };
     let has_volumes = parser.get_arguments().any(|argument| argument.get_id() == "volume");
-    if has_volumes && !has("volume") && !INSTEAD_OF_VOLUMES.into_iter().any(has) {
+    if has_volumes && !has("volume") && !INSTEAD_OF_VOLUMES.iter().any(|id| has(id)) {
         return Err("it would write to ./keepup-data\nhint: set volume to a directory of the host".to_owned());
     }
     Ok(paths)
@@ -238,10 +121,14 @@ fn paths_of(verb: &str, id: &str, values: &[String]) -> Result<Vec<PathBuf>, Str
             Err("a host does not accept settings of a VME window: they would be changed".to_owned())
         }
         "profile" => Ok(Vec::new()),
-        _ if PLAIN.contains(&id) || PLAIN_TOO.contains(&id) => Ok(Vec::new()),
-        _ if REFUSED.contains(&id) => refused("only the command line of the host itself has it"),
+        _ if has_word(PLAIN, id) => Ok(Vec::new()),
+        _ if has_word(REFUSED, id) => refused("only the command line of the host itself has it"),
         _ => refused("it is not known whether it names something that is written"),
     }
+}
+
+fn has_word(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|other| other == word)
 }
 
 /// Directory of a background load.

@@ -190,6 +190,7 @@ impl<'a, 'b> Exchange<'a, 'b> {
                 ControllerEvent::Launch(LaunchEvent::Ended { host, status }) => {
                     self.absent.insert(*host, format!("its agent has ended: {status}"));
                 }
+                ControllerEvent::Fleet(FleetEvent::Joined(host)) => drop(self.absent.remove(host)),
                 ControllerEvent::Fleet(FleetEvent::PartOver(host, end)) => {
                     ends.insert(*host, end.clone());
                 }
