@@ -40,10 +40,8 @@ pub(crate) fn on_hosts(
     file.hosts.retain(|host| cells_to_run.iter().any(|cell| cell.host.as_ref() == Some(&host.name)));
     let mut session = Session::open(path, file.clone())?;
     let mut reporter = Reporter::new(&file);
-    let done = Exchange::gather(&mut session, &mut reporter).and_then(|exchange| {
-        let Some(exchange) = exchange else { return Ok(Exit::Interrupted) };
-        work(&mut Hosts { exchange, line: RunLine::default() })
-    });
+    let done = Exchange::gather(&mut session, &mut reporter)
+        .and_then(|exchange| work(&mut Hosts { exchange, line: RunLine::default() }));
     end(&mut session, &mut reporter, "the campaign is over");
     done
 }

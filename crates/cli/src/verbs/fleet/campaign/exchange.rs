@@ -27,24 +27,17 @@ pub(super) struct Exchange<'a, 'b> {
 }
 
 impl<'a, 'b> Exchange<'a, 'b> {
-    /// Waits until all hosts have joined; none if the user interrupts.
+    /// Waits until all hosts have joined.
     ///
     /// # Errors
-    /// A host that does not join.
-    pub(super) fn gather(
-        session: &'a mut Session,
-        reporter: &'a mut Reporter<'b>,
-    ) -> anyhow::Result<Option<Self>> {
+    /// A host does not join, or the user interrupts.
+    pub(super) fn gather(session: &'a mut Session, reporter: &'a mut Reporter<'b>) -> anyhow::Result<Self> {
         let mut exchange = Self { session, reporter, run: 0, absent: BTreeMap::new() };
-        while !exchange.session.has_gathered() {
-            if exchange.watch_for_end()? {
-                return Ok(None);
-            }
-            let events = exchange.session.lead.turn(TURN);
+        while let Some(events) = exchange.session.joining("run the campaign")? {
             exchange.take(&events, &mut BTreeMap::new());
         }
         match exchange.absent.iter().next() {
-            None => Ok(Some(exchange)),
+            None => Ok(exchange),
             Some((host, why)) => {
                 let why = Cause::new(format!("{}: {why}", exchange.name(*host)));
                 Err(FleetError::Campaign(why.with_hint("remove the host from the campaign file")).into())
