@@ -1,15 +1,14 @@
 //! `keepup campaign`: matrices of measurements.
-pub(crate) mod cells;
+mod cells;
 mod messages;
-pub(crate) mod place;
-pub(crate) mod runner;
+mod runner;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use keepup_campaign::{
-    Campaign, CampaignDirectory, DriveOutcome, Forecasts, RunDone, State, StoredCampaign, drive, load,
+    Campaign, CampaignDirectory, Cell, DriveOutcome, Forecasts, RunDone, State, StoredCampaign, drive, load,
     summarise,
 };
 use keepup_error::Cause;
@@ -19,10 +18,12 @@ use keepup_recording::id::Id;
 use keepup_report::listing;
 use keepup_results::{Begun, CampaignSummary, Ended, Stored};
 
-use self::place::{Place, at_place};
+use self::runner::Child;
+use crate::cells::{Place, cell_error, commands};
 use crate::exit::Exit;
 use crate::forecast::print_plan;
 use crate::output::{command, json, log, log_cause, page, print_listing};
+use crate::signals::stop_flag;
 
 /// Run a matrix of configurations and tests in interleaved order against a baseline
 #[derive(clap::Args)]
@@ -220,6 +221,31 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
         false => print_listing(|style| listing::campaign_status(&state, &begun, is_running, style)),
     }
     Ok(Exit::Done)
+}
+
+/// Does `work` at the place of `cells`: on the hosts of the fleet file, if one is given.
+fn at_place(
+    fleet: Option<&Path>,
+    campaign: &Campaign,
+    cells: &[Cell],
+    work: impl FnOnce(&mut dyn Place) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    #[cfg(feature = "fleet")]
+    if let Some(file) = fleet {
+        return super::fleet::campaign::on_hosts(file, campaign, cells, work);
+    }
+    debug_assert!(fleet.is_none(), "only builds with fleets have the flag");
+    let has_host = commands(cells).into_iter().find_map(|cell| Some((cell, cell.host.as_ref()?)));
+    if let Some((cell, host)) = has_host {
+        let why = Cause::new(format!("host {host} is a host of a fleet, and no fleet file is given"));
+        let hint = if cfg!(feature = "fleet") {
+            "--fleet FILE, or remove `host` from the campaign file"
+        } else {
+            "a build with the cargo feature `fleet` has --fleet FILE"
+        };
+        return Err(cell_error(campaign, cell, why.with_hint(hint)));
+    }
+    work(&mut Child::new(stop_flag()?)?)
 }
 
 /// State of a campaign after these runs.

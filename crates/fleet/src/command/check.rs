@@ -9,7 +9,7 @@ use keepup_campaign::{Forecast, STDERR, STDOUT, run_command};
 use keepup_error::Diagnostic as _;
 
 use super::plan::CheckedCommand;
-use super::worker::Program;
+use super::program::Program;
 use crate::directories::Directories;
 use crate::error::FleetError;
 

@@ -1,7 +1,5 @@
 //! The worker of a host that runs commands.
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,6 +9,7 @@ use keepup_campaign::run_command;
 use super::archive::pack;
 use super::check::{check, check_all};
 use super::plan::{CommandEnd, CommandPlan};
+use super::program::Program;
 use super::reply::{Reply, ReplyWriter};
 use crate::agent_loop::{Reports, Worker};
 use crate::directories::Directories;
@@ -18,18 +17,6 @@ use crate::host::Done;
 use crate::message::Counters;
 use crate::part::{LatestPart, PartControl};
 use crate::placement::View;
-
-/// The program whose commands run.
-pub trait Program: Send + Sync {
-    /// All paths that the command with these arguments writes to, except its result.
-    ///
-    /// # Errors
-    /// It is not a command that measures, or a flag is not allowed on a host. The text has its hint.
-    fn paths_written(&self, arguments: &[String]) -> Result<Vec<PathBuf>, String>;
-
-    /// The command with these arguments.
-    fn command(&self, arguments: &[String]) -> Command;
-}
 
 /// Worker of an agent.
 pub struct CommandWorker {

@@ -1,5 +1,6 @@
 //! Commands of a script in place of keepup.
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::mpsc::Receiver;
 
 use super::super::{CheckedCommand, unpack};

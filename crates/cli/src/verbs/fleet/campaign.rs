@@ -14,10 +14,8 @@ use keepup_fleet::message::HostId;
 use self::exchange::Exchange;
 use super::events::Reporter;
 use super::up::{Session, end};
+use crate::cells::{Place, RunLine, cell_error, commands, report_of};
 use crate::exit::Exit;
-use crate::verbs::campaign::cells::{cell_error, commands};
-use crate::verbs::campaign::place::{Place, RunLine};
-use crate::verbs::campaign::runner::report_of;
 
 /// Exit code of a run that its host could not execute.
 const ENVIRONMENT: i32 = 4;
