@@ -1,4 +1,5 @@
 //! Controller and agents of a fleet.
+mod campaign;
 mod doctor;
 mod failures;
 mod local;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::{Fleet, down, members, status};
 use crate::common::{directory, json, keepup, start, until};
 
-fn free() -> String {
+pub(super) fn free() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 

@@ -251,6 +251,45 @@ fn a_trial_ends_with_its_recorders_and_moves_no_stream() {
 }
 
 #[test]
+fn commands_run_on_hosts_of_any_role_and_end_with_the_last() {
+    let mut fleet = Fleet::joined();
+    let plans = (0..4).map(|host| [2, 3].contains(&host).then(|| "plan".to_owned())).collect();
+    fleet.controller.start_run(20 * MS, (3, RunKind::Commands), plans, &mut fleet.out).unwrap();
+    for host in [2, 3] {
+        fleet.heartbeat(30, host, HostState::Ready { run: 3, address: None });
+    }
+    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+    assert!(matches!(fleet.goal(3), Some(Goal::Run { run: 3, .. })));
+    fleet.heartbeat(40, 2, HostState::Finished { run: 3, outcome: "o".into() });
+    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+    fleet.heartbeat(50, 3, HostState::Failed { run: 3, why: "disk".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+}
+
+#[test]
+fn a_command_that_ends_while_it_prepares_ends_its_run_at_once() {
+    let mut fleet = Fleet::joined();
+    let plans = vec![None, None, None, Some("plan".to_owned())];
+    fleet.controller.start_run(20 * MS, (3, RunKind::Commands), plans, &mut fleet.out).unwrap();
+    fleet.heartbeat(30, 3, HostState::Preparing { run: 3 });
+    fleet.heartbeat(31, 3, HostState::Finished { run: 3, outcome: "part".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+}
+
+#[test]
+fn commands_that_are_ended_early_are_ended_on_sources_too() {
+    let mut fleet = Fleet::joined();
+    let plans = vec![None, None, None, Some("plan".to_owned())];
+    fleet.controller.start_run(20 * MS, (3, RunKind::Commands), plans, &mut fleet.out).unwrap();
+    fleet.heartbeat(30, 3, HostState::Ready { run: 3, address: None });
+    fleet.heartbeat(31, 3, HostState::Running { run: 3 });
+    fleet.controller.finish(40 * MS, &mut fleet.out);
+    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3 }));
+    fleet.heartbeat(50, 3, HostState::Finished { run: 3, outcome: "o".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+}
+
+#[test]
 fn a_trial_that_is_ended_early_ends_recorders_before_sources() {
     let mut fleet = Fleet::running_as(RunKind::Trial);
     fleet.controller.finish(40 * MS, &mut fleet.out);

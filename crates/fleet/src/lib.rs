@@ -18,6 +18,7 @@
 pub mod agent_loop;
 pub mod check;
 pub mod clock;
+pub mod command;
 pub mod control;
 pub mod controller;
 pub mod controller_loop;

@@ -1,8 +1,10 @@
 //! `keepup fleet`: several hosts.
 mod agent;
+pub(crate) mod campaign;
 mod conduct;
 pub(crate) mod doctor;
 mod events;
+mod host_command;
 pub(crate) mod qualify;
 pub(crate) mod record;
 pub(crate) mod reproduce;

@@ -131,7 +131,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     make_traces(paper, &request)?;
     let campaign = parse(&text, &args.paper, &names())?;
-    start(campaign, &text, &RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json })
+    let options = RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json, fleet: None };
+    start(&campaign, &text, &options)
 }
 
 /// The fleet to measure, if one is given.

@@ -21,6 +21,8 @@ pub enum RunKind {
     Recording,
     /// A trial: over when all recorders have ended; recorders end before sources. No stream moves.
     Trial,
+    /// Commands: over when all hosts have ended, whatever their roles. There are no streams.
+    Commands,
 }
 
 impl RunKind {
@@ -30,9 +32,10 @@ impl RunKind {
             (_, Phase::Preparing) => Some(Phase::Running),
             (Self::Recording, Phase::Running) => Some(Phase::FinishingSources),
             (Self::Recording, Phase::FinishingSources) => Some(Phase::FinishingRecorders),
-            (Self::Trial, Phase::Running) => Some(Phase::FinishingRecorders),
-            (Self::Trial, Phase::FinishingRecorders) => Some(Phase::FinishingSources),
-            (Self::Recording, Phase::FinishingRecorders) | (Self::Trial, Phase::FinishingSources) => None,
+            (Self::Trial | Self::Commands, Phase::Running) => Some(Phase::FinishingRecorders),
+            (Self::Trial | Self::Commands, Phase::FinishingRecorders) => Some(Phase::FinishingSources),
+            (Self::Recording, Phase::FinishingRecorders)
+            | (Self::Trial | Self::Commands, Phase::FinishingSources) => None,
         }
     }
 
@@ -41,6 +44,7 @@ impl RunKind {
         match self {
             Self::Recording => matches!(role, Role::Source),
             Self::Trial => !matches!(role, Role::Source),
+            Self::Commands => true,
         }
     }
 }
@@ -362,17 +366,20 @@ impl Controller {
         let Some(run) = &mut self.run else { return };
         let sources = run.hosts(&roles, |role| role == Role::Source);
         let missing = match (members.is_empty(), run.has_sources && sources.is_empty()) {
+            _ if run.kind == RunKind::Commands => None,
             (true, _) => Some("no recorder is ready"),
             (false, true) => Some("no source is ready"),
             (false, false) => None,
         };
-        if let Some(why) = missing {
-            run.why.get_or_insert_with(|| why.to_owned());
+        let waiting = run.hosts(&roles, |role| run.ends_with(role));
+        // A command may have ended while hosts prepared.
+        let is_over = run.kind == RunKind::Commands && waiting.is_empty();
+        if missing.is_some() || is_over {
+            run.why = run.why.take().or_else(|| missing.map(str::to_owned));
             self.finish_parts(now_ns, out);
             return;
         }
         run.start_ns = now_ns.saturating_add(self.timing.start_delay_ns);
-        let waiting = run.hosts(&roles, |role| run.ends_with(role));
         run.enter(Phase::Running, waiting, u64::MAX, out);
         self.view = View::new(run.number, self.view.epoch + 1, &members);
         self.changes.clear();

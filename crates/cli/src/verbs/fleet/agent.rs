@@ -4,6 +4,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use keepup_fleet::agent_loop::{AgentEvent, AgentLoop, StopRequest};
 use keepup_fleet::check::CheckWorker;
+use keepup_fleet::command::CommandWorker;
 use keepup_fleet::directories::Directories;
 use keepup_fleet::jobs::{self, Jobs};
 use keepup_fleet::join_info::JoinInfo;
@@ -14,6 +15,7 @@ use keepup_fleet::trial::TrialWorker;
 use keepup_measure::clock::SystemClock;
 use keepup_recording::id::Id;
 
+use super::host_command::Keepup;
 use crate::exit::Exit;
 use crate::output::log;
 use crate::signals::stop_flag;
@@ -32,8 +34,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let flag = stop_flag()?;
     let directories = Directories::open(&volumes)?;
     let check = CheckWorker::new(Arc::new(SystemClock), directories.clone(), &shared);
+    let program = std::env::current_exe().context("cannot find the keepup executable to run commands")?;
+    let command = CommandWorker::new(Box::new(Keepup { program }), directories.clone());
     let worker = Jobs::new(vec![
         (jobs::CHECK, Box::new(check)),
+        (jobs::COMMAND, Box::new(command)),
         (jobs::RECORD, Box::new(RecordWorker::new(Arc::new(SystemClock), host, directories.clone()))),
         (jobs::TRIAL, Box::new(TrialWorker::new(Arc::new(SystemClock), directories, shared, random_hex))),
     ]);
