@@ -1,6 +1,7 @@
 //! Controller and agents of a fleet.
 mod doctor;
 mod failures;
+mod live;
 mod local;
 mod qualify;
 mod record;

@@ -14,7 +14,7 @@ use super::recorder::{Setting, record};
 use crate::agent_loop::{Reports, Worker};
 use crate::directories::Directories;
 use crate::host::Done;
-use crate::message::{Counters, HostId};
+use crate::message::{Counters, Health, HostId};
 use crate::placement::View;
 
 /// A part that has not ended.
@@ -112,5 +112,9 @@ impl Worker for RecordWorker {
 
     fn counters(&self) -> Counters {
         self.progress.counters()
+    }
+
+    fn health(&self) -> Option<Health> {
+        self.progress.health()
     }
 }
