@@ -181,7 +181,11 @@ impl Running {
         plans: &[Option<RecordPlan>],
         stop: &StopAfter,
     ) -> anyhow::Result<&'static str> {
-        self.gather(session, reporter)?;
+        while let Some(events) = session.joining("record")? {
+            events.iter().for_each(|event| reporter.report(event));
+            self.page_turn(session);
+        }
+        self.recording.created_unix_ns = session.lead.now_ns();
         let texts = plans.iter().map(|plan| plan.as_ref().map(|plan| jobs::encode(jobs::RECORD, plan)));
         let texts = texts.map(Option::transpose).collect::<Result<Vec<_>, _>>()?;
         let started = session.lead.start_run((self.recording.run, RunKind::Recording), texts);
@@ -229,19 +233,6 @@ impl Running {
                 line.log(&format!("warning: {why}; trying again"));
             }
         }
-    }
-
-    /// Waits until all hosts have joined or were given up.
-    fn gather(&mut self, session: &mut Session, reporter: &mut Reporter<'_>) -> anyhow::Result<()> {
-        while !session.has_gathered() {
-            if session.is_stopped() || session.is_down_requested()? {
-                anyhow::bail!("cannot record: stopped before all hosts had joined");
-            }
-            session.lead.turn(TURN).iter().for_each(|event| reporter.report(event));
-            self.page_turn(session);
-        }
-        self.recording.created_unix_ns = session.lead.now_ns();
-        Ok(())
     }
 
     /// Updates the page; returns whether a client stops the run.
