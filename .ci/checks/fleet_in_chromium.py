@@ -126,7 +126,7 @@ def main():
         assert [(move["from"], move["to"]) for move in moves] == [("daq1", "daq3")], moves
         print("two recorders and a spare: one killed, its streams moved, stopped by the page")
     finally:
-        source.terminate()
+        source.kill()  # Otherwise it would wait for its recorders.
         source.wait()
         controller.terminate()
         controller.wait()

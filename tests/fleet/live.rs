@@ -22,7 +22,7 @@ fn metric(page: &str, name: &str, host: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix(&start)?.parse().ok())
 }
 
-/// A source that sends until it is interrupted.
+/// A source that sends until it is killed.
 fn source(here: &std::path::Path, port: u32) -> Program {
     let to = [port, port + 1].map(|port| format!("127.0.0.1:{port}"));
     let flags = ["--streams", "16", "--event", "20 kB", "--rate", "8 MB/s", "--time", "600s"];
@@ -99,7 +99,8 @@ fn the_page_of_a_fleet_shows_its_hosts_a_lost_one_and_stops_the_run() {
     assert_eq!(stopped.code(), 0, "{stopped:#?}");
     let record = record.wait();
     assert_eq!(record.code(), 1, "{record:#?}");
-    source.signal("INT");
+    // Otherwise it would wait for its recorders.
+    source.signal("KILL");
     source.wait();
     until("agents are left", || fleet.gone());
 }
