@@ -104,7 +104,7 @@ pub struct Counters {
     pub ended_streams: u32,
 }
 
-/// What a recorder reports about once per second, beside its counters: more would make every heartbeat longer.
+/// What a recorder reports beside its counters: about once per second, to keep heartbeats short.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
     /// Payload on stable storage, bytes.

@@ -38,12 +38,12 @@ impl Fleet {
 
     fn joined() -> Self {
         let host = |name: &str, role: &str| {
-            format!(
-                "[[host]]\nname = {name:?}\nrole = {role:?}\nvolumes = [\"/a\", \"/b\"]\ndata = \"10.0.0.1\"\n"
-            )
+            let first = format!("[[host]]\nname = {name:?}\nrole = {role:?}\n");
+            format!("{first}volumes = [\"/a\", \"/b\"]\ndata = \"10.0.0.1\"\n")
         };
         let text = format!(
-            "name = \"hall\"\nlisten = \"10.0.0.9\"\n[launcher]\npreset = \"local\"\nprogram = \"keepup\"\n{}{}{}",
+            "name = \"hall\"\nlisten = \"10.0.0.9\"\n[launcher]\npreset = \"local\"\n\
+             program = \"keepup\"\n{}{}{}",
             host("daq1", "recorder"),
             host("daq2", "recorder"),
             host("daq3", "spare")

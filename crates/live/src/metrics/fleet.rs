@@ -1,5 +1,5 @@
-//! Metrics of a recording on several hosts: those of one recorder with the label `host`, and the state of each
-//! host. Nothing is summed up: a query can do that, and a sum beside its parts would be counted twice.
+//! Metrics of a recording on several hosts: those of one recorder with the label `host`, and the state of
+//! each host. Nothing is summed up: a query can do that, and a sum beside its parts would be counted twice.
 use keepup_results::live::{FleetHost, FleetHostState, FleetNow, FleetVolume};
 
 use crate::exposition::MetricKind::{Counter, Gauge};
