@@ -117,7 +117,7 @@ const HEAD = [
 function hosts(now) {
   const highest = Math.max(1e-9, ...past.flatMap((moment) => (moment.hosts ?? []).map(([received]) => received)));
   const row = (host, at) => {
-    const [word, tone] = STATES[host.state];
+    const [word, tone] = host.state === 'missing' && !host.why ? ['joining', ''] : STATES[host.state];
     const { flow, pool } = host;
     const isSilent = host.heartbeat_age_seconds > 1 && ['recording', 'reserve', 'ending'].includes(host.state);
     return [
