@@ -2,6 +2,7 @@
 mod campaign;
 mod doctor;
 mod failures;
+mod live;
 mod local;
 mod qualify;
 mod record;

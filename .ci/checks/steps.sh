@@ -350,6 +350,13 @@ live_in_chromium() {
         "$scratch/pictures" "$scratch/live" docs/book
 }
 
+# The live page of two recorders and a spare: one recorder is killed, the page stops the run.
+fleet_in_chromium() {
+    local scratch="$1" venv=target/ci-browser
+    timeout 120 "$venv/bin/python" .ci/checks/fleet_in_chromium.py "$(command -v chromium)" "$KEEPUP" \
+        "$scratch/pictures" "$scratch/fleet"
+}
+
 # The unit's keys and its sandbox, by systemd's own tools, and that its flags are those of the recorder.
 systemd_unit() {
     local scratch="$1" unit flag

@@ -23,7 +23,7 @@ struct Site {
 }
 
 /// Text of a host of the fleet file, with a volume of its own.
-fn host(here: &Path, name: &str, role: &str, more: &str) -> String {
+pub(super) fn host(here: &Path, name: &str, role: &str, more: &str) -> String {
     let volume = here.join(format!("volume-{name}"));
     std::fs::create_dir_all(&volume).unwrap();
     format!("[[host]]\nname = \"{name}\"\nrole = \"{role}\"\nvolumes = [{volume:?}]\n{more}\n")

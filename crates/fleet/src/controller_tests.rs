@@ -11,13 +11,15 @@ const ROLES: [Role; 4] = [Role::Recorder, Role::Recorder, Role::Spare, Role::Sou
 struct Fleet {
     controller: Controller,
     heartbeats: [u64; 4],
+    /// Health of the next heartbeat.
+    health: Option<Health>,
     out: Vec<Action>,
 }
 
 impl Fleet {
     fn new() -> Self {
         let controller = Controller::new(5, Timing::recording(), &ROLES, 0);
-        Self { controller, heartbeats: [0; 4], out: Vec::new() }
+        Self { controller, heartbeats: [0; 4], health: None, out: Vec::new() }
     }
 
     /// All hosts are members.
@@ -63,6 +65,7 @@ impl Fleet {
             epoch: self.controller.view().epoch,
             clock: None,
             counters: Counters::default(),
+            health: self.health.take(),
         };
         self.controller.on_heartbeat(ms * MS, heartbeat, &mut self.out);
     }
@@ -332,4 +335,19 @@ fn heartbeats_of_others_do_not_delay_the_end_of_a_lease() {
     }
     let lost = |event: &&FleetEvent| matches!(event, FleetEvent::Lost { host: 0, .. });
     assert!(fleet.reported().iter().any(lost), "{:?}", fleet.reported());
+}
+
+#[test]
+fn the_health_stays_until_the_next_one_or_another_run() {
+    let mut fleet = Fleet::running();
+    let health = |fleet: &Fleet| {
+        let report = fleet.controller.report_of(1).unwrap();
+        report.health.map(|(sent_ns, health)| (*sent_ns, health.durable_bytes))
+    };
+    fleet.health = Some(Health { durable_bytes: 9, ..Health::default() });
+    fleet.heartbeat(100, 1, HostState::Running { run: 3 });
+    fleet.heartbeat(200, 1, HostState::Running { run: 3 });
+    assert_eq!(health(&fleet), Some((100 * MS, 9)));
+    fleet.heartbeat(300, 1, HostState::Idle);
+    assert_eq!(health(&fleet), None);
 }
