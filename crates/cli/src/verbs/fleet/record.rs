@@ -72,8 +72,9 @@ pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
             settings: RecorderSettings::of(request.config),
         },
     )?;
-    make_directory(&directory)?;
     let mut session = Session::open(request.file, file.clone())?;
+    // After that: a command that is refused because another controller runs must not use up a number.
+    make_directory(&directory)?;
     let mut reporter = Reporter::new(&file);
     let mut run = Running::new(&file, (number, name), &plans, directory.join(SET_FILE))?;
     let done = run.conduct(&mut session, &mut reporter, &plans, &request.settings.stop);
@@ -178,9 +179,18 @@ impl Running {
             for event in &events {
                 reporter.report(event);
                 self.take(session, event, &line);
-                if let ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Running)) = event {
-                    started_ns = Some(session.lead.now_ns());
-                    self.begin(session, plans);
+                match event {
+                    ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Preparing)) => {
+                        line.log("preparing the recorders");
+                    }
+                    ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Running)) => {
+                        started_ns = Some(session.lead.now_ns());
+                        self.begin(session, plans);
+                    }
+                    ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::FinishingRecorders)) => {
+                        line.log("ending the recording");
+                    }
+                    _ => {}
                 }
                 if let ControllerEvent::Fleet(FleetEvent::Over { why, .. }) = event {
                     self.recording.ended_early.clone_from(why);
