@@ -161,11 +161,8 @@ impl Running {
         plans: &[Option<RecordPlan>],
         stop: &StopAfter,
     ) -> anyhow::Result<()> {
-        while !session.has_gathered() {
-            if session.is_stopped() || session.is_down_requested()? {
-                anyhow::bail!("cannot record: stopped before all hosts had joined");
-            }
-            session.lead.turn(TURN).iter().for_each(|event| reporter.report(event));
+        while let Some(events) = session.joining("record")? {
+            events.iter().for_each(|event| reporter.report(event));
         }
         self.recording.created_unix_ns = session.lead.now_ns();
         let texts = plans.iter().map(|plan| plan.as_ref().map(|plan| jobs::encode(jobs::RECORD, plan)));

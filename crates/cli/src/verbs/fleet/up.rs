@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use keepup_fleet::FleetError;
 use keepup_fleet::control::{self, Command, Server};
-use keepup_fleet::controller_loop::{ControllerLoop, FleetStatus, Probe};
+use keepup_fleet::controller_loop::{ControllerEvent, ControllerLoop, FleetStatus, Probe};
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::join_info::JoinInfo;
 use keepup_fleet::launch::{Launcher, Limits, Start};
@@ -57,8 +57,22 @@ impl Session {
     }
 
     /// Whether all hosts have joined or were given up.
-    pub(super) fn has_gathered(&self) -> bool {
+    fn has_gathered(&self) -> bool {
         self.lead.controller().members() == self.file.hosts.len() || !self.lead.is_starting()
+    }
+
+    /// Events of one turn while hosts are joining; none once all have joined or were given up.
+    ///
+    /// # Errors
+    /// The user asked to stop: `verb` cannot be done.
+    pub(super) fn joining(&mut self, verb: &str) -> anyhow::Result<Option<Vec<ControllerEvent>>> {
+        if self.has_gathered() {
+            return Ok(None);
+        }
+        if self.is_stopped() || self.is_down_requested()? {
+            anyhow::bail!("cannot {verb}: stopped before all hosts had joined");
+        }
+        Ok(Some(self.lead.turn(TURN)))
     }
 
     /// State of the fleet once it has gathered and the clocks of the members are known.
