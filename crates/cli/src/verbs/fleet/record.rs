@@ -176,18 +176,9 @@ impl Running {
             for event in &events {
                 reporter.report(event);
                 self.take(session, event, &line);
-                match event {
-                    ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Preparing)) => {
-                        line.log("preparing the recorders");
-                    }
-                    ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Running)) => {
-                        started_ns = Some(session.lead.now_ns());
-                        self.begin(session, plans);
-                    }
-                    ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::FinishingRecorders)) => {
-                        line.log("ending the recording");
-                    }
-                    _ => {}
+                if let ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Running)) = event {
+                    started_ns = Some(session.lead.now_ns());
+                    self.begin(session, plans);
                 }
                 if let ControllerEvent::Fleet(FleetEvent::Over { why, .. }) = event {
                     self.recording.ended_early.clone_from(why);
@@ -216,7 +207,7 @@ impl Running {
         }
     }
 
-    /// Enters the end of a recorder, or streams that moved.
+    /// Enters the end of a recorder, or streams that moved; says which phase begins.
     fn take(&mut self, session: &Session, event: &ControllerEvent, line: &StatusLine) {
         let name = |host: u32| {
             session.file.hosts.get(host as usize).map_or_else(String::new, |host| host.name.clone())
@@ -244,6 +235,12 @@ impl Running {
                 self.set.queue(self.recording.set());
             }
             ControllerEvent::Fleet(FleetEvent::Paused(_)) => self.quiet.paused(),
+            ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Preparing)) => {
+                line.log("preparing the recorders");
+            }
+            ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::FinishingRecorders)) => {
+                line.log("ending the recording");
+            }
             _ => {}
         }
     }
