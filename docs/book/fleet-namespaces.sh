@@ -4,19 +4,20 @@
 # of a recording and of a trial, and compares what the source counted as acknowledged with what is in the set.
 #
 #   fleet-namespaces.sh [PART...]     all parts, or: commands trial qualify record
-#                                     joining preparing starting recording ending (faults in a phase of a recording)
-#                                     trial-faults; faults: the last six
+#                                     joining preparing starting recording ending: faults in a phase of a recording
+#                                     trial-preparing trial-running trial-ending: faults in a phase of a trial
+#                                     faults: the last eight, at the same time
 #
 # Needs root, bash, iproute2, coreutils, grep, sed, and keepup with the feature `fleet`: $KEEPUP, or the one in PATH.
 # Prints a line for each check. Ends with 1 at the first wrong one.
 set -euo pipefail
 
-keepup="$(realpath "$(command -v "${KEEPUP:-keepup}")")"
+keepup="$(command -v "${KEEPUP:-keepup}")" || { echo 'error: no keepup; set KEEPUP=PATH'; exit 2; }
+keepup="$(realpath "$keepup")"
 # What a loaded machine may add to a limit, ms. The median of all measurements must be within the limit itself.
 slack_ms="${SLACK_MS:-1000}"
 
-recording_phases=(joining preparing starting recording ending)
-faults=(kill stop stop-return cut cut-return controller restart)
+. "$(dirname "$0")/fleet-namespaces-faults.sh"
 
 ### Namespaces: `ctl` is the controller's, `src` that of both sources, `r0` and `r1` those of the recorders.
 
@@ -38,12 +39,13 @@ create_namespaces() {
     done
 }
 
-cut() { ip -n "$site-sw" link set "$1" down; }
+unplug() { ip -n "$site-sw" link set "$1" down; }
 plug() { ip -n "$site-sw" link set "$1" up; }
 
 # Ends the programs in the namespaces, by their process ids, and removes the namespaces.
 remove_namespaces() {
     local name pid
+    exec 2>/dev/null
     touch go
     for name in ctl src r0 r1 sw; do
         for pid in $(ip netns pids "$site-$name" 2>/dev/null); do kill -9 "$pid" 2>/dev/null || true; done
@@ -131,7 +133,7 @@ wrong() {
 expect() { [ "$2" = "$3" ] || wrong "$1: $2, expected $3"; } # WHAT IS EXPECTED
 
 within() { # WHAT MS LIMIT_MS: also keeps the measurement for the summary
-    printf '%s\t%s\t%s\n' "$2" "$3" "$1" >>"$figures"
+    printf '%s\t%s\t%s\n' "$1" "$3" "$2" >>"$figures"
     [ "$2" -le "$(($3 + slack_ms))" ] || wrong "$1 after $2 ms, limit $3 ms"
 }
 
@@ -158,9 +160,11 @@ wait_for() { # PROCESS: sets `code` and `took`, ms
     local start
     start="$(now)"
     code=0
-    wait "$1" || code=$?
+    # Without the shell's message about a process that was killed.
+    { wait "$1" || code=$?; } 2>/dev/null
     took=$(($(now) - start))
 }
+kill_controller() { { kill -9 "$controller"; wait "$controller"; } 2>/dev/null || true; }
 
 ### Programs
 
@@ -223,7 +227,7 @@ part_commands() {
     ok "fleet probe: a command to 4 hosts takes $((median / 1000)) us in the median of 50, limit 5000"
     kill -9 "$(agent r1)"
     wait_line up.log 'r1: the connection is closed' 700
-    within 'killed agent noticed' "$took" 700
+    within 'killed host noticed' "$took" 700
     code=0
     wait_until 'missing host' 2000 has_status '3 of 4 hosts'
     "$keepup" fleet status fleet.toml >status.out || code=$?
@@ -259,8 +263,7 @@ part_qualify() {
     in_namespace ctl "$keepup" qualify "${flags[@]}" >killed.out 2>killed.log &
     controller=$!
     wait_line killed.log '^  trial 2'
-    kill -9 "$controller"
-    wait_for "$controller"
+    kill_controller
     in_namespace_wait ctl "$keepup" qualify "${flags[@]}" --each >qualify.out 2>qualify.log ||
         wrong "exit code $? of qualify"
     # Both sources share a link, so two recorders hold no more than one.
@@ -291,301 +294,6 @@ part_record() {
     ok "record --fleet, info, verify, recover, export: $sent events sent = $(union 1) in the set"
 }
 
-### Faults in each phase of a recording
-
-# Takes the recording into PHASE. `held` holds it there until `release`.
-reach() { # PHASE
-    held=''
-    case "$1" in
-    joining | preparing) ;;
-    *) touch go ;;
-    esac
-    start_record record
-    case "$1" in
-    joining | preparing)
-        for host in s0 r0 r1; do wait_line record.log "^$host has joined"; done
-        [ "$1" = preparing ] || return 0
-        hold r0
-        touch go
-        wait_line record.log '^preparing the recorders'
-        ;;
-    starting) wait_line record.log '^recording hall-run-1 on 2 recorders' ;;
-    recording)
-        wait_line record.log '^recording hall-run-1 on 2 recorders'
-        # Of a controller that is not started again, the source notices nothing else.
-        if [ "$fault" = controller ]; then start_source 60 2; else start_source 4 30; fi
-        wait_until 'events' 20000 both_have_events
-        ;;
-    ending)
-        wait_line record.log '^recording hall-run-1 on 2 recorders'
-        start_source 1 30
-        wait_for "$source"
-        expect 'exit code of the source' "$code" 0
-        hold "$ends_last"
-        down &
-        downer=$!
-        wait_line record.log '^ending the recording'
-        ;;
-    esac
-}
-
-both_have_events() {
-    "$keepup" fleet status fleet.toml --json 2>/dev/null | grep -c '"events": [1-9]' | grep -q 2
-}
-
-# A host that does not answer keeps a phase from ending for the time of its lease.
-hold() {
-    held="$1"
-    if [ "$fault" = restart ]; then cut "$held"; else kill -STOP "$(agent "$held")"; fi
-}
-
-release() {
-    touch go
-    if [ -z "$held" ]; then return; fi
-    if [ "$fault" = restart ]; then plug "$held"; else kill -CONT "$(agent "$held")" 2>/dev/null || true; fi
-    held=''
-}
-
-part_recording_faults() { # PHASE
-    local phase="$1"
-    for fault in "${faults[@]}"; do
-        part="$phase, $fault"
-        ends_last=r1
-        case "$fault" in controller | restart) ends_last=r0 ;; esac
-        case "$phase" in
-        preparing) timing='lease = "1500 ms"' lease=1500 ;;
-        starting) timing='start_delay = "1500 ms"' lease=600 ;;
-        *) timing='' lease=600 ;;
-        esac
-        orphan=3000 finish=2000
-        timing="$timing"$'\nprepare = "4 s"\nfinish = "2 s"\norphan = "3 s"'
-        slow=s1
-        if [ "$fault" = restart ]; then write_fleet "$timing" "$slow" r0; else write_fleet "$timing" "$slow"; fi
-        source='' downer=''
-        reach "$phase"
-        case "$fault" in
-        controller) controller_is_killed "$phase" ;;
-        restart) controller_is_started_again "$phase" ;;
-        *) recorder_fails "$phase" ;;
-        esac
-        plug r1
-        wait_until 'end of all agents' "$((finish + orphan))" no_agents
-    done
-}
-
-# A host is lost this long after its last heartbeat: its lease, and half of the time between two heartbeats, 150 ms.
-lost_limit() { echo $((lease + 75)); }
-
-recorder_fails() { # PHASE
-    local phase="$1" victim what='' expected=1
-    victim="$(agent r1)"
-    case "$fault" in
-    kill)
-        kill -9 "$victim"
-        wait_line record.log 'r1: the connection is closed' 700
-        within 'killed host noticed' "$took" 700
-        what="closed after $took ms, "
-        ;;
-    stop | stop-return) kill -STOP "$victim" ;;
-    cut | cut-return) cut r1 ;;
-    esac
-    # A host that was stopped while it ended its part goes on without its link.
-    if [ "$held" = r1 ] && [ "${fault%-return}" = cut ]; then kill -CONT "$victim"; held=''; fi
-    if [ "$held" = r0 ]; then release; fi
-    wait_line record.log 'r1 is lost' "$(lost_limit)"
-    [ "$fault" = kill ] || within 'silent host lost' "$took" "$(lost_limit)"
-    what="${what}lost after $took ms"
-    case "$fault" in
-    stop-return) kill -CONT "$victim" && held='' ;;
-    cut-return) plug r1 ;;
-    esac
-    if [ "$phase" = joining ]; then
-        case "$fault" in
-        *-return)
-            wait_until 'return of r1' 5000 said_twice record.log '^r1 has joined'
-            what="$what, back after $took ms" expected=0
-            ;;
-        esac
-    fi
-    [ "$held" = r1 ] || release
-    end_recording "$phase"
-    case "$phase" in
-    starting | recording) said record.log 'the streams of r1 move to the other recorders' || wrong 'the streams do not move' ;;
-    esac
-    expect 'exit code of record' "$code" "$expected"
-    local ended="record ended with $code after $took ms"
-    check_sets 1
-    ok "$what; $ledger; $ended"
-}
-
-# Sends events, if nothing was sent yet, and ends the recording: sets `code` and `took` of record.
-end_recording() { # PHASE
-    if [ -z "$source" ]; then
-        wait_line "${2:-record}.log" '^recording hall-run-. on '
-        start_source 1 30
-    fi
-    if [ -z "$downer" ]; then
-        wait_for "$source"
-        expect 'exit code of the source' "$code" 0
-        down &
-        downer=$!
-    fi
-    wait_for "$controller"
-    local ended="$code" after="$took"
-    # Agents have 2 s to leave; then standard input is closed; `finish` and 5 s later they are killed.
-    within 'end of record' "$after" "$((lease + 2000 + finish + 5000))"
-    wait "$downer" || true
-    code="$ended" took="$after"
-}
-
-# Recovers the runs, and compares their events with those that were acknowledged: sets `ledger`.
-check_sets() { # RUN...
-    local run acknowledged found
-    for run in "$@"; do
-        code=0
-        "$keepup" recover "runs/run-$run" >recover.out 2>recover.log || code=$?
-        # A recorder that is lost before its first event, and is still there, removes its empty recording.
-        if [ "$code" -eq 1 ] && said recover.out 'NOT HERE  r1' && [ -z "$(ls r1)" ]; then code=0; fi
-        expect "exit code of recover of run $run" "$code" 0
-    done
-    acknowledged="$(count durable)"
-    found="$(union "$@")"
-    expect 'acknowledged events' "$acknowledged" "$(count sent)"
-    expect 'events in the set' "$found" "$acknowledged"
-    ledger="$acknowledged events acknowledged = $found in the set"
-}
-
-controller_is_killed() { # PHASE
-    local found
-    kill -9 "$controller"
-    wait_for "$controller"
-    release
-    wait_until 'end of all agents' "$((orphan + finish))" no_agents
-    within 'agents of a killed controller ended' "$took" "$((orphan + finish))"
-    local after="$took"
-    ledger="nothing was sent"
-    if [ -n "$source" ]; then
-        kill -INT "$source" 2>/dev/null || true
-        wait_for "$source"
-        [ -z "$downer" ] || wait "$downer" || true
-        "$keepup" recover runs/run-1 >recover.out 2>recover.log || wrong "exit code $? of recover"
-        found="$(union 1)"
-        # Events may be on the disk whose acknowledgement did not arrive.
-        [ "$found" -ge "$(count durable)" ] || wrong "$(count durable) events were acknowledged, $found are in the set"
-        ledger="$(count durable) events acknowledged, $found in the set"
-    fi
-    ok "all agents had ended after $after ms; $ledger"
-}
-
-# The same command again, at once, while the agent of r0 does not know that its controller is gone.
-controller_is_started_again() { # PHASE
-    local since runs=(2)
-    kill -9 "$controller"
-    wait_for "$controller"
-    [ -z "$downer" ] || { wait "$downer" || true; downer=''; }
-    since="$(now)"
-    start_record again
-    release
-    wait_line again.log '^recording hall-run-2 on 2 recorders' "$((orphan + finish))"
-    took=$(($(now) - since))
-    within 'recording on all recorders again' "$took" "$((orphan + finish))"
-    said again.log 'r0: waiting until the agent of an earlier controller has ended' || wrong 'r0 does not say why it waits'
-    local what="2 recorders again after $took ms"
-    if [ "$1" = recording ]; then runs=(1 2); else source=''; fi
-    end_recording "$1" again
-    expect 'exit code of record' "$code" 0
-    check_sets "${runs[@]}"
-    ok "$what; $ledger"
-}
-
-### Faults in each phase of a trial
-
-reach_trial() { # PHASE
-    local seconds=2
-    held=''
-    [ "$1" = preparing ] || touch go
-    in_namespace ctl "$keepup" fleet trial fleet.toml "${trial_flags[@]}" --time "${seconds}s" --json >trial.out 2>trial.log &
-    controller=$!
-    case "$1" in
-    preparing)
-        # A recorder prepares until its source is ready.
-        for host in s1 r0 r1; do wait_line trial.log "^$host has joined"; done
-        held=s1
-        if [ "$fault" != restart ]; then kill -STOP "$(agent s1)"; fi
-        touch go
-        wait_until 'preparation' 10000 has_status '^r1 *recorder *\(preparing\|ready\)'
-        ;;
-    running | ending)
-        wait_until 'start' 20000 has_status '^r1 *recorder *running'
-        [ "$1" = ending ] || return 0
-        held="$ends_last"
-        if [ "$fault" = restart ]; then cut r0; else kill -STOP "$(agent "$held")"; fi
-        down &
-        downer=$!
-        wait_line trial.log '^ending the trial'
-        ;;
-    esac
-}
-
-part_trial_faults() {
-    local phase expected again
-    for phase in preparing running ending; do
-        for fault in kill controller restart; do
-            part="trial, $phase, $fault"
-            ends_last=r1 downer='' expected=1 orphan=4000 finish=2000
-            [ "$fault" = kill ] || ends_last=r0
-            again=''
-            [ "$fault" != restart ] || again=r0
-            write_fleet $'prepare = "8 s"\nfinish = "2 s"\norphan = "4 s"' s0 "$again"
-            reach_trial "$phase"
-            case "$fault" in
-            kill)
-                kill -9 "$(agent r1)"
-                wait_line trial.log 'r1: the connection is closed' 700
-                within 'killed host noticed' "$took" 700
-                local what="closed after $took ms"
-                [ "$held" = r1 ] || [ -z "$held" ] || kill -CONT "$(agent "$held")"
-                wait_for "$controller"
-                [ "$phase" != ending ] || expected=130
-                [ -z "$downer" ] || wait "$downer" || true
-                expect 'exit code of trial' "$code" "$expected"
-                grep -qE '"failure": "(the host was lost|it timed out while ending the recording)"' trial.out || wrong "the result does not name r1"
-                expect 'lost events of r0' "$(sed -n 's/^  "lost_events": \([0-9]*\).*/\1/p' trial.out)" 0
-                ok "$what; ended with $code after $took ms"
-                ;;
-            controller | restart)
-                kill -9 "$controller"
-                wait_for "$controller"
-                [ -z "$downer" ] || wait "$downer" || true
-                if [ "$fault" = restart ]; then
-                    plug r0
-                    local since
-                    since="$(now)"
-                    touch go
-                    in_namespace ctl "$keepup" fleet trial fleet.toml "${trial_flags[@]}" --time 1s >again.out 2>again.log &
-                    controller=$!
-                    wait_line again.log '^r0 has joined' "$((orphan + finish))"
-                    took=$(($(now) - since))
-                    within 'all hosts joined again' "$took" "$((orphan + finish))"
-                                local what="r0 joined again after $took ms"
-                    wait_for "$controller"
-                    expect 'exit code of the second trial' "$code" 0
-                    expect 'recorders with events' "$(grep -cE '^r[01] .* [1-9][0-9]* +0 ' again.out)" 2
-                    ok "$what; $(grep '^all: ' again.out)"
-                else
-                    touch go
-                    wait_until 'end of all agents' "$((orphan + finish))" no_agents
-                    within 'agents of a killed controller ended' "$took" "$((orphan + finish))"
-                    ok "all agents had ended after $took ms"
-                fi
-                expect 'recordings that are left' "$(ls r0 r1 | grep -c run || true)" 0
-                ;;
-            esac
-            wait_until 'end of all agents' "$((finish + orphan))" no_agents
-        done
-    done
-}
-
 ### Parts
 
 # Runs one part in namespaces and a directory of its own.
@@ -599,33 +307,38 @@ run_part() {
     create_namespaces
     case "$1" in
     commands | trial | qualify | record) "part_$1" ;;
-    trial-faults) part_trial_faults ;;
+    trial-*) part_trial_faults "${1#trial-}" ;;
     *) part_recording_faults "$1" ;;
     esac
 }
 
 # Median and maximum of each measurement with a limit.
 summary() {
-    local what limit values count median
-    while IFS=$'\t' read -r limit what; do
-        mapfile -t values < <(grep -P "\t$limit\t$what\$" "$figures" | sort -n | sed 's/\t.*//')
+    local key values count median
+    while IFS= read -r key; do
+        mapfile -t values < <(grep -F "$key"$'\t' "$figures" | cut -f 3 | sort -n)
         count="${#values[@]}"
         median="${values[$(((count - 1) / 2))]}"
         printf '%s: %s ms in the median of %s, %s ms at most, limit %s ms\n' \
-            "$what" "$median" "$count" "${values[$((count - 1))]}" "$limit"
-        [ "$median" -le "$limit" ] || { echo "WRONG: $what: the median is over the limit"; return 1; }
-    done < <(sed 's/^[0-9]*\t//' "$figures" | sort -u)
+            "${key%$'\t'*}" "$median" "$count" "${values[$((count - 1))]}" "${key#*$'\t'}"
+        [ "$median" -le "${key#*$'\t'}" ] || { echo 'WRONG: the median is over the limit'; return 1; }
+    done < <(cut -f 1,2 "$figures" | sort -u)
 }
 
 main() {
-    local parts=() name failed=0
+    local alone=(commands trial qualify record) beside parts=() name failed=0
     local -A process=()
+    beside=("${recording_phases[@]}" "${trial_phases[@]/#/trial-}")
     for name in "${@:-all}"; do
         case "$name" in
-        all) parts+=(commands trial qualify record "${recording_phases[@]}" trial-faults) ;;
-        faults) parts+=("${recording_phases[@]}" trial-faults) ;;
-        commands | trial | qualify | record | joining | preparing | starting | recording | ending | trial-faults) parts+=("$name") ;;
-        *) sed -n '2,/^set/s/^# \?//p' "$0"; exit 2 ;;
+        all) parts+=("${alone[@]}" "${beside[@]}") ;;
+        faults) parts+=("${beside[@]}") ;;
+        *)
+            case " ${alone[*]} ${beside[*]} " in
+            *" $name "*) parts+=("$name") ;;
+            *) sed -n '2,/^set/s/^# \?//p' "$0"; exit 2 ;;
+            esac
+            ;;
         esac
     done
     [ "$(id -u)" -eq 0 ] || { echo 'error: namespaces need root'; exit 2; }

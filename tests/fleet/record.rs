@@ -226,20 +226,6 @@ fn the_streams_of_a_recorder_that_is_cut_off_move_to_the_spare() {
 
 #[test]
 #[ignore = "system"]
-fn without_a_spare_the_streams_move_to_the_other_recorder() {
-    let Some(mut site) = site("recalone", 6, "30 s") else { return };
-    let spare = site.fleet.hosts[2].clone();
-    site.fleet.signal(2, "KILL");
-    site.record.line(&format!("warning: {spare} is lost"));
-    site.fleet.signal(0, "KILL");
-    let killed = site.fleet.hosts[0].clone();
-    let ended = site.end();
-    assert_eq!(ended.moves(), [(killed, None)]);
-    ended.check();
-}
-
-#[test]
-#[ignore = "system"]
 fn the_streams_of_a_recorder_whose_volume_fails_move_with_all_their_events() {
     if !root::allowed("recdisk") {
         return;
