@@ -10,7 +10,7 @@ mod closing;
 mod config;
 mod dictionary;
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -51,6 +51,8 @@ impl ZenohController {
     pub fn listen(address: SocketAddr, secret: &Secret, hosts: HostId) -> Result<Self, FleetError> {
         let failed = |why: String| FleetError::Listen { address: address.to_string(), why: why.into() };
         let end = Arc::new(ControllerEnd::new(secret, hosts).map_err(|error| failed(error.to_string()))?);
+        // Zenoh's text for an address in use has source lines.
+        drop(TcpListener::bind(address).map_err(|error| failed(error.to_string()))?);
         let session = open_router(address, secret, hosts).map_err(failed)?;
         subscribe(&session, "keepup/*/heartbeat", {
             let end = Arc::clone(&end);
