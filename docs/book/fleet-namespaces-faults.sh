@@ -33,7 +33,7 @@ reach() { # PHASE
         wait_line record.log '^recording hall-run-1 on 2 recorders'
         # Of a controller that is not started again, the source notices nothing else.
         if [ "$fault" = controller ]; then start_source 60 2; else start_source 4 30; fi
-        wait_until 'events' 20000 both_have_events
+        wait_until 'durable events' 20000 both_have_durable_events
         ;;
     ending)
         wait_line record.log '^recording hall-run-1 on 2 recorders'
@@ -48,8 +48,8 @@ reach() { # PHASE
     esac
 }
 
-both_have_events() {
-    "$keepup" fleet status fleet.toml --json 2>/dev/null | grep -c '"events": [1-9]' | grep -q 2
+both_have_durable_events() {
+    [ "$("$keepup" fleet status fleet.toml --json 2>/dev/null | grep -c '"durable_events": [1-9]')" -eq 2 ]
 }
 
 # A host that does not answer keeps a phase from ending for the time of its lease.

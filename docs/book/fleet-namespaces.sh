@@ -204,8 +204,8 @@ union() {
             unexplained | different) [ "$value" -eq 0 ] || { echo "$key $value in stream $stream of run $run"; return; } ;;
             esac
         done < <(sed -n 's/^      "\([0-9]*\)": {/stream \1/p
-            s/^        "\(events\|unexplained\|different\)": \([0-9]*\).*/\1 \2/p
-            s/^        "\(first\|last\)_sequence": \([0-9]*\).*/\1 \2/p' verify.json)
+            s/^        "\(events\|unexplained\|different\)": \([0-9][0-9]*\).*/\1 \2/p
+            s/^        "\(first\|last\)_sequence": \([0-9][0-9]*\).*/\1 \2/p' verify.json)
     done
     for stream in "${!next[@]}"; do total=$((total + next[$stream])); done
     echo "$total"
