@@ -32,7 +32,7 @@ reach() { # PHASE
     recording)
         wait_line record.log '^recording hall-run-1 on 2 recorders'
         # Of a controller that is not started again, the source notices nothing else.
-        if [ "$fault" = controller ]; then start_source 60 2; else start_source 4 30; fi
+        if [ "$fault" = controller ]; then start_source 60 2; else start_source 3 30; fi
         wait_until 'durable events' 20000 both_have_durable_events
         ;;
     ending)
@@ -77,8 +77,8 @@ part_recording_faults() { # PHASE
         *) timing='' lease=600 ;;
         esac
         # Time to notice that no orders come: `orphan`, and a heartbeat.
-        orphan=3150 finish=2000
-        timing="$timing"$'\nprepare = "4 s"\nfinish = "2 s"\norphan = "3 s"'
+        orphan=2150 finish=2000
+        timing="$timing"$'\nprepare = "4 s"\nfinish = "2 s"\norphan = "2 s"'
         slow=s1
         if [ "$fault" = restart ]; then write_fleet "$timing" "$slow" r0; else write_fleet "$timing" "$slow"; fi
         source='' downer=''

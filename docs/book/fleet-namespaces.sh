@@ -148,7 +148,7 @@ wait_until() { # WHAT LIMIT_MS COMMAND...: sets `took`, ms
     took=$(($(now) - start))
 }
 
-said() { grep -q -- "$2" "$1"; } # FILE PATTERN
+said() { grep -qs -- "$2" "$1"; } # FILE PATTERN
 said_twice() { [ "$(grep -c -- "$2" "$1")" -ge 2 ]; }
 wait_line() { wait_until "line \"$2\"" "${3:-20000}" said "$1" "$2"; } # FILE PATTERN [LIMIT_MS]
 no_agents() { [ -z "$(agents)" ]; }
