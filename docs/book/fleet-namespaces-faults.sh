@@ -210,7 +210,7 @@ controller_is_started_again() { # PHASE
     said again.log 'r0: waiting until the agent of an earlier controller has ended' || wrong 'r0 does not say why it waits'
     local what="2 recorders again after $took ms"
     case "$1" in
-    # The source goes on with the second run.
+    # The source continues in the second run.
     recording) runs=(1 2) ;;
     ending) earlier="$(count durable)" source='' ;;
     esac

@@ -165,7 +165,7 @@ fn streams_are_distributed_over_the_recorders() {
     assert!(info.code() == 0 && info.stdout.matches("\"quartz\"").count() == 2, "{info:#?}");
 }
 
-/// The agents do not notice that their controller is gone, as if its machine had failed, and keep their ports.
+/// The agents do not notice that their controller is gone, as if its machine had failed.
 #[test]
 fn a_recording_that_is_started_again_waits_for_the_agents_of_the_first() {
     let place = directory();

@@ -59,8 +59,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Ends the agent when its standard input is closed, also while it waits or connects. The waker is that of its
-/// link, which does not exist yet.
+/// Ends the agent when its standard input is closed, also while it waits or connects. The waker is that of
+/// its link, which does not exist yet.
 fn watch_input(closed: &StopRequest) -> anyhow::Result<Arc<OnceLock<Waker>>> {
     let slot: Arc<OnceLock<Waker>> = Arc::default();
     let later = Arc::clone(&slot);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ::zenoh::Session;
 use ::zenoh::liveliness::LivelinessToken;
 
-/// Longest wait for a session to close. Zenoh waits up to 10 s for a peer that cannot be reached; the exit of the
-/// program closes the connections anyway.
+/// Longest wait for a session to close. Zenoh waits up to 10 s for a peer that cannot be reached; the exit of
+/// the program closes the connections anyway.
 const CLOSE_TIME: Duration = Duration::from_millis(500);
 
 /// A session with its liveliness token, closed when dropped.
