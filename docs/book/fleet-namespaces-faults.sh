@@ -109,7 +109,7 @@ recorder_fails() { # PHASE
     stop | stop-return) kill -STOP "$victim" ;;
     cut | cut-return) unplug r1 ;;
     esac
-    # A host that was stopped while it ended its part goes on without its link.
+    # A host that was stopped before it ended its part is resumed without its link.
     if [ "$held" = r1 ] && [ "${fault%-return}" = cut ]; then kill -CONT "$victim"; held=''; fi
     if [ "$held" = r0 ]; then release; fi
     wait_line record.log 'r1 is lost' "$(lost_limit)"
