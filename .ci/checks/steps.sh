@@ -144,6 +144,12 @@ open_everywhere() {
     timeout 300 "$CI_PYTHON" .ci/checks/views.py "$KEEPUP" "$1/views"
 }
 
+# The commands of a fleet, and faults in every phase of a recording and a trial, by the script of the book.
+fleet_in_namespaces() {
+    # Programs of this check wait for each other, on a machine that other programs may use.
+    SLACK_MS=10000 timeout 300 docs/book/fleet-namespaces.sh commands faults
+}
+
 # A run on two recorders, read as one.
 recording_set() {
     timeout 120 "$CI_PYTHON" .ci/checks/recording_set.py "$KEEPUP" "$1/set"

@@ -50,7 +50,8 @@ fn a_fleet_comes_up_answers_and_goes_down() {
     assert_eq!((found["rounds"].as_u64(), found["hosts"].as_u64()), (Some(50), Some(3)), "{probe:#?}");
     assert!(found["median_ns"].as_u64().unwrap() <= found["max_ns"].as_u64().unwrap());
     let second = keepup(here, &["fleet", "up", "fleet.toml"]);
-    assert_ne!(second.code(), 0, "{second:#?}");
+    assert_eq!(second.code(), 4, "{second:#?}");
+    assert!(second.stderr.contains("a controller already runs for this file"), "{second:#?}");
     assert_eq!(members(here), 3, "the second one disturbed the first");
     let said = down(here, &fleet, up);
     assert!(said.contains("ends: `keepup fleet down`"), "{said}");

@@ -89,7 +89,9 @@ impl StopRequest {
         std::thread::Builder::new().name("ku-agent-input".into()).spawn(watch).map(drop)
     }
 
-    fn is_set(&self) -> bool {
+    /// Whether the agent is to end.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -140,6 +140,22 @@ fn a_recorder_that_failed_is_replaced_at_once() {
 }
 
 #[test]
+fn a_host_that_ends_its_part_of_a_trial_unasked_has_no_result() {
+    let mut fleet = Fleet::running_as(RunKind::Trial);
+    let finished = || HostState::Finished { run: 3, outcome: "recorded".into() };
+    fleet.heartbeat(40, 1, HostState::Finishing { run: 3 });
+    fleet.heartbeat(41, 1, finished());
+    fleet.controller.finish(42 * MS, &mut fleet.out);
+    fleet.heartbeat(43, 0, HostState::Finishing { run: 3 });
+    fleet.heartbeat(44, 0, finished());
+    let ends: Vec<_> =
+        fleet.reported().into_iter().filter(|e| matches!(e, FleetEvent::PartOver(..))).collect();
+    let early = PartEnd::Failed("its agent was asked to end".into());
+    let early = FleetEvent::PartOver(1, early);
+    assert_eq!(ends, [&early, &FleetEvent::PartOver(0, PartEnd::Finished("recorded".into()))]);
+}
+
+#[test]
 fn without_a_recorder_the_run_ends() {
     let mut fleet = Fleet::running();
     for host in 0..3 {

@@ -17,6 +17,7 @@
 
 pub mod agent_loop;
 pub mod check;
+pub mod claim;
 pub mod clock;
 pub mod command;
 pub mod control;

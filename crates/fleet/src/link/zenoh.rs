@@ -6,21 +6,22 @@
 //!
 //! Keys: `keepup/HOST/heartbeat`, `keepup/HOST/order`; liveliness tokens `keepup/HOST/alive/INCARNATION` of
 //! the hosts and `keepup/alive` of the controller.
+mod closing;
 mod config;
 mod dictionary;
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use ::zenoh::key_expr::KeyExpr;
-use ::zenoh::liveliness::LivelinessToken;
 use ::zenoh::qos::{CongestionControl, Priority};
 use ::zenoh::sample::{Sample, SampleKind};
 use ::zenoh::{Session, Wait as _};
 use keepup_error::Cause;
 use keepup_peer::Token;
 
+use self::closing::ClosedOnDrop;
 use super::ends::{AgentEnd, ControllerEnd};
 use super::{AgentLink, ControllerLink, FromController, FromHost, Secret, Traffic, Waker, seal};
 use crate::error::FleetError;
@@ -39,8 +40,7 @@ const ATTEMPT_PAUSE: Duration = Duration::from_millis(500);
 /// End of the controller.
 pub struct ZenohController {
     end: Arc<ControllerEnd>,
-    session: Session,
-    _alive: LivelinessToken,
+    session: ClosedOnDrop,
 }
 
 impl ZenohController {
@@ -51,6 +51,8 @@ impl ZenohController {
     pub fn listen(address: SocketAddr, secret: &Secret, hosts: HostId) -> Result<Self, FleetError> {
         let failed = |why: String| FleetError::Listen { address: address.to_string(), why: why.into() };
         let end = Arc::new(ControllerEnd::new(secret, hosts).map_err(|error| failed(error.to_string()))?);
+        // Zenoh's text for an address in use has source lines.
+        drop(TcpListener::bind(address).map_err(|error| failed(error.to_string()))?);
         let session = open_router(address, secret, hosts).map_err(failed)?;
         subscribe(&session, "keepup/*/heartbeat", {
             let end = Arc::clone(&end);
@@ -69,7 +71,7 @@ impl ZenohController {
         })
         .map_err(failed)?;
         let alive = session.liveliness().declare_token(ALIVE).wait().map_err(|e| failed(e.to_string()))?;
-        Ok(Self { end, session, _alive: alive })
+        Ok(Self { end, session: ClosedOnDrop::new(session, alive) })
     }
 }
 
@@ -88,7 +90,7 @@ fn open_router(address: SocketAddr, secret: &Secret, hosts: HostId) -> Result<Se
 impl ControllerLink for ZenohController {
     fn send(&mut self, order: &Order) {
         if let Some(bytes) = self.end.seal(order) {
-            put(&self.session, format!("keepup/{}/order", order.host), bytes);
+            put(self.session.get(), format!("keepup/{}/order", order.host), bytes);
         }
     }
 
@@ -109,9 +111,8 @@ impl ControllerLink for ZenohController {
 /// End of a host.
 pub struct ZenohAgent {
     end: Arc<AgentEnd>,
-    session: Session,
+    session: ClosedOnDrop,
     key: String,
-    _alive: LivelinessToken,
 }
 
 impl ZenohAgent {
@@ -148,7 +149,8 @@ impl ZenohAgent {
         is_found.recv_timeout(ALIVE_TIME).map_err(|_| text("no controller there".to_owned()))?;
         let alive = session.liveliness().declare_token(format!("keepup/{host}/alive/{incarnation}"));
         let alive = alive.wait().map_err(|error| text(error.to_string()))?;
-        Ok(Self { end, session, key: format!("keepup/{host}/heartbeat"), _alive: alive })
+        let session = ClosedOnDrop::new(session, alive);
+        Ok(Self { end, session, key: format!("keepup/{host}/heartbeat") })
     }
 }
 
@@ -174,7 +176,7 @@ fn open_client(address: SocketAddr, host: HostId, token: &Token) -> Result<Sessi
 impl AgentLink for ZenohAgent {
     fn send(&mut self, heartbeat: &Heartbeat) {
         if let Some(bytes) = self.end.seal(heartbeat) {
-            put(&self.session, self.key.clone(), bytes);
+            put(self.session.get(), self.key.clone(), bytes);
         }
     }
 
@@ -199,7 +201,8 @@ fn user(host: HostId) -> String {
 
 /// Sends without waiting for an acknowledgement. A message that does not fit the queue of its peer is
 /// dropped; the next heartbeat or order replaces it.
-fn put(session: &Session, key: String, bytes: Vec<u8>) {
+fn put(session: Option<&Session>, key: String, bytes: Vec<u8>) {
+    let Some(session) = session else { return };
     let put = session.put(key, bytes).congestion_control(CongestionControl::Drop);
     drop(put.priority(Priority::InteractiveHigh).express(true).wait());
 }

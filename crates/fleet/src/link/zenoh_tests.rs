@@ -105,7 +105,7 @@ fn garbage_and_lies_of_a_host_are_refused() {
                       bytes: Vec<u8>,
                       expected: Option<HostId>,
                       why: &dyn Fn(&super::super::Refusal) -> bool| {
-        put(&host.session, key.to_owned(), bytes);
+        put(host.session.get(), key.to_owned(), bytes);
         match lead.receive(LONG) {
             Some(FromHost::Refused { host, why: refusal }) => {
                 assert_eq!(host, expected);

@@ -78,9 +78,10 @@ pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
             settings: RecorderSettings::of(request.config),
         },
     )?;
-    make_directory(&directory)?;
     let live = page::serve(request.http, &file.name)?;
     let mut session = Session::open(request.file, file.clone())?;
+    // After that: a command that is refused because another controller runs must not use up a number.
+    make_directory(&directory)?;
     let mut reporter = Reporter::new(&file);
     let page = live.map(|live| {
         let settings =
@@ -241,7 +242,7 @@ impl Running {
         self.page.as_mut().is_some_and(|page| page.turn(now_ns, controller))
     }
 
-    /// Enters the end of a recorder, or streams that moved.
+    /// Enters the end of a recorder, or streams that moved; says which phase begins.
     fn take(&mut self, session: &Session, event: &ControllerEvent, line: &StatusLine) {
         if let (ControllerEvent::Fleet(event), Some(page)) = (event, &mut self.page) {
             page.on_event(session.lead.now_ns(), event);
@@ -272,6 +273,12 @@ impl Running {
                 self.set.queue(self.recording.set());
             }
             ControllerEvent::Fleet(FleetEvent::Paused(_)) => self.quiet.paused(),
+            ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Preparing)) => {
+                line.log("preparing the recorders");
+            }
+            ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::FinishingRecorders)) => {
+                line.log("ending the recording");
+            }
             _ => {}
         }
     }

@@ -15,6 +15,7 @@ use keepup_fleet::link::zenoh::ZenohController;
 use keepup_fleet::link::{ControllerLink as _, Secret};
 use keepup_fleet::message::HostId;
 use keepup_measure::clock::SystemClock;
+use keepup_results::format::plural;
 
 use super::events::Reporter;
 use crate::exit::Exit;
@@ -46,8 +47,11 @@ impl Session {
         let hosts = HostId::try_from(file.hosts.len()).context("cannot count the hosts")?;
         let starts = starts(&file, &secret)?;
         let stop = stop_flag()?;
+        let socket = control::socket_of(path)?;
+        // Before the port, which the other controller has too.
+        control::check_free(&socket)?;
         let link = ZenohController::listen(file.listen, &secret, hosts)?;
-        let server = Server::open(&control::socket_of(path)?, link.waker())?;
+        let server = Server::open(&socket, link.waker())?;
         let join_ns = u64::try_from(file.join_time.as_nanos()).unwrap_or(u64::MAX);
         let launcher = Launcher::new(starts, Limits { parallel: file.parallel, join_ns }, link.waker());
         let id = u64::from_str_radix(&random_hex()?[..16], 16).context("cannot read random bytes")?;
@@ -165,9 +169,17 @@ pub(super) fn end(session: &mut Session, reporter: &mut Reporter<'_>, why: &str)
     };
     wait(lead, LEAVE_NS);
     lead.close_agents();
-    wait(lead, file.timing.finish_ns.saturating_add(CLOSE_NS));
+    let longest_ns = file.timing.finish_ns.saturating_add(CLOSE_NS);
+    if lead.agents() > 0 {
+        let agents = plural(lead.agents() as u64, "agent");
+        log(&format!("waiting up to {} s for {agents} to end", longest_ns / 1_000_000_000));
+    }
+    wait(lead, longest_ns);
     match lead.agents() {
         0 => log("all agents have ended"),
-        left => log(&format!("warning: {left} agents did not end and are killed on this machine")),
+        left => {
+            let agents = plural(left as u64, "agent");
+            log(&format!("warning: {agents} did not end in time, killed on this machine"));
+        }
     }
 }
