@@ -27,7 +27,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let JoinInfo { controller, host, token, shared, timing, volumes } =
+    let JoinInfo { controller, host, token, shared, tls, timing, volumes } =
         JoinInfo::read(&mut std::io::stdin().lock())?;
     let flag = stop_flag()?;
     let directories = Directories::open(&volumes)?;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     ]);
     let random = Id::random().context("cannot read random bytes")?.to_string();
     let incarnation = u64::from_str_radix(&random[..16], 16).context("cannot read random bytes")?;
-    let link = ZenohAgent::connect(controller, host, incarnation, &token)?;
+    let link = ZenohAgent::connect(controller, host, incarnation, &token, tls.as_ref())?;
     let closed = StopRequest::new(Arc::clone(&flag));
     closed.watch(std::io::stdin(), link.waker()).context("cannot start a thread")?;
     let mut follow = AgentLoop::new(host, incarnation, timing, link, worker, SystemClock);
