@@ -26,8 +26,8 @@ const PARALLEL: usize = 32;
 /// Hint for a file without a launcher.
 const LAUNCHER_HINT: &str = "[launcher] with preset = \"ssh\", or \"local\" for agents on this machine";
 /// Hint for a file that does not exist.
-const ABSENT_HINT: &str = "FILE is a TOML file that you write: name, listen, [launcher], and [[host]] for each \
-                           host. docs/book/fleet.md has an example";
+const ABSENT_HINT: &str = "FILE is a TOML file that you write, with name, listen, [launcher], and [[host]] \
+                           for each host. docs/book/fleet.md has an example";
 /// Default program of the agents.
 const PROGRAM: &str = "keepup";
 

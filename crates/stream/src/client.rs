@@ -162,8 +162,7 @@ impl Diagnostic for ClientError {
                 Some(format!("start the recorder first: `keepup record --listen {addr}`").into())
             }
             Self::NoFleet { .. } => Some(
-                "start them first: `keepup record --fleet FILE`; they listen on the `data` addresses of the file"
-                    .into(),
+                "start them first: `keepup record --fleet FILE`; they listen on `data` of each host".into(),
             ),
             Self::Refused { hint, .. } => Some(hint.as_str()).filter(|hint| !hint.is_empty()).map(Cow::from),
             Self::Closed { .. } => {

@@ -2,8 +2,8 @@
 //!
 //! The controller is a router that listens on one TCP port; the hosts are clients, which dial out and listen
 //! nowhere. Discovery is off: no multicast, no gossip. A TLS connection requires the certificates of this
-//! controller and its agents. A session requires the host's password, which is derived from its token; messages
-//! are authenticated in addition ([`super::seal`]).
+//! controller and its agents. A session requires the host's password, which is derived from its token;
+//! messages are authenticated in addition ([`super::seal`]).
 //!
 //! Keys: `keepup/HOST/heartbeat`, `keepup/HOST/order`; liveliness tokens `keepup/HOST/alive/INCARNATION` of
 //! the hosts and `keepup/alive` of the controller.

@@ -288,7 +288,7 @@ fn another_controller_at_the_address_is_refused() {
     let site = Site::new(1);
     let (own, other) = (site.agent().unwrap(), certificates(site.address).agent());
     let why = site.refused(Some(&other));
-    assert_eq!(why, "it has not the certificate of the controller that started this agent");
+    assert_eq!(why, "its certificate is not that of the controller that started this agent");
     // The right one for another address.
     let elsewhere = ControllerTls::new("127.0.0.2:1".parse().unwrap()).unwrap();
     let site = Site::listen(1, Some(elsewhere), free());
@@ -333,7 +333,7 @@ fn a_host_without_the_certificate_of_the_agents_is_refused() {
 #[test]
 fn sides_of_which_only_one_uses_tls_are_reported() {
     let site = Site::new(1);
-    assert_eq!(site.refused(None), "it uses TLS, this agent was started without");
+    assert_eq!(site.refused(None), "it uses TLS, but this agent was started without");
     let tls = site.agent();
     let site = Site::listen(1, None, free());
     assert_eq!(site.refused(tls.as_ref()), "no TLS connection: no answer within 3 s");

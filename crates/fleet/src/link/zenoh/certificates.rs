@@ -1,8 +1,7 @@
 //! Certificates of a controller and its agents, created at each start of the controller.
 //!
-//! Both are self-signed: the controller accepts only the certificate of its agents, and they only that of the
-//! controller. Neither has a purpose or a validity beyond this session, so nothing has to be issued, stored or
-//! revoked.
+//! Both are self-signed. The controller accepts only the certificate of its agents, and they accept only that
+//! of the controller. Both end with the controller, so nothing has to be issued, stored or revoked.
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,9 +11,8 @@ use super::memory_file::MemoryFile;
 use crate::error::FleetError;
 use crate::tls::AgentTls;
 
-/// First and last day of validity: clocks of hosts may be years off, and the start of the controller limits the
-/// validity instead. Certificates cannot contain an earlier year than 1970, which a host without a battery
-/// starts with.
+/// First and last day of validity. Clocks of hosts may be years off, and that of a host without a battery
+/// starts in 1970, the earliest year that can be verified.
 const VALID_DAYS: [(i32, u8, u8); 2] = [(1970, 1, 1), (9999, 12, 31)];
 
 /// Certificates of a controller and its agents.

@@ -67,11 +67,10 @@ fn zenoh_gets_paths_and_no_keys() {
     assert_eq!(read(&files.peer), controller.agents.certificate);
     let tls = controller.agent();
     let files = TlsFiles::of_agent(&tls).unwrap();
-    assert_eq!([read(&files.key), read(&files.certificate), read(&files.peer)], [
-        tls.key.clone(),
-        tls.certificate.clone(),
-        tls.controller.clone()
-    ]);
+    assert_eq!(
+        [read(&files.key), read(&files.certificate), read(&files.peer)],
+        [tls.key.clone(), tls.certificate.clone(), tls.controller.clone()]
+    );
     assert!(tls.key.contains("PRIVATE KEY"));
     assert!(!format!("{tls:?}").contains("KEY"));
 }

@@ -49,11 +49,11 @@ pub(super) fn cause(address: SocketAddr, tls: Option<&AgentTls>) -> String {
     };
     match (tls, handshake(socket, address, tls)) {
         (Some(_), Err(Failure::Tls(rustls::Error::InvalidCertificate(_)))) => {
-            "it has not the certificate of the controller that started this agent".to_owned()
+            "its certificate is not that of the controller that started this agent".to_owned()
         }
         (Some(_), Err(why)) => format!("no TLS connection: {why}"),
         (None, Err(Failure::Tls(rustls::Error::InvalidCertificate(_)))) => {
-            "it uses TLS, this agent was started without".to_owned()
+            "it uses TLS, but this agent was started without".to_owned()
         }
         (Some(_), Ok(())) | (None, _) => "it refused the session".to_owned(),
     }
@@ -80,7 +80,7 @@ fn handshake(mut socket: TcpStream, address: SocketAddr, tls: Option<&AgentTls>)
     Err(Failure::Endless)
 }
 
-/// Configuration that trusts only the controller of `tls`, unlike Zenoh, which also trusts public authorities.
+/// Configuration that trusts only the controller of `tls`. Zenoh trusts public authorities too.
 fn client(tls: Option<&AgentTls>) -> Result<ClientConfig, rustls::Error> {
     let invalid = |error: rustls::pki_types::pem::Error| rustls::Error::General(error.to_string());
     let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(invalid);
