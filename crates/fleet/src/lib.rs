@@ -38,6 +38,7 @@ pub mod qualify;
 pub mod record;
 mod table;
 pub mod timing;
+pub mod tls;
 pub mod trial;
 mod wall;
 

@@ -30,7 +30,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let JoinInfo { controller, host, token, shared, timing, volumes } =
+    let JoinInfo { controller, host, token, shared, tls, timing, volumes } =
         JoinInfo::read(&mut std::io::stdin().lock())?;
     let closed = StopRequest::new(stop_flag_of_child()?);
     let wake = watch_input(&closed)?;
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     ]);
     let random = Id::random().context("cannot read random bytes")?.to_string();
     let incarnation = u64::from_str_radix(&random[..16], 16).context("cannot read random bytes")?;
-    let link = ZenohAgent::connect(controller, host, incarnation, &token)?;
+    let link = ZenohAgent::connect(controller, host, incarnation, &token, tls.as_ref())?;
     // Unset until now.
     let _ = wake.set(link.waker());
     let mut follow = AgentLoop::new(host, incarnation, timing, link, worker, SystemClock);

@@ -11,7 +11,7 @@ use keepup_fleet::controller_loop::{ControllerEvent, ControllerLoop, FleetStatus
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::join_info::JoinInfo;
 use keepup_fleet::launch::{Launcher, Limits, Start};
-use keepup_fleet::link::zenoh::ZenohController;
+use keepup_fleet::link::zenoh::{ControllerTls, ZenohController};
 use keepup_fleet::link::{ControllerLink as _, Secret};
 use keepup_fleet::message::HostId;
 use keepup_measure::clock::SystemClock;
@@ -45,18 +45,22 @@ impl Session {
     pub(super) fn open(path: &Path, file: FleetFile) -> anyhow::Result<Self> {
         let secret = Secret::new(&random_hex().context("cannot read random bytes")?);
         let hosts = HostId::try_from(file.hosts.len()).context("cannot count the hosts")?;
-        let starts = starts(&file, &secret)?;
+        let tls = file.tls.then(|| ControllerTls::new(file.listen)).transpose()?;
+        let starts = starts(&file, &secret, tls.as_ref())?;
         let stop = stop_flag()?;
         let socket = control::socket_of(path)?;
-        // Before the port, which the other controller has too.
+        // Another controller of this file is named first, before its port is found to be in use.
         control::check_free(&socket)?;
-        let link = ZenohController::listen(file.listen, &secret, hosts)?;
+        // One for each host, and for strangers, whose connections only a timeout closes.
+        keepup_sys::thread::raise_descriptor_limit();
+        let link = ZenohController::listen(file.listen, &secret, hosts, tls.as_ref())?;
         let server = Server::open(&socket, link.waker())?;
         let join_ns = u64::try_from(file.join_time.as_nanos()).unwrap_or(u64::MAX);
         let launcher = Launcher::new(starts, Limits { parallel: file.parallel, join_ns }, link.waker());
         let id = u64::from_str_radix(&random_hex()?[..16], 16).context("cannot read random bytes")?;
         let lead = ControllerLoop::new(id, &file, link, launcher, SystemClock);
-        log(&format!("fleet {}: controller on {}, starting {hosts} agents", file.name, file.listen));
+        let without = if file.tls { "" } else { " without TLS" };
+        log(&format!("fleet {}: controller on {}{without}, starting {hosts} agents", file.name, file.listen));
         Ok(Self { file, lead, server, stop })
     }
 
@@ -143,14 +147,15 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
 }
 
 /// The agents to start.
-fn starts(file: &FleetFile, secret: &Secret) -> Result<Vec<Start>, FleetError> {
+fn starts(file: &FleetFile, secret: &Secret, tls: Option<&ControllerTls>) -> Result<Vec<Start>, FleetError> {
     (0..)
         .zip(&file.hosts)
         .map(|(host, entry)| {
             let failed = |error: keepup_peer::TokenError| FleetError::JoinInfo(error.to_string().into());
             let (token, shared) = (secret.token(host).map_err(failed)?, secret.shared().map_err(failed)?);
             let (controller, timing, volumes) = (file.listen, file.timing, entry.volumes.clone());
-            let line = JoinInfo { controller, host, token, shared, timing, volumes }.to_line()?;
+            let tls = tls.map(ControllerTls::agent);
+            let line = JoinInfo { controller, host, token, shared, tls, timing, volumes }.to_line()?;
             Ok(Start { host, command: entry.command.clone(), line })
         })
         .collect()

@@ -104,5 +104,12 @@ pub(super) fn ask(recorders: &[Endpoint], question: &Locate) -> Result<Located, 
             Err(error) => last = error,
         }
     }
-    Err(last)
+    Err(match last {
+        ClientError::NotListening { addr } => ClientError::NoFleet { recorders: recorders.len(), addr },
+        other => other,
+    })
 }
+
+#[cfg(test)]
+#[path = "errands_tests.rs"]
+mod tests;
