@@ -27,7 +27,7 @@ const PLAIN: &str = "\
 /// Flags that a host refuses: the agent sets them, they change a device or open a port, or they are for the
 /// controller of a fleet.
 const REFUSED: &str = "\
-    out json dry_run bind write read_to_clear http http_name fleet each help";
+    out json dry_run bind write read_to_clear http http_name fleet recorders each help";
 /// Flags for which a command without `--volume` does not write to the default directory.
 const INSTEAD_OF_VOLUMES: &[&str] = &["assign", "group", "raw", "target", "to_null"];
 
