@@ -9,7 +9,6 @@ mod first_line;
 mod host;
 mod listener;
 mod packet;
-mod part;
 mod path;
 mod plan;
 mod rules;

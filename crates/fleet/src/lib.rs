@@ -30,6 +30,7 @@ pub mod join_info;
 pub mod launch;
 pub mod link;
 pub mod message;
+mod part;
 pub mod placement;
 pub mod qualify;
 pub mod record;

@@ -8,7 +8,7 @@ pub use crate::placement::HostId;
 use crate::placement::Update;
 
 /// Version of the messages. Hosts of another version are refused.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What a host does in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

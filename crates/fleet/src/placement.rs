@@ -1,9 +1,10 @@
 //! Which recorder a stream belongs to.
 //!
-//! Streams are dealt over *slots* by rendezvous hashing (D. G. Thaler and C. V. Ravishankar, IEEE/ACM
-//! Transactions on Networking 6, 1998): a stream belongs to the slot with the highest hash of both. Everybody
-//! who has the view finds the owner without asking. When a recorder is lost, a spare takes its slot, or the
-//! slot ends and its streams are dealt over the others; no other stream moves.
+//! Streams are dealt over *slots*: consecutive stream ids go to different slots, and each slot has the same
+//! number of streams, ± 1. Everybody who has the view finds the owner without asking. When a recorder is
+//! lost, a spare takes its slot, or the slot ends and its streams are dealt over the others; no other stream
+//! moves. If the second slot has ended too, rendezvous hashing selects one of those left (D. G. Thaler and
+//! C. V. Ravishankar, IEEE/ACM Transactions on Networking 6, 1998).
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
@@ -41,8 +42,12 @@ impl View {
     /// The recorder of a stream; none if there is no recorder.
     #[must_use]
     pub fn owner(&self, stream: u32) -> Option<Member> {
-        let members = self.slots.iter().zip(0u64..).filter_map(|(slot, index)| Some(((*slot)?, index)));
-        winner(stream, members)
+        let (first, second) = choices(stream, self.slots.len());
+        let dealt = [first, second].into_iter().find_map(|slot| self.slots.get(slot).copied().flatten());
+        dealt.or_else(|| {
+            let members = self.slots.iter().zip(0u64..).filter_map(|(slot, index)| Some(((*slot)?, index)));
+            members.max_by_key(|&(_, slot)| hash(stream, slot)).map(|(member, _)| member)
+        })
     }
 
     /// Whether `host` is a recorder of this view.
@@ -83,22 +88,44 @@ impl View {
     }
 }
 
-/// Streams of the recorder that gets most of the streams 0 to `streams` - 1, with this number of recorders.
+/// Number of the streams 0 to `streams` - 1 that each of `slots` slots has at the start of a run.
 #[must_use]
-pub fn largest_share(streams: u32, recorders: u32) -> u32 {
-    let mut shares = vec![0; recorders as usize];
+pub fn shares(streams: u32, slots: usize) -> Vec<u32> {
+    let mut shares = vec![0; slots];
     for stream in 0..streams {
-        let slots = (0..recorders as usize).zip(0u64..);
-        if let Some(share) = winner(stream, slots).and_then(|slot| shares.get_mut(slot)) {
-            *share += 1;
-        }
+        shares.get_mut(choices(stream, slots).0).into_iter().for_each(|share| *share += 1);
     }
-    shares.into_iter().max().unwrap_or(0)
+    shares
 }
 
-/// The candidate in whose slot a stream is.
-fn winner<T>(stream: u32, candidates: impl Iterator<Item = (T, u64)>) -> Option<T> {
-    candidates.max_by_key(|&(_, slot)| hash(stream, slot)).map(|(candidate, _)| candidate)
+/// Slot of a stream, and the slot that takes it if that one has ended, out of `slots`.
+///
+/// Part of the protocol: all hosts must agree. Streams are dealt in rounds of `slots`; see [`deal`].
+const fn choices(stream: u32, slots: usize) -> (usize, usize) {
+    if slots < 2 {
+        return (0, 0);
+    }
+    let (stream, others) = (stream as usize, slots - 1);
+    let first = deal(stream, slots);
+    // A slot has one stream of each round.
+    let second = (first + 1 + deal(stream / slots, others)) % slots;
+    (first, second)
+}
+
+/// Which of `places` gets `number`: the sum of its digits to the base `places`, modulo `places`.
+///
+/// Consecutive numbers get different places, and so, in the long run, do the numbers of any arithmetic
+/// sequence (A. O. Gelfond, Acta Arithmetica 13, 1968): streams that are alike may have the same distance.
+const fn deal(number: usize, places: usize) -> usize {
+    if places < 2 {
+        return 0;
+    }
+    let (mut rest, mut place) = (number, 0);
+    while rest > 0 {
+        place = (place + rest % places) % places;
+        rest /= places;
+    }
+    place
 }
 
 /// A slot that has changed.

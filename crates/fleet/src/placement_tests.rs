@@ -20,17 +20,50 @@ fn view(hosts: u32) -> View {
 #[test]
 fn owners_are_part_of_the_protocol() {
     let owners: Vec<u32> = (0..12).map(|stream| view(4).owner(stream).unwrap().host).collect();
-    assert_eq!(owners, [2, 1, 1, 1, 1, 0, 0, 0, 2, 0, 1, 3]);
+    assert_eq!(owners, [0, 1, 2, 3, 1, 2, 3, 0, 2, 3, 0, 1]);
+    let view = without(&view(4), 0, None);
+    let owners: Vec<u32> = (0..12).map(|stream| view.owner(stream).unwrap().host).collect();
+    assert_eq!(owners, [1, 1, 2, 3, 1, 2, 3, 2, 2, 3, 3, 1]);
+    let view = without(&view, 1, None);
+    let owners: Vec<u32> = (0..12).map(|stream| view.owner(stream).unwrap().host).collect();
+    assert_eq!(owners, [2, 2, 2, 3, 3, 2, 3, 2, 2, 3, 3, 3]);
+}
+
+/// Streams of each host.
+fn counts(view: &View, streams: impl Iterator<Item = u32>) -> Vec<usize> {
+    let mut counts = vec![0; view.slots.len()];
+    streams.for_each(|stream| counts[view.owner(stream).unwrap().host as usize] += 1);
+    counts
+}
+
+/// Difference between the largest and the smallest share of the recorders.
+fn spread_of(view: &View, streams: u32) -> usize {
+    let counts = counts(view, 0..streams);
+    let has = view.slots.iter().zip(&counts).filter(|(slot, _)| slot.is_some());
+    let (mut least, mut most) = (usize::MAX, 0);
+    has.for_each(|(_, &count)| (least, most) = (least.min(count), most.max(count)));
+    most.saturating_sub(least)
 }
 
 #[test]
-fn streams_are_dealt_evenly() {
-    let mut counts = [0u32; 8];
-    for stream in 0..8_000 {
-        counts[view(8).owner(stream).unwrap().host as usize] += 1;
+fn every_second_or_third_stream_is_dealt_evenly_too() {
+    for (recorders, step) in [(2, 2), (3, 3), (4, 2), (4, 4), (4, 8), (6, 3), (8, 16), (5, 7), (54, 2)] {
+        let counts = counts(&view(recorders), (0..960).map(|stream| stream * step));
+        let even = 960 / recorders as usize;
+        let is_even = |&count: &usize| count.abs_diff(even) <= even / 4;
+        assert!(counts.iter().all(is_even), "{recorders}, {step}: {counts:?}");
     }
-    // Binomial: 1000 with a standard deviation of 30.
-    assert!(counts.iter().all(|count| (880..1120).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn a_view_owns_what_the_shares_say() {
+    for (streams, recorders) in [(1, 1), (4, 2), (54, 4), (508, 7), (0, 3)] {
+        let counts = counts(&view(recorders), 0..streams);
+        let shares: Vec<usize> =
+            shares(streams, recorders as usize).iter().map(|&share| share as usize).collect();
+        assert_eq!(shares, counts);
+    }
+    assert_eq!((shares(54, 4), shares(3, 0)), (vec![14, 14, 13, 13], vec![]));
 }
 
 #[test]
@@ -61,6 +94,17 @@ fn changes_lead_to_the_same_view() {
 
 proptest! {
     #[test]
+    fn streams_are_dealt_evenly(hosts in 1u32..20, streams in 0u32..2000, lost in 0u32..20) {
+        let all = view(hosts);
+        prop_assert!(spread_of(&all, streams) <= 1);
+        if hosts > 1 {
+            // Each of the others has 1 / (hosts - 1) of the lost share more.
+            let left = without(&all, lost % hosts, None);
+            prop_assert!(spread_of(&left, streams) <= 2, "{:?}", counts(&left, 0..streams));
+        }
+    }
+
+    #[test]
     fn only_streams_of_a_lost_recorder_move(hosts in 2u32..20, lost in 0u32..20, stream: u32) {
         let before = view(hosts);
         let lost = lost % hosts;
@@ -76,16 +120,4 @@ proptest! {
             prop_assert_eq!(moved.owner(stream).unwrap().host, owner);
         }
     }
-}
-
-#[test]
-fn the_largest_share_is_that_of_a_view() {
-    for (streams, recorders) in [(1, 1), (4, 2), (54, 4), (508, 7)] {
-        let hosts: Vec<Member> =
-            (0..recorders).map(|host| Member { host, address: ([10, 0, 0, 1], 1).into() }).collect();
-        let view = View::new(1, 1, &hosts);
-        let share = |host| (0..streams).filter(|&stream| view.owner(stream).unwrap().host == host).count();
-        assert_eq!((0..recorders).map(share).max(), Some(largest_share(streams, recorders) as usize));
-    }
-    assert_eq!((largest_share(54, 4), largest_share(3, 0)), (19, 0));
 }

@@ -14,27 +14,23 @@ use serde::{Deserialize, Serialize};
 
 use super::listener::Listener;
 use super::packet::PathKey;
-use super::part::PartControl;
 use super::plan::{CheckPlan, SourceAddress};
 use super::{facts, path};
-use crate::agent_loop::Reports;
 use crate::directories::Directories;
 use crate::host::Done;
 use crate::message::Role;
+use crate::part::PartControl;
 
 /// Paths measured at a time.
 const PATHS_AT_A_TIME: usize = 8;
 
 /// What the part of a host works with.
 pub(super) struct Setting {
-    /// Number of the run.
-    pub(super) run: u64,
     pub(super) clock: Arc<dyn Clock>,
     /// Directories that may be judged.
     pub(super) directories: Directories,
     /// Of the packets between hosts.
     pub(super) key: PathKey,
-    pub(super) reports: Reports,
 }
 
 /// What a host reports at the end.
@@ -55,12 +51,12 @@ pub(super) fn check(plan: &CheckPlan, setting: &Setting, control: &PartControl) 
     let listener = plan.listen.as_ref().map(|listen| Listener::bind(listen, setting.key.clone()));
     // Nobody uses the address of a recorder in a check.
     let address = Some((Ipv4Addr::UNSPECIFIED, 0).into());
-    setting.reports.send(Done::Prepared { run: setting.run, address });
+    control.report(Done::Prepared { run: control.run, address });
     let mut outcome = judged(plan, setting)?;
     match listener {
         Some(Ok(listener)) => listener.serve(control, &*setting.clock),
         Some(Err(why)) => outcome.findings.insert(0, cannot_listen(plan, why)),
-        None if control.wait() => {
+        None if control.wait().is_some() => {
             outcome.facts.paths = paths(&plan.sources, setting, control);
         }
         None => {}

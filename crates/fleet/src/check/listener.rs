@@ -11,7 +11,7 @@ use rustix::net::sockopt::{
 };
 
 use super::packet::{Answer, PACKET_BYTES_MAX, PACKET_BYTES_MIN, PathKey};
-use super::part::PartControl;
+use crate::part::PartControl;
 
 /// Interval at which the stop flag is checked.
 const POLL: Duration = Duration::from_millis(50);

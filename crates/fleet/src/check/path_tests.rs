@@ -8,21 +8,22 @@ use keepup_peer::Token;
 use super::*;
 use crate::agent_loop::reports_for_test;
 use crate::check::listener::Listener;
-use crate::check::part::Part;
+use crate::part::{LatestPart, PartControl};
 
 fn key(text: &str) -> PathKey {
     PathKey::new(&Token::new(text).unwrap())
 }
 
 /// A source at a free port, and its part.
-fn source(key: PathKey) -> (SourceAddress, Part) {
+fn source(key: PathKey) -> (SourceAddress, LatestPart) {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let listener = Listener::bind(&free.to_string(), key).unwrap();
-    let serve = move |control: &crate::check::part::PartControl| {
+    let serve = move |_: &(), control: &PartControl| {
         listener.serve(control, &SystemClock);
         Ok(String::new())
     };
-    let part = Part::spawn(1, &reports_for_test().0, serve).unwrap();
+    let mut part = LatestPart::default();
+    part.prepare((1, "null"), &reports_for_test().0, serve);
     (SourceAddress { name: "cam".to_owned(), address: free.to_string() }, part)
 }
 
@@ -30,7 +31,7 @@ fn source(key: PathKey) -> (SourceAddress, Part) {
 fn the_largest_packet_of_loopback_passes() {
     let (at, part) = source(key("the-token-of-this-fleet"));
     let path = measure(&at, &key("the-token-of-this-fleet"), &SystemClock);
-    part.stop();
+    part.finish(1, &reports_for_test().0);
     assert_eq!((path.failure, path.interface.as_deref()), (None, Some("lo")));
     assert_eq!(path.mtu, path.source_mtu);
     let largest = path.mtu.map(|mtu| mtu.min(SIZE_MAX));
@@ -41,7 +42,7 @@ fn the_largest_packet_of_loopback_passes() {
 fn a_program_without_the_token_gets_no_answer() {
     let (at, part) = source(key("the-token-of-this-fleet"));
     let path = measure(&at, &key("the-token-of-another-one"), &SystemClock);
-    part.stop();
+    part.finish(1, &reports_for_test().0);
     assert_eq!((path.failure, path.source_mtu, path.from_source_bytes), (None, None, None));
     assert!(path.mtu.is_some());
 }
@@ -54,7 +55,7 @@ fn noise_disturbs_nobody() {
         stranger.send_to(&vec![b'K'; length], &at.address).unwrap();
     }
     let path = measure(&at, &key("the-token-of-this-fleet"), &SystemClock);
-    part.stop();
+    part.finish(1, &reports_for_test().0);
     assert!(path.from_source_bytes.is_some(), "{path:?}");
     stranger.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
     assert!(stranger.recv_from(&mut [0; 64]).is_err());

@@ -8,6 +8,7 @@ use keepup_results::DoctorSeverity;
 use super::super::{CheckPlan, HostOutcome, SourceAddress};
 use super::*;
 use crate::agent_loop::reports_for_test;
+use crate::host::Done;
 use crate::message::Role;
 
 fn worker(volume: &std::path::Path) -> CheckWorker {

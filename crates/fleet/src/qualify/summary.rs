@@ -17,7 +17,6 @@ use super::result::{
 };
 use crate::file::FleetFile;
 use crate::message::{HostId, Role};
-use crate::placement::largest_share;
 use crate::trial::Pair;
 
 /// Names that are listed in a limit.
@@ -256,15 +255,6 @@ fn limits(inputs: &Inputs<'_>) -> Vec<String> {
         "the bottleneck follows from the occupancy of the stages; a fleet runs no counter-trials".to_owned(),
         longest_run(outcome, settings.profile.duration.0.as_secs_f64()),
     ];
-    let (streams, recorders) = (settings.profile.streams, inputs.pairs.len() as u32);
-    if recorders > 1 {
-        limits.push(format!(
-            "streams were distributed evenly; `record --fleet` assigns them by a hash, and one recorder gets \
-             {} of {streams} instead of {}",
-            largest_share(streams, recorders),
-            streams.div_ceil(recorders)
-        ));
-    }
     limits.extend(became_slower(outcome));
     limits.extend(found.saturated.as_ref().and_then(|_| untried(outcome, found.max_rate)));
     if settings.profile.drain.is_some() {

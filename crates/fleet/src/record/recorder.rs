@@ -1,7 +1,5 @@
 //! Part of a recorder: a recording until the run ends.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
@@ -13,36 +11,28 @@ use super::assignment::FleetAssignment;
 use super::outcome::RecordOutcome;
 use super::plan::RecordPlan;
 use super::progress::Progress;
-use crate::agent_loop::Reports;
 use crate::directories::Directories;
 use crate::error::error_text;
 use crate::host::Done;
+use crate::part::PartControl;
 
 /// Interval at which the stop flag and the recorder are checked.
 const POLL: Duration = Duration::from_millis(20);
 
 /// What the part of a recorder works with.
 pub(super) struct Setting {
-    pub(super) run: u64,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) directories: Directories,
     pub(super) assignment: Arc<FleetAssignment>,
     pub(super) progress: Progress,
-    /// Set when the part is to end.
-    pub(super) stop: Arc<AtomicBool>,
-    pub(super) reports: Reports,
 }
 
 /// Prepares, waits for the start, records until the run ends; returns the [`RecordOutcome`] as JSON.
-pub(super) fn record(
-    plan: &RecordPlan,
-    setting: &Setting,
-    started: &Receiver<Duration>,
-) -> Result<String, String> {
+pub(super) fn record(plan: &RecordPlan, setting: &Setting, control: &PartControl) -> Result<String, String> {
     let recorder = arm(plan, setting)?;
     let address = Some(recorder.address());
-    setting.reports.send(Done::Prepared { run: setting.run, address });
-    let Some(until) = wait(setting, started) else {
+    control.report(Done::Prepared { run: control.run, address });
+    let Some(until) = control.wait() else {
         let disarmed = recorder.disarm();
         return Err(match disarmed {
             Ok(_) => "ended before the start".to_owned(),
@@ -54,13 +44,13 @@ pub(super) fn record(
     let stopper = recorder.stopper();
     let mut is_ending = false;
     while !recorder.is_ended() {
-        if setting.stop.load(Ordering::Acquire) {
+        if control.is_stopped() {
             stopper.stop();
         }
         if recorder.is_ending() && !is_ending {
             is_ending = true;
             // Its streams move before it has written everything.
-            setting.reports.send(Done::Ending { run: setting.run });
+            control.report(Done::Ending { run: control.run });
         }
         setting.clock.sleep_until_ns(setting.clock.now_ns().saturating_add(POLL.as_nanos() as u64));
     }
@@ -83,15 +73,4 @@ fn arm(plan: &RecordPlan, setting: &Setting) -> Result<Recorder, String> {
     let recorder = recorder.map_err(|error| error_text(&error))?;
     setting.progress.watch(recorder.counters());
     Ok(recorder)
-}
-
-/// Waits for the start; returns the time until then, or none if the run ends first.
-fn wait(setting: &Setting, started: &Receiver<Duration>) -> Option<Duration> {
-    loop {
-        match started.recv_timeout(POLL) {
-            Ok(until) => return Some(until),
-            Err(RecvTimeoutError::Timeout) if !setting.stop.load(Ordering::Acquire) => {}
-            Err(_) => return None,
-        }
-    }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::FleetError;
 use crate::file::{FleetFile, HostEntry};
 use crate::message::{HostId, Role};
+use crate::placement::shares;
 
 /// What a trial does.
 #[derive(Clone, Debug)]
@@ -120,17 +121,15 @@ pub fn pairs(file: &FleetFile, streams: u32, without: &BTreeSet<HostId>) -> Resu
         let why = Cause::new("a trial needs at least one recorder and one source");
         return Err(FleetError::Trial(why.with_hint("set `role` of the hosts in the fleet file")));
     }
-    let count = recorders.len() as u32;
-    if streams < count {
+    let count = recorders.len();
+    if (streams as usize) < count {
         let why = format!("the profile has {streams} streams for {count} recorders");
         return Err(FleetError::Trial(Cause::new(why).with_hint("--streams N, at least one per recorder")));
     }
-    let pair = |(own, recorder): (u32, HostId)| Pair {
-        recorder,
-        source: sources[own as usize % sources.len()],
-        streams: streams / count + u32::from(own < streams % count),
-    };
-    Ok((0..).zip(recorders).map(pair).collect())
+    // The shares that the recorders have in a recording.
+    let of_sources = recorders.into_iter().zip(sources.iter().cycle());
+    let pairs = of_sources.zip(shares(streams, count));
+    Ok(pairs.map(|((recorder, &source), streams)| Pair { recorder, source, streams }).collect())
 }
 
 /// The part of each host of `file`, none for spares and sources without a recorder.

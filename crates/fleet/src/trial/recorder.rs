@@ -1,7 +1,6 @@
 //! Part of a recorder: a trial with a source on another host.
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use keepup_peer::Endpoint;
@@ -22,12 +21,11 @@ use super::plan::{ReadBack, RecorderPlan};
 use super::setting::{Setting, text};
 use super::total::Outcome;
 use crate::host::Done;
+use crate::part::PartControl;
 
 /// Time for the source to be ready, and time between attempts.
 const SOURCE_TIME: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_millis(100);
-/// Interval at which the stop flag is checked.
-const POLL: Duration = Duration::from_millis(50);
 /// Longest sampling interval, and samples of a trial.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 const SAMPLES: u32 = 100;
@@ -38,12 +36,12 @@ const SECONDS_MAX: f64 = 86_400.0;
 pub(super) fn record(
     plan: &RecorderPlan,
     setting: &Setting,
-    started: &Receiver<Duration>,
+    control: &PartControl,
 ) -> Result<String, String> {
-    let (spec, usable_bytes) = spec(plan, setting)?;
-    let mut context = context(setting);
+    let (spec, usable_bytes) = spec(plan, setting, control)?;
+    let mut context = context(setting, control);
     let mut trial = RecordTrial::new(spec.clone());
-    let measured = run(&mut trial, setting, started, &mut context);
+    let measured = run(&mut trial, setting, control, &mut context);
     let cleaned = trial.clean_up().map_err(|error| text(&error));
     let start_ns = measured?;
     cleaned?;
@@ -79,42 +77,35 @@ fn outcome(
 fn run(
     trial: &mut RecordTrial,
     setting: &Setting,
-    started: &Receiver<Duration>,
+    control: &PartControl,
     context: &mut Context,
 ) -> Result<u64, String> {
     trial.prepare(context).map_err(|error| text(&error))?;
     // The recorder asks its source to connect; nobody else needs its address.
     let address = (Ipv4Addr::UNSPECIFIED, 0).into();
-    setting.reports.send(Done::Prepared { run: setting.run, address: Some(address) });
-    let start_ns = wait(setting, started)?;
+    control.report(Done::Prepared { run: control.run, address: Some(address) });
+    let start_ns = wait(setting, control)?;
     trial.measure(context).map_err(|error| text(&error))?;
     trial.drain(context).map_err(|error| text(&error))?;
     // An early end must not wait for a long verification: the controller has a deadline.
-    if !setting.is_stopped() {
+    if !control.is_stopped() {
         trial.verify(context).map_err(|error| text(&error))?;
     }
     Ok(start_ns)
 }
 
 /// Waits until the agreed start; returns it.
-fn wait(setting: &Setting, started: &Receiver<Duration>) -> Result<u64, String> {
-    loop {
-        match started.recv_timeout(POLL) {
-            Ok(until) => {
-                let start_ns = setting.clock.now_ns().saturating_add(until.as_nanos() as u64);
-                setting.clock.sleep_until_ns(start_ns);
-                return Ok(start_ns);
-            }
-            Err(RecvTimeoutError::Timeout) if !setting.is_stopped() => {}
-            Err(_) => return Err("ended before the start".to_owned()),
-        }
-    }
+fn wait(setting: &Setting, control: &PartControl) -> Result<u64, String> {
+    let until = control.wait().ok_or("ended before the start")?;
+    let start_ns = setting.clock.now_ns().saturating_add(until.as_nanos() as u64);
+    setting.clock.sleep_until_ns(start_ns);
+    Ok(start_ns)
 }
 
-fn context(setting: &Setting) -> Context {
+fn context(setting: &Setting, control: &PartControl) -> Context {
     Context {
         clock: Arc::clone(&setting.clock),
-        stop: Arc::clone(&setting.stop),
+        stop: control.stop_flag(),
         sample: Box::new(|_, _| ()),
         note: Box::new(|_| ()),
     }
@@ -122,7 +113,11 @@ fn context(setting: &Setting) -> Context {
 
 /// The trial, after its plan was checked: it comes from the network. Also returns the payload that its
 /// volumes can take, bytes.
-fn spec(plan: &RecorderPlan, setting: &Setting) -> Result<(TrialSpec, Option<f64>), String> {
+fn spec(
+    plan: &RecorderPlan,
+    setting: &Setting,
+    control: &PartControl,
+) -> Result<(TrialSpec, Option<f64>), String> {
     let profile = profile(&plan.profile)?;
     let is_rate = plan.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite());
     if !(plan.seconds > 0.0 && plan.seconds <= SECONDS_MAX && is_rate) {
@@ -142,7 +137,7 @@ fn spec(plan: &RecorderPlan, setting: &Setting) -> Result<(TrialSpec, Option<f64
     let spec = TrialSpec {
         watcher_slot: Some(setting.watcher.clone()),
         source,
-        generator: Arc::new(connect(plan, setting)?),
+        generator: Arc::new(connect(plan, setting, control)?),
         recorder,
         recording,
         drain: None,
@@ -197,7 +192,7 @@ fn recorder(
 }
 
 /// Connects to the source, which may not be ready yet.
-fn connect(plan: &RecorderPlan, setting: &Setting) -> Result<RemoteSource, String> {
+fn connect(plan: &RecorderPlan, setting: &Setting, control: &PartControl) -> Result<RemoteSource, String> {
     let endpoint: Endpoint = plan.source.parse().map_err(|error| format!("{}: {error}", plan.source))?;
     let until_ns = setting.clock.now_ns().saturating_add(SOURCE_TIME.as_nanos() as u64);
     loop {
@@ -208,7 +203,7 @@ fn connect(plan: &RecorderPlan, setting: &Setting) -> Result<RemoteSource, Strin
             Err(error) => error,
         };
         let now_ns = setting.clock.now_ns();
-        if now_ns >= until_ns || setting.is_stopped() {
+        if now_ns >= until_ns || control.is_stopped() {
             return Err(text(&error));
         }
         setting.clock.sleep_until_ns(now_ns + RETRY.as_nanos() as u64);

@@ -7,15 +7,16 @@ use keepup_workload::net::{Listening, ServerSettings};
 use super::plan::SourcePlan;
 use super::setting::{Setting, text};
 use crate::host::Done;
+use crate::part::PartControl;
 
 /// Serves until the part is to end; returns an empty result.
-pub(super) fn serve(plan: &SourcePlan, setting: &Setting) -> Result<String, String> {
+pub(super) fn serve(plan: &SourcePlan, setting: &Setting, control: &PartControl) -> Result<String, String> {
     let listen: Endpoint = plan.listen.parse().map_err(|error| format!("{}: {error}", plan.listen))?;
     let settings = limits(plan.recorders);
-    let (clock, stop) = (Arc::clone(&setting.clock), Arc::clone(&setting.stop));
+    let (clock, stop) = (Arc::clone(&setting.clock), control.stop_flag());
     let server = Listening::bind(&listen, setting.credentials.clone(), settings, clock, stop)
         .map_err(|error| text(&error))?;
-    setting.reports.send(Done::Prepared { run: setting.run, address: Some(server.address()) });
+    control.report(Done::Prepared { run: control.run, address: Some(server.address()) });
     // Its log lines are about clients, which the controller knows.
     server.serve(|_| ());
     Ok(String::new())
