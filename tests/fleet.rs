@@ -4,6 +4,7 @@ mod failures;
 mod local;
 mod qualify;
 mod record;
+mod sets;
 
 use std::path::Path;
 

@@ -34,6 +34,7 @@ mod part;
 pub mod placement;
 pub mod qualify;
 pub mod record;
+pub mod set;
 mod table;
 pub mod timing;
 pub mod trial;

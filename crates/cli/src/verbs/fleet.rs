@@ -3,8 +3,10 @@ mod agent;
 mod conduct;
 pub(crate) mod doctor;
 mod events;
+mod host_states;
 pub(crate) mod qualify;
 pub(crate) mod record;
+pub(crate) mod set;
 mod trial;
 mod up;
 

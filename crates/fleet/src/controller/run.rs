@@ -21,6 +21,9 @@ pub enum RunKind {
     Recording,
     /// A trial: over when all recorders have ended; recorders end before sources. No stream moves.
     Trial,
+    /// Work of single hosts, for example on the recordings of each: over when all have ended. No stream is
+    /// recorded.
+    Work,
 }
 
 impl RunKind {
@@ -30,9 +33,10 @@ impl RunKind {
             (_, Phase::Preparing) => Some(Phase::Running),
             (Self::Recording, Phase::Running) => Some(Phase::FinishingSources),
             (Self::Recording, Phase::FinishingSources) => Some(Phase::FinishingRecorders),
-            (Self::Trial, Phase::Running) => Some(Phase::FinishingRecorders),
-            (Self::Trial, Phase::FinishingRecorders) => Some(Phase::FinishingSources),
-            (Self::Recording, Phase::FinishingRecorders) | (Self::Trial, Phase::FinishingSources) => None,
+            (Self::Trial | Self::Work, Phase::Running) => Some(Phase::FinishingRecorders),
+            (Self::Trial | Self::Work, Phase::FinishingRecorders) => Some(Phase::FinishingSources),
+            (Self::Recording, Phase::FinishingRecorders)
+            | (Self::Trial | Self::Work, Phase::FinishingSources) => None,
         }
     }
 
@@ -41,6 +45,7 @@ impl RunKind {
         match self {
             Self::Recording => matches!(role, Role::Source),
             Self::Trial => !matches!(role, Role::Source),
+            Self::Work => true,
         }
     }
 }
@@ -366,7 +371,7 @@ impl Controller {
             (false, true) => Some("no source is ready"),
             (false, false) => None,
         };
-        if let Some(why) = missing {
+        if let Some(why) = missing.filter(|_| run.kind != RunKind::Work) {
             run.why.get_or_insert_with(|| why.to_owned());
             self.finish_parts(now_ns, out);
             return;

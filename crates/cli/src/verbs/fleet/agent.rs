@@ -10,6 +10,7 @@ use keepup_fleet::join_info::JoinInfo;
 use keepup_fleet::link::AgentLink as _;
 use keepup_fleet::link::zenoh::ZenohAgent;
 use keepup_fleet::record::RecordWorker;
+use keepup_fleet::set::SetWorker;
 use keepup_fleet::trial::TrialWorker;
 use keepup_measure::clock::SystemClock;
 use keepup_recording::id::Id;
@@ -35,6 +36,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let worker = Jobs::new(vec![
         (jobs::CHECK, Box::new(check)),
         (jobs::RECORD, Box::new(RecordWorker::new(Arc::new(SystemClock), host, directories.clone()))),
+        (jobs::SET, Box::new(SetWorker::new(Arc::new(SystemClock), directories.clone()))),
         (jobs::TRIAL, Box::new(TrialWorker::new(Arc::new(SystemClock), directories, shared, random_hex))),
     ]);
     let random = Id::random().context("cannot read random bytes")?.to_string();

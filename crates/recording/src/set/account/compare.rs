@@ -19,8 +19,7 @@ const STEPS: [u64; 3] = [1 << 16, 1 << 8, 1];
 const DIGESTS_MAX: u64 = 1 << 16;
 
 /// Events of a stream of which digests are to be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DigestRequest {
     /// The stream.
     pub stream: u32,
@@ -58,7 +57,7 @@ pub trait Digests {
 
 /// Reads events of a recording and makes their digests.
 pub fn digest(recording: &Recording, requests: &[DigestRequest]) -> Vec<DigestResult> {
-    let mut open: Option<(u32, StreamReader<'_>)> = None;
+    let (mut open, mut left): (Option<(u32, StreamReader<'_>)>, u64) = (None, DIGESTS_MAX);
     let mut make = |request: &DigestRequest| {
         let reader = match &mut open {
             Some((stream, reader)) if *stream == request.stream => reader,
@@ -68,6 +67,7 @@ pub fn digest(recording: &Recording, requests: &[DigestRequest]) -> Vec<DigestRe
                 &mut other.insert((request.stream, opened)).1
             }
         };
+        left -= request.count().filter(|count| *count <= left).ok_or("too many events for digests")?;
         request.read(reader)
     };
     requests.iter().map(&mut make).collect()
@@ -186,7 +186,11 @@ impl Accounting<'_> {
     ) {
         let mut requests: BTreeMap<&str, Vec<DigestRequest>> = BTreeMap::new();
         let (mut batch, mut left) = (Vec::new(), DIGESTS_MAX);
-        while let Some(mut task) = tasks.pop_front().filter(|_| left > 0) {
+        while left > 0 {
+            let Some(mut task) = tasks.pop_front() else { break };
+            if results.get(&task.stream).is_some_and(|result| result.failed.is_some()) {
+                continue;
+            }
             let Range { start, end } = task.range;
             task.range.end = end.min(start.saturating_add(left.saturating_mul(STEPS[task.level])));
             if task.range.end < end {
@@ -214,7 +218,7 @@ impl Accounting<'_> {
             };
             match (answer(0), answer(1)) {
                 (Ok(known), Ok(copies)) => result.take(&task, known, copies, tasks),
-                (Err(error), _) | (_, Err(error)) => drop(result.failed.get_or_insert(error)),
+                (Err(error), _) | (_, Err(error)) => result.failed = result.failed.take().or(Some(error)),
             }
         }
     }
@@ -230,7 +234,8 @@ impl Comparison {
         {
             if known != copy && task.level + 1 < STEPS.len() {
                 let range = start..task.range.end.min(start.saturating_add(step));
-                tasks.push_back(Task { range, level: task.level + 1, ..*task });
+                // First, so that the number of tasks stays small.
+                tasks.push_front(Task { range, level: task.level + 1, ..*task });
                 continue;
             }
             self.bytes = self.bytes.saturating_add(copy.bytes);
