@@ -1,5 +1,5 @@
-//! `info`, `verify` and `recover` of a recording set with `--fleet`: the agents of its hosts read and repair the
-//! recordings of a run in which a recorder was killed.
+//! `info`, `verify` and `recover` of a recording set with `--fleet`: the agents of its hosts read and repair
+//! the recordings of a run in which a recorder was killed.
 use std::fs;
 use std::path::Path;
 
@@ -60,8 +60,8 @@ fn timeless(run: &Run) -> Value {
     found
 }
 
-/// Runs a command on the set with agents and with local paths; both must give the same. Returns the exit code and
-/// the result.
+/// Runs a command on the set with agents and with local paths; both must give the same. Returns the exit code
+/// and the result.
 fn compared(here: &Path, command: &str) -> (i32, Value) {
     let agents = keepup(here, &[command, "runs/run-1", "--fleet", "fleet.toml", "--json"]);
     let local = keepup(here, &[command, "runs/run-1", "--json"]);

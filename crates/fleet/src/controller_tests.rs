@@ -281,6 +281,30 @@ fn a_recording_without_source_hosts_lasts_until_its_recorders_end() {
 }
 
 #[test]
+fn work_of_single_hosts_needs_no_recorder_and_waits_for_all() {
+    let mut fleet = Fleet::joined();
+    // Only the spare and the source have a part.
+    let plans = (0..4).map(|host| (host >= 2).then(|| "plan".to_owned())).collect();
+    fleet.controller.start_run(20 * MS, (3, RunKind::Work), plans, &mut fleet.out).unwrap();
+    for host in [2, 3] {
+        fleet.heartbeat(30, host, HostState::Ready { run: 3, address: None });
+    }
+    assert!(matches!(fleet.goal(2), Some(Goal::Run { run: 3, .. })));
+    [2, 3].into_iter().for_each(|host| fleet.heartbeat(31, host, HostState::Running { run: 3 }));
+    fleet.heartbeat(40, 2, HostState::Finished { run: 3, outcome: "o".into() });
+    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+    fleet.heartbeat(50, 3, HostState::Failed { run: 3, why: "disk".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+    assert!(!fleet.reported().iter().any(|event| matches!(event, FleetEvent::Moved { .. })));
+    // Another run follows; its host fails before the start.
+    let plans = vec![None, Some("plan".to_owned()), None, None];
+    fleet.controller.start_run(60 * MS, (4, RunKind::Work), plans, &mut fleet.out).unwrap();
+    fleet.heartbeat(70, 1, HostState::Failed { run: 4, why: "malformed".into() });
+    fleet.controller.tick(500 * MS, &mut fleet.out);
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 4, why: None }), "{:?}", fleet.reported());
+}
+
+#[test]
 fn heartbeats_of_others_do_not_delay_the_end_of_a_lease() {
     let mut fleet = Fleet::running();
     for ms in (40..800).step_by(20) {

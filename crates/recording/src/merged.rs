@@ -101,7 +101,7 @@ impl<'a> MergedRecording<'a> {
     }
 }
 
-/// Checks that recordings, each with the path of a journal and its streams, declare each stream in the same way.
+/// Checks that recordings, each with the path of a journal and its streams, declare streams in the same way.
 pub(crate) fn check_declarations<'a, S>(
     recordings: impl Iterator<Item = (PathBuf, S)>,
 ) -> Result<(), RecordingError>

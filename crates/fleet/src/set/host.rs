@@ -101,8 +101,8 @@ fn digests(
     Ok(digest(recording, &requests.iter().map(request).collect::<Vec<_>>()))
 }
 
-/// Opens the recording of the host. The plan comes from the network, and the directories of other volumes from
-/// the recording.
+/// Opens the recording of the host. The plan comes from the network, and the directories of other volumes
+/// from the recording.
 fn open((set, taken): (&str, &[Id]), directories: &Directories) -> Result<OpenSet, String> {
     let set = RecordingSet::parse(set).map_err(|cause| format!("malformed plan: {}", cause.to_text()))?;
     let [entry] = set.recordings.as_slice() else {

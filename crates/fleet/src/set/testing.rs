@@ -192,6 +192,8 @@ pub(super) struct Agents {
     pub(super) workers: BTreeMap<String, SetWorker>,
     /// Number of runs.
     pub(super) runs: u64,
+    /// Bytes of all outcomes.
+    pub(super) bytes: usize,
     /// Hosts that are lost after a number of runs.
     pub(super) lost_after: BTreeMap<String, u64>,
     /// Hosts asked in each run.
@@ -222,6 +224,7 @@ impl Hosts for &mut Agents {
             };
             let length = result.as_ref().map_or(0, String::len);
             assert!(length + 10_000 < HEARTBEAT_BYTES_MAX, "{length}");
+            self.bytes += length;
             (host.clone(), result)
         };
         plans.iter().map(&mut outcome).collect()

@@ -154,8 +154,8 @@ pub(super) struct Found<'a> {
     pub(super) facts: Option<&'a Result<RecordingFacts, String>>,
 }
 
-/// Summarizes the streams of a set. With `digests`, compares the payloads of duplicates by their CRC-32, which
-/// reads the events that are in several recordings.
+/// Summarizes the streams of a set. With `digests`, compares the payloads of duplicates by their CRC-32,
+/// which reads the events that are in several recordings.
 pub(super) fn account<'a>(
     moves: &'a [SetMove],
     found: impl Iterator<Item = Found<'a>>,
