@@ -1,6 +1,8 @@
 //! Controller and agents of a fleet.
+mod campaign;
 mod doctor;
 mod failures;
+mod live;
 mod local;
 mod qualify;
 mod record;

@@ -144,6 +144,12 @@ open_everywhere() {
     timeout 300 "$CI_PYTHON" .ci/checks/views.py "$KEEPUP" "$1/views"
 }
 
+# The commands of a fleet, and faults in every phase of a recording and a trial, by the script of the book.
+fleet_in_namespaces() {
+    # Programs of this check wait for each other, on a machine that other programs may use.
+    SLACK_MS=10000 timeout 300 docs/book/fleet-namespaces.sh commands faults
+}
+
 # A run on two recorders, read as one.
 recording_set() {
     timeout 120 "$CI_PYTHON" .ci/checks/recording_set.py "$KEEPUP" "$1/set"
@@ -348,6 +354,13 @@ live_in_chromium() {
     local scratch="$1" venv=target/ci-browser
     timeout 600 "$venv/bin/python" .ci/checks/live_in_chromium.py "$(command -v chromium)" "$KEEPUP" \
         "$scratch/pictures" "$scratch/live" docs/book
+}
+
+# The live page of two recorders and a spare: one recorder is killed, the page stops the run.
+fleet_in_chromium() {
+    local scratch="$1" venv=target/ci-browser
+    timeout 120 "$venv/bin/python" .ci/checks/fleet_in_chromium.py "$(command -v chromium)" "$KEEPUP" \
+        "$scratch/pictures" "$scratch/fleet"
 }
 
 # The unit's keys and its sandbox, by systemd's own tools, and that its flags are those of the recorder.

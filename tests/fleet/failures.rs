@@ -53,18 +53,6 @@ impl Site {
 
 #[test]
 #[ignore = "system"]
-fn hosts_in_namespaces_answer_commands() {
-    let Some(site) = site("answer", "") else { return };
-    let probe = keepup(site.place.path(), &["fleet", "probe", "fleet.toml"]);
-    assert!(
-        probe.code() == 0 && probe.stdout.contains("50 commands to 3 hosts: all had answered"),
-        "{probe:#?}"
-    );
-    site.down();
-}
-
-#[test]
-#[ignore = "system"]
 fn a_killed_agent_is_noticed_before_its_lease_ends() {
     let Some(mut site) = site("killed", "lease = \"60 s\"\norphan = \"60 s\"") else { return };
     site.fleet.signal(1, "KILL");

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::{Fleet, down, members, status};
 use crate::common::{directory, json, keepup, start, until};
 
-fn free() -> String {
+pub(super) fn free() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
@@ -50,7 +50,8 @@ fn a_fleet_comes_up_answers_and_goes_down() {
     assert_eq!((found["rounds"].as_u64(), found["hosts"].as_u64()), (Some(50), Some(3)), "{probe:#?}");
     assert!(found["median_ns"].as_u64().unwrap() <= found["max_ns"].as_u64().unwrap());
     let second = keepup(here, &["fleet", "up", "fleet.toml"]);
-    assert_ne!(second.code(), 0, "{second:#?}");
+    assert_eq!(second.code(), 4, "{second:#?}");
+    assert!(second.stderr.contains("a controller already runs for this file"), "{second:#?}");
     assert_eq!(members(here), 3, "the second one disturbed the first");
     let said = down(here, &fleet, up);
     assert!(said.contains("ends: `keepup fleet down`"), "{said}");
@@ -133,6 +134,45 @@ fn strangers_on_the_port_disturb_nobody() {
 }
 
 #[test]
+fn a_fleet_without_tls_says_so() {
+    let place = directory();
+    let here = place.path();
+    let listen = free();
+    let fleet = Fleet::write(here, "plain", 1, &listen, &format!("tls = false\n{}", launcher()));
+    let mut up = start(here, &["fleet", "up", "fleet.toml"]);
+    up.line(&format!("fleet plain: controller on {listen} without TLS, starting 1 agents"));
+    fleet.wait_for_all(&mut up);
+    down(here, &fleet, up);
+}
+
+/// Neither arguments nor environment of an agent contain a secret, nor does what it can open by path.
+#[test]
+fn secrets_are_only_in_memory() {
+    let place = directory();
+    let here = place.path();
+    let (fleet, _) = write(here, "secrets", 1);
+    let mut up = start(here, &["fleet", "up", "fleet.toml"]);
+    fleet.wait_for_all(&mut up);
+    let process = format!("/proc/{}", fleet.agent(0).unwrap());
+    let mut seen = Vec::new();
+    for name in ["cmdline", "environ", "comm"] {
+        seen.extend(std::fs::read(format!("{process}/{name}")).unwrap());
+    }
+    assert!(!seen.windows(7).any(|window| window == b"PRIVATE"));
+    let files = std::fs::read_dir(format!("{process}/fd")).unwrap().flatten().map(|entry| entry.path());
+    let mut keys = 0;
+    for file in files {
+        let Ok(target) = std::fs::read_link(&file) else { continue };
+        if !target.to_string_lossy().starts_with("/memfd:keepup-fleet") {
+            continue;
+        }
+        keys += usize::from(std::fs::read_to_string(&file).unwrap().contains("PRIVATE KEY"));
+    }
+    assert_eq!(keys, 1, "its own key, in memory");
+    down(here, &fleet, up);
+}
+
+#[test]
 fn an_agent_that_was_started_by_hand_says_what_to_do() {
     let place = directory();
     let run = keepup(place.path(), &["fleet", "agent", "--name", "x"]);
@@ -144,6 +184,9 @@ fn an_agent_that_was_started_by_hand_says_what_to_do() {
 fn a_bad_file_is_named() {
     let place = directory();
     let here = place.path();
+    let run = keepup(here, &["fleet", "up", "fleet.toml"]);
+    assert_eq!(run.code(), 2, "{run:#?}");
+    assert!(run.stderr.contains("fleet.toml: No such file") && run.stderr.contains("hint: "), "{run:#?}");
     Fleet::write(here, "bad", 1, "0.0.0.0:1", &launcher());
     let run = keepup(here, &["fleet", "up", "fleet.toml"]);
     assert_eq!(run.code(), 2, "{run:#?}");

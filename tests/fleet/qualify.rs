@@ -1,12 +1,14 @@
 //! Qualification of a fleet whose sources have links of a known rate, in network namespaces.
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use keepup_testkit::switch::Switch;
 use keepup_testkit::{Program, root};
 use serde_json::Value;
 
 use super::Fleet;
-use crate::common::{TestDirectory, directory, json, keepup, until};
+use super::local::{SOURCE_PORTS, sources_and_recorders};
+use crate::common::{TestDirectory, directory, json, keepup, start, until};
 
 /// Rate of each source's link, Mbit/s: far below what the slowest machine of a test carries.
 const LINK_MEGABITS: u32 = 100;
@@ -71,6 +73,18 @@ fn leading_number(text: &str) -> u32 {
     digits.parse().unwrap()
 }
 
+/// The only result directory.
+fn stored(here: &Path) -> PathBuf {
+    let results = std::fs::read_dir(here.join("results")).unwrap();
+    let results: Vec<PathBuf> = results.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(results.len(), 1, "{results:?}");
+    results[0].clone()
+}
+
+fn summary(directory: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(directory.join("result.json")).unwrap()).unwrap()
+}
+
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
@@ -83,6 +97,7 @@ fn two_recorders_carry_twice_what_one_does() {
     assert_eq!(run.code(), 0, "{run:#?}");
     let found = json(&run);
     assert_eq!(found["verdict"], "FIT", "{found:#}");
+    assert_eq!(summary(&stored(site.here())), found);
     let both = number(&found["knee"]["lower_bytes_per_second"]);
     // A search is 3 % wide, and a trial of a second errs by some more.
     for host in found["hosts"].as_array().unwrap() {
@@ -145,5 +160,82 @@ fn a_fleet_that_cannot_be_qualified_is_refused() {
     let run = keepup(here, &["qualify", "--fleet", "fleet.toml", "romanis", "--volume", "."]);
     assert!(run.code() == 2 && run.stderr.contains("cannot be used with"), "{run:#?}");
     let run = keepup(here, &["qualify", "romanis", "--each"]);
+    assert_eq!(run.code(), 2, "{run:#?}");
+}
+
+#[test]
+fn an_interrupted_qualification_of_one_recorder_is_stored() {
+    let _ports = SOURCE_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = directory();
+    let here = place.path();
+    sources_and_recorders(here, "stored");
+    let verb = ["qualify", "--fleet", "fleet.toml", "--recorders", "1", "--quick", "--to-null"];
+    let mut run = start(here, &[&verb[..], &DETECTOR].concat());
+    run.line("  trial 2, ");
+    run.signal("INT");
+    let run = run.wait();
+    assert_eq!(run.code(), 130, "{run:#?}");
+    assert!(run.stdout.contains("INCONCLUSIVE"), "{run:#?}");
+    let directory = stored(here);
+    let found = summary(&directory);
+    assert_eq!((&found["kind"], &found["workload"]), (&"qualify_fleet".into(), &"romanis".into()));
+    assert_eq!((&found["interrupted"], &found["verdict"]), (&true.into(), &"INCONCLUSIVE".into()));
+    assert_eq!(found["plan"]["recorders"], 1, "{found:#}");
+    let trials = found["trials"].as_array().unwrap();
+    assert!(trials.len() >= 2 && trials.iter().all(|trial| trial["parts"][0]["host"] == "r0"), "{found:#}");
+    let limits = found["limits"].as_array().unwrap();
+    assert!(limits.iter().any(|limit| limit == "not tested, because of --recorders: r1"), "{found:#}");
+    let events = std::fs::read_to_string(directory.join("events.jsonl")).unwrap();
+    assert_eq!(events.matches("\"event\":\"fleet_trial\"").count(), trials.len());
+    assert!(std::fs::read_to_string(directory.join("report.html")).unwrap().contains("INCONCLUSIVE"));
+    let report = keepup(here, &["report", directory.to_str().unwrap()]);
+    assert!(report.code() == 0 && report.stdout.contains("[ INCONCLUSIVE ]"), "{report:#?}");
+}
+
+/// A campaign over the number of recorders.
+fn campaign(here: &Path, recorders: &str) -> keepup_testkit::Run {
+    let text = format!(
+        "name = \"hosts\"\n[run]\nverb = \"qualify\"\nargs = \"csl\"\nfleet = \"fleet.toml\"\nstreams = 2\n\
+         [axes]\nrecorders = {recorders}\n[baseline]\nrecorders = 1\n"
+    );
+    std::fs::write(here.join("campaign.toml"), text).unwrap();
+    keepup(here, &["campaign", "run", "campaign.toml", "--dry-run", "--json"])
+}
+
+#[test]
+fn the_number_of_recorders_is_an_axis() {
+    let place = directory();
+    let here = place.path();
+    sources_and_recorders(here, "axis");
+    let run = campaign(here, "[1, 2]");
+    let plan = json(&run);
+    // 400 GB for each cell, of which each recorder takes its part.
+    assert_eq!(plan["bytes_written"], 800_000_000_000_u64, "{plan:#}");
+    let volumes = plan["volume_bytes_written"].as_object().unwrap();
+    assert_eq!(volumes.keys().filter(|volume| volume.starts_with("r1:")).count(), 1, "{plan:#}");
+    let refused = campaign(here, "[1, 3]");
+    assert_eq!(refused.code(), 2, "{refused:#?}");
+    assert!(refused.stderr.contains("cannot run cell 2 (3)"), "{refused:#?}");
+    assert!(refused.stderr.contains("3 recorders were requested, fleet axis has 2"), "{refused:#?}");
+    assert!(!here.join("results").exists());
+}
+
+#[test]
+fn a_reproduction_measures_every_number_of_recorders() {
+    let place = directory();
+    let here = place.path();
+    sources_and_recorders(here, "hosts");
+    let reproduce = |flags: &[&str]| keepup(here, &[&["reproduce"], flags].concat());
+    for (paper, streams) in [("romanis", "streams = 508"), ("cdf-csl", "streams = 2")] {
+        let run = reproduce(&[paper, "--fleet", "fleet.toml", "--each", "--scale", "0.01", "--print"]);
+        assert_eq!(run.code(), 0, "{run:#?}");
+        assert!(run.stdout.contains(streams) && run.stdout.contains("recorders = 2"), "{run:#?}");
+        assert_eq!(run.stdout.matches("each = true").count(), 1, "only for all recorders: {run:#?}");
+        let plan = reproduce(&[paper, "--fleet", "fleet.toml", "--scale", "0.01", "--dry-run"]);
+        assert!(plan.code() == 0 && plan.stdout.contains("2 cells"), "{plan:#?}");
+    }
+    let run = reproduce(&["esrf-2007", "--fleet", "fleet.toml"]);
+    assert!(run.code() == 2 && run.stderr.contains("cannot use --fleet with esrf-2007"), "{run:#?}");
+    let run = reproduce(&["romanis", "--fleet", "fleet.toml", "--volume", "."]);
     assert_eq!(run.code(), 2, "{run:#?}");
 }

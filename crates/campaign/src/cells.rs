@@ -10,6 +10,8 @@ pub struct Cell {
     pub number: u32,
     /// Index of its value on each axis.
     pub values: Vec<usize>,
+    /// Host of a fleet that runs it; none for this machine.
+    pub host: Option<String>,
     /// Arguments of the command.
     pub arguments: Vec<String>,
     /// Reason why it is skipped, if it is.
@@ -31,11 +33,12 @@ impl Cell {
         self.changed.len() > 1 || self.settings.len() > 1
     }
 
-    /// Command line.
+    /// Command line, after the host, if it has one: `daq1: keepup disk sweep`.
     #[must_use]
     pub fn command(&self) -> String {
+        let host = self.host.iter().map(|host| format!("{host}:"));
         let words = self.arguments.iter().map(|argument| quoted(argument));
-        std::iter::once("keepup".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+        host.chain(std::iter::once("keepup".to_owned())).chain(words).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -85,9 +88,11 @@ impl Campaign {
     }
 
     fn cell(&self, values: Vec<usize>) -> Cell {
+        let settings = self.settings(&values);
         let mut cell = Cell {
             number: self.number(&values),
-            arguments: arguments(&self.settings(&values)),
+            host: settings.get("host").and_then(|names| names.first()).cloned(),
+            arguments: arguments(&settings),
             skipped: self.skipped(&values),
             values,
             baseline: None,
@@ -161,7 +166,8 @@ pub fn quoted(argument: &str) -> String {
 fn arguments(settings: &Settings) -> Vec<String> {
     let words = |key: &str| settings.get(key).into_iter().flatten().cloned();
     let mut arguments: Vec<String> = words("verb").chain(words("args")).collect();
-    for (key, values) in settings.iter().filter(|(key, _)| !["verb", "args"].contains(&key.as_str())) {
+    for (key, values) in settings.iter().filter(|(key, _)| !["verb", "args", "host"].contains(&key.as_str()))
+    {
         let flag = format!("--{key}");
         if values.is_empty() {
             arguments.push(flag.clone());

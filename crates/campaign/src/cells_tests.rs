@@ -23,6 +23,16 @@ fn commands_have_words_then_flags() {
 }
 
 #[test]
+fn the_host_of_a_cell_is_no_flag() {
+    let cells = campaign("[axes]\nhost = [\"daq1\", \"daq2\"]\n[baseline]\nhost = \"daq1\"").cells();
+    let found: Vec<_> = cells.iter().map(|cell| (cell.host.as_deref(), &cell.arguments[..])).collect();
+    let words = ["disk".to_owned(), "sweep".to_owned()];
+    assert_eq!(found, [(Some("daq1"), &words[..]), (Some("daq2"), &words[..])]);
+    assert_eq!(cells[1].command(), "daq2: keepup disk sweep");
+    assert_eq!((cells[1].baseline, &cells[1].settings[..]), (Some(1), &["host".to_owned()][..]));
+}
+
+#[test]
 fn a_verb_may_vary() {
     let text = r#"
         name = "c"

@@ -206,7 +206,7 @@ impl StoredCampaign {
         for run in &self.runs {
             let n = usize::try_from(run.cell).unwrap_or(usize::MAX).saturating_sub(1);
             let is_same = match (old_cells.get(n), cells.get(n)) {
-                (Some(old), Some(cell)) => old.arguments == cell.arguments,
+                (Some(old), Some(cell)) => (&old.host, &old.arguments) == (&cell.host, &cell.arguments),
                 _ => false,
             };
             if !is_same {

@@ -119,6 +119,8 @@ fn axes_that_cannot_be() {
         with("label = \"with network\", load", "label = \"x\", volume")
             .contains("which axis volume also sets")
     );
+    assert!(with("quick = true", "host = \"\"").contains("run.host: must be the name of one host"));
+    assert!(with("quick = true", "host = [\"a\", \"b\"]").contains("run.host: must be the name of one"));
     assert!(with("quick = true", "json = true").contains("run.json: --json cannot be set"));
     assert!(with("quick = true", "out = \"elsewhere\"").contains("--out cannot be set"));
     assert!(with("quick = true", "dry_run = true").contains("--dry-run cannot be set"));

@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cells::Cell;
+
 /// Expected cost of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,6 +29,19 @@ impl Forecast {
         Self { bytes_written, volume_bytes_written: written, space_bytes, ..Self::default() }
     }
 
+    /// The same on `host`: the names of volumes become `HOST:VOLUME`.
+    #[must_use]
+    pub fn on_host(self, host: &str) -> Self {
+        let named = |bytes: BTreeMap<String, u64>| {
+            bytes.into_iter().map(|(volume, bytes)| (format!("{host}:{volume}"), bytes)).collect()
+        };
+        Self {
+            volume_bytes_written: named(self.volume_bytes_written),
+            space_bytes: named(self.space_bytes),
+            ..self
+        }
+    }
+
     /// Adds `times` later runs. Writes add up, space is reused.
     pub fn then(&mut self, other: &Self, times: u32) {
         let times_u64 = u64::from(times);
@@ -45,22 +60,22 @@ impl Forecast {
     }
 }
 
-/// Forecasts of all cells, by command.
+/// Forecasts of all cells, by host and command.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Forecasts {
-    by_command: BTreeMap<Vec<String>, Forecast>,
+    by_command: BTreeMap<(Option<String>, Vec<String>), Forecast>,
 }
 
 impl Forecasts {
-    /// Adds the forecast of a command.
-    pub fn insert(&mut self, arguments: &[String], forecast: Forecast) {
-        self.by_command.insert(arguments.to_vec(), forecast);
+    /// Adds the forecast of the command of `cell`.
+    pub fn insert(&mut self, cell: &Cell, forecast: Forecast) {
+        self.by_command.insert((cell.host.clone(), cell.arguments.clone()), forecast);
     }
 
-    /// Forecast of a command.
+    /// Forecast of the command of `cell`.
     #[must_use]
-    pub fn of(&self, arguments: &[String]) -> Option<&Forecast> {
-        self.by_command.get(arguments)
+    pub fn of(&self, cell: &Cell) -> Option<&Forecast> {
+        self.by_command.get(&(cell.host.clone(), cell.arguments.clone()))
     }
 }
 

@@ -7,13 +7,14 @@
 //! names of papers and the published figures.
 //!
 //! `file.rs` parses campaign files, `cells.rs` expands them, `state.rs` orders and counts runs,
-//! `directory.rs` has the directory and its lock, `drive.rs` the loop, `summary.rs` the result, `forecast.rs`
-//! the expected writes of a command, and `compare/` the comparison.
+//! `directory.rs` has the directory and its lock, `drive.rs` the loop, `command.rs` the process of a command, `summary.rs` the
+//! result, `forecast.rs` the expected writes of a command, and `compare/` the comparison.
 //!
 //! Invariants: file, cells, order and state are pure; a run counts once its event is logged; the directory of
 //! an interrupted run is renamed, never overwritten.
 
 mod cells;
+mod command;
 mod compare;
 mod directory;
 mod drive;
@@ -25,6 +26,7 @@ mod state;
 mod summary;
 
 pub use cells::{Cell, quoted};
+pub use command::{STDERR, STDOUT, run_command};
 pub use compare::{Candidate, CompareError, CompareOptions, Published, compare, workload_of};
 pub use directory::{CampaignDirectory, StoredCampaign};
 pub use drive::{CampaignEvent, DriveOutcome, RunReport, Runner, drive};

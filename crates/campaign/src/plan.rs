@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Most runs of one campaign: cells times repetitions.
 pub const RUNS_MAX: u64 = 10_000;
 
-/// Settings of a command by name: `verb` and `args` are its words, others are flags. Flags without a value
-/// have no values, repeated flags have several.
+/// Settings of a command by name: `verb` and `args` are its words, `host` is where it runs, others are flags.
+/// Flags without a value have no values, repeated flags have several.
 pub type Settings = BTreeMap<String, Vec<String>>;
 
 /// Campaign.

@@ -147,7 +147,7 @@ impl State {
         if !is_known || self.runs.contains_key(&at) {
             return;
         }
-        let bytes = self.forecasts.of(&cell.arguments).map_or(0, |forecast| forecast.bytes_written);
+        let bytes = self.forecasts.of(cell).map_or(0, |forecast| forecast.bytes_written);
         self.bytes_written = self.bytes_written.saturating_add(bytes);
         self.seconds += run.seconds;
         self.failed += u32::from(run.exit_code != 0);
@@ -245,7 +245,7 @@ impl State {
     }
 
     fn forecast(&self, cell: u32) -> Option<&Forecast> {
-        self.forecasts.of(&self.cell(cell)?.arguments)
+        self.forecasts.of(self.cell(cell)?)
     }
 
     fn is_left(&self, at: (u32, u32)) -> bool {

@@ -21,7 +21,7 @@ fn state(campaign: Campaign) -> State {
     let mut forecasts = Forecasts::default();
     for cell in campaign.cells() {
         let forecast = Forecast { bytes_written: 100, seconds: Some(2.0), ..Forecast::default() };
-        forecasts.insert(&cell.arguments, forecast);
+        forecasts.insert(&cell, forecast);
     }
     State::new(campaign, forecasts)
 }

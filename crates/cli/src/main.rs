@@ -1,5 +1,6 @@
 //! Command line of keepup, one file per command.
 mod args;
+mod cells;
 mod ctl_error;
 mod exit;
 mod forecast;

@@ -9,7 +9,7 @@ use keepup_measure::clock::Clock;
 
 use crate::host::{Done, Host, HostAction};
 use crate::link::{AgentLink, FromController, Refusal, Waker};
-use crate::message::{Counters, HostId, HostState};
+use crate::message::{Counters, Health, HostId, HostState};
 use crate::placement::View;
 use crate::timing::Timing;
 use crate::wall::AnchoredClock;
@@ -33,6 +33,11 @@ pub trait Worker {
 
     /// Counters of the run.
     fn counters(&self) -> Counters;
+
+    /// More figures of a recorder; asked for about once per second.
+    fn health(&self) -> Option<Health> {
+        None
+    }
 }
 
 /// Channel from the threads of a worker to the event loop.
@@ -84,7 +89,9 @@ impl StopRequest {
         std::thread::Builder::new().name("ku-agent-input".into()).spawn(watch).map(drop)
     }
 
-    fn is_set(&self) -> bool {
+    /// Whether the agent is to end.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -134,9 +141,17 @@ impl<L: AgentLink, C: Clock, W: Worker> AgentLoop<L, C, W> {
     fn turn(&mut self, closed: &StopRequest, report: &mut dyn FnMut(AgentEvent)) -> Option<String> {
         let mut actions = Vec::new();
         *self.host.counters() = self.worker.counters();
-        self.host.tick(self.clock.now_ns(), &mut actions);
+        let now_ns = self.clock.now_ns();
+        if self.host.wants_health(now_ns) {
+            self.host.set_health(now_ns, self.worker.health());
+        }
+        self.host.tick(now_ns, &mut actions);
         while let Ok(done) = self.done.try_recv() {
-            self.host.report(self.clock.now_ns(), done, &mut actions);
+            // The report may be the last one of the run.
+            let now_ns = self.clock.now_ns();
+            *self.host.counters() = self.worker.counters();
+            self.host.set_health(now_ns, self.worker.health());
+            self.host.report(now_ns, done, &mut actions);
         }
         let ended = self.apply(actions);
         if ended.is_some() {

@@ -3,6 +3,7 @@
 //! Each order answers a heartbeat, so the pair has the four times of an NTP exchange (RFC 5905, section 8).
 //! The offset is wrong by at most half of the time that the messages travelled; the best of the last
 //! exchanges counts.
+use keepup_results::ClockOffset;
 use serde::{Deserialize, Serialize};
 
 /// Exchanges that are kept.
@@ -17,6 +18,12 @@ pub struct Offset {
     pub ns: i64,
     /// Largest error, ns.
     pub error_ns: u64,
+}
+
+impl From<Offset> for ClockOffset {
+    fn from(Offset { ns, error_ns }: Offset) -> Self {
+        Self { ns, error_ns }
+    }
 }
 
 impl Offset {

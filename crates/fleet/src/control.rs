@@ -85,6 +85,19 @@ pub fn socket_of(file: &Path) -> Result<PathBuf, FleetError> {
     Ok(directory.join(format!("fleet-{}.sock", &digest[..16])))
 }
 
+/// Checks that no controller listens on this socket.
+///
+/// # Errors
+/// One does.
+pub fn check_free(path: &Path) -> Result<(), FleetError> {
+    if UnixStream::connect(path).is_err() {
+        return Ok(());
+    }
+    Err(FleetError::Control(
+        Cause::new("a controller already runs for this file").with_hint("keepup fleet down FILE"),
+    ))
+}
+
 /// Listening socket of a controller; removed when dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -100,11 +113,7 @@ impl Server {
     pub fn open(path: &Path, waker: Waker) -> Result<Self, FleetError> {
         let directory = path.parent().ok_or_else(|| failed("the socket has no directory".to_owned()))?;
         private_directory(directory)?;
-        if UnixStream::connect(path).is_ok() {
-            return Err(FleetError::Control(
-                Cause::new("a controller already runs for this file").with_hint("keepup fleet down FILE"),
-            ));
-        }
+        check_free(path)?;
         let cannot = |error: std::io::Error| failed(format!("{}: {error}", path.display()));
         // Left by a controller that was killed.
         match std::fs::remove_file(path) {

@@ -4,7 +4,7 @@
 //! with an order, and sends orders to all members when their goal or the view changes.
 mod run;
 
-use crate::message::{Goal, Heartbeat, HostId, Order, Role, VERSION};
+use crate::message::{Goal, Health, Heartbeat, HostId, Order, Role, VERSION};
 use crate::placement::{Change, Update, View};
 use crate::timing::Timing;
 
@@ -89,6 +89,30 @@ struct Membership {
     received_ns: u64,
     /// Beginning of its lease, ns.
     lease_ns: u64,
+    /// Latest health of the run, and when it was sent, by the host's clock, ns.
+    health: Option<(u64, Health)>,
+}
+
+/// What a member has reported.
+#[derive(Clone, Copy, Debug)]
+pub struct MemberReport<'a> {
+    /// Its latest heartbeat.
+    pub heartbeat: &'a Heartbeat,
+    /// When that arrived, ns.
+    pub received_ns: u64,
+    /// Latest health of the run, and when it was sent, by the host's clock, ns.
+    pub health: Option<&'a (u64, Health)>,
+}
+
+impl Membership {
+    /// A member by its first or next heartbeat, which has no health most of the time.
+    fn new(mut heartbeat: Heartbeat, now_ns: u64, before: Option<Self>) -> Self {
+        let sent_ns = heartbeat.sent_ns;
+        let before = before.filter(|member| member.heartbeat.state.run() == heartbeat.state.run());
+        let health = heartbeat.health.take().map(|health| (sent_ns, health));
+        let health = health.or_else(|| before?.health);
+        Self { heartbeat, received_ns: now_ns, lease_ns: now_ns, health }
+    }
 }
 
 impl HostEntry {
@@ -164,6 +188,14 @@ impl Controller {
         Some(&self.hosts.get(host as usize)?.member.as_ref()?.heartbeat)
     }
 
+    /// What a host that is a member has reported.
+    #[must_use]
+    pub fn report_of(&self, host: HostId) -> Option<MemberReport<'_>> {
+        let Membership { heartbeat, received_ns, health, .. } =
+            self.hosts.get(host as usize)?.member.as_ref()?;
+        Some(MemberReport { heartbeat, received_ns: *received_ns, health: health.as_ref() })
+    }
+
     /// The view of the latest run.
     #[must_use]
     pub const fn view(&self) -> &View {
@@ -200,10 +232,11 @@ impl Controller {
         if !entry.is_next(incarnation, heartbeat.number) {
             return;
         }
-        let before = entry.member.replace(Membership { heartbeat, received_ns: now_ns, lease_ns: now_ns });
-        let has_changed = before.as_ref().map(|member| &member.heartbeat.state)
-            != entry.member.as_ref().map(|member| &member.heartbeat.state);
-        if before.is_none() {
+        let before = entry.member.take();
+        let is_new = before.is_none();
+        let has_changed = before.as_ref().map(|member| &member.heartbeat.state) != Some(&heartbeat.state);
+        entry.member = Some(Membership::new(heartbeat, now_ns, before));
+        if is_new {
             out.push(Action::Report(FleetEvent::Joined(host)));
         }
         if has_changed {

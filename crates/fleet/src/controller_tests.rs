@@ -11,13 +11,15 @@ const ROLES: [Role; 4] = [Role::Recorder, Role::Recorder, Role::Spare, Role::Sou
 struct Fleet {
     controller: Controller,
     heartbeats: [u64; 4],
+    /// Health of the next heartbeat.
+    health: Option<Health>,
     out: Vec<Action>,
 }
 
 impl Fleet {
     fn new() -> Self {
         let controller = Controller::new(5, Timing::recording(), &ROLES, 0);
-        Self { controller, heartbeats: [0; 4], out: Vec::new() }
+        Self { controller, heartbeats: [0; 4], health: None, out: Vec::new() }
     }
 
     /// All hosts are members.
@@ -63,6 +65,7 @@ impl Fleet {
             epoch: self.controller.view().epoch,
             clock: None,
             counters: Counters::default(),
+            health: self.health.take(),
         };
         self.controller.on_heartbeat(ms * MS, heartbeat, &mut self.out);
     }
@@ -134,6 +137,22 @@ fn a_recorder_that_failed_is_replaced_at_once() {
     let reported = fleet.reported();
     assert!(reported.contains(&&FleetEvent::PartOver(1, PartEnd::Failed("disk".into()))));
     assert!(reported.contains(&&FleetEvent::Moved { from: 1, to: Some(2), epoch: 2 }));
+}
+
+#[test]
+fn a_host_that_ends_its_part_of_a_trial_unasked_has_no_result() {
+    let mut fleet = Fleet::running_as(RunKind::Trial);
+    let finished = || HostState::Finished { run: 3, outcome: "recorded".into() };
+    fleet.heartbeat(40, 1, HostState::Finishing { run: 3 });
+    fleet.heartbeat(41, 1, finished());
+    fleet.controller.finish(42 * MS, &mut fleet.out);
+    fleet.heartbeat(43, 0, HostState::Finishing { run: 3 });
+    fleet.heartbeat(44, 0, finished());
+    let ends: Vec<_> =
+        fleet.reported().into_iter().filter(|e| matches!(e, FleetEvent::PartOver(..))).collect();
+    let early = PartEnd::Failed("its agent was asked to end".into());
+    let early = FleetEvent::PartOver(1, early);
+    assert_eq!(ends, [&early, &FleetEvent::PartOver(0, PartEnd::Finished("recorded".into()))]);
 }
 
 #[test]
@@ -251,6 +270,45 @@ fn a_trial_ends_with_its_recorders_and_moves_no_stream() {
 }
 
 #[test]
+fn commands_run_on_hosts_of_any_role_and_end_with_the_last() {
+    let mut fleet = Fleet::joined();
+    let plans = (0..4).map(|host| [2, 3].contains(&host).then(|| "plan".to_owned())).collect();
+    fleet.controller.start_run(20 * MS, (3, RunKind::Commands), plans, &mut fleet.out).unwrap();
+    for host in [2, 3] {
+        fleet.heartbeat(30, host, HostState::Ready { run: 3, address: None });
+    }
+    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+    assert!(matches!(fleet.goal(3), Some(Goal::Run { run: 3, .. })));
+    fleet.heartbeat(40, 2, HostState::Finished { run: 3, outcome: "o".into() });
+    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+    fleet.heartbeat(50, 3, HostState::Failed { run: 3, why: "disk".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+}
+
+#[test]
+fn a_command_that_ends_while_it_prepares_ends_its_run_at_once() {
+    let mut fleet = Fleet::joined();
+    let plans = vec![None, None, None, Some("plan".to_owned())];
+    fleet.controller.start_run(20 * MS, (3, RunKind::Commands), plans, &mut fleet.out).unwrap();
+    fleet.heartbeat(30, 3, HostState::Preparing { run: 3 });
+    fleet.heartbeat(31, 3, HostState::Finished { run: 3, outcome: "part".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+}
+
+#[test]
+fn commands_that_are_ended_early_are_ended_on_sources_too() {
+    let mut fleet = Fleet::joined();
+    let plans = vec![None, None, None, Some("plan".to_owned())];
+    fleet.controller.start_run(20 * MS, (3, RunKind::Commands), plans, &mut fleet.out).unwrap();
+    fleet.heartbeat(30, 3, HostState::Ready { run: 3, address: None });
+    fleet.heartbeat(31, 3, HostState::Running { run: 3 });
+    fleet.controller.finish(40 * MS, &mut fleet.out);
+    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3 }));
+    fleet.heartbeat(50, 3, HostState::Finished { run: 3, outcome: "o".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+}
+
+#[test]
 fn a_trial_that_is_ended_early_ends_recorders_before_sources() {
     let mut fleet = Fleet::running_as(RunKind::Trial);
     fleet.controller.finish(40 * MS, &mut fleet.out);
@@ -281,30 +339,6 @@ fn a_recording_without_source_hosts_lasts_until_its_recorders_end() {
 }
 
 #[test]
-fn work_of_single_hosts_needs_no_recorder_and_waits_for_all() {
-    let mut fleet = Fleet::joined();
-    // Only the spare and the source have a part.
-    let plans = (0..4).map(|host| (host >= 2).then(|| "plan".to_owned())).collect();
-    fleet.controller.start_run(20 * MS, (3, RunKind::Work), plans, &mut fleet.out).unwrap();
-    for host in [2, 3] {
-        fleet.heartbeat(30, host, HostState::Ready { run: 3, address: None });
-    }
-    assert!(matches!(fleet.goal(2), Some(Goal::Run { run: 3, .. })));
-    [2, 3].into_iter().for_each(|host| fleet.heartbeat(31, host, HostState::Running { run: 3 }));
-    fleet.heartbeat(40, 2, HostState::Finished { run: 3, outcome: "o".into() });
-    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
-    fleet.heartbeat(50, 3, HostState::Failed { run: 3, why: "disk".into() });
-    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
-    assert!(!fleet.reported().iter().any(|event| matches!(event, FleetEvent::Moved { .. })));
-    // Another run follows; its host fails before the start.
-    let plans = vec![None, Some("plan".to_owned()), None, None];
-    fleet.controller.start_run(60 * MS, (4, RunKind::Work), plans, &mut fleet.out).unwrap();
-    fleet.heartbeat(70, 1, HostState::Failed { run: 4, why: "malformed".into() });
-    fleet.controller.tick(500 * MS, &mut fleet.out);
-    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 4, why: None }), "{:?}", fleet.reported());
-}
-
-#[test]
 fn heartbeats_of_others_do_not_delay_the_end_of_a_lease() {
     let mut fleet = Fleet::running();
     for ms in (40..800).step_by(20) {
@@ -317,4 +351,19 @@ fn heartbeats_of_others_do_not_delay_the_end_of_a_lease() {
     }
     let lost = |event: &&FleetEvent| matches!(event, FleetEvent::Lost { host: 0, .. });
     assert!(fleet.reported().iter().any(lost), "{:?}", fleet.reported());
+}
+
+#[test]
+fn the_health_stays_until_the_next_one_or_another_run() {
+    let mut fleet = Fleet::running();
+    let health = |fleet: &Fleet| {
+        let report = fleet.controller.report_of(1).unwrap();
+        report.health.map(|(sent_ns, health)| (*sent_ns, health.durable_bytes))
+    };
+    fleet.health = Some(Health { durable_bytes: 9, ..Health::default() });
+    fleet.heartbeat(100, 1, HostState::Running { run: 3 });
+    fleet.heartbeat(200, 1, HostState::Running { run: 3 });
+    assert_eq!(health(&fleet), Some((100 * MS, 9)));
+    fleet.heartbeat(300, 1, HostState::Idle);
+    assert_eq!(health(&fleet), None);
 }

@@ -37,6 +37,9 @@ pub enum FleetError {
     /// The fleet cannot make this recording.
     #[error("cannot record: {0}")]
     Record(Cause),
+    /// The hosts of the fleet cannot run the campaign.
+    #[error("cannot run the campaign: {0}")]
+    Campaign(Cause),
     /// The fleet cannot be qualified.
     #[error(transparent)]
     Qualify(#[from] keepup_qualify::QualifyError),
@@ -56,9 +59,11 @@ impl Diagnostic for FleetError {
             Self::File(_) | Self::Trial(_) | Self::Record(_) => ErrorClass::Usage,
             Self::Path { .. } => ErrorClass::Refused,
             Self::Qualify(error) => error.class(),
-            Self::Listen { .. } | Self::Join { .. } | Self::JoinInfo(_) | Self::Control(_) => {
-                ErrorClass::Environment
-            }
+            Self::Listen { .. }
+            | Self::Join { .. }
+            | Self::JoinInfo(_)
+            | Self::Control(_)
+            | Self::Campaign(_) => ErrorClass::Environment,
         }
     }
 
@@ -68,6 +73,7 @@ impl Diagnostic for FleetError {
             | Self::JoinInfo(why)
             | Self::Control(why)
             | Self::Trial(why)
+            | Self::Campaign(why)
             | Self::Record(why) => why.hint(),
             Self::Qualify(error) => error.hint(),
             Self::Listen { why, .. } | Self::Join { why, .. } | Self::Path { why, .. } => why.hint(),

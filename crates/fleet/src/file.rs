@@ -25,6 +25,9 @@ const JOIN_TIME: Duration = Duration::from_secs(30);
 const PARALLEL: usize = 32;
 /// Hint for a file without a launcher.
 const LAUNCHER_HINT: &str = "[launcher] with preset = \"ssh\", or \"local\" for agents on this machine";
+/// Hint for a file that does not exist.
+const ABSENT_HINT: &str = "FILE is a TOML file that you write, with name, listen, [launcher], and [[host]] \
+                           for each host. docs/book/fleet.md has an example";
 /// Default program of the agents.
 const PROGRAM: &str = "keepup";
 
@@ -35,6 +38,8 @@ pub struct FleetFile {
     pub name: String,
     /// Address on which the controller listens for agents.
     pub listen: SocketAddr,
+    /// Whether the connections between the controller and its agents use TLS.
+    pub tls: bool,
     /// Intervals, leases and deadlines.
     pub timing: Timing,
     /// Time in which an agent must join.
@@ -67,7 +72,11 @@ impl FleetFile {
     /// A file that cannot be read, is too long or invalid.
     pub fn read(path: &Path) -> Result<Self, FleetError> {
         let at = |cause: Cause| FleetError::File(cause.map(|what| format!("{}: {what}", path.display())));
-        let failed = |error: std::io::Error| at(Cause::new(error.to_string()));
+        let failed = |error: std::io::Error| {
+            let cause = Cause::new(error.to_string());
+            let is_absent = error.kind() == std::io::ErrorKind::NotFound;
+            at(if is_absent { cause.with_hint(ABSENT_HINT) } else { cause })
+        };
         let mut text = String::new();
         let file = std::fs::File::open(path).map_err(failed)?;
         let length =
@@ -100,6 +109,33 @@ impl FleetFile {
         HostId::try_from(self.hosts.iter().position(|host| host.name == name)?).ok()
     }
 
+    /// The file with the first `count` recorders and all sources only, and the names of the other recorders.
+    ///
+    /// # Errors
+    /// It has fewer recorders, or `count` is 0.
+    pub fn first_recorders(mut self, count: u32) -> Result<(Self, Vec<String>), FleetError> {
+        let recorders = self.hosts.iter().filter(|host| host.role == Role::Recorder).count();
+        let count = count as usize;
+        if count == 0 || count > recorders {
+            let why = format!("{count} recorders were requested, fleet {} has {recorders}", self.name);
+            return Err(FleetError::Trial(Cause::new(why).with_hint("--recorders, from 1 to their number")));
+        }
+        let mut left_out = Vec::new();
+        let mut used = 0;
+        self.hosts.retain(|host| match host.role {
+            Role::Source => true,
+            Role::Spare => false,
+            Role::Recorder => {
+                used += 1;
+                if used > count {
+                    left_out.push(host.name.clone());
+                }
+                used <= count
+            }
+        });
+        Ok((self, left_out))
+    }
+
     /// Roles of the hosts in their order.
     #[must_use]
     pub fn roles(&self) -> Vec<Role> {
@@ -121,6 +157,7 @@ impl FromStr for FleetFile {
 struct Form {
     name: String,
     listen: String,
+    tls: Option<bool>,
     #[serde(default)]
     timing: TimingForm,
     launcher: LauncherForm,

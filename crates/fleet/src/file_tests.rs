@@ -44,6 +44,7 @@ fn a_small_file_has_defaults() {
     let file = parse(SMALL);
     assert_eq!((file.name.as_str(), file.listen), ("hall", "127.0.0.1:7650".parse().unwrap()));
     assert_eq!((file.timing, file.join_time, file.parallel), (Timing::recording(), JOIN_TIME, PARALLEL));
+    assert!(file.tls);
     let [host] = &file.hosts[..] else { panic!("{file:?}") };
     assert_eq!((host.name.as_str(), host.role, host.data), ("rec1", Role::Recorder, None));
     assert_eq!(host.volumes, [PathBuf::from("/data/a")]);
@@ -58,6 +59,7 @@ fn a_full_file() {
         r#"
         name = "hall-3"
         listen = "127.0.0.1"
+        tls = false
         [timing]
         base = "trial"
         heartbeat = "500 ms"
@@ -83,7 +85,7 @@ fn a_full_file() {
         role = "source"
         "#,
     );
-    assert_eq!(file.listen.port(), 7650);
+    assert_eq!((file.listen.port(), file.tls), (7650, false));
     let timing = Timing { heartbeat_ns: 500_000_000, orphan_ns: 10_000_000_000, ..Timing::trial() };
     assert_eq!((file.timing, file.parallel, file.join_time.as_secs()), (timing, 4, 60));
     assert_eq!(file.roles(), [Role::Recorder, Role::Spare, Role::Source]);
@@ -237,6 +239,9 @@ fn a_file_is_read_and_named_in_errors() {
     let path = place.path().join("fleet.toml");
     let error = |path: &Path| FleetFile::read(path).unwrap_err().to_string();
     assert!(error(&path).ends_with("fleet.toml: No such file or directory (os error 2)"));
+    let hint = |path: &Path| FleetFile::read(path).unwrap_err().hint().map(std::borrow::Cow::into_owned);
+    assert!(hint(&path).unwrap().contains("docs/book/fleet.md"));
+    assert_eq!(hint(Path::new("/dev/null/x")), None);
     std::fs::write(&path, SMALL).unwrap();
     assert_eq!(FleetFile::read(&path).unwrap(), parse(SMALL));
     std::fs::write(&path, "name = 1").unwrap();
@@ -282,8 +287,31 @@ proptest! {
 
 #[test]
 fn a_file_without_a_launcher_has_a_hint() {
-    use keepup_error::Diagnostic as _;
     let error = FleetFile::parse("name = \"x\"\nlisten = \"127.0.0.1:7650\"\nhost = []\n").unwrap_err();
     assert!(error.to_string().contains("missing field `launcher`"), "{error}");
     assert!(error.hint().unwrap().contains("[launcher]"));
+}
+
+#[test]
+fn the_first_recorders_keep_all_sources() {
+    let host = |name: &str, role: &str| {
+        let volumes = if role == "source" { "" } else { "volumes = [\"/data/a\"]\n" };
+        format!("[[host]]\nname = \"{name}\"\nrole = \"{role}\"\n{volumes}")
+    };
+    let more = [("rec2", "recorder"), ("cam", "source"), ("rec3", "recorder"), ("x", "spare")];
+    let file = parse(&format!("{SMALL}{}", more.map(|(name, role)| host(name, role)).concat()));
+    let names = |file: &FleetFile| file.hosts.iter().map(|host| host.name.clone()).collect::<Vec<_>>();
+    let (two, left_out) = file.clone().first_recorders(2).unwrap();
+    assert_eq!(
+        (names(&two), left_out),
+        (["rec1", "rec2", "cam"].map(str::to_owned).into(), vec!["rec3".into()])
+    );
+    assert_eq!(file.clone().first_recorders(3).unwrap().1, Vec::<String>::new());
+    for count in [0, 4, u32::MAX] {
+        let refused = file.clone().first_recorders(count).unwrap_err();
+        assert_eq!(refused.class(), ErrorClass::Usage);
+        assert!(
+            refused.to_string().ends_with(&format!("{count} recorders were requested, fleet hall has 3"))
+        );
+    }
 }

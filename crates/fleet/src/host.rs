@@ -6,9 +6,12 @@
 use std::net::SocketAddr;
 
 use crate::clock::{ClockFilter, Exchange, to_host_ns};
-use crate::message::{Counters, Goal, Heartbeat, HostId, HostState, Order, VERSION};
+use crate::message::{Counters, Goal, Health, Heartbeat, HostId, HostState, Order, VERSION};
 use crate::placement::View;
 use crate::timing::Timing;
+
+/// Time between two reports of [`Health`], ns.
+const HEALTH_NS: u64 = 1_000_000_000;
 
 /// What the caller must do.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +97,9 @@ pub struct Host {
     heartbeat_sent_ns: u64,
     clock: ClockFilter,
     counters: Counters,
+    /// Health that the next heartbeat reports, and when the latest one was taken, ns.
+    health: Option<Health>,
+    health_ns: Option<u64>,
     /// Why it exits once its part is over.
     leaving: Option<String>,
 }
@@ -116,6 +122,8 @@ impl Host {
             heartbeat_sent_ns: 0,
             clock: ClockFilter::default(),
             counters: Counters::default(),
+            health: None,
+            health_ns: None,
             leaving: None,
         }
     }
@@ -135,6 +143,18 @@ impl Host {
     /// Its counters, which the next heartbeat reports.
     pub const fn counters(&mut self) -> &mut Counters {
         &mut self.counters
+    }
+
+    /// Whether the next heartbeat is due and should report the health too.
+    #[must_use]
+    pub fn wants_health(&self, now_ns: u64) -> bool {
+        let is_due = self.health_ns.is_none_or(|then_ns| now_ns.saturating_sub(then_ns) >= HEALTH_NS);
+        is_due && now_ns >= self.next_ns()
+    }
+
+    /// Sets the health that the next heartbeat reports.
+    pub fn set_health(&mut self, now_ns: u64, health: Option<Health>) {
+        (self.health, self.health_ns) = (health, Some(now_ns));
     }
 
     /// Whether it has a lease.
@@ -252,6 +272,7 @@ impl Host {
             }
             Goal::Prepare { run, plan } if self.state.run() != Some(run) => {
                 (self.state, self.counters) = (HostState::Preparing { run }, Counters::default());
+                (self.health, self.health_ns) = (None, None);
                 out.push(HostAction::Prepare { run, plan });
             }
             Goal::Run { run, start_ns } if matches!(self.state, HostState::Ready { .. }) => {
@@ -299,6 +320,7 @@ impl Host {
             epoch: self.view.epoch,
             clock: self.clock.best(now_ns),
             counters: self.counters,
+            health: self.health.take(),
         }));
     }
 }

@@ -152,3 +152,29 @@ fn a_host_that_ends_its_part_accepts_nothing_and_says_so() {
     host.report(1_200 * MS, Done::Finished { run: 4, outcome: "o".into() }, &mut out);
     assert!(matches!(host.state(), HostState::Finished { .. }));
 }
+
+/// Heartbeats of a host that ticks until `to_ms`; whether each has the health.
+fn healths(host: &mut Host, from_ms: u64, to_ms: u64) -> Vec<bool> {
+    let mut out = Vec::new();
+    for now in (from_ms..to_ms).map(|ms| ms * MS) {
+        if host.wants_health(now) {
+            host.set_health(now, Some(Health::default()));
+        }
+        host.tick(now, &mut out);
+    }
+    let beats = out.into_iter().filter_map(|action| match action {
+        HostAction::Send(heartbeat) => Some(heartbeat.health.is_some()),
+        _ => None,
+    });
+    beats.collect()
+}
+
+#[test]
+fn one_heartbeat_per_second_has_the_health() {
+    let mut host = running();
+    let found = healths(&mut host, 1_100, 4_100);
+    // Every 150 ms: the seventh one is the first after a second.
+    assert_eq!(found.len(), 20);
+    let with: Vec<usize> = (0..20).filter(|&at| found[at]).collect();
+    assert_eq!(with, [0, 7, 14]);
+}

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use crate::agent_loop::{Reports, Worker};
 use crate::host::Done;
-use crate::message::Counters;
+use crate::message::{Counters, Health};
 use crate::placement::View;
 
 /// Name of the trial's job.
@@ -14,6 +14,8 @@ pub const RECORD: &str = "record";
 pub const CHECK: &str = "check";
 /// Name of the job on recording sets.
 pub const SET: &str = "set";
+/// Name of the job of a campaign's commands.
+pub const COMMAND: &str = "command";
 
 /// Text of a plan for the worker of `job`.
 ///
@@ -73,6 +75,10 @@ impl Worker for Jobs {
 
     fn counters(&self) -> Counters {
         self.workers.get(self.current).map_or_else(Counters::default, |(_, worker)| worker.counters())
+    }
+
+    fn health(&self) -> Option<Health> {
+        self.workers.get(self.current)?.1.health()
     }
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::FleetError;
 use crate::message::{HostId, VERSION};
 use crate::timing::Timing;
+use crate::tls::AgentTls;
 
 /// Longest line, bytes.
 const LINE_BYTES_MAX: usize = 60_000;
@@ -26,6 +27,8 @@ pub struct JoinInfo {
     pub token: Token,
     /// Token that all hosts share for this session.
     pub shared: Token,
+    /// Certificates for TLS; without them, the connection to the controller is plain TCP.
+    pub tls: Option<AgentTls>,
     /// Intervals, leases and deadlines.
     pub timing: Timing,
     /// Directories that the agent may use.
@@ -39,6 +42,7 @@ struct Form {
     host: HostId,
     token: String,
     shared: String,
+    tls: Option<AgentTls>,
     timing: Timing,
     volumes: Vec<PathBuf>,
 }
@@ -49,10 +53,10 @@ impl JoinInfo {
     /// # Errors
     /// A line that is too long, or a path that is not UTF-8.
     pub fn to_line(&self) -> Result<String, FleetError> {
-        let Self { controller, host, ref token, ref shared, timing, ref volumes } = *self;
+        let Self { controller, host, ref token, ref shared, ref tls, timing, ref volumes } = *self;
         let [token, shared] = [token, shared].map(|token| token.reveal().to_owned());
-        let volumes = volumes.clone();
-        let form = Form { version: VERSION, controller, host, token, shared, timing, volumes };
+        let (tls, volumes) = (tls.clone(), volumes.clone());
+        let form = Form { version: VERSION, controller, host, token, shared, tls, timing, volumes };
         let line = serde_json::to_string(&form).map_err(|error| invalid(error.to_string()))?;
         match line.len() < LINE_BYTES_MAX {
             true => Ok(line + "\n"),
@@ -67,12 +71,13 @@ impl JoinInfo {
     pub fn read(from: &mut impl BufRead) -> Result<Self, FleetError> {
         let line = read_line(from)?;
         let form: Form = serde_json::from_slice(&line).map_err(|error| other_version(&line, &error))?;
-        let Form { version, controller, host, token, shared, timing, volumes } = form;
+        let Form { version, controller, host, token, shared, tls, timing, volumes } = form;
         if version != VERSION {
             return Err(of_version(version));
         }
         let parse = |text: &str| Token::new(text).map_err(|error| invalid(error.to_string()));
-        Ok(Self { controller, host, token: parse(&token)?, shared: parse(&shared)?, timing, volumes })
+        let (token, shared) = (parse(&token)?, parse(&shared)?);
+        Ok(Self { controller, host, token, shared, tls, timing, volumes })
     }
 }
 

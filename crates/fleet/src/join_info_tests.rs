@@ -10,6 +10,11 @@ fn welcome() -> JoinInfo {
         host: 3,
         token: Token::new("0123456789abcdef").unwrap(),
         shared: Token::new("fedcba9876543210").unwrap(),
+        tls: Some(AgentTls {
+            controller: "its certificate".to_owned(),
+            certificate: "own\ncertificate\n".to_owned(),
+            key: "secret key".to_owned(),
+        }),
         timing: Timing::trial(),
         volumes: vec!["/data/a b".into()],
     }
@@ -28,7 +33,12 @@ fn a_line_is_read_and_nothing_after_it() {
     let read = JoinInfo::read(&mut from).unwrap();
     assert_eq!(from, b"rest");
     assert_eq!(read.to_line().unwrap() + "rest", text);
-    assert!(!format!("{read:?}").contains("0123456789abcdef"));
+    assert_eq!(read.tls, welcome().tls);
+    for secret in ["0123456789abcdef", "fedcba9876543210", "secret key"] {
+        assert!(text.contains(secret) && !format!("{read:?}").contains(secret));
+    }
+    let plain = JoinInfo { tls: None, ..welcome() }.to_line().unwrap();
+    assert_eq!(JoinInfo::read(&mut plain.as_bytes()).unwrap().tls, None);
 }
 
 #[test]

@@ -17,7 +17,9 @@
 
 pub mod agent_loop;
 pub mod check;
+pub mod claim;
 pub mod clock;
+pub mod command;
 pub mod control;
 pub mod controller;
 pub mod controller_loop;
@@ -34,9 +36,11 @@ mod part;
 pub mod placement;
 pub mod qualify;
 pub mod record;
+mod reply;
 pub mod set;
 mod table;
 pub mod timing;
+pub mod tls;
 pub mod trial;
 mod wall;
 

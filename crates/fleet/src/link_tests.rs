@@ -18,6 +18,7 @@ pub(super) fn heartbeat(host: HostId, number: u64) -> Heartbeat {
         epoch: 0,
         clock: None,
         counters: Counters::default(),
+        health: None,
     }
 }
 

@@ -1,4 +1,5 @@
 //! Messages between hosts and the controller.
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
@@ -103,6 +104,55 @@ pub struct Counters {
     pub ended_streams: u32,
 }
 
+/// What a recorder reports beside its counters: about once per second, to keep heartbeats short.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health {
+    /// Payload on stable storage, bytes.
+    pub durable_bytes: u64,
+    /// Missing events by cause.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing: BTreeMap<String, u64>,
+    /// Size of the pool, bytes.
+    pub pool_bytes: u64,
+    /// Used, bytes.
+    pub pool_used_bytes: u64,
+    /// Time for which sources have waited for a free block, ns.
+    pub pool_wait_ns: u64,
+    /// Volumes in the order of the recorder's plan.
+    pub volumes: Vec<VolumeHealth>,
+    /// Current warnings of the recorder, worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// State of a volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VolumeHealth {
+    /// Bytes written in whole blocks.
+    #[serde(rename = "written")]
+    pub written_bytes: u64,
+    /// Free space of its file system, bytes; none if unknown.
+    #[serde(rename = "free", default, skip_serializing_if = "Option::is_none")]
+    pub free_bytes: Option<u64>,
+    /// Size of its file system, bytes; none if unknown.
+    #[serde(rename = "size", default, skip_serializing_if = "Option::is_none")]
+    pub total_bytes: Option<u64>,
+    /// Age of the oldest write or flush in flight, ns.
+    #[serde(rename = "oldest", default, skip_serializing_if = "is_zero")]
+    pub oldest_ns: u64,
+    /// Longest write or flush so far, ns.
+    #[serde(rename = "longest")]
+    pub longest_ns: u64,
+    /// Whether it takes no more data.
+    #[serde(rename = "failed", default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_failed: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 /// From a host: its whole state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heartbeat {
@@ -124,6 +174,9 @@ pub struct Heartbeat {
     pub clock: Option<Offset>,
     /// Counters of the run.
     pub counters: Counters,
+    /// More figures of a recorder, about once per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<Health>,
 }
 
 /// What a host should do. A host that is in another run ends that first.

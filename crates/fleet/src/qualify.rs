@@ -6,14 +6,9 @@
 mod bottleneck;
 mod combine;
 mod found;
-mod page;
-mod result;
 mod session;
 mod summary;
 
-pub use bottleneck::FleetBottleneck;
-pub use found::QualifySettings;
-pub use result::{
-    ControlTraffic, FleetQualification, FleetTrialPart, FleetTrialResult, LostHost, QualifiedHost,
-};
+pub use found::{QualifyEvent, QualifySettings};
 pub use session::{Trials, qualify};
+pub use summary::{begun, control_warning};

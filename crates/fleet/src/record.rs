@@ -9,10 +9,12 @@ mod progress;
 mod quiet;
 mod recorder;
 mod total;
+mod watch;
 mod worker;
 
 pub use outcome::RecordOutcome;
 pub use plan::{RecordPlan, RecordRequest, RecorderSettings, plans};
 pub use quiet::{Quiet, Total};
 pub use total::{FleetRecording, Moved, RecorderResult};
+pub use watch::FleetWatch;
 pub use worker::RecordWorker;

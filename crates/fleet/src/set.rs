@@ -5,7 +5,6 @@
 //! ([`keepup_recording::set`]). Invariants: no payload passes the controller; an answer is whole or an error;
 //! paths outside the directories of a host are refused.
 mod host;
-mod pages;
 mod plan;
 mod remote;
 #[cfg(test)]

@@ -2,7 +2,8 @@
 import { Lines, bar, bytes, count, fill, h, percent, perSecond, put, rate, section, span, table, tile, toneAbove } from './draw.js';
 
 const PAST_SECONDS = 600;
-const past = [];
+// Rates of the last ten minutes, oldest first.
+export const past = [];
 let lines = null;
 
 // Loads the history before the page was opened.
@@ -11,13 +12,18 @@ export async function recall(fetchJson) {
   past.splice(0, past.length, ...history);
 }
 
+// Adds a sample to the rates.
+export function record(sample) {
+  past.push(sample);
+  while (past.length > PAST_SECONDS) past.shift();
+}
+
 function remember(now) {
   const flow = now.flow;
-  past.push({
+  record({
     t_unix_ms: now.t_unix_ms, received: flow.received_bytes_per_second / 1e6, written: flow.written_bytes_per_second / 1e6,
     durable: flow.durable_bytes_per_second / 1e6, pool: (100 * now.pool.used_bytes) / Math.max(1, now.pool.bytes),
   });
-  while (past.length > PAST_SECONDS) past.shift();
 }
 
 const WORDS = {
@@ -25,12 +31,15 @@ const WORDS = {
   draining: ['DRAINING', 'doubtful'], sealed: ['SEALED', 'good'], error: ['ERROR', 'bad'],
 };
 
-// Headline: the state and the health of the run.
-export function headline(run, now) {
+// Parts of the headline for the figures of one recorder.
+const ONE = { figures, weakened: (now) => now.volumes.some((volume) => volume.failure) };
+
+// Headline: the state and the health of the run. `shown` has the parts that depend on the kind of figures.
+export function headline(run, now, shown = ONE) {
   const [word, tone] = WORDS[run?.state] ?? ['…', ''];
   const active = now && ['recording', 'draining'].includes(run?.state);
   const troubled = active && now.flow.missing_events > 0;
-  const weakened = active && now.volumes.some((volume) => volume.failure);
+  const weakened = active && shown.weakened(now);
   const about = run ? [
     run.run !== null && `run ${run.run}`, run.name,
     run.state === 'recording' && now && `for ${span(now.seconds)}`,
@@ -39,7 +48,7 @@ export function headline(run, now) {
   const verdict = h('div', { className: `verdict ${troubled ? 'bad' : weakened ? 'doubtful' : tone}` },
     h('p', { className: 'word' }, word), h('h1', {}, about), listens && h('h1', {}, listens),
     run?.error && h('p', { className: 'error' }, run.error));
-  put(section('headline'), verdict, active ? figures(now) : outcome(run));
+  put(section('headline'), verdict, active ? shown.figures(now) : outcome(run));
   document.title = `${word.toLowerCase()} · keepup`;
 }
 
@@ -82,11 +91,11 @@ function outcome(run) {
 }
 
 // Current warnings; a finished run shows its outcome instead.
-export function warnings(run, now) {
+export function warnings(run, now, shown = ONE) {
   const place = section('warnings');
   const list = run && ['armed', 'recording', 'draining'].includes(run.state) ? (now?.warnings ?? []) : [];
   place.hidden = list.length === 0;
-  place.className = now && (now.flow.missing_events > 0 || now.volumes.some((volume) => volume.failure)) ? '' : 'doubtful';
+  place.className = now && (now.flow.missing_events > 0 || shown.weakened(now)) ? '' : 'doubtful';
   place.replaceChildren(h('ul', {}, list.map((warning) => h('li', {}, warning))));
 }
 

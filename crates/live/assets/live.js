@@ -1,5 +1,6 @@
 // Main script: passes state changes to the parts of the page; holds the token, the theme and the connection.
 import * as control from './run.js';
+import * as fleet from './fleet.js';
 import * as flow from './flow.js';
 import { fill, h, section } from './draw.js';
 import { search } from './search.js';
@@ -80,6 +81,7 @@ function takeRun(status) {
 // Loads stored results and recordings, if the server has any.
 async function loadCatalog() {
   const place = section('catalog');
+  if (!place) return;
   try { await fetchJson('/api/v1/results'); } catch { return; }
   place.hidden = false;
   if (!run) section('headline').hidden = true;
@@ -87,8 +89,9 @@ async function loadCatalog() {
 }
 
 function draw() {
-  if (run) flow.headline(run, now);
-  flow.warnings(run, now);
+  const shown = now?.hosts ? fleet : undefined;
+  if (run) flow.headline(run, now, shown);
+  flow.warnings(run, now, shown);
   control.run(run);
 }
 
@@ -101,6 +104,12 @@ function takeNow(moment) {
   streams(now);
   flow.ledger(now);
   flow.machine(now);
+}
+
+function takeFleet(figures) {
+  now = figures;
+  draw();
+  fleet.fleet(now);
 }
 
 // Between trials the figures are those of the previous trial; after the last trial they are hidden.
@@ -121,6 +130,7 @@ function listen() {
   on('streams', setCards);
   on('now', takeNow);
   on('search', takeSearch);
+  on('fleet', takeFleet);
   source.onopen = () => { heard = Date.now(); };
   source.onerror = () => { if (source.readyState === EventSource.CLOSED) setTimeout(begin, 2000); };
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use keepup_results::live::{Moment, RunStatus, Search, StreamNow};
+use keepup_results::live::{FleetNow, Moment, RunStatus, Search, StreamNow};
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -13,6 +13,9 @@ use crate::metrics;
 
 /// Samples in the history of rates: ten minutes at one per second.
 const HISTORY_MAX: usize = 600;
+
+/// Most hosts in the history of rates, to limit its memory.
+const HISTORY_HOSTS_MAX: usize = 256;
 
 /// State at one time; absent parts stay unchanged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +26,8 @@ pub struct Scene<'a> {
     pub moment: Option<&'a Moment>,
     /// Progress of a qualification.
     pub search: Option<&'a Search>,
+    /// Figures of a recording on several hosts, instead of those of one.
+    pub fleet: Option<&'a FleetNow>,
 }
 
 /// One part of the state, as an event of the event stream.
@@ -41,18 +46,20 @@ pub(crate) struct Frame {
     pub(crate) parts: [Part; PARTS],
     pub(crate) run: Option<Arc<RunStatus>>,
     pub(crate) moment: Option<Arc<Moment>>,
+    pub(crate) fleet: Option<Arc<FleetNow>>,
     /// Metrics in both formats, rendered on the first request.
     metrics: [OnceLock<Bytes>; 2],
 }
 
 /// Number of parts.
-pub(crate) const PARTS: usize = 4;
-/// Names of the parts: run control, streams, figures, and the search.
-const NAMES: [&str; PARTS] = ["run", "streams", "now", "search"];
+pub(crate) const PARTS: usize = 5;
+/// Names of the parts: run control, streams, figures, the search, and the figures of a fleet.
+const NAMES: [&str; PARTS] = ["run", "streams", "now", "search", "fleet"];
 const RUN: usize = 0;
 const STREAMS: usize = 1;
 const NOW: usize = 2;
 const SEARCH: usize = 3;
+const FLEET: usize = 4;
 
 /// The current frame. Publishing replaces it.
 #[derive(Debug)]
@@ -64,20 +71,25 @@ pub struct Board {
 }
 
 /// Sample of the rates, for charts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct RateSample {
     /// Time, milliseconds since the Unix epoch.
     t_unix_ms: u64,
     /// MB/s received.
     received: f64,
-    /// MB/s written.
-    written: f64,
+    /// MB/s written; unknown for a fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<f64>,
     /// MB/s durable.
     durable: f64,
-    /// Per cent of the pool in use.
-    pool: f64,
+    /// Per cent of the pool in use; unknown for a fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pool: Option<f64>,
     /// Events missing so far.
     missing: u64,
+    /// MB/s received and durable of each host of a fleet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<[f64; 2]>,
 }
 
 impl Default for Board {
@@ -101,17 +113,22 @@ impl Board {
             frame.put(STREAMS, &streams);
             frame.put(NOW, &Tick::of(moment));
             frame.moment = Some(Arc::new(moment.clone()));
-            self.remember(moment);
+            self.remember(sample(moment));
         }
         if let Some(search) = scene.search {
             frame.put(SEARCH, search);
+        }
+        if let Some(fleet) = scene.fleet {
+            frame.put(FLEET, fleet);
+            frame.fleet = Some(Arc::new(fleet.clone()));
+            self.remember(fleet_sample(fleet));
         }
         self.frame.send_replace(Arc::new(frame));
     }
 
     /// Recent rates, oldest first.
     pub(crate) fn history(&self) -> Vec<RateSample> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+        self.history.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// Subscribes to the current and later frames.
@@ -124,16 +141,7 @@ impl Board {
         self.frame.borrow().clone()
     }
 
-    fn remember(&self, moment: &Moment) {
-        let (flow, pool) = (&moment.flow, &moment.pool);
-        let past = RateSample {
-            t_unix_ms: moment.t_unix_ns / 1_000_000,
-            received: flow.received_bytes_per_second / 1e6,
-            written: flow.written_bytes_per_second / 1e6,
-            durable: flow.durable_bytes_per_second / 1e6,
-            pool: 100.0 * pool.used_bytes as f64 / pool.bytes.max(1) as f64,
-            missing: flow.missing_events,
-        };
+    fn remember(&self, past: RateSample) {
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
         if history.back().is_some_and(|last| last.t_unix_ms == past.t_unix_ms) {
             return;
@@ -145,10 +153,41 @@ impl Board {
     }
 }
 
+fn sample(moment: &Moment) -> RateSample {
+    let (flow, pool) = (&moment.flow, &moment.pool);
+    RateSample {
+        t_unix_ms: moment.t_unix_ns / 1_000_000,
+        received: flow.received_bytes_per_second / 1e6,
+        written: Some(flow.written_bytes_per_second / 1e6),
+        durable: flow.durable_bytes_per_second / 1e6,
+        pool: Some(100.0 * pool.used_bytes as f64 / pool.bytes.max(1) as f64),
+        missing: flow.missing_events,
+        hosts: Vec::new(),
+    }
+}
+
+fn fleet_sample(fleet: &FleetNow) -> RateSample {
+    // In steps of 1 kB/s: the history of many hosts is long.
+    let rounded = |rate: f64| (rate / 1e3).round() / 1e3;
+    let hosts = fleet.hosts.iter().take(HISTORY_HOSTS_MAX).map(|host| &host.flow);
+    RateSample {
+        t_unix_ms: fleet.t_unix_ns / 1_000_000,
+        received: fleet.flow.received_bytes_per_second / 1e6,
+        written: None,
+        durable: fleet.flow.durable_bytes_per_second / 1e6,
+        pool: None,
+        missing: fleet.flow.missing_events,
+        hosts: hosts
+            .map(|flow| [flow.received_bytes_per_second, flow.durable_bytes_per_second].map(rounded))
+            .collect(),
+    }
+}
+
 impl Frame {
     /// Metrics of the current frame, as text.
     pub(crate) fn metrics(&self, form: TextFormat) -> Bytes {
-        let text = || metrics::page(form, self.run.as_deref(), self.moment.as_deref()).into();
+        let (run, moment, fleet) = (self.run.as_deref(), self.moment.as_deref(), self.fleet.as_deref());
+        let text = || metrics::page(form, run, moment, fleet).into();
         self.metrics[form as usize].get_or_init(text).clone()
     }
 

@@ -1,5 +1,7 @@
 //! Metrics: names and values. Base units only; totals restart with every run.
-use keepup_results::live::{Moment, ReductionNow, RunState, RunStatus, StreamNow, VolumeNow};
+mod fleet;
+
+use keepup_results::live::{FleetNow, Moment, ReductionNow, RunState, RunStatus, StreamNow, VolumeNow};
 
 use crate::exposition::MetricKind::{Counter, Gauge};
 use crate::exposition::{Exposition, Sample, TextFormat};
@@ -9,7 +11,12 @@ use crate::exposition::{Exposition, Sample, TextFormat};
 const STREAMS_MAX: usize = 1024;
 
 /// Renders all metrics.
-pub(crate) fn page(form: TextFormat, run: Option<&RunStatus>, moment: Option<&Moment>) -> String {
+pub(crate) fn page(
+    form: TextFormat,
+    run: Option<&RunStatus>,
+    moment: Option<&Moment>,
+    fleet: Option<&FleetNow>,
+) -> String {
     let mut out = Exposition::new(form);
     let version = vec![("version", env!("CARGO_PKG_VERSION"))];
     out.family(Gauge, "keepup_build", "", "The version that runs, always 1.", [(version, 1.0)]);
@@ -23,6 +30,9 @@ pub(crate) fn page(form: TextFormat, run: Option<&RunStatus>, moment: Option<&Mo
         put_volumes(&mut out, &moment.volumes);
         put_machine(&mut out, moment);
         put_streams(&mut out, &moment.streams);
+    }
+    if let Some(fleet) = fleet {
+        fleet::put(&mut out, fleet);
     }
     out.finish()
 }

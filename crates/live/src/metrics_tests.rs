@@ -10,7 +10,7 @@ use crate::testing::{moment, recording};
 
 #[test]
 fn names_have_their_unit_and_families_are_unique() {
-    let text = page(TextFormat::OpenMetrics, Some(&recording()), Some(&moment(3)));
+    let text = page(TextFormat::OpenMetrics, Some(&recording()), Some(&moment(3)), None);
     let mut families = BTreeSet::new();
     for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
         let (name, _) = line.split_once(' ').unwrap();
@@ -28,11 +28,11 @@ fn names_have_their_unit_and_families_are_unique() {
 fn an_unknown_figure_is_omitted() {
     let mut seen = moment(1);
     let has = |text: &str, name: &str| text.contains(&format!("# TYPE {name} "));
-    let text = page(TextFormat::Prometheus, None, Some(&seen));
+    let text = page(TextFormat::Prometheus, None, Some(&seen), None);
     assert!(has(&text, "keepup_pool_room_seconds") && !has(&text, "keepup_volume_free_bytes"));
     seen.pool.room_seconds = None;
     seen.volumes[0].free_bytes = Some(7);
-    let text = page(TextFormat::Prometheus, None, Some(&seen));
+    let text = page(TextFormat::Prometheus, None, Some(&seen), None);
     assert!(!has(&text, "keepup_pool_room_seconds") && has(&text, "keepup_volume_free_bytes"));
 }
 
@@ -47,26 +47,26 @@ fn both_ends_of_the_qualification_are_exported() {
         condition: "events were lost".into(),
     };
     seen.margin = Some(Margin { failed_above: Some(failed), ..margin.clone() });
-    let text = page(TextFormat::Prometheus, None, Some(&seen));
+    let text = page(TextFormat::Prometheus, None, Some(&seen), None);
     assert!(text.contains("keepup_qualified_rate 1430000000\n"), "{text}");
     assert!(text.contains("keepup_qualified_failed_rate 1610000000\n"), "{text}");
     seen.margin = Some(margin);
-    let text = page(TextFormat::Prometheus, None, Some(&seen));
+    let text = page(TextFormat::Prometheus, None, Some(&seen), None);
     assert!(text.contains("keepup_qualified_rate ") && !text.contains("keepup_qualified_failed_rate"));
 }
 
 #[test]
 fn reducer_threads_have_individual_metrics() {
     let mut seen = moment(1);
-    let text = page(TextFormat::Prometheus, None, Some(&seen));
+    let text = page(TextFormat::Prometheus, None, Some(&seen), None);
     assert!(text.contains("keepup_reduction_busy_ratio{thread=\"1\"} 0.25\n"), "{text}");
     seen.reduction = None;
-    assert!(!page(TextFormat::Prometheus, None, Some(&seen)).contains("reduc"));
+    assert!(!page(TextFormat::Prometheus, None, Some(&seen), None).contains("reduc"));
 }
 
 #[test]
 fn run_control_has_one_state() {
-    let text = page(TextFormat::OpenMetrics, Some(&recording()), None);
+    let text = page(TextFormat::OpenMetrics, Some(&recording()), None, None);
     let states: Vec<&str> = text.lines().filter(|line| line.starts_with("keepup_run_state{")).collect();
     assert_eq!(states.len(), 7);
     assert_eq!(states.iter().filter(|line| line.ends_with(" 1")).count(), 1);
@@ -76,7 +76,7 @@ fn run_control_has_one_state() {
 
 #[test]
 fn too_many_streams_have_no_individual_metrics() {
-    let text = page(TextFormat::Prometheus, None, Some(&moment(STREAMS_MAX as u32 + 100)));
+    let text = page(TextFormat::Prometheus, None, Some(&moment(STREAMS_MAX as u32 + 100)), None);
     let streams_shown =
         text.lines().filter(|line| line.starts_with("keepup_stream_received_events_total{")).count();
     assert_eq!(streams_shown, STREAMS_MAX);

@@ -45,7 +45,7 @@ fn whole() -> (RunStatus, Moment) {
 /// Names of the samples in /metrics, in Prometheus' storage format.
 fn names() -> BTreeSet<String> {
     let (run, moment) = whole();
-    let page = crate::metrics::page(TextFormat::OpenMetrics, Some(&run), Some(&moment));
+    let page = crate::metrics::page(TextFormat::OpenMetrics, Some(&run), Some(&moment), None);
     let samples = page.lines().filter(|line| !line.starts_with('#'));
     samples.filter_map(|line| line.split(['{', ' ']).next()).map(str::to_owned).collect()
 }
@@ -87,7 +87,9 @@ fn the_dashboard_uses_existing_metrics_and_most_of_them() {
 
 #[test]
 fn the_alerts_use_existing_metrics() {
-    let (rules, names) = (asked(&packaged("prometheus/keepup.rules.yml")), names());
+    let (rules, mut names) = (asked(&packaged("prometheus/keepup.rules.yml")), names());
+    let of_fleet = crate::metrics::page(TextFormat::OpenMetrics, None, None, Some(&crate::testing::fleet()));
+    names.extend(asked(&of_fleet));
     let unknown: Vec<_> = rules.difference(&names).collect();
     assert!(rules.len() > 8 && unknown.is_empty(), "not among the metrics: {unknown:?}");
 }

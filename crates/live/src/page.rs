@@ -1,8 +1,8 @@
 //! HTML frame of the page, filled in by the scripts.
 use maud::{DOCTYPE, Markup, html};
 
-/// The page. `title` names its subject, such as a host.
-pub(crate) fn page(title: &str) -> Markup {
+/// The page. `title` names its subject, such as a host; without `has_catalog` nothing stored is shown.
+pub(crate) fn page(title: &str, has_catalog: bool) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -29,11 +29,12 @@ pub(crate) fn page(title: &str) -> Markup {
                     (section("run", "Run control"))
                     (section("search", "Qualification"))
                     (section("flow", "Rates"))
+                    (section("hosts", "Hosts"))
                     (section("volumes", "Volumes"))
                     (section("streams", "Streams"))
                     (section("ledger", "Ledger"))
                     (section("machine", "Processors"))
-                    (section("catalog", "Results and recordings"))
+                    @if has_catalog { (section("catalog", "Results and recordings")) }
                 }
                 footer {
                     "MB = 10" sup { "6" } " bytes. For programs: "

@@ -7,7 +7,7 @@ use keepup_error::Cause;
 use keepup_results::live::{RefusalKind, RunCommand, RunRefusal, RunState};
 use serde_json::Value;
 
-use crate::testing::{TOKEN, ask, get, moment, recording, send, server};
+use crate::testing::{TOKEN, ask, fleet, get, moment, recording, send, server};
 use crate::{Live, Scene};
 
 fn command(live: &Live, name: &str, body: &str) -> crate::testing::Answer {
@@ -90,7 +90,7 @@ fn figures_are_available_once_published() {
     assert_eq!(get(&live, "/api/v1/now").status, 404);
     assert_eq!(get(&live, "/api/v1/run").status, 404);
     assert_eq!(get(&live, "/health").status, 200, "idle is healthy");
-    live.publish(Scene { run: Some(&recording()), moment: Some(&moment(3)), search: None });
+    live.publish(Scene { run: Some(&recording()), moment: Some(&moment(3)), ..Scene::default() });
     let now: Value = serde_json::from_str(&get(&live, "/api/v1/now").body).unwrap();
     assert_eq!(now["flow"]["received"]["events"], 100);
     assert_eq!(now["streams"].as_array().unwrap().len(), 3);
@@ -110,19 +110,37 @@ fn health_reports_losses() {
     let live = server(false, 16);
     let mut seen = moment(1);
     seen.warnings.push("free memory bridges only 0.4 s".into());
-    live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
+    live.publish(Scene { run: Some(&recording()), moment: Some(&seen), ..Scene::default() });
     let health = get(&live, "/health");
     assert_eq!(health.status, 200, "a warning is not a failure");
     assert!(health.body.contains("\"warning\""), "{health:?}");
     seen.volumes[0].failure = Some("no space left".into());
-    live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
+    live.publish(Scene { run: Some(&recording()), moment: Some(&seen), ..Scene::default() });
     let health = get(&live, "/health");
     assert_eq!(health.status, 503);
     assert!(health.body.contains("takes no more data: no space left"), "{health:?}");
     let mut run = recording();
     (run.state, run.error) = (RunState::Error, Some("no volume is left".into()));
-    live.publish(Scene { run: Some(&run), moment: None, search: None });
+    live.publish(Scene { run: Some(&run), moment: None, ..Scene::default() });
     assert_eq!(get(&live, "/health").status, 503);
+}
+
+#[test]
+fn figures_of_a_fleet_take_the_place_of_those_of_a_recorder() {
+    let live = server(false, 16);
+    live.publish(Scene { run: Some(&recording()), fleet: Some(&fleet()), ..Scene::default() });
+    let now: Value = serde_json::from_str(&get(&live, "/api/v1/now").body).unwrap();
+    assert_eq!(now["flow"]["received_bytes_per_second"], 2e8);
+    assert_eq!((&now["hosts"][1]["state"], &now["moves"][0]["to"]), (&"lost".into(), &"daq3".into()));
+    let health = get(&live, "/health");
+    assert_eq!(health.status, 503);
+    let body: Value = serde_json::from_str(&health.body).unwrap();
+    let failures = ["daq2 is lost: no heartbeat until its lease expired", "3 events are missing"];
+    assert_eq!(body["failures"], serde_json::json!(failures));
+    assert_eq!(body["warnings"][1], "the streams of daq2 moved to daq3");
+    let events = read_events(&live, 2);
+    let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["run", "fleet"]);
 }
 
 /// Reads events of the stream until `enough` have arrived.
@@ -149,13 +167,13 @@ fn read_events(live: &Live, enough: usize) -> Vec<(String, Value)> {
 fn an_event_stream_has_the_full_state_first_and_then_changes() {
     let live = server(false, 16);
     let mut seen = moment(2);
-    live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
+    live.publish(Scene { run: Some(&recording()), moment: Some(&seen), ..Scene::default() });
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| read_events(&live, 4));
         while !watching.is_finished() {
             std::thread::sleep(Duration::from_millis(20));
             seen.seconds += 1.0;
-            live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
+            live.publish(Scene { run: Some(&recording()), moment: Some(&seen), ..Scene::default() });
         }
         let events = watching.join().unwrap();
         let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
@@ -225,7 +243,7 @@ fn idle_clients_and_clients_that_never_read_delay_nobody() {
     for at in 0..50 {
         let mut seen = moment(508);
         seen.seconds = f64::from(at);
-        live.publish(Scene { run: Some(&recording()), moment: Some(&seen), search: None });
+        live.publish(Scene { run: Some(&recording()), moment: Some(&seen), ..Scene::default() });
     }
     assert!(begun.elapsed() < Duration::from_secs(10), "publishing must not wait");
     assert_eq!(get(&live, "/health").status, 200);

@@ -10,7 +10,8 @@ use std::time::Duration;
 use keepup_peer::Token;
 use keepup_results::Count;
 use keepup_results::live::{
-    Flow, Moment, PoolNow, ReductionNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
+    FleetFlow, FleetHost, FleetHostState, FleetMove, FleetNow, FleetPool, FleetVolume, Flow, Moment, PoolNow,
+    ReductionNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
 };
 
 use crate::{Access, AnswerLimits, Catalog, EventCard, EventCopy, Live, Parts, TapSource};
@@ -138,6 +139,55 @@ pub(crate) fn moment(streams: u32) -> Moment {
         volumes: vec![VolumeNow { path: "/data/a \"x\"\\".into(), ..VolumeNow::default() }],
         streams: (0..streams).map(stream).collect(),
         ..Moment::default()
+    }
+}
+
+/// Figures of a fleet: a recorder, a lost one, and a spare that has its streams.
+pub(crate) fn fleet() -> FleetNow {
+    let flow = FleetFlow {
+        received: Count { events: 100, bytes: 26_214_400 },
+        durable: Count { events: 90, bytes: 23_592_960 },
+        received_bytes_per_second: 2e8,
+        durable_bytes_per_second: 1.9e8,
+        connected_streams: 4,
+        ..FleetFlow::default()
+    };
+    let volume = FleetVolume {
+        path: "/data/a/run".into(),
+        free_bytes: Some(7),
+        total_bytes: Some(9),
+        ..FleetVolume::default()
+    };
+    let host = |name: &str, state| FleetHost {
+        name: name.into(),
+        role: "recorder".into(),
+        state,
+        flow: flow.clone(),
+        pool: Some(FleetPool { bytes: 1 << 29, room_seconds: Some(2.5), ..FleetPool::default() }),
+        volumes: vec![volume.clone()],
+        clock_offset_seconds: Some(-0.001),
+        clock_error_seconds: Some(0.0002),
+        heartbeat_age_seconds: Some(0.1),
+        ..FleetHost::default()
+    };
+    let why = "daq2 is lost: no heartbeat until its lease expired".to_owned();
+    FleetNow {
+        t_unix_ns: 1_700_000_000_000_000_000,
+        seconds: 12.5,
+        fleet: "hall".into(),
+        flow: FleetFlow {
+            missing: [("volume failed".to_owned(), 3)].into(),
+            missing_events: 3,
+            ..flow.clone()
+        },
+        hosts: vec![
+            host("daq1", FleetHostState::Recording),
+            host("daq2", FleetHostState::Lost),
+            FleetHost { role: "spare".into(), ..host("daq3", FleetHostState::Recording) },
+        ],
+        moves: vec![FleetMove { from: "daq2".into(), to: Some("daq3".into()), at_unix_ns: 5 }],
+        failures: vec![why.clone()],
+        warnings: vec![why, "the streams of daq2 moved to daq3".into()],
     }
 }
 

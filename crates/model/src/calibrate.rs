@@ -4,6 +4,8 @@
 //! The limits of a calibrated machine were measured separately from the whole path; the model
 //! claims that the whole path achieves them.
 
+mod recorders;
+
 use std::collections::BTreeMap;
 
 use keepup_error::Cause;
@@ -16,6 +18,8 @@ use crate::part::Formula;
 use crate::predict::PROCESSORS;
 use crate::ranged::{Ranged, Source};
 use crate::unit::Quantity;
+
+pub use self::recorders::{MeasuredRate, Recorders};
 
 /// Run-to-run variation of component ceilings: the repeatability of disk tests on quiet machines,
 /// as a share.

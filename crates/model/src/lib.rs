@@ -22,7 +22,7 @@ mod system;
 mod unit;
 pub mod vary;
 
-pub use calibrate::calibrate;
+pub use calibrate::{MeasuredRate, Recorders, calibrate};
 pub use catalogue::{catalogue, part};
 pub use cells::predicted_papers;
 pub use engine_error::EngineError;

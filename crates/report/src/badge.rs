@@ -5,7 +5,7 @@
 
 use keepup_measure::stats::median;
 use keepup_results::printable::is_printable;
-use keepup_results::{Better, Figure, Figures, Stored, Verdict};
+use keepup_results::{Better, FailedRate, Figure, Figures, Stored, Verdict};
 
 use crate::format::{rate, rates, shorten};
 use crate::kinds;
@@ -51,24 +51,17 @@ pub(crate) fn render(result: &Stored) -> String {
 
 /// Text and tone of the badge: the verdict and its rate, or the test and its best figure.
 pub(crate) fn answer(result: &Stored) -> (String, Tone) {
-    if let Stored::Qualify(summary) = result {
-        let tone = match summary.verdict {
-            Verdict::Fit => Tone::Good,
-            Verdict::FitWithLimits | Verdict::Inconclusive => Tone::Doubtful,
-            Verdict::NotFit => Tone::Bad,
-        };
-        let held = summary.qualified_bytes_per_second.or(summary.knee_bytes_per_second);
-        let failed = summary.failed_above.as_ref().map(|above| above.bytes_per_second);
-        let found = match (held, failed) {
-            (None, None) => String::new(),
-            (Some(held), None) => format!(" {}", rate(held)),
-            (None, Some(failed)) => format!(", failed {}", rate(failed)),
-            (Some(held), Some(failed)) => {
-                let [held, failed] = rates([held, failed]);
-                format!(" {held}, failed {failed}")
-            }
-        };
-        return (format!("{}{found}", summary.verdict), tone);
+    match result {
+        Stored::Qualify(summary) => {
+            let held = summary.qualified_bytes_per_second.or(summary.knee_bytes_per_second);
+            return verdict(summary.verdict, held, summary.failed_above.as_ref());
+        }
+        Stored::QualifyFleet(summary) => {
+            let knee = summary.knee.map(|knee| knee.lower_bytes_per_second);
+            let held = summary.qualified_bytes_per_second.or(knee);
+            return verdict(summary.verdict, held, summary.failed_above.as_ref());
+        }
+        _ => {}
     }
     if let Stored::Soak(_) = result {
         let headline = kinds::page(result, true).headline;
@@ -78,6 +71,20 @@ pub(crate) fn answer(result: &Stored) -> (String, Tone) {
     let name = kinds::name(result);
     let best = best(&figures).map(|text| format!(" {text}")).unwrap_or_default();
     (format!("{name}{best}"), Tone::Plain)
+}
+
+/// A verdict with the rate that held, bytes per second, and the one that failed.
+fn verdict(verdict: Verdict, held: Option<f64>, failed: Option<&FailedRate>) -> (String, Tone) {
+    let found = match (held, failed.map(|above| above.bytes_per_second)) {
+        (None, None) => String::new(),
+        (Some(held), None) => format!(" {}", rate(held)),
+        (None, Some(failed)) => format!(", failed {}", rate(failed)),
+        (Some(held), Some(failed)) => {
+            let [held, failed] = rates([held, failed]);
+            format!(" {held}, failed {failed}")
+        }
+    };
+    (format!("{verdict}{found}"), Tone::of(verdict))
 }
 
 /// Best median of the quantity of the first figure.

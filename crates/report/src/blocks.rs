@@ -10,7 +10,7 @@ mod verdict;
 
 use std::cmp::Ordering;
 
-use keepup_results::{ResultSummary, SessionLoad, TrialResult, Verdict, VolumeCeiling};
+use keepup_results::{ResultSummary, SessionLoad, TrialResult, VolumeCeiling};
 
 pub(crate) use self::bottleneck::block as bottleneck;
 pub(crate) use self::cost::block as cost;
@@ -80,11 +80,7 @@ pub(crate) fn headline(summary: &ResultSummary) -> Headline {
     }
     Headline {
         verdict: summary.verdict.to_string(),
-        tone: match summary.verdict {
-            Verdict::Fit => Tone::Good,
-            Verdict::FitWithLimits | Verdict::Inconclusive => Tone::Doubtful,
-            Verdict::NotFit => Tone::Bad,
-        },
+        tone: Tone::of(summary.verdict),
         title: format!("{profile} on this machine, {}, result {}", summary.created, summary.id),
         items,
     }

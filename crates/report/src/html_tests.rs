@@ -109,6 +109,14 @@ fn hostile(stored: &Stored, text: &str) -> Option<Stored> {
             put(&mut index.baseline);
             index.places.iter_mut().for_each(|place| put(&mut place.place));
         }
+        Stored::QualifyFleet(summary) => {
+            [&mut summary.fleet, &mut summary.workload, &mut summary.command].into_iter().for_each(put);
+            summary.hosts.iter_mut().for_each(|host| put(&mut host.host));
+            summary.hosts.iter_mut().for_each(|host| host.failed = Some(text.to_owned()));
+            summary.trials.iter_mut().for_each(|trial| put(&mut trial.phase));
+            summary.bottleneck.iter_mut().for_each(|limit| put(&mut limit.evidence));
+            summary.verdict_reasons.iter_mut().chain(&mut summary.limits).for_each(put);
+        }
         Stored::Soak(summary) => {
             summary.notes = vec![text.to_owned()];
             summary.counters.iter_mut().for_each(|counter| put(&mut counter.name));

@@ -13,6 +13,7 @@ mod predict;
 mod predict_charts;
 mod predict_papers;
 mod qualify;
+mod qualify_fleet;
 mod record;
 mod register;
 mod replay;
@@ -23,6 +24,7 @@ use keepup_results::Stored;
 
 pub(crate) use self::common::{format_quantity, name};
 pub(crate) use self::loads::{amount as load_amount, problem as load_problem};
+pub(crate) use self::qualify_fleet::verdict_last as fleet_verdict_last;
 
 use crate::history::History;
 use crate::page::{Block, Document, Item, Page};
@@ -41,6 +43,7 @@ pub(crate) fn document(stored: &Stored, history: &History) -> Document {
     }
     match stored {
         Stored::Qualify(summary) => qualify::document(summary, history),
+        Stored::QualifyFleet(summary) => qualify_fleet::document(stored, summary),
         Stored::Disk(summary) => disk::document(stored, summary),
         Stored::Net(summary) => net::document(stored, summary),
         Stored::Register(summary) => register::document(stored, summary),

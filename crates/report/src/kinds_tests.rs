@@ -47,6 +47,11 @@ fn long_names_do_not_make_lines_longer() {
                 let places = found.index.iter_mut().flat_map(|index| &mut index.places);
                 places.for_each(|place| long(&mut place.place));
             }
+            Stored::QualifyFleet(found) => {
+                found.hosts.iter_mut().for_each(|host| long(&mut host.host));
+                found.trials.iter_mut().for_each(|trial| long(&mut trial.phase));
+                found.lost.iter_mut().for_each(|lost| long(&mut lost.host));
+            }
             Stored::Predict(found) => long_prediction(found, long),
             Stored::Compare(found) => {
                 found.systems.iter_mut().for_each(|system| long(&mut system.name));

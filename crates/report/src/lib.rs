@@ -43,6 +43,9 @@ pub struct Style {
 pub fn terminal(result: &Stored, style: Style) -> String {
     match result {
         Stored::Qualify(summary) => terminal::render_verdict_last(&blocks::brief(summary), style),
+        Stored::QualifyFleet(summary) => {
+            terminal::render_verdict_last(&kinds::fleet_verdict_last(summary), style)
+        }
         other => terminal::render(&kinds::page(other, true), style),
     }
 }
@@ -50,10 +53,12 @@ pub fn terminal(result: &Stored, style: Style) -> String {
 /// Terminal page with all blocks of a qualification. Same as [`terminal`] for other results.
 #[must_use]
 pub fn terminal_full(result: &Stored, style: Style) -> String {
-    let page = kinds::page(result, true);
     match result {
-        Stored::Qualify(summary) => terminal::render_verdict_last(&blocks::full(summary, page.blocks), style),
-        _ => terminal::render(&page, style),
+        Stored::Qualify(summary) => {
+            let page = kinds::page(result, true);
+            terminal::render_verdict_last(&blocks::full(summary, page.blocks), style)
+        }
+        other => terminal(other, style),
     }
 }
 

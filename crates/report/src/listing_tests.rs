@@ -328,7 +328,7 @@ fn campaigns() -> Vec<(&'static str, String)> {
     let volumes = BTreeMap::from([("/data/a".to_owned(), 1 << 50)]);
     let cost = keepup_campaign::Forecast::of_volumes(volumes.clone(), volumes);
     for cell in campaign.cells().iter().skip(1) {
-        forecasts.insert(&cell.arguments, cost.clone());
+        forecasts.insert(cell, cost.clone());
     }
     let begun = Begun {
         id: "0123abcd".into(),

@@ -1,5 +1,7 @@
 //! Tables of a report: rated texts in aligned columns, independent of the output format.
 
+use keepup_results::Verdict;
+
 /// Table. Every row has one cell for each column.
 #[derive(Default)]
 pub(crate) struct Table {
@@ -52,4 +54,15 @@ pub enum Tone {
     Doubtful,
     /// Bad.
     Bad,
+}
+
+impl Tone {
+    /// Rating of a verdict.
+    pub(crate) fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Fit => Self::Good,
+            Verdict::FitWithLimits | Verdict::Inconclusive => Self::Doubtful,
+            Verdict::NotFit => Self::Bad,
+        }
+    }
 }

@@ -10,6 +10,7 @@ use keepup_results::PaperPage;
 use toml::{Table, Value};
 
 use crate::error::ReproduceError;
+use crate::fleet::{self, Streams};
 use crate::measured::Reproduced;
 use crate::published::PublishedPaper;
 use crate::{
@@ -30,6 +31,8 @@ const BUFFERS: &str = "network by buffers";
 const ERRORS: &str = "bit errors";
 const LOGGER: &str = "logger";
 const TO_NULL: &str = "logger without disk";
+/// Profile of the logger.
+const DETECTOR: &str = "csl";
 /// Most concurrent files.
 const FILES_MAX: i64 = 4;
 /// Size of a file in the paper: 4096 events.
@@ -54,10 +57,15 @@ impl Reproduction for Cdf {
     }
 
     fn uses(&self, option: RequestOption) -> bool {
-        matches!(option, RequestOption::Volume | RequestOption::Host | RequestOption::Long)
+        use RequestOption::{Fleet, Host, Long, Volume};
+        matches!(option, Volume | Host | Long | Fleet)
     }
 
     fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError> {
+        if let Some(fleet) = &request.fleet {
+            let title = "The event logger: number of hosts";
+            return Ok(fleet::campaign(title, request, fleet, (DETECTOR, &Streams::Each, Vec::new())));
+        }
         let volumes = volumes(request)?;
         let mut tests = of_volumes(volumes, request.scale);
         tests.extend(of_network(request));
@@ -69,6 +77,10 @@ impl Reproduction for Cdf {
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {
         let edition = PublishedPaper::of(self.name());
+        if fleet::is_fleet(found) {
+            let question = findings::hosts(&edition);
+            return fleet::page(found, &edition, &question, Streams::Each);
+        }
         let mut page = found.new_page(&edition);
         page.tables = tables::all(found, &edition);
         page.curves = tables::curves(found);

@@ -6,8 +6,9 @@
 //! [`published_systems`] returns its figures for `keepup compare`.
 //!
 //! One file per paper: `esrf.rs`, `cdf.rs` (tables and findings in `cdf/`), `cern.rs`, `tweakers.rs`,
-//! `romanis.rs`. `measured.rs` reads the results, `published.rs` and `systems.rs` the published figures,
-//! `experiments.rs` the experiments and their cells, `with.rs` the results of other machines.
+//! `romanis.rs`. `fleet.rs` has the question how many hosts a detector needs, for two of them. `measured.rs`
+//! reads the results, `published.rs` and `systems.rs` the published figures, `experiments.rs` the experiments
+//! and their cells, `with.rs` the results of other machines.
 //!
 //! Invariants: every published figure comes from `papers/*.toml`; every figure of this machine comes from a
 //! result; derived values are computed, not typed.
@@ -16,6 +17,7 @@ mod cern;
 mod error;
 mod esrf;
 mod experiments;
+mod fleet;
 mod measured;
 mod model;
 mod published;
@@ -66,6 +68,8 @@ pub struct PaperRequest {
     pub is_long: bool,
     /// Logical cores of this machine.
     pub cores: u32,
+    /// Fleet that is measured in place of this machine.
+    pub fleet: Option<FleetRequest>,
     /// Results from other machines.
     pub with: Vec<PathBuf>,
     /// Unique part of the names of files that belong to this reproduction.
@@ -87,6 +91,19 @@ pub enum RequestOption {
     Host,
     /// [`PaperRequest::is_long`].
     Long,
+    /// [`PaperRequest::fleet`].
+    Fleet,
+}
+
+/// Fleet to measure with 1 to all of its recorders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetRequest {
+    /// Fleet file.
+    pub file: PathBuf,
+    /// Number of recorders in it.
+    pub recorders: u32,
+    /// Whether to measure every recorder alone, too, beside all of them.
+    pub each: bool,
 }
 
 /// Directory on a disk to measure, with its name in tables.
@@ -193,8 +210,11 @@ pub fn page(
     let paper = paper?;
     let found = Reproduced::read(paper, campaign, directory);
     let mut page = reproduction(&paper.name)?.page(&found);
-    page.experiments =
-        published::PublishedPaper::of(&paper.name).experiments(&campaign.cells, !found.with().is_empty());
+    // The experiments of the papers are those of one machine.
+    if page.fleet.is_none() {
+        page.experiments =
+            published::PublishedPaper::of(&paper.name).experiments(&campaign.cells, !found.with().is_empty());
+    }
     with::add_rows(&mut page, found.with());
     if found.scale() < 1.0 {
         let answers = page.answers.iter_mut().filter(|answer| answer.here != NOT_MEASURED);

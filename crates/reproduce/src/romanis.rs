@@ -14,6 +14,7 @@ use keepup_results::{
 use toml::{Table, Value};
 
 use crate::error::ReproduceError;
+use crate::fleet::{self, Question, Streams};
 use crate::measured::{Reproduced, measured};
 use crate::published::{PublishedPaper, cell};
 use crate::{
@@ -90,10 +91,15 @@ impl Reproduction for Romanis {
     }
 
     fn uses(&self, option: RequestOption) -> bool {
-        matches!(option, RequestOption::Volume | RequestOption::Raid)
+        matches!(option, RequestOption::Volume | RequestOption::Raid | RequestOption::Fleet)
     }
 
     fn campaign(&self, request: &PaperRequest) -> Result<Table, ReproduceError> {
+        if let Some(fleet) = &request.fleet {
+            let more = vec![("event", amount(request.scale).1)];
+            let title = "The acoustic camera: number of hosts";
+            return Ok(fleet::campaign(title, request, fleet, (NAME, &camera_streams(), more)));
+        }
         let volumes = volumes(request)?;
         let mut tests: Vec<Value> =
             SCALING.iter().map(|kind| labelled(kind.0, &disks(volumes, kind, request))).collect();
@@ -113,6 +119,9 @@ impl Reproduction for Romanis {
 
     fn page(&self, found: &Reproduced<'_>) -> PaperPage {
         let edition = PublishedPaper::of(self.name());
+        if fleet::is_fleet(found) {
+            return fleet_page(found, &edition);
+        }
         let mut page = found.new_page(&edition);
         page.tables = vec![scaling_table(found, &edition), recording_table(found, &edition)];
         page.curves = curves(found);
@@ -121,6 +130,26 @@ impl Reproduction for Romanis {
         page.limits.extend(findings::limits(found));
         page
     }
+}
+
+/// All sensors, whatever the number of hosts.
+fn camera_streams() -> Streams {
+    Streams::Fixed(u32::try_from(CAMERA.sensors).unwrap_or(u32::MAX))
+}
+
+/// Page of the number of hosts.
+fn fleet_page(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperPage {
+    let built = |quantity| edition.text("F6", ["ROMANIS", "as built", quantity], PaperUnit::Items);
+    let question = Question {
+        profile: NAME,
+        question: format!(
+            "How many such hosts does it take to store {} sensors at {} MB/s?",
+            CAMERA.sensors, CAMERA.mb_per_s
+        ),
+        published: format!("{} computers with {} disks, as built.", built("processors"), built("disks")),
+        stands: "section II.C",
+    };
+    fleet::page(found, edition, &question, camera_streams())
 }
 
 /// Settings of figure 3: sequential writes of 2 MB, one at a time.

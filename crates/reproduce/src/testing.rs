@@ -16,6 +16,7 @@ pub(crate) fn full_request() -> PaperRequest {
         host: None,
         is_long: true,
         cores: 2,
+        fleet: None,
         with: Vec::new(),
         id: "ID".into(),
         traces: "TRACES".into(),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::disk::DiskRun;
+use crate::fleet_qualify::FleetTrialResult;
 use crate::head::Kind;
 use crate::net::NetRun;
 use crate::record::RecordRun;
@@ -63,6 +64,13 @@ pub enum Event {
         t_unix_ns: u64,
         /// Result of the trial.
         trial: Box<TrialResult>,
+    },
+    /// A trial on several recorders ended.
+    FleetTrial {
+        /// Time.
+        t_unix_ns: u64,
+        /// Result of the trial.
+        trial: Box<FleetTrialResult>,
     },
     /// A run of a disk test ended.
     DiskRun {

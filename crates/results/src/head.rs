@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// Qualification of a machine for a profile.
     Qualify,
+    /// Qualification of a fleet for a profile.
+    QualifyFleet,
     /// Disk test.
     Disk,
     /// Network test.

@@ -22,6 +22,7 @@ mod example;
 mod figure;
 mod file_names;
 mod fleet_doctor;
+mod fleet_qualify;
 pub mod format;
 mod head;
 mod latency;
@@ -68,6 +69,10 @@ pub use figure::{Better, Figure, Figures, Quantity};
 pub use fleet_doctor::{
     ClockFacts, FLEET_DOCTOR_SCHEMA_VERSION, FleetDoctorSummary, FleetFinding, HostCheck, HostFacts,
     InterfaceFacts, PathFacts, VolumeFacts,
+};
+pub use fleet_qualify::{
+    ClockOffset, ControlTraffic, FleetBottleneck, FleetQualifySummary, FleetTrialPart, FleetTrialResult,
+    LostHost, QualifiedHost,
 };
 pub use head::{Head, Headed, Kind};
 pub use latency::LatencyFigures;

@@ -17,6 +17,9 @@ pub struct PaperPage {
     pub source: String,
     /// One-line description of this machine.
     pub machine: String,
+    /// Name of the fleet that was measured in place of this machine; null otherwise.
+    #[serde(default)]
+    pub fleet: Option<String>,
     /// Share of the paper's amounts of data, as in --scale.
     pub scale: f64,
     /// Questions of the paper, its answers, and the answers for this machine.

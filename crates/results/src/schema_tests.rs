@@ -11,6 +11,7 @@ use crate::disk::DiskSummary;
 use crate::doctor::DoctorSummary;
 use crate::example::fit;
 use crate::fleet_doctor::FleetDoctorSummary;
+use crate::fleet_qualify::FleetQualifySummary;
 use crate::net::NetSummary;
 use crate::predict::PredictSummary;
 use crate::record::RecordSummary;
@@ -36,6 +37,7 @@ fn the_committed_schemas_are_those_of_the_types() {
     committed("net.schema.json", &schema_of::<NetSummary>());
     committed("doctor.schema.json", &schema_of::<DoctorSummary>());
     committed("fleet-doctor.schema.json", &schema_of::<FleetDoctorSummary>());
+    committed("qualify-fleet.schema.json", &schema_of::<FleetQualifySummary>());
     committed("record.schema.json", &schema_of::<RecordSummary>());
     committed("register.schema.json", &schema_of::<RegisterSummary>());
     committed("replay.schema.json", &schema_of::<ReplaySummary>());

@@ -19,6 +19,7 @@ use crate::error::ResultsError;
 use crate::event::Event;
 use crate::figure::{Figure, Figures};
 use crate::file_names::{EVENTS, SUMMARY};
+use crate::fleet_qualify::FleetQualifySummary;
 use crate::head::{Head, Headed, Kind};
 use crate::net::NetSummary;
 use crate::predict::PredictSummary;
@@ -49,6 +50,8 @@ pub struct StoredResult {
 pub enum Stored {
     /// A qualification.
     Qualify(Box<ResultSummary>),
+    /// A qualification of a fleet.
+    QualifyFleet(Box<FleetQualifySummary>),
     /// A test of disks.
     Disk(Box<DiskSummary>),
     /// A test of the network.
@@ -113,6 +116,7 @@ impl Stored {
         }
         match kind {
             Kind::Qualify => boxed(value).map(Self::Qualify),
+            Kind::QualifyFleet => boxed(value).map(Self::QualifyFleet),
             Kind::Disk => boxed(value).map(Self::Disk),
             Kind::Net => boxed(value).map(Self::Net),
             Kind::Register => boxed(value).map(Self::Register),
@@ -129,6 +133,7 @@ impl Stored {
     fn parts(&self) -> (&dyn Headed, &dyn Figures) {
         match self {
             Self::Qualify(summary) => (&**summary, &**summary),
+            Self::QualifyFleet(summary) => (&**summary, &**summary),
             Self::Disk(summary) => (&**summary, &**summary),
             Self::Net(summary) => (&**summary, &**summary),
             Self::Register(summary) => (&**summary, &**summary),
@@ -154,6 +159,7 @@ macro_rules! of_test {
 }
 
 of_test!(
+    QualifyFleet: FleetQualifySummary,
     Disk: DiskSummary,
     Net: NetSummary,
     Register: RegisterSummary,
@@ -262,7 +268,7 @@ fn rebuild(
             Ok(Stored::Replay(Box::new(summary)))
         }
         Kind::Campaign => Err(cut("can be resumed: keepup campaign resume DIR")),
-        Kind::Qualify | Kind::Register | Kind::Soak | Kind::Compare | Kind::Predict => {
+        Kind::Qualify | Kind::QualifyFleet | Kind::Register | Kind::Soak | Kind::Compare | Kind::Predict => {
             Err(cut("its results are known only at the end"))
         }
     }

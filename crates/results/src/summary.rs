@@ -117,7 +117,7 @@ impl Headed for ResultSummary {
 }
 
 /// Verdict on whether a machine can keep up with a detector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
     /// The required rate was sustained with the required headroom and without loss.
     #[serde(rename = "FIT")]
@@ -129,6 +129,7 @@ pub enum Verdict {
     #[serde(rename = "FIT WITH LIMITS")]
     FitWithLimits,
     /// No conclusion is possible.
+    #[default]
     #[serde(rename = "INCONCLUSIVE")]
     Inconclusive,
 }

@@ -10,6 +10,7 @@ use crate::compare::COMPARE_SCHEMA_VERSION;
 use crate::disk::DiskSummary;
 use crate::error::ResultsError;
 use crate::event::Event;
+use crate::fleet_qualify::FleetQualifySummary;
 use crate::head::Kind;
 use crate::net::NetSummary;
 use crate::predict::PredictSummary;
@@ -45,8 +46,9 @@ const STEPS: &[Step] = &[
 
 /// All kinds.
 #[cfg(test)]
-pub(crate) const ALL: [Kind; 10] = [
+pub(crate) const ALL: [Kind; 11] = [
     Kind::Qualify,
+    Kind::QualifyFleet,
     Kind::Disk,
     Kind::Net,
     Kind::Register,
@@ -62,6 +64,7 @@ pub(crate) const ALL: [Kind; 10] = [
 pub(crate) fn current(kind: Kind) -> u64 {
     u64::from(match kind {
         Kind::Qualify => SCHEMA_VERSION,
+        Kind::QualifyFleet => FleetQualifySummary::SCHEMA_VERSION,
         Kind::Disk => DiskSummary::SCHEMA_VERSION,
         Kind::Net => NetSummary::SCHEMA_VERSION,
         Kind::Register => RegisterSummary::SCHEMA_VERSION,

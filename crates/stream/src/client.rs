@@ -40,6 +40,14 @@ pub enum ClientError {
         /// Recorder's address.
         addr: SocketAddr,
     },
+    /// Connection to the last recorder of a fleet refused; no other one answered.
+    #[error("cannot ask any of {recorders} recorders: nothing listens on {addr}")]
+    NoFleet {
+        /// Recorders that were asked.
+        recorders: usize,
+        /// Address of the last one.
+        addr: SocketAddr,
+    },
     /// A socket operation failed.
     #[error("cannot {action} {addr}: {source}")]
     Io {
@@ -136,6 +144,7 @@ impl Diagnostic for ClientError {
             Self::Wire(error) => error.class(),
             Self::NoRecorder { last, .. } => last.class(),
             Self::NotListening { .. }
+            | Self::NoFleet { .. }
             | Self::Io { .. }
             | Self::Refused { .. }
             | Self::Closed { .. }
@@ -152,6 +161,9 @@ impl Diagnostic for ClientError {
             Self::NotListening { addr } => {
                 Some(format!("start the recorder first: `keepup record --listen {addr}`").into())
             }
+            Self::NoFleet { .. } => Some(
+                "start them first: `keepup record --fleet FILE`; they listen on `data` of each host".into(),
+            ),
             Self::Refused { hint, .. } => Some(hint.as_str()).filter(|hint| !hint.is_empty()).map(Cow::from),
             Self::Closed { .. } => {
                 Some("its own output says why; events that it did not acknowledge may be lost".into())

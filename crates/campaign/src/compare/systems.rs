@@ -175,9 +175,12 @@ fn words_of(command: &str) -> String {
 
 /// Both ends of the qualified rate of a qualification.
 fn qualified_of(summary: &Stored) -> Vec<Option<Ends>> {
-    let Stored::Qualify(summary) = summary else { return Vec::new() };
-    let failed = summary.failed_above.as_ref().map(|failed| failed.bytes_per_second);
-    vec![summary.qualified_bytes_per_second.map(|held| (held, failed))]
+    let (held, failed) = match summary {
+        Stored::Qualify(summary) => (summary.qualified_bytes_per_second, &summary.failed_above),
+        Stored::QualifyFleet(summary) => (summary.qualified_bytes_per_second, &summary.failed_above),
+        _ => return Vec::new(),
+    };
+    vec![held.map(|held| (held, failed.as_ref().map(|failed| failed.bytes_per_second)))]
 }
 
 /// Distinct background loads of a result.
@@ -194,8 +197,9 @@ fn loads_of(summary: &Stored) -> Vec<String> {
             summary.runs.iter().flat_map(|run| &run.loads).map(|load| load.spec.clone()).collect()
         }
         Stored::Soak(summary) => summary.loads.iter().map(|load| load.spec.clone()).collect(),
-        // Places of a replay name their loads; registers have none.
+        // Places of a replay name their loads; registers and fleets have none.
         Stored::Replay(_)
+        | Stored::QualifyFleet(_)
         | Stored::Register(_)
         | Stored::Campaign(_)
         | Stored::Compare(_)

@@ -51,6 +51,8 @@ pub(super) fn values_of(key: &str, value: &Value) -> Result<Option<Vec<String>>,
             }
         }
         ("verb", _) => Err("must be the words of a command, such as \"disk testdisk\"".to_owned()),
+        ("host", Value::String(name)) if !name.is_empty() => Ok(Some(vec![name.clone()])),
+        ("host", _) => Err("must be the name of one host, such as \"daq1\"".to_owned()),
         (_, Value::Array(parts)) if parts.is_empty() => Err("must not be empty".to_owned()),
         (_, Value::Array(parts)) => parts.iter().map(text_of).collect::<Result<_, _>>().map(Some),
         ("args", scalar) => text_of(scalar).map(|text| Some(vec![text])),

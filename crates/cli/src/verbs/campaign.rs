@@ -4,12 +4,11 @@ mod messages;
 mod runner;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use keepup_campaign::{
-    Campaign, CampaignDirectory, DriveOutcome, Forecasts, RunDone, State, StoredCampaign, drive, load,
+    Campaign, CampaignDirectory, Cell, DriveOutcome, Forecasts, RunDone, State, StoredCampaign, drive, load,
     summarise,
 };
 use keepup_error::Cause;
@@ -20,6 +19,7 @@ use keepup_report::listing;
 use keepup_results::{Begun, CampaignSummary, Ended, Stored};
 
 use self::runner::Child;
+use crate::cells::{Place, cell_error, commands};
 use crate::exit::Exit;
 use crate::forecast::print_plan;
 use crate::output::{command, json, log, log_cause, page, print_listing};
@@ -57,6 +57,10 @@ struct RunArgs {
     /// Store the campaign in a new subdirectory of DIR
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
+    /// Fleet file: run each cell on the host that it names, see `keepup fleet`
+    #[cfg(feature = "fleet")]
+    #[arg(long, value_name = "FILE")]
+    fleet: Option<PathBuf>,
     /// List the cells with data written, space and time, then exit
     #[arg(long)]
     dry_run: bool,
@@ -80,6 +84,10 @@ struct ResumeArgs {
     /// Repeat failed runs; their files are kept
     #[arg(long)]
     failed: bool,
+    /// Fleet file of a campaign whose cells name hosts
+    #[cfg(feature = "fleet")]
+    #[arg(long, value_name = "FILE")]
+    fleet: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -112,17 +120,49 @@ pub(super) struct RunOptions<'a> {
     pub(super) dry_run: bool,
     /// Print the result as one JSON object.
     pub(super) json: bool,
+    /// Fleet file of the hosts that run the cells.
+    pub(super) fleet: Option<&'a Path>,
+}
+
+impl RunArgs {
+    fn fleet(&self) -> Option<&Path> {
+        #[cfg(feature = "fleet")]
+        return self.fleet.as_deref();
+        #[cfg(not(feature = "fleet"))]
+        None
+    }
+}
+
+impl ResumeArgs {
+    fn fleet(&self) -> Option<&Path> {
+        #[cfg(feature = "fleet")]
+        return self.fleet.as_deref();
+        #[cfg(not(feature = "fleet"))]
+        None
+    }
 }
 
 fn run_file(args: &RunArgs) -> anyhow::Result<Exit> {
     let (campaign, text) = load(&args.file, &keepup_reproduce::names())?;
-    start(campaign, &text, &RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json })
+    let fleet = args.fleet();
+    start(&campaign, &text, &RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json, fleet })
 }
 
 /// Starts a new campaign; `text` is the content of its file.
-pub(super) fn start(campaign: Campaign, text: &str, options: &RunOptions<'_>) -> anyhow::Result<Exit> {
-    let stop = stop_flag()?;
-    let Some(forecasts) = forecast_cells(&campaign, &stop)? else { return Ok(Exit::Interrupted) };
+pub(super) fn start(campaign: &Campaign, text: &str, options: &RunOptions<'_>) -> anyhow::Result<Exit> {
+    let cells = campaign.cells();
+    cells::check(campaign, &cells)?;
+    at_place(options.fleet, campaign, &cells, |place| start_at(place, campaign, text, options))
+}
+
+fn start_at(
+    place: &mut dyn Place,
+    campaign: &Campaign,
+    text: &str,
+    options: &RunOptions<'_>,
+) -> anyhow::Result<Exit> {
+    let cells = campaign.cells();
+    let Some(forecasts) = place.forecasts(campaign, &cells)? else { return Ok(Exit::Interrupted) };
     let state = State::new(campaign.clone(), forecasts.clone());
     let forecast = messages::forecast(&state, &forecasts);
     if options.dry_run {
@@ -130,7 +170,9 @@ pub(super) fn start(campaign: Campaign, text: &str, options: &RunOptions<'_>) ->
         return Ok(Exit::Done);
     }
     log(&messages::announcement(&state, &forecast));
-    let volumes: Vec<PathBuf> = forecast.space_bytes.keys().map(PathBuf::from).collect();
+    // Volumes of other hosts are in the results of the cells.
+    let is_here = cells.iter().all(|cell| cell.host.is_none());
+    let volumes = forecast.space_bytes.keys().filter(|_| is_here).map(PathBuf::from).collect::<Vec<_>>();
     let environment = Environment::collect(&volumes, Path::new("/"));
     let begun = Begun {
         id: Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned(),
@@ -138,11 +180,11 @@ pub(super) fn start(campaign: Campaign, text: &str, options: &RunOptions<'_>) ->
         created_unix_ns: SystemClock.unix_ns(),
         command: command(),
         workload: campaign.name.clone(),
-        plan: serde_json::to_value(&campaign).context("cannot encode the campaign")?,
+        plan: serde_json::to_value(campaign).context("cannot encode the campaign")?,
         environment: serde_json::to_value(environment).unwrap_or_default(),
     };
     let directory = CampaignDirectory::create(options.out, text, &begun)?;
-    CampaignRun { state, begun, directory, stop, is_json: options.json }.run()
+    CampaignRun { state, begun, directory, fleet: options.fleet, is_json: options.json }.run(place)
 }
 
 fn resume(args: &ResumeArgs) -> anyhow::Result<Exit> {
@@ -155,11 +197,15 @@ fn resume(args: &ResumeArgs) -> anyhow::Result<Exit> {
         found.discard_failed();
     }
     found.read_figures(path);
-    let stop = stop_flag()?;
-    let Some(forecasts) = forecast_cells(&campaign, &stop)? else { return Ok(Exit::Interrupted) };
-    let state = state_after(campaign, forecasts, found.runs);
-    log(&messages::announcement(&state, &state.forecast_left()));
-    CampaignRun { state, begun: found.begun, directory, stop, is_json: args.json }.run()
+    let cells = campaign.cells();
+    cells::check(&campaign, &cells)?;
+    at_place(args.fleet(), &campaign, &cells, |place| {
+        let Some(forecasts) = place.forecasts(&campaign, &cells)? else { return Ok(Exit::Interrupted) };
+        let state = state_after(campaign.clone(), forecasts, found.runs);
+        log(&messages::announcement(&state, &state.forecast_left()));
+        let (begun, fleet, is_json) = (found.begun, args.fleet(), args.json);
+        CampaignRun { state, begun, directory, fleet, is_json }.run(place)
+    })
 }
 
 fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
@@ -177,11 +223,29 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Checks the commands of all cells and estimates their cost; `None` if the user interrupts.
-fn forecast_cells(campaign: &Campaign, stop: &AtomicBool) -> anyhow::Result<Option<Forecasts>> {
-    let cells = campaign.cells();
-    cells::check(campaign, &cells)?;
-    cells::forecasts(campaign, &cells, stop)
+/// Does `work` at the place of `cells`: on the hosts of the fleet file, if one is given.
+fn at_place(
+    fleet: Option<&Path>,
+    campaign: &Campaign,
+    cells: &[Cell],
+    work: impl FnOnce(&mut dyn Place) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    #[cfg(feature = "fleet")]
+    if let Some(file) = fleet {
+        return super::fleet::campaign::on_hosts(file, campaign, cells, work);
+    }
+    debug_assert!(fleet.is_none(), "only builds with fleets have the flag");
+    let has_host = commands(cells).into_iter().find_map(|cell| Some((cell, cell.host.as_ref()?)));
+    if let Some((cell, host)) = has_host {
+        let why = Cause::new(format!("host {host} is a host of a fleet, and no fleet file is given"));
+        let hint = if cfg!(feature = "fleet") {
+            "--fleet FILE, or remove `host` from the campaign file"
+        } else {
+            "a build with the cargo feature `fleet` has --fleet FILE"
+        };
+        return Err(cell_error(campaign, cell, why.with_hint(hint)));
+    }
+    work(&mut Child::new(stop_flag()?)?)
 }
 
 /// State of a campaign after these runs.
@@ -192,19 +256,18 @@ fn state_after(campaign: Campaign, forecasts: Forecasts, runs: Vec<RunDone>) -> 
 }
 
 /// Campaign in progress.
-struct CampaignRun {
+struct CampaignRun<'a> {
     state: State,
     begun: Begun,
     directory: CampaignDirectory,
-    stop: Arc<AtomicBool>,
+    fleet: Option<&'a Path>,
     is_json: bool,
 }
 
-impl CampaignRun {
-    fn run(mut self) -> anyhow::Result<Exit> {
-        let mut child = Child::new(Arc::clone(&self.stop))?;
-        let ended = drive(&mut self.state, &mut self.directory, &mut child, &SystemClock);
-        drop(child);
+impl CampaignRun<'_> {
+    fn run(mut self, place: &mut dyn Place) -> anyhow::Result<Exit> {
+        let ended = drive(&mut self.state, &mut self.directory, place, &SystemClock);
+        place.clear_line();
         let (ending, failure) = match ended {
             Ok(ending) => (ending, None),
             Err(why) => (DriveOutcome::default(), Some(why)),
@@ -227,7 +290,9 @@ impl CampaignRun {
         }
         if summary.totals.left > 0 {
             let left = Cause::new(format!("{} runs remain", summary.totals.left));
-            log_cause(&left.with_hint(format!("keepup campaign resume {path}")));
+            let fleet = self.fleet.map(|file| format!(" --fleet {}", file.display()));
+            let fleet = fleet.unwrap_or_default();
+            log_cause(&left.with_hint(format!("keepup campaign resume {path}{fleet}")));
         }
         Ok(exit(&summary))
     }

@@ -112,6 +112,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             quick: args.quick,
             soak: args.soak,
             write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
+            out: &args.out,
+            dry_run: args.dry_run,
             json: args.json,
         };
         return super::fleet::qualify::run(file, &args.fleet, &shared);

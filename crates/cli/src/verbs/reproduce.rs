@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use anyhow::Context as _;
 use keepup_campaign::parse;
 use keepup_reproduce::{
-    NamedVolume, PaperRequest, Reproduction, RequestOption, campaign_text, check_result_of_other, names,
-    reproduction, users_of,
+    FleetRequest, NamedVolume, PaperRequest, Reproduction, RequestOption, campaign_text,
+    check_result_of_other, names, reproduction, users_of,
 };
 use keepup_results::StoredResult;
 
@@ -27,6 +27,7 @@ use crate::output::{LOG_VARIABLE, log, result};
   keepup reproduce cdf-csl --volume /data/a --volume /data/b
   keepup reproduce romanis --volume /data/a --volume /data/b --raid /data/striped
   keepup reproduce esrf-2007 --volume raid0=/data/r0 --volume raid5=/data/r5 --host 192.168.1.2
+  keepup reproduce romanis --fleet hall.toml      how many hosts; needs the cargo feature `fleet`
   keepup reproduce tweakers-pci --scale 0.1
   keepup reproduce cern-vme --target pci:0000:04:00.0/bar0 --with crate-7.json
   keepup reproduce esrf-2007 --print > mine.toml      the campaign file, for changes")]
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// Include the tests of cdf-csl that take days: burn-in, and all copies of the bit-error test
     #[arg(long)]
     long: bool,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    fleet: super::fleet::reproduce::FleetArgs,
     /// Result of the same reproduction on another machine, added to the tables; repeatable
     ///
     /// For cern-vme also a result of `keepup register`.
@@ -95,7 +99,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     for path in &args.with {
         check_result_of_other(paper, &StoredResult::open(path)?)?;
     }
-    let volumes = match paper.uses(RequestOption::Volume) {
+    let fleet = fleet(args)?;
+    let volumes = match paper.uses(RequestOption::Volume) && fleet.is_none() {
         true => volumes(&args.volume)?,
         false => Vec::new(),
     };
@@ -113,6 +118,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         host: args.host.clone(),
         is_long: args.long,
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+        fleet,
         with: args.with.iter().map(real).collect(),
         id: format!("{:x}", unix_ms()),
         // The scale changes the length of traces, so each scale has its own.
@@ -125,7 +131,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     make_traces(paper, &request)?;
     let campaign = parse(&text, &args.paper, &names())?;
-    start(campaign, &text, &RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json })
+    let options = RunOptions { out: &args.out, dry_run: args.dry_run, json: args.json, fleet: None };
+    start(&campaign, &text, &options)
+}
+
+/// The fleet to measure, if one is given.
+#[cfg(feature = "fleet")]
+fn fleet(args: &Args) -> anyhow::Result<Option<FleetRequest>> {
+    args.fleet.request()
+}
+
+/// A build without the feature measures no fleet.
+#[cfg(not(feature = "fleet"))]
+fn fleet(_: &Args) -> anyhow::Result<Option<FleetRequest>> {
+    Ok(None)
 }
 
 fn simulated() -> Vec<(String, Option<String>)> {
@@ -145,6 +164,8 @@ fn check_options(paper: &dyn Reproduction, args: &Args) -> anyhow::Result<()> {
         (RequestOption::Target, "--target", !args.target.is_empty()),
         (RequestOption::Host, "--host", args.host.is_some()),
         (RequestOption::Long, "--long", args.long),
+        #[cfg(feature = "fleet")]
+        (RequestOption::Fleet, "--fleet", args.fleet.is_given()),
     ];
     match given.into_iter().find(|(option, _, is_given)| *is_given && !paper.uses(*option)) {
         None => Ok(()),

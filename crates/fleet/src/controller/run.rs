@@ -21,9 +21,8 @@ pub enum RunKind {
     Recording,
     /// A trial: over when all recorders have ended; recorders end before sources. No stream moves.
     Trial,
-    /// Work of single hosts, for example on the recordings of each: over when all have ended. No stream is
-    /// recorded.
-    Work,
+    /// Commands: over when all hosts have ended, whatever their roles. There are no streams.
+    Commands,
 }
 
 impl RunKind {
@@ -33,10 +32,10 @@ impl RunKind {
             (_, Phase::Preparing) => Some(Phase::Running),
             (Self::Recording, Phase::Running) => Some(Phase::FinishingSources),
             (Self::Recording, Phase::FinishingSources) => Some(Phase::FinishingRecorders),
-            (Self::Trial | Self::Work, Phase::Running) => Some(Phase::FinishingRecorders),
-            (Self::Trial | Self::Work, Phase::FinishingRecorders) => Some(Phase::FinishingSources),
+            (Self::Trial | Self::Commands, Phase::Running) => Some(Phase::FinishingRecorders),
+            (Self::Trial | Self::Commands, Phase::FinishingRecorders) => Some(Phase::FinishingSources),
             (Self::Recording, Phase::FinishingRecorders)
-            | (Self::Trial | Self::Work, Phase::FinishingSources) => None,
+            | (Self::Trial | Self::Commands, Phase::FinishingSources) => None,
         }
     }
 
@@ -45,7 +44,7 @@ impl RunKind {
         match self {
             Self::Recording => matches!(role, Role::Source),
             Self::Trial => !matches!(role, Role::Source),
-            Self::Work => true,
+            Self::Commands => true,
         }
     }
 }
@@ -288,6 +287,10 @@ impl Controller {
             HostState::Finishing { .. } if run.streams_move() && self.view.has(host) => {
                 self.move_streams(now_ns, host, out);
             }
+            // Nobody asked for that here, and its result is that of a shorter trial.
+            HostState::Finishing { .. } if (run.kind, run.phase) == (RunKind::Trial, Phase::Running) => {
+                self.end_part(now_ns, host, PartEnd::Failed("its agent was asked to end".to_owned()), out);
+            }
             HostState::Finished { outcome, .. } => {
                 self.end_part(now_ns, host, PartEnd::Finished(outcome), out);
             }
@@ -367,17 +370,20 @@ impl Controller {
         let Some(run) = &mut self.run else { return };
         let sources = run.hosts(&roles, |role| role == Role::Source);
         let missing = match (members.is_empty(), run.has_sources && sources.is_empty()) {
+            _ if run.kind == RunKind::Commands => None,
             (true, _) => Some("no recorder is ready"),
             (false, true) => Some("no source is ready"),
             (false, false) => None,
         };
-        if let Some(why) = missing.filter(|_| run.kind != RunKind::Work) {
-            run.why.get_or_insert_with(|| why.to_owned());
+        let waiting = run.hosts(&roles, |role| run.ends_with(role));
+        // A command may have ended while hosts prepared.
+        let is_over = run.kind == RunKind::Commands && waiting.is_empty();
+        if missing.is_some() || is_over {
+            run.why = run.why.take().or_else(|| missing.map(str::to_owned));
             self.finish_parts(now_ns, out);
             return;
         }
         run.start_ns = now_ns.saturating_add(self.timing.start_delay_ns);
-        let waiting = run.hosts(&roles, |role| run.ends_with(role));
         run.enter(Phase::Running, waiting, u64::MAX, out);
         self.view = View::new(run.number, self.view.epoch + 1, &members);
         self.changes.clear();

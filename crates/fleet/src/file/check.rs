@@ -62,7 +62,8 @@ pub(super) fn checked(form: Form) -> Result<FleetFile, Cause> {
         return Err(Cause::new(format!("launcher: parallel is {parallel}, not 1 to {PARALLEL_MAX}")));
     }
     let (listen, timing) = (listen(&form.listen)?, checked_timing(&form.timing)?);
-    Ok(FleetFile { name: form.name, listen, timing, join_time, parallel, hosts })
+    let (name, tls) = (form.name, form.tls.unwrap_or(true));
+    Ok(FleetFile { name, listen, tls, timing, join_time, parallel, hosts })
 }
 
 /// Listening address. Agents connect to it, so it must be a specific address.

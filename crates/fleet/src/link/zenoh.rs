@@ -1,57 +1,71 @@
 //! Links over a network, by Zenoh.
 //!
 //! The controller is a router that listens on one TCP port; the hosts are clients, which dial out and listen
-//! nowhere. Discovery is off: no multicast, no gossip. A session requires the host's password, which is
-//! derived from its token; messages are authenticated in addition ([`super::seal`]).
+//! nowhere. Discovery is off: no multicast, no gossip. A TLS connection requires the certificates of this
+//! controller and its agents. A session requires the host's password, which is derived from its token;
+//! messages are authenticated in addition ([`super::seal`]).
 //!
 //! Keys: `keepup/HOST/heartbeat`, `keepup/HOST/order`; liveliness tokens `keepup/HOST/alive/INCARNATION` of
 //! the hosts and `keepup/alive` of the controller.
+mod certificates;
+mod closing;
 mod config;
-mod dictionary;
+mod memory_file;
+mod refusal;
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use ::zenoh::key_expr::KeyExpr;
-use ::zenoh::liveliness::LivelinessToken;
 use ::zenoh::qos::{CongestionControl, Priority};
 use ::zenoh::sample::{Sample, SampleKind};
 use ::zenoh::{Session, Wait as _};
 use keepup_error::Cause;
 use keepup_peer::Token;
 
+pub use self::certificates::ControllerTls;
+use self::certificates::TlsFiles;
+use self::closing::ClosedOnDrop;
+use self::memory_file::MemoryFile;
 use super::ends::{AgentEnd, ControllerEnd};
 use super::{AgentLink, ControllerLink, FromController, FromHost, Secret, Traffic, Waker, seal};
 use crate::error::FleetError;
 use crate::message::{Heartbeat, HostId, Order};
+use crate::tls::AgentTls;
 
 /// Key of the controller's liveliness token.
 const ALIVE: &str = "keepup/alive";
 /// Timeout for discovering the controller's liveliness token.
 const ALIVE_TIME: Duration = Duration::from_secs(5);
-/// Timeout of a TCP connection.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// Attempts to open a session, and the time between them.
 const ATTEMPTS: u32 = 4;
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(500);
+/// Hint of an agent that has no session.
+const JOIN_HINT: &str = "a token is valid until its controller ends; `keepup fleet up FILE` starts both";
 
 /// End of the controller.
 pub struct ZenohController {
     end: Arc<ControllerEnd>,
-    session: Session,
-    _alive: LivelinessToken,
+    session: ClosedOnDrop,
 }
 
 impl ZenohController {
-    /// Listens on `address` for hosts 0 to `hosts` - 1.
+    /// Listens on `address` for hosts 0 to `hosts` - 1, with TLS if there are certificates.
     ///
     /// # Errors
     /// An address on which it cannot listen.
-    pub fn listen(address: SocketAddr, secret: &Secret, hosts: HostId) -> Result<Self, FleetError> {
+    pub fn listen(
+        address: SocketAddr,
+        secret: &Secret,
+        hosts: HostId,
+        tls: Option<&ControllerTls>,
+    ) -> Result<Self, FleetError> {
         let failed = |why: String| FleetError::Listen { address: address.to_string(), why: why.into() };
         let end = Arc::new(ControllerEnd::new(secret, hosts).map_err(|error| failed(error.to_string()))?);
-        let session = open_router(address, secret, hosts).map_err(failed)?;
+        // Zenoh's text for an address in use has source lines.
+        drop(TcpListener::bind(address).map_err(|error| failed(error.to_string()))?);
+        let session = open_router(address, secret, hosts, tls).map_err(failed)?;
         subscribe(&session, "keepup/*/heartbeat", {
             let end = Arc::clone(&end);
             move |sample| end.accept(host_of(sample.key_expr()), &sample.payload().to_bytes())
@@ -69,26 +83,35 @@ impl ZenohController {
         })
         .map_err(failed)?;
         let alive = session.liveliness().declare_token(ALIVE).wait().map_err(|e| failed(e.to_string()))?;
-        Ok(Self { end, session, _alive: alive })
+        Ok(Self { end, session: ClosedOnDrop::new(session, alive) })
     }
 }
 
 /// Opens the session of the controller.
-fn open_router(address: SocketAddr, secret: &Secret, hosts: HostId) -> Result<Session, String> {
-    let mut users = Vec::new();
+fn open_router(
+    address: SocketAddr,
+    secret: &Secret,
+    hosts: HostId,
+    tls: Option<&ControllerTls>,
+) -> Result<Session, String> {
+    let mut users = String::new();
     for host in 0..hosts {
         let token = secret.token(host).map_err(|error| error.to_string())?;
-        users.push((user(host), seal::password(&token)));
+        users.push_str(&format!("{}:{}\n", user(host), seal::password(&token)));
     }
-    let dictionary = dictionary::create(&users).map_err(|e| format!("cannot store passwords: {e}"))?;
-    let config = config::router(address, &dictionary.path(), hosts).map_err(|error| error.to_string())?;
+    // Zenoh reads the files now.
+    let dictionary = MemoryFile::create(&users).map_err(|e| format!("cannot store passwords: {e}"))?;
+    let files = tls.map(TlsFiles::of_controller).transpose();
+    let files = files.map_err(|error| format!("cannot store certificates: {error}"))?;
+    let config = config::router(address, &dictionary.path(), hosts, files.as_ref());
+    let config = config.map_err(|error| error.to_string())?;
     ::zenoh::open(config).wait().map_err(|error| error.to_string())
 }
 
 impl ControllerLink for ZenohController {
     fn send(&mut self, order: &Order) {
         if let Some(bytes) = self.end.seal(order) {
-            put(&self.session, format!("keepup/{}/order", order.host), bytes);
+            put(self.session.get(), format!("keepup/{}/order", order.host), bytes);
         }
     }
 
@@ -109,26 +132,34 @@ impl ControllerLink for ZenohController {
 /// End of a host.
 pub struct ZenohAgent {
     end: Arc<AgentEnd>,
-    session: Session,
+    session: ClosedOnDrop,
     key: String,
-    _alive: LivelinessToken,
+    /// Zenoh reads them at each connection.
+    _files: Option<TlsFiles>,
 }
 
 impl ZenohAgent {
-    /// Connects to the controller at `address`. Reconnects when the connection is lost.
+    /// Connects to the controller at `address`, with TLS if there are certificates. Reconnects when the
+    /// connection is lost.
     ///
     /// # Errors
-    /// No controller there, or one that does not know this token.
+    /// No controller there, another one, or one that does not know this token.
     pub fn connect(
         address: SocketAddr,
         host: HostId,
         incarnation: u64,
         token: &Token,
+        tls: Option<&AgentTls>,
     ) -> Result<Self, FleetError> {
         let failed = |why: Cause| FleetError::Join { address: address.to_string(), why };
         let text = |why: String| failed(why.into());
         let end = Arc::new(AgentEnd::new(host, token));
-        let session = open_client(address, host, token).map_err(failed)?;
+        let files = tls.map(TlsFiles::of_agent).transpose();
+        let files = files.map_err(|error| text(format!("cannot store certificates: {error}")))?;
+        let session = open_client(address, host, token, files.as_ref());
+        let session = session
+            .map_err(|error| text(error.to_string()))?
+            .ok_or_else(|| failed(Cause::new(refusal::cause(address, tls)).with_hint(JOIN_HINT)))?;
         subscribe(&session, &format!("keepup/{host}/order"), {
             let end = Arc::clone(&end);
             move |sample| end.accept(&sample.payload().to_bytes())
@@ -148,33 +179,35 @@ impl ZenohAgent {
         is_found.recv_timeout(ALIVE_TIME).map_err(|_| text("no controller there".to_owned()))?;
         let alive = session.liveliness().declare_token(format!("keepup/{host}/alive/{incarnation}"));
         let alive = alive.wait().map_err(|error| text(error.to_string()))?;
-        Ok(Self { end, session, key: format!("keepup/{host}/heartbeat"), _alive: alive })
+        let session = ClosedOnDrop::new(session, alive);
+        Ok(Self { end, session, key: format!("keepup/{host}/heartbeat"), _files: files })
     }
 }
 
 /// Opens the session of a host. Retries, because the controller may be busy and the network just coming up.
-fn open_client(address: SocketAddr, host: HostId, token: &Token) -> Result<Session, Cause> {
-    let attempt = || {
-        // Zenoh does not say why it cannot connect.
-        TcpStream::connect_timeout(&address, CONNECT_TIME).map_err(|error| error.to_string())?;
-        let config = config::client(address, &user(host), &seal::password(token));
-        let config = config.map_err(|error| error.to_string())?;
-        ::zenoh::open(config).wait().map_err(|_| "it refused the session".to_owned())
-    };
-    for _ in 1..ATTEMPTS {
-        match attempt() {
-            Ok(session) => return Ok(session),
-            Err(_) => std::thread::sleep(ATTEMPT_PAUSE),
+/// Zenoh does not report why it fails.
+fn open_client(
+    address: SocketAddr,
+    host: HostId,
+    token: &Token,
+    files: Option<&TlsFiles>,
+) -> Result<Option<Session>, ::zenoh::Error> {
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            std::thread::sleep(ATTEMPT_PAUSE);
+        }
+        let config = config::client(address, &user(host), &seal::password(token), files)?;
+        if let Ok(session) = ::zenoh::open(config).wait() {
+            return Ok(Some(session));
         }
     }
-    let hint = "a token is valid until its controller ends; `keepup fleet up FILE` starts both";
-    attempt().map_err(|why| Cause::new(why).with_hint(hint))
+    Ok(None)
 }
 
 impl AgentLink for ZenohAgent {
     fn send(&mut self, heartbeat: &Heartbeat) {
         if let Some(bytes) = self.end.seal(heartbeat) {
-            put(&self.session, self.key.clone(), bytes);
+            put(self.session.get(), self.key.clone(), bytes);
         }
     }
 
@@ -199,7 +232,8 @@ fn user(host: HostId) -> String {
 
 /// Sends without waiting for an acknowledgement. A message that does not fit the queue of its peer is
 /// dropped; the next heartbeat or order replaces it.
-fn put(session: &Session, key: String, bytes: Vec<u8>) {
+fn put(session: Option<&Session>, key: String, bytes: Vec<u8>) {
+    let Some(session) = session else { return };
     let put = session.put(key, bytes).congestion_control(CongestionControl::Drop);
     drop(put.priority(Priority::InteractiveHigh).express(true).wait());
 }

@@ -1,22 +1,10 @@
 //! Which host limits the rate of a fleet, and which of its stages. Pure.
 use keepup_qualify::bottleneck::{Evidence, Stage, nominees, unresolved};
-use keepup_results::Bottleneck;
 use keepup_results::format::{rate, rates};
-use serde::Serialize;
+use keepup_results::{Bottleneck, FleetBottleneck};
 
 /// A rate below this share of a recorder's own knee is clearly below it: both have the width of a search.
 const BELOW_OWN: f64 = 0.95;
-
-/// What limits the rate of a fleet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FleetBottleneck {
-    /// Hosts and stage, in words: "host daq2, volume /data/disk1".
-    pub stage: String,
-    /// Names of the hosts; empty if no single host limits the rate.
-    pub hosts: Vec<String>,
-    /// Figures, one sentence.
-    pub evidence: String,
-}
 
 /// A recorder in the first trial that failed, or in the unthrottled one if none did.
 #[derive(Clone, Debug)]

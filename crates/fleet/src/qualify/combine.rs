@@ -33,8 +33,13 @@ impl Part {
 
 /// The lowest `rate` of the parts, as a rate of all recorders together: shares are fixed, so the slowest
 /// recorder limits all. Bytes per second.
-pub(super) fn lowest(parts: &[Part], rate: impl Fn(&Outcome) -> f64) -> f64 {
-    parts.iter().map(|part| part.of_all(rate(&part.outcome))).fold(f64::INFINITY, f64::min)
+pub(super) fn lowest<'a>(parts: impl IntoIterator<Item = &'a Part>, rate: impl Fn(&Outcome) -> f64) -> f64 {
+    parts.into_iter().map(|part| part.of_all(rate(&part.outcome))).fold(f64::INFINITY, f64::min)
+}
+
+/// Sum of the `rate` of the parts: what all recorders together have reached, bytes per second.
+pub(super) fn sum(parts: &[Part], rate: impl Fn(&Outcome) -> f64) -> f64 {
+    parts.iter().map(|part| rate(&part.outcome)).sum()
 }
 
 /// Outcome of the trial, for the search. It is the machines' failure if one recorder failed by itself; if

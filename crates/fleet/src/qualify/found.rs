@@ -2,7 +2,10 @@
 use std::time::Duration;
 
 use keepup_plan::Profile;
-use keepup_qualify::search::{End, Outcome, TrialOutcome};
+use keepup_qualify::run_time::{Lengths, RunTime};
+use keepup_qualify::search::{End, Outcome, SearchPlan, TrialOutcome};
+use keepup_qualify::search_request::SearchRequest;
+use keepup_results::FleetTrialResult;
 
 use super::combine::Part;
 
@@ -21,6 +24,33 @@ pub struct QualifySettings {
     pub to_null: bool,
     /// Measure each recorder alone, too.
     pub each: bool,
+    /// Names of the recorders of the fleet file that take no part.
+    pub left_out: Vec<String>,
+}
+
+impl QualifySettings {
+    /// What the search depends on; `soak` is the soak time, if not the default.
+    pub(super) fn request<'a>(&self, profile: &'a Profile, soak: Option<Duration>) -> SearchRequest<'a> {
+        SearchRequest { profile, quick: self.quick, soak, counter_s: 0.0 }
+    }
+
+    /// Expected time on so many recorders, seconds, before anything is known about them.
+    #[must_use]
+    pub fn seconds(&self, recorders: usize) -> f64 {
+        let request = self.request(&self.profile, self.soak);
+        let plan = SearchPlan { soak: request.soak_planned(), ..request.unbounded(1.0, 1.0) };
+        let searches = if self.each && recorders > 1 { 1 + recorders } else { 1 };
+        RunTime::new(&plan, &Lengths::new(self.quick), 0, false).seconds * searches as f64
+    }
+}
+
+/// Progress of a qualification.
+#[derive(Clone, Copy, Debug)]
+pub enum QualifyEvent<'a> {
+    /// A step, as a line of text.
+    Line(&'a str),
+    /// A trial ended.
+    Trial(&'a FleetTrialResult),
 }
 
 /// A trial of which every recorder has a result.

@@ -9,13 +9,14 @@ use std::time::Duration;
 use keepup_plan::Profile;
 use keepup_qualify::run_time::Lengths;
 use keepup_qualify::search::{Phase, Search, SearchPlan, Step};
-use keepup_qualify::search_request::{ABOVE_SATURATED, Bounds, SearchRequest, lowest_rate};
-use keepup_results::KneeInterval;
+use keepup_qualify::search_request::{ABOVE_SATURATED, Bounds, lowest_rate};
 use keepup_results::format::rate as rate_text;
+use keepup_results::{
+    Begun, ControlTraffic, FleetQualifySummary, FleetTrialPart, FleetTrialResult, KneeInterval, LostHost,
+};
 
-use super::combine::{Part, combine, lowest};
-use super::found::{Found, QualifySettings, Tried, usable_bytes};
-use super::result::{ControlTraffic, FleetQualification, FleetTrialPart, FleetTrialResult, LostHost};
+use super::combine::{Part, combine, sum};
+use super::found::{Found, QualifyEvent, QualifySettings, Tried, usable_bytes};
 use super::summary::{Inputs, summarise};
 use crate::error::FleetError;
 use crate::file::FleetFile;
@@ -75,7 +76,7 @@ struct Session<'a> {
     file: &'a FleetFile,
     settings: &'a QualifySettings,
     trials: &'a mut dyn Trials,
-    watch: &'a mut dyn FnMut(&str),
+    watch: &'a mut dyn FnMut(QualifyEvent<'_>),
     /// Hosts that were lost.
     gone: BTreeSet<HostId>,
     lost: Vec<LostHost>,
@@ -86,7 +87,7 @@ struct Session<'a> {
     control: ControlTraffic,
 }
 
-/// Qualifies the fleet of `file`; `watch` gets a line for each step.
+/// Qualifies the fleet of `file`. `begun` is what the result says about its measurement.
 ///
 /// # Errors
 /// A fleet or profile with which no trial is possible, or limits that permit no search. A lost host and an
@@ -94,9 +95,10 @@ struct Session<'a> {
 pub fn qualify(
     file: &FleetFile,
     settings: &QualifySettings,
+    begun: &Begun,
     trials: &mut dyn Trials,
-    watch: &mut dyn FnMut(&str),
-) -> Result<FleetQualification, FleetError> {
+    watch: &mut dyn FnMut(QualifyEvent<'_>),
+) -> Result<FleetQualifySummary, FleetError> {
     pairs(file, settings.profile.streams, &BTreeSet::new())?;
     let mut session = Session::new(file, settings, trials, watch);
     let (found, pairs) = session.find()?;
@@ -110,6 +112,7 @@ pub fn qualify(
     Ok(summarise(Inputs {
         file,
         settings,
+        begun,
         found,
         pairs,
         alone,
@@ -126,7 +129,7 @@ impl<'a> Session<'a> {
         file: &'a FleetFile,
         settings: &'a QualifySettings,
         trials: &'a mut dyn Trials,
-        watch: &'a mut dyn FnMut(&str),
+        watch: &'a mut dyn FnMut(QualifyEvent<'_>),
     ) -> Self {
         Self {
             file,
@@ -149,7 +152,7 @@ impl Session<'_> {
     }
 
     fn say(&mut self, text: &str) {
-        (self.watch)(text);
+        (self.watch)(QualifyEvent::Line(text));
     }
 
     /// The search on all recorders, started again whenever a host is lost; with the recorders that are left.
@@ -256,7 +259,8 @@ impl Session<'_> {
     /// Plan of the search after the unthrottled trial.
     fn plan(&self, scope: &Scope, saturated: &Tried) -> Result<SearchPlan, FleetError> {
         let parts = &saturated.parts;
-        let through = lowest(parts, |outcome| outcome.evidence.durable_rate).max(1.0);
+        // Connections may share a switch unevenly when nothing limits them, so the slowest recorder is no bound.
+        let through = sum(parts, |outcome| outcome.evidence.durable_rate).max(1.0);
         let max_rate = through * ABOVE_SATURATED;
         let required = scope.profile.required_bytes_per_second();
         let bounds = Bounds {
@@ -267,9 +271,8 @@ impl Session<'_> {
             usable_bytes: usable_bytes(parts),
             bytes_left: self.bytes_left(),
         };
-        let QualifySettings { quick, soak, .. } = *self.settings;
-        let soak = soak.filter(|_| scope.soaks);
-        let request = SearchRequest { profile: &scope.profile, quick, soak, counter_s: 0.0 };
+        let soak = self.settings.soak.filter(|_| scope.soaks);
+        let request = self.settings.request(&scope.profile, soak);
         let mut plan = request.plan(&bounds)?;
         if !scope.soaks {
             // The required rate is that of all recorders.
@@ -361,7 +364,8 @@ impl Session<'_> {
             self.gone.insert(*host);
             let trial = self.done.len();
             self.lost.push(LostHost { host: name.clone(), trial, why: why.clone() });
-            (self.watch)(&format!("warning: {name} takes no further part: {why}"));
+            let line = format!("warning: {name} takes no further part: {why}");
+            (self.watch)(QualifyEvent::Line(&line));
         }
     }
 
@@ -403,7 +407,7 @@ impl Session<'_> {
                 lost_events: part.map(|part| part.outcome.judged.lost_events),
                 failed: host.failure.clone().or_else(|| part?.failed()).or(short),
                 start_delay_seconds: part.map(|part| part.outcome.start_delay_seconds),
-                clock: host.clock,
+                clock: host.clock.map(Into::into),
             }
         };
         let shown: Vec<FleetTrialPart> = end.trial.hosts.iter().map(of).collect();
@@ -428,6 +432,7 @@ impl Session<'_> {
             rate.map_or_else(|| "full speed".to_owned(), |rate| format!("{} requested", rate_text(rate)));
         let achieved = rate_text(trial.achieved_bytes_per_second);
         let held = trial.failed_condition.clone().unwrap_or_else(|| "held".to_owned());
+        (self.watch)(QualifyEvent::Trial(&trial));
         self.done.push(trial);
         self.say(&format!("  trial {}, {phase}: {asked}, {achieved} recorded: {held}", self.done.len()));
     }

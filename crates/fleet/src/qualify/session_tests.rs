@@ -3,6 +3,7 @@ use keepup_results::{Count, Verdict};
 
 use super::*;
 use crate::controller::PartEnd;
+use crate::qualify::summary::control_warning;
 use crate::trial::{EndedPart, RecorderPlan, sample};
 
 const FILE: &str = r#"
@@ -46,6 +47,8 @@ struct Simulated {
     links: BTreeMap<HostId, f64>,
     /// Capacity of the switch, bytes per second.
     switch: f64,
+    /// Share of the switch that the recorder 2 gets if nobody limits the senders.
+    favoured: f64,
     /// Number of the trial in which a host ends, and how.
     end: Option<(usize, HostId, PartEnd)>,
     /// It ends so in this number of trials.
@@ -70,6 +73,7 @@ impl Simulated {
             file,
             links,
             switch,
+            favoured: 0.5,
             end: None,
             end_trials: usize::MAX,
             faults: None,
@@ -119,7 +123,12 @@ impl Trials for Simulated {
                 (Some((.., end)), _) => end,
                 (None, HostPlan::Source(_)) => PartEnd::Finished(String::new()),
                 (None, HostPlan::Recorder(plan)) => {
-                    let carried = self.links[&host].min(self.switch / recorders as f64);
+                    let share = match (recorders, plan.rate, host) {
+                        (2, None, 2) => self.favoured,
+                        (2, None, _) => 1.0 - self.favoured,
+                        _ => 1.0 / recorders as f64,
+                    };
+                    let carried = self.links[&host].min(self.switch * share);
                     let mut outcome = self.outcome(plan, carried);
                     let faults = self.faults.filter(|(bad, _)| *bad == host && plan.check != ReadBack::None);
                     outcome.run.faults = faults.map(|(_, faults)| faults);
@@ -154,18 +163,33 @@ fn settings(each: bool) -> QualifySettings {
         |name: &str| Err(keepup_plan::ProfileError::Unknown { name: name.to_owned(), close: Vec::new() });
     let profile = keepup_plan::parse(text, "test", &none).unwrap();
     let write_bytes_max = 400_000_000_000;
-    QualifySettings { profile, quick: true, soak: None, write_bytes_max, to_null: false, each }
+    let (soak, left_out) = (None, Vec::new());
+    QualifySettings { profile, quick: true, soak, write_bytes_max, to_null: false, each, left_out }
 }
 
-fn qualified(fleet: &mut Simulated, each: bool) -> FleetQualification {
+fn start() -> Begun {
+    Begun {
+        id: "0a1b2c3d".to_owned(),
+        tool_version: "0.1.0".to_owned(),
+        created_unix_ns: 0,
+        command: "keepup qualify --fleet hall.toml t".to_owned(),
+        workload: "t".to_owned(),
+        plan: serde_json::Value::Null,
+        environment: serde_json::Value::Null,
+    }
+}
+
+fn qualified(fleet: &mut Simulated, each: bool) -> FleetQualifySummary {
     let file = fleet.file.clone();
-    let mut lines = Vec::new();
-    let found =
-        qualify(&file, &settings(each), fleet, &mut |line: &str| lines.push(line.to_owned())).unwrap();
+    let (mut lines, mut trials) = (Vec::new(), Vec::new());
+    let mut watch = |event: QualifyEvent<'_>| match event {
+        QualifyEvent::Line(line) => lines.push(line.to_owned()),
+        QualifyEvent::Trial(trial) => trials.push(trial.clone()),
+    };
+    let found = qualify(&file, &settings(each), &start(), fleet, &mut watch).unwrap();
     assert!(lines.iter().filter(|line| line.contains("requested")).count() + 1 >= found.trials.len() / 2);
-    let page = found.page();
-    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
-    assert!(page.contains(&format!("fleet hall, t, 4 streams: {}", found.verdict)), "{page}");
+    assert_eq!(found.trials, trials);
+    assert_eq!((found.fleet.as_str(), found.workload.as_str(), found.streams), ("hall", "t", 4));
     found
 }
 
@@ -176,6 +200,16 @@ fn is_knee(knee: Option<KneeInterval>, rate: f64) -> bool {
     knee.lower_bytes_per_second <= rate
         && rate <= upper
         && upper - knee.lower_bytes_per_second <= 0.07 * upper
+}
+
+#[test]
+fn connections_that_share_a_switch_unevenly_do_not_hide_what_it_carries() {
+    let mut fleet = Simulated::new([1e9, 1e9], 110e6);
+    fleet.favoured = 0.9;
+    // The recorder with a tenth of the switch had 11 MB/s in the unthrottled trial, and needs 25 MB/s.
+    let found = qualified(&mut fleet, false);
+    assert!(is_knee(found.knee, 110e6), "{:?}", found.knee);
+    assert_eq!(found.verdict, Verdict::Fit, "{}", found.page());
 }
 
 #[test]
@@ -275,7 +309,7 @@ fn a_search_counts_the_bytes_of_a_failed_trial() {
     let mut fleet = Simulated::new([100e6, 100e6], 1e12);
     (fleet.end, fleet.end_trials) = (Some((1, 3, PartEnd::Failed("no space".to_owned()))), 1);
     let (file, settings) = (fleet.file.clone(), settings(false));
-    let mut watch = |_: &str| ();
+    let mut watch = |_: QualifyEvent<'_>| ();
     let mut session = Session::new(&file, &settings, &mut fleet, &mut watch);
     let profile = settings.profile.clone();
     let scope = Scope { label: None, profile, without: BTreeSet::new(), soaks: true };
@@ -289,7 +323,7 @@ fn a_search_counts_the_bytes_of_a_failed_trial() {
 fn space_that_is_out_of_range_is_refused_or_ignored() {
     let mut fleet = Simulated { usable_bytes: -1e12, ..Simulated::new([100e6, 100e6], 1e12) };
     let file = fleet.file.clone();
-    let refused = qualify(&file, &settings(false), &mut fleet, &mut |_| ());
+    let refused = qualify(&file, &settings(false), &start(), &mut fleet, &mut |_| ());
     assert!(matches!(refused, Err(FleetError::Qualify(_))), "{refused:?}");
     fleet = Simulated { usable_bytes: f64::MAX, ..Simulated::new([100e6, 100e6], 1e12) };
     assert_eq!(qualified(&mut fleet, false).verdict, Verdict::Fit);
@@ -325,7 +359,7 @@ fn damage_after_a_loss_leaves_no_question_open() {
 
 #[test]
 fn sources_and_spares_that_took_no_part_are_named() {
-    let said = |found: &FleetQualification| {
+    let said = |found: &FleetQualifySummary| {
         found.limits.iter().filter(|limit| limit.contains("not tested, ")).count()
     };
     assert_eq!(said(&qualified(&mut Simulated::new([100e6, 100e6], 1e12), false)), 0);
@@ -338,6 +372,11 @@ fn sources_and_spares_that_took_no_part_are_named() {
     ] {
         assert!(found.limits.iter().any(|said| said == limit), "{:?}", found.limits);
     }
+    let settings = QualifySettings { left_out: vec!["r2".to_owned(), "r3".to_owned()], ..settings(false) };
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    let found = qualify(&fleet.file.clone(), &settings, &start(), &mut fleet, &mut |_| ()).unwrap();
+    let limit = "not tested, because of --recorders: r2, r3";
+    assert!(found.limits.iter().any(|said| said == limit), "{:?}", found.limits);
     // A lost source is named with the reasons.
     fleet = Simulated::new([100e6, 100e6], 1e12);
     fleet.end = Some((2, 0, PartEnd::Lost));
@@ -381,12 +420,15 @@ fn without_disks_nothing_limits_the_bytes() {
     let mut fleet = Simulated::new([100e6, 100e6], 1e12);
     let file = fleet.file.clone();
     let settings = QualifySettings { to_null: true, write_bytes_max: 1, ..settings(false) };
-    let found = qualify(&file, &settings, &mut fleet, &mut |_| ()).unwrap();
+    let found = qualify(&file, &settings, &start(), &mut fleet, &mut |_| ()).unwrap();
     assert_eq!((found.verdict, found.bytes_written), (Verdict::FitWithLimits, 0));
     assert!(found.verdict_reasons.iter().any(|reason| reason.contains("no volume was tested")));
     // With disks, a limit that permits no search is refused.
     let settings = QualifySettings { to_null: false, ..settings };
-    assert!(matches!(qualify(&file, &settings, &mut fleet, &mut |_| ()), Err(FleetError::Qualify(_))));
+    assert!(matches!(
+        qualify(&file, &settings, &start(), &mut fleet, &mut |_| ()),
+        Err(FleetError::Qualify(_))
+    ));
 }
 
 #[test]
@@ -396,12 +438,12 @@ fn too_few_bytes_after_a_search_do_not_lose_its_result() {
     // The soak and most trials fit, a second search does not.
     let limited = QualifySettings { write_bytes_max: 4_000_000_000, ..settings(true) };
     let file = fleet.file.clone();
-    let found = qualify(&file, &limited, &mut fleet, &mut |_| ()).unwrap();
+    let found = qualify(&file, &limited, &start(), &mut fleet, &mut |_| ()).unwrap();
     assert!(is_knee(found.knee, 200e6) && found.bytes_written > 2_000_000_000, "{:?}", found.knee);
     // After a loss, the trials so far and the reason are kept.
     let mut fleet = Simulated::new([100e6, 100e6], 1e12);
     (fleet.stored_share, fleet.end) = (8.0, Some((3, 3, PartEnd::Lost)));
-    let found = qualify(&file, &limited, &mut fleet, &mut |_| ()).unwrap();
+    let found = qualify(&file, &limited, &start(), &mut fleet, &mut |_| ()).unwrap();
     assert_eq!((found.verdict, found.interrupted), (Verdict::Inconclusive, false));
     assert!(found.verdict_reasons[0].starts_with("r1 was lost in trial 3"), "{:?}", found.verdict_reasons);
     assert!(found.verdict_reasons[1].starts_with("cannot search and soak"), "{:?}", found.verdict_reasons);
@@ -410,9 +452,8 @@ fn too_few_bytes_after_a_search_do_not_lose_its_result() {
 #[test]
 fn much_control_traffic_is_stated() {
     let mut fleet = Simulated::new([100e6, 100e6], 1e12);
-    assert_eq!(qualified(&mut fleet, false).control_warning(), None);
+    assert_eq!(control_warning(&qualified(&mut fleet, false).control), None);
     fleet.control_bytes = 1_000_000_000;
     let found = qualified(&mut fleet, false);
-    assert!(found.control_warning().unwrap().contains("more than 0.1 %"));
-    assert!(found.page().contains("control traffic: "), "{}", found.page());
+    assert!(control_warning(&found.control).unwrap().contains("more than 0.1 %"));
 }

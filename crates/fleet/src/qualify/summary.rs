@@ -7,18 +7,20 @@ use keepup_qualify::search::{End, Outcome, Phase};
 use keepup_qualify::verdict::{Basis, Judgement, became_slower, failed_above, judge as verdict};
 use keepup_qualify::verdict::{longest_run, soak, untried};
 use keepup_qualify::wear::Wear;
-use keepup_results::{KneeInterval, Verdict};
+use keepup_results::{
+    Begun, ControlTraffic, FleetQualifySummary, FleetTrialResult, KneeInterval, LostHost, QualifiedHost,
+    TestSummary as _, Verdict,
+};
 
 use super::bottleneck::{Case, bottleneck};
-use super::combine::{Part, lowest};
+use super::combine::{Part, lowest, sum};
 use super::found::{Found, QualifySettings, Tried, usable_bytes};
-use super::result::{
-    CONTROL_SHARE_MAX, ControlTraffic, FleetQualification, FleetTrialResult, LostHost, QualifiedHost,
-};
 use crate::file::FleetFile;
 use crate::message::{HostId, Role};
 use crate::trial::Pair;
 
+/// Largest share of control traffic in the payload without a warning.
+const CONTROL_SHARE_MAX: f64 = 0.001;
 /// Names that are listed in a limit.
 const NAMES_MAX: usize = 16;
 
@@ -26,6 +28,7 @@ const NAMES_MAX: usize = 16;
 pub(super) struct Inputs<'a> {
     pub(super) file: &'a FleetFile,
     pub(super) settings: &'a QualifySettings,
+    pub(super) begun: &'a Begun,
     pub(super) found: Found,
     /// Recorders of the search.
     pub(super) pairs: Vec<Pair>,
@@ -39,30 +42,38 @@ pub(super) struct Inputs<'a> {
     pub(super) control: ControlTraffic,
 }
 
-/// The result.
-pub(super) fn summarise(inputs: Inputs<'_>) -> FleetQualification {
-    let (settings, found) = (inputs.settings, &inputs.found);
+/// The result before the first trial.
+#[must_use]
+pub fn begun(file: &FleetFile, settings: &QualifySettings, begun: &Begun) -> FleetQualifySummary {
     let profile = &settings.profile;
+    FleetQualifySummary {
+        fleet: file.name.clone(),
+        streams: profile.streams,
+        required_bytes_per_second: profile.required_bytes_per_second(),
+        required_run_seconds: Some(profile.duration.0.as_secs_f64()),
+        headroom_wanted: profile.headroom,
+        ..FleetQualifySummary::begun(begun)
+    }
+}
+
+/// The result.
+pub(super) fn summarise(inputs: Inputs<'_>) -> FleetQualifySummary {
+    let found = &inputs.found;
     let outcome = &found.outcome;
-    let required = profile.required_bytes_per_second();
+    let start = begun(inputs.file, inputs.settings, inputs.begun);
     let failed = failed_trial(found);
     let cases = cases(found, failed.map(|(index, _)| index), &inputs.alone);
     let limit = bottleneck(failed.map(|(_, rate)| rate), &cases);
-    let judgement = judgement(&inputs, required);
+    let judgement = judgement(&inputs, start.required_bytes_per_second);
     let soaked = found.tried.iter().zip(&outcome.trials).filter(|(_, record)| {
         record.phase == Phase::Soak && record.failed.is_none() && Some(record.rate) == outcome.qualified_rate
     });
     let durable =
         |tried: &Tried| tried.parts.iter().map(|part| part.outcome.run.ledger.durable.bytes).sum::<u64>();
     let soaked_bytes = soaked.map(|(tried, _)| durable(tried)).sum();
-    FleetQualification {
-        fleet: inputs.file.name.clone(),
-        profile: profile.name.clone(),
-        streams: profile.streams,
+    FleetQualifySummary {
         verdict: judgement.verdict,
         verdict_reasons: judgement.reasons,
-        required_bytes_per_second: required,
-        headroom_wanted: profile.headroom,
         knee: outcome.knee.map(|knee| KneeInterval {
             lower_bytes_per_second: knee.lower,
             upper_bytes_per_second: knee.upper,
@@ -79,6 +90,7 @@ pub(super) fn summarise(inputs: Inputs<'_>) -> FleetQualification {
         trials: inputs.done,
         control: inputs.control,
         bytes_written: inputs.bytes_written,
+        ..start
     }
 }
 
@@ -141,8 +153,6 @@ fn shown(found: &Found) -> &[Part] {
 
 fn judgement(inputs: &Inputs<'_>, required: f64) -> Judgement {
     let (profile, found) = (&inputs.settings.profile, &inputs.found);
-    let throttled: Vec<Part> = found.saturated.iter().flat_map(|tried| &tried.parts).cloned().collect();
-    let throttled: Vec<Part> = throttled.into_iter().filter(|part| part.outcome.is_throttled).collect();
     let cpu = shown(found).iter().filter_map(|part| {
         let cpu = &part.outcome.run.cpu;
         let cores = cpu.per_core_percent.len().max(1) as f64;
@@ -153,8 +163,7 @@ fn judgement(inputs: &Inputs<'_>, required: f64) -> Judgement {
         headroom_wanted: profile.headroom,
         cpu_free_wanted: profile.cpu_free.fraction(),
         cpu_share_at_required: cpu.reduce(f64::max),
-        saturated: (!throttled.is_empty())
-            .then(|| lowest(&throttled, |outcome| outcome.judged.achieved_rate)),
+        saturated: found.saturated.as_ref().and_then(|tried| reached(&tried.parts)),
         offered_unthrottled: found.saturated.as_ref().map(|tried| tried.outcome.offered_rate),
         outcome: &found.outcome,
         fault: found.fault.as_deref(),
@@ -169,6 +178,15 @@ fn judgement(inputs: &Inputs<'_>, required: f64) -> Judgement {
     judge_lost(inputs, &mut judgement);
     inputs.repeated.iter().for_each(|why| limit(&mut judgement, why.clone()));
     judgement
+}
+
+/// Rate of all recorders that they cannot exceed by much, if back-pressure held any of them back in the
+/// unthrottled trial. That is the rate of the slowest at equal shares; but recorders that share a switch may
+/// have had very unequal parts of what it carries, which is then the sum. The higher one holds in both cases.
+fn reached(parts: &[Part]) -> Option<f64> {
+    let rate = |outcome: &crate::trial::Outcome| outcome.judged.achieved_rate;
+    let lowest = lowest(parts.iter().filter(|part| part.outcome.is_throttled), rate);
+    lowest.is_finite().then(|| lowest.max(sum(parts, rate)))
 }
 
 /// Adds a reason that allows at most FIT WITH LIMITS.
@@ -236,6 +254,10 @@ fn hosts(inputs: &Inputs<'_>, cases: &[Case]) -> Vec<QualifiedHost> {
             alone: inputs.alone.get(&name).copied(),
             failed: case.and_then(|case| case.failed.clone()),
             stage: case.map(|case| case.stage().0),
+            cpu_seconds_per_gb: shown(&inputs.found)
+                .iter()
+                .find(|part| part.host == name)
+                .and_then(|part| part.outcome.run.cpu.seconds_per_gb),
             start_delay_seconds_max: own().filter_map(|part| part.start_delay_seconds).reduce(f64::max),
             clock: own().filter_map(|part| part.clock).next_back(),
             host: name,
@@ -264,6 +286,9 @@ fn limits(inputs: &Inputs<'_>) -> Vec<String> {
         limits.push("quick search: stalls rarer than one per soak were not observed".to_owned());
     }
     limits.extend(untested(inputs));
+    limits.push(
+        "the environment record is that of the controller; `keepup doctor --fleet` checks the hosts".into(),
+    );
     limits
 }
 
@@ -283,6 +308,10 @@ fn untested(inputs: &Inputs<'_>) -> Vec<String> {
     if !spares.is_empty() {
         limits.push(format!("not tested, because a trial uses no spares: {}", listed(&spares)));
     }
+    let left_out: Vec<&str> = inputs.settings.left_out.iter().map(String::as_str).collect();
+    if !left_out.is_empty() {
+        limits.push(format!("not tested, because of --recorders: {}", listed(&left_out)));
+    }
     limits
 }
 
@@ -295,15 +324,13 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-impl FleetQualification {
-    /// Warning about control traffic that is more than 0.1 % of the payload.
-    #[must_use]
-    pub fn control_warning(&self) -> Option<String> {
-        let share = self.control.share().filter(|share| *share > CONTROL_SHARE_MAX)?;
-        Some(format!(
-            "control traffic is {:.3} % of the payload, more than {} %: it may have disturbed the trials",
-            share * 100.0,
-            CONTROL_SHARE_MAX * 100.0
-        ))
-    }
+/// Warning about control traffic that is more than 0.1 % of the payload.
+#[must_use]
+pub fn control_warning(control: &ControlTraffic) -> Option<String> {
+    let share = control.share().filter(|share| *share > CONTROL_SHARE_MAX)?;
+    Some(format!(
+        "control traffic is {:.3} % of the payload, more than {} %: it may have disturbed the trials",
+        share * 100.0,
+        CONTROL_SHARE_MAX * 100.0
+    ))
 }

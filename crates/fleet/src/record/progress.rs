@@ -1,32 +1,62 @@
-//! Counters of the current recorder, for heartbeats.
+//! Figures of the current recorder, for heartbeats.
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use keepup_measure::clock::Clock;
+use keepup_recorder::Recorder;
 use keepup_recorder::counters::{Counters as RecorderCounters, StreamCounters};
+use keepup_recorder::watch::Watcher;
+use keepup_results::live::{Moment, VolumeNow};
 
-use crate::message::Counters;
+use crate::message::{Counters, Health, VolumeHealth};
 
-/// Counters of the current recorder, for heartbeats.
+/// Most warnings in a heartbeat.
+const WARNINGS_MAX: usize = 16;
+
+/// Figures of the current recorder, for heartbeats.
 #[derive(Clone, Default)]
 pub(super) struct Progress(Arc<Mutex<Option<Watched>>>);
 
 struct Watched {
     counters: Arc<RecorderCounters>,
     streams: Vec<Arc<StreamCounters>>,
+    /// None after the end.
+    watcher: Option<Watcher>,
+    /// Latest one.
+    health: Option<Health>,
 }
 
 impl Progress {
-    pub(super) fn watch(&self, counters: Arc<RecorderCounters>) {
-        *self.lock() = Some(Watched { counters, streams: Vec::new() });
+    pub(super) fn watch(&self, recorder: &Recorder, clock: Arc<dyn Clock>) {
+        // Queries the file systems, so not under the lock, for which the loop of the agent waits.
+        let watcher = Some(Watcher::new(recorder, clock, None));
+        let counters = recorder.counters();
+        *self.lock() = Some(Watched { counters, streams: Vec::new(), watcher, health: None });
     }
 
     pub(super) fn clear(&self) {
         *self.lock() = None;
     }
 
+    /// The recorder has ended: its figures are final.
+    pub(super) fn end(&self) {
+        if let Some(watched) = self.lock().as_mut() {
+            watched.sample();
+            watched.watcher = None;
+        }
+    }
+
+    /// Health of the recorder. Takes a sample, so rates in warnings are averages since the last call.
+    pub(super) fn health(&self) -> Option<Health> {
+        let mut watched = self.lock();
+        let watched = watched.as_mut()?;
+        watched.sample();
+        watched.health.clone()
+    }
+
     pub(super) fn counters(&self) -> Counters {
         let mut watched = self.lock();
-        let Some(Watched { counters, streams }) = watched.as_mut() else { return Counters::default() };
+        let Some(Watched { counters, streams, .. }) = watched.as_mut() else { return Counters::default() };
         counters.streams.catch_up(streams);
         let has = |is_set: fn(&StreamCounters) -> bool| {
             let set = streams.iter().filter(|stream| is_set(stream)).count();
@@ -46,3 +76,42 @@ impl Progress {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+impl Watched {
+    fn sample(&mut self) {
+        if let Some(watcher) = &mut self.watcher {
+            self.health = Some(health(watcher.sample()));
+        }
+    }
+}
+
+fn health(moment: Moment) -> Health {
+    Health {
+        durable_bytes: moment.flow.durable.bytes,
+        missing: moment.flow.missing,
+        pool_bytes: moment.pool.bytes,
+        pool_used_bytes: moment.pool.used_bytes,
+        pool_wait_ns: nanoseconds(moment.pool.wait_seconds),
+        volumes: moment.volumes.iter().map(volume).collect(),
+        warnings: moment.warnings.into_iter().take(WARNINGS_MAX).collect(),
+    }
+}
+
+fn volume(now: &VolumeNow) -> VolumeHealth {
+    VolumeHealth {
+        written_bytes: now.written_bytes,
+        free_bytes: now.free_bytes,
+        total_bytes: now.total_bytes,
+        oldest_ns: nanoseconds(now.stalled_seconds),
+        longest_ns: nanoseconds(now.write_seconds_max.max(now.flush_seconds_max)),
+        has_failed: now.failure.is_some(),
+    }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+#[cfg(test)]
+#[path = "progress_tests.rs"]
+mod tests;

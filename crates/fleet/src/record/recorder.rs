@@ -55,7 +55,9 @@ pub(super) fn record(plan: &RecordPlan, setting: &Setting, control: &PartControl
         setting.clock.sleep_until_ns(setting.clock.now_ns().saturating_add(POLL.as_nanos() as u64));
     }
     let (recording, directories) = (recorder.recording(), recorder.directories());
-    let report = recorder.join_unless_empty().map_err(|error| error_text(&error))?;
+    let report = recorder.join_unless_empty().map_err(|error| error_text(&error));
+    setting.progress.end();
+    let report = report?;
     let outcome = RecordOutcome::new(recording, &report, directories);
     serde_json::to_string(&outcome).map_err(|error| format!("cannot write the result: {error}"))
 }
@@ -71,6 +73,6 @@ fn arm(plan: &RecordPlan, setting: &Setting) -> Result<Recorder, String> {
     let recording = Id::random().map_err(|error| format!("cannot read random bytes: {error}"))?;
     let recorder = Recorder::arm(config, recording, Arc::clone(&setting.clock));
     let recorder = recorder.map_err(|error| error_text(&error))?;
-    setting.progress.watch(recorder.counters());
+    setting.progress.watch(&recorder, Arc::clone(&setting.clock));
     Ok(recorder)
 }

@@ -63,10 +63,9 @@ impl RecorderResult {
                 Ok(outcome) => (Some(outcome), None, SetEnd::Finished),
                 Err(error) => (None, Some(format!("malformed result: {error}")), SetEnd::Failed),
             },
-            PartEnd::Failed(why) => (None, Some(why.clone()), SetEnd::Failed),
-            PartEnd::Absent => (None, Some("it did not join the fleet".to_owned()), SetEnd::Absent),
-            PartEnd::Lost => (None, Some("no heartbeat until its lease expired".to_owned()), SetEnd::Lost),
-            PartEnd::TimedOut(phase) => (None, Some(format!("it timed out while {phase}")), SetEnd::Failed),
+            PartEnd::Failed(_) | PartEnd::TimedOut(_) => (None, failure(end), SetEnd::Failed),
+            PartEnd::Absent => (None, failure(end), SetEnd::Absent),
+            PartEnd::Lost => (None, failure(end), SetEnd::Lost),
         };
         (self.outcome, self.failure, self.end) = (outcome, failure, kind);
     }
@@ -106,6 +105,17 @@ impl RecorderResult {
             of(|outcome| rate(outcome.received_bytes as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64)),
         ]
     }
+}
+
+/// Why a recorder has no result; none if it has finished.
+pub(super) fn failure(end: &PartEnd) -> Option<String> {
+    Some(match end {
+        PartEnd::Finished(_) => return None,
+        PartEnd::Failed(why) => why.clone(),
+        PartEnd::Absent => "it did not join the fleet".to_owned(),
+        PartEnd::Lost => "no heartbeat until its lease expired".to_owned(),
+        PartEnd::TimedOut(phase) => format!("it timed out while {phase}"),
+    })
 }
 
 /// Text of one line within the limit of a set.

@@ -10,7 +10,7 @@ use super::progress::Progress;
 use super::recorder::{Setting, record};
 use crate::agent_loop::{Reports, Worker};
 use crate::directories::Directories;
-use crate::message::{Counters, HostId};
+use crate::message::{Counters, Health, HostId};
 use crate::part::{LatestPart, PartControl};
 use crate::placement::View;
 
@@ -75,5 +75,9 @@ impl Worker for RecordWorker {
 
     fn counters(&self) -> Counters {
         self.progress.counters()
+    }
+
+    fn health(&self) -> Option<Health> {
+        self.progress.health()
     }
 }

@@ -14,11 +14,11 @@ use keepup_recording::set::{
 use keepup_recording::verify::VerifyOptions;
 use serde::{Deserialize, Serialize};
 
-use super::pages::{Page, pack};
 use super::plan::{SetPlan, SetTask};
 use crate::directories::Directories;
 use crate::host::Done;
 use crate::part::PartControl;
+use crate::reply::{Reply, ReplyWriter};
 
 /// What the part of a host works with.
 #[derive(Clone)]
@@ -28,8 +28,8 @@ pub(super) struct Setting {
     pub(super) directories: Directories,
     /// Bytes read for the current task.
     pub(super) read_bytes: Arc<AtomicU64>,
-    /// The latest answer, packed.
-    pub(super) answer: Arc<Mutex<String>>,
+    /// The latest answer.
+    pub(super) answer: Arc<Mutex<Reply>>,
 }
 
 /// Report about the recording of a host, with what it says about its streams.
@@ -40,29 +40,35 @@ pub(super) struct Answer<T> {
     pub(super) facts: Option<Result<RecordingFacts, String>>,
 }
 
-/// Waits for the start, executes the plan, and returns the first page of the answer as JSON.
+/// Waits for the start, executes the plan, and returns a part of the answer.
 pub(super) fn work(plan: &SetPlan, setting: &Setting, control: &PartControl) -> Result<String, String> {
     control.report(Done::Prepared { run: control.run, address: None });
     if control.wait().is_none() {
         return Err("ended before the start".to_owned());
     }
     let answer = || setting.answer.lock().unwrap_or_else(PoisonError::into_inner);
-    let page = match plan {
-        SetPlan::Page { start } => Page::of(&answer(), *start)?,
+    let part = match plan {
+        SetPlan::Part { number } => answer().part(*number),
         SetPlan::Recording { set, taken, task } => {
             setting.read_bytes.store(0, Ordering::Relaxed);
-            answer().clear();
-            let packed = execute((set.as_str(), taken.as_slice()), task, setting)?;
-            let page = Page::of(&packed, 0)?;
-            *answer() = packed;
-            page
+            *answer() = Reply::default();
+            let reply = execute((set.as_str(), taken.as_slice()), task, setting)?;
+            let first = reply.part(0);
+            *answer() = reply;
+            first
         }
     };
-    serde_json::to_string(&page).map_err(|error| format!("cannot encode the result: {error}"))
+    part.map_err(|error| error.to_string())
 }
 
-/// Executes a task; returns the packed answer.
-fn execute(own: (&str, &[Id]), task: &SetTask, setting: &Setting) -> Result<String, String> {
+fn pack(answer: &impl Serialize) -> Result<Reply, String> {
+    let json = serde_json::to_vec(answer).map_err(|error| format!("cannot encode the result: {error}"))?;
+    let mut writer = ReplyWriter::new();
+    writer.write(&json).and_then(|()| writer.finish()).map_err(|error| error.to_string())
+}
+
+/// Executes a task.
+fn execute(own: (&str, &[Id]), task: &SetTask, setting: &Setting) -> Result<Reply, String> {
     let open = open(own, &setting.directories)?;
     let member = open.members.first().ok_or("malformed plan: no recording")?;
     let progress = |done_bytes: u64| setting.read_bytes.store(done_bytes, Ordering::Relaxed);

@@ -16,10 +16,10 @@ pub enum SetPlan {
         /// What to do.
         task: SetTask,
     },
-    /// Send more of the latest answer.
-    Page {
-        /// Offset in the packed answer, bytes.
-        start: usize,
+    /// Send another part of the latest answer.
+    Part {
+        /// Number of the part, from 1.
+        number: u32,
     },
 }
 

@@ -12,9 +12,9 @@ use keepup_recording::verify::VerifyOptions;
 use serde::de::DeserializeOwned;
 
 use super::host::Answer;
-use super::pages::Pages;
 use super::plan::{SetPlan, SetTask};
 use crate::jobs;
+use crate::reply::Reply;
 
 /// Hosts that execute plans.
 pub trait Hosts {
@@ -92,7 +92,7 @@ impl<'a, H: Hosts> RemoteSet<'a, H> {
         entries.iter().map(&mut report).collect()
     }
 
-    /// Executes tasks on hosts and collects all pages of their answers.
+    /// Executes tasks on hosts and collects all parts of their answers.
     fn ask<T: DeserializeOwned>(
         &mut self,
         tasks: BTreeMap<&str, SetTask>,
@@ -104,7 +104,7 @@ impl<'a, H: Hosts> RemoteSet<'a, H> {
             let plan = entry.ok_or_else(|| "the set has no such host".to_owned());
             plans.insert(host.to_owned(), plan.and_then(|entry| SetPlan::new(self.set, entry, task)));
         }
-        let mut received: BTreeMap<String, Pages> = BTreeMap::new();
+        let mut received: BTreeMap<String, Reply> = BTreeMap::new();
         while !plans.is_empty() {
             let mut texts = BTreeMap::new();
             for (host, plan) in std::mem::take(&mut plans) {
@@ -118,16 +118,15 @@ impl<'a, H: Hosts> RemoteSet<'a, H> {
             let mut outcomes = self.hosts.run(&texts);
             for host in texts.into_keys() {
                 let outcome = outcomes.remove(&host).unwrap_or_else(|| Err("no result".to_owned()));
-                let pages = received.entry(host.clone()).or_default();
-                match outcome.and_then(|page| pages.take(&page)) {
+                let reply = received.entry(host.clone()).or_default();
+                let added = outcome.and_then(|part| reply.add(&part).map_err(|error| error.to_string()));
+                match added {
                     Err(why) => drop(answers.insert(host, Err(why))),
-                    Ok(()) => match pages.next() {
-                        Some(start) => drop(plans.insert(host, Ok(SetPlan::Page { start }))),
-                        None => {
-                            let answer = received.remove(&host).unwrap_or_default().unpack();
-                            answers.insert(host, answer);
-                        }
-                    },
+                    Ok(Some(number)) => drop(plans.insert(host, Ok(SetPlan::Part { number }))),
+                    Ok(None) => {
+                        let answer = decode(&received.remove(&host).unwrap_or_default());
+                        answers.insert(host, answer);
+                    }
                 }
             }
         }
@@ -150,6 +149,11 @@ impl<H: Hosts> Digests for RemoteSet<'_, H> {
         };
         requests.iter().map(answer).collect()
     }
+}
+
+fn decode<T: DeserializeOwned>(reply: &Reply) -> Result<T, String> {
+    let text = reply.text().map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| format!("malformed answer: {error}"))
 }
 
 /// The entry of a host whose agent gives no report.

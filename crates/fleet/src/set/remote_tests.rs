@@ -252,7 +252,7 @@ fn describe_many(streams: u32) -> (u64, usize) {
 }
 
 #[test]
-fn an_account_of_many_streams_is_sent_in_pages() {
+fn an_account_of_many_streams_is_sent_in_parts() {
     let (runs, bytes) = describe_many(508);
     assert!(runs == 1 && bytes < 100_000, "{runs} {bytes}");
     // The most that a recording may have, with the stream of the test.

@@ -1,6 +1,6 @@
 //! The worker of a host in commands on a recording set.
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
@@ -23,7 +23,7 @@ pub struct SetWorker {
 impl SetWorker {
     /// A worker that uses recordings in `directories`.
     pub fn new(clock: Arc<dyn Clock>, directories: Directories) -> Self {
-        let (read_bytes, answer) = (Arc::new(AtomicU64::new(0)), Arc::new(Mutex::new(String::new())));
+        let (read_bytes, answer) = (Arc::new(AtomicU64::new(0)), Arc::default());
         Self { setting: Setting { clock, directories, read_bytes, answer }, part: LatestPart::default() }
     }
 }

@@ -107,7 +107,7 @@ fn malformed_plans_are_refused() {
         let plan = SetPlan::Recording { set, taken: Vec::new(), task: task.clone() };
         assert_eq!(outcome(&mut worker, &plan).unwrap_err(), expected);
     }
-    assert!(outcome(&mut worker, &SetPlan::Page { start: 5 }).unwrap_err().contains("no such part"));
+    assert!(outcome(&mut worker, &SetPlan::Part { number: 5 }).unwrap_err().contains("no part 5"));
     let (reports, done) = reports_for_test();
     worker.prepare(1, "{\"recording\":{}}", &reports);
     let found = done.recv().unwrap();

@@ -53,7 +53,7 @@ impl StreamClient {
     }
 }
 
-/// The event stream: `run`, `streams`, `now` and `search`, each after a change. A slow reader
+/// The event stream: `run`, `streams`, `now`, `search` and `fleet`, each after a change. A slow reader
 /// gets the latest state and misses intermediate ones.
 pub(super) async fn events(State(app): State<Arc<App>>) -> Response {
     let Ok(place) = Arc::clone(&app.watchers).try_acquire_owned() else {

@@ -5,7 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use keepup_results::live::{Moment, RunState};
+use keepup_results::live::{FleetNow, Moment, RunState};
 
 use super::App;
 use crate::exposition::TextFormat;
@@ -16,9 +16,11 @@ pub(crate) const OPENAPI: &str = include_str!("../../assets/openapi.json");
 
 /// Latest figures.
 pub(super) async fn now(State(app): State<Arc<App>>) -> Response {
-    match &app.board.now().moment {
-        Some(moment) => Json(Moment::clone(moment)).into_response(),
-        None => problem(StatusCode::NOT_FOUND, "nothing is being recorded", None),
+    let frame = app.board.now();
+    match (&frame.moment, &frame.fleet) {
+        (Some(moment), _) => Json(Moment::clone(moment)).into_response(),
+        (None, Some(fleet)) => Json(FleetNow::clone(fleet)).into_response(),
+        (None, None) => problem(StatusCode::NOT_FOUND, "nothing is being recorded", None),
     }
 }
 
@@ -49,10 +51,15 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
         volume.failure.as_ref().map(|why| format!("{} takes no more data: {why}", volume.path))
     });
     failures.extend(failed);
-    if let Some(missing) = moment.map(|moment| moment.flow.missing_events).filter(|missing| *missing > 0) {
+    let fleet = frame.fleet.as_deref();
+    failures.extend(fleet.iter().flat_map(|fleet| fleet.failures.iter().cloned()));
+    let missing = moment.map(|moment| moment.flow.missing_events);
+    let missing = missing.or(fleet.map(|fleet| fleet.flow.missing_events));
+    if let Some(missing) = missing.filter(|missing| *missing > 0) {
         failures.push(format!("{missing} events are missing"));
     }
-    let warnings = moment.map(|moment| moment.warnings.clone()).unwrap_or_default();
+    let warnings = moment.map(|moment| &moment.warnings).or(fleet.map(|fleet| &fleet.warnings));
+    let warnings = warnings.cloned().unwrap_or_default();
     let (status, word) = match (failures.is_empty(), warnings.is_empty()) {
         (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
         (true, false) => (StatusCode::OK, "warning"),

@@ -11,10 +11,11 @@ use crate::page;
 use crate::response::{not_found, text};
 
 /// Assets of the page that are part of this crate.
-const SCRIPTS: [(&str, &str); 10] = [
+const SCRIPTS: [(&str, &str); 11] = [
     ("live.js", include_str!("../../assets/live.js")),
     ("draw.js", include_str!("../../assets/draw.js")),
     ("flow.js", include_str!("../../assets/flow.js")),
+    ("fleet.js", include_str!("../../assets/fleet.js")),
     ("streams.js", include_str!("../../assets/streams.js")),
     ("picture.js", include_str!("../../assets/picture.js")),
     ("browse.js", include_str!("../../assets/browse.js")),
@@ -26,7 +27,7 @@ const SCRIPTS: [(&str, &str); 10] = [
 const STYLE: &str = include_str!("../../assets/live.css");
 
 pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
-    text("text/html; charset=utf-8", page::page(&app.title).into_string())
+    text("text/html; charset=utf-8", page::page(&app.title, app.stored.is_some()).into_string())
 }
 
 pub(super) async fn asset(State(app): State<Arc<App>>, Path(name): Path<String>) -> Response {

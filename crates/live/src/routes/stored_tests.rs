@@ -183,7 +183,10 @@ fn ids_that_could_be_paths_are_not_looked_up() {
 
 #[test]
 fn without_a_catalog_there_is_no_list() {
+    let has_section = |live: &crate::Live| get(live, "/").body.contains("id=\"catalog\"");
+    assert!(has_section(&with_catalog(Fake::default()).0));
     let live = server(false, 16);
+    assert!(!has_section(&live), "an empty section");
     for path in ["/api/v1/results", "/api/v1/recordings", "/results/a", "/recordings/a", "/compare?a=a&b=b"] {
         let answer = get(&live, path);
         assert_eq!(answer.status, 404, "{path}");

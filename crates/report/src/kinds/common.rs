@@ -53,6 +53,7 @@ pub(super) fn document(stored: &Stored, content: PageContent) -> Document {
     let id = if head.id.is_empty() { String::new() } else { format!(", result {}", shorten(head.id, 16)) };
     let title = match head.kind {
         Kind::Compare => format!("{}, {}", name(stored), head.created),
+        Kind::QualifyFleet => format!("{}, {}{id}", name(stored), head.created),
         _ => format!("{what}on this machine, {}{id}", head.created),
     };
     let method = || Block::new("Method", vec![Item::Facts(method_facts(stored))]).detail();
@@ -97,10 +98,19 @@ pub(crate) fn name(stored: &Stored) -> String {
         Kind::Net => format!("network {workload}"),
         // Results of `keepup trial`.
         Kind::Record => "trial".to_owned(),
+        Kind::QualifyFleet => fleet_name(stored),
         // Names that users choose.
         Kind::Campaign | Kind::Predict => head.workload.to_owned(),
         Kind::Compare => format!("comparison of {workload}"),
         _ => workload,
+    }
+}
+
+/// Fleet and profile of a qualification.
+fn fleet_name(stored: &Stored) -> String {
+    match stored {
+        Stored::QualifyFleet(summary) => format!("fleet {} for {}", summary.fleet, summary.workload),
+        other => other.head().workload.to_owned(),
     }
 }
 

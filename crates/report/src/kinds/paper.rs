@@ -88,11 +88,10 @@ fn capital(text: &str) -> String {
 }
 
 fn answers(paper: &PaperPage) -> Block {
+    let here = if paper.fleet.is_some() { "this fleet" } else { "this machine" };
     let items = |answer: &PaperAnswer| {
-        let facts = vec![
-            Fact::new("the paper", answer.published.as_str()),
-            Fact::new("this machine", answer.here.as_str()),
-        ];
+        let facts =
+            vec![Fact::new("the paper", answer.published.as_str()), Fact::new(here, answer.here.as_str())];
         [Item::Text(answer.question.clone()), Item::Facts(facts)]
     };
     Block::new("Questions of the paper", paper.answers.iter().flat_map(items).collect())

@@ -22,7 +22,7 @@ pub fn campaign_plan(state: &State, forecasts: &Forecasts, whole: &Forecast, sty
     let mut facts = Vec::new();
     for cell in state.cells() {
         let name = campaign.name_of(cell);
-        let text = match (&cell.skipped, forecasts.of(&cell.arguments)) {
+        let text = match (&cell.skipped, forecasts.of(cell)) {
             (Some(why), _) => format!("{name}: skipped: {why}"),
             (None, Some(cost)) => {
                 let duration =

@@ -7,8 +7,9 @@ use keepup_results::PaperAnswer;
 use super::tables::{
     DETECTORS, MB, best, flows, growth, logged, moved, needed, of_phases, throttled_settings, together,
 };
-use super::{DIRECT, FILES_MAX, LOGGER, TO_NULL, TWO_READ, TWO_WRITE};
+use super::{DETECTOR, DIRECT, FILES_MAX, LOGGER, TO_NULL, TWO_READ, TWO_WRITE};
 use crate::NOT_MEASURED;
+use crate::fleet::Question;
 use crate::measured::Reproduced;
 use crate::published::PublishedPaper;
 
@@ -115,6 +116,21 @@ fn by_flows(found: &Reproduced<'_>, edition: &PublishedPaper) -> Option<String> 
     ))
 }
 
+/// The paper's last question.
+pub(super) fn hosts(edition: &PublishedPaper) -> Question<'static> {
+    let rate = builtin(DETECTOR).map_or(0.0, |profile| profile.required_bytes_per_second());
+    Question {
+        profile: DETECTOR,
+        question: format!("How many such machines are needed to buffer {:.0} MB/s?", rate / MB),
+        published: format!(
+            "{}, at {} MB/s each.",
+            edition.text("K8", ["", "", "machines"], PaperUnit::Items),
+            edition.text("K7", ["", "all", "rate"], PaperUnit::MegabytesPerSecond)
+        ),
+        stands: "section 6",
+    }
+}
+
 /// Answers to the questions of the paper.
 pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<PaperAnswer> {
     let each = best(found);
@@ -137,10 +153,6 @@ pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<P
         let all: Vec<String> = detectors.iter().filter_map(|detector| takes(detector)).collect();
         if all.is_empty() { NOT_MEASURED.to_owned() } else { format!("{}.", all.join("; ")) }
     };
-    let rate_of = |detector: &str| {
-        let rate = builtin(detector).map_or(0.0, |profile| profile.required_bytes_per_second());
-        format!("{:.0}", rate / MB)
-    };
     let rate = each.map_or_else(String::new, |[lowest, rate, highest]| {
         let range = match lowest < highest {
             true => format!("{:.0} to {:.0}", lowest / MB, highest / MB),
@@ -150,12 +162,8 @@ pub(super) fn answers(found: &Reproduced<'_>, edition: &PublishedPaper) -> Vec<P
     });
     vec![
         PaperAnswer {
-            question: format!("How many such machines are needed to buffer {} MB/s?", rate_of("csl")),
-            published: format!(
-                "{}, at {} MB/s each.",
-                edition.text("K8", ["", "", "machines"], PaperUnit::Items),
-                edition.text("K7", ["", "all", "rate"], PaperUnit::MegabytesPerSecond)
-            ),
+            question: hosts(edition).question,
+            published: hosts(edition).published,
             here: format!("{rate}{}", of_all(&DETECTORS[..1])),
         },
         PaperAnswer {

@@ -159,6 +159,22 @@ fn streams_of_a_recorder_that_hangs_move() {
 }
 
 #[test]
+fn a_source_that_starts_waits_for_a_recorder_that_hangs_while_another_is_lost() {
+    let hall = Hall::new();
+    let [first, second] = &hall.recorders;
+    hall.view.assign(0..8, first.address);
+    first.freeze(true);
+    second.kill();
+    let report = hall.run_during(&endless(Rate::EventsPerSecond(4000.0)), PATIENCE, |_| {
+        // Longer than a question takes.
+        thread::sleep(Duration::from_millis(800));
+        first.freeze(false);
+        wait_until(|| first.received() > 100);
+    });
+    hall.check(&report.unwrap());
+}
+
+#[test]
 fn what_overflows_the_buffer_is_lost_and_counted() {
     let hall = Hall::new();
     let [first, _] = &hall.recorders;

@@ -13,17 +13,12 @@ use keepup_error::Cause;
 
 use super::is_raised;
 use crate::Cli;
+use crate::cells::{cell_error, commands};
 use crate::exit::usage;
 use crate::output::{LOG_VARIABLE, hint_of_flags};
 
 /// Limit on concurrent cost estimates.
 const AT_ONCE_MAX: usize = 8;
-
-/// First cell of every distinct command, in cell order, without skipped cells.
-fn commands(cells: &[Cell]) -> Vec<&Cell> {
-    let mut seen = BTreeMap::new();
-    cells.iter().filter(|cell| cell.skipped.is_none() && seen.insert(&cell.arguments, ()).is_none()).collect()
-}
 
 /// Refuses a campaign with a command that cannot run.
 pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
@@ -46,14 +41,6 @@ pub(super) fn check(campaign: &Campaign, cells: &[Cell]) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-fn cell_error(campaign: &Campaign, cell: &Cell, why: Cause) -> anyhow::Error {
-    let (number, name, command) = (cell.number, campaign.name_of(cell), cell.command());
-    usage(why.map(|why| {
-        let why = why.trim().strip_prefix("error: ").unwrap_or(why.trim());
-        format!("cannot run cell {number} ({name}) as `{command}`: {why}")
-    }))
 }
 
 /// Estimates the cost of every command with `--dry-run`, which checks its volumes too; `None` if the user
@@ -92,7 +79,7 @@ pub(super) fn forecasts(
     }
     let mut forecasts = Forecasts::default();
     for (n, answer) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        forecasts.insert(&commands[n].arguments, answer?);
+        forecasts.insert(commands[n], answer?);
     }
     Ok(Some(forecasts))
 }

@@ -65,12 +65,8 @@ impl<'a, 'b> FleetTrials<'a, 'b> {
 
     /// Waits until all hosts have joined or were given up.
     pub(super) fn gather(&mut self) -> anyhow::Result<()> {
-        while !self.session.has_gathered() {
-            self.watch_for_end()?;
-            if self.is_ending {
-                anyhow::bail!("cannot run trials: stopped before all hosts had joined");
-            }
-            self.turn();
+        while let Some(events) = self.session.joining("run trials")? {
+            events.iter().for_each(|event| self.reporter.report(event));
         }
         Ok(())
     }

@@ -99,11 +99,7 @@ impl<'a, 'b> Check<'a, 'b> {
 
     /// Waits for the hosts, runs the check, collects the outcomes.
     fn conduct(&mut self, plans: &[CheckPlan]) -> anyhow::Result<Vec<HostEnd>> {
-        while !self.session.has_gathered() {
-            if self.session.is_stopped() || self.session.is_down_requested()? {
-                anyhow::bail!("cannot check the fleet: stopped before all hosts had joined");
-            }
-            let events = self.session.lead.turn(TURN);
+        while let Some(events) = self.session.joining("check the fleet")? {
             self.take(&events);
         }
         let texts = plans.iter().map(|plan| jobs::encode(jobs::CHECK, plan).map(Some));

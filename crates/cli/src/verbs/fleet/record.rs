@@ -1,4 +1,5 @@
 //! `keepup record --fleet`: a recording on all recorders of a fleet.
+mod page;
 mod set_file;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,8 @@ use keepup_fleet::file::FleetFile;
 use keepup_fleet::jobs;
 use keepup_fleet::message::{Counters, HostId, Role};
 use keepup_fleet::record::{
-    FleetRecording, Moved, Quiet, RecordPlan, RecordRequest, RecorderResult, RecorderSettings, Total, plans,
+    FleetRecording, FleetWatch, Moved, Quiet, RecordPlan, RecordRequest, RecorderResult, RecorderSettings,
+    Total, plans,
 };
 use keepup_recorder::RecorderConfig;
 use keepup_recording::id::Id;
@@ -22,10 +24,12 @@ use keepup_recording::set::SET_FILE;
 use keepup_results::format::{number, plural, rate};
 use keepup_results::live::{RunSettings, StopAfter};
 
+use self::page::FleetPage;
 use self::set_file::SetFile;
 use super::events::Reporter;
 use super::up::{Session, TURN, end};
 use crate::exit::{Exit, usage};
+use crate::http::HttpArgs;
 use crate::output::{json, log, result};
 use crate::progress::StatusLine;
 
@@ -48,6 +52,8 @@ pub(crate) struct FleetRecord<'a> {
     pub(crate) settings: RunSettings,
     /// First port on which recorders listen.
     pub(crate) port: u16,
+    /// Flags of the live page.
+    pub(crate) http: &'a HttpArgs,
     /// Print one JSON object.
     pub(crate) json: bool,
 }
@@ -72,13 +78,27 @@ pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
             settings: RecorderSettings::of(request.config),
         },
     )?;
-    make_directory(&directory)?;
+    let live = page::serve(request.http, &file.name)?;
     let mut session = Session::open(request.file, file.clone())?;
+    // After that: a command that is refused because another controller runs must not use up a number.
+    make_directory(&directory)?;
     let mut reporter = Reporter::new(&file);
-    let mut run = Running::new(&file, (number, name), &plans, directory.join(SET_FILE))?;
+    let page = live.map(|live| {
+        let settings =
+            RunSettings { run: Some(number), name: Some(name.clone()), ..request.settings.clone() };
+        let watch = FleetWatch::new(&file, number, &plans);
+        FleetPage::new(live, watch, settings, directory.display().to_string())
+    });
+    let mut run = Running::new(&file, (number, name), &plans, directory.join(SET_FILE), page)?;
     let done = run.conduct(&mut session, &mut reporter, &plans, &request.settings.stop);
+    if let Ok(ended) = &done
+        && let Some(page) = &mut run.page
+    {
+        page.end(session.lead.now_ns(), &run.recording, ended);
+    }
     end(&mut session, &mut reporter, "the recording is over");
     done?;
+    // The page stays for as long as the agents.
     let Running { recording, set, .. } = run;
     if request.json {
         json(&serde_json::to_value(&recording)?);
@@ -122,6 +142,7 @@ struct Running {
     /// Latest counters of all hosts that have had streams.
     counters: BTreeMap<HostId, Counters>,
     quiet: Quiet,
+    page: Option<FleetPage>,
 }
 
 impl Running {
@@ -130,6 +151,7 @@ impl Running {
         (run, name): (u64, String),
         plans: &[Option<RecordPlan>],
         set: PathBuf,
+        page: Option<FleetPage>,
     ) -> anyhow::Result<Self> {
         let (mut all, mut recorders) = (Vec::new(), Vec::new());
         for (host, plan) in file.hosts.iter().zip(plans) {
@@ -149,30 +171,28 @@ impl Running {
             ended_early: None,
         };
         let (set, counters) = (SetFile::new(set), BTreeMap::new());
-        Ok(Self { recording, recorders, set, counters, quiet: Quiet::default() })
+        Ok(Self { recording, recorders, set, counters, quiet: Quiet::default(), page })
     }
 
-    /// Waits for the hosts, starts the run, and follows it to its end.
+    /// Waits for the hosts, starts the run, and follows it to its end. Returns why it ended.
     fn conduct(
         &mut self,
         session: &mut Session,
         reporter: &mut Reporter<'_>,
         plans: &[Option<RecordPlan>],
         stop: &StopAfter,
-    ) -> anyhow::Result<()> {
-        while !session.has_gathered() {
-            if session.is_stopped() || session.is_down_requested()? {
-                anyhow::bail!("cannot record: stopped before all hosts had joined");
-            }
-            session.lead.turn(TURN).iter().for_each(|event| reporter.report(event));
+    ) -> anyhow::Result<&'static str> {
+        while let Some(events) = session.joining("record")? {
+            events.iter().for_each(|event| reporter.report(event));
+            self.page_turn(session);
         }
         self.recording.created_unix_ns = session.lead.now_ns();
         let texts = plans.iter().map(|plan| plan.as_ref().map(|plan| jobs::encode(jobs::RECORD, plan)));
         let texts = texts.map(Option::transpose).collect::<Result<Vec<_>, _>>()?;
         let started = session.lead.start_run((self.recording.run, RunKind::Recording), texts);
         let mut events = started.map_err(|error| FleetError::Record(Cause::new(error.to_string())))?;
-        let (mut line, mut is_ending) = (StatusLine::new(), false);
-        let mut started_ns = None;
+        let mut line = StatusLine::new();
+        let (mut started_ns, mut ending) = (None, None);
         let mut progress = Progress::default();
         loop {
             for event in &events {
@@ -184,18 +204,25 @@ impl Running {
                 }
                 if let ControllerEvent::Fleet(FleetEvent::Over { why, .. }) = event {
                     self.recording.ended_early.clone_from(why);
-                    return Ok(());
+                    return Ok(ending.unwrap_or("all recorders have ended"));
                 }
             }
             events = session.lead.turn(TURN);
             let now_ns = session.lead.now_ns();
             let total = self.count(session);
-            let elapsed_ns = started_ns.map_or(0, |started| now_ns.saturating_sub(started));
-            let is_over = started_ns.is_some()
-                && (self.quiet.is_over(now_ns, &total) || has_reached(stop, &total, elapsed_ns));
-            let is_asked = session.is_stopped() || session.is_down_requested()?;
-            if (is_over || is_asked) && !is_ending {
-                is_ending = true;
+            let is_stopped =
+                self.page_turn(session) || session.is_stopped() || session.is_down_requested()?;
+            let over = started_ns.and_then(|started_ns| {
+                let elapsed_ns = now_ns.saturating_sub(started_ns);
+                // Evaluated in every turn, because it measures the time without clients.
+                let is_quiet = self.quiet.is_over(now_ns, &total);
+                let limit = has_reached(stop, &total, elapsed_ns).then_some("the limit was reached");
+                limit.or(is_quiet.then_some("all clients have ended"))
+            });
+            if let Some(why) = is_stopped.then_some("stopped on request").or(over)
+                && ending.is_none()
+            {
+                ending = Some(why);
                 events.extend(session.lead.finish());
             }
             if started_ns.is_some()
@@ -209,8 +236,17 @@ impl Running {
         }
     }
 
-    /// Enters the end of a recorder, or streams that moved.
+    /// Updates the page; returns whether a client stops the run.
+    fn page_turn(&mut self, session: &Session) -> bool {
+        let (now_ns, controller) = (session.lead.now_ns(), session.lead.controller());
+        self.page.as_mut().is_some_and(|page| page.turn(now_ns, controller))
+    }
+
+    /// Enters the end of a recorder, or streams that moved; says which phase begins.
     fn take(&mut self, session: &Session, event: &ControllerEvent, line: &StatusLine) {
+        if let (ControllerEvent::Fleet(event), Some(page)) = (event, &mut self.page) {
+            page.on_event(session.lead.now_ns(), event);
+        }
         let name = |host: u32| {
             session.file.hosts.get(host as usize).map_or_else(String::new, |host| host.name.clone())
         };
@@ -237,6 +273,12 @@ impl Running {
                 self.set.queue(self.recording.set());
             }
             ControllerEvent::Fleet(FleetEvent::Paused(_)) => self.quiet.paused(),
+            ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Preparing)) => {
+                line.log("preparing the recorders");
+            }
+            ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::FinishingRecorders)) => {
+                line.log("ending the recording");
+            }
             _ => {}
         }
     }
@@ -271,7 +313,7 @@ impl Running {
     }
 
     /// Says where clients connect.
-    fn announce(&self, session: &Session, plans: &[Option<RecordPlan>]) {
+    fn announce(&mut self, session: &Session, plans: &[Option<RecordPlan>]) {
         let controller = session.lead.controller();
         let recorders = controller.view().slots.iter().flatten();
         let addresses: Vec<String> = recorders.map(|member| member.address.to_string()).collect();
@@ -283,13 +325,16 @@ impl Running {
         let spares: Vec<String> = spares.collect();
         let shown = addresses.get(..SHOWN_MAX).unwrap_or(&addresses);
         let more = if shown.len() < addresses.len() { " and others" } else { "" };
+        let listed = format!("{}{more}", shown.join(", "));
         log(&format!(
-            "recording {} on {} with {} in reserve: {}{more}",
+            "recording {} on {} with {} in reserve: {listed}",
             self.recording.name,
             plural(addresses.len() as u64, "recorder"),
             plural(spares.len() as u64, "spare"),
-            shown.join(", ")
         ));
+        if let Some(page) = &mut self.page {
+            page.set_addresses(&listed);
+        }
         // A client with one address does not follow its streams.
         let second = if addresses.len() == 1 { spares.first().or(addresses.first()) } else { None };
         let to: Vec<&str> = shown.iter().chain(second).map(String::as_str).collect();

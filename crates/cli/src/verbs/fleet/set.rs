@@ -68,8 +68,7 @@ pub(crate) struct Agents<'a, 'b> {
 impl Agents<'_, '_> {
     /// Waits until all hosts have joined or were given up.
     fn gather(&mut self) -> anyhow::Result<()> {
-        while !self.session.has_gathered() && !self.watch_for_end() {
-            let events = self.session.lead.turn(TURN);
+        while let Some(events) = self.session.joining("read the recording set")? {
             self.take(&events);
         }
         Ok(())
@@ -92,7 +91,7 @@ impl Agents<'_, '_> {
     fn conduct(&mut self, plans: Vec<Option<String>>) -> Result<(), String> {
         self.run += 1;
         self.hosts.start();
-        let started = self.session.lead.start_run((self.run, RunKind::Work), plans);
+        let started = self.session.lead.start_run((self.run, RunKind::Commands), plans);
         let mut is_over = self.take(&started.map_err(|error| error.to_string())?);
         let (mut is_ending, mut before_ns) = (false, self.session.lead.now_ns());
         while !is_over {

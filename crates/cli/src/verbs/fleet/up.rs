@@ -7,14 +7,15 @@ use std::time::Duration;
 use anyhow::Context as _;
 use keepup_fleet::FleetError;
 use keepup_fleet::control::{self, Command, Server};
-use keepup_fleet::controller_loop::{ControllerLoop, FleetStatus, Probe};
+use keepup_fleet::controller_loop::{ControllerEvent, ControllerLoop, FleetStatus, Probe};
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::join_info::JoinInfo;
 use keepup_fleet::launch::{Launcher, Limits, Start};
-use keepup_fleet::link::zenoh::ZenohController;
+use keepup_fleet::link::zenoh::{ControllerTls, ZenohController};
 use keepup_fleet::link::{ControllerLink as _, Secret};
 use keepup_fleet::message::HostId;
 use keepup_measure::clock::SystemClock;
+use keepup_results::format::plural;
 
 use super::events::Reporter;
 use crate::exit::Exit;
@@ -44,21 +45,42 @@ impl Session {
     pub(super) fn open(path: &Path, file: FleetFile) -> anyhow::Result<Self> {
         let secret = Secret::new(&random_hex().context("cannot read random bytes")?);
         let hosts = HostId::try_from(file.hosts.len()).context("cannot count the hosts")?;
-        let starts = starts(&file, &secret)?;
+        let tls = file.tls.then(|| ControllerTls::new(file.listen)).transpose()?;
+        let starts = starts(&file, &secret, tls.as_ref())?;
         let stop = stop_flag()?;
-        let link = ZenohController::listen(file.listen, &secret, hosts)?;
-        let server = Server::open(&control::socket_of(path)?, link.waker())?;
+        let socket = control::socket_of(path)?;
+        // Another controller of this file is named first, before its port is found to be in use.
+        control::check_free(&socket)?;
+        // One for each host, and for strangers, whose connections only a timeout closes.
+        keepup_sys::thread::raise_descriptor_limit();
+        let link = ZenohController::listen(file.listen, &secret, hosts, tls.as_ref())?;
+        let server = Server::open(&socket, link.waker())?;
         let join_ns = u64::try_from(file.join_time.as_nanos()).unwrap_or(u64::MAX);
         let launcher = Launcher::new(starts, Limits { parallel: file.parallel, join_ns }, link.waker());
         let id = u64::from_str_radix(&random_hex()?[..16], 16).context("cannot read random bytes")?;
         let lead = ControllerLoop::new(id, &file, link, launcher, SystemClock);
-        log(&format!("fleet {}: controller on {}, starting {hosts} agents", file.name, file.listen));
+        let without = if file.tls { "" } else { " without TLS" };
+        log(&format!("fleet {}: controller on {}{without}, starting {hosts} agents", file.name, file.listen));
         Ok(Self { file, lead, server, stop })
     }
 
     /// Whether all hosts have joined or were given up.
-    pub(super) fn has_gathered(&self) -> bool {
+    fn has_gathered(&self) -> bool {
         self.lead.controller().members() == self.file.hosts.len() || !self.lead.is_starting()
+    }
+
+    /// Events of one turn while hosts are joining; none once all have joined or were given up.
+    ///
+    /// # Errors
+    /// The user asked to stop: `verb` cannot be done.
+    pub(super) fn joining(&mut self, verb: &str) -> anyhow::Result<Option<Vec<ControllerEvent>>> {
+        if self.has_gathered() {
+            return Ok(None);
+        }
+        if self.is_stopped() || self.is_down_requested()? {
+            anyhow::bail!("cannot {verb}: stopped before all hosts had joined");
+        }
+        Ok(Some(self.lead.turn(TURN)))
     }
 
     /// State of the fleet once it has gathered and the clocks of the members are known.
@@ -125,14 +147,15 @@ pub(super) fn run(path: &Path) -> anyhow::Result<Exit> {
 }
 
 /// The agents to start.
-fn starts(file: &FleetFile, secret: &Secret) -> Result<Vec<Start>, FleetError> {
+fn starts(file: &FleetFile, secret: &Secret, tls: Option<&ControllerTls>) -> Result<Vec<Start>, FleetError> {
     (0..)
         .zip(&file.hosts)
         .map(|(host, entry)| {
             let failed = |error: keepup_peer::TokenError| FleetError::JoinInfo(error.to_string().into());
             let (token, shared) = (secret.token(host).map_err(failed)?, secret.shared().map_err(failed)?);
             let (controller, timing, volumes) = (file.listen, file.timing, entry.volumes.clone());
-            let line = JoinInfo { controller, host, token, shared, timing, volumes }.to_line()?;
+            let tls = tls.map(ControllerTls::agent);
+            let line = JoinInfo { controller, host, token, shared, tls, timing, volumes }.to_line()?;
             Ok(Start { host, command: entry.command.clone(), line })
         })
         .collect()
@@ -151,9 +174,17 @@ pub(super) fn end(session: &mut Session, reporter: &mut Reporter<'_>, why: &str)
     };
     wait(lead, LEAVE_NS);
     lead.close_agents();
-    wait(lead, file.timing.finish_ns.saturating_add(CLOSE_NS));
+    let longest_ns = file.timing.finish_ns.saturating_add(CLOSE_NS);
+    if lead.agents() > 0 {
+        let agents = plural(lead.agents() as u64, "agent");
+        log(&format!("waiting up to {} s for {agents} to end", longest_ns / 1_000_000_000));
+    }
+    wait(lead, longest_ns);
     match lead.agents() {
         0 => log("all agents have ended"),
-        left => log(&format!("warning: {left} agents did not end and are killed on this machine")),
+        left => {
+            let agents = plural(left as u64, "agent");
+            log(&format!("warning: {agents} did not end in time, killed on this machine"));
+        }
     }
 }

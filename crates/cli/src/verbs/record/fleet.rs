@@ -22,7 +22,7 @@ pub(super) struct FleetArgs {
         value_name = "FILE",
         conflicts_with_all = [
             "listen", "from", "series", "volume", "to_null", "keep", "after_seal", "stay", "controlled",
-            "qualified_by", "http", "simplon", "cpus", "intake_cpus", "writer_cpus", "engine",
+            "qualified_by", "simplon", "cpus", "intake_cpus", "writer_cpus", "engine",
         ],
     )]
     pub(super) fleet: Option<PathBuf>,
@@ -55,6 +55,7 @@ pub(super) fn run(args: &Args, file: &Path) -> anyhow::Result<Exit> {
         config: &config,
         settings,
         port: args.fleet.fleet_port,
+        http: &args.http,
         json: args.json,
     })
 }

@@ -235,7 +235,7 @@ impl Session {
             return;
         }
         self.published = Some(status.revision);
-        live.publish(Scene { run: Some(&status), moment: self.moment.as_ref(), search: None });
+        live.publish(Scene { run: Some(&status), moment: self.moment.as_ref(), ..Scene::default() });
     }
 
     fn command(&mut self, command: RunCommand, settings: Option<&RunSettings>) -> anyhow::Result<()> {

@@ -93,14 +93,23 @@ impl Errands {
     }
 }
 
-/// Asks the recorders in order until one answers.
+/// Asks the recorders in order until one answers. If none does, the error of one that may answer later comes
+/// before that of one that is gone.
 pub(super) fn ask(recorders: &[Endpoint], question: &Locate) -> Result<Located, ClientError> {
     let mut last = ClientError::Stopped;
     for recorder in recorders {
         match Client::locate(recorder, question, ASK_TIMEOUT) {
             Ok(located) => return Ok(located),
+            Err(_) if matches!(last, ClientError::TimedOut { .. }) => {}
             Err(error) => last = error,
         }
     }
-    Err(last)
+    Err(match last {
+        ClientError::NotListening { addr } => ClientError::NoFleet { recorders: recorders.len(), addr },
+        other => other,
+    })
 }
+
+#[cfg(test)]
+#[path = "errands_tests.rs"]
+mod tests;

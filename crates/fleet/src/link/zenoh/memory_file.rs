@@ -1,0 +1,25 @@
+//! Files with secrets for Zenoh. It reads passwords only from files, and its errors may contain keys of its
+//! configuration. The files are in memory (memfd), so that no disk has the secrets.
+use std::fs::File;
+use std::io::{Result, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::path::PathBuf;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+
+/// An open file in memory, freed when dropped.
+pub(super) struct MemoryFile(File);
+
+impl MemoryFile {
+    /// Creates a file with this content.
+    pub(super) fn create(content: &str) -> Result<Self> {
+        let mut file = File::from(memfd_create("keepup-fleet", MemfdFlags::CLOEXEC)?);
+        file.write_all(content.as_bytes())?;
+        Ok(Self(file))
+    }
+
+    /// Path for this process.
+    pub(super) fn path(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
+    }
+}

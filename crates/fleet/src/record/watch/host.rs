@@ -1,0 +1,232 @@
+//! Figures of one recorder. What a host reports is limited before it is kept.
+use keepup_results::Count;
+use keepup_results::live::{FleetFlow, FleetHost, FleetHostState, FleetPool, FleetVolume};
+use keepup_results::printable::one_line;
+
+use super::line;
+use crate::clock::Offset;
+use crate::controller::{MemberReport, PartEnd};
+use crate::message::{Counters, Health, HostState, Role, VolumeHealth};
+use crate::record::plan::RecordPlan;
+use crate::record::total::failure;
+
+/// Most warnings of a host.
+const WARNINGS_MAX: usize = 16;
+/// Most causes of missing events.
+const CAUSES_MAX: usize = 16;
+
+/// Observer of a recorder.
+pub(super) struct HostWatch {
+    name: String,
+    role: Role,
+    /// Directories of the recording.
+    paths: Vec<String>,
+    /// Arrival of the latest heartbeat, ns.
+    heard_ns: Option<u64>,
+    clock: Option<Offset>,
+    /// Latest state in the fleet; none if it is no member.
+    state: Option<HostState>,
+    has_streams: bool,
+    had_streams: bool,
+    latest: Figures,
+    sampled: Figures,
+    rates: Rates,
+    end: Option<PartEnd>,
+}
+
+/// Figures of the run, with the times by the host's clock at which they were sent, ns.
+#[derive(Default)]
+struct Figures {
+    sent_ns: u64,
+    counters: Counters,
+    health_ns: u64,
+    health: Option<Health>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Rates {
+    received: f64,
+    durable: f64,
+    events: f64,
+}
+
+impl HostWatch {
+    pub(super) fn new(name: &str, role: Role, plan: &RecordPlan) -> Self {
+        let path = |volume: &std::path::PathBuf| volume.join(&plan.name).display().to_string();
+        Self {
+            name: name.to_owned(),
+            role,
+            paths: plan.volumes.iter().map(path).collect(),
+            heard_ns: None,
+            clock: None,
+            state: None,
+            has_streams: false,
+            had_streams: false,
+            latest: Figures::default(),
+            sampled: Figures::default(),
+            rates: Rates::default(),
+            end: None,
+        }
+    }
+
+    pub(super) fn end(&mut self, end: &PartEnd) {
+        self.end = Some(end.clone());
+    }
+
+    pub(super) fn observe(&mut self, run: u64, report: Option<MemberReport<'_>>, has_streams: bool) {
+        self.has_streams = has_streams;
+        self.had_streams |= has_streams;
+        let Some(MemberReport { heartbeat, received_ns, health }) = report else {
+            self.state = None;
+            return;
+        };
+        self.heard_ns = Some(received_ns);
+        self.clock = heartbeat.clock.or(self.clock);
+        self.state = Some(heartbeat.state.clone());
+        // A host that was lost and is back counts from zero.
+        let is_lost = matches!(self.end, Some(PartEnd::Lost | PartEnd::Absent));
+        if heartbeat.state.run() != Some(run) || is_lost {
+            return;
+        }
+        (self.latest.sent_ns, self.latest.counters) = (heartbeat.sent_ns, heartbeat.counters);
+        if let Some((sent_ns, health)) = health.filter(|(sent_ns, _)| *sent_ns != self.latest.health_ns) {
+            (self.latest.health_ns, self.latest.health) = (*sent_ns, Some(limited(health, self.paths.len())));
+        }
+    }
+
+    pub(super) fn sample(&mut self, now_ns: u64, has_started: bool) -> FleetHost {
+        self.take_rates();
+        let Figures { counters, health, .. } = &self.latest;
+        let state = self.fleet_state(has_started);
+        let connected = if self.has_streams { counters.connected_streams } else { 0 };
+        let missing = health.as_ref().map(|health| health.missing.clone()).unwrap_or_default();
+        let durable_bytes = health.as_ref().map_or(0, |health| health.durable_bytes);
+        let flow = FleetFlow {
+            received: Count { events: counters.events, bytes: counters.bytes },
+            durable: Count { events: counters.durable_events, bytes: durable_bytes },
+            received_bytes_per_second: self.rates.received,
+            durable_bytes_per_second: self.rates.durable,
+            received_events_per_second: self.rates.events,
+            missing_events: missing.values().fold(0, |sum, events| sum.saturating_add(*events)),
+            missing,
+            connected_streams: connected.into(),
+            ended_streams: counters.ended_streams.into(),
+        };
+        FleetHost {
+            name: self.name.clone(),
+            role: if self.role == Role::Spare { "spare" } else { "recorder" }.to_owned(),
+            state,
+            why: self.end.as_ref().and_then(failure).map(|why| one_line(&why)),
+            pool: health.as_ref().map(|health| pool(health, self.rates.received)),
+            volumes: health.as_ref().map(|health| self.volumes(health)).unwrap_or_default(),
+            flow,
+            clock_offset_seconds: self.clock.map(|clock| clock.ns as f64 / 1e9),
+            clock_error_seconds: self.clock.map(|clock| seconds(clock.error_ns)),
+            heartbeat_age_seconds: self.heard_ns.map(|then_ns| seconds(now_ns.saturating_sub(then_ns))),
+        }
+    }
+
+    /// Rates since the last call; those of a host from which nothing new has arrived stay until it is lost.
+    fn take_rates(&mut self) {
+        let (latest, sampled) = (&self.latest, &mut self.sampled);
+        let passed_s = seconds(latest.sent_ns.saturating_sub(sampled.sent_ns));
+        if passed_s > 0.0 {
+            let (now, before) = (latest.counters, sampled.counters);
+            self.rates.received = now.bytes.saturating_sub(before.bytes) as f64 / passed_s;
+            self.rates.events = now.events.saturating_sub(before.events) as f64 / passed_s;
+            (sampled.sent_ns, sampled.counters) = (latest.sent_ns, now);
+        }
+        let durable = |figures: &Figures| figures.health.as_ref().map_or(0, |health| health.durable_bytes);
+        let passed_s = seconds(latest.health_ns.saturating_sub(sampled.health_ns));
+        if passed_s > 0.0 {
+            self.rates.durable = durable(latest).saturating_sub(durable(sampled)) as f64 / passed_s;
+            (sampled.health_ns, sampled.health) = (latest.health_ns, latest.health.clone());
+        }
+        if self.end.is_some() || self.state.is_none() {
+            self.rates = Rates::default();
+        }
+    }
+
+    fn fleet_state(&self, has_started: bool) -> FleetHostState {
+        match (&self.end, &self.state) {
+            (Some(PartEnd::Finished(_)), _) => FleetHostState::Ended,
+            (Some(PartEnd::Failed(_) | PartEnd::TimedOut(_)), _) => FleetHostState::Failed,
+            (Some(PartEnd::Lost), _) => FleetHostState::Lost,
+            (Some(PartEnd::Absent), _) | (None, None) => FleetHostState::Missing,
+            (None, Some(HostState::Finishing { .. } | HostState::Finished { .. })) => FleetHostState::Ending,
+            (None, Some(_)) if self.has_streams => FleetHostState::Recording,
+            (None, Some(_)) if has_started && self.role == Role::Spare => FleetHostState::Reserve,
+            (None, Some(_)) => FleetHostState::Preparing,
+        }
+    }
+
+    fn volumes(&self, health: &Health) -> Vec<FleetVolume> {
+        let volume = |(path, now): (&String, &VolumeHealth)| FleetVolume {
+            path: path.clone(),
+            written_bytes: now.written_bytes,
+            stalled_seconds: seconds(now.oldest_ns),
+            longest_seconds: seconds(now.longest_ns.max(now.oldest_ns)),
+            failed: now.has_failed,
+            free_bytes: now.free_bytes,
+            total_bytes: now.total_bytes,
+        };
+        self.paths.iter().zip(&health.volumes).map(volume).collect()
+    }
+
+    /// What has failed. A spare without streams is not needed to record.
+    pub(super) fn failures(&self, host: &FleetHost) -> Vec<String> {
+        let mut failures = Vec::new();
+        if self.role == Role::Recorder || self.had_streams {
+            failures.extend(self.loss(host));
+        }
+        let failed = host.volumes.iter().filter(|volume| volume.failed);
+        failures.extend(failed.map(|volume| format!("{}: {} takes no more data", self.name, volume.path)));
+        failures
+    }
+
+    /// Why it records no more.
+    pub(super) fn loss(&self, host: &FleetHost) -> Option<String> {
+        let what = match host.state {
+            FleetHostState::Lost => "is lost",
+            FleetHostState::Failed => "has failed",
+            FleetHostState::Missing if self.end.is_some() => "is missing",
+            _ => return None,
+        };
+        Some(format!("{} {what}: {}", self.name, host.why.as_deref().unwrap_or("unknown cause")))
+    }
+
+    /// Its own warnings. Of one that records no more, only the missing events are left.
+    pub(super) fn warnings(&self, host: &FleetHost) -> Vec<String> {
+        let missing = host.flow.missing_events;
+        match (&self.end, &self.latest.health) {
+            (None, Some(health)) => health.warnings.iter().map(|text| line(&self.name, text)).collect(),
+            (Some(_), _) if missing > 0 => vec![format!("{}: {missing} events are missing", self.name)],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn pool(health: &Health, bytes_per_second: f64) -> FleetPool {
+    let free_bytes = health.pool_bytes.saturating_sub(health.pool_used_bytes);
+    FleetPool {
+        bytes: health.pool_bytes,
+        used_bytes: health.pool_used_bytes,
+        room_seconds: (bytes_per_second > 0.0).then(|| free_bytes as f64 / bytes_per_second),
+        wait_seconds: seconds(health.pool_wait_ns),
+    }
+}
+
+/// What is kept of the health of a host with this number of volumes.
+fn limited(health: &Health, volumes: usize) -> Health {
+    let missing = health.missing.iter().take(CAUSES_MAX);
+    Health {
+        missing: missing.map(|(cause, events)| (one_line(cause), *events)).collect(),
+        warnings: health.warnings.iter().take(WARNINGS_MAX).map(|text| one_line(text)).collect(),
+        volumes: health.volumes.iter().take(volumes).copied().collect(),
+        ..*health
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

@@ -1,0 +1,374 @@
+#!/usr/bin/env bash
+# A fleet on one machine: a controller, two sources and two recorders in four network namespaces, which a bridge
+# connects over links of 100 Mbit/s. Runs every command of a fleet, then kills, stops and cuts off hosts in each phase
+# of a recording and of a trial, and compares what the source counted as acknowledged with what is in the set.
+#
+#   fleet-namespaces.sh [PART...]     all parts, or: commands trial qualify record
+#                                     joining preparing starting recording ending: faults in a phase of a recording
+#                                     trial-preparing trial-running trial-ending: faults in a phase of a trial
+#                                     faults: the last eight, at the same time
+#
+# Needs root, bash, iproute2, coreutils, grep, sed, and keepup with the feature `fleet`: $KEEPUP, or the one in PATH.
+# Prints a line for each check. Ends with 1 at the first wrong one.
+set -euo pipefail
+
+keepup="$(command -v "${KEEPUP:-keepup}")" || { echo 'error: no keepup; set KEEPUP=PATH'; exit 2; }
+keepup="$(realpath "$keepup")"
+# What a loaded machine may add to a limit, ms. The median of all measurements must be within the limit itself.
+slack_ms="${SLACK_MS:-1000}"
+
+. "$(dirname "$0")/fleet-namespaces-faults.sh"
+
+### Namespaces: `ctl` is the controller's, `src` that of both sources, `r0` and `r1` those of the recorders.
+
+address() { case "$1" in ctl) echo 10.218.0.1 ;; src) echo 10.218.0.2 ;; r0) echo 10.218.0.3 ;; r1) echo 10.218.0.4 ;; esac; }
+
+create_namespaces() {
+    local name
+    ip netns add "$site-sw"
+    ip -n "$site-sw" link add switch type bridge
+    ip -n "$site-sw" link set switch up
+    for name in ctl src r0 r1; do
+        ip netns add "$site-$name"
+        ip -n "$site-$name" link add eth type veth peer name "$name" netns "$site-sw"
+        ip -n "$site-$name" address add "$(address "$name")/24" dev eth
+        ip -n "$site-$name" link set lo up
+        ip -n "$site-$name" link set eth up
+        ip -n "$site-sw" link set "$name" master switch up
+        tc -n "$site-$name" qdisc replace dev eth root tbf rate 100mbit burst 64kb limit 768kb
+    done
+}
+
+unplug() { ip -n "$site-sw" link set "$1" down; }
+plug() { ip -n "$site-sw" link set "$1" up; }
+
+# Ends the programs in the namespaces, by their process ids, and removes the namespaces.
+remove_namespaces() {
+    local name pid
+    exec 2>/dev/null
+    touch go
+    for name in ctl src r0 r1 sw; do
+        for pid in $(ip netns pids "$site-$name" 2>/dev/null); do kill -9 "$pid" 2>/dev/null || true; done
+        ip netns del "$site-$name" 2>/dev/null || true
+    done
+}
+
+in_namespace() { # NAME COMMAND...: `ip` becomes the command, so $! is its process.
+    local name="$1"
+    shift
+    exec ip netns exec "$site-$name" "$@"
+}
+
+agent() { # HOST: process of its agent
+    local host="$1" space pid
+    case "$host" in s?) space=src ;; *) space="$host" ;; esac
+    for pid in $(ip netns pids "$site-$space"); do
+        if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q " fleet agent --name $host "; then echo "$pid"; fi
+    done
+}
+
+agents() { # all of them
+    local host
+    for host in s0 s1 r0 r1; do agent "$host"; done
+}
+
+### The fleet file
+
+# Launchers for faults. The agent starts when the file `go` exists:
+slow_launcher='until [ -e go ]; do sleep 0.02; done; host="$1"; shift; exec ip netns exec "$host" "$@"'
+# The agent's standard input stays open when the controller is killed, as if the controller's machine had failed. The agent
+# then ends after `orphan`:
+deaf_launcher='rm -f input; mkfifo input; host="$1"; shift
+ip netns exec "$host" "$@" <input & agent=$!
+{ head -n 1; while kill -0 "$agent" 2>/dev/null; do sleep 0.02; done; } >input
+wait "$agent"'
+
+# write_fleet TIMING [SLOW [DEAF]]: hosts SLOW and DEAF have these launchers.
+write_fleet() {
+    local host
+    cat >fleet.toml <<TOML
+name = "hall"
+listen = "$(address ctl):7650"
+[timing]
+$1
+[launcher]
+preset = "netns"
+program = "$keepup"
+join_time = "8 s"
+TOML
+    for host in s0 s1 r0 r1; do
+        {
+            printf '[[host]]\nname = "%s"\n' "$host"
+            case "$host" in
+            s?) printf 'role = "source"\naddress = "%s"\ndata = "%s"\n' "$site-src" "$(address src)" ;;
+            r?)
+                printf 'role = "recorder"\naddress = "%s"\ndata = "%s"\n' "$site-$host" "$(address "$host")"
+                printf 'volumes = ["%s"]\n' "$PWD/$host"
+                ;;
+            esac
+            case "$host" in
+            "${2:-}") echo 'launcher = ["sh", "slow.sh", "{host}", "{agent}"]' ;;
+            "${3:-}") echo 'launcher = ["sh", "deaf.sh", "{host}", "{agent}"]' ;;
+            esac
+        } >>fleet.toml
+    done
+    rm -rf runs r0 r1 go ./*.log ./*.out source.json
+    mkdir r0 r1
+    echo "$slow_launcher" >slow.sh
+    echo "$deaf_launcher" >deaf.sh
+}
+
+### Checks
+
+now() { date +%s%3N; }
+
+ok() { printf 'ok: %s: %s\n' "$part" "$1"; }
+
+wrong() {
+    printf 'WRONG: %s: %s\n' "$part" "$1"
+    tail -n 30 ./*.log ./*.err 2>/dev/null || true
+    exit 1
+}
+
+expect() { [ "$2" = "$3" ] || wrong "$1: $2, expected $3"; } # WHAT IS EXPECTED
+
+within() { # WHAT MS LIMIT_MS: also keeps the measurement for the summary
+    printf '%s\t%s\t%s\n' "$1" "$3" "$2" >>"$figures"
+    [ "$2" -le "$(($3 + slack_ms))" ] || wrong "$1 after $2 ms, limit $3 ms"
+}
+
+wait_until() { # WHAT LIMIT_MS COMMAND...: sets `took`, ms
+    local what="$1" limit="$2" start
+    start="$(now)"
+    shift 2
+    until "$@"; do
+        [ "$(($(now) - start))" -le "$((limit + slack_ms))" ] || wrong "no $what within $limit ms"
+        sleep 0.02
+    done
+    took=$(($(now) - start))
+}
+
+said() { grep -qs -- "$2" "$1"; } # FILE PATTERN
+said_twice() { [ "$(grep -c -- "$2" "$1")" -ge 2 ]; }
+wait_line() { wait_until "line \"$2\"" "${3:-20000}" said "$1" "$2"; } # FILE PATTERN [LIMIT_MS]
+no_agents() { [ -z "$(agents)" ]; }
+has_status() { # PATTERN; `status` fails when a host is missing
+    { "$keepup" fleet status fleet.toml 2>/dev/null || true; } | grep -q "$1"
+}
+
+wait_for() { # PROCESS: sets `code` and `took`, ms
+    local start
+    start="$(now)"
+    code=0
+    # Without the shell's message about a process that was killed.
+    { wait "$1" || code=$?; } 2>/dev/null
+    took=$(($(now) - start))
+}
+kill_controller() { { kill -9 "$controller"; wait "$controller"; } 2>/dev/null || true; }
+
+### Programs
+
+start_record() { # LOG
+    in_namespace ctl "$keepup" record --fleet fleet.toml --fleet-output runs --segment '64 MB' --pool '64 MB' >"$1.out" 2>"$1.log" &
+    controller=$!
+}
+
+start_source() { # SECONDS PATIENCE
+    in_namespace src "$keepup" source romanis --to "$(address r0):7611" --to "$(address r1):7611" --streams 16 \
+        --event '20 kB' --rate '8 MB/s' --time "$1s" --recorder-timeout "$2s" --json >source.json 2>source.log &
+    source=$!
+}
+
+down() { "$keepup" fleet down fleet.toml 2>down.log; }
+
+count() { sed -n "/^  \"$1\": {/,/}/s/.*\"events\": \\([0-9]*\\).*/\\1/p" source.json; } # KEY of the source's result
+
+# union RUN...: events in the sets of these runs together, each counted once. A stream has no hole in a run, and a later run
+# starts no later than where the earlier one ends.
+union() {
+    local run key value stream='' first='' events='' last total=0
+    local -A next=()
+    for run in "$@"; do
+        "$keepup" verify "runs/run-$run" --json >verify.json 2>verify.log || true
+        while read -r key value; do
+            case "$key" in
+            stream) stream="$value" first='' events='' ;;
+            events) events="$value" ;;
+            first) first="$value" ;;
+            last)
+                last="$value"
+                [ "$((last - first + 1))" -eq "$events" ] || { echo "hole in stream $stream of run $run"; return; }
+                [ "$first" -le "${next[$stream]:-0}" ] || { echo "hole in stream $stream before run $run"; return; }
+                [ "$last" -lt "${next[$stream]:-0}" ] || next[$stream]=$((last + 1))
+                ;;
+            unexplained | different) [ "$value" -eq 0 ] || { echo "$key $value in stream $stream of run $run"; return; } ;;
+            esac
+        done < <(sed -n 's/^      "\([0-9]*\)": {/stream \1/p
+            s/^        "\(events\|unexplained\|different\)": \([0-9][0-9]*\).*/\1 \2/p
+            s/^        "\(first\|last\)_sequence": \([0-9][0-9]*\).*/\1 \2/p' verify.json)
+    done
+    for stream in "${!next[@]}"; do total=$((total + next[$stream])); done
+    echo "$total"
+}
+
+### Commands without faults
+
+part_commands() {
+    local up
+    write_fleet ''
+    in_namespace ctl "$keepup" fleet up fleet.toml >up.out 2>up.log &
+    up=$!
+    wait_until '4 members' 20000 has_status '4 of 4 hosts'
+    ok "fleet up: 4 of 4 hosts after $took ms"
+    "$keepup" fleet probe fleet.toml --json >probe.json
+    local median
+    median="$(sed -n 's/^ *"median_ns": \([0-9]*\).*/\1/p' probe.json)"
+    [ "$median" -lt 5000000 ] || wrong "a command to 4 hosts takes $median ns in the median, limit 5000000"
+    ok "fleet probe: a command to 4 hosts takes $((median / 1000)) us in the median of 50, limit 5000"
+    kill -9 "$(agent r1)"
+    wait_line up.log 'r1: the connection is closed' 700
+    within 'killed host noticed' "$took" 700
+    code=0
+    wait_until 'missing host' 2000 has_status '3 of 4 hosts'
+    "$keepup" fleet status fleet.toml >status.out || code=$?
+    expect 'exit code of status with a killed host' "$code" 1
+    down
+    wait_for "$up"
+    expect 'exit code of up' "$code" 0
+    no_agents || wrong 'agents are left'
+    ok "fleet status, down: a killed host is MISSING, no agent is left"
+    code=0
+    in_namespace_wait ctl "$keepup" doctor --fleet fleet.toml >doctor.out 2>doctor.log || code=$?
+    [ "$code" -le 1 ] || wrong "exit code $code of doctor"
+    grep -q '^  r1 .*recorder' doctor.out || wrong 'doctor does not list r1'
+    ok "doctor --fleet: $(grep -E '^[0-9]+ harmful' doctor.out)"
+}
+
+in_namespace_wait() { (in_namespace "$@"); }
+
+trial_flags=(romanis --streams 4 --event '64 KiB' --rate '4 MB/s')
+
+part_trial() {
+    write_fleet ''
+    in_namespace_wait ctl "$keepup" fleet trial fleet.toml "${trial_flags[@]}" --time 2s >trial.out 2>trial.log ||
+        wrong "exit code $? of fleet trial"
+    grep -q ', 0 events lost' trial.out || wrong 'events were lost'
+    ok "$(grep '^all: ' trial.out)"
+}
+
+part_qualify() {
+    local flags=(--fleet fleet.toml romanis --streams 4 --event '64 KiB' --quick --soak 2s)
+    write_fleet ''
+    # A controller that is killed in the second trial does not disturb the next one.
+    in_namespace ctl "$keepup" qualify "${flags[@]}" >killed.out 2>killed.log &
+    controller=$!
+    wait_line killed.log '^  trial 2'
+    kill_controller
+    in_namespace_wait ctl "$keepup" qualify "${flags[@]}" --each >qualify.out 2>qualify.log ||
+        wrong "exit code $? of qualify"
+    # Both sources share a link, so two recorders hold no more than one.
+    grep -q '^bottleneck *switch or sources' qualify.out || wrong "bottleneck: $(grep bottleneck qualify.out)"
+    no_agents || wrong 'agents are left'
+    ok "$(grep '^qualified' qualify.out), $(grep '^bottleneck' qualify.out)"
+}
+
+part_record() {
+    write_fleet ''
+    start_record record
+    wait_line record.log '^recording hall-run-1 on 2 recorders'
+    start_source 3 30
+    wait_for "$source"
+    expect 'exit code of the source' "$code" 0
+    # The recording ends by itself 5 s after its last client.
+    wait_for "$controller"
+    expect 'exit code of record' "$code" 0
+    "$keepup" info runs/run-1 >info.out || wrong "exit code $? of info"
+    "$keepup" verify runs/run-1 >verify.out || wrong "exit code $? of verify"
+    "$keepup" recover runs/run-1 >recover.out || wrong "exit code $? of recover"
+    "$keepup" export runs/run-1 --to mcap --out run-1.mcap >export.out || wrong "exit code $? of export"
+    local sent
+    sent="$(count sent)"
+    expect 'events in the set' "$(union 1)" "$sent"
+    grep -q "16 streams, $(printf "%'d" "$sent" | sed 's/^\([0-9]\)\([0-9]\{3\}\)$/\1,\2/') events" export.out ||
+        wrong "$(cat export.out)"
+    ok "record --fleet, info, verify, recover, export: $sent events sent = $(union 1) in the set"
+}
+
+### Parts
+
+# Runs one part in namespaces and a directory of its own.
+run_part() {
+    part="$1"
+    site="kn$$$1"
+    directory="$(mktemp -d "$scratch/$1.XXXX")"
+    cd "$directory"
+    trap remove_namespaces EXIT
+    trap 'exit 1' INT TERM
+    create_namespaces
+    case "$1" in
+    commands | trial | qualify | record) "part_$1" ;;
+    trial-*) part_trial_faults "${1#trial-}" ;;
+    *) part_recording_faults "$1" ;;
+    esac
+}
+
+# Median and maximum of each measurement with a limit.
+summary() {
+    local key values count median
+    while IFS= read -r key; do
+        mapfile -t values < <(grep -F "$key"$'\t' "$figures" | cut -f 3 | sort -n)
+        count="${#values[@]}"
+        median="${values[$(((count - 1) / 2))]}"
+        printf '%s: %s ms in the median of %s, %s ms at most, limit %s ms\n' \
+            "${key%$'\t'*}" "$median" "$count" "${values[$((count - 1))]}" "${key#*$'\t'}"
+        [ "$median" -le "${key#*$'\t'}" ] || { echo 'WRONG: the median is over the limit'; return 1; }
+    done < <(cut -f 1,2 "$figures" | sort -u)
+}
+
+main() {
+    local alone=(commands trial qualify record) beside parts=() name failed=0
+    local -A process=()
+    beside=("${recording_phases[@]}" "${trial_phases[@]/#/trial-}")
+    for name in "${@:-all}"; do
+        case "$name" in
+        all) parts+=("${alone[@]}" "${beside[@]}") ;;
+        faults) parts+=("${beside[@]}") ;;
+        *)
+            case " ${alone[*]} ${beside[*]} " in
+            *" $name "*) parts+=("$name") ;;
+            *) sed -n '2,/^set/s/^# \?//p' "$0"; exit 2 ;;
+            esac
+            ;;
+        esac
+    done
+    [ "$(id -u)" -eq 0 ] || { echo 'error: namespaces need root'; exit 2; }
+    scratch="$(mktemp -d)"
+    figures="$scratch/figures"
+    : >"$figures"
+    trap 'kill "${process[@]}" 2>/dev/null || true; wait; rm -rf "$scratch"' EXIT
+    trap 'exit 130' INT TERM
+    for name in "${parts[@]}"; do
+        case "$name" in
+        # These measure: alone.
+        commands | trial | qualify | record)
+            run_part "$name" &
+            process["$name"]=$!
+            wait "$!" || exit 1
+            unset "process[$name]"
+            ;;
+        # These mostly wait: side by side.
+        *)
+            run_part "$name" >"$scratch/$name.txt" 2>&1 &
+            process["$name"]=$!
+            ;;
+        esac
+    done
+    for name in "${!process[@]}"; do
+        wait "${process[$name]}" || failed=1
+        cat "$scratch/$name.txt"
+    done
+    [ "$failed" -eq 0 ] || exit 1
+    summary
+}
+
+main "$@"
