@@ -63,7 +63,15 @@ impl SetPlan {
     pub fn new(set: &RecordingSet, entry: &SetRecording, task: SetTask) -> Result<Self, String> {
         let taken = set.recordings.iter().filter_map(|other| other.id).filter(|_| entry.id.is_none());
         let taken = taken.collect();
-        let own = RecordingSet { recordings: vec![entry.clone()], moves: Vec::new(), ..set.clone() };
+        let own = RecordingSet {
+            name: set.name.clone(),
+            run: set.run,
+            id: set.id,
+            created_unix_ns: set.created_unix_ns,
+            fleet: set.fleet.clone(),
+            recordings: vec![entry.clone()],
+            moves: Vec::new(),
+        };
         let set = own.to_text().map_err(|cause| cause.to_text())?;
         Ok(Self::Recording { set, taken, task })
     }
