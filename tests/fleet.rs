@@ -6,6 +6,7 @@ mod live;
 mod local;
 mod qualify;
 mod record;
+mod sets;
 
 use std::path::Path;
 

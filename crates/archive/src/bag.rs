@@ -17,7 +17,6 @@ use keepup_recording::layout::segment_file_name;
 use keepup_recording::manifest::MANIFEST_FILE;
 use keepup_recording::reader::Recording;
 use keepup_recording::retention::REMOVED_FILE;
-use keepup_recording::segment_check::SegmentCheck;
 use keepup_sys::file::sync_directory;
 use sha2::{Digest as _, Sha256};
 
@@ -26,6 +25,7 @@ use crate::error::ArchiveError;
 use crate::inventory::hex;
 use crate::local::LocalFile;
 use crate::reading::PartReader;
+use crate::segment_check::SegmentCheck;
 
 /// Bytes read and written at a time.
 const PIECE_BYTES: u64 = 4 << 20;

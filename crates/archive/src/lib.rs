@@ -21,6 +21,7 @@ mod part_checks;
 mod reading;
 mod receipt;
 pub mod restore;
+mod segment_check;
 mod state;
 mod store;
 mod upload;

@@ -3,10 +3,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use keepup_recording::archived::{ArchivedFile, archive_path, size_and_time};
-use keepup_recording::segment_check::SegmentCheck;
 
 use crate::error::ArchiveError;
 use crate::inventory::{INVENTORY_FILE, RECEIPTS, split_path};
+use crate::segment_check::SegmentCheck;
 
 /// A file to archive.
 #[derive(Clone, Debug)]

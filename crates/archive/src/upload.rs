@@ -12,7 +12,6 @@ use bytes::Bytes;
 use keepup_measure::clock::Clock;
 use keepup_recording::archived::PartChecks;
 use keepup_recording::id::Id;
-use keepup_recording::segment_check::{SegmentCheck, SegmentFault};
 use md5::Md5;
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path as ObjectPath;
@@ -31,6 +30,7 @@ use crate::pace::{POLL, Pace, wait_until};
 use crate::part_checks::{checks, is_confirmed, is_part, no_checks, unquoted};
 use crate::reading::PartReader;
 use crate::receipt::Receipt;
+use crate::segment_check::{SegmentCheck, SegmentFault};
 use crate::state::{ArchiveState, KnownFile};
 use crate::store::{Store, Written, repeat};
 

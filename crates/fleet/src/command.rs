@@ -8,11 +8,11 @@ mod archive;
 mod check;
 mod plan;
 mod program;
-mod reply;
 mod worker;
 
 pub use archive::unpack;
 pub use plan::{CheckedCommand, CommandEnd, CommandPlan, batches, check_length};
 pub use program::Program;
-pub use reply::{Reply, ReplyError};
 pub use worker::CommandWorker;
+
+pub use crate::reply::{Reply, ReplyError};

@@ -109,7 +109,7 @@ impl Membership {
     fn new(mut heartbeat: Heartbeat, now_ns: u64, before: Option<Self>) -> Self {
         let sent_ns = heartbeat.sent_ns;
         let before = before.filter(|member| member.heartbeat.state.run() == heartbeat.state.run());
-        let health = heartbeat.health.take().map(|health| (sent_ns, health));
+        let health = heartbeat.health.take().map(|health| (sent_ns, *health));
         let health = health.or_else(|| before?.health);
         Self { heartbeat, received_ns: now_ns, lease_ns: now_ns, health }
     }

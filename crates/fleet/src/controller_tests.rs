@@ -65,7 +65,7 @@ impl Fleet {
             epoch: self.controller.view().epoch,
             clock: None,
             counters: Counters::default(),
-            health: self.health.take(),
+            health: self.health.take().map(Box::new),
         };
         self.controller.on_heartbeat(ms * MS, heartbeat, &mut self.out);
     }

@@ -320,7 +320,7 @@ impl Host {
             epoch: self.view.epoch,
             clock: self.clock.best(now_ns),
             counters: self.counters,
-            health: self.health.take(),
+            health: self.health.take().map(Box::new),
         }));
     }
 }

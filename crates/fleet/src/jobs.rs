@@ -12,6 +12,8 @@ pub const TRIAL: &str = "trial";
 pub const RECORD: &str = "record";
 /// Name of the check's job.
 pub const CHECK: &str = "check";
+/// Name of the job on recording sets.
+pub const SET: &str = "set";
 /// Name of the job of a campaign's commands.
 pub const COMMAND: &str = "command";
 

@@ -36,6 +36,8 @@ mod part;
 pub mod placement;
 pub mod qualify;
 pub mod record;
+mod reply;
+pub mod set;
 mod table;
 pub mod timing;
 pub mod tls;

@@ -148,7 +148,7 @@ pub struct VolumeHealth {
     pub has_failed: bool,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+/// For serde, which passes a reference.
 const fn is_zero(value: &u64) -> bool {
     *value == 0
 }
@@ -176,7 +176,7 @@ pub struct Heartbeat {
     pub counters: Counters,
     /// More figures of a recorder, about once per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub health: Option<Health>,
+    pub health: Option<Box<Health>>,
 }
 
 /// What a host should do. A host that is in another run ends that first.

@@ -15,10 +15,10 @@ mod channel;
 mod segment;
 
 pub use block::{
-    BlockHeader, BlockSector, FLAG_GAP_BEFORE, block_bytes, parse_block_sector, put_block_sector,
-    put_block_tail, put_message_header,
+    BlockHeader, BlockSector, CHUNK_START, FLAG_GAP_BEFORE, block_bytes, pad_opening, parse_block_sector,
+    put_block_sector, put_block_tail, put_message_header,
 };
-pub(crate) use block::{CHUNK_AT, CHUNK_START, MessageHeader, pad_opening, parse_message_header};
+pub(crate) use block::{CHUNK_AT, MessageHeader, parse_message_header};
 pub(crate) use bytes::{array, u16_at, u32_at, u64_at};
 pub use channel::{ChannelBytes, parse_channel};
 pub(crate) use segment::MCAP_MAGIC;
@@ -34,7 +34,7 @@ pub const MESSAGE_HEADER: usize = 31;
 pub const FORMAT_VERSION: u16 = 1;
 
 /// Opcode and length at the start of every MCAP record, bytes.
-pub(crate) const RECORD_HEADER: usize = 9;
+pub const RECORD_HEADER: usize = 9;
 
 /// Longest MCAP channel record that fits a block's first sector, bytes.
 const CHANNEL_BYTES_MAX: usize = 2048;

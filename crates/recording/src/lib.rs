@@ -39,7 +39,6 @@ pub mod retention;
 pub mod runs;
 mod scan;
 pub mod seal;
-pub mod segment_check;
 mod sequential;
 pub mod set;
 #[cfg(test)]

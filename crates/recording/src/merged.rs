@@ -62,17 +62,8 @@ impl<'a> MergedRecording<'a> {
     /// # Errors
     /// Two recordings declare a stream of the same id differently.
     pub fn new(about: About, parts: Vec<(String, &'a Recording)>) -> Result<Self, RecordingError> {
-        let mut known: BTreeMap<u32, (&StreamInfo, &Recording)> = BTreeMap::new();
-        for (_, recording) in &parts {
-            for (id, stream) in recording.streams() {
-                let (first, of) = *known.entry(id).or_insert((stream, recording));
-                if first != stream {
-                    let what = format!("it declares stream {id} differently than {}", journal(of).display());
-                    let path = journal(recording);
-                    return Err(RecordingError::Manifest { path, what: what.into() });
-                }
-            }
-        }
+        let declarations = parts.iter().map(|(_, recording)| (journal(recording), recording.streams()));
+        check_declarations(declarations)?;
         let parts = parts.into_iter().map(|(label, recording)| (Some(label), recording)).collect();
         Ok(Self { about, parts })
     }
@@ -108,6 +99,26 @@ impl<'a> MergedRecording<'a> {
     pub(crate) fn recordings(&self) -> impl Iterator<Item = &'a Recording> {
         self.parts.iter().map(|(_, recording)| *recording)
     }
+}
+
+/// Checks that recordings, each with the path of a journal and its streams, declare streams in the same way.
+pub(crate) fn check_declarations<'a, S>(
+    recordings: impl Iterator<Item = (PathBuf, S)>,
+) -> Result<(), RecordingError>
+where
+    S: IntoIterator<Item = (u32, &'a StreamInfo)>,
+{
+    let mut known: BTreeMap<u32, (&StreamInfo, PathBuf)> = BTreeMap::new();
+    for (path, streams) in recordings {
+        for (id, stream) in streams {
+            let (first, of) = known.entry(id).or_insert_with(|| (stream, path.clone()));
+            if *first != stream {
+                let what = format!("it declares stream {id} differently than {}", of.display());
+                return Err(RecordingError::Manifest { path, what: what.into() });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn journal(recording: &Recording) -> PathBuf {

@@ -2,6 +2,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// Sorted ranges that do not touch.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges(Vec<Range<u64>>);
@@ -70,8 +72,27 @@ impl Ranges {
 }
 
 /// Sequence numbers seen so far, in any order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub(crate) struct Seen(BTreeMap<u64, u64>);
+
+impl TryFrom<Vec<(u64, u64)>> for Seen {
+    type Error = &'static str;
+
+    fn try_from(ranges: Vec<(u64, u64)>) -> Result<Self, Self::Error> {
+        let is_sorted = ranges.windows(2).all(|pair| pair[0].1 < pair[1].0);
+        match is_sorted && ranges.iter().all(|(start, end)| start < end) {
+            true => Ok(Seen(ranges.into_iter().collect())),
+            false => Err("ranges that are empty, touch or are not in order"),
+        }
+    }
+}
+
+impl From<Seen> for Vec<(u64, u64)> {
+    fn from(seen: Seen) -> Self {
+        seen.0.into_iter().collect()
+    }
+}
 
 impl Seen {
     /// Adds the numbers of `range`; returns the parts that were not there, in order.

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use keepup_error::Cause;
 use keepup_stream::ledger::{Count, Gap, LossCause};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use self::account::{Account, account};
 use self::volume::OpenVolume;
@@ -28,7 +28,7 @@ use crate::reader::{Recording, locate_present};
 const REASON: &str = "cut off, and recovered";
 
 /// Report of a recovery.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RecoverReport {
     /// Name of the recording.
     pub name: String,
@@ -50,7 +50,7 @@ pub struct RecoverReport {
 }
 
 /// Changes on one volume.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct VolumeRecovery {
     /// The recording's directory on it.
     pub directory: PathBuf,
@@ -65,7 +65,7 @@ pub struct VolumeRecovery {
 }
 
 /// One segment sealed by recovery.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SegmentRecovery {
     /// Its file.
     pub path: PathBuf,
@@ -81,7 +81,7 @@ pub struct SegmentRecovery {
 }
 
 /// Totals of one stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamRecovery {
     /// Its name.
     pub name: String,

@@ -8,11 +8,13 @@ mod check;
 mod members;
 mod report;
 
-pub use account::{SetAccount, SetStream, account, account_and_compare};
+pub use account::{
+    Digest, DigestRequest, DigestResult, Digests, RecordingFacts, SetAccount, SetStream, digest,
+};
 pub use members::{LocalDirectories, OpenSet, Presence, SetMember, set_path};
 pub use report::{
     MemberState, SetInfo, SetMemberInfo, SetMemberRecovery, SetMemberVerification, SetRecovery,
-    SetVerification, describe_set, recover_set, verify_set,
+    SetVerification, describe_member, describe_set, recover_member, recover_set, verify_member, verify_set,
 };
 
 use std::io::Write;
@@ -127,14 +129,19 @@ impl RecordingSet {
     /// The set is invalid, as by [`validate`](Self::validate), or the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), RecordingError> {
         let fault = |what: Cause| RecordingError::Manifest { path: path.to_path_buf(), what };
-        self.validate().map_err(fault)?;
-        let mut text =
-            serde_json::to_vec_pretty(&self.to_form()).map_err(|error| fault(error.to_string().into()))?;
-        text.push(b'\n');
-        if text.len() as u64 > SET_BYTES_MAX {
-            return Err(fault(too_long()));
-        }
-        replace(path, |mut file| file.write_all(&text)).map_err(RecordingError::io("write", path))
+        let text = self.to_text().map_err(fault)?;
+        replace(path, |mut file| file.write_all(text.as_bytes())).map_err(RecordingError::io("write", path))
+    }
+
+    /// Text of the file.
+    ///
+    /// # Errors
+    /// The set is invalid, as by [`validate`](Self::validate), or too long.
+    pub fn to_text(&self) -> Result<String, Cause> {
+        self.validate()?;
+        let mut text = serde_json::to_string_pretty(&self.to_form()).map_err(|error| error.to_string())?;
+        text.push('\n');
+        if text.len() as u64 > SET_BYTES_MAX { Err(too_long()) } else { Ok(text) }
     }
 
     /// Reads the file `path`.

@@ -190,7 +190,7 @@ impl Segment {
 
 impl Volume {
     /// A volume before its journal is read.
-    pub(crate) fn new(dir: &Path, manifest: Manifest) -> Volume {
+    pub fn new(dir: &Path, manifest: Manifest) -> Volume {
         Volume {
             dir: dir.to_path_buf(),
             manifest,
@@ -220,7 +220,7 @@ impl Volume {
     }
 
     /// Expected preamble of this volume's segment `index`, with a creation time of 0.
-    pub(crate) fn identity(&self, index: u32, id: Id) -> SegmentIdentity {
+    pub fn identity(&self, index: u32, id: Id) -> SegmentIdentity {
         SegmentIdentity {
             recording: self.manifest.recording,
             segment: id,

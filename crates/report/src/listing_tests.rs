@@ -265,7 +265,8 @@ fn recordings_of_samples() -> Vec<(&'static str, String)> {
     report.faults = vec![Fault { file, offset: 4096, stream: Some(0), event: None, what: "bad".into() }; 25];
     report.fault_count = 25;
     report.ending = keepup_recording::verify::Ending::Unclean { reason: "a volume failed ".repeat(9) };
-    let verified = Verified { recording: &recording, report: &report, is_being_made: false, seconds: 2.0 };
+    let (gaps, directory) = (recording.gaps(), recording.volumes()[0].dir());
+    let verified = Verified { report: &report, gaps: &gaps, directory, is_being_made: false, seconds: 2.0 };
     vec![
         ("info", super::recording(&full_info(), NARROW)),
         ("verify", verification(&verified, NARROW)),

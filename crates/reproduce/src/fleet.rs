@@ -9,8 +9,8 @@ use keepup_measure::stats::median;
 use keepup_model::{MeasuredRate, Recorders};
 use keepup_plan::builtin;
 use keepup_results::{
-    FleetQualifySummary, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow, PaperSeries, PaperTable,
-    Stored,
+    FleetBottleneck, FleetQualifySummary, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow,
+    PaperSeries, PaperTable, Stored,
 };
 use toml::{Table, Value};
 
@@ -126,12 +126,18 @@ impl Measured<'_> {
         Some(self.results.last()?.bottleneck.as_ref()?.stage.as_str())
     }
 
-    /// Whether every run names a limit that is in no recorder.
+    /// Whether every run names a limit that the recorders share.
     fn is_shared(&self) -> bool {
         let is_shared = |result: &&FleetQualifySummary| {
-            result.bottleneck.as_ref().is_some_and(|limit| limit.hosts.is_empty())
+            result.bottleneck.as_ref().is_some_and(|limit| limit.stage == FleetBottleneck::SHARED)
         };
         !self.results.is_empty() && self.results.iter().all(is_shared)
+    }
+
+    /// Whether a source was too slow in a run, so that nothing is known about the recorders above its rate.
+    pub(super) fn is_source_bound(&self) -> bool {
+        let is_source = |limit: &FleetBottleneck| limit.stage.starts_with("source ");
+        self.results.iter().filter_map(|result| result.bottleneck.as_ref()).any(is_source)
     }
 
     /// Streams of the detector.
@@ -161,7 +167,6 @@ impl<'f> Fleet<'f> {
             Some(Measured { recorders: label.parse().ok()?, results: results.collect() })
         };
         let measured: Vec<Measured<'_>> = found.labels(AXIS).iter().filter_map(of_label).collect();
-        // A limit that only one recorder met may be its own path to its source.
         let shared = measured.iter().filter(|of| of.recorders > 1 && of.is_shared());
         let shared = shared.filter_map(|of| Some((of.recorders, of.rate()?)));
         let shared = shared.max_by(|a, b| a.1.value.total_cmp(&b.1.value));

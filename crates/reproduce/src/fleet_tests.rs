@@ -61,6 +61,10 @@ fn page(paper: &str, results: &[FleetQualifySummary]) -> PaperPage {
     crate::page(Some(&settings), &summary, Path::new(directory.path())).unwrap()
 }
 
+fn near(value: Option<f64>, wanted: f64) -> bool {
+    value.is_some_and(|value| (value - wanted).abs() < 1e-6 * wanted)
+}
+
 #[test]
 fn every_number_of_recorders_is_a_cell() {
     let commands = |paper: &str, scale: f64| {
@@ -96,9 +100,10 @@ fn a_measured_number_is_not_extrapolated() {
     );
     assert!(here.ends_with("By the model: 2; with headroom: 3."), "{here}");
     let rows = &page.tables[0].rows;
-    let model: Vec<_> = rows.iter().map(|row| (row.cells[2].value, row.cells[2].note.as_deref())).collect();
-    assert_eq!(model, [(Some(50.0), Some("fitted")), (Some(100.0), None)]);
-    assert_eq!((rows[0].cells[3].value, rows[1].cells[3].value), (None, Some(0.98)));
+    assert!(near(rows[0].cells[2].value, 50.0) && near(rows[1].cells[2].value, 100.0), "{rows:#?}");
+    let notes: Vec<_> = rows.iter().map(|row| row.cells[2].note.as_deref()).collect();
+    assert_eq!((notes, rows[0].cells[3].value), (vec![Some("fitted"), None], None));
+    assert!(near(rows[1].cells[3].value, 0.98), "{rows:#?}");
     let hosts: Vec<_> = page.tables[1].rows.iter().flat_map(|row| row.cells[1..].iter()).collect();
     assert_eq!(hosts.iter().map(|cell| cell.value).collect::<Vec<_>>(), [2.0, 3.0, 2.0, 3.0].map(Some));
     assert_eq!(hosts[1].note.as_deref(), Some("extrapolated"));
@@ -123,7 +128,7 @@ fn a_shared_limit_is_fitted_and_ends_the_prediction() {
     );
     assert!(here.starts_with("6, extrapolated from 2 recorders at 35.0 MB/s each; not measured"), "{here}");
     let model = &page.tables[0].rows[1].cells[2];
-    assert_eq!((model.value, model.note.as_deref()), (Some(70.0), Some("fitted")));
+    assert!(near(model.value, 70.0) && model.note.as_deref() == Some("fitted"), "{model:?}");
     assert!(page.findings.iter().any(|text| text.contains("fitted to 2 recorders")), "{page:#?}");
     assert!(
         page.answers[0].published.starts_with("54 computers with 18 disks"),
@@ -151,6 +156,15 @@ fn without_results_there_is_no_answer() {
     );
     assert!(page.limits.iter().any(|text| text.starts_with("1 recorder qualified at no rate")), "{page:#?}");
     assert!(page.curves.is_empty());
+}
+
+#[test]
+fn sources_that_are_too_slow_are_no_limit_of_the_hosts() {
+    let mut slow = result(508, Some(60.0), &[]);
+    slow.bottleneck.as_mut().unwrap().stage = "source 10.1.0.7:7614".to_owned();
+    let page = page("romanis", &[result(508, Some(50.0), &["r0"]), slow]);
+    assert!(page.limits.iter().any(|text| text.starts_with("the sources were too slow for 2")), "{page:#?}");
+    assert!(near(page.tables[0].rows[1].cells[2].value, 100.0), "{page:#?}");
 }
 
 #[test]

@@ -70,6 +70,11 @@ pub struct FleetBottleneck {
     pub evidence: String,
 }
 
+impl FleetBottleneck {
+    /// Stage of a limit in what the recorders share: each is below its own knee.
+    pub const SHARED: &'static str = "switch or sources";
+}
+
 /// A recorder of a qualified fleet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

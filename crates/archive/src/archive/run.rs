@@ -10,7 +10,6 @@ use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
 use keepup_recording::layout::segment_file_name;
 use keepup_recording::manifest::Manifest;
-use keepup_recording::segment_check::SegmentCheck;
 use keepup_recording::volume::Segment;
 
 use super::{ArchivePlan, ArchiveReport, POLL_NS};
@@ -18,6 +17,7 @@ use crate::error::ArchiveError;
 use crate::inventory::split_path;
 use crate::local::LocalFile;
 use crate::pace::wait_until;
+use crate::segment_check::SegmentCheck;
 use crate::state::ArchiveState;
 use crate::upload::{Completing, Uploader};
 

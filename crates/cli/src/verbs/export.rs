@@ -12,7 +12,7 @@ use keepup_recording::set::OpenSet;
 use keepup_report::plural;
 use keepup_results::rfc3339;
 
-use super::recording_set::{RecordingOrSet, warn_of_absent};
+use super::recording_set::{FoundSet, RecordingOrSet, warn_of_absent};
 use crate::exit::{Exit, usage};
 use crate::output::{log, result, warn_of_damage};
 use crate::progress::ReadingLine;
@@ -60,8 +60,15 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    if let Some(set) = args.recording.set()? {
-        return export_set(&set, args);
+    match args.recording.set()? {
+        Some(FoundSet::Here(set)) => return export_set(&set, args),
+        #[cfg(feature = "fleet")]
+        Some(FoundSet::Fleet(..)) => {
+            let why = "cannot export through agents: they do not send the events of a recording";
+            let hint = "copy or mount the recordings of the hosts, and use --at HOST=DIR";
+            return Err(usage(Cause::new(why).with_hint(hint)));
+        }
+        None => {}
     }
     let recording = Recording::open(&args.recording.directories)?;
     let exit = if warn_of_damage(&recording) { Exit::Failed } else { Exit::Done };

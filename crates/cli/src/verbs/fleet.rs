@@ -5,9 +5,11 @@ mod conduct;
 pub(crate) mod doctor;
 mod events;
 mod host_command;
+mod host_states;
 pub(crate) mod qualify;
 pub(crate) mod record;
 pub(crate) mod reproduce;
+pub(crate) mod set;
 mod trial;
 mod up;
 

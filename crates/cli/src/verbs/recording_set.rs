@@ -2,7 +2,7 @@
 //!
 //! Invariant: a recording that is not here is named in the output, and the exit code is that of an incomplete
 //! recording.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use keepup_error::Cause;
@@ -14,6 +14,8 @@ use keepup_recording::set::{
 use keepup_recording::verify::VerifyOptions;
 use keepup_report::listing;
 
+#[cfg(feature = "fleet")]
+use super::fleet::set::with_agents;
 use crate::exit::{Exit, usage};
 use crate::output::{json, log, log_cause, print_listing};
 use crate::progress::ReadingLine;
@@ -32,12 +34,31 @@ pub(crate) struct RecordingOrSet {
     /// For example where they are mounted or were copied to. Can be given once for each host.
     #[arg(long, value_name = "HOST=DIR[,DIR...]", value_parser = host_directories)]
     at: Vec<(String, Vec<PathBuf>)>,
+    /// For a set: let the agents of this fleet file read the recordings, each on its host
+    ///
+    /// Starts the agents of the hosts of the set and ends them. Nothing has to be mounted.
+    #[cfg(feature = "fleet")]
+    #[arg(long, value_name = "FILE", conflicts_with = "at")]
+    fleet: Option<PathBuf>,
+}
+
+/// A recording set and who reads it.
+pub(crate) enum FoundSet {
+    /// Its recordings are read on this machine.
+    Here(OpenSet),
+    /// The agents of a fleet file read them.
+    #[cfg(feature = "fleet")]
+    Fleet(keepup_recording::set::RecordingSet, PathBuf),
 }
 
 impl RecordingOrSet {
     /// Opens the set, if this is one.
-    pub(crate) fn set(&self) -> anyhow::Result<Option<OpenSet>> {
+    pub(crate) fn set(&self) -> anyhow::Result<Option<FoundSet>> {
         let Some(path) = self.directories.iter().find_map(|path| set_path(path)) else {
+            #[cfg(feature = "fleet")]
+            if self.fleet.is_some() {
+                return Err(usage("cannot use --fleet: this is not a recording set"));
+            }
             return match self.at.first() {
                 None => Ok(None),
                 Some((host, _)) => {
@@ -49,19 +70,29 @@ impl RecordingOrSet {
             let why = Cause::new(format!("cannot use {} with other recordings", path.display()));
             return Err(usage(why.with_hint("--at HOST=DIR gives the directories of a host")));
         }
+        #[cfg(feature = "fleet")]
+        if let Some(file) = &self.fleet {
+            let set = keepup_recording::set::RecordingSet::read(&path)?;
+            return Ok(Some(FoundSet::Fleet(set, file.clone())));
+        }
+        self.open_here(&path).map(|open| Some(FoundSet::Here(open)))
+    }
+
+    /// Opens the set file `path` with local paths.
+    fn open_here(&self, path: &Path) -> anyhow::Result<OpenSet> {
         let mut at = LocalDirectories::new();
         for (host, directories) in &self.at {
             if at.insert(host.clone(), directories.clone()).is_some() {
                 return Err(usage(format!("cannot use --at {host}=... twice")));
             }
         }
-        let open = OpenSet::open(&path, &at)?;
+        let open = OpenSet::open(path, &at)?;
         let hosts: Vec<&str> = open.members.iter().map(|member| member.entry.host.as_str()).collect();
         if let Some(host) = at.keys().find(|host| !hosts.contains(&host.as_str())) {
             let why = Cause::new(format!("cannot use --at {host}=...: the set has no such host"));
             return Err(usage(why.with_hint(format!("its hosts: {}", hosts.join(", ")))));
         }
-        Ok(Some(open))
+        Ok(open)
     }
 }
 
@@ -75,8 +106,15 @@ fn host_directories(text: &str) -> Result<(String, Vec<PathBuf>), String> {
 }
 
 /// Describes a set.
-pub(crate) fn info(open: &OpenSet, with_segments: bool, as_json: bool) -> anyhow::Result<Exit> {
-    let info = describe_set(open, with_segments);
+pub(crate) fn info(set: &FoundSet, with_segments: bool, as_json: bool) -> anyhow::Result<Exit> {
+    let info = match set {
+        FoundSet::Here(open) => describe_set(open, with_segments),
+        #[cfg(feature = "fleet")]
+        FoundSet::Fleet(set, file) => match with_agents(file, set, |set| set.describe(with_segments))? {
+            Some(info) => info,
+            None => return Ok(Exit::Interrupted),
+        },
+    };
     match as_json {
         true => json(&serde_json::to_value(&info).context("cannot encode the description")?),
         false => print_listing(|style| listing::set_info(&info, style)),
@@ -87,23 +125,46 @@ pub(crate) fn info(open: &OpenSet, with_segments: bool, as_json: bool) -> anyhow
     Ok(if is_readable && is_here { Exit::Done } else { Exit::Failed })
 }
 
-/// Verifies a set.
-pub(crate) fn verify(open: &OpenSet, options: VerifyOptions, as_json: bool) -> anyhow::Result<Exit> {
-    let line = ReadingLine::new();
-    let report = verify_set(open, options, &|| SystemClock.now_ns(), &|progress| line.show(progress));
-    drop(line);
+/// Verifies a set; without `threads`, each machine uses all its CPUs.
+pub(crate) fn verify(set: &FoundSet, threads: Option<u16>, as_json: bool) -> anyhow::Result<Exit> {
+    let report = match set {
+        FoundSet::Here(open) => {
+            let (line, now_ns) = (ReadingLine::new(), || SystemClock.now_ns());
+            verify_set(open, options(threads), &now_ns, &|progress| line.show(progress))
+        }
+        #[cfg(feature = "fleet")]
+        FoundSet::Fleet(set, file) => match with_agents(file, set, |set| set.verify(threads))? {
+            Some(report) => report,
+            None => return Ok(Exit::Interrupted),
+        },
+    };
     match as_json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
-        false => print_listing(|style| listing::set_verification(open, &report, style)),
+        false => print_listing(|style| listing::set_verification(&report, style)),
     }
     Ok(if report.whole { Exit::Done } else { Exit::Failed })
 }
 
+/// Options of a verification on this machine.
+pub(crate) fn options(threads: Option<u16>) -> VerifyOptions {
+    let available = || std::thread::available_parallelism().map_or(1, usize::from);
+    VerifyOptions { threads: threads.map_or_else(available, usize::from) }
+}
+
 /// Recovers the recordings of a set.
-pub(crate) fn recover(open: &OpenSet, options: RecoverOptions, as_json: bool) -> anyhow::Result<Exit> {
-    let line = ReadingLine::new();
-    let report = recover_set(open, options, &mut |progress| line.show(progress));
-    drop(line);
+pub(crate) fn recover(set: &FoundSet, options: RecoverOptions, as_json: bool) -> anyhow::Result<Exit> {
+    let report = match set {
+        FoundSet::Here(open) => {
+            let line = ReadingLine::new();
+            recover_set(open, options, &mut |progress| line.show(progress))
+        }
+        #[cfg(feature = "fleet")]
+        FoundSet::Fleet(set, file) => match with_agents(file, set, |set| set.recover(options.without_locks))?
+        {
+            Some(report) => report,
+            None => return Ok(Exit::Interrupted),
+        },
+    };
     match as_json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
         false => print_listing(|style| listing::set_recovery(&report, style)),

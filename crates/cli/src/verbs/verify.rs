@@ -1,15 +1,13 @@
 //! `keepup verify`: check of a recording.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
-use keepup_recording::verify::{
-    Ending, Seed, Selection, VerifyOptions, VerifyReport, VerifyState, verify_selected,
-};
+use keepup_recording::verify::{Ending, Seed, Selection, VerifyReport, VerifyState, verify_selected};
 use keepup_report::{listing, plural};
 
-use super::recording_set::{self, RecordingOrSet};
+use super::recording_set::{self, RecordingOrSet, options};
 use crate::args::share;
 use crate::exit::{Exit, usage};
 use crate::output::{json, log, print_listing};
@@ -50,7 +48,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         if args.sample.is_some() || args.resume.is_some() {
             return Err(usage("cannot use --sample or --resume with a recording set"));
         }
-        return recording_set::verify(&set, options(args), args.json);
+        return recording_set::verify(&set, args.threads, args.json);
     }
     let mut recording = Recording::open(&args.recording.directories)?;
     let is_being_made = recording.is_being_made();
@@ -69,8 +67,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     match args.json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
         false => {
-            let verified =
-                listing::Verified { recording: &recording, report: &report, is_being_made, seconds };
+            let directory = recording.volumes().first().map_or(Path::new(""), |volume| volume.dir());
+            let (report, gaps) = (&report, &recording.gaps());
+            let verified = listing::Verified { report, gaps, directory, is_being_made, seconds };
             print_listing(|style| listing::verification(&verified, style));
         }
     }
@@ -84,10 +83,5 @@ fn read(args: &Args, recording: &Recording, state: Option<&VerifyState>) -> Veri
     let seed = || Seed(SystemClock.unix_ns());
     let selection = args.sample.map_or(Selection::Whole, |share| Selection::Share(share, seed()));
     let line = ReadingLine::new();
-    verify_selected(recording, options(args), selection, state, &|progress| line.show(progress))
-}
-
-fn options(args: &Args) -> VerifyOptions {
-    let available = || std::thread::available_parallelism().map_or(1, usize::from);
-    VerifyOptions { threads: args.threads.map_or_else(available, usize::from) }
+    verify_selected(recording, options(args.threads), selection, state, &|progress| line.show(progress))
 }

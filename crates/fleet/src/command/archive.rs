@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use super::plan::CommandEnd;
-use super::reply::{Reply, ReplyError, ReplyWriter, of_io};
+use crate::reply::{Reply, ReplyError, ReplyWriter, of_io};
 
 /// Limit on the files of a result.
 const FILES_MAX: usize = 1_000;

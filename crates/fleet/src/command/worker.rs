@@ -10,13 +10,13 @@ use super::archive::pack;
 use super::check::{check, check_all};
 use super::plan::{CommandEnd, CommandPlan};
 use super::program::Program;
-use super::reply::{Reply, ReplyWriter};
 use crate::agent_loop::{Reports, Worker};
 use crate::directories::Directories;
 use crate::host::Done;
 use crate::message::Counters;
 use crate::part::{LatestPart, PartControl};
 use crate::placement::View;
+use crate::reply::{Reply, ReplyWriter};
 
 /// Worker of an agent.
 pub struct CommandWorker {

@@ -64,7 +64,7 @@ pub(super) fn bottleneck(failed_rate: Option<f64>, cases: &[Case]) -> Option<Fle
         });
         let at = rate(failed_rate);
         return Some(FleetBottleneck {
-            stage: "switch or sources".to_owned(),
+            stage: FleetBottleneck::SHARED.to_owned(),
             hosts: Vec::new(),
             evidence: format!(
                 "all recorders are below their own knee where they failed together, at {at}: {}",

@@ -209,7 +209,7 @@ fn connections_that_share_a_switch_unevenly_do_not_hide_what_it_carries() {
     // The recorder with a tenth of the switch had 11 MB/s in the unthrottled trial, and needs 25 MB/s.
     let found = qualified(&mut fleet, false);
     assert!(is_knee(found.knee, 110e6), "{:?}", found.knee);
-    assert_eq!(found.verdict, Verdict::Fit, "{}", found.page());
+    assert_eq!(found.verdict, Verdict::Fit, "{:?}", found.verdict_reasons);
 }
 
 #[test]

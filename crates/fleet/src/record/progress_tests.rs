@@ -35,7 +35,7 @@ fn heartbeat(health: Option<Health>) -> Heartbeat {
         epoch: 1,
         clock: None,
         counters: Counters::default(),
-        health,
+        health: health.map(Box::new),
     }
 }
 

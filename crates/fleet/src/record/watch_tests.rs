@@ -77,7 +77,7 @@ impl Fleet {
             epoch: self.controller.view().epoch,
             clock: Some(Offset { ns: -(AHEAD_NS as i64), error_ns: 100_000 }),
             counters,
-            health,
+            health: health.map(Box::new),
         };
         let mut out = Vec::new();
         self.controller.on_heartbeat(ms * MS, heartbeat, &mut out);

@@ -12,7 +12,7 @@ use crate::layout::ChannelBytes;
 pub const FLAG_GAP_BEFORE: u32 = 1;
 
 /// Offset of a block's chunk records: the first message header ends with the first sector.
-pub(crate) const CHUNK_START: usize = SECTOR - MESSAGE_HEADER;
+pub const CHUNK_START: usize = SECTOR - MESSAGE_HEADER;
 
 const PART: &str = "block header";
 const MAGIC: &[u8; 4] = b"KUBK";
@@ -158,7 +158,7 @@ pub fn put_block_tail(tail: &mut [u8]) {
 }
 
 /// Opcode and length of a pad of `tail_bytes`; all bytes after them are zero.
-pub(crate) fn pad_opening(tail_bytes: u64) -> [u8; RECORD_HEADER] {
+pub fn pad_opening(tail_bytes: u64) -> [u8; RECORD_HEADER] {
     let mut opening = [0; RECORD_HEADER];
     opening[0] = OP_BLOCK_PAD;
     put(&mut opening, 1, &tail_bytes.saturating_sub(RECORD_HEADER as u64).to_le_bytes());

@@ -1,23 +1,29 @@
 //! Streams of a set: events in the union of its recordings, duplicates and missing events.
 //!
 //! Invariants: only indexes and block headers are read, except for the comparison of duplicates; a missing
-//! event has a cause in a journal, may be in a recording that is not here, or is a fault.
+//! event has a cause in a journal, may be in a recording that is not here, or is a fault; the account follows
+//! from facts, which may come from other hosts, and from digests of duplicates.
 
 mod compare;
 mod holders;
 
+pub use compare::{Digest, DigestRequest, DigestResult, Digests, digest};
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::PathBuf;
 
-use keepup_stream::ledger::LossCause;
+use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
 use serde::{Deserialize, Serialize};
 
 use super::SetMove;
-use super::members::OpenSet;
 use crate::duplicates::blocks_of;
 use crate::error::RecordingError;
-use crate::info::{RecordingInfo, State, StreamSummaryInfo, info};
+use crate::id::Id;
+use crate::info::{RecordingInfo, State, StreamSummaryInfo};
+use crate::journal::JOURNAL_FILE;
+use crate::merged::check_declarations;
 use crate::ranges::{Ranges, Seen};
 use crate::reader::Recording;
 use crate::retention::RemovedStream;
@@ -81,57 +87,90 @@ impl SetAccount {
 /// Missing sequence numbers and their cause in a journal.
 type KnownGap = (Range<u64>, LossCause);
 
-/// What a recording says about its streams.
-struct Part<'a> {
-    host: &'a str,
-    recording: &'a Recording,
-    /// Whether it is complete, and ended as requested.
-    is_clean: bool,
-    /// Whether it has ended, or was recovered.
-    is_settled: bool,
-    /// By stream.
+/// What a recording says about its streams: all that the account of a set needs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecordingFacts {
+    /// Identity.
+    pub recording: Id,
+    /// Directory on its first volume.
+    pub directory: PathBuf,
+    /// State of completion.
+    pub state: State,
+    /// Whether all its volumes were found.
+    is_complete: bool,
+    /// Whether a line with a declaration may be lost.
+    is_damaged: bool,
+    /// Declared streams.
+    streams: BTreeMap<u32, StreamSummaryInfo>,
+    /// Sequence numbers in its blocks, by stream.
     seen: BTreeMap<u32, Seen>,
-    /// By declared stream; `None` where unknown.
-    payload_bytes: BTreeMap<u32, Option<u64>>,
     /// First sequence numbers of streams that do not start at 0.
     starts: BTreeMap<u32, u64>,
     /// Removed by the retention limit.
     removed: BTreeMap<u32, RemovedStream>,
+    /// Missing events in the journals.
+    pub gaps: Vec<Gap>,
 }
 
-impl<'a> Part<'a> {
-    fn read(host: &'a str, recording: &'a Recording) -> Result<(Self, RecordingInfo), RecordingError> {
-        let (seen, info) = (seen(recording)?, info(recording)?);
-        let part = Part {
-            host,
-            recording,
-            is_clean: info.state == State::Clean && info.missing_volumes.is_empty(),
-            is_settled: !matches!(info.state, State::BeingMade | State::CutOff),
-            seen,
-            payload_bytes: info.streams.iter().map(|(id, stream)| (*id, stream.payload_bytes)).collect(),
+impl RecordingFacts {
+    pub(super) fn read(recording: &Recording, info: &RecordingInfo) -> Result<Self, RecordingError> {
+        Ok(RecordingFacts {
+            recording: info.recording,
+            directory: recording.volumes().first().map(|volume| volume.dir().into()).unwrap_or_default(),
+            state: info.state.clone(),
+            is_complete: info.missing_volumes.is_empty(),
+            is_damaged: !info.damaged_lines.is_empty(),
+            streams: info.streams.clone(),
+            seen: seen(recording)?,
             starts: recording.starts(),
             removed: recording.removed(),
-        };
-        Ok((part, info))
+            gaps: recording.gaps(),
+        })
     }
 
-    /// Payload bytes of a stream in this recording, if known.
+    /// Whether it is complete, and ended as requested.
+    fn is_clean(&self) -> bool {
+        self.state == State::Clean && self.is_complete
+    }
+
+    /// Whether it has ended, or was recovered.
+    fn is_settled(&self) -> bool {
+        !matches!(self.state, State::BeingMade | State::CutOff)
+    }
+
+    /// Payload bytes of a stream, if known.
     fn payload_bytes(&self, id: u32) -> Option<u64> {
-        self.payload_bytes.get(&id).copied().unwrap_or(Some(0))
+        self.streams.get(&id).map_or(Some(0), |stream| stream.payload_bytes)
     }
 }
 
-/// Summarizes the streams of a set; reads no event.
-pub fn account(open: &OpenSet) -> SetAccount {
-    Accounting::new(open).conclude()
+/// A recording of a set.
+#[derive(Clone, Copy)]
+pub(super) struct Found<'a> {
+    pub(super) host: &'a str,
+    /// Whether it is not, or not completely, here.
+    pub(super) is_incomplete: bool,
+    /// Its facts, or why they cannot be read; `None` if it is not here.
+    pub(super) facts: Option<&'a Result<RecordingFacts, String>>,
 }
 
-/// Like [`account`], and compares the payloads of duplicates by their CRC-32. Reads the events that are in
-/// several recordings.
-pub fn account_and_compare(open: &OpenSet) -> SetAccount {
-    let mut accounting = Accounting::new(open);
-    accounting.compare();
+/// Summarizes the streams of a set. With `digests`, compares the payloads of duplicates by their CRC-32,
+/// which reads the events that are in several recordings.
+pub(super) fn account<'a>(
+    moves: &'a [SetMove],
+    found: impl Iterator<Item = Found<'a>>,
+    digests: Option<&mut dyn Digests>,
+) -> SetAccount {
+    let mut accounting = Accounting::new(moves, found);
+    digests.into_iter().for_each(|digests| accounting.compare(digests));
     accounting.conclude()
+}
+
+/// The facts of a host.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    host: &'a str,
+    facts: &'a RecordingFacts,
 }
 
 struct Accounting<'a> {
@@ -144,31 +183,29 @@ struct Accounting<'a> {
 }
 
 impl<'a> Accounting<'a> {
-    fn new(open: &'a OpenSet) -> Self {
-        let incomplete_hosts = open.incomplete_hosts();
-        let account = SetAccount { incomplete_hosts, ..SetAccount::default() };
-        let moves = open.set.moves.as_slice();
+    fn new(moves: &'a [SetMove], found: impl Iterator<Item = Found<'a>>) -> Self {
         let left = moves.iter().map(|moved| moved.from.as_str()).collect();
+        let account = SetAccount::default();
         let mut all = Self { parts: Vec::new(), infos: BTreeMap::new(), moves, left, account };
-        if let Err(error) = open.merged() {
-            all.account.faults.push(error.to_string());
+        for Found { host, is_incomplete, facts } in found {
+            match facts {
+                Some(Ok(facts)) => all.parts.push(Part { host, facts }),
+                Some(Err(error)) => all.account.faults.push(format!("host {host}: {error}")),
+                None => {}
+            }
+            if is_incomplete || matches!(facts, Some(Err(_))) {
+                all.account.incomplete_hosts.push(host.to_owned());
+            }
         }
-        for (member, recording) in open.recordings() {
-            let host = &member.entry.host;
-            match Part::read(host, recording) {
-                Ok((part, info)) => {
-                    for (&id, stream) in recording.streams().iter() {
-                        all.infos.entry(id).or_insert(stream);
-                    }
-                    for (&id, found) in &info.streams {
-                        all.account.streams.entry(id).or_default().add(host, found);
-                    }
-                    all.parts.push(part);
-                }
-                Err(error) => {
-                    all.account.faults.push(format!("host {host}: {error}"));
-                    all.account.incomplete_hosts.push(host.clone());
-                }
+        let declarations = all.parts.iter().map(|Part { facts, .. }| {
+            let streams = facts.streams.iter().map(|(id, stream)| (*id, &stream.info));
+            (facts.directory.join(JOURNAL_FILE), streams)
+        });
+        all.account.faults.extend(check_declarations(declarations).err().map(|error| error.to_string()));
+        for Part { host, facts } in &all.parts {
+            for (&id, stream) in &facts.streams {
+                all.infos.entry(id).or_insert(&stream.info);
+                all.account.streams.entry(id).or_default().add(host, stream);
             }
         }
         all.count();
@@ -178,12 +215,12 @@ impl<'a> Accounting<'a> {
     /// Counts events and duplicates.
     fn count(&mut self) {
         for (id, stream) in &mut self.account.streams {
-            let of_stream = || self.parts.iter().filter_map(|part| part.seen.get(id));
+            let of_stream = || self.parts.iter().filter_map(|part| part.facts.seen.get(id));
             let mut union = Seen::default();
-            let stored: u64 = of_stream().flat_map(Seen::ranges).map(length).sum();
+            let stored = of_stream().flat_map(Seen::ranges).map(length).fold(0, u64::saturating_add);
             of_stream().flat_map(Seen::ranges).for_each(|range| drop(union.add(range)));
             stream.events = union.ranges().map(length).sum();
-            stream.duplicates = stored - stream.events;
+            stream.duplicates = stored.saturating_sub(stream.events);
             if stream.duplicates > 0 {
                 let event_bytes = self.infos.get(id).and_then(|info| fixed_event_bytes(info));
                 stream.payload_bytes =
@@ -225,7 +262,7 @@ impl<'a> Accounting<'a> {
 
     /// Ranges of all recordings of a stream, by start.
     fn sorted(&self, id: u32) -> Vec<Range<u64>> {
-        let of_stream = self.parts.iter().filter_map(|part| part.seen.get(&id));
+        let of_stream = self.parts.iter().filter_map(|part| part.facts.seen.get(&id));
         let mut ranges: Vec<Range<u64>> = of_stream.flat_map(Seen::ranges).collect();
         ranges.sort_by_key(|range| range.start);
         ranges
@@ -234,9 +271,9 @@ impl<'a> Accounting<'a> {
     /// Gaps in the journals, by stream and position. They do not overlap: of several causes the first counts.
     fn gaps(&self) -> BTreeMap<u32, Vec<KnownGap>> {
         let mut streams: BTreeMap<u32, (Seen, Vec<KnownGap>)> = BTreeMap::new();
-        for gap in self.parts.iter().flat_map(|part| part.recording.gaps()) {
+        for gap in self.parts.iter().flat_map(|part| &part.facts.gaps) {
             let (seen, gaps) = streams.entry(gap.stream).or_default();
-            let fresh = seen.add(gap.first_sequence..gap.first_sequence + gap.events);
+            let fresh = seen.add(gap.first_sequence..gap.first_sequence.saturating_add(gap.events));
             gaps.extend(fresh.into_iter().map(|range| (range, gap.cause)));
         }
         let sorted = |(id, (_, mut gaps)): (u32, (Seen, Vec<KnownGap>))| {
@@ -249,8 +286,8 @@ impl<'a> Accounting<'a> {
     /// Events removed by the retention limit, by stream.
     fn removed(&self) -> BTreeMap<u32, RemovedStream> {
         let mut streams: BTreeMap<u32, RemovedStream> = BTreeMap::new();
-        for (id, more) in self.parts.iter().flat_map(|part| part.recording.removed()) {
-            streams.entry(id).or_default().add(&more);
+        for (id, more) in self.parts.iter().flat_map(|part| &part.facts.removed) {
+            streams.entry(*id).or_default().add(more);
         }
         streams
     }
@@ -258,7 +295,7 @@ impl<'a> Accounting<'a> {
     /// Whether all recordings of the stream have ended.
     fn is_settled(&self, id: u32) -> bool {
         let mut of_stream = self.parts.iter().filter(|part| part.declares(id));
-        of_stream.all(|part| part.is_settled)
+        of_stream.all(|part| part.facts.is_settled())
     }
 }
 

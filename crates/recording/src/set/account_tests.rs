@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::manifest::Placement;
-use crate::set::testing::{TestSet, event, id};
+use crate::set::testing::{TestSet, account, account_and_compare, event, id};
 use crate::testing::TestRecording;
 
 fn ended(from: u64) -> TestSet {
@@ -134,4 +134,39 @@ fn many_duplicates_are_compared_in_parts() {
     let found = account_and_compare(&test.open());
     assert_eq!((found.streams[&2].events, found.streams[&2].duplicates), (90_000, 70_000));
     assert!(found.is_complete(), "{found:?}");
+}
+
+/// Account of two recordings of the events `of`, whose payloads differ in `different`.
+fn with_differences(of: Range<u64>, different: &[u64]) -> SetAccount {
+    let payload = |sequence: u64| (sequence, vec![sequence as u8; 3]);
+    let other = |sequence: u64| (sequence, vec![sequence as u8 ^ u8::from(different.contains(&sequence)); 3]);
+    let mut daq1 = TestRecording::with_id(id(1), 1, Placement::Free, &[2]);
+    let mut daq2 = TestRecording::with_id(id(2), 1, Placement::Free, &[2]);
+    daq1.block(0, 2, of.start, 0, &of.clone().map(payload).collect::<Vec<_>>());
+    daq2.block(0, 2, of.start, 0, &of.clone().map(other).collect::<Vec<_>>());
+    let mut test = TestSet::of(vec![daq1, daq2]);
+    test.end();
+    account_and_compare(&test.open())
+}
+
+#[test]
+fn each_different_event_is_found_among_many_equal_ones() {
+    for different in [&[0][..], &[69_999], &[255, 256, 65_535, 65_536], &[300, 301, 40_000]] {
+        let found = with_differences(0..70_000, different);
+        let stream = &found.streams[&2];
+        assert_eq!((stream.duplicates, stream.different), (70_000, Some(different.len() as u64)));
+        assert_eq!(stream.payload_bytes, Some(210_000), "the bytes of each duplicate are subtracted once");
+        let first = format!("the first is event {}", different[0]);
+        assert!(found.faults.len() == 1 && found.faults[0].ends_with(&first), "{:?}", found.faults);
+    }
+    assert!(with_differences(5..5 + 513, &[]).streams[&2].different == Some(0));
+}
+
+#[test]
+fn facts_of_another_host_are_checked() {
+    let read = serde_json::from_str::<Seen>;
+    assert_eq!(read("[[0,5],[6,9]]").unwrap().ranges().collect::<Vec<_>>(), [0..5, 6..9]);
+    for bad in ["[[5,5]]", "[[5,4]]", "[[0,5],[5,9]]", "[[6,9],[0,5]]", "[[0,5],[3,9]]"] {
+        assert!(read(bad).is_err(), "{bad}");
+    }
 }

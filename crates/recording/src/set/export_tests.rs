@@ -145,7 +145,7 @@ proptest! {
         });
         prop_assert_eq!(count.unwrap(), found.len() as u64);
         prop_assert_eq!(&found, &expected);
-        let account = super::account_and_compare(&open);
+        let account = super::testing::account_and_compare(&open);
         prop_assert_eq!(account.streams[&2].events, expected.len() as u64);
         prop_assert_eq!(account.streams[&2].different, Some(0));
         let path = test.root.path().join("all.mcap");

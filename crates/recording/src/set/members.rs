@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use keepup_error::Cause;
 
+use super::account::{DigestRequest, DigestResult, Digests, digest};
 use super::{RecordingSet, SET_FILE, SetEnd, SetRecording};
 use crate::error::RecordingError;
 use crate::id::Id;
@@ -73,6 +74,12 @@ impl OpenSet {
     pub fn open(path: &Path, at: &LocalDirectories) -> Result<OpenSet, RecordingError> {
         let set = RecordingSet::read(path)?;
         let home = path.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Ok(OpenSet::open_in(home, set, at, &[]))
+    }
+
+    /// The same for a set in the directory `home`. Recordings with an identity of `taken` are those of other
+    /// hosts.
+    pub fn open_in(home: &Path, set: RecordingSet, at: &LocalDirectories, taken: &[Id]) -> OpenSet {
         let directories = |entry: &SetRecording| match at.get(&entry.host) {
             Some(local) => local.clone(),
             None => entry.directories.iter().map(|directory| home.join(directory)).collect(),
@@ -80,7 +87,8 @@ impl OpenSet {
         // Those with a known identity first: the others get what is left.
         let mut order: Vec<usize> = (0..set.recordings.len()).collect();
         order.sort_by_key(|at| set.recordings[*at].id.is_none());
-        let mut taken: BTreeSet<Id> = set.recordings.iter().filter_map(|entry| entry.id).collect();
+        let known = set.recordings.iter().filter_map(|entry| entry.id);
+        let mut taken: BTreeSet<Id> = known.chain(taken.iter().copied()).collect();
         let mut members: BTreeMap<usize, SetMember> = BTreeMap::new();
         for at in order {
             let entry = &set.recordings[at];
@@ -88,7 +96,7 @@ impl OpenSet {
             taken.extend(member.recording().map(|recording| recording.manifest().recording));
             members.insert(at, member);
         }
-        Ok(OpenSet { members: members.into_values().collect(), set })
+        OpenSet { members: members.into_values().collect(), set }
     }
 
     /// The recordings that are here, with their hosts.
@@ -121,6 +129,19 @@ impl OpenSet {
         let about = About { name, id, created_unix_ns, run, metadata };
         let parts = self.recordings().map(|(member, recording)| (member.entry.host.clone(), recording));
         MergedRecording::new(about, parts.collect())
+    }
+}
+
+impl Digests for &OpenSet {
+    fn digests(
+        &mut self,
+        requests: &BTreeMap<&str, Vec<DigestRequest>>,
+    ) -> BTreeMap<String, Vec<DigestResult>> {
+        let found = self.recordings().filter_map(|(member, recording)| {
+            let host = &member.entry.host;
+            Some((host.clone(), digest(recording, requests.get(host.as_str())?)))
+        });
+        found.collect()
     }
 }
 

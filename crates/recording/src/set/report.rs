@@ -3,9 +3,9 @@
 use keepup_error::Cause;
 use serde::{Deserialize, Serialize};
 
-use super::account::{SetAccount, account, account_and_compare};
+use super::account::{Digests, Found, RecordingFacts, SetAccount, account};
 use super::members::{OpenSet, Presence, SetMember};
-use super::{SetEnd, SetMove};
+use super::{RecordingSet, SetEnd, SetMove};
 use crate::error::RecordingError;
 use crate::id::Id;
 use crate::info::{RecordingInfo, State, info, info_with_segments, state};
@@ -36,13 +36,16 @@ pub struct SetInfo {
 }
 
 /// Description of the recording of one host.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SetMemberInfo {
     /// Its state here.
     #[serde(flatten)]
     pub member: MemberState,
     /// The recording, if it is here and can be read.
     pub info: Option<RecordingInfo>,
+    /// What it says about its streams, or why that cannot be read; `None` if it is not here.
+    #[serde(skip)]
+    pub facts: Option<Result<RecordingFacts, String>>,
 }
 
 /// State of the recording of one host, as the set file says and on this machine.
@@ -76,7 +79,7 @@ pub struct SetVerification {
 }
 
 /// Verification of the recording of one host.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SetMemberVerification {
     /// Its state here.
     #[serde(flatten)]
@@ -85,6 +88,9 @@ pub struct SetMemberVerification {
     pub report: Option<VerifyReport>,
     /// Duration of the verification, in seconds.
     pub seconds: f64,
+    /// What it says about its streams, or why that cannot be read; `None` if it is not here.
+    #[serde(skip)]
+    pub facts: Option<Result<RecordingFacts, String>>,
 }
 
 /// Recovery of a set.
@@ -101,7 +107,7 @@ pub struct SetRecovery {
 }
 
 /// Recovery of the recording of one host.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SetMemberRecovery {
     /// Its state here.
     #[serde(flatten)]
@@ -132,6 +138,10 @@ impl MemberState {
         !self.is_here && self.problem.is_none()
     }
 
+    fn with<'a>(&'a self, facts: Option<&'a Result<RecordingFacts, String>>) -> Found<'a> {
+        Found { host: &self.host, is_incomplete: self.problem.is_some(), facts }
+    }
+
     fn fail(&mut self, error: &RecordingError) {
         self.problem = Some(Cause::of(error).to_text());
     }
@@ -150,25 +160,32 @@ fn missing_volumes(recording: &Recording) -> Option<String> {
 
 /// Describes a set from journals and indexes; no event is read.
 pub fn describe_set(open: &OpenSet, with_segments: bool) -> SetInfo {
-    let describe = |member: &SetMember| {
-        let mut state = MemberState::new(member);
-        let described = member.recording().map(match with_segments {
-            true => info_with_segments,
-            false => info,
-        });
-        let info = described.and_then(|info| info.map_err(|error| state.fail(&error)).ok());
-        SetMemberInfo { member: state, info }
-    };
-    let set = open.set.clone();
-    SetInfo {
-        name: set.name,
-        set: set.id,
-        run: set.run,
-        created_unix_ns: set.created_unix_ns,
-        fleet: set.fleet,
-        recordings: open.members.iter().map(describe).collect(),
-        moves: set.moves,
-        account: account(open),
+    let recordings = open.members.iter().map(|member| describe_member(member, with_segments)).collect();
+    SetInfo::new(&open.set, recordings)
+}
+
+/// Describes the recording of one host, if it is here.
+pub fn describe_member(member: &SetMember, with_segments: bool) -> SetMemberInfo {
+    let mut state = MemberState::new(member);
+    let info = member.recording().map(match with_segments {
+        true => info_with_segments,
+        false => info,
+    });
+    let facts = member.recording().zip(info.as_ref()).map(|(recording, info)| match info {
+        Ok(info) => RecordingFacts::read(recording, info).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    });
+    let info = info.and_then(|info| info.map_err(|error| state.fail(&error)).ok());
+    SetMemberInfo { member: state, info, facts }
+}
+
+impl SetInfo {
+    /// Joins the descriptions of the recordings of `set`, in its order.
+    pub fn new(set: &RecordingSet, recordings: Vec<SetMemberInfo>) -> Self {
+        let found = recordings.iter().map(|found| found.member.with(found.facts.as_ref()));
+        let account = account(&set.moves, found, None);
+        let RecordingSet { name, run, id, created_unix_ns, fleet, moves, .. } = set.clone();
+        SetInfo { name, set: id, run, created_unix_ns, fleet, recordings, moves, account }
     }
 }
 
@@ -180,32 +197,61 @@ pub fn verify_set(
     now_ns: &dyn Fn() -> u64,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> SetVerification {
-    let whole = |member: &&SetMember| member.recording().is_some_and(|found| found.missing().is_empty());
-    let stored = open.members.iter().filter(whole).filter_map(SetMember::recording).map(stored_bytes);
+    let stored = open.members.iter().filter_map(whole).map(stored_bytes);
     let total_bytes = stored.fold(0, u64::saturating_add);
     let mut before_bytes: u64 = 0;
-    let verify = |member: &SetMember| {
-        let begin_ns = now_ns();
-        let verify = |recording: &Recording| {
-            let before = before_bytes;
-            before_bytes = before_bytes.saturating_add(stored_bytes(recording));
-            verify(recording, options, &|Progress { done_bytes, known_bytes, .. }| {
-                let done_bytes = before.saturating_add(done_bytes);
+    let mut recordings = Vec::new();
+    for member in &open.members {
+        recordings.push(verify_member(
+            member,
+            options,
+            now_ns,
+            &|Progress { done_bytes, known_bytes, .. }| {
+                let done_bytes = before_bytes.saturating_add(done_bytes);
                 progress(Progress { done_bytes, known_bytes, total_bytes });
-            })
+            },
+        ));
+        before_bytes = before_bytes.saturating_add(whole(member).map_or(0, stored_bytes));
+    }
+    SetVerification::new(&open.set, recordings, &mut &*open)
+}
+
+/// The recording of a host, if it is here with all volumes.
+fn whole(member: &SetMember) -> Option<&Recording> {
+    member.recording().filter(|found| found.missing().is_empty())
+}
+
+/// Verifies the recording of one host, if it is here with all volumes; arguments as of [`verify_set`].
+pub fn verify_member(
+    member: &SetMember,
+    options: VerifyOptions,
+    now_ns: &dyn Fn() -> u64,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> SetMemberVerification {
+    let begin_ns = now_ns();
+    let report = whole(member).map(|recording| verify(recording, options, progress));
+    let seconds = now_ns().saturating_sub(begin_ns).max(1) as f64 / 1e9;
+    let read = |recording| RecordingFacts::read(recording, &info(recording)?);
+    let facts = member.recording().map(|recording| read(recording).map_err(|error| error.to_string()));
+    SetMemberVerification { member: MemberState::new(member), report, seconds, facts }
+}
+
+impl SetVerification {
+    /// Joins the verifications of the recordings of `set`, in its order, and compares duplicates.
+    pub fn new(
+        set: &RecordingSet,
+        recordings: Vec<SetMemberVerification>,
+        digests: &mut dyn Digests,
+    ) -> Self {
+        let found = recordings.iter().map(|found| found.member.with(found.facts.as_ref()));
+        let account = account(&set.moves, found, Some(digests));
+        let is_intact = |found: &SetMemberVerification| match &found.report {
+            Some(report) => report.is_intact(),
+            None => found.member.is_absent(),
         };
-        let report = Some(member).filter(whole).and_then(SetMember::recording).map(verify);
-        let seconds = now_ns().saturating_sub(begin_ns).max(1) as f64 / 1e9;
-        SetMemberVerification { member: MemberState::new(member), report, seconds }
-    };
-    let recordings: Vec<_> = open.members.iter().map(verify).collect();
-    let account = account_and_compare(open);
-    let is_intact = |found: &SetMemberVerification| match &found.report {
-        Some(report) => report.is_intact(),
-        None => found.member.is_absent(),
-    };
-    let whole = recordings.iter().all(is_intact) && account.is_complete();
-    SetVerification { name: open.set.name.clone(), set: open.set.id, recordings, account, whole }
+        let whole = recordings.iter().all(is_intact) && account.is_complete();
+        SetVerification { name: set.name.clone(), set: set.id, recordings, account, whole }
+    }
 }
 
 /// Recovers each recording that is here and needs it. A failure of one does not prevent the others.
@@ -214,20 +260,33 @@ pub fn recover_set(
     options: RecoverOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> SetRecovery {
-    let mut recover = |member: &SetMember| {
-        let mut state = MemberState::new(member);
-        let is_due = member.recording().is_some_and(needs_recovery);
-        let recovered = is_due.then(|| recover(&member.directories, options, progress));
-        let report = recovered.and_then(|report| report.map_err(|error| state.fail(&error)).ok());
-        SetMemberRecovery { member: state, report }
-    };
-    let recordings: Vec<_> = open.members.iter().map(&mut recover).collect();
-    let is_complete = |found: &SetMemberRecovery| match &found.report {
-        Some(report) => report.complete,
-        None => found.member.problem.is_none(),
-    };
-    let complete = recordings.iter().all(is_complete);
-    SetRecovery { name: open.set.name.clone(), set: open.set.id, recordings, complete }
+    let recover = |member| recover_member(member, options, progress);
+    SetRecovery::new(&open.set, open.members.iter().map(recover).collect())
+}
+
+/// Recovers the recording of one host, if it is here and needs it.
+pub fn recover_member(
+    member: &SetMember,
+    options: RecoverOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> SetMemberRecovery {
+    let mut state = MemberState::new(member);
+    let is_due = member.recording().is_some_and(needs_recovery);
+    let recovered = is_due.then(|| recover(&member.directories, options, progress));
+    let report = recovered.and_then(|found| found.map_err(|error| state.fail(&error)).ok());
+    SetMemberRecovery { member: state, report }
+}
+
+impl SetRecovery {
+    /// Joins the recoveries of the recordings of `set`, in its order.
+    pub fn new(set: &RecordingSet, recordings: Vec<SetMemberRecovery>) -> Self {
+        let is_complete = |found: &SetMemberRecovery| match &found.report {
+            Some(report) => report.complete,
+            None => found.member.problem.is_none(),
+        };
+        let complete = recordings.iter().all(is_complete);
+        SetRecovery { name: set.name.clone(), set: set.id, recordings, complete }
+    }
 }
 
 /// Whether recovery has anything to do.

@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{LocalDirectories, OpenSet, RecordingSet, SET_FILE, SetEnd, SetMove, SetRecording};
+use super::{
+    LocalDirectories, OpenSet, RecordingSet, SET_FILE, SetAccount, SetEnd, SetMove, SetRecording,
+    describe_set, verify_set,
+};
 use crate::id::Id;
 use crate::journal::JournalRecord;
 use crate::manifest::Placement;
 use crate::testing::{TestRecording, payloads};
+use crate::verify::VerifyOptions;
 
 /// Recordings of the hosts `daq1` and `daq2`, and their set.
 pub(super) struct TestSet {
@@ -140,6 +144,16 @@ pub(super) fn continued(host: u8, streams: &[(u32, u64, Range<u64>)]) -> TestRec
         }
     }
     recording
+}
+
+/// Account of a set without a comparison of duplicates.
+pub(super) fn account(open: &OpenSet) -> SetAccount {
+    describe_set(open, false).account
+}
+
+/// The same with a comparison.
+pub(super) fn account_and_compare(open: &OpenSet) -> SetAccount {
+    verify_set(open, VerifyOptions { threads: 1 }, &|| 0, &|_| {}).account
 }
 
 /// Moves a directory tree to another place.

@@ -13,7 +13,7 @@ use crate::id::Id;
 pub const FAULTS_MAX: usize = 1000;
 
 /// Result of [`verify`](crate::verify::verify).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifyReport {
     /// Name of the recording.
     pub name: String,
@@ -43,7 +43,7 @@ pub struct VerifyReport {
 }
 
 /// How a run ended, according to its journals.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Ending {
     /// As requested, with everything received durable.
@@ -62,7 +62,7 @@ pub enum Ending {
 }
 
 /// End of an open segment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     /// The segment's file.
     pub file: PathBuf,
@@ -71,7 +71,7 @@ pub struct Stop {
 }
 
 /// Results of one stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamReport {
     /// Its name.
     pub name: String,

@@ -7,9 +7,12 @@ use serde_json::json;
 
 use super::common::{self, PageContent};
 use crate::chart::{Axis, BAD, Chart, GOOD, Mark, Series, Symbol, TEXT, figure, legend, plot, rate_scale};
-use crate::format::{NOT_MEASURED, bytes, digits, number, rate, rates, seconds};
+use crate::format::{NOT_MEASURED, bytes, digits, number, rate, rates, seconds, shorten};
 use crate::page::{Block, Document, Fact, Headline, Item, VerdictLast};
 use crate::table::{Cell, Table, Tone, left, right};
+
+/// Longest name in a table.
+const NAME_CHARACTERS_MAX: usize = 32;
 
 /// Complete report.
 pub(super) fn document(stored: &Stored, summary: &FleetQualifySummary) -> Document {
@@ -124,13 +127,14 @@ fn trials(summary: &FleetQualifySummary) -> Block {
 
 fn trial_row(place: usize, trial: &FleetTrialResult) -> Vec<Cell> {
     let mut failed = trial.parts.iter().filter(|part| part.failed.is_some()).map(|part| part.host.as_str());
-    let first = failed.next().unwrap_or(if trial.passed { "-" } else { "source" });
+    let first =
+        shorten(failed.next().unwrap_or(if trial.passed { "-" } else { "source" }), NAME_CHARACTERS_MAX);
     let more = failed.count();
-    let failed = if more > 0 { format!("{first} and {more} more") } else { first.to_owned() };
+    let failed = if more > 0 { format!("{first} and {more} more") } else { first };
     let tone = if trial.passed { Tone::Plain } else { Tone::Bad };
     vec![
         place.to_string().into(),
-        trial.phase.as_str().into(),
+        shorten(&trial.phase, NAME_CHARACTERS_MAX).into(),
         Cell::toned(failed, tone),
         trial.asked_bytes_per_second.map_or_else(|| "full speed".to_owned(), rate).into(),
         rate(trial.achieved_bytes_per_second).into(),
@@ -143,7 +147,7 @@ fn hosts(summary: &FleetQualifySummary) -> Block {
     let row = |host: &QualifiedHost| -> Vec<Cell> {
         let alone = host.alone.map(|knee| rate(knee.lower_bytes_per_second));
         vec![
-            host.host.as_str().into(),
+            name(host),
             host.source.as_str().into(),
             host.streams.to_string().into(),
             host.held_bytes_per_second.map_or_else(|| "-".to_owned(), rate).into(),
@@ -161,10 +165,14 @@ fn hosts(summary: &FleetQualifySummary) -> Block {
     ];
     let failed = summary.hosts.iter().filter_map(|host| {
         let (why, stage) = (host.failed.as_ref()?, host.stage.as_deref().unwrap_or_default());
-        Some(format!("{}: {why}; {stage}", host.host))
+        Some(format!("{}: {why}; {stage}", shorten(&host.host, NAME_CHARACTERS_MAX)))
     });
     let table = Table { columns, rows: summary.hosts.iter().map(row).collect() };
     Block::new("Recorders", vec![Item::Table(table), Item::List(failed.collect())])
+}
+
+fn name(host: &QualifiedHost) -> Cell {
+    shorten(&host.host, NAME_CHARACTERS_MAX).into()
 }
 
 fn clocks(summary: &FleetQualifySummary) -> Block {
@@ -173,7 +181,7 @@ fn clocks(summary: &FleetQualifySummary) -> Block {
     let row = |host: &QualifiedHost| -> Vec<Cell> {
         let start = host.start_delay_seconds_max.map(|start_s| format!("{:+.2}", start_s * 1e3));
         vec![
-            host.host.as_str().into(),
+            name(host),
             start.unwrap_or_else(|| "-".to_owned()).into(),
             host.clock.map_or_else(|| "-".to_owned(), offset).into(),
         ]
@@ -185,7 +193,9 @@ fn clocks(summary: &FleetQualifySummary) -> Block {
 
 fn control(summary: &FleetQualifySummary) -> Block {
     let share = summary.control.share().map(|share| format!("{:.4} % of the payload", share * 100.0));
-    let lost = summary.lost.iter().map(|lost| format!("{} in trial {}: {}", lost.host, lost.trial, lost.why));
+    let lost = summary.lost.iter().map(|lost| {
+        format!("{} in trial {}: {}", shorten(&lost.host, NAME_CHARACTERS_MAX), lost.trial, lost.why)
+    });
     let mut facts = vec![
         Fact::new("control traffic", share.unwrap_or_else(|| NOT_MEASURED.to_owned())),
         Fact::new("written", bytes(summary.bytes_written)),

@@ -1,9 +1,10 @@
 //! Pages of a recording set, by `info`, `verify` and `recover`.
 
+use std::path::Path;
+
 use keepup_recording::info::{RecordingInfo, State};
 use keepup_recording::set::{
-    MemberState, OpenSet, SetAccount, SetEnd, SetInfo, SetMemberInfo, SetMove, SetRecovery, SetStream,
-    SetVerification,
+    MemberState, SetAccount, SetEnd, SetInfo, SetMemberInfo, SetMove, SetRecovery, SetStream, SetVerification,
 };
 use keepup_results::rfc3339;
 
@@ -44,13 +45,20 @@ pub fn set_info(info: &SetInfo, style: Style) -> String {
 
 /// Reports the verification of each recording, and the streams over all of them.
 #[must_use]
-pub fn set_verification(open: &OpenSet, report: &SetVerification, style: Style) -> String {
+pub fn set_verification(report: &SetVerification, style: Style) -> String {
     let mut text = String::new();
-    for (found, member_of) in report.recordings.iter().zip(&open.members) {
+    for found in &report.recordings {
         text.push_str(&head(&found.member, style));
-        if let (Some(report), Some(recording)) = (&found.report, member_of.recording()) {
-            let (is_being_made, seconds) = (recording.is_being_made(), found.seconds);
-            text.push_str(&verification(&Verified { recording, report, is_being_made, seconds }, style));
+        if let Some(report) = &found.report {
+            let facts = found.facts.as_ref().and_then(|facts| facts.as_ref().ok());
+            let verified = Verified {
+                report,
+                gaps: facts.map_or(&[], |facts| &facts.gaps),
+                directory: facts.map_or(Path::new("DIRECTORY"), |facts| &facts.directory),
+                is_being_made: facts.is_some_and(|facts| facts.state == State::BeingMade),
+                seconds: found.seconds,
+            };
+            text.push_str(&verification(&verified, style));
         }
         text.push('\n');
     }

@@ -7,7 +7,7 @@ use keepup_recording::id::Id;
 use keepup_recording::manifest::Manifest;
 use keepup_recording::recover::RecoverOptions;
 use keepup_recording::set::{
-    LocalDirectories, RecordingSet, SET_FILE, SetRecording, describe_set, recover_set, verify_set,
+    LocalDirectories, OpenSet, RecordingSet, SET_FILE, SetRecording, describe_set, recover_set, verify_set,
 };
 use keepup_recording::verify::VerifyOptions;
 use unicode_width::UnicodeWidthStr as _;
@@ -114,17 +114,17 @@ fn info_names_each_host_and_its_state() {
 fn verification_and_recovery_have_a_part_for_each_host() {
     let (_place, open) = sample();
     let mut report = verify_set(&open, VerifyOptions { threads: 1 }, &|| 1, &|_| {});
-    let text = set_verification(&open, &report, NARROW);
+    let text = set_verification(&report, NARROW);
     check(&text);
     assert!(text.contains("\nhost daq2\n") && text.contains("\nhost daq3\n"), "{text}");
     assert!(text.contains("recover with"), "{text}");
     assert!(text.ends_with("no faults, but NOT COMPLETE\n"), "{text}");
     full(&mut report.account);
-    let text = set_verification(&open, &report, NARROW);
+    let text = set_verification(&report, NARROW);
     check(&text);
     assert!(text.contains("DIFFERENT") && text.ends_with("25 FAULTS\n"), "{text}");
     (report.whole, report.account) = (true, SetAccount::default());
-    let text = set_verification(&open, &report, NARROW);
+    let text = set_verification(&report, NARROW);
     assert!(text.ends_with("no faults; all events of all streams are present\n"), "{text}");
     let mut recovered = recover_set(&open, RecoverOptions::default(), &mut |_| {});
     // Another test's child process may hold the journal's lock for a moment.

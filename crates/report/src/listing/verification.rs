@@ -1,7 +1,9 @@
 //! Report of a verification, by `verify`.
 
-use keepup_recording::reader::Recording;
+use std::path::Path;
+
 use keepup_recording::verify::{Ending, Fault, StreamReport, VerifyReport};
+use keepup_stream::ledger::Gap;
 
 use super::{ROWS_SHOWN, megabytes, missing, more, recover, render};
 use crate::Style;
@@ -12,10 +14,12 @@ use crate::table::{Cell, Table, left, right};
 /// A verification of a recording.
 #[derive(Clone, Copy)]
 pub struct Verified<'a> {
-    /// The recording.
-    pub recording: &'a Recording,
     /// Its report.
     pub report: &'a VerifyReport,
+    /// Missing events in its journals.
+    pub gaps: &'a [Gap],
+    /// Its directory on the first volume, to recover it.
+    pub directory: &'a Path,
     /// Whether a recorder was writing the recording.
     pub is_being_made: bool,
     /// Duration of the verification.
@@ -30,8 +34,7 @@ pub fn verification(verified: &Verified<'_>, style: Style) -> String {
     let mut items = vec![Item::Table(streams(report))];
     items.extend(more(report.streams.len(), "streams"));
     let mut facts = totals(verified);
-    let gaps = verified.recording.gaps().into_iter().map(|gap| (gap.cause, gap.events));
-    facts.extend(missing(gaps));
+    facts.extend(missing(verified.gaps.iter().map(|gap| (gap.cause, gap.events))));
     facts.extend(ending(verified));
     facts.extend(report.faults.iter().take(ROWS_SHOWN).map(fault));
     if report.fault_count > ROWS_SHOWN as u64 {
@@ -118,8 +121,7 @@ fn ending(verified: &Verified<'_>) -> Vec<Fact> {
         facts.push(Fact::new("", format!("up to byte {}", stop.durable_bytes)));
     }
     if !verified.is_being_made {
-        let volumes = verified.recording.volumes();
-        facts.extend(volumes.first().map(|volume| recover("recover with", volume.dir())));
+        facts.push(recover("recover with", verified.directory));
     }
     facts
 }

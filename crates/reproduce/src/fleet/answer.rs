@@ -174,5 +174,11 @@ pub(super) fn limits(fleet: &Fleet<'_>) -> Vec<String> {
     limits.extend(
         inconclusive.map(|of| format!("{} qualified at no rate in at least one run", plural(of.recorders))),
     );
+    let bound = fleet.measured.iter().filter(|of| of.is_source_bound());
+    limits.extend(
+        bound.map(|of| {
+            format!("the sources were too slow for {}, which may carry more", plural(of.recorders))
+        }),
+    );
     limits
 }

@@ -12,6 +12,7 @@ use keepup_fleet::join_info::JoinInfo;
 use keepup_fleet::link::zenoh::ZenohAgent;
 use keepup_fleet::link::{AgentLink as _, Waker};
 use keepup_fleet::record::RecordWorker;
+use keepup_fleet::set::SetWorker;
 use keepup_fleet::trial::TrialWorker;
 use keepup_measure::clock::SystemClock;
 use keepup_recording::id::Id;
@@ -48,6 +49,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         (jobs::CHECK, Box::new(check)),
         (jobs::COMMAND, Box::new(command)),
         (jobs::RECORD, Box::new(RecordWorker::new(Arc::new(SystemClock), host, directories.clone()))),
+        (jobs::SET, Box::new(SetWorker::new(Arc::new(SystemClock), directories.clone()))),
         (jobs::TRIAL, Box::new(TrialWorker::new(Arc::new(SystemClock), directories, shared, random_hex))),
     ]);
     let random = Id::random().context("cannot read random bytes")?.to_string();

@@ -2,12 +2,10 @@
 use std::path::Path;
 
 use keepup_fleet::check::{CheckPlan, CheckRequest, HostEnd, plans, summary};
-use keepup_fleet::controller::{FleetEvent, PartEnd, RunKind};
+use keepup_fleet::controller::RunKind;
 use keepup_fleet::controller_loop::ControllerEvent;
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::jobs;
-use keepup_fleet::launch::LaunchEvent;
-use keepup_fleet::message::HostId;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_qualify::doctor::Needs;
 use keepup_report::listing;
@@ -15,6 +13,7 @@ use keepup_results::format::rate;
 use keepup_results::{DoctorCounts, FLEET_DOCTOR_SCHEMA_VERSION, FleetDoctorSummary, rfc3339};
 
 use super::events::Reporter;
+use super::host_states::HostStates;
 use super::up::{Session, TURN, end};
 use crate::exit::Exit;
 use crate::output::{command, json, log, print_listing};
@@ -85,26 +84,16 @@ pub(crate) fn run(path: &Path, request: &CheckRequest, as_json: bool) -> anyhow:
 struct Check<'a, 'b> {
     session: &'a mut Session,
     reporter: &'a mut Reporter<'b>,
-    hosts: Vec<HostState>,
+    hosts: HostStates,
     /// Whether the time was over before all hosts had ended.
     is_late: bool,
     /// Whether Ctrl-C or `down` ended it.
     is_stopped: bool,
 }
 
-/// What became of a host.
-#[derive(Clone, Default)]
-struct HostState {
-    end: Option<PartEnd>,
-    /// Why it did not join.
-    absence: Option<String>,
-    /// Last line that its agent wrote.
-    line: Option<String>,
-}
-
 impl<'a, 'b> Check<'a, 'b> {
     fn new(session: &'a mut Session, reporter: &'a mut Reporter<'b>) -> Self {
-        let hosts = vec![HostState::default(); session.file.hosts.len()];
+        let hosts = HostStates::new(session.file.hosts.len());
         Self { session, reporter, hosts, is_late: false, is_stopped: false }
     }
 
@@ -132,8 +121,8 @@ impl<'a, 'b> Check<'a, 'b> {
             is_over = self.take(&events);
         }
         let controller = self.session.lead.controller();
-        let ends = (0..).zip(&self.hosts).map(|(host, state)| HostEnd {
-            outcome: state.outcome(),
+        let ends = self.hosts.outcomes().map(|(host, outcome)| HostEnd {
+            outcome,
             clock: controller.heartbeat_of(host).and_then(|heartbeat| heartbeat.clock),
         });
         Ok(ends.collect())
@@ -141,48 +130,7 @@ impl<'a, 'b> Check<'a, 'b> {
 
     /// Reports events and remembers what they say about hosts. Returns whether the run is over.
     fn take(&mut self, events: &[ControllerEvent]) -> bool {
-        let mut is_over = false;
-        for event in events {
-            self.reporter.report(event);
-            match event {
-                ControllerEvent::Launch(LaunchEvent::Line { host, text }) => {
-                    self.change(*host, |state| state.line = Some(text.clone()));
-                }
-                ControllerEvent::Launch(LaunchEvent::Failed { host, why })
-                | ControllerEvent::Fleet(FleetEvent::Refused { host, why }) => {
-                    self.change(*host, |state| state.absence = Some(why.clone()));
-                }
-                ControllerEvent::Fleet(FleetEvent::PartOver(host, end)) => {
-                    self.change(*host, |state| state.end = Some(end.clone()));
-                }
-                ControllerEvent::Fleet(FleetEvent::Over { .. }) => is_over = true,
-                _ => {}
-            }
-        }
-        is_over
-    }
-
-    fn change(&mut self, host: HostId, change: impl FnOnce(&mut HostState)) {
-        if let Some(state) = self.hosts.get_mut(host as usize) {
-            change(state);
-        }
-    }
-}
-
-impl HostState {
-    /// The outcome of the host, or why it has none.
-    fn outcome(&self) -> Result<String, String> {
-        let why = match &self.end {
-            Some(PartEnd::Finished(outcome)) => return Ok(outcome.clone()),
-            Some(PartEnd::Failed(why)) => return Err(why.clone()),
-            Some(PartEnd::Absent) => {
-                self.absence.as_deref().unwrap_or("it did not join the fleet").to_owned()
-            }
-            Some(PartEnd::Lost) => "the host was lost".to_owned(),
-            Some(PartEnd::TimedOut(phase)) => format!("it timed out while {phase}"),
-            None => "no result".to_owned(),
-        };
-        let line = self.line.as_ref().map(|line| format!("; its agent said: {line}"));
-        Err(why + line.as_deref().unwrap_or_default())
+        events.iter().for_each(|event| self.reporter.report(event));
+        self.hosts.take(events)
     }
 }

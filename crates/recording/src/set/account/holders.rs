@@ -12,18 +12,18 @@ use crate::ranges::Seen;
 impl Part<'_> {
     /// Whether a journal declares the stream.
     pub(super) fn declares(&self, id: u32) -> bool {
-        self.payload_bytes.contains_key(&id)
+        self.facts.streams.contains_key(&id)
     }
 
     /// Sequence number at which the stream starts here, according to the journals.
     fn start(&self, id: u32) -> u64 {
-        self.starts.get(&id).copied().unwrap_or(0)
+        self.facts.starts.get(&id).copied().unwrap_or(0)
     }
 
     /// One past the last event of the stream that was recorded here; its start if none was.
     fn end(&self, id: u32) -> u64 {
-        let seen = self.seen.get(&id).map_or(0, Seen::end);
-        let removed = self.removed.get(&id).map_or(0, |removed| removed.end_sequence);
+        let seen = self.facts.seen.get(&id).map_or(0, Seen::end);
+        let removed = self.facts.removed.get(&id).map_or(0, |removed| removed.end_sequence);
         seen.max(removed).max(self.start(id))
     }
 }
@@ -42,7 +42,7 @@ impl Accounting<'_> {
             declaring().filter(|part| part.start(id) == start).map(|part| part.host).collect();
         let is_known = |host: &str| hosts.contains(host);
         let may_be_before = incomplete_hosts.iter().any(|host| !is_known(host))
-            || self.parts.iter().any(|part| !part.declares(id) && is_damaged(part))
+            || self.parts.iter().any(|part| !part.declares(id) && part.facts.is_damaged)
             || self.moves.iter().any(|moved| {
                 let to_first = moved.to.as_ref().is_some_and(|to| first_hosts.contains(to.as_str()));
                 to_first && !is_known(&moved.from)
@@ -50,7 +50,7 @@ impl Accounting<'_> {
         if may_be_before {
             return 0;
         }
-        let seen = self.parts.iter().filter_map(|part| part.seen.get(&id)?.start());
+        let seen = self.parts.iter().filter_map(|part| part.facts.seen.get(&id)?.start());
         seen.fold(start, u64::min)
     }
 
@@ -64,21 +64,17 @@ impl Accounting<'_> {
     /// may have continued the stream ended otherwise.
     pub(super) fn is_end_known(&self, id: u32) -> bool {
         let end = self.end(id);
-        let of_stream = || self.parts.iter().filter(|part| part.declares(id) || part.seen.contains_key(&id));
-        let ended = of_stream().filter(|part| part.is_clean && part.end(id) == end);
+        let of_stream =
+            || self.parts.iter().filter(|part| part.declares(id) || part.facts.seen.contains_key(&id));
+        let ended = of_stream().filter(|part| part.facts.is_clean() && part.end(id) == end);
         let Some(start) = ended.map(|part| part.start(id)).max() else { return false };
         let may_continue = |part: &Part<'_>| {
             // Of two recordings without events at the end, a host that lost its streams is not the last one.
             let may_be_after = start == end && !self.left.contains(part.host);
             part.start(id) > start || (part.start(id) == start && may_be_after)
         };
-        !of_stream().any(|part| !part.is_clean && may_continue(part))
+        !of_stream().any(|part| !part.facts.is_clean() && may_continue(part))
     }
-}
-
-/// Whether a line with a declaration may be lost.
-fn is_damaged(part: &Part<'_>) -> bool {
-    part.recording.damaged_lines().next().is_some()
 }
 
 #[cfg(test)]

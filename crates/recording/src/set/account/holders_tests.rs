@@ -4,8 +4,8 @@ use std::fs;
 use std::ops::Range;
 
 use crate::journal::JOURNAL_FILE;
-use crate::set::testing::{TestSet, continued};
-use crate::set::{SetAccount, SetMove, account, verify_set};
+use crate::set::testing::{TestSet, account, continued};
+use crate::set::{SetAccount, SetMove, verify_set};
 use crate::verify::VerifyOptions;
 
 /// A move to the next host.

@@ -1,7 +1,8 @@
 //! A check in pieces finds every changed byte of the blocks.
+use keepup_recording::fixture::{manifest, scene_segment_of};
+use keepup_recording::id::Id;
+
 use super::*;
-use crate::fixture::{manifest, scene_segment_of};
-use crate::id::Id;
 
 const ID: Id = Id([9; 16]);
 const BLOCKS: u64 = 3;

@@ -13,7 +13,7 @@ const PART_BYTES: usize = 512 << 10;
 /// Limit on parts: 32 MiB.
 const PARTS_MAX: u32 = 64;
 /// Limit on the bytes of an answer before compression.
-pub(super) const ANSWER_BYTES_MAX: u64 = 256 << 20;
+pub(crate) const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,17 +56,17 @@ pub struct Reply {
 }
 
 /// Compresses what is written, up to a limit.
-pub(super) struct ReplyWriter {
+pub(crate) struct ReplyWriter {
     encoder: ZlibEncoder<Vec<u8>>,
     written: u64,
 }
 
 impl ReplyWriter {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { encoder: ZlibEncoder::new(Vec::new(), Compression::default()), written: 0 }
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
         self.written = self.written.saturating_add(bytes.len() as u64);
         if self.written > ANSWER_BYTES_MAX {
             return Err(ReplyError::TooLarge { limit: ANSWER_BYTES_MAX, what: "before compression" });
@@ -75,7 +75,7 @@ impl ReplyWriter {
         self.check(self.encoder.get_ref().len())
     }
 
-    pub(super) fn finish(self) -> Result<Reply, ReplyError> {
+    pub(crate) fn finish(self) -> Result<Reply, ReplyError> {
         let bytes = self.encoder.finish().map_err(of_io)?;
         let of = u32::try_from(bytes.len().div_ceil(PART_BYTES).max(1)).unwrap_or(u32::MAX);
         let reply = Reply { bytes, parts: of, of };
@@ -98,7 +98,7 @@ fn too_many_parts() -> ReplyError {
     ReplyError::TooLarge { limit, what: "after compression" }
 }
 
-pub(super) fn of_io(error: io::Error) -> ReplyError {
+pub(crate) fn of_io(error: io::Error) -> ReplyError {
     ReplyError::Io(error.to_string())
 }
 
@@ -107,7 +107,7 @@ impl Reply {
     ///
     /// # Errors
     /// There is no such part.
-    pub(super) fn part(&self, number: u32) -> Result<String, ReplyError> {
+    pub(crate) fn part(&self, number: u32) -> Result<String, ReplyError> {
         let malformed = |why: String| ReplyError::Malformed(why);
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         let chunk = self.bytes.chunks(PART_BYTES).nth(index);
@@ -138,7 +138,7 @@ impl Reply {
     }
 
     /// Reads the answer, which must be complete.
-    pub(super) fn reader(&self) -> impl io::Read {
+    pub(crate) fn reader(&self) -> impl io::Read {
         // A few bytes of hostile data can become gigabytes.
         ZlibDecoder::new(&self.bytes[..]).take(ANSWER_BYTES_MAX)
     }

@@ -2,16 +2,16 @@
 //!
 //! Checked are the preamble, every block's header, place and checksum, the padding, and the number of blocks.
 //! The tail is derived from the blocks and is not checked. Invariant: memory is one sector.
-use crate::crc::Crc32;
-use crate::layout::{
+use keepup_recording::crc::Crc32;
+use keepup_recording::layout::{
     BlockHeader, CHUNK_START, RECORD_HEADER, SECTOR, SegmentIdentity, block_bytes, pad_opening,
     parse_block_sector, parse_preamble,
 };
-use crate::volume::{Segment, SegmentState, Volume};
+use keepup_recording::volume::{Segment, SegmentState, Volume};
 
 /// Check of one segment in progress.
 #[derive(Clone, Debug)]
-pub struct SegmentCheck {
+pub(crate) struct SegmentCheck {
     expected: SegmentIdentity,
     /// End of the blocks, bytes.
     data_bytes: u64,
@@ -27,11 +27,11 @@ pub struct SegmentCheck {
 
 /// First defect of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SegmentFault {
+pub(crate) struct SegmentFault {
     /// Where, bytes from the start of the file.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// What is wrong.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 /// Part of the segment that the next byte belongs to.
@@ -49,7 +49,7 @@ enum Part {
 
 impl SegmentCheck {
     /// Check of `segment` of `volume`; `None` if it is not sealed.
-    pub fn new(volume: &Volume, segment: &Segment) -> Option<Self> {
+    pub(crate) fn new(volume: &Volume, segment: &Segment) -> Option<Self> {
         let SegmentState::Ended { data_bytes, blocks, .. } = segment.state else { return None };
         Some(Self {
             expected: volume.identity(segment.index, segment.id),
@@ -64,7 +64,7 @@ impl SegmentCheck {
     }
 
     /// Takes the next bytes of the file.
-    pub fn update(&mut self, mut bytes: &[u8]) {
+    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() && self.fault.is_none() {
             let taken = self.take(bytes).min(bytes.len());
             self.offset += taken as u64;
@@ -76,7 +76,7 @@ impl SegmentCheck {
     ///
     /// # Errors
     /// The first defect.
-    pub fn finish(self) -> Result<(), SegmentFault> {
+    pub(crate) fn finish(self) -> Result<(), SegmentFault> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
