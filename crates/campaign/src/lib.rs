@@ -7,8 +7,9 @@
 //! names of papers and the published figures.
 //!
 //! `file.rs` parses campaign files, `cells.rs` expands them, `state.rs` orders and counts runs,
-//! `directory.rs` has the directory and its lock, `drive.rs` the loop, `command.rs` the process of a command, `summary.rs` the
-//! result, `forecast.rs` the expected writes of a command, and `compare/` the comparison.
+//! `directory.rs` has the directory and its lock, `drive.rs` the loop, `command.rs` the process of a
+//! command, `summary.rs` the result, `forecast.rs` the expected writes of a command, and `compare/` the
+//! comparison.
 //!
 //! Invariants: file, cells, order and state are pure; a run counts once its event is logged; the directory of
 //! an interrupted run is renamed, never overwritten.

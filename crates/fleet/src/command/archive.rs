@@ -1,7 +1,7 @@
 //! The result of a command as one stream of bytes: its end, then each file.
 //!
-//! Lengths are 64 bits, little endian. The end is JSON with its length in front; each file is its relative path
-//! and its contents, each with its length in front. A length of 0 instead of a path is the end.
+//! Lengths are 64 bits, little endian. The end is JSON with its length in front; each file is its relative
+//! path and its contents, each with its length in front. A length of 0 instead of a path is the end.
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use keepup_campaign::{Forecast, STDERR, STDOUT, run_command};
-use keepup_error::Diagnostic as _;
+use keepup_error::Cause;
 
 use super::plan::CheckedCommand;
 use super::program::Program;
@@ -49,8 +49,7 @@ pub(super) fn check_all(
 
 /// Text of a refusal, with its hint in a second line.
 fn refusal(error: FleetError) -> String {
-    let hint = error.hint().map(|hint| format!("\nhint: {hint}"));
-    format!("{error}{}", hint.unwrap_or_default())
+    Cause::of(&error).to_text()
 }
 
 /// Checks a command; returns the output of its `--dry-run --json`.

@@ -7,7 +7,7 @@ use super::super::{CheckedCommand, unpack};
 use super::*;
 use crate::agent_loop::reports_for_test;
 
-/// Runs its arguments as a script of sh, unless it is a dry run. The first argument is a path that it writes to.
+/// Runs its arguments as a script of sh, unless it is a dry run. The first one is a path that it writes to.
 struct Script;
 
 impl Program for Script {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, parser::ValueSource};
+use keepup_error::Cause;
 use keepup_fleet::command::Program;
 use keepup_plan::LoadSpec;
 
@@ -52,8 +53,7 @@ impl Program for Keepup {
 /// All paths that a command writes to, see [`Program::paths_written`].
 fn paths_written(arguments: &[String]) -> Result<Vec<PathBuf>, String> {
     let wrong = |error: clap::Error| {
-        let hint = hint_of_flags(&error).map(|hint| format!("\nhint: {hint}"));
-        format!("{error}{}", hint.unwrap_or_default())
+        Cause::new(error.to_string()).with_hint(hint_of_flags(&error).unwrap_or_default()).to_text()
     };
     let parser = Cli::command();
     let words = std::iter::once("keepup").chain(arguments.iter().map(String::as_str));
@@ -86,7 +86,8 @@ fn paths_written(arguments: &[String]) -> Result<Vec<PathBuf>, String> {
     };
     let has_volumes = parser.get_arguments().any(|argument| argument.get_id() == "volume");
     if has_volumes && !has("volume") && !INSTEAD_OF_VOLUMES.iter().any(|id| has(id)) {
-        return Err("it would write to ./keepup-data\nhint: set volume to a directory of the host".to_owned());
+        let why = Cause::new("it would write to ./keepup-data");
+        return Err(why.with_hint("set volume to a directory of the host").to_text());
     }
     Ok(paths)
 }
