@@ -35,7 +35,7 @@ def free_ports(number):
 
 
 def fleet_file(keepup, scratch, controller):
-    text = f'name = "hall"\nlisten = "127.0.0.1:{controller}"\n[launcher]\npreset = "local"\nprogram = "{keepup}"\n'
+    text = f'name = "hall"\nlisten = "127.0.0.1:{controller}"\n[timing]\nlease = "3 s"\n[launcher]\npreset = "local"\nprogram = "{keepup}"\n'
     for name, role in HOSTS:
         volume = scratch / name
         volume.mkdir(parents=True)

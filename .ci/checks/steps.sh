@@ -147,7 +147,7 @@ open_everywhere() {
 # The commands of a fleet, and faults in every phase of a recording and a trial, by the script of the book.
 fleet_in_namespaces() {
     # Programs of this check wait for each other, on a machine that other programs may use.
-    SLACK_MS=10000 timeout 300 docs/book/fleet-namespaces.sh commands faults
+    LEASE_MS=1500 SLACK_MS=10000 timeout 300 docs/book/fleet-namespaces.sh commands faults
 }
 
 # A run on two recorders, read as one.

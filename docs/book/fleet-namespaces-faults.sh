@@ -38,8 +38,7 @@ reach() { # PHASE
     ending)
         wait_line record.log '^recording hall-run-1 on 2 recorders'
         start_source 1 30
-        wait_for "$source"
-        expect 'exit code of the source' "$code" 0
+        end_source
         hold "$ends_last"
         down &
         downer=$!
@@ -72,16 +71,16 @@ part_recording_faults() { # PHASE
         ends_last=r1
         case "$fault" in controller | restart) ends_last=r0 ;; esac
         case "$phase" in
-        preparing) timing='lease = "1500 ms"' lease=1500 ;;
-        starting) timing='start_delay = "1500 ms"' lease=600 ;;
-        *) timing='' lease=600 ;;
+        preparing) timing='' lease=1500 ;;
+        starting) timing='start_delay = "1500 ms"' lease="$lease_ms" ;;
+        *) timing='' lease="$lease_ms" ;;
         esac
         # Time to notice that no orders come: `orphan`, and a heartbeat.
         orphan=2150 finish=2000
-        timing="$timing"$'\nprepare = "4 s"\nfinish = "2 s"\norphan = "2 s"'
+        timing="$timing"$'\n'"lease = \"$lease ms\""$'\nprepare = "10 s"\nfinish = "2 s"\norphan = "2 s"'
         slow=s1
         if [ "$fault" = restart ]; then write_fleet "$timing" "$slow" r0; else write_fleet "$timing" "$slow"; fi
-        source='' downer=''
+        source='' sent='' downer=''
         reach "$phase"
         case "$fault" in
         controller) controller_is_killed "$phase" ;;
@@ -140,13 +139,12 @@ recorder_fails() { # PHASE
 
 # Sends events, if nothing was sent yet, and ends the recording: sets `code` and `took` of record.
 end_recording() { # PHASE
-    if [ -z "$source" ]; then
+    if [ -z "$sent" ]; then
         wait_line "${2:-record}.log" '^recording hall-run-. on '
         start_source 1 30
     fi
     if [ -z "$downer" ]; then
-        wait_for "$source"
-        expect 'exit code of the source' "$code" 0
+        end_source
         down &
         downer=$!
     fi
@@ -155,6 +153,7 @@ end_recording() { # PHASE
     # Agents have 2 s to leave; then standard input is closed; `finish` and 5 s later they are killed.
     within 'end of record' "$after" "$((lease + 2000 + finish + 5000))"
     wait "$downer" || true
+    downer=''
     code="$ended" took="$after"
 }
 
@@ -184,9 +183,13 @@ controller_is_killed() { # PHASE
     local after="$took"
     ledger="nothing was sent"
     if [ -n "$source" ]; then
-        kill -INT "$source" 2>/dev/null || true
+        signal INT "$source"
         wait_for "$source"
+        source=''
+    fi
+    if [ -n "$sent" ]; then
         [ -z "$downer" ] || wait "$downer" || true
+        downer=''
         "$keepup" recover runs/run-1 >recover.out 2>recover.log || wrong "exit code $? of recover"
         found="$(union 1)"
         # Events may be on the disk whose acknowledgement did not arrive.
@@ -212,7 +215,7 @@ controller_is_started_again() { # PHASE
     case "$1" in
     # The source continues in the second run.
     recording) runs=(1 2) ;;
-    ending) earlier="$(count durable)" source='' ;;
+    ending) earlier="$(count durable)" sent='' ;;
     esac
     end_recording "$1" again
     expect 'exit code of record' "$code" 0
@@ -227,7 +230,9 @@ controller_is_started_again() { # PHASE
 ### Faults in each phase of a trial
 
 reach_trial() { # PHASE
-    local seconds=2
+    local seconds
+    # A state is seen at the next heartbeat, up to 1 s later. A trial that is being ended does not take its whole time.
+    case "$1" in preparing) seconds=2 ;; running) seconds=6 ;; ending) seconds=60 ;; esac
     held=''
     [ "$1" = preparing ] || touch go
     in_namespace ctl "$keepup" fleet trial fleet.toml "${trial_flags[@]}" --time "${seconds}s" --json >trial.out 2>trial.log &
@@ -260,7 +265,9 @@ part_trial_faults() { # PHASE
         # Time to notice that no orders come: `orphan`, and a heartbeat of a trial, 1 s.
         ends_last=r1 downer='' orphan=5000 finish=2000
         [ "$fault" = kill ] || ends_last=r0
-        local timing=$'prepare = "8 s"\nfinish = "2 s"\norphan = "4 s"'
+        local prepare=20
+        [ "$phase" != preparing ] || prepare=8
+        local timing="prepare = \"$prepare s\""$'\nfinish = "2 s"\norphan = "4 s"'
         if [ "$fault" = restart ]; then write_fleet "$timing" s0 r0; else write_fleet "$timing" s0; fi
         reach_trial "$phase"
         case "$fault" in
@@ -273,6 +280,7 @@ part_trial_faults() { # PHASE
             ;;
         esac
         [ -z "$downer" ] || wait "$downer" || true
+        downer=''
         wait_until 'end of all agents' "$((finish + orphan))" no_agents
     done
 }
@@ -288,7 +296,7 @@ recorder_of_trial_fails() { # PHASE
     # `finish` is shorter than the lease of a trial.
     [ "$1" != ending ] || expected=130 why='it timed out while ending the recording'
     expect 'exit code of trial' "$code" "$expected"
-    grep -q "\"failure\": \"$why\"" trial.out || wrong 'the result does not name r1'
+    find_line trial.out "\"failure\": \"$why\""
     expect 'lost events of r0' "$(sed -n 's/^  "lost_events": \([0-9]*\).*/\1/p' trial.out)" 0
     ok "closed after $noticed ms; ended with $code after $took ms"
 }
@@ -312,5 +320,6 @@ trial_is_started_again() {
     wait_for "$controller"
     expect 'exit code of the second trial' "$code" 0
     expect 'recorders with events' "$(grep -cE '^r[01] .* [1-9][0-9]* +0 ' again.out)" 2
-    ok "r0 joined again after $joined ms; $(grep '^all: ' again.out)"
+    find_line again.out '^all: '
+    ok "r0 joined again after $joined ms; $line"
 }

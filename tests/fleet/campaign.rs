@@ -230,3 +230,29 @@ fn ctrl_c_ends_the_command_on_its_host_and_the_campaign_resumes() {
     let without = keepup(here, &["campaign", "resume", path]);
     assert!(without.code() == 2 && without.stderr.contains("hint: --fleet FILE"), "{without:#?}");
 }
+
+#[test]
+#[ignore = "system"]
+fn ctrl_c_before_the_hosts_have_joined_is_an_interruption() {
+    let place = directory();
+    let here = place.path();
+    let fleet = three_hosts(here, "waiting");
+    write_campaign(here, &fleet, &tiny(&fleet.hosts[1], &here.join("r1").canonicalize().unwrap()));
+    let file = std::fs::read_to_string(here.join("fleet.toml")).unwrap();
+    let never = "[launcher]\ncommand = [\"sh\", \"-c\", \"echo {host} waits >&2; cat >/dev/null # {agent}\"]";
+    std::fs::write(here.join("fleet.toml"), file.replace(&launcher(), never)).unwrap();
+    for command in [
+        &["campaign", "run", "c.toml", "--fleet", "fleet.toml"][..],
+        &["doctor", "--fleet", "fleet.toml"],
+        &["fleet", "trial", "fleet.toml", "romanis", "--streams", "2"],
+        &["record", "--fleet", "fleet.toml"],
+        &["qualify", "romanis", "--fleet", "fleet.toml", "--quick", "--streams", "2"],
+    ] {
+        let mut program = begin(here, command);
+        program.line(&format!("{0}: {0} waits", fleet.hosts[0]));
+        program.signal("INT");
+        let run = program.wait();
+        assert_eq!(run.code(), 130, "{command:?}: {run:#?}");
+        assert!(run.stderr.contains("stopped before all hosts had joined"), "{command:?}: {run:#?}");
+    }
+}

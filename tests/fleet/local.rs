@@ -4,6 +4,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use keepup_testkit::Program;
+
 use super::{Fleet, down, members, status};
 use crate::common::{directory, json, keepup, start, until};
 
@@ -145,7 +147,24 @@ fn a_fleet_without_tls_says_so() {
     down(here, &fleet, up);
 }
 
-/// Neither arguments nor environment of an agent contain a secret, nor does what it can open by path.
+/// Strangers must find neither a full table of descriptors at once nor one without a limit.
+#[test]
+fn a_controller_raises_a_low_limit_of_descriptors_to_a_bounded_one() {
+    let place = directory();
+    let here = place.path();
+    let (fleet, _) = write(here, "limits", 1);
+    let command = format!("ulimit -S -n 64; exec '{}' fleet up fleet.toml", env!("CARGO_BIN_EXE_keepup"));
+    let mut up = Program::start("sh", &["-c", &command], here);
+    fleet.wait_for_all(&mut up);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", up.id())).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let limit = |column| line.split_whitespace().nth(column).unwrap().parse::<u64>().unwrap();
+    let (soft, hard) = (limit(0), limit(1));
+    assert_eq!(soft, hard.min(4_096 + 4), "{line}");
+    down(here, &fleet, up);
+}
+
+/// Neither arguments nor environment of an agent contain a secret; its key is only in a file in memory.
 #[test]
 fn secrets_are_only_in_memory() {
     let place = directory();
@@ -168,7 +187,7 @@ fn secrets_are_only_in_memory() {
         }
         keys += usize::from(std::fs::read_to_string(&file).unwrap().contains("PRIVATE KEY"));
     }
-    assert_eq!(keys, 1, "its own key, in memory");
+    assert_eq!(keys, 1, "files in memory with a key");
     down(here, &fleet, up);
 }
 
@@ -226,7 +245,8 @@ fn a_trial_records_on_all_recorders() {
     // 2 s of 5 MB/s, less the part of an event in each stream.
     let events = found["received_events"].as_u64().unwrap();
     assert!((140..=160).contains(&events), "{found}");
-    for (host, streams) in found["hosts"].as_array().unwrap().iter().zip([3, 2]) {
+    // Streams 0 and 3, and streams 1, 2 and 4.
+    for (host, streams) in found["hosts"].as_array().unwrap().iter().zip([2, 3]) {
         let run = &host["outcome"]["run"];
         assert_eq!((run["streams"].as_u64(), run["faults"].as_u64()), (Some(streams), Some(0)), "{host}");
         assert_eq!(run["ledger"]["durable"], run["ledger"]["sent"], "{host}");

@@ -34,15 +34,19 @@ fn site(test: &str, seconds: u32, patience: &str) -> Option<Site> {
     root::allowed(test).then(|| site_in(directory(), test, seconds, patience))
 }
 
+/// A machine of tests may stall for longer than the default lease.
+pub(super) const LEASE: &str = "[timing]\nlease = \"2 s\"\n";
+
 /// A site in `place`; volumes that exist there are used.
 fn site_in(place: TestDirectory, test: &str, seconds: u32, patience: &str) -> Site {
     let here = place.path().canonicalize().unwrap();
     let switch = Switch::create(&format!("ku{}{test}", std::process::id() % 100_000), 5).unwrap();
     let keepup = env!("CARGO_BIN_EXE_keepup");
     let mut text = format!(
-        "name = \"{test}\"\nlisten = \"{}:7650\"\n[launcher]\npreset = \"netns\"\nprogram = \"{keepup}\"\n",
+        "name = \"{test}\"\nlisten = \"{}:7650\"\n{LEASE}[launcher]\npreset = \"netns\"\n",
         Switch::address(0)
     );
+    text.push_str(&format!("program = \"{keepup}\"\n"));
     let names = HOSTS.map(|(name, _)| format!("{test}-{}-{name}", std::process::id()));
     for (number, (name, (_, role))) in names.iter().zip(HOSTS).enumerate() {
         let address = Switch::address(number + 1);
@@ -132,6 +136,11 @@ fn write_local(here: &Path, name: &str, launcher: &str) {
     std::fs::write(here.join("fleet.toml"), text).unwrap();
 }
 
+/// Name of a fleet that no other process has: agents claim their hosts by the name of the fleet.
+fn unique(test: &str) -> String {
+    format!("{test}{}", std::process::id())
+}
+
 /// The first of three ports that other tests do not use.
 fn free_port(test: u32) -> String {
     (20_000 + (std::process::id() * 8 + test * 4) % 10_000).to_string()
@@ -141,11 +150,12 @@ fn free_port(test: u32) -> String {
 fn streams_are_distributed_over_the_recorders() {
     let place = directory();
     let here = place.path().canonicalize().unwrap();
-    write_local(&here, "dealt", "[launcher]\npreset = \"local\"");
+    let name = unique("dealt");
+    write_local(&here, &name, "[launcher]\npreset = \"local\"");
     let port = free_port(0);
     let flags = ["--fleet-output", "runs", "--fleet-port", &port, "--meta", "sample=quartz", "--json"];
     let mut record = start(&here, &[&["record", "--fleet", "fleet.toml"], &flags[..]].concat());
-    record.line("recording dealt-run-1 on 2 recorders with 1 spare in reserve");
+    record.line(&format!("recording {name}-run-1 on 2 recorders with 1 spare in reserve"));
     let to = format!("127.0.0.1:{port}");
     let source = ["source", "romanis", "--to", &to, "--to", &to, "--streams", "16", "--event", "20 kB"];
     let sent = keepup(&here, &[&source[..], &["--rate", "8 MB/s", "--time", "1s", "--json"]].concat());
@@ -165,22 +175,37 @@ fn streams_are_distributed_over_the_recorders() {
     assert!(info.code() == 0 && info.stdout.matches("\"quartz\"").count() == 2, "{info:#?}");
 }
 
-/// The agents do not notice that their controller is gone, as if its machine had failed.
+/// A FIFO with a writer. Reading it blocks until the writer is dropped.
+fn gate(path: &Path) -> std::fs::File {
+    let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+    // Opened for writing alone, it would wait for a reader.
+    std::fs::File::options().read(true).write(true).open(path).unwrap()
+}
+
+/// The agents do not notice that their controller is gone, as if its machine had failed. The second
+/// controller has another address.
 #[test]
 fn a_recording_that_is_started_again_waits_for_the_agents_of_the_first() {
     let place = directory();
     let here = place.path().canonicalize().unwrap();
-    let command = "[\"sh\", \"-c\", \"(head -n 1; sleep 3) | {agent} # {host}\"]";
-    write_local(&here, "again", &format!("[timing]\norphan = \"1 s\"\n[launcher]\ncommand = {command}"));
+    let name = unique("again");
+    let path = here.join("gate");
+    let gate = gate(&path);
+    let open = format!("exec 3<{}; (head -n 1; cat <&3) | {{agent}} # {{host}}", path.display());
+    let timing = "[timing]\norphan = \"1 h\"\n[launcher]\njoin_time = \"300 s\"\n";
+    write_local(&here, &name, &format!("{timing}command = [\"sh\", \"-c\", \"{open}\"]"));
     let port = free_port(1);
     let command = ["record", "--fleet", "fleet.toml", "--fleet-output", "runs", "--fleet-port", &port];
     let mut first = start(&here, &command);
-    first.line("recording again-run-1 on 2 recorders with 1 spare in reserve");
+    first.line(&format!("recording {name}-run-1 on 2 recorders with 1 spare in reserve"));
     first.signal("KILL");
     first.wait();
+    write_local(&here, &name, &format!("{timing}preset = \"local\""));
     let mut second = start(&here, &command);
     second.line("r0: waiting until the agent of an earlier controller has ended");
-    second.line("recording again-run-2 on 2 recorders with 1 spare in reserve");
+    drop(gate);
+    second.line(&format!("recording {name}-run-2 on 2 recorders with 1 spare in reserve"));
     assert_eq!(keepup(&here, &["fleet", "down", "fleet.toml"]).code(), 0);
     let second = second.wait();
     assert_eq!(second.code(), 0, "{second:#?}");

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Fleet;
 use super::local::launcher;
+use super::record::LEASE;
 use crate::common::{directory, json, keepup, start, until};
 
 const ROLES: [&str; 3] = ["recorder", "recorder", "spare"];
@@ -15,7 +16,7 @@ const ROLES: [&str; 3] = ["recorder", "recorder", "spare"];
 /// Two recorders and a spare on this machine, each with a volume of its own.
 fn fleet(here: &Path, test: &str) -> Fleet {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut text = format!("name = \"{test}\"\nlisten = \"{free}\"\n{}\n", launcher());
+    let mut text = format!("name = \"{test}\"\nlisten = \"{free}\"\n{LEASE}{}\n", launcher());
     let hosts: Vec<String> = (0..3).map(|host| format!("{test}-{}-{host}", std::process::id())).collect();
     for (host, (name, role)) in hosts.iter().zip(ROLES).enumerate() {
         let volume = here.join(format!("volume-{host}"));
@@ -29,13 +30,15 @@ fn fleet(here: &Path, test: &str) -> Fleet {
 
 /// Records a run, and kills a recorder; returns how many events were sent.
 fn record(here: &Path, fleet: &Fleet) -> u64 {
-    // A port that other tests do not use.
-    let port = (10_000 + std::process::id() % 10_000).to_string();
+    // Ports that other tests do not use.
+    let first = 10_000 + std::process::id() % 10_000;
+    let port = first.to_string();
     let flags = ["--fleet-output", "runs", "--fleet-port", &port, "--segment", "64 MB", "--json"];
     let mut record = start(here, &[&["record", "--fleet", "fleet.toml"], &flags[..]].concat());
     record.line("recording sets-run-1 on 2 recorders with 1 spare in reserve");
-    let to = format!("127.0.0.1:{port}");
-    let source = ["source", "romanis", "--to", &to, "--to", &to, "--streams", "16", "--event", "20 kB"];
+    let [killed, other] = [first, first + 1].map(|port| format!("127.0.0.1:{port}"));
+    let source =
+        ["source", "romanis", "--to", &killed, "--to", &other, "--streams", "16", "--event", "20 kB"];
     let flags = ["--rate", "8 MB/s", "--time", "5s", "--recorder-timeout", "30 s", "--json"];
     let source = start(here, &[&source[..], &flags].concat());
     let counted = |host: usize| {
@@ -84,6 +87,8 @@ fn agents_give_the_result_of_local_paths() {
     let agents = |command: &str, more: &[&str]| {
         keepup(&here, &[&[command, "runs/run-1", "--fleet", "fleet.toml"], more].concat())
     };
+    let verified = agents("verify", &[]).stdout;
+    assert!(verified.contains(" keepup recover runs/run-1 --fleet fleet.toml\n"), "{verified}");
     let recovered = agents("recover", &["--json"]);
     assert_eq!(recovered.code(), 0, "{recovered:#?}");
     let changed: Vec<bool> = json(&recovered)["recordings"]

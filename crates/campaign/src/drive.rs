@@ -25,7 +25,7 @@ pub trait Runner {
     /// Runs the command of a cell. Its result goes below `run_directory`.
     ///
     /// # Errors
-    /// The command cannot be started.
+    /// The command cannot be started, or its result cannot be stored. The run does not count.
     fn run(&mut self, cell: &Cell, run_directory: &Path) -> Result<RunReport, CampaignError>;
 
     /// Whether the user requested a stop.

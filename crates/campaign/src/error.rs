@@ -59,7 +59,7 @@ pub enum CampaignError {
     /// Error of the result directory.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// The command of a cell cannot be started.
+    /// The command of a cell cannot be started, or its result cannot be stored.
     #[error("cannot run cell {cell} ({name}): {why}")]
     Run {
         /// Cell number.

@@ -84,6 +84,7 @@ impl From<ErrorClass> for Exit {
             ErrorClass::Usage => Self::Usage,
             ErrorClass::Refused => Self::Unsafe,
             ErrorClass::Environment => Self::Environment,
+            ErrorClass::Interrupted => Self::Interrupted,
         }
     }
 }

@@ -414,6 +414,11 @@ fn errors_of_results_keep_their_codes_and_depend_on_who_has_them() {
 }
 
 #[test]
+fn a_fleet_that_is_stopped_before_its_hosts_join_is_interrupted() {
+    assert_all(Exit::Interrupted, vec![FleetError::Stopped("record".to_owned()).into()]);
+}
+
+#[test]
 fn errors_of_campaigns_and_qualifications_keep_their_codes() {
     use CampaignError as C;
     let model = || machine("no-such-machine").unwrap_err();

@@ -21,8 +21,8 @@ pub(crate) fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// The flag for a program that another one starts. The kernel sends SIGHUP to a stopped process when the
-/// parent of its process group exits (POSIX, `_exit`).
+/// Stop flag of an agent; SIGHUP sets it too. The kernel sends SIGHUP to a stopped process when the parent of
+/// its process group exits (POSIX, `_exit`).
 pub(crate) fn stop_flag_of_child() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = stop_flag()?;
     flag::register(SIGHUP, Arc::clone(&stop)).context("cannot watch for signals")?;

@@ -19,6 +19,8 @@ pub enum ErrorClass {
     Refused,
     /// This environment cannot do it: no space, no permission, no such hardware, no peer.
     Environment,
+    /// Ended by the user before there was a result.
+    Interrupted,
 }
 
 /// An error with a class and, where a fix is known, a hint.

@@ -2,12 +2,14 @@
 //!
 //! It owns the membership, the view, and the phases of one run at a time ([`run`]). It answers each heartbeat
 //! with an order, and sends orders to all members when their goal or the view changes.
+mod limits;
 mod run;
 
 use crate::message::{Goal, Health, Heartbeat, HostId, Order, Role, VERSION};
 use crate::placement::{Change, Update, View};
 use crate::timing::Timing;
 
+pub(crate) use limits::limited_causes;
 use run::Run;
 pub use run::{PartEnd, Phase, RunKind, StartError};
 
@@ -89,7 +91,7 @@ struct Membership {
     received_ns: u64,
     /// Beginning of its lease, ns.
     lease_ns: u64,
-    /// Latest health of the run, and when it was sent, by the host's clock, ns.
+    /// Latest health of the run within limits, and when it was sent, by the host's clock, ns.
     health: Option<(u64, Health)>,
 }
 
@@ -109,7 +111,7 @@ impl Membership {
     fn new(mut heartbeat: Heartbeat, now_ns: u64, before: Option<Self>) -> Self {
         let sent_ns = heartbeat.sent_ns;
         let before = before.filter(|member| member.heartbeat.state.run() == heartbeat.state.run());
-        let health = heartbeat.health.take().map(|health| (sent_ns, *health));
+        let health = heartbeat.health.take().map(|health| (sent_ns, limits::limited(&health)));
         let health = health.or_else(|| before?.health);
         Self { heartbeat, received_ns: now_ns, lease_ns: now_ns, health }
     }

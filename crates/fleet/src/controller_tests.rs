@@ -367,3 +367,20 @@ fn the_health_stays_until_the_next_one_or_another_run() {
     fleet.heartbeat(300, 1, HostState::Idle);
     assert_eq!(health(&fleet), None);
 }
+
+#[test]
+fn the_health_of_a_host_is_limited_on_receipt() {
+    let mut fleet = Fleet::running();
+    fleet.health = Some(Health {
+        missing: (0..9_000).map(|at| (format!("{at:05}\n{}", "x".repeat(2_000)), at)).collect(),
+        volumes: vec![Default::default(); 9_000],
+        warnings: vec!["y".repeat(10_000); 900],
+        ..Health::default()
+    });
+    fleet.heartbeat(100, 1, HostState::Running { run: 3 });
+    let (_, kept) = fleet.controller.report_of(1).unwrap().health.unwrap();
+    assert_eq!((kept.missing.len(), kept.volumes.len(), kept.warnings.len()), (16, 64, 16));
+    assert!(kept.volumes.capacity() <= 64 && kept.warnings.capacity() <= 16);
+    assert!(kept.warnings.iter().chain(kept.missing.keys()).all(|text| text.chars().count() < 1_100));
+    assert!(kept.missing.keys().all(|cause| !cause.contains('\n')));
+}

@@ -5,21 +5,34 @@ use keepup_error::Cause;
 
 use crate::error::FleetError;
 
-/// Directories of one host, with symbolic links resolved.
+/// Directories of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Directories(Vec<PathBuf>);
+pub struct Directories {
+    /// With symbolic links resolved.
+    present: Vec<PathBuf>,
+    /// Those that cannot be resolved, for example because a disk is not mounted, with the reason.
+    missing: Vec<(PathBuf, String)>,
+}
 
 impl Directories {
-    /// Resolves the directories.
+    /// Resolves the directories. Some may be missing: [`check`](Self::check) refuses paths in them, and the
+    /// recordings on the others remain readable.
     ///
     /// # Errors
-    /// A path that is not an existing directory.
+    /// All are missing, or a path is not a directory.
     pub fn open(paths: &[PathBuf]) -> Result<Self, FleetError> {
-        let open = |path: &PathBuf| {
-            let real = path.canonicalize().map_err(|error| refused(path, error.to_string()))?;
-            if real.is_dir() { Ok(real) } else { Err(refused(path, "it is no directory")) }
-        };
-        paths.iter().map(open).collect::<Result<_, _>>().map(Self)
+        let (mut present, mut missing) = (Vec::new(), Vec::new());
+        for path in paths {
+            match path.canonicalize() {
+                Ok(real) if real.is_dir() => present.push(real),
+                Ok(_) => return Err(refused(path, "it is not a directory")),
+                Err(error) => missing.push((path.clone(), error.to_string())),
+            }
+        }
+        match missing.first() {
+            Some((path, why)) if present.is_empty() => Err(refused(path, why.clone())),
+            _ => Ok(Self { present, missing }),
+        }
     }
 
     /// Resolves `path`, which must be inside one of the directories. Its last components need not exist.
@@ -27,13 +40,14 @@ impl Directories {
     /// # Errors
     /// A relative path, one with `..`, or one that is outside, also through a symbolic link.
     pub fn check(&self, path: &Path) -> Result<PathBuf, FleetError> {
-        let is_plain =
-            path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-        if !path.is_absolute() || !is_plain {
+        if !is_plain(path) {
             return Err(refused(path, "it is not an absolute path without \"..\""));
         }
+        if let Some((volume, why)) = self.missing.iter().find(|(volume, _)| path.starts_with(volume)) {
+            return Err(refused(volume, why.clone()));
+        }
         let real = real_path(path)?;
-        match self.0.iter().any(|directory| real.starts_with(directory)) {
+        match self.present.iter().any(|directory| real.starts_with(directory)) {
             true => Ok(real),
             false => {
                 let why = format!("it leads to {}, outside the volumes of this host", real.display());
@@ -45,6 +59,23 @@ impl Directories {
             }
         }
     }
+
+    /// The same for a path that will only be read: a path that does not exist is returned unresolved.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), for a path that exists; a relative path or one with `..`.
+    pub fn check_to_read(&self, path: &Path) -> Result<PathBuf, FleetError> {
+        match self.check(path) {
+            Err(_) if is_plain(path) && path.symlink_metadata().is_err() => Ok(path.to_owned()),
+            checked => checked,
+        }
+    }
+}
+
+/// Whether a path is absolute and has no `..`.
+fn is_plain(path: &Path) -> bool {
+    let mut parts = path.components();
+    path.is_absolute() && parts.all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
 }
 
 /// Resolves the symbolic links in the existing part of a path.

@@ -64,3 +64,21 @@ fn a_volume_must_be_a_directory() {
     std::fs::write(here.join("volume/file"), "").unwrap();
     assert!(directories.check(&here.join("volume/file/new")).is_err());
 }
+
+#[test]
+fn a_missing_volume_does_not_prevent_the_use_of_another() {
+    let (_place, here, _) = place();
+    let (volume, gone) = (here.join("volume"), here.join("gone"));
+    let directories = Directories::open(&[volume.clone(), gone.clone()]).unwrap();
+    assert_eq!(directories.check(&volume.join("new")).unwrap(), volume.join("new"));
+    let run = gone.join("run");
+    let why = directories.check(&run).unwrap_err().to_string();
+    assert_eq!(why, format!("cannot use {}: No such file or directory (os error 2)", gone.display()));
+    assert_eq!(directories.check_to_read(&run).unwrap(), run);
+    // It appears later: only its absence was checked.
+    std::fs::create_dir_all(&run).unwrap();
+    assert!(directories.check(&run).is_err() && directories.check_to_read(&run).is_err());
+    for path in [here.join("outside"), volume.join("../none"), "none".into()] {
+        assert!(directories.check_to_read(&path).is_err(), "{path:?}");
+    }
+}

@@ -40,6 +40,9 @@ pub enum FleetError {
     /// The hosts of the fleet cannot run the campaign.
     #[error("cannot run the campaign: {0}")]
     Campaign(Cause),
+    /// Ctrl-C or `fleet down` before all hosts had joined.
+    #[error("cannot {0}: stopped before all hosts had joined")]
+    Stopped(String),
     /// The fleet cannot be qualified.
     #[error(transparent)]
     Qualify(#[from] keepup_qualify::QualifyError),
@@ -58,6 +61,7 @@ impl Diagnostic for FleetError {
         match self {
             Self::File(_) | Self::Trial(_) | Self::Record(_) => ErrorClass::Usage,
             Self::Path { .. } => ErrorClass::Refused,
+            Self::Stopped(_) => ErrorClass::Interrupted,
             Self::Qualify(error) => error.class(),
             Self::Listen { .. }
             | Self::Join { .. }
@@ -75,6 +79,7 @@ impl Diagnostic for FleetError {
             | Self::Trial(why)
             | Self::Campaign(why)
             | Self::Record(why) => why.hint(),
+            Self::Stopped(_) => None,
             Self::Qualify(error) => error.hint(),
             Self::Listen { why, .. } | Self::Join { why, .. } | Self::Path { why, .. } => why.hint(),
         }

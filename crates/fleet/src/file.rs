@@ -118,7 +118,8 @@ impl FleetFile {
         let count = count as usize;
         if count == 0 || count > recorders {
             let why = format!("{count} recorders were requested, fleet {} has {recorders}", self.name);
-            return Err(FleetError::Trial(Cause::new(why).with_hint("--recorders, from 1 to their number")));
+            let hint = format!("--recorders N, at most {recorders}");
+            return Err(FleetError::Trial(Cause::new(why).with_hint(hint)));
         }
         let mut left_out = Vec::new();
         let mut used = 0;

@@ -3,22 +3,27 @@
 use std::io::{BufRead, Read as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_peer::Token;
 use serde::{Deserialize, Serialize};
 
 use crate::error::FleetError;
-use crate::message::{HostId, VERSION};
+use crate::message::HostId;
 use crate::timing::Timing;
 use crate::tls::AgentTls;
 
+/// Version of the line. Up to 3, it was that of the messages, which the controller checks in each heartbeat.
+const VERSION: u32 = 4;
 /// Longest line, bytes.
 const LINE_BYTES_MAX: usize = 60_000;
 
 /// Parameters of an agent.
 #[derive(Clone, Debug)]
 pub struct JoinInfo {
+    /// Name of the fleet.
+    pub fleet: String,
     /// Address of the controller.
     pub controller: SocketAddr,
     /// Number of the host.
@@ -29,6 +34,8 @@ pub struct JoinInfo {
     pub shared: Token,
     /// Certificates for TLS; without them, the connection to the controller is plain TCP.
     pub tls: Option<AgentTls>,
+    /// How long the controller waits for the host to join.
+    pub join_time: Duration,
     /// Intervals, leases and deadlines.
     pub timing: Timing,
     /// Directories that the agent may use.
@@ -38,11 +45,13 @@ pub struct JoinInfo {
 #[derive(Serialize, Deserialize)]
 struct Form {
     version: u32,
+    fleet: String,
     controller: SocketAddr,
     host: HostId,
     token: String,
     shared: String,
     tls: Option<AgentTls>,
+    join_ns: u64,
     timing: Timing,
     volumes: Vec<PathBuf>,
 }
@@ -53,10 +62,11 @@ impl JoinInfo {
     /// # Errors
     /// A line that is too long, or a path that is not UTF-8.
     pub fn to_line(&self) -> Result<String, FleetError> {
-        let Self { controller, host, ref token, ref shared, ref tls, timing, ref volumes } = *self;
+        let Self { fleet, controller, host, token, shared, tls, join_time, timing, volumes } = self.clone();
         let [token, shared] = [token, shared].map(|token| token.reveal().to_owned());
-        let (tls, volumes) = (tls.clone(), volumes.clone());
-        let form = Form { version: VERSION, controller, host, token, shared, tls, timing, volumes };
+        let join_ns = u64::try_from(join_time.as_nanos()).unwrap_or(u64::MAX);
+        let version = VERSION;
+        let form = Form { version, fleet, controller, host, token, shared, tls, join_ns, timing, volumes };
         let line = serde_json::to_string(&form).map_err(|error| invalid(error.to_string()))?;
         match line.len() < LINE_BYTES_MAX {
             true => Ok(line + "\n"),
@@ -71,13 +81,14 @@ impl JoinInfo {
     pub fn read(from: &mut impl BufRead) -> Result<Self, FleetError> {
         let line = read_line(from)?;
         let form: Form = serde_json::from_slice(&line).map_err(|error| other_version(&line, &error))?;
-        let Form { version, controller, host, token, shared, tls, timing, volumes } = form;
+        let Form { version, fleet, controller, host, token, shared, tls, join_ns, timing, volumes } = form;
         if version != VERSION {
             return Err(of_version(version));
         }
         let parse = |text: &str| Token::new(text).map_err(|error| invalid(error.to_string()));
         let (token, shared) = (parse(&token)?, parse(&shared)?);
-        Ok(Self { controller, host, token, shared, tls, timing, volumes })
+        let join_time = Duration::from_nanos(join_ns);
+        Ok(Self { fleet, controller, host, token, shared, tls, join_time, timing, volumes })
     }
 }
 
@@ -105,7 +116,7 @@ fn other_version(line: &[u8], error: &serde_json::Error) -> FleetError {
 
 fn of_version(theirs: u32) -> FleetError {
     FleetError::JoinInfo(
-        Cause::new(format!("the controller uses message version {theirs}, this agent {VERSION}"))
+        Cause::new(format!("the controller uses join line version {theirs}, this agent {VERSION}"))
             .with_hint("install the same keepup on all hosts"),
     )
 }

@@ -6,6 +6,7 @@ use super::*;
 
 fn welcome() -> JoinInfo {
     JoinInfo {
+        fleet: "hall 3".to_owned(),
         controller: SocketAddr::from(([10, 0, 0, 1], 7650)),
         host: 3,
         token: Token::new("0123456789abcdef").unwrap(),
@@ -15,6 +16,7 @@ fn welcome() -> JoinInfo {
             certificate: "own\ncertificate\n".to_owned(),
             key: "secret key".to_owned(),
         }),
+        join_time: Duration::from_millis(30_500),
         timing: Timing::trial(),
         volumes: vec!["/data/a b".into()],
     }
@@ -33,7 +35,9 @@ fn a_line_is_read_and_nothing_after_it() {
     let read = JoinInfo::read(&mut from).unwrap();
     assert_eq!(from, b"rest");
     assert_eq!(read.to_line().unwrap() + "rest", text);
-    assert_eq!(read.tls, welcome().tls);
+    let written = welcome();
+    assert_eq!((&read.fleet, read.join_time), (&written.fleet, written.join_time));
+    assert_eq!(read.tls, written.tls);
     for secret in ["0123456789abcdef", "fedcba9876543210", "secret key"] {
         assert!(text.contains(secret) && !format!("{read:?}").contains(secret));
     }
@@ -47,9 +51,12 @@ fn another_version_is_named_whatever_else_it_has() {
     let other = JoinInfo::read(&mut &b"{\"version\":9,\"hello\":1}\n"[..]).unwrap_err();
     assert_eq!(
         other.to_string(),
-        format!("cannot join the fleet: the controller uses message version 9, this agent {VERSION}")
+        format!("cannot join the fleet: the controller uses join line version 9, this agent {VERSION}")
     );
     assert!(newer.to_string().contains(&format!("version {}", VERSION + 1)));
+    // That of agents that would ignore `tls`.
+    let older = changed(|value| value["version"] = json!(3)).unwrap_err();
+    assert!(older.to_string().contains("version 3"), "{older}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! On a recorder it is an ordinary recording. Clients connect to the recorders themselves; the hosts that are
 //! sources in the fleet file take no part.
 mod assignment;
+mod members;
 mod outcome;
 mod plan;
 mod progress;
@@ -12,6 +13,7 @@ mod total;
 mod watch;
 mod worker;
 
+pub use members::ViewMembers;
 pub use outcome::RecordOutcome;
 pub use plan::{RecordPlan, RecordRequest, RecorderSettings, plans};
 pub use quiet::{Quiet, Total};

@@ -103,7 +103,7 @@ export class Lines {
       legend: { top: 0, left: 84, itemHeight: 8, itemWidth: 14, textStyle: { color: colour('--soft'), fontSize: 11 } },
       tooltip: {
         trigger: 'axis', backgroundColor: colour('--raised'), borderColor: colour('--line'), padding: [4, 8],
-        textStyle: { color: colour('--text'), fontSize: 12 }, valueFormatter: (value) => `${Number(value).toFixed(1)} ${this.unit}`,
+        textStyle: { color: colour('--text'), fontSize: 12 }, valueFormatter: (value) => (value === null || value === undefined ? '–' : `${Number(value).toFixed(1)} ${this.unit}`),
       },
       xAxis: { ...axis, type: 'time', splitLine: { show: false } },
       yAxis: { ...axis, type: 'value', name: this.unit, min: 0, minInterval: 0.001 },

@@ -50,7 +50,7 @@ function rates(now) {
   }
   choices(now);
   if (document.hidden) return;
-  const points = (at) => past.map((moment) => [moment.t_unix_ms, shown === null ? [moment.received, moment.durable][at] : (moment.hosts?.[shown]?.[at] ?? 0)]);
+  const points = (at) => past.map((moment) => [moment.t_unix_ms, shown === null ? [moment.received, moment.durable][at] : (moment.hosts?.[shown]?.[at] ?? null)]);
   lines.draw([points(0), points(1)]);
 }
 
@@ -76,7 +76,9 @@ function spark(at, highest) {
   svg.setAttribute('aria-hidden', 'true');
   const step = Math.ceil(past.length / POINTS);
   const kept = past.filter((_, index) => (past.length - 1 - index) % step === 0);
-  const points = kept.map((moment, index) => `${(POINTS - kept.length + index).toFixed(0)},${(19 - 18 * ((moment.hosts?.[at]?.[0] ?? 0) / highest)).toFixed(1)}`);
+  // The history before the page was opened has only the first hosts: nothing is drawn where a rate is unknown.
+  const points = kept.map((moment, index) => [POINTS - kept.length + index, moment.hosts?.[at]?.[0]]).filter(([, received]) => received !== undefined)
+    .map(([x, received]) => `${x},${(19 - 18 * (received / highest)).toFixed(1)}`);
   const line = document.createElementNS(SVG, 'polyline');
   line.setAttribute('points', points.join(' '));
   line.setAttribute('fill', 'none');

@@ -18,7 +18,7 @@ use keepup_recorder::Target;
 use keepup_recording::id::Id;
 use keepup_results::{
     Ceilings, Event, EventLog, Kind, ResultDirectory, ResultSummary, SessionLoad, SteadyState, TrialResult,
-    default_name,
+    Verdict, default_name,
 };
 use keepup_stream::ledger::Ledger;
 use keepup_workload::detector::SourceRate;
@@ -176,10 +176,20 @@ pub fn qualify(
         volumes: &volumes,
         disks: &disks,
     });
-    session.keep(Event::Finished { t_unix_ns: session.clock.unix_ns(), verdict: Some(summary.verdict) })?;
-    session.log.finish()?;
+    end_log(session, summary.verdict);
     directory.write_summary(&summary)?;
     Ok((summary, generator_limited))
+}
+
+/// Ends the log. If it fails, that is a warning: the result must not be lost.
+fn end_log(session: Session<'_>, verdict: Verdict) {
+    let finished = Event::Finished { t_unix_ns: session.clock.unix_ns(), verdict: Some(verdict) };
+    let Session { mut log, watch, .. } = session;
+    for outcome in [log.append(&finished), log.finish()] {
+        if let Err(why) = outcome {
+            watch(Progress::Warning { text: why.to_string() });
+        }
+    }
 }
 
 fn make_results(settings: &Settings) -> Result<(), QualifyError> {

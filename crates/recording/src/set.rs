@@ -14,7 +14,8 @@ pub use account::{
 pub use members::{LocalDirectories, OpenSet, Presence, SetMember, set_path};
 pub use report::{
     MemberState, SetInfo, SetMemberInfo, SetMemberRecovery, SetMemberVerification, SetRecovery,
-    SetVerification, describe_member, describe_set, recover_member, recover_set, verify_member, verify_set,
+    SetVerification, describe_member, describe_set, recover_member, recover_set, verify_member,
+    verify_options, verify_set,
 };
 
 use std::io::Write;

@@ -8,6 +8,7 @@ mod answer;
 use keepup_measure::stats::median;
 use keepup_model::{MeasuredRate, Recorders};
 use keepup_plan::builtin;
+use keepup_results::format::plural;
 use keepup_results::{
     FleetBottleneck, FleetQualifySummary, PaperCell, PaperColumn, PaperCurve, PaperPage, PaperRow,
     PaperSeries, PaperTable, Stored,
@@ -26,6 +27,9 @@ const SOAK_SECONDS: f64 = 60.0;
 const SOAK_SECONDS_MIN: f64 = 2.0;
 /// Limit of bytes written by each cell at full scale.
 const WRITE_BYTES: u64 = 400_000_000_000;
+/// Difference of two searches on the same hosts, relative. The bounds of a measured rate are at least so
+/// far from it: a single run knows only what held and what failed.
+const SCATTER: f64 = 0.05;
 /// Most numbers of recorders in a chart beyond the measured ones.
 const DRAWN_MAX: u32 = 64;
 
@@ -91,7 +95,7 @@ pub(crate) fn is_fleet(found: &Reproduced<'_>) -> bool {
     !found.labels(AXIS).is_empty()
 }
 
-/// Results of a number of recorders.
+/// Results of a number of recorders, of runs that tested all of them.
 pub(super) struct Measured<'f> {
     pub(super) recorders: u32,
     pub(super) results: Vec<&'f FleetQualifySummary>,
@@ -112,12 +116,13 @@ impl Measured<'_> {
             .collect()
     }
 
-    /// Measured rate with its bounds: the lowest that held, and the highest that failed.
+    /// Measured rate with its bounds: the lowest that held and the highest that failed, or the scatter of
+    /// searches if that is more.
     pub(super) fn rate(&self) -> Option<MeasuredRate> {
         let qualified = self.qualified()?;
         let value = median(&qualified)?;
-        let low = qualified.iter().copied().fold(value, f64::min);
-        let high = qualified.iter().copied().chain(self.failed()).fold(value, f64::max);
+        let low = qualified.iter().copied().fold(value * (1.0 - SCATTER), f64::min);
+        let high = qualified.iter().copied().chain(self.failed()).fold(value * (1.0 + SCATTER), f64::max);
         Some(MeasuredRate { value, low, high })
     }
 
@@ -127,7 +132,7 @@ impl Measured<'_> {
     }
 
     /// Whether every run names a limit that the recorders share.
-    fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         let is_shared = |result: &&FleetQualifySummary| {
             result.bottleneck.as_ref().is_some_and(|limit| limit.stage == FleetBottleneck::SHARED)
         };
@@ -146,27 +151,48 @@ impl Measured<'_> {
     }
 }
 
+/// Why a run does not count as one of so many recorders; none if it tested all of them.
+fn incomplete(result: &FleetQualifySummary, recorders: u32) -> Option<String> {
+    let lost: Vec<&str> = result.lost.iter().map(|lost| lost.host.as_str()).collect();
+    match lost.as_slice() {
+        [] if result.hosts.len() == recorders as usize => None,
+        [] => Some(format!("it tested {}", plural(result.hosts.len() as u64, "recorder"))),
+        [host] => Some(format!("{host} was lost")),
+        [host, ..] => Some(format!("{} hosts were lost, {host} first", lost.len())),
+    }
+}
+
 /// Measurements and model.
 pub(super) struct Fleet<'f> {
+    /// Name of the fleet; empty without results.
+    name: String,
     pub(super) measured: Vec<Measured<'f>>,
     /// Fitted to one recorder; none if it was not measured.
     pub(super) model: Option<Recorders>,
     /// Number of recorders whose common limit the model uses.
     pub(super) shared_at: Option<u32>,
+    /// Runs that are not counted, one sentence each.
+    pub(super) not_counted: Vec<String>,
 }
 
 impl<'f> Fleet<'f> {
     pub(super) fn of(found: &'f Reproduced<'_>, streams: &Streams) -> Self {
-        let of_label = |label: &String| {
-            let labels = [(AXIS, label.as_str())];
-            let cells = found.cells(&labels);
-            let results = cells.flat_map(|cell| &cell.results).filter_map(|result| match &result.summary {
-                Stored::QualifyFleet(summary) => Some(&**summary),
-                _ => None,
-            });
-            Some(Measured { recorders: label.parse().ok()?, results: results.collect() })
-        };
-        let measured: Vec<Measured<'_>> = found.labels(AXIS).iter().filter_map(of_label).collect();
+        let (mut measured, mut not_counted, mut name) = (Vec::new(), Vec::new(), "");
+        for label in found.labels(AXIS) {
+            let Ok(recorders) = label.parse() else { continue };
+            let mut counted = Vec::new();
+            for result in results(found, label) {
+                name = if name.is_empty() { &result.fleet } else { name };
+                match incomplete(result, recorders) {
+                    None => counted.push(result),
+                    Some(why) => {
+                        let cell = plural(u64::from(recorders), "recorder");
+                        not_counted.push(format!("run {} of {cell} is not counted: {why}", result.id));
+                    }
+                }
+            }
+            measured.push(Measured { recorders, results: counted });
+        }
         let shared = measured.iter().filter(|of| of.recorders > 1 && of.is_shared());
         let shared = shared.filter_map(|of| Some((of.recorders, of.rate()?)));
         let shared = shared.max_by(|a, b| a.1.value.total_cmp(&b.1.value));
@@ -180,13 +206,7 @@ impl<'f> Fleet<'f> {
             },
             from: "qualification of one recorder".to_owned(),
         });
-        Self { measured, model, shared_at: shared.map(|(at, _)| at) }
-    }
-
-    /// Name of the fleet; empty without results.
-    fn name(&self) -> String {
-        let first = self.measured.iter().find_map(|of| of.results.first());
-        first.map_or_else(String::new, |result| result.fleet.clone())
+        Self { name: name.to_owned(), measured, model, shared_at: shared.map(|(at, _)| at), not_counted }
     }
 
     /// Largest number of recorders of a cell.
@@ -205,6 +225,15 @@ impl<'f> Fleet<'f> {
     }
 }
 
+/// Results of the cells with this number of recorders.
+fn results<'f>(found: &'f Reproduced<'_>, label: &str) -> impl Iterator<Item = &'f FleetQualifySummary> {
+    let cells: Vec<_> = found.cells(&[(AXIS, label)]).collect();
+    cells.into_iter().flat_map(|cell| &cell.results).filter_map(|result| match &result.summary {
+        Stored::QualifyFleet(summary) => Some(&**summary),
+        _ => None,
+    })
+}
+
 /// Page with the measured and predicted numbers of hosts.
 pub(crate) fn page(
     found: &Reproduced<'_>,
@@ -214,8 +243,9 @@ pub(crate) fn page(
 ) -> PaperPage {
     let fleet = Fleet::of(found, &streams);
     let mut page = found.new_page(edition);
-    page.fleet = Some(fleet.name());
-    page.machine = format!("fleet {}, up to {}", fleet.name(), answer::plural(fleet.recorders_max()));
+    let most = plural(u64::from(fleet.recorders_max()), "recorder");
+    page.machine = format!("fleet {}, up to {most}", fleet.name);
+    page.fleet = Some(fleet.name.clone());
     page.tables = vec![rates(&fleet, question), answer::table(&fleet, question)];
     page.curves = curve(&fleet, question).into_iter().collect();
     page.answers = vec![answer::answer(&fleet, question)];
@@ -248,7 +278,7 @@ fn rates(fleet: &Fleet<'_>, question: &Question<'_>) -> PaperTable {
             of.limit().map_or_else(PaperCell::default, PaperCell::words),
         ];
         let streams = of.streams().map(|streams| format!(", {streams} streams")).unwrap_or_default();
-        PaperRow::here(format!("{}{streams}", answer::plural(of.recorders)), cells)
+        PaperRow::here(format!("{}{streams}", plural(u64::from(of.recorders), "recorder")), cells)
     };
     PaperTable {
         title: format!("Rate of {} by number of recorders, measured and predicted", question.profile),

@@ -3,8 +3,8 @@ use std::path::Path;
 
 use keepup_campaign::{Forecasts, PaperSettings, RunDone, State, parse, summarise};
 use keepup_results::{
-    Ended, FailedRate, Figures as _, FleetBottleneck, FleetQualifySummary, Kind, ResultDirectory,
-    TestSummary, Verdict,
+    Ended, FailedRate, Figures as _, FleetBottleneck, FleetQualifySummary, Kind, LostHost, QualifiedHost,
+    ResultDirectory, TestSummary, Verdict,
 };
 
 use super::answer::{Needed, needed};
@@ -39,8 +39,32 @@ fn result(streams: u32, qualified: Option<f64>, limit: &[&str]) -> FleetQualifyS
     }
 }
 
-/// The page of a paper whose cells had these results.
+/// A recorder that was tested.
+fn tested(number: usize) -> QualifiedHost {
+    QualifiedHost {
+        host: format!("r{number}"),
+        source: String::new(),
+        streams: 1,
+        held_bytes_per_second: None,
+        alone: None,
+        failed: None,
+        stage: None,
+        cpu_seconds_per_gb: None,
+        start_delay_seconds_max: None,
+        clock: None,
+    }
+}
+
+/// The page of a paper with these results of 1, 2, ... recorders, all of which were tested.
 fn page(paper: &str, results: &[FleetQualifySummary]) -> PaperPage {
+    let hosts = |count: usize| (0..count).map(tested).collect();
+    let all = (1..).zip(results);
+    let all = all.map(|(count, result)| FleetQualifySummary { hosts: hosts(count), ..result.clone() });
+    page_of(paper, &all.collect::<Vec<_>>())
+}
+
+/// The page of a paper whose cells had these results.
+fn page_of(paper: &str, results: &[FleetQualifySummary]) -> PaperPage {
     let recorders = u32::try_from(results.len()).unwrap();
     let text = campaign_text(reproduction(paper).unwrap(), &request(recorders, 1.0)).unwrap();
     let campaign = parse(&text, "test", &names()).unwrap();
@@ -126,7 +150,13 @@ fn a_shared_limit_is_fitted_and_ends_the_prediction() {
         here.ends_with("By the model: no number is enough; with headroom: no number is enough."),
         "{here}"
     );
-    assert!(here.starts_with("6, extrapolated from 2 recorders at 35.0 MB/s each; not measured"), "{here}");
+    let wanted =
+        "no number; switch or sources limit 2 recorders to 70.0 MB/s, and more hosts do not help; with ";
+    assert!(here.starts_with(wanted), "{here}");
+    for cell in &page.tables[1].rows[0].cells[1..] {
+        let wanted = "limited by switch or sources: more hosts do not help";
+        assert_eq!((cell.value, cell.note.as_deref()), (None, Some(wanted)));
+    }
     let model = &page.tables[0].rows[1].cells[2];
     assert!(near(model.value, 70.0) && model.note.as_deref() == Some("fitted"), "{model:?}");
     assert!(page.findings.iter().any(|text| text.contains("fitted to 2 recorders")), "{page:#?}");
@@ -165,6 +195,36 @@ fn sources_that_are_too_slow_are_no_limit_of_the_hosts() {
     let page = page("romanis", &[result(508, Some(50.0), &["r0"]), slow]);
     assert!(page.limits.iter().any(|text| text.starts_with("the sources were too slow for 2")), "{page:#?}");
     assert!(near(page.tables[0].rows[1].cells[2].value, 100.0), "{page:#?}");
+    // 200 MB/s from 2 recorders at 30 MB/s each.
+    let hosts = &page.tables[1].rows[0].cells[1];
+    let note = hosts.note.as_deref();
+    assert_eq!((hosts.value, note), (Some(7.0), Some("extrapolated; sources too slow")));
+    let here = &page.answers[0].here;
+    assert!(here.contains("fewer may be enough: the sources were too slow"), "{here}");
+}
+
+#[test]
+fn runs_without_all_recorders_are_not_counted() {
+    let of = |hosts: &[usize], rate: f64| FleetQualifySummary {
+        hosts: hosts.iter().map(|host| tested(*host)).collect(),
+        ..result(508, Some(rate), &["r0"])
+    };
+    let lost = LostHost { host: "r1".to_owned(), trial: 3, why: "the host was lost".to_owned() };
+    let without = FleetQualifySummary { lost: vec![lost], ..of(&[0, 1], 60.0) };
+    let page = page_of("romanis", &[of(&[0], 50.0), without, of(&[0, 1], 65.0)]);
+    // Nothing follows from them: 4 hosts at 50 MB/s, not 7 at the 30 MB/s of a recorder and an absent one.
+    let here = &page.answers[0].here;
+    assert!(here.starts_with("4, extrapolated from 1 recorder at 50.0 MB/s each"), "{here}");
+    let qualified: Vec<_> = page.tables[0].rows.iter().map(|row| row.cells[0].value).collect();
+    assert_eq!(qualified, [Some(50.0), None, None]);
+    let id = begun().id;
+    for why in
+        ["2 recorders is not counted: r1 was lost", "3 recorders is not counted: it tested 2 recorders"]
+    {
+        let limit = format!("run {id} of {why}");
+        assert!(page.limits.contains(&limit), "{limit}: {:#?}", page.limits);
+    }
+    assert_eq!(page.fleet.as_deref(), Some("hall-3"));
 }
 
 #[test]
@@ -172,10 +232,17 @@ fn the_slowest_run_decides() {
     let runs = [result(4, Some(90.0), &["r0"]), result(4, Some(70.0), &["r0"])];
     let measured = [Measured { recorders: 1, results: runs.iter().collect() }];
     assert_eq!(needed(&measured, 70.0 * MB), Some(Needed::Measured(1)));
-    let extrapolated = Needed::Extrapolated { hosts: 2, from: 1, each: 70.0 * MB };
+    let extrapolated = Needed::Extrapolated { hosts: 2, from: 1, each: 70.0 * MB, is_source_bound: false };
     assert_eq!(needed(&measured, 80.0 * MB), Some(extrapolated));
     let rate = measured[0].rate().unwrap();
     assert_eq!((rate.value, rate.low), (80.0 * MB, 70.0 * MB));
     assert!((rate.high - 94.5 * MB).abs() < 1.0, "the highest rate that failed: {}", rate.high);
     assert_eq!(needed(&[], MB), None);
+}
+
+#[test]
+fn a_single_run_has_the_bounds_of_the_scatter() {
+    let run = FleetQualifySummary { failed_above: None, ..result(4, Some(100.0), &["r0"]) };
+    let rate = Measured { recorders: 1, results: vec![&run] }.rate().unwrap();
+    assert_eq!((rate.low, rate.high), (95.0 * MB, 105.0 * MB));
 }

@@ -47,9 +47,21 @@ pub fn current_processor() -> usize {
 /// Raises the descriptor limit of this process to its hard limit: a detector may need a socket
 /// per module.
 pub fn raise_descriptor_limit() {
+    raise_descriptor_limit_to(u64::MAX);
+}
+
+/// Raises the descriptor limit of this process to `wanted`, or to its hard limit if that is lower.
+/// Never lowers it. Child processes inherit it.
+pub fn raise_descriptor_limit_to(wanted: u64) {
     let limit = getrlimit(Resource::Nofile);
     // Otherwise the default of 1024 holds, and further connections wait in the backlog.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let _ = setrlimit(Resource::Nofile, raised(limit, wanted));
+}
+
+/// `limit` with at least `wanted`, as far as its maximum allows. None is "unlimited".
+fn raised(limit: Rlimit, wanted: u64) -> Rlimit {
+    let allowed = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    Rlimit { current: limit.current.map(|current| current.max(allowed)), ..limit }
 }
 
 /// Lowers the scheduling priority of the calling thread to the minimum. Best effort: if the
@@ -76,3 +88,7 @@ pub fn yield_disk() -> Result<(), SysError> {
     }
     Err(SysError::Call { action: "lower the disk priority", source: std::io::Error::last_os_error() })
 }
+
+#[cfg(test)]
+#[path = "thread_tests.rs"]
+mod tests;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context as _;
 use keepup_campaign::{
     Campaign, CampaignDirectory, Cell, DriveOutcome, Forecasts, RunDone, State, StoredCampaign, drive, load,
-    summarise,
+    quoted, summarise,
 };
 use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
@@ -290,8 +290,9 @@ impl CampaignRun<'_> {
         }
         if summary.totals.left > 0 {
             let left = Cause::new(format!("{} runs remain", summary.totals.left));
-            let fleet = self.fleet.map(|file| format!(" --fleet {}", file.display()));
+            let fleet = self.fleet.map(|file| format!(" --fleet {}", quoted(&file.display().to_string())));
             let fleet = fleet.unwrap_or_default();
+            let path = quoted(&path.to_string());
             log_cause(&left.with_hint(format!("keepup campaign resume {path}{fleet}")));
         }
         Ok(exit(&summary))

@@ -5,13 +5,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+#[cfg(feature = "fleet")]
+use keepup_campaign::quoted;
 use keepup_error::Cause;
 use keepup_measure::clock::{Clock as _, SystemClock};
 use keepup_recording::recover::RecoverOptions;
+pub(crate) use keepup_recording::set::verify_options as options;
 use keepup_recording::set::{
     LocalDirectories, OpenSet, Presence, describe_set, recover_set, set_path, verify_set,
 };
-use keepup_recording::verify::VerifyOptions;
 use keepup_report::listing;
 
 #[cfg(feature = "fleet")]
@@ -48,7 +50,30 @@ pub(crate) enum FoundSet {
     Here(OpenSet),
     /// The agents of a fleet file read them.
     #[cfg(feature = "fleet")]
-    Fleet(keepup_recording::set::RecordingSet, PathBuf),
+    Fleet(keepup_recording::set::RecordingSet, FleetPaths),
+}
+
+/// Paths of a set that the agents of a fleet read.
+#[cfg(feature = "fleet")]
+pub(crate) struct FleetPaths {
+    /// The set, as given.
+    set: PathBuf,
+    /// The fleet file.
+    file: PathBuf,
+}
+
+impl FoundSet {
+    /// Command that recovers the set, if its recordings are on other hosts.
+    fn recover_command(&self) -> Option<String> {
+        match self {
+            Self::Here(_) => None,
+            #[cfg(feature = "fleet")]
+            Self::Fleet(_, FleetPaths { set, file }) => {
+                let [set, file] = [set, file].map(|path| quoted(&path.display().to_string()));
+                Some(format!("keepup recover {set} --fleet {file}"))
+            }
+        }
+    }
 }
 
 impl RecordingOrSet {
@@ -73,7 +98,8 @@ impl RecordingOrSet {
         #[cfg(feature = "fleet")]
         if let Some(file) = &self.fleet {
             let set = keepup_recording::set::RecordingSet::read(&path)?;
-            return Ok(Some(FoundSet::Fleet(set, file.clone())));
+            let given = self.directories.first().unwrap_or(&path).clone();
+            return Ok(Some(FoundSet::Fleet(set, FleetPaths { set: given, file: file.clone() })));
         }
         self.open_here(&path).map(|open| Some(FoundSet::Here(open)))
     }
@@ -110,10 +136,12 @@ pub(crate) fn info(set: &FoundSet, with_segments: bool, as_json: bool) -> anyhow
     let info = match set {
         FoundSet::Here(open) => describe_set(open, with_segments),
         #[cfg(feature = "fleet")]
-        FoundSet::Fleet(set, file) => match with_agents(file, set, |set| set.describe(with_segments))? {
-            Some(info) => info,
-            None => return Ok(Exit::Interrupted),
-        },
+        FoundSet::Fleet(set, paths) => {
+            match with_agents(&paths.file, set, |set| set.describe(with_segments))? {
+                Some(info) => info,
+                None => return Ok(Exit::Interrupted),
+            }
+        }
     };
     match as_json {
         true => json(&serde_json::to_value(&info).context("cannot encode the description")?),
@@ -127,28 +155,23 @@ pub(crate) fn info(set: &FoundSet, with_segments: bool, as_json: bool) -> anyhow
 
 /// Verifies a set; without `threads`, each machine uses all its CPUs.
 pub(crate) fn verify(set: &FoundSet, threads: Option<u16>, as_json: bool) -> anyhow::Result<Exit> {
+    let recover = set.recover_command();
     let report = match set {
         FoundSet::Here(open) => {
             let (line, now_ns) = (ReadingLine::new(), || SystemClock.now_ns());
             verify_set(open, options(threads), &now_ns, &|progress| line.show(progress))
         }
         #[cfg(feature = "fleet")]
-        FoundSet::Fleet(set, file) => match with_agents(file, set, |set| set.verify(threads))? {
+        FoundSet::Fleet(set, paths) => match with_agents(&paths.file, set, |set| set.verify(threads))? {
             Some(report) => report,
             None => return Ok(Exit::Interrupted),
         },
     };
     match as_json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),
-        false => print_listing(|style| listing::set_verification(&report, style)),
+        false => print_listing(|style| listing::set_verification(&report, recover.as_deref(), style)),
     }
     Ok(if report.whole { Exit::Done } else { Exit::Failed })
-}
-
-/// Options of a verification on this machine.
-pub(crate) fn options(threads: Option<u16>) -> VerifyOptions {
-    let available = || std::thread::available_parallelism().map_or(1, usize::from);
-    VerifyOptions { threads: threads.map_or_else(available, usize::from) }
 }
 
 /// Recovers the recordings of a set.
@@ -159,11 +182,12 @@ pub(crate) fn recover(set: &FoundSet, options: RecoverOptions, as_json: bool) ->
             recover_set(open, options, &mut |progress| line.show(progress))
         }
         #[cfg(feature = "fleet")]
-        FoundSet::Fleet(set, file) => match with_agents(file, set, |set| set.recover(options.without_locks))?
-        {
-            Some(report) => report,
-            None => return Ok(Exit::Interrupted),
-        },
+        FoundSet::Fleet(set, paths) => {
+            match with_agents(&paths.file, set, |set| set.recover(options.without_locks))? {
+                Some(report) => report,
+                None => return Ok(Exit::Interrupted),
+            }
+        }
     };
     match as_json {
         true => json(&serde_json::to_value(&report).context("cannot encode the report")?),

@@ -12,7 +12,8 @@ use keepup_measure::environment::Environment;
 use keepup_measure::sampler::Sampler;
 use keepup_recording::id::Id;
 use keepup_results::{
-    Begun, Ended, Event, EventLog, Figures as _, Kind, ResultDirectory, Stored, TestSummary,
+    Begun, Ended, Event, EventLog, Figures as _, Kind, ResultDirectory, ResultsError, Stored, TestSummary,
+    Verdict,
 };
 use keepup_workload::Context;
 use serde::Serialize;
@@ -96,7 +97,7 @@ impl<S: TestSummary + Clone + Into<Stored>> TestSession<S> {
             }
         }
         if let Some(writer) = self.writer.take() {
-            log(&format!("result: {}", writer.finish(&self.summary)?.display()));
+            log(&format!("result: {}", writer.finish(&self.summary, None)?.display()));
         }
         if let Some(failure) = failure {
             report_error(&failure);
@@ -121,8 +122,9 @@ pub(super) fn store(
     Ok(directory.path().to_owned())
 }
 
-/// Result directory in progress: event log, CPU samples, and the summary at the end.
-struct ResultWriter {
+/// Result directory in progress: event log, CPU samples, and the summary at the end. A failure of the log
+/// is only a warning: it must not lose the result.
+pub(super) struct ResultWriter {
     directory: ResultDirectory,
     log: Arc<Mutex<EventLog>>,
     sampler: Option<Sampler<()>>,
@@ -130,27 +132,47 @@ struct ResultWriter {
 
 impl ResultWriter {
     /// Creates a new subdirectory of `out`.
-    fn create<S: TestSummary>(out: &Path, begun: &Begun) -> anyhow::Result<Self> {
+    pub(super) fn create<S: TestSummary>(out: &Path, begun: &Begun) -> Result<Self, ResultsError> {
         let (directory, log) = ResultDirectory::begin(out, S::KIND, S::SCHEMA_VERSION, begun)?;
         let log = Arc::new(Mutex::new(log));
-        // Trials sample CPU usage themselves. A failed sampler must not fail the test.
-        let is_sampled = S::KIND != Kind::Record;
+        // Trials sample CPU usage themselves, and those of a fleet run on other machines. A failed sampler
+        // must not fail the test.
+        let is_sampled = ![Kind::Record, Kind::QualifyFleet].contains(&S::KIND);
         let sampler = is_sampled.then(|| sample_cpus(Arc::clone(&log)).ok()).flatten();
         Ok(Self { directory, log, sampler })
     }
 
     /// Logs an event. A failure is only a warning.
-    fn append(&mut self, event: &Event) {
-        if let Err(why) = self.log.lock().unwrap_or_else(PoisonError::into_inner).append(event) {
-            log_cause(&Cause::of(&why).map(|why| format!("warning: {why}")));
-        }
+    pub(super) fn append(&mut self, event: &Event) {
+        warn(self.log.lock().unwrap_or_else(PoisonError::into_inner).append(event));
     }
 
-    fn finish(mut self, summary: &impl TestSummary) -> anyhow::Result<PathBuf> {
+    /// Stores the result, even if the log failed; returns its directory.
+    pub(super) fn finish(
+        mut self,
+        summary: &impl TestSummary,
+        verdict: Option<Verdict>,
+    ) -> Result<PathBuf, ResultsError> {
         self.sampler.take().map(Sampler::stop);
-        self.append(&Event::Finished { t_unix_ns: SystemClock.unix_ns(), verdict: None });
+        self.append(&Event::Finished { t_unix_ns: SystemClock.unix_ns(), verdict });
+        if let Some(log) = Arc::into_inner(self.log) {
+            warn(log.into_inner().unwrap_or_else(PoisonError::into_inner).finish());
+        }
         self.directory.write_summary(summary)?;
         Ok(self.directory.path().to_owned())
+    }
+
+    /// Removes the directory of a test that failed before its first result. A failure is only a warning.
+    #[cfg(feature = "fleet")]
+    pub(super) fn discard(self) {
+        warn(self.directory.discard());
+    }
+}
+
+/// Logs a failure that does not end the test.
+pub(super) fn warn(outcome: Result<(), ResultsError>) {
+    if let Err(why) = outcome {
+        log_cause(&Cause::of(&why).map(|why| format!("warning: {why}")));
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Lengths are 64 bits, little endian. The end is JSON with its length in front; each file is its relative
 //! path and its contents, each with its length in front. A length of 0 instead of a path is the end.
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -55,14 +56,21 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, ReplyError> {
         for entry in fs::read_dir(&directory).map_err(of_io)? {
             let entry = entry.map_err(of_io)?;
             let kind = entry.file_type().map_err(of_io)?;
-            if kind.is_dir() && depth < DEPTH_MAX {
-                open.push((entry.path(), depth + 1));
-            } else if kind.is_file() && files.len() < FILES_MAX {
-                files.push(entry.path());
-            } else {
-                let why = format!("the result has too many files, or {} is none", entry.path().display());
-                return Err(ReplyError::Io(why));
-            }
+            let path = entry.path();
+            let why = match () {
+                () if kind.is_dir() && depth < DEPTH_MAX => {
+                    open.push((path, depth + 1));
+                    continue;
+                }
+                () if kind.is_file() && files.len() < FILES_MAX => {
+                    files.push(path);
+                    continue;
+                }
+                () if kind.is_dir() => format!("{}: more than {DEPTH_MAX} directories", path.display()),
+                () if kind.is_file() => format!("the result has more than {FILES_MAX} files"),
+                () => format!("{}: not a regular file", path.display()),
+            };
+            return Err(ReplyError::Io(why));
         }
     }
     files.sort();
@@ -92,28 +100,55 @@ fn copy(
 }
 
 /// Unpacks the result of a command into `directory`, an empty directory. Only regular files and directories
-/// below it are created; an existing file is never changed.
+/// below it are created; an existing file is never changed. All of them are flushed, so that a run does not
+/// count before its result is stored.
 ///
 /// # Errors
-/// A malformed result, a path that leads outside, or a file that cannot be written.
+/// [`ReplyError::Malformed`] for a malformed result, a path that leads outside or cannot exist;
+/// [`ReplyError::Io`] if this machine cannot store a file.
 pub fn unpack(reply: &Reply, directory: &Path) -> Result<CommandEnd, ReplyError> {
     let mut reader = reply.reader();
     let end = read_field(&mut reader, END_BYTES_MAX)?;
     let end = serde_json::from_slice(&end).map_err(|error| malformed(error.to_string()))?;
+    let mut directories = BTreeSet::from([directory.to_owned()]);
     for _ in 0..=FILES_MAX {
         let name = read_field(&mut reader, PATH_BYTES_MAX)?;
         if name.is_empty() {
+            directories.iter().chain(&parent_of(directory)).try_for_each(|directory| flush(directory))?;
             return Ok(end);
         }
         let path = directory.join(checked(name)?);
-        let failed = |error: io::Error| ReplyError::Io(format!("{}: {error}", path.display()));
+        let failed = |error: io::Error| write_error(&path, &error);
         path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
         let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
         let length = read_length(&mut reader)?;
         let mut write = |bytes: &[u8]| io::Write::write_all(&mut file, bytes).map_err(failed);
         copy(&mut reader, length, &mut write, |error| malformed(error.to_string()))?;
+        file.sync_all().map_err(failed)?;
+        let parents = path.ancestors().skip(1).take_while(|parent| parent.starts_with(directory));
+        directories.extend(parents.map(Path::to_owned));
     }
     Err(malformed(format!("more than {FILES_MAX} files")))
+}
+
+/// The directory with the entry of `directory`.
+fn parent_of(directory: &Path) -> Option<PathBuf> {
+    directory.parent().filter(|parent| !parent.as_os_str().is_empty()).map(Path::to_owned)
+}
+
+fn flush(directory: &Path) -> Result<(), ReplyError> {
+    let flushed = File::open(directory).and_then(|directory| directory.sync_all());
+    flushed.map_err(|error| write_error(directory, &error))
+}
+
+/// Error of a file that cannot be written. A hostile result can name a file twice or below another file.
+fn write_error(path: &Path, error: &io::Error) -> ReplyError {
+    use io::ErrorKind::{AlreadyExists, InvalidFilename, InvalidInput, IsADirectory, NotADirectory};
+    let why = format!("{}: {error}", path.display());
+    match error.kind() {
+        AlreadyExists | InvalidFilename | InvalidInput | IsADirectory | NotADirectory => malformed(why),
+        _ => ReplyError::Io(why),
+    }
 }
 
 fn read_length(reader: &mut impl Read) -> Result<u64, ReplyError> {

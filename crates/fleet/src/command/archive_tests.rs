@@ -25,10 +25,11 @@ fn a_result_arrives_with_all_its_files() {
 fn links_and_too_many_files_are_errors() {
     let from = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("/etc/passwd", from.path().join("link")).unwrap();
-    assert!(pack(END, from.path()).unwrap_err().to_string().contains("link is none"));
+    assert!(pack(END, from.path()).unwrap_err().to_string().contains("link: not a regular file"));
     fs::remove_file(from.path().join("link")).unwrap();
     (0..=FILES_MAX).for_each(|n| drop(File::create(from.path().join(n.to_string())).unwrap()));
-    assert!(pack(END, from.path()).is_err());
+    let why = pack(END, from.path()).unwrap_err().to_string();
+    assert_eq!(why, "the result has more than 1000 files");
 }
 
 /// The answer with these fields.
@@ -54,6 +55,20 @@ fn a_hostile_host_writes_nothing_outside() {
     }
     assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 1);
     assert_eq!(fs::read_dir(&inner).unwrap().count(), 0);
+}
+
+#[test]
+fn only_files_that_cannot_be_stored_here_are_errors_of_this_machine() {
+    let long = "n".repeat(300);
+    for names in [["a", "a"], ["a", "a/b"], ["a/b", "a"], ["a", &long]] {
+        let place = tempfile::tempdir().unwrap();
+        let all = [names[0].as_bytes(), b"data", names[1].as_bytes(), b"data", b""];
+        let why = unpack(&fields(&all), place.path()).unwrap_err();
+        assert!(matches!(why, ReplyError::Malformed(_)), "{names:?}: {why}");
+    }
+    let missing = tempfile::tempdir().unwrap().path().join("missing");
+    let why = unpack(&fields(&[b""]), &missing).unwrap_err();
+    assert!(matches!(&why, ReplyError::Io(text) if text.contains("No such file")), "{why}");
 }
 
 #[test]

@@ -4,9 +4,9 @@ use crate::link::ORDER_BYTES_MAX;
 
 #[test]
 fn every_command_is_in_one_list_within_the_limits() {
-    let short = vec!["disk".to_owned(), "sweep".to_owned()];
-    let long = vec!["x".repeat(ARGUMENT_BYTES_MAX - 1)];
-    let mut commands: Vec<&[String]> = vec![&short; 130];
+    let short = ["disk".to_owned(), "sweep".to_owned()];
+    let long = ["x".repeat(ARGUMENT_BYTES_MAX - 1)];
+    let mut commands: Vec<&[String]> = vec![&short[..]; 130];
     commands.extend([&long[..], &long[..], &short[..], &short[..]]);
     let found = batches(&commands);
     assert_eq!(found.concat(), (0..134).collect::<Vec<_>>());

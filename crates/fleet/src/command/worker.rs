@@ -1,13 +1,14 @@
 //! The worker of a host that runs commands.
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::atomic::Ordering;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keepup_campaign::run_command;
 
 use super::archive::pack;
-use super::check::{check, check_all};
+use super::check::{Checker, Refusal};
 use super::plan::{CommandEnd, CommandPlan};
 use super::program::Program;
 use crate::agent_loop::{Reports, Worker};
@@ -16,7 +17,7 @@ use crate::host::Done;
 use crate::message::Counters;
 use crate::part::{LatestPart, PartControl};
 use crate::placement::View;
-use crate::reply::{Reply, ReplyWriter};
+use crate::reply::{Reply, ReplyError, ReplyWriter};
 
 /// Worker of an agent.
 pub struct CommandWorker {
@@ -26,8 +27,7 @@ pub struct CommandWorker {
 
 /// What the threads of the parts share.
 struct Shared {
-    program: Box<dyn Program>,
-    directories: Directories,
+    checker: Arc<Checker>,
     /// The latest answer and the number of its run.
     answer: Mutex<(u64, Reply)>,
 }
@@ -35,7 +35,8 @@ struct Shared {
 impl CommandWorker {
     /// A worker that runs commands of `program`, which write only to `directories`.
     pub fn new(program: Box<dyn Program>, directories: Directories) -> Self {
-        let shared = Shared { program, directories, answer: Mutex::default() };
+        let checker = Arc::new(Checker::new(program, directories));
+        let shared = Shared { checker, answer: Mutex::default() };
         Self { shared: Arc::new(shared), part: LatestPart::default() }
     }
 }
@@ -43,20 +44,19 @@ impl CommandWorker {
 impl Shared {
     fn execute(&self, plan: &CommandPlan, control: &PartControl) -> Result<String, String> {
         let stop = control.stop_flag();
-        let is_stopped = || stop.load(Ordering::Acquire);
         let reply = match plan {
             CommandPlan::Part { of, number } => {
                 let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
                 return match answer.0 == *of {
                     true => answer.1.part(*number).map_err(|error| error.to_string()),
-                    false => Err(format!("the answer of run {of} is not here any more")),
+                    false => Err(format!("the answer of run {of} was replaced by a later one")),
                 };
             }
             CommandPlan::Check(commands) => {
                 if !begin(control) {
                     return Err(STOPPED.to_owned());
                 }
-                let found = check_all(&*self.program, &self.directories, commands, &is_stopped);
+                let found = self.checker.check_all(commands, &stop);
                 let text = serde_json::to_string(&found).map_err(|error| error.to_string())?;
                 let mut writer = ReplyWriter::new();
                 writer.write(text.as_bytes()).and_then(|()| writer.finish())
@@ -65,14 +65,13 @@ impl Shared {
                 if !begin(control) {
                     return Err(STOPPED.to_owned());
                 }
-                let place = tempfile::Builder::new().prefix("keepup-campaign-").tempdir();
-                let place = place.map_err(|error| format!("cannot create a directory: {error}"))?;
                 // Again: a link may have changed since the check before the first run.
-                check(&*self.program, &self.directories, arguments, &is_stopped)?;
-                let mut command = self.program.command(arguments);
-                command.arg("--out").arg(place.path());
-                let status = run_command(command, place.path(), &is_stopped)?;
-                pack(CommandEnd { code: status.code(), signal: status.signal() }, place.path())
+                match self.checker.check(arguments, &stop) {
+                    Ok(_) => self.run(arguments, &stop)?,
+                    // The result is that of a command that fails at its start.
+                    Err(Refusal::DryRun(status, output)) => pack(end_of(status), output.path()),
+                    Err(refusal) => return Err(refusal.text()),
+                }
             }
         };
         let reply = reply.map_err(|error| error.to_string())?;
@@ -80,6 +79,20 @@ impl Shared {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = (control.run, reply);
         Ok(first)
     }
+
+    /// Runs a command that was checked; returns its result.
+    fn run(&self, arguments: &[String], stop: &AtomicBool) -> Result<Result<Reply, ReplyError>, String> {
+        let output = tempfile::Builder::new().prefix("keepup-campaign-").tempdir();
+        let output = output.map_err(|error| format!("cannot create a temporary directory: {error}"))?;
+        let mut command = self.checker.program.command(arguments);
+        command.arg("--out").arg(output.path());
+        let status = run_command(command, output.path(), &|| stop.load(Ordering::Acquire))?;
+        Ok(pack(end_of(status), output.path()))
+    }
+}
+
+fn end_of(status: ExitStatus) -> CommandEnd {
+    CommandEnd { code: status.code(), signal: status.signal() }
 }
 
 /// Why a part that was asked to end has no result.

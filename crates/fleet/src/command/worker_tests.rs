@@ -7,7 +7,7 @@ use super::super::{CheckedCommand, unpack};
 use super::*;
 use crate::agent_loop::reports_for_test;
 
-/// Runs its arguments as a script of sh, unless it is a dry run. The first one is a path that it writes to.
+/// Runs a script of sh. Arguments: a path that it writes to, the output of the dry run, the script.
 struct Script;
 
 impl Program for Script {
@@ -18,10 +18,11 @@ impl Program for Script {
         }
     }
 
-    /// `sh -c START PATH PLAN SCRIPT --out DIR`, or with `--dry-run` instead: prints the plan.
+    /// `sh -c START PATH PLAN SCRIPT --out DIR`, or with `--dry-run` instead: prints the plan, if any.
     fn command(&self, arguments: &[String]) -> Command {
         let mut command = Command::new("sh");
-        let start = "[ $3 = --dry-run ] && { echo \"$1\"; exit; }; cd \"$4\"; eval \"$2\"";
+        let start = "[ $3 = --dry-run ] && [ -z \"$1\" ] && { echo error: no space >&2; exit 4; }; \
+                     [ $3 = --dry-run ] && { echo \"$1\"; exit; }; cd \"$4\"; eval \"$2\"";
         command.args(["-c", start]).args(arguments);
         command
     }
@@ -84,7 +85,7 @@ fn a_result_of_several_parts_arrives() {
     assert_eq!(std::fs::metadata(to.path().join("noise")).unwrap().len(), 1_500_000);
     assert_eq!(std::fs::read_to_string(to.path().join("stdout.txt")).unwrap(), "said\n");
     let other = ended(&mut worker, 10, &CommandPlan::Part { of: 6, number: 0 });
-    assert_eq!(other.unwrap_err(), "the answer of run 6 is not here any more");
+    assert_eq!(other.unwrap_err(), "the answer of run 6 was replaced by a later one");
 }
 
 #[test]
@@ -109,6 +110,17 @@ fn nothing_runs_that_writes_outside_the_directories() {
     assert!(!proof.exists());
     let why = ended(&mut worker, 3, &CommandPlan::Run(vec!["rm".to_owned()])).unwrap_err();
     assert_eq!(why, "the command stores no result");
+}
+
+#[test]
+fn a_command_that_is_refused_before_its_run_has_its_exit_code_and_error() {
+    let [volume, to] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let mut command = arguments(volume.path(), "touch ran");
+    command[1].clear();
+    let mut reply = Reply::default();
+    reply.add(&ended(&mut worker(volume.path()), 1, &CommandPlan::Run(command)).unwrap()).unwrap();
+    assert_eq!(unpack(&reply, to.path()).unwrap(), CommandEnd { code: Some(4), signal: None });
+    assert_eq!(std::fs::read_to_string(to.path().join("stderr.txt")).unwrap(), "error: no space\n");
 }
 
 #[test]

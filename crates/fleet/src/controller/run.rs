@@ -287,7 +287,7 @@ impl Controller {
             HostState::Finishing { .. } if run.streams_move() && self.view.has(host) => {
                 self.move_streams(now_ns, host, out);
             }
-            // Nobody asked for that here, and its result is that of a shorter trial.
+            // Only a shutdown of its agent ends a trial here; its result would be that of a shorter trial.
             HostState::Finishing { .. } if (run.kind, run.phase) == (RunKind::Trial, Phase::Running) => {
                 self.end_part(now_ns, host, PartEnd::Failed("its agent was asked to end".to_owned()), out);
             }

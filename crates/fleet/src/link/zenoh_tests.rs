@@ -253,11 +253,11 @@ fn messages_on_the_wire_can_be_read_only_without_tls() {
         let (relay, passed) = relay(address);
         // The certificate has the address of the relay too, because it has no port.
         let mut host = connect(relay, 0, site.agent().as_ref());
-        let mut next = 1;
-        while site.lead.receive(Duration::from_millis(10)).is_none() {
-            host.send(&heartbeat(0, next));
-            next += 1;
-        }
+        let heard = (0..600).find_map(|number| {
+            host.send(&heartbeat(0, number));
+            site.lead.receive(Duration::from_millis(100))
+        });
+        assert!(matches!(heard, Some(FromHost::Heartbeat(_))), "{heard:?}");
         site.lead.send(&order(0, 1));
         assert!(matches!(host.receive(LONG), Some(FromController::Order(_))));
         let passed = passed.lock().unwrap();
@@ -336,7 +336,9 @@ fn sides_of_which_only_one_uses_tls_are_reported() {
     assert_eq!(site.refused(None), "it uses TLS, but this agent was started without");
     let tls = site.agent();
     let site = Site::listen(1, None, free());
-    assert_eq!(site.refused(tls.as_ref()), "no TLS connection: no answer within 3 s");
+    // The controller closes the connection, or waits for more.
+    let why = site.refused(tls.as_ref());
+    assert!(why.starts_with("no TLS connection: "), "{why}");
 }
 
 #[test]
@@ -347,7 +349,12 @@ fn strangers_that_fail_in_the_handshake_delay_but_do_not_stop_a_host() {
         let mut stranger = TcpStream::connect(site.address).unwrap();
         drop(stranger.write_all(b"GET / HTTP/1.1\r\n\r\n"));
     }
-    let mut hosts = vec![site.connect(0)];
-    crate::link::tests::exchange(&mut site.lead, &mut hosts);
+    let mut host = site.connect(0);
+    // A connection that is lost on a loaded machine is made again.
+    let arrives = (0..600).any(|number| {
+        host.send(&heartbeat(0, number));
+        matches!(site.lead.receive(Duration::from_millis(100)), Some(FromHost::Heartbeat(_)))
+    });
+    assert!(arrives);
     drop(silent);
 }

@@ -67,3 +67,10 @@ fn stall_and_buffer_are_those_of_one_host() {
         Some([200, 100])
     );
 }
+
+#[test]
+fn counts_of_any_size_add_up() {
+    let many = |judged: &mut TrialOutcome| (judged.offered_events, judged.lost_events) = (u64::MAX, u64::MAX);
+    let outcome = combine(&[part("a", 0.5, 50e6, many), part("b", 0.5, 50e6, many)], 1.0);
+    assert_eq!((outcome.offered_events, outcome.lost_events), (u64::MAX, u64::MAX));
+}

@@ -2,10 +2,10 @@
 use std::time::Duration;
 
 use keepup_plan::Profile;
-use keepup_qualify::run_time::{Lengths, RunTime};
+use keepup_qualify::run_time::{Lengths, RunTime, TRIAL_OVERHEAD_S};
 use keepup_qualify::search::{End, Outcome, SearchPlan, TrialOutcome};
 use keepup_qualify::search_request::SearchRequest;
-use keepup_results::FleetTrialResult;
+use keepup_results::{ControlTraffic, FleetTrialResult};
 
 use super::combine::Part;
 
@@ -39,8 +39,15 @@ impl QualifySettings {
     pub fn seconds(&self, recorders: usize) -> f64 {
         let request = self.request(&self.profile, self.soak);
         let plan = SearchPlan { soak: request.soak_planned(), ..request.unbounded(1.0, 1.0) };
-        let searches = if self.each && recorders > 1 { 1 + recorders } else { 1 };
-        RunTime::new(&plan, &Lengths::new(self.quick), 0, false).seconds * searches as f64
+        let lengths = Lengths::new(self.quick);
+        let unthrottled_s = lengths.saturated.as_secs_f64() + TRIAL_OVERHEAD_S;
+        // A fleet measures no ceilings and runs no counter-trials.
+        let omitted_s = lengths.before_search_s(0, None) - unthrottled_s + lengths.counter_s();
+        let together_s = RunTime::new(&plan, &lengths, 0, false).seconds - omitted_s;
+        // The search on a recorder alone has no soak.
+        let alone_s = unthrottled_s + plan.budget.as_secs_f64();
+        let alone = if self.each && recorders > 1 { recorders } else { 0 };
+        together_s + alone as f64 * alone_s
     }
 }
 
@@ -50,7 +57,14 @@ pub enum QualifyEvent<'a> {
     /// A step, as a line of text.
     Line(&'a str),
     /// A trial ended.
-    Trial(&'a FleetTrialResult),
+    Trial {
+        /// Its result.
+        trial: &'a FleetTrialResult,
+        /// Payload stored by all trials so far, bytes.
+        bytes_written: u64,
+        /// Control traffic of all trials so far.
+        control: ControlTraffic,
+    },
 }
 
 /// A trial of which every recorder has a result.
@@ -96,3 +110,7 @@ pub(super) fn usable_bytes(parts: &[Part]) -> f64 {
     let each = parts.iter().filter_map(|part| Some(part.of_all(part.outcome.usable_bytes?)));
     each.fold(f64::INFINITY, f64::min)
 }
+
+#[cfg(test)]
+#[path = "found_tests.rs"]
+mod tests;

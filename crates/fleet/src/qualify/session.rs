@@ -259,7 +259,8 @@ impl Session<'_> {
     /// Plan of the search after the unthrottled trial.
     fn plan(&self, scope: &Scope, saturated: &Tried) -> Result<SearchPlan, FleetError> {
         let parts = &saturated.parts;
-        // Connections may share a switch unevenly when nothing limits them, so the slowest recorder is no bound.
+        // Connections may share a switch unevenly when nothing limits them, so the slowest recorder is no
+        // bound.
         let through = sum(parts, |outcome| outcome.evidence.durable_rate).max(1.0);
         let max_rate = through * ABOVE_SATURATED;
         let required = scope.profile.required_bytes_per_second();
@@ -370,8 +371,9 @@ impl Session<'_> {
     }
 
     fn count(&mut self, end: &TrialEnd) {
-        self.control.bytes += end.trial.control_bytes;
-        self.control.payload_bytes += end.trial.received_bytes;
+        let ControlTraffic { bytes, payload_bytes } = &mut self.control;
+        *bytes = bytes.saturating_add(end.trial.control_bytes);
+        *payload_bytes = payload_bytes.saturating_add(end.trial.received_bytes);
         if !self.settings.to_null {
             let runs = end.trial.hosts.iter().filter_map(|host| host.outcome.as_ref());
             let reported = runs.map(|outcome| outcome.run.ledger.on_volumes().bytes);
@@ -422,7 +424,10 @@ impl Session<'_> {
             asked_bytes_per_second: rate,
             seconds: seconds.unwrap_or_default(),
             achieved_bytes_per_second: end.trial.achieved_bytes_per_second,
-            lost_events: parts.iter().map(|part| part.outcome.judged.lost_events).sum(),
+            lost_events: parts
+                .iter()
+                .map(|part| part.outcome.judged.lost_events)
+                .fold(0, u64::saturating_add),
             passed: failed.is_none(),
             failed_condition: failed,
             control_bytes: end.trial.control_bytes,
@@ -432,7 +437,8 @@ impl Session<'_> {
             rate.map_or_else(|| "full speed".to_owned(), |rate| format!("{} requested", rate_text(rate)));
         let achieved = rate_text(trial.achieved_bytes_per_second);
         let held = trial.failed_condition.clone().unwrap_or_else(|| "held".to_owned());
-        (self.watch)(QualifyEvent::Trial(&trial));
+        let (bytes_written, control) = (self.bytes_written, self.control);
+        (self.watch)(QualifyEvent::Trial { trial: &trial, bytes_written, control });
         self.done.push(trial);
         self.say(&format!("  trial {}, {phase}: {asked}, {achieved} recorded: {held}", self.done.len()));
     }

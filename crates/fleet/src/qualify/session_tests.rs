@@ -3,7 +3,7 @@ use keepup_results::{Count, Verdict};
 
 use super::*;
 use crate::controller::PartEnd;
-use crate::qualify::summary::control_warning;
+use crate::qualify::summary::{begun, control_warning};
 use crate::trial::{EndedPart, RecorderPlan, sample};
 
 const FILE: &str = r#"
@@ -181,14 +181,17 @@ fn start() -> Begun {
 
 fn qualified(fleet: &mut Simulated, each: bool) -> FleetQualifySummary {
     let file = fleet.file.clone();
-    let (mut lines, mut trials) = (Vec::new(), Vec::new());
+    let (mut lines, mut trials, mut so_far) = (Vec::new(), Vec::new(), (0, ControlTraffic::default()));
     let mut watch = |event: QualifyEvent<'_>| match event {
         QualifyEvent::Line(line) => lines.push(line.to_owned()),
-        QualifyEvent::Trial(trial) => trials.push(trial.clone()),
+        QualifyEvent::Trial { trial, bytes_written, control } => {
+            trials.push(trial.clone());
+            so_far = (bytes_written, control);
+        }
     };
     let found = qualify(&file, &settings(each), &start(), fleet, &mut watch).unwrap();
     assert!(lines.iter().filter(|line| line.contains("requested")).count() + 1 >= found.trials.len() / 2);
-    assert_eq!(found.trials, trials);
+    assert_eq!((&found.trials, (found.bytes_written, found.control)), (&trials, so_far));
     assert_eq!((found.fleet.as_str(), found.workload.as_str(), found.streams), ("hall", "t", 4));
     found
 }
@@ -377,6 +380,10 @@ fn sources_and_spares_that_took_no_part_are_named() {
     let found = qualify(&fleet.file.clone(), &settings, &start(), &mut fleet, &mut |_| ()).unwrap();
     let limit = "not tested, because of --recorders: r2, r3";
     assert!(found.limits.iter().any(|said| said == limit), "{:?}", found.limits);
+    // They are known before the first trial.
+    let begun = begun(&fleet.file, &settings, &start());
+    assert!(begun.limits.iter().any(|said| said == limit), "{:?}", begun.limits);
+    assert!(begun.limits.iter().all(|said| found.limits.contains(said)), "{:?}", begun.limits);
     // A lost source is named with the reasons.
     fleet = Simulated::new([100e6, 100e6], 1e12);
     fleet.end = Some((2, 0, PartEnd::Lost));

@@ -1,5 +1,5 @@
 //! Assembles the result of a qualification of a fleet. Pure.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use keepup_qualify::bottleneck::Evidence;
 use keepup_qualify::run_space::RunSpace;
@@ -17,7 +17,7 @@ use super::combine::{Part, lowest, sum};
 use super::found::{Found, QualifySettings, Tried, usable_bytes};
 use crate::file::FleetFile;
 use crate::message::{HostId, Role};
-use crate::trial::Pair;
+use crate::trial::{Pair, pairs};
 
 /// Largest share of control traffic in the payload without a warning.
 const CONTROL_SHARE_MAX: f64 = 0.001;
@@ -42,11 +42,14 @@ pub(super) struct Inputs<'a> {
     pub(super) control: ControlTraffic,
 }
 
-/// The result before the first trial.
+/// The result before the first trial, with the limits that do not depend on it.
 #[must_use]
 pub fn begun(file: &FleetFile, settings: &QualifySettings, begun: &Begun) -> FleetQualifySummary {
     let profile = &settings.profile;
+    // A fleet on which no trial is possible is refused before.
+    let pairs = pairs(file, profile.streams, &BTreeSet::new()).unwrap_or_default();
     FleetQualifySummary {
+        limits: limits(settings, Vec::new(), untested(file, settings, &pairs, &[])),
         fleet: file.name.clone(),
         streams: profile.streams,
         required_bytes_per_second: profile.required_bytes_per_second(),
@@ -68,9 +71,9 @@ pub(super) fn summarise(inputs: Inputs<'_>) -> FleetQualifySummary {
     let soaked = found.tried.iter().zip(&outcome.trials).filter(|(_, record)| {
         record.phase == Phase::Soak && record.failed.is_none() && Some(record.rate) == outcome.qualified_rate
     });
-    let durable =
-        |tried: &Tried| tried.parts.iter().map(|part| part.outcome.run.ledger.durable.bytes).sum::<u64>();
-    let soaked_bytes = soaked.map(|(tried, _)| durable(tried)).sum();
+    let soaked_parts = soaked.flat_map(|(tried, _)| &tried.parts);
+    let soaked_bytes =
+        soaked_parts.map(|part| part.outcome.run.ledger.durable.bytes).fold(0, u64::saturating_add);
     FleetQualifySummary {
         verdict: judgement.verdict,
         verdict_reasons: judgement.reasons,
@@ -83,7 +86,11 @@ pub(super) fn summarise(inputs: Inputs<'_>) -> FleetQualifySummary {
         soak: soak(outcome, soaked_bytes, None),
         hosts: hosts(&inputs, &cases),
         bottleneck: limit,
-        limits: limits(&inputs),
+        limits: limits(
+            inputs.settings,
+            found_limits(&inputs),
+            untested(inputs.file, inputs.settings, &inputs.pairs, &inputs.lost),
+        ),
         interrupted: is_interrupted(&inputs),
         generator_limited: judgement.generator_limited,
         lost: inputs.lost,
@@ -266,26 +273,33 @@ fn hosts(inputs: &Inputs<'_>, cases: &[Case]) -> Vec<QualifiedHost> {
     inputs.pairs.iter().filter_map(host).collect()
 }
 
-/// Limits of validity, one sentence each.
-fn limits(inputs: &Inputs<'_>) -> Vec<String> {
-    let (settings, found) = (inputs.settings, &inputs.found);
-    let outcome: &Outcome = &found.outcome;
+/// Limits of validity that follow from the trials, one sentence each.
+fn found_limits(inputs: &Inputs<'_>) -> Vec<String> {
+    let outcome: &Outcome = &inputs.found.outcome;
+    let run_seconds = inputs.settings.profile.duration.0.as_secs_f64();
+    let mut limits = vec![longest_run(outcome, run_seconds)];
+    limits.extend(became_slower(outcome));
+    limits.extend(inputs.found.saturated.as_ref().and_then(|_| untried(outcome, inputs.found.max_rate)));
+    limits
+}
+
+/// Limits of validity, one sentence each: those of every fleet, of the trials, of the settings, and hosts
+/// that were not tested.
+fn limits(settings: &QualifySettings, found: Vec<String>, untested: Vec<String>) -> Vec<String> {
     let mut limits = vec![
         "events had random, incompressible content and were sent in keepup's own protocol over TCP, whatever \
          the transport of the profile"
             .to_owned(),
         "the bottleneck follows from the occupancy of the stages; a fleet runs no counter-trials".to_owned(),
-        longest_run(outcome, settings.profile.duration.0.as_secs_f64()),
     ];
-    limits.extend(became_slower(outcome));
-    limits.extend(found.saturated.as_ref().and_then(|_| untried(outcome, found.max_rate)));
+    limits.extend(found);
     if settings.profile.drain.is_some() {
         limits.push("the drain of the profile was not tested".to_owned());
     }
     if settings.quick {
         limits.push("quick search: stalls rarer than one per soak were not observed".to_owned());
     }
-    limits.extend(untested(inputs));
+    limits.extend(untested);
     limits.push(
         "the environment record is that of the controller; `keepup doctor --fleet` checks the hosts".into(),
     );
@@ -293,13 +307,13 @@ fn limits(inputs: &Inputs<'_>) -> Vec<String> {
 }
 
 /// Hosts of the file that took no part, although they were not lost.
-fn untested(inputs: &Inputs<'_>) -> Vec<String> {
-    let is_lost = |name: &str| inputs.lost.iter().any(|lost| lost.host == name);
+fn untested(file: &FleetFile, settings: &QualifySettings, pairs: &[Pair], lost: &[LostHost]) -> Vec<String> {
+    let is_lost = |name: &str| lost.iter().any(|lost| lost.host == name);
     let with = |role: Role, used: &dyn Fn(HostId) -> bool| -> Vec<&str> {
-        let all = (0..).zip(&inputs.file.hosts).filter(|(host, entry)| entry.role == role && !used(*host));
+        let all = (0..).zip(&file.hosts).filter(|(host, entry)| entry.role == role && !used(*host));
         all.map(|(_, entry)| entry.name.as_str()).filter(|name| !is_lost(name)).collect()
     };
-    let sources = with(Role::Source, &|host| inputs.pairs.iter().any(|pair| pair.source == host));
+    let sources = with(Role::Source, &|host| pairs.iter().any(|pair| pair.source == host));
     let spares = with(Role::Spare, &|_| false);
     let mut limits = Vec::new();
     if !sources.is_empty() {
@@ -308,7 +322,7 @@ fn untested(inputs: &Inputs<'_>) -> Vec<String> {
     if !spares.is_empty() {
         limits.push(format!("not tested, because a trial uses no spares: {}", listed(&spares)));
     }
-    let left_out: Vec<&str> = inputs.settings.left_out.iter().map(String::as_str).collect();
+    let left_out: Vec<&str> = settings.left_out.iter().map(String::as_str).collect();
     if !left_out.is_empty() {
         limits.push(format!("not tested, because of --recorders: {}", listed(&left_out)));
     }

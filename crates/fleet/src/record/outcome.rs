@@ -1,4 +1,5 @@
 //! Result of a recorder.
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use keepup_recorder::report::RecordReport;
@@ -27,8 +28,12 @@ pub struct RecordOutcome {
     pub received_bytes: u64,
     /// Events on stable storage.
     pub durable_events: u64,
+    /// Their payload, bytes.
+    pub durable_bytes: u64,
     /// Missing sequence numbers, for any cause.
     pub missing_events: u64,
+    /// The same by cause.
+    pub missing: BTreeMap<String, u64>,
     /// Time from the first event to the last durable byte, ns.
     pub elapsed_ns: u64,
     /// CPU time of the data path, ns.
@@ -38,6 +43,14 @@ pub struct RecordOutcome {
 }
 
 impl RecordOutcome {
+    /// Parses the result of a part.
+    ///
+    /// # Errors
+    /// The text is no such result; a text for the user.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|error| format!("malformed result: {error}"))
+    }
+
     /// Sums up a report. `directories` are those of the recording.
     pub(super) fn new(recording: Id, report: &RecordReport, directories: Vec<PathBuf>) -> Self {
         let total = report.ledger.total();
@@ -51,7 +64,9 @@ impl RecordOutcome {
             received_events: total.received.events,
             received_bytes: total.received.bytes,
             durable_events: total.durable.events,
+            durable_bytes: total.durable.bytes,
             missing_events: total.gap_events.values().sum(),
+            missing: total.gap_events.iter().map(|(cause, events)| (cause.to_string(), *events)).collect(),
             elapsed_ns: report.elapsed_ns,
             cpu_ns: report.threads().map(|thread| thread.cpu_ns).sum(),
             incidents: incidents.take(INCIDENTS_MAX).collect(),

@@ -27,22 +27,29 @@ struct Watched {
 }
 
 impl Progress {
-    pub(super) fn watch(&self, recorder: &Recorder, clock: Arc<dyn Clock>) {
+    /// Reports the figures of `recorder` from now on. They are final when the guard is dropped.
+    pub(super) fn watch(&self, recorder: &Recorder, clock: Arc<dyn Clock>) -> ProgressGuard {
         // Queries the file systems, so not under the lock, for which the loop of the agent waits.
         let watcher = Some(Watcher::new(recorder, clock, None));
         let counters = recorder.counters();
+        let guard = ProgressGuard { progress: self.clone(), counters: Arc::clone(&counters) };
         *self.lock() = Some(Watched { counters, streams: Vec::new(), watcher, health: None });
+        guard
     }
 
     pub(super) fn clear(&self) {
         *self.lock() = None;
     }
 
-    /// The recorder has ended: its figures are final.
-    pub(super) fn end(&self) {
-        if let Some(watched) = self.lock().as_mut() {
-            watched.sample();
-            watched.watcher = None;
+    /// Takes the last sample of the recorder with these counters, and ends the watcher and its thread.
+    fn end(&self, counters: &Arc<RecorderCounters>) {
+        let is_same = |watched: &&mut Watched| Arc::ptr_eq(&watched.counters, counters);
+        let watcher = self.lock().as_mut().filter(is_same).and_then(|watched| watched.watcher.take());
+        let Some(mut watcher) = watcher else { return };
+        // Not under the lock, for which the loop of the agent waits.
+        let last = health(watcher.sample());
+        if let Some(watched) = self.lock().as_mut().filter(is_same) {
+            watched.health = Some(last);
         }
     }
 
@@ -74,6 +81,18 @@ impl Progress {
 
     fn lock(&self) -> MutexGuard<'_, Option<Watched>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the figures of a recorder when it is dropped: also if the part ends early or panics.
+pub(super) struct ProgressGuard {
+    progress: Progress,
+    counters: Arc<RecorderCounters>,
+}
+
+impl Drop for ProgressGuard {
+    fn drop(&mut self) {
+        self.progress.end(&self.counters);
     }
 }
 

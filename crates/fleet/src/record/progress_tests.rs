@@ -1,4 +1,7 @@
 //! What a heartbeat has of a recorder, and how many bytes that takes.
+use keepup_measure::clock::SystemClock;
+use keepup_recorder::{RecorderConfig, Target};
+use keepup_recording::id::Id;
 use keepup_results::Count;
 use keepup_results::live::{Flow, PoolNow};
 
@@ -67,5 +70,47 @@ fn the_health_of_two_volumes_takes_few_bytes() {
 fn without_a_recorder_there_is_no_health() {
     let progress = Progress::default();
     assert_eq!((progress.health(), progress.counters()), (None, Counters::default()));
-    progress.end();
+}
+
+fn recorder(id: u8) -> Recorder {
+    let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), Target::Null, "run");
+    (config.pool_bytes, config.block_bytes) = (64 << 20, 1 << 20);
+    Recorder::arm(config, Id([id; 16]), Arc::new(SystemClock)).unwrap()
+}
+
+#[test]
+fn a_recorder_that_was_disarmed_is_not_watched_any_more() {
+    let progress = Progress::default();
+    let is_watched = || progress.lock().as_ref().is_some_and(|watched| watched.watcher.is_some());
+    let first = recorder(1);
+    let guard = progress.watch(&first, Arc::new(SystemClock));
+    assert!(is_watched());
+    first.disarm().unwrap();
+    drop(guard);
+    assert!(!is_watched());
+    assert!(progress.health().unwrap().pool_bytes > 0, "its last figures stay");
+    // The end of an earlier recorder is not that of the latest one.
+    let second = recorder(2);
+    let old = progress.watch(&second, Arc::new(SystemClock));
+    let third = recorder(3);
+    let latest = progress.watch(&third, Arc::new(SystemClock));
+    drop(old);
+    assert!(is_watched());
+    drop(latest);
+    assert!(!is_watched());
+    second.disarm().unwrap();
+    third.disarm().unwrap();
+}
+
+#[test]
+fn a_panic_ends_the_figures_of_a_recorder() {
+    let progress = Progress::default();
+    let recorder = recorder(4);
+    let part = std::panic::AssertUnwindSafe(|| {
+        let _figures = progress.watch(&recorder, Arc::new(SystemClock));
+        panic!("in the part");
+    });
+    assert!(std::panic::catch_unwind(part).is_err());
+    assert!(progress.lock().as_ref().unwrap().watcher.is_none());
+    recorder.disarm().unwrap();
 }

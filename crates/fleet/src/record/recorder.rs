@@ -10,7 +10,7 @@ use keepup_workload::preflight::check;
 use super::assignment::FleetAssignment;
 use super::outcome::RecordOutcome;
 use super::plan::RecordPlan;
-use super::progress::Progress;
+use super::progress::{Progress, ProgressGuard};
 use crate::directories::Directories;
 use crate::error::error_text;
 use crate::host::Done;
@@ -29,7 +29,7 @@ pub(super) struct Setting {
 
 /// Prepares, waits for the start, records until the run ends; returns the [`RecordOutcome`] as JSON.
 pub(super) fn record(plan: &RecordPlan, setting: &Setting, control: &PartControl) -> Result<String, String> {
-    let recorder = arm(plan, setting)?;
+    let (recorder, figures) = arm(plan, setting)?;
     let address = Some(recorder.address());
     control.report(Done::Prepared { run: control.run, address });
     let Some(until) = control.wait() else {
@@ -56,14 +56,15 @@ pub(super) fn record(plan: &RecordPlan, setting: &Setting, control: &PartControl
     }
     let (recording, directories) = (recorder.recording(), recorder.directories());
     let report = recorder.join_unless_empty().map_err(|error| error_text(&error));
-    setting.progress.end();
+    // The figures in the last heartbeat are final.
+    drop(figures);
     let report = report?;
     let outcome = RecordOutcome::new(recording, &report, directories);
     serde_json::to_string(&outcome).map_err(|error| format!("cannot write the result: {error}"))
 }
 
 /// A recorder that accepts nobody yet. The plan comes from the network.
-fn arm(plan: &RecordPlan, setting: &Setting) -> Result<Recorder, String> {
+fn arm(plan: &RecordPlan, setting: &Setting) -> Result<(Recorder, ProgressGuard), String> {
     let volumes = plan.volumes.iter().map(|volume| setting.directories.check(volume));
     let volumes = volumes.collect::<Result<Vec<_>, _>>()?;
     let mut config = plan.config(volumes.clone())?;
@@ -73,6 +74,6 @@ fn arm(plan: &RecordPlan, setting: &Setting) -> Result<Recorder, String> {
     let recording = Id::random().map_err(|error| format!("cannot read random bytes: {error}"))?;
     let recorder = Recorder::arm(config, recording, Arc::clone(&setting.clock));
     let recorder = recorder.map_err(|error| error_text(&error))?;
-    setting.progress.watch(&recorder, Arc::clone(&setting.clock));
-    Ok(recorder)
+    let figures = setting.progress.watch(&recorder, Arc::clone(&setting.clock));
+    Ok((recorder, figures))
 }

@@ -59,9 +59,9 @@ impl RecorderResult {
     /// Enters the end of its part.
     pub fn enter(&mut self, end: &PartEnd) {
         let (outcome, failure, kind) = match end {
-            PartEnd::Finished(text) => match serde_json::from_str::<RecordOutcome>(text) {
+            PartEnd::Finished(text) => match RecordOutcome::parse(text) {
                 Ok(outcome) => (Some(outcome), None, SetEnd::Finished),
-                Err(error) => (None, Some(format!("malformed result: {error}")), SetEnd::Failed),
+                Err(why) => (None, Some(why), SetEnd::Failed),
             },
             PartEnd::Failed(_) | PartEnd::TimedOut(_) => (None, failure(end), SetEnd::Failed),
             PartEnd::Absent => (None, failure(end), SetEnd::Absent),

@@ -9,6 +9,7 @@ use keepup_results::live::{FleetFlow, FleetHostState, FleetMove, FleetNow};
 use keepup_results::printable::one_line;
 
 use self::host::HostWatch;
+use super::members::ViewMembers;
 use super::plan::RecordPlan;
 use crate::controller::{Controller, FleetEvent, Phase};
 use crate::file::FleetFile;
@@ -23,6 +24,7 @@ pub struct FleetWatch {
     hosts: Vec<Option<HostWatch>>,
     moves: Vec<FleetMove>,
     started_ns: Option<u64>,
+    members: ViewMembers,
 }
 
 impl FleetWatch {
@@ -39,6 +41,7 @@ impl FleetWatch {
             hosts: file.hosts.iter().zip(plans).map(host).collect(),
             moves: Vec::new(),
             started_ns: None,
+            members: ViewMembers::default(),
         }
     }
 
@@ -59,12 +62,13 @@ impl FleetWatch {
         }
     }
 
-    /// Takes the latest reports. Call it after each turn of the controller: a host that is lost later has
-    /// none any more.
+    /// Takes the latest reports. Call it after each turn of the controller: the reports of a lost host are no
+    /// longer available.
     pub fn observe(&mut self, controller: &Controller) {
         let view = controller.view();
+        self.members.update(view);
         for (host, watch) in (0..).zip(&mut self.hosts) {
-            let has_streams = view.run == self.run && view.has(host);
+            let has_streams = view.run == self.run && self.members.has(host);
             if let Some(watch) = watch {
                 watch.observe(self.run, controller.report_of(host), has_streams);
             }

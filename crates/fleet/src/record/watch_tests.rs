@@ -7,7 +7,7 @@ use super::*;
 use crate::clock::Offset;
 use crate::controller::RunKind;
 use crate::message::{Counters, Health, Heartbeat, HostState, VERSION, VolumeHealth};
-use crate::record::{RecordRequest, RecorderSettings, plans};
+use crate::record::{RecordOutcome, RecordRequest, RecorderSettings, plans};
 use crate::timing::Timing;
 
 const MS: u64 = 1_000_000;
@@ -63,8 +63,21 @@ impl Fleet {
         fleet
     }
 
-    /// A heartbeat of a host that has received `bytes`.
+    /// A heartbeat of a host that has received `bytes`, and an observation.
     fn beat(&mut self, ms: u64, host: HostId, state: HostState, bytes: u64, health: Option<Health>) {
+        let out = self.deliver(ms, host, state, bytes, health);
+        self.take(ms, out);
+    }
+
+    /// A heartbeat of a host that has received `bytes`. Returns the actions, which [`Fleet::take`] handles.
+    fn deliver(
+        &mut self,
+        ms: u64,
+        host: HostId,
+        state: HostState,
+        bytes: u64,
+        health: Option<Health>,
+    ) -> Vec<crate::controller::Action> {
         self.numbers[host as usize] += 1;
         let counters = Counters { events: bytes / 100, bytes, connected_streams: 2, ..Counters::default() };
         let heartbeat = Heartbeat {
@@ -81,7 +94,7 @@ impl Fleet {
         };
         let mut out = Vec::new();
         self.controller.on_heartbeat(ms * MS, heartbeat, &mut out);
-        self.take(ms, out);
+        out
     }
 
     fn tick(&mut self, ms: u64) {
@@ -129,6 +142,27 @@ fn health(durable_bytes: u64) -> Health {
         volumes: vec![volume, worse, VolumeHealth::default()],
         ..Health::default()
     }
+}
+
+/// State of a recorder that has received `bytes` and written them, with 4 events missing.
+fn finished(bytes: u64) -> HostState {
+    let outcome = RecordOutcome {
+        recording: keepup_recording::id::Id([1; 16]),
+        directories: vec!["/a/run".into()],
+        ended: "stopped on request".to_owned(),
+        is_whole: false,
+        streams: 2,
+        received_events: bytes / 100,
+        received_bytes: bytes,
+        durable_events: bytes / 100,
+        durable_bytes: bytes,
+        missing_events: 4,
+        missing: [("volume failed\nforged line".to_owned(), 4)].into(),
+        elapsed_ns: 1,
+        cpu_ns: 0,
+        incidents: Vec::new(),
+    };
+    HostState::Finished { run: 3, outcome: serde_json::to_string(&outcome).unwrap() }
 }
 
 fn states(now: &FleetNow) -> Vec<FleetHostState> {
@@ -188,7 +222,7 @@ fn states_are_those_of_the_run() {
     assert_eq!(now.warnings[1..], ["the streams of daq2 moved to daq3", "no spare is left"]);
     fleet.beat(2_050, 0, HostState::Finishing { run: 3 }, 0, None);
     assert_eq!(states(&fleet.sample(2_060))[0], Ending);
-    fleet.beat(2_070, 0, HostState::Finished { run: 3, outcome: "{}".into() }, 0, None);
+    fleet.beat(2_070, 0, finished(0), 0, None);
     fleet.beat(2_080, 2, HostState::Failed { run: 3, why: "disk".into() }, 0, None);
     let now = fleet.sample(2_100);
     assert_eq!((states(&now), now.hosts[2].why.as_deref()), (vec![Ended, Lost, Failed], Some("disk")));
@@ -217,4 +251,34 @@ fn a_spare_without_streams_is_no_failure() {
     fleet.watch.on_event(50 * MS, &FleetEvent::PartOver(2, crate::controller::PartEnd::Lost));
     let now = fleet.sample(100);
     assert_eq!((now.failures.len(), now.warnings.len(), states(&now)[2]), (0, 1, FleetHostState::Lost));
+}
+
+#[test]
+fn the_final_figures_are_those_of_the_result() {
+    let mut fleet = Fleet::running();
+    fleet.run(1_000, 0, 1_000, Some(health(500)));
+    // Both heartbeats arrive before the next observation, which sees only the second one.
+    let mut out = fleet.deliver(1_100, 0, finished(5_000), 5_000, Some(health(5_000)));
+    out.extend(fleet.deliver(1_110, 0, HostState::Idle, 5_000, None));
+    fleet.take(1_120, out);
+    for ms in [1_200, 1_300] {
+        let now = fleet.sample(ms);
+        let flow = &now.hosts[0].flow;
+        assert_eq!(now.hosts[0].state, FleetHostState::Ended);
+        assert_eq!((flow.received, flow.durable), (Count { events: 50, bytes: 5_000 }, flow.received));
+        assert_eq!((flow.missing_events, flow.missing["volume failed forged line"]), (4, 4));
+        assert_eq!((flow.connected_streams, flow.received_bytes_per_second), (0, 0.0));
+        assert!(now.hosts[0].pool.is_some(), "it keeps its last health");
+        fleet.beat(ms + 50, 0, HostState::Idle, 0, None);
+    }
+}
+
+#[test]
+fn a_malformed_result_is_a_failure() {
+    let mut fleet = Fleet::running();
+    fleet.beat(100, 0, HostState::Finished { run: 3, outcome: "{}".into() }, 10, None);
+    let now = fleet.sample(200);
+    assert_eq!(states(&now)[0], FleetHostState::Failed);
+    assert!(now.failures[0].starts_with("daq1 has failed: malformed result: "), "{:?}", now.failures);
+    assert_eq!(now.hosts[0].flow.received.bytes, 10);
 }

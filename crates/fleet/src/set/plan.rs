@@ -3,6 +3,8 @@ use keepup_recording::id::Id;
 use keepup_recording::set::{DigestRequest, RecordingSet, SetRecording};
 use serde::{Deserialize, Serialize};
 
+use crate::reply::ANSWER_BYTES_MAX;
+
 /// Part of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
@@ -47,7 +49,23 @@ pub enum SetTask {
     Digest(Vec<(u32, u64, u64, u64)>),
 }
 
+/// Largest digest in an answer, bytes of JSON.
+const DIGEST_BYTES_MAX: u64 = 128;
+/// Largest error in the place of digests.
+const DIGEST_ERROR_BYTES_MAX: u64 = 4 << 10;
+
 impl SetTask {
+    /// Limit on the answer to this task before compression, bytes.
+    pub(super) fn answer_bytes_max(&self) -> u64 {
+        let Self::Digest(requests) = self else { return ANSWER_BYTES_MAX };
+        let request = |&(stream, start, end, step): &(u32, u64, u64, u64)| {
+            let digests = DigestRequest { stream, start, end, step }.count().unwrap_or(0);
+            digests.saturating_mul(DIGEST_BYTES_MAX).saturating_add(DIGEST_ERROR_BYTES_MAX)
+        };
+        let all = requests.iter().map(request).fold(DIGEST_ERROR_BYTES_MAX, u64::saturating_add);
+        all.min(ANSWER_BYTES_MAX)
+    }
+
     /// Digests for these requests.
     pub(super) fn digest(requests: &[DigestRequest]) -> Self {
         let tuple = |request: &DigestRequest| (request.stream, request.start, request.end, request.step);

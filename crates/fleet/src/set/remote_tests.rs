@@ -11,6 +11,7 @@ use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
 use serde_json::Value;
 
+use super::super::host::pack;
 use super::super::testing::{Agents, Site, TestRecording, id, payload};
 use super::*;
 
@@ -191,14 +192,112 @@ fn a_report_about_another_recording_is_refused() {
     assert!(report.account.streams.is_empty());
 }
 
+/// Changes the answer of each host.
+struct Changed(Agents, fn(&mut Value));
+
+impl Hosts for Changed {
+    fn run(&mut self, plans: &BTreeMap<String, String>) -> BTreeMap<String, Result<String, String>> {
+        let change = |(host, outcome): (String, Result<String, String>)| {
+            let mut reply = Reply::default();
+            assert_eq!(reply.add(&outcome.unwrap()).unwrap(), None);
+            let mut answer = serde_json::from_str(&reply.text().unwrap()).unwrap();
+            (self.1)(&mut answer);
+            (host, Ok(pack(&answer).unwrap().part(0).unwrap()))
+        };
+        (&mut self.0).run(plans).into_iter().map(change).collect()
+    }
+}
+
 #[test]
-fn a_recording_without_identity_belongs_to_one_host() {
+fn reports_without_facts_or_about_two_recordings_are_refused() {
+    let site = site(&[]);
+    let remote = |change: fn(&mut Value)| RemoteSet::new(&site.set, Changed(site.agents(), change));
+    type Change = fn(&mut Value);
+    let changes: [(Change, &str); 3] = [
+        (|answer| answer["facts"] = Value::Null, "malformed answer: it does not describe the recording"),
+        (|answer| answer["identity"] = Value::Null, "malformed answer: it does not describe the recording"),
+        (
+            |answer| answer["identity"]["recording"] = id(7).to_string().into(),
+            "its report is not about this recording",
+        ),
+    ];
+    for (change, why) in changes {
+        let (info, report) = (remote(change).describe(false), remote(change).verify(Some(1)));
+        assert_eq!(info.recordings[0].member.problem.as_deref(), Some(why));
+        assert_eq!(report.recordings[1].member.problem.as_deref(), Some(why));
+        assert_eq!(report.account.incomplete_hosts, ["daq0", "daq1"]);
+    }
+    let recovered =
+        remote(|answer| answer["identity"]["recording"] = id(7).to_string().into()).recover(false);
+    let problem = recovered.recordings[0].member.problem.as_ref().unwrap();
+    assert!(problem.ends_with("has another recording"), "{problem}");
+}
+
+#[test]
+fn an_answer_with_more_digests_than_requested_is_refused() {
+    let request = DigestRequest { stream: 3, start: 0, end: 2, step: 1 };
+    let more: fn(&mut Value) = |answer| answer[0]["Ok"] = vec![answer[0]["Ok"][0].clone(); 1_000].into();
+    let site = site(&[]);
+    let mut remote = RemoteSet::new(&site.set, Changed(site.agents(), more));
+    let found = remote.digests(&[("daq0", vec![request])].into());
+    let why = found["daq0"][0].as_ref().unwrap_err();
+    assert!(why.starts_with("host daq0: malformed answer: more than "), "{why}");
+    let mut agents = site.agents();
+    let found = RemoteSet::new(&site.set, &mut agents).digests(&[("daq0", vec![request])].into());
+    assert_eq!(found["daq0"][0].as_ref().unwrap().len(), 2);
+}
+
+#[test]
+fn a_missing_volume_does_not_hide_the_recording_on_another() {
+    let place = tempfile::tempdir().unwrap();
+    let disk = place.path().canonicalize().unwrap().join("disk1");
+    fs::create_dir(&disk).unwrap();
+    let mut site = Site::new(1, |host, volume| {
+        let volumes = [volume.to_owned(), disk.clone()];
+        let [first, _] = [0, 1].map(|index| {
+            let mut recording = TestRecording::create_on(&volumes, index, host);
+            recording.block(u64::from(index) * 3..u64::from(index) * 3 + 3, payload);
+            recording.cut_off()
+        });
+        first
+    });
+    site.set.recordings[0].directories.push(disk.join("run-7"));
+    site.second_volume = Some(disk.clone());
+    assert!(compared(&site).0.recordings[0].member.problem.is_none());
+    fs::rename(&disk, disk.with_extension("gone")).unwrap();
+    let (info, _) = compared(&site);
+    let found = &info.recordings[0];
+    assert_eq!(found.member.problem, Some(format!("volume not found: {}", disk.display())));
+    assert!(found.member.is_here && found.info.is_some());
+}
+
+/// Hosts that reach the same recording, and do not know its identity.
+fn shared(make: fn(TestRecording) -> std::path::PathBuf) -> Site {
     let mut site = Site::new(2, |_, volume| {
         let mut recording = TestRecording::create(volume, 5);
         recording.block(0..3, payload);
-        recording.end()
+        make(recording)
     });
     site.set.recordings.iter_mut().for_each(|entry| entry.id = None);
+    site
+}
+
+#[test]
+fn a_recording_without_identity_is_recovered_by_one_host() {
+    let site = shared(TestRecording::cut_off);
+    let mut agents = site.agents();
+    let found = RemoteSet::new(&site.set, &mut agents).recover(false);
+    let [first, second] = [0, 1].map(|host: usize| &found.recordings[host]);
+    assert!(first.member.is_here && second.report.is_none(), "{found:#?}");
+    assert!(second.member.problem.as_ref().unwrap().ends_with("has another recording"), "{second:?}");
+    let asked: Vec<Vec<&str>> =
+        agents.asked.iter().map(|hosts| hosts.iter().map(String::as_str).collect()).collect();
+    assert_eq!(asked, [vec!["daq0", "daq1"], vec!["daq0"]], "both are described, one is recovered");
+}
+
+#[test]
+fn a_recording_without_identity_belongs_to_one_host() {
+    let site = shared(TestRecording::end);
     let mut agents = site.agents();
     let report = RemoteSet::new(&site.set, &mut agents).describe(false);
     assert_eq!(timeless(&report), timeless(&describe_set(&site.open(), false)));
@@ -247,7 +346,6 @@ fn describe_many(streams: u32) -> (u64, usize) {
     assert_eq!(info.recordings[0].info.as_ref().unwrap().streams.len(), streams as usize + 1);
     assert_eq!(timeless(&info), timeless(&describe_set(&site.open(), false)));
     assert_eq!(info.recordings[0].facts.as_ref().unwrap().as_ref().unwrap().recording, id(0));
-    eprintln!("SIZE {streams} {} {}", agents.runs, agents.bytes);
     (agents.runs, agents.bytes)
 }
 

@@ -123,6 +123,8 @@ impl TestRecording {
 pub(super) struct Site {
     pub(super) root: TempDir,
     pub(super) set: RecordingSet,
+    /// A further volume of each host.
+    pub(super) second_volume: Option<PathBuf>,
 }
 
 impl Site {
@@ -156,7 +158,7 @@ impl Site {
             moves: moves.collect(),
             recordings: (0..hosts).map(entry).collect(),
         };
-        Self { root, set }
+        Self { root, set, second_volume: None }
     }
 
     pub(super) fn volume(&self, host: usize) -> PathBuf {
@@ -178,7 +180,9 @@ impl Site {
     /// Agents of the first hosts.
     pub(super) fn agents_of(&self, hosts: usize) -> Agents {
         let agent = |(host, entry): (usize, &SetRecording)| {
-            let directories = Directories::open(&[self.volume(host)]).unwrap();
+            let volumes: Vec<PathBuf> =
+                [self.volume(host)].into_iter().chain(self.second_volume.clone()).collect();
+            let directories = Directories::open(&volumes).unwrap();
             (entry.host.clone(), SetWorker::new(Arc::new(SystemClock), directories))
         };
         let workers = self.set.recordings.iter().take(hosts).enumerate().map(agent).collect();

@@ -61,12 +61,10 @@ impl TrialEnd {
         let (mut hosts, mut missing) = (Vec::new(), Vec::new());
         for part in parts {
             let (outcome, failure) = match (part.plan, part.end) {
-                (HostPlan::Recorder(_), Some(PartEnd::Finished(text))) => {
-                    match serde_json::from_str::<Outcome>(text) {
-                        Ok(outcome) => (Some(outcome), None),
-                        Err(error) => (None, Some((format!("malformed result: {error}"), false))),
-                    }
-                }
+                (HostPlan::Recorder(_), Some(PartEnd::Finished(text))) => match outcome(text) {
+                    Ok(outcome) => (Some(outcome), None),
+                    Err(why) => (None, Some((format!("malformed result: {why}"), false))),
+                },
                 (_, end) => (None, failure(end)),
             };
             // The trial was ended for it, so its result does not count; damage that it reports does.
@@ -100,6 +98,13 @@ impl TrialEnd {
     pub fn unreported_bytes(&self) -> u64 {
         self.missing.iter().map(|missing| missing.unreported_bytes).fold(0, u64::saturating_add)
     }
+}
+
+/// The result of a recorder, checked.
+fn outcome(text: &str) -> Result<Outcome, String> {
+    let outcome: Outcome = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    outcome.check()?;
+    Ok(outcome)
 }
 
 /// Payload that a part without a result may have stored, bytes. A host that did not start has stored nothing.

@@ -73,3 +73,32 @@ fn a_late_result_does_not_make_the_trial_whole() {
     assert_eq!(hung.missing[0].why, "it timed out while ending the recording");
     assert_eq!(hung.unreported_bytes(), 100_000_000);
 }
+
+#[test]
+fn figures_out_of_range_are_malformed_results() {
+    let plan = recorder(Some(40e6));
+    let why = |change: fn(&mut Outcome)| {
+        let mut outcome = sample::outcome(40e6, 0);
+        change(&mut outcome);
+        let finished = PartEnd::Finished(serde_json::to_string(&outcome).unwrap());
+        let ended = ended(&plan, Some(&finished), false);
+        assert_eq!(ended.trial.hosts[0].outcome, None);
+        assert!(ended.trial.achieved_bytes_per_second == 0.0 && !ended.missing[0].is_lost);
+        // It may have stored all that it was to store.
+        assert_eq!(ended.unreported_bytes(), 100_000_000);
+        ended.missing[0].why.clone()
+    };
+    let rate = "malformed result: a rate of ";
+    assert_eq!(
+        why(|out| out.run.achieved_bytes_per_second = 1e300),
+        format!("{rate}1e300 bytes/s is out of range")
+    );
+    assert_eq!(why(|out| out.judged.achieved_rate = -1.0), format!("{rate}-1e0 bytes/s is out of range"));
+    assert!(why(|out| out.evidence.durable_rate = f64::MAX).starts_with(rate));
+    assert!(why(|out| out.run.durable_bytes_per_second = Some(1e16)).starts_with(rate));
+    assert!(why(|out| out.judged.duration_s = 1e300).starts_with("malformed result: a time of"));
+    assert!(why(|out| out.start_delay_seconds = -1e300).starts_with("malformed result: a time of"));
+    assert!(why(|out| out.judged.bytes = -5.0).starts_with("malformed result: an amount of"));
+    // JSON has no number for it.
+    assert!(why(|out| out.judged.offered_rate = f64::NAN).starts_with("malformed result: "));
+}

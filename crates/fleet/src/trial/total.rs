@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Offset;
 use crate::table::table;
 
+/// Highest rate in a result, bytes per second: more than the network of any host carries.
+const RATE_MAX: f64 = 1e15;
+/// Longest time in a result, seconds; far above the length of any trial.
+const TIME_MAX_S: f64 = 1e9;
+
 /// What a recorder reports at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -25,6 +30,50 @@ pub struct Outcome {
     pub usable_bytes: Option<f64>,
     /// Size of its files, bytes.
     pub file_bytes: u64,
+}
+
+impl Outcome {
+    /// Refuses rates and times that no trial can have. The result comes from another machine, and sums over
+    /// all hosts must stay finite: others cannot be stored.
+    ///
+    /// # Errors
+    /// The figure that is out of range.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (run, judged, evidence) = (&self.run, &self.judged, &self.evidence);
+        let rates = [
+            run.achieved_bytes_per_second,
+            judged.achieved_rate,
+            judged.offered_rate,
+            evidence.rate,
+            evidence.durable_rate,
+        ];
+        let times = [
+            run.seconds,
+            run.source_seconds,
+            judged.duration_s,
+            judged.clean_s,
+            judged.elapsed_s,
+            self.start_delay_seconds.abs(),
+        ];
+        let stall = judged.longest_stall.map(|stall| stall.as_secs_f64());
+        within("a rate", "bytes/s", RATE_MAX, rates.into_iter().chain(run.durable_bytes_per_second))?;
+        within("a time", "s", TIME_MAX_S, times.into_iter().chain(stall))?;
+        within("an amount", "bytes", RATE_MAX * TIME_MAX_S, [judged.bytes])?;
+        within("a CPU time", "s/GB", TIME_MAX_S, run.cpu.seconds_per_gb)
+    }
+}
+
+/// Refuses a value that is not finite, negative or above `most`.
+fn within(what: &str, unit: &str, most: f64, values: impl IntoIterator<Item = f64>) -> Result<(), String> {
+    match values.into_iter().find(|value| !(0.0..=most).contains(value)) {
+        Some(value) => Err(format!("{what} of {value:e} {unit} is out of range")),
+        None => Ok(()),
+    }
+}
+
+/// Sum of counts of several hosts, which may be anything.
+fn total(counts: &mut dyn Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
 }
 
 /// Result of a host.
@@ -79,9 +128,9 @@ impl FleetTrial {
             achieved_bytes_per_second: runs()
                 .map(|run| run.achieved_bytes_per_second)
                 .fold(0.0, |sum, rate| sum + rate),
-            received_events: runs().map(|run| run.ledger.received.events).sum(),
-            received_bytes: runs().map(|run| run.ledger.received.bytes).sum(),
-            lost_events: runs().map(|run| run.ledger.lost.events).sum(),
+            received_events: total(&mut runs().map(|run| run.ledger.received.events)),
+            received_bytes: total(&mut runs().map(|run| run.ledger.received.bytes)),
+            lost_events: total(&mut runs().map(|run| run.ledger.lost.events)),
             control_bytes,
             hosts,
         }

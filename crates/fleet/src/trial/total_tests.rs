@@ -35,3 +35,15 @@ fn a_host_without_a_result_is_named() {
     let whole = FleetTrial::new("hall", Some(80e6), 0, vec![host("a", Some(outcome(40e6, 0)))]);
     assert!(whole.is_whole());
 }
+
+#[test]
+fn counts_of_any_size_add_up() {
+    let mut large = outcome(40e6, u64::MAX);
+    large.run.ledger.received = keepup_results::Count { events: u64::MAX, bytes: u64::MAX };
+    let trial =
+        FleetTrial::new("hall", None, 0, vec![host("a", Some(large.clone())), host("b", Some(large))]);
+    assert_eq!(
+        (trial.received_events, trial.received_bytes, trial.lost_events),
+        (u64::MAX, u64::MAX, u64::MAX)
+    );
+}

@@ -3,7 +3,9 @@
 use super::*;
 use crate::manifest::Placement;
 use crate::set::testing::{TestSet, account, account_and_compare, event, id};
+use crate::set::{OpenSet, SetVerification, verify_set};
 use crate::testing::TestRecording;
+use crate::verify::VerifyOptions;
 
 fn ended(from: u64) -> TestSet {
     let mut test = TestSet::new(from);
@@ -46,6 +48,45 @@ fn a_different_payload_is_a_fault() {
     assert_eq!(found.streams[&2].different, Some(1));
     assert_eq!(found.faults, ["stream 2: 1 duplicates have another payload, the first is event 18"]);
     assert!(!found.is_complete());
+}
+
+/// Digests, except of one host.
+struct Without<'a>(&'a OpenSet, &'static str);
+
+impl Digests for Without<'_> {
+    fn digests(
+        &mut self,
+        requests: &BTreeMap<&str, Vec<DigestRequest>>,
+    ) -> BTreeMap<String, Vec<DigestResult>> {
+        let mut open = self.0;
+        let mut found = open.digests(requests);
+        let lost = found.get_mut(self.1).into_iter().flatten();
+        lost.for_each(|result| *result = Err("the host was lost".to_owned()));
+        found
+    }
+}
+
+#[test]
+fn a_difference_is_a_fault_even_if_another_comparison_fails() {
+    let recording = |host: u8, different: u64| {
+        let mut recording = TestRecording::with_id(id(host), 1, Placement::Free, &[2]);
+        let other = |sequence: u64| (sequence, vec![u8::from(sequence == different); 3]);
+        recording.block(0, 2, 0, 0, &(0..20).map(other).collect::<Vec<_>>());
+        recording
+    };
+    let mut test = TestSet::of(vec![recording(1, 99), recording(2, 18), recording(3, 99)]);
+    test.end();
+    let open = test.open();
+    let verified = verify_set(&open, VerifyOptions { threads: 1 }, &|| 0, &|_| {}).recordings;
+    let found = SetVerification::new(&open.set, verified, &mut Without(&open, "daq3"));
+    assert_eq!(
+        found.account.faults,
+        [
+            "stream 2: 1 duplicates have another payload, the first is event 18",
+            "cannot compare the duplicates of stream 2: the host was lost"
+        ]
+    );
+    assert!(!found.whole);
 }
 
 #[test]

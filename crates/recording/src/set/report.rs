@@ -189,6 +189,12 @@ impl SetInfo {
     }
 }
 
+/// Options of a verification on this machine, by default with a thread for each CPU.
+pub fn verify_options(threads: Option<u16>) -> VerifyOptions {
+    let available = || std::thread::available_parallelism().map_or(1, usize::from);
+    VerifyOptions { threads: threads.map_or_else(available, usize::from) }
+}
+
 /// Verifies each recording that is here, and the streams over all of them. `now_ns` reads a clock;
 /// `progress` is called often and from several threads.
 pub fn verify_set(

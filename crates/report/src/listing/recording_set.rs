@@ -8,7 +8,8 @@ use keepup_recording::set::{
 };
 use keepup_results::rfc3339;
 
-use super::{ROWS_SHOWN, Verified, megabytes, missing, more, recovery, render, verification};
+use super::verification::verification_with;
+use super::{ROWS_SHOWN, Verified, megabytes, missing, more, recover, recovery, render};
 use crate::Style;
 use crate::format::{bytes, plural};
 use crate::page::{Block, Fact, Item};
@@ -43,28 +44,36 @@ pub fn set_info(info: &SetInfo, style: Style) -> String {
     render(blocks, style)
 }
 
-/// Reports the verification of each recording, and the streams over all of them.
+/// Reports the verification of each recording, and the streams over all of them. `recover_command` recovers
+/// the set; without it, each recording can be recovered in its directory.
 #[must_use]
-pub fn set_verification(report: &SetVerification, style: Style) -> String {
+pub fn set_verification(report: &SetVerification, recover_command: Option<&str>, style: Style) -> String {
     let mut text = String::new();
     for found in &report.recordings {
         text.push_str(&head(&found.member, style));
         if let Some(report) = &found.report {
             let facts = found.facts.as_ref().and_then(|facts| facts.as_ref().ok());
+            let directory = facts.map(|facts| facts.directory.as_path());
+            let command = match recover_command {
+                Some(command) => Some(Fact::path("recover with", command.to_owned())),
+                None => directory.map(|directory| recover("recover with", directory)),
+            };
             let verified = Verified {
                 report,
                 gaps: facts.map_or(&[], |facts| &facts.gaps),
-                directory: facts.map_or(Path::new("DIRECTORY"), |facts| &facts.directory),
+                directory: directory.unwrap_or(Path::new("")),
                 is_being_made: facts.is_some_and(|facts| facts.state == State::BeingMade),
                 seconds: found.seconds,
             };
-            text.push_str(&verification(&verified, style));
+            text.push_str(&verification_with(&verified, command, style));
         }
         text.push('\n');
     }
     let title = format!("recording set {} ({})", report.name.escape_debug(), report.set);
     let faulty = report.recordings.iter().filter_map(|found| found.report.as_ref());
-    let faults = faulty.map(|report| report.fault_count).sum::<u64>() + report.account.faults.len() as u64;
+    // Reports of other hosts may have any figures.
+    let faults = faulty.map(|report| report.fault_count).chain([report.account.faults.len() as u64]);
+    let faults = faults.fold(0, u64::saturating_add);
     let conclusion = match (report.whole, faults) {
         (true, _) => "no faults; all events of all streams are present".to_owned(),
         (false, 0) => "no faults, but NOT COMPLETE".to_owned(),
@@ -210,7 +219,8 @@ fn totals(account: &SetAccount) -> Vec<Fact> {
     let streams = || account.streams.values();
     let sum = |count: fn(&SetStream) -> u64| streams().map(count).fold(0, u64::saturating_add);
     let events = plural(sum(|stream| stream.events), "event");
-    let size = streams().map(|stream| stream.payload_bytes).sum::<Option<u64>>();
+    let mut sizes = streams().map(|stream| stream.payload_bytes);
+    let size = sizes.try_fold(0, |sum: u64, size| Some(sum.saturating_add(size?)));
     let size = size.map_or_else(String::new, |size| format!(" ({})", bytes(size)));
     let mut facts = vec![Fact::new("total", format!("{events}{size}, each counted once"))];
     let duplicates = sum(|stream| stream.duplicates);

@@ -114,17 +114,17 @@ fn info_names_each_host_and_its_state() {
 fn verification_and_recovery_have_a_part_for_each_host() {
     let (_place, open) = sample();
     let mut report = verify_set(&open, VerifyOptions { threads: 1 }, &|| 1, &|_| {});
-    let text = set_verification(&report, NARROW);
+    let text = set_verification(&report, None, NARROW);
     check(&text);
     assert!(text.contains("\nhost daq2\n") && text.contains("\nhost daq3\n"), "{text}");
     assert!(text.contains("recover with"), "{text}");
     assert!(text.ends_with("no faults, but NOT COMPLETE\n"), "{text}");
     full(&mut report.account);
-    let text = set_verification(&report, NARROW);
+    let text = set_verification(&report, None, NARROW);
     check(&text);
     assert!(text.contains("DIFFERENT") && text.ends_with("25 FAULTS\n"), "{text}");
     (report.whole, report.account) = (true, SetAccount::default());
-    let text = set_verification(&report, NARROW);
+    let text = set_verification(&report, None, NARROW);
     assert!(text.ends_with("no faults; all events of all streams are present\n"), "{text}");
     let mut recovered = recover_set(&open, RecoverOptions::default(), &mut |_| {});
     // Another test's child process may hold the journal's lock for a moment.
@@ -138,4 +138,33 @@ fn verification_and_recovery_have_a_part_for_each_host() {
     let text = set_recovery(&recovered, NARROW);
     check(&text);
     assert!(text.contains("recovered; events after the last") && text.contains("NOT COMPLETE"), "{text}");
+}
+
+#[test]
+fn a_recording_of_another_host_is_recovered_through_its_agent() {
+    let (_place, open) = sample();
+    let mut report = verify_set(&open, VerifyOptions { threads: 1 }, &|| 1, &|_| {});
+    let text = set_verification(&report, Some("keepup recover run-17 --fleet hall.toml"), NARROW);
+    check(&text);
+    assert!(text.contains(" keepup recover run-17 --fleet hall.toml\n"), "{text}");
+    assert_eq!(text.matches("keepup recover").count(), 1, "{text}");
+    // Its directory is unknown.
+    report.recordings[0].facts = None;
+    assert!(!set_verification(&report, None, NARROW).contains("recover with"));
+}
+
+#[test]
+fn figures_of_other_hosts_are_added_without_overflow() {
+    let (_place, open) = sample();
+    let mut report = verify_set(&open, VerifyOptions { threads: 1 }, &|| 1, &|_| {});
+    let found = report.recordings[0].report.as_mut().unwrap();
+    (found.fault_count, found.unread_segments) = (u64::MAX, u64::MAX);
+    let mut stream = found.streams.values().next().unwrap().clone();
+    (stream.recorded.events, stream.recorded.bytes) = (u64::MAX, u64::MAX);
+    found.streams.extend([(900, stream.clone()), (901, stream)]);
+    let stream = SetStream { payload_bytes: Some(u64::MAX), ..SetStream::default() };
+    report.account.streams.extend([(900, stream.clone()), (901, stream)]);
+    report.account.faults.push("stream 900: 2 events are missing".into());
+    let text = set_verification(&report, None, NARROW);
+    assert!(text.ends_with("18446744073709551615 FAULTS\n"), "{text}");
 }

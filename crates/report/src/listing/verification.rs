@@ -29,13 +29,18 @@ pub struct Verified<'a> {
 /// Reports the streams, the end of the run and the faults of a recording.
 #[must_use]
 pub fn verification(verified: &Verified<'_>, style: Style) -> String {
+    verification_with(verified, Some(recover("recover with", verified.directory)), style)
+}
+
+/// The same with another command that recovers the recording, or without one.
+pub(super) fn verification_with(verified: &Verified<'_>, recover: Option<Fact>, style: Style) -> String {
     let report = verified.report;
     let title = format!("recording {} ({})", report.name.escape_debug(), report.recording);
     let mut items = vec![Item::Table(streams(report))];
     items.extend(more(report.streams.len(), "streams"));
     let mut facts = totals(verified);
     facts.extend(missing(verified.gaps.iter().map(|gap| (gap.cause, gap.events))));
-    facts.extend(ending(verified));
+    facts.extend(ending(verified, recover));
     facts.extend(report.faults.iter().take(ROWS_SHOWN).map(fault));
     if report.fault_count > ROWS_SHOWN as u64 {
         let all = format!("... {} in total (--json lists the first thousand)", report.fault_count);
@@ -81,8 +86,9 @@ fn streams(report: &VerifyReport) -> Table {
 fn totals(verified: &Verified<'_>) -> Vec<Fact> {
     let (report, seconds) = (verified.report, verified.seconds);
     let recorded = || report.streams.values().map(|stream| stream.recorded);
-    let events = plural(recorded().map(|count| count.events).sum(), "event");
-    let size = bytes(recorded().map(|count| count.bytes).sum());
+    // Reports of other hosts may have any figures.
+    let events = plural(recorded().map(|count| count.events).fold(0, u64::saturating_add), "event");
+    let size = bytes(recorded().map(|count| count.bytes).fold(0, u64::saturating_add));
     let (blocks, segments) = (plural(report.blocks, "block"), plural(report.segments, "segment"));
     let speed = rate(report.bytes as f64 / seconds.max(1e-9));
     let mut facts = vec![
@@ -90,7 +96,7 @@ fn totals(verified: &Verified<'_>) -> Vec<Fact> {
         Fact::new("read", format!("{} in {}, {speed}", bytes(report.bytes), time(seconds))),
     ];
     if report.unread_segments > 0 {
-        let all = report.segments + report.unread_segments;
+        let all = report.segments.saturating_add(report.unread_segments);
         let text = format!("{} of {all} segments; completeness was not checked", report.segments);
         facts.push(Fact::new("sample", text));
         facts.extend(report.damaged_share_max().map(|most| {
@@ -106,7 +112,7 @@ fn totals(verified: &Verified<'_>) -> Vec<Fact> {
 }
 
 /// End of the run.
-fn ending(verified: &Verified<'_>) -> Vec<Fact> {
+fn ending(verified: &Verified<'_>, recover: Option<Fact>) -> Vec<Fact> {
     let stops = match &verified.report.ending {
         Ending::Clean => return vec![Fact::new("end", "the run ended cleanly")],
         Ending::Unclean { reason } => {
@@ -120,9 +126,7 @@ fn ending(verified: &Verified<'_>) -> Vec<Fact> {
         facts.push(Fact::path("checked", stop.file.display().to_string()));
         facts.push(Fact::new("", format!("up to byte {}", stop.durable_bytes)));
     }
-    if !verified.is_being_made {
-        facts.push(recover("recover with", verified.directory));
-    }
+    facts.extend(recover.filter(|_| !verified.is_being_made));
     facts
 }
 

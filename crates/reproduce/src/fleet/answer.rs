@@ -1,6 +1,6 @@
 //! Number of hosts for a detector: by measurement, extrapolated where it was not measured, and by the model.
 use keepup_measure::stats::median;
-use keepup_results::format::rate as rate_text;
+use keepup_results::format::{plural, rate as rate_text};
 use keepup_results::{PaperAnswer, PaperCell, PaperColumn, PaperRow, PaperTable};
 
 use super::{Fleet, MB, Measured, Question};
@@ -10,8 +10,8 @@ use crate::NOT_MEASURED;
 const ADDS_UP: f64 = 0.9;
 
 /// "1 recorder", "2 recorders".
-pub(super) fn plural(count: u32) -> String {
-    format!("{count} {}", if count == 1 { "recorder" } else { "recorders" })
+fn recorders(count: u32) -> String {
+    plural(u64::from(count), "recorder")
 }
 
 /// A number of hosts that was measured, or follows from the largest measured number.
@@ -19,25 +19,33 @@ pub(super) fn plural(count: u32) -> String {
 pub(super) enum Needed {
     /// So many recorders carried the rate.
     Measured(u32),
-    /// `from` recorders carried `each` bytes per second per recorder; `hosts` of them would be enough.
-    Extrapolated { hosts: u32, from: u32, each: f64 },
+    /// `from` recorders carried `each` bytes per second per recorder; `hosts` of them would be enough. Fewer
+    /// may be, if the sources were too slow for the measurement (`is_source_bound`).
+    Extrapolated { hosts: u32, from: u32, each: f64, is_source_bound: bool },
+    /// What `from` recorders share limits them to `rate` bytes per second: more hosts do not help.
+    Shared { from: u32, rate: f64 },
 }
 
 /// Number of recorders for `wanted` bytes per second by the measurements; none if nothing was measured.
 pub(super) fn needed(measured: &[Measured<'_>], wanted: f64) -> Option<Needed> {
     // The slowest run counts.
     let lowest = |of: &Measured<'_>| of.qualified()?.into_iter().reduce(f64::min);
-    let known: Vec<(u32, f64)> = measured.iter().filter_map(|of| Some((of.recorders, lowest(of)?))).collect();
-    if let Some((recorders, _)) = known.iter().find(|(_, rate)| *rate >= wanted) {
-        return Some(Needed::Measured(*recorders));
+    let known: Vec<(&Measured<'_>, f64)> = measured.iter().filter_map(|of| Some((of, lowest(of)?))).collect();
+    if let Some((of, _)) = known.iter().find(|(_, rate)| *rate >= wanted) {
+        return Some(Needed::Measured(of.recorders));
     }
-    let (from, rate) = known.into_iter().max_by_key(|(recorders, _)| *recorders)?;
+    let (largest, rate) = known.into_iter().max_by_key(|(of, _)| of.recorders)?;
+    let from = largest.recorders;
+    if largest.is_shared() {
+        return Some(Needed::Shared { from, rate });
+    }
     let each = rate / f64::from(from);
     let hosts = (wanted / each).ceil();
     (each > 0.0 && hosts <= f64::from(u32::MAX)).then_some(Needed::Extrapolated {
         hosts: hosts as u32,
         from,
         each,
+        is_source_bound: largest.is_source_bound(),
     })
 }
 
@@ -45,8 +53,12 @@ fn needed_cell(needed: Option<Needed>) -> PaperCell {
     match needed {
         None => PaperCell::words(NOT_MEASURED),
         Some(Needed::Measured(hosts)) => PaperCell::published(f64::from(hosts)),
-        Some(Needed::Extrapolated { hosts, .. }) => {
-            PaperCell { note: Some("extrapolated".to_owned()), ..PaperCell::published(f64::from(hosts)) }
+        Some(Needed::Extrapolated { hosts, is_source_bound, .. }) => {
+            let note = if is_source_bound { "extrapolated; sources too slow" } else { "extrapolated" };
+            PaperCell { note: Some(note.to_owned()), ..PaperCell::published(f64::from(hosts)) }
+        }
+        Some(Needed::Shared { .. }) => {
+            PaperCell::words("limited by switch or sources: more hosts do not help")
         }
     }
 }
@@ -99,10 +111,16 @@ fn measured_words(fleet: &Fleet<'_>, required: f64, headroom: f64) -> Option<Str
     let words = |wanted| {
         Some(match needed(&fleet.measured, wanted)? {
             Needed::Measured(hosts) => format!("{hosts}, measured"),
-            Needed::Extrapolated { hosts, from, each } => format!(
-                "{hosts}, extrapolated from {} at {} each; not measured",
-                plural(from),
-                rate_text(each)
+            Needed::Extrapolated { hosts, from, each, is_source_bound } => format!(
+                "{hosts}, extrapolated from {} at {} each; not measured{}",
+                recorders(from),
+                rate_text(each),
+                if is_source_bound { ", and fewer may be enough: the sources were too slow" } else { "" }
+            ),
+            Needed::Shared { from, rate } => format!(
+                "no number; switch or sources limit {} to {}, and more hosts do not help",
+                recorders(from),
+                rate_text(rate)
             ),
         })
     };
@@ -132,7 +150,7 @@ pub(super) fn findings(fleet: &Fleet<'_>) -> Vec<String> {
     findings.push(match (model.shared, fleet.shared_at) {
         (Some(shared), Some(at)) => format!(
             "What the recorders share is fitted to {}, where no recorder limited the rate: {}.",
-            plural(at),
+            recorders(at),
             rate_text(shared.value)
         ),
         _ => "No measurement named a limit that the recorders share (switch or sources); the model has none."
@@ -144,12 +162,12 @@ pub(super) fn findings(fleet: &Fleet<'_>) -> Vec<String> {
         Some((of.recorders, is / fleet.predicted(of.recorders)?.value))
     };
     let ratios: Vec<(u32, f64)> = ratios.filter_map(ratio).collect();
-    findings.extend(ratios.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(recorders, ratio)| {
+    findings.extend(ratios.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(count, ratio)| {
         match *ratio < ADDS_UP {
             true => format!(
                 "{} carry {:.0} % of what the model predicts: they are slower than the first one, or share a \
                  limit. Numbers beyond the measured ones are too low.",
-                plural(*recorders),
+                recorders(*count),
                 100.0 * ratio
             ),
             false => format!("The recorders add up: the lowest ratio to the model is {ratio:.2}."),
@@ -167,18 +185,18 @@ pub(super) fn limits(fleet: &Fleet<'_>) -> Vec<String> {
     ];
     let most = fleet.measured.iter().filter(|of| of.qualified().is_some()).map(|of| of.recorders).max();
     limits.push(match most {
-        Some(most) => format!("more than {} were not measured", plural(most)),
+        Some(most) => format!("more than {} were not measured", recorders(most)),
         None => "no number of recorders qualified at any rate".to_owned(),
     });
     let inconclusive = fleet.measured.iter().filter(|of| of.qualified().is_none() && !of.results.is_empty());
     limits.extend(
-        inconclusive.map(|of| format!("{} qualified at no rate in at least one run", plural(of.recorders))),
+        inconclusive
+            .map(|of| format!("{} qualified at no rate in at least one run", recorders(of.recorders))),
     );
+    limits.extend(fleet.not_counted.iter().cloned());
     let bound = fleet.measured.iter().filter(|of| of.is_source_bound());
-    limits.extend(
-        bound.map(|of| {
-            format!("the sources were too slow for {}, which may carry more", plural(of.recorders))
-        }),
-    );
+    limits.extend(bound.map(|of| {
+        format!("the sources were too slow for {}, which may carry more", recorders(of.recorders))
+    }));
     limits
 }

@@ -31,12 +31,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let JoinInfo { controller, host, token, shared, tls, timing, volumes } =
-        JoinInfo::read(&mut std::io::stdin().lock())?;
+    let info = JoinInfo::read(&mut std::io::stdin().lock())?;
+    let JoinInfo { fleet, controller, host, token, shared, tls, join_time, timing, volumes } = info;
     let closed = StopRequest::new(stop_flag_of_child()?);
     let wake = watch_input(&closed)?;
     let mut on_wait = || log("waiting until the agent of an earlier controller has ended");
-    let claim = HostClaim::take(controller, &args.name, &SystemClock, &|| closed.is_set(), &mut on_wait)?;
+    let is_closed = || closed.is_set();
+    let claim = HostClaim::take(&fleet, &args.name, join_time, &SystemClock, &is_closed, &mut on_wait)?;
     let Some(_claim) = claim else {
         log(&format!("agent {} ends: it was asked to end", args.name));
         return Ok(Exit::Done);

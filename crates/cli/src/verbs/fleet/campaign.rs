@@ -1,5 +1,6 @@
 //! `keepup campaign --fleet`: cells of a campaign on the hosts of a fleet.
 mod exchange;
+mod result;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,9 +8,10 @@ use std::path::Path;
 use keepup_campaign::{Campaign, CampaignError, CampaignEvent, Cell, Forecast, Forecasts, RunReport, Runner};
 use keepup_error::Cause;
 use keepup_fleet::FleetError;
-use keepup_fleet::command::{CheckedCommand, CommandPlan, Reply, batches, check_length, unpack};
+use keepup_fleet::command::{CheckedCommand, CommandPlan, Reply, ReplyError, batches, check_length};
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::message::HostId;
+use keepup_results::printable;
 
 use self::exchange::Exchange;
 use super::events::Reporter;
@@ -116,7 +118,7 @@ impl Hosts<'_, '_> {
     }
 
     fn failed(&self, host: HostId, why: &str) -> FleetError {
-        FleetError::Campaign(Cause::new(format!("{}: {why}", self.exchange.name(host))))
+        FleetError::Campaign(one_line(why).map(|why| format!("{}: {why}", self.exchange.name(host))))
     }
 
     /// The cost of a cell on its host, from the answer to its check.
@@ -133,26 +135,45 @@ impl Hosts<'_, '_> {
                     found.map_err(|error| self.failed(host, &format!("malformed plan: {error}")))?;
                 Ok(forecast.on_host(self.exchange.name(host)))
             }
-            CheckedCommand::Refused(why) => Err(cell_error(campaign, cell, Cause::from_text(why.trim()))),
+            CheckedCommand::Refused(why) => Err(cell_error(campaign, cell, one_line(&why))),
         }
     }
 
     /// Runs the command of a cell; returns its report, or why there is none.
-    fn run_on_host(&mut self, cell: &Cell, run_directory: &Path) -> Result<RunReport, String> {
-        let host = self.host_of(cell).map_err(|error| error.to_string())?;
-        self.exchange.wait_for(host).map_err(|error| error.to_string())?;
+    fn run_on_host(&mut self, cell: &Cell, run_directory: &Path) -> Result<RunReport, RunFailure> {
+        let host = self.host_of(cell)?;
+        self.exchange.wait_for(host)?;
         let plans = BTreeMap::from([(host, CommandPlan::Run(cell.arguments.clone()))]);
-        let mut answers = self.exchange.ask(&plans).map_err(|error| error.to_string())?;
-        let reply = answers.remove(&host).unwrap_or_else(|| Err("no answer".to_owned()))?;
-        let unpacked = unpack(&reply, run_directory);
-        if unpacked.is_err() {
-            // A part of a result must not look like a result.
-            let emptied =
-                std::fs::remove_dir_all(run_directory).and_then(|()| std::fs::create_dir(run_directory));
-            emptied.map_err(|error| format!("cannot remove {}: {error}", run_directory.display()))?;
+        let mut answers = self.exchange.ask(&plans)?;
+        let reply = answers.remove(&host).unwrap_or_else(|| Err("no answer".to_owned()));
+        let reply = reply.map_err(RunFailure::Host)?;
+        let end = self.exchange.during(|| result::store(&reply, run_directory))?;
+        let report = report_of(run_directory, end.code, end.signal, self.exchange.is_stopped());
+        Ok(RunReport { why: report.why.as_deref().map(printable::one_line), ..report })
+    }
+}
+
+/// Why a run has no report.
+#[derive(Debug, PartialEq, Eq)]
+enum RunFailure {
+    /// Its host has none: the run has failed.
+    Host(String),
+    /// This machine cannot order or store it: the campaign ends.
+    Here(String),
+}
+
+impl From<anyhow::Error> for RunFailure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Here(format!("{error:#}"))
+    }
+}
+
+impl From<ReplyError> for RunFailure {
+    fn from(error: ReplyError) -> Self {
+        match error {
+            ReplyError::Io(why) => Self::Here(format!("cannot store its result: {why}")),
+            ReplyError::Malformed(_) | ReplyError::TooLarge { .. } => Self::Host(error.to_string()),
         }
-        let end = unpacked.map_err(|error| error.to_string())?;
-        Ok(report_of(run_directory, end.code, end.signal, self.exchange.is_stopped()))
     }
 }
 
@@ -167,19 +188,32 @@ fn checked_commands(answer: &Reply, count: usize) -> Result<Vec<CheckedCommand>,
     }
 }
 
-/// A reason in one line.
-fn one_line(host: &str, why: &str) -> String {
-    let lines: Vec<&str> = why.lines().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
-    format!("{host}: {}", lines.join("; "))
+/// A reason from a host: text and hint in one line each.
+fn one_line(why: &str) -> Cause {
+    // A dry run may print warnings before its error.
+    let why = why.rfind("\nerror: ").map_or(why, |at| &why[at..]);
+    let cause = Cause::from_text(why.trim());
+    let hint = cause.hint().map(|hint| printable::one_line(&hint)).unwrap_or_default();
+    cause.map(printable::one_line).with_hint(hint)
+}
+
+/// Why a run has failed, in one line with the hint.
+fn failed_run(host: &str, why: &str) -> String {
+    let cause = one_line(why);
+    let hint = cause.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
+    format!("{host}: {cause}{hint}")
 }
 
 impl Runner for Hosts<'_, '_> {
     fn run(&mut self, cell: &Cell, run_directory: &Path) -> Result<RunReport, CampaignError> {
-        Ok(self.run_on_host(cell, run_directory).unwrap_or_else(|why| RunReport {
-            exit_code: ENVIRONMENT,
-            why: Some(one_line(cell.host.as_deref().unwrap_or_default(), &why)),
-            is_interrupted: self.exchange.is_stopped(),
-        }))
+        self.run_on_host(cell, run_directory).or_else(|failure| match failure {
+            RunFailure::Host(why) => Ok(RunReport {
+                exit_code: ENVIRONMENT,
+                why: Some(failed_run(cell.host.as_deref().unwrap_or_default(), &why)),
+                is_interrupted: self.exchange.is_stopped(),
+            }),
+            RunFailure::Here(why) => Err(CampaignError::Run { cell: cell.number, name: cell.command(), why }),
+        })
     }
 
     fn is_stopped(&self) -> bool {
@@ -190,3 +224,7 @@ impl Runner for Hosts<'_, '_> {
         self.line.show(event);
     }
 }
+
+#[cfg(test)]
+#[path = "campaign_tests.rs"]
+mod tests;

@@ -9,6 +9,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, parser::ValueSo
 use keepup_error::Cause;
 use keepup_fleet::command::Program;
 use keepup_plan::LoadSpec;
+use keepup_registers::{RegisterError, Target, TargetProfile};
 
 use crate::Cli;
 use crate::output::{LOG_VARIABLE, hint_of_flags};
@@ -89,6 +90,10 @@ fn paths_written(arguments: &[String]) -> Result<Vec<PathBuf>, String> {
         let why = Cause::new("it would write to ./keepup-data");
         return Err(why.with_hint("set volume to a directory of the host").to_text());
     }
+    if verb == "register" {
+        let profile = values(matches, "profile")?;
+        check_registers(&values(matches, "target")?.concat(), profile.first().map(String::as_str))?;
+    }
     Ok(paths)
 }
 
@@ -117,14 +122,36 @@ fn paths_of(verb: &str, id: &str, values: &[String]) -> Result<Vec<PathBuf>, Str
                 .map_err(|error: keepup_plan::LoadSpecError| error.to_string())?;
             Ok(specs.into_iter().filter_map(directory_of).collect())
         }
-        "profile" if verb == "register" => refused("a card with a DMA engine would write with it"),
         "target" if verb == "register" && values.iter().any(|value| value.contains(',')) => {
             Err("a host does not accept settings of a VME window: they would be changed".to_owned())
         }
         "profile" => Ok(Vec::new()),
         _ if has_word(PLAIN, id) => Ok(Vec::new()),
-        _ if has_word(REFUSED, id) => refused("only the command line of the host itself has it"),
-        _ => refused("it is not known whether it names something that is written"),
+        _ if has_word(REFUSED, id) => refused("it is allowed only in commands on the host itself"),
+        _ => refused("it is not in the list of flags allowed on hosts"),
+    }
+}
+
+/// Checks that a measurement of registers changes nothing on the host. Only a profile lists the registers
+/// that change when read; the DMA engine of a profile is written.
+fn check_registers(target: &str, profile: Option<&str>) -> Result<(), String> {
+    let target: Target = target.parse().map_err(|error: RegisterError| Cause::of(&error).to_text())?;
+    let Some(name) = profile else {
+        return match target {
+            Target::Ram | Target::IpbusSelf => Ok(()),
+            _ => {
+                let why = "a host does not read a device without a profile: a read may change it";
+                let hint = "set profile; read-to-clear lists the registers that change";
+                Err(Cause::new(why).with_hint(hint).to_text())
+            }
+        };
+    };
+    let profile = TargetProfile::find(name).map_err(|error| Cause::of(&error).to_text())?;
+    match profile.dma {
+        None => Ok(()),
+        Some(_) => {
+            Err("a host does not accept --profile with a DMA engine: it would write to the card".to_owned())
+        }
     }
 }
 

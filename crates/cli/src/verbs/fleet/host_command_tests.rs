@@ -1,4 +1,5 @@
 //! What commands write to, and flags that a host refuses.
+use std::any::TypeId;
 use std::collections::BTreeSet;
 
 use super::*;
@@ -25,6 +26,7 @@ fn all_paths_that_are_written_are_found() {
         ("qualify csl --volume /a --quick", &["/a"]),
         ("net tcp self", &[]),
         ("register read ram", &[]),
+        ("register compare ipbus:self", &[]),
         ("--log json disk sweep --volume /a", &["/a"]),
     ] {
         let mut wanted: Vec<&str> = paths.to_vec();
@@ -54,7 +56,10 @@ fn a_host_refuses_what_does_not_measure_and_flags_that_change_something() {
         ("qualify csl --volume /a --http 127.0.0.1:1", "does not accept --http"),
         ("qualify csl --fleet x.toml", "does not accept --fleet"),
         ("register read pci:0000:00:04.0/bar0 --bind vfio-pci", "does not accept --bind"),
-        ("register read ram --profile edu", "does not accept --profile"),
+        ("register read ram --profile edu", "does not accept --profile with a DMA engine"),
+        ("register read ram --profile /nonexistent/card.toml", "No such file"),
+        ("register read pci:0000:00:04.0/bar0", "does not read a device without a profile"),
+        ("register compare ipbus:10.0.0.1", "does not read a device without a profile"),
         ("register read vme:/dev/bus/vme/m0,address=0x10000,size=0x1000,space=A24", "settings of a VME"),
     ] {
         let found = found(command).expect_err(command);
@@ -62,8 +67,42 @@ fn a_host_refuses_what_does_not_measure_and_flags_that_change_something() {
     }
 }
 
-/// Flags of all commands that measure.
-fn flags(command: &clap::Command, words: &[String], into: &mut BTreeSet<String>) {
+#[test]
+fn a_profile_without_a_dma_engine_is_accepted() {
+    let place = tempfile::tempdir().unwrap();
+    let profile = place.path().join("card.toml");
+    std::fs::write(&profile, "name = \"card\"\nread-to-clear = [8]\n").unwrap();
+    let command = format!("register read pci:0000:00:04.0/bar0 --profile {}", profile.display());
+    assert_eq!(found(&command).unwrap(), [""; 0]);
+}
+
+/// Paths that commands only read, as `COMMAND FLAG`.
+const ONLY_READ: &[&str] = &[
+    "net token_file",
+    "qualify source_token_file",
+    "qualify token_file",
+    "replay raw",
+    "replay traces",
+    "replay-set directory",
+    "replay-set raw",
+    "soak reference",
+    "trial source_token_file",
+];
+
+#[test]
+fn plain_flags_with_a_path_are_only_read() {
+    let mut paths = BTreeSet::new();
+    visit(&Cli::command(), &[], &mut |verb, argument| {
+        let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+        if is_path && has_word(PLAIN, argument.get_id().as_str()) {
+            paths.insert(format!("{verb} {}", argument.get_id()));
+        }
+    });
+    assert_eq!(paths.iter().map(String::as_str).collect::<Vec<_>>(), ONLY_READ);
+}
+
+/// Flags of all commands that measure, each with the first word of its command.
+fn visit(command: &clap::Command, words: &[String], take: &mut dyn FnMut(&str, &clap::Arg)) {
     let measures = ["qualify", "trial", "soak", "replay", "replay-set", "disk", "net", "register"];
     let excluded = ["serve", "export-fio", "get", "set", "serve-ipbus", "scan", "list", "help"];
     for inner in command.get_subcommands() {
@@ -72,8 +111,9 @@ fn flags(command: &clap::Command, words: &[String], into: &mut BTreeSet<String>)
             _ => !excluded.contains(&inner.get_name()),
         };
         if is_wanted {
-            into.extend(inner.get_arguments().map(|argument| argument.get_id().to_string()));
-            flags(inner, &[words, &[inner.get_name().to_owned()]].concat(), into);
+            let words = [words, &[inner.get_name().to_owned()]].concat();
+            inner.get_arguments().for_each(|argument| take(&words[0], argument));
+            visit(inner, &words, take);
         }
     }
 }
@@ -81,7 +121,7 @@ fn flags(command: &clap::Command, words: &[String], into: &mut BTreeSet<String>)
 #[test]
 fn the_lists_have_every_flag_once_and_no_other() {
     let mut known: BTreeSet<String> = BTreeSet::from(["log".to_owned()]);
-    flags(&Cli::command(), &[], &mut known);
+    visit(&Cli::command(), &[], &mut |_, argument| known.extend([argument.get_id().to_string()]));
     let special = ["volume", "files_in", "state", "group", "assign", "loads", "profile"];
     let lists = PLAIN.split_whitespace().chain(REFUSED.split_whitespace()).chain(special);
     let listed: Vec<String> = lists.map(str::to_owned).collect();

@@ -103,13 +103,14 @@ pub(crate) fn run(path: &Path, args: &FleetArgs, shared: &Shared<'_>) -> anyhow:
     if let Some(warning) = control_warning(&found.control) {
         log(&format!("warning: {warning}"));
     }
-    let directory = store.finish(&found)?;
-    crate::verbs::report::write_beside(&directory);
+    // Printed first: a result directory that cannot be written must not lose hours of measurement.
     if shared.json {
         json(&serde_json::to_value(&found)?);
     } else {
         page(&Stored::QualifyFleet(Box::new(found.clone())));
     }
+    let directory = store.finish(&found)?;
+    crate::verbs::report::write_beside(&directory);
     log(&format!("result: {}", directory.display()));
     Ok(exit(&found))
 }
@@ -127,7 +128,7 @@ fn measure(
     let mut trials = FleetTrials::new(&mut session, &mut reporter);
     let mut watch = |event: QualifyEvent<'_>| match event {
         QualifyEvent::Line(line) => log(line),
-        QualifyEvent::Trial(trial) => store.keep(trial),
+        QualifyEvent::Trial { trial, bytes_written, control } => store.keep(trial, bytes_written, control),
     };
     let found = trials.gather().and_then(|()| Ok(qualify(file, settings, start, &mut trials, &mut watch)?));
     end(&mut session, &mut reporter, "the qualification is over");

@@ -4,6 +4,7 @@ mod set_file;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -16,7 +17,7 @@ use keepup_fleet::jobs;
 use keepup_fleet::message::{Counters, HostId, Role};
 use keepup_fleet::record::{
     FleetRecording, FleetWatch, Moved, Quiet, RecordPlan, RecordRequest, RecorderResult, RecorderSettings,
-    Total, plans,
+    Total, ViewMembers, plans,
 };
 use keepup_recorder::RecorderConfig;
 use keepup_recording::id::Id;
@@ -91,12 +92,14 @@ pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
     });
     let mut run = Running::new(&file, (number, name), &plans, directory.join(SET_FILE), page)?;
     let done = run.conduct(&mut session, &mut reporter, &plans, &request.settings.stop);
-    if let Ok(ended) = &done
-        && let Some(page) = &mut run.page
-    {
-        page.end(session.lead.now_ns(), &run.recording, ended);
+    if let Some(page) = &mut run.page {
+        let now_ns = session.lead.now_ns();
+        match &done {
+            Ok(ended) => page.end(now_ns, &run.recording, ended),
+            Err(error) => page.fail(now_ns, &format!("{error:#}")),
+        }
     }
-    end(&mut session, &mut reporter, "the recording is over");
+    end_agents(&mut session, &mut reporter, run.page.as_ref());
     done?;
     // The page stays for as long as the agents.
     let Running { recording, set, .. } = run;
@@ -107,6 +110,20 @@ pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
     }
     set.finish(&recording.set())?;
     Ok(if recording.is_whole() { Exit::Done } else { Exit::Failed })
+}
+
+/// Ends the agents. Clients of the page get answers meanwhile.
+fn end_agents(session: &mut Session, reporter: &mut Reporter<'_>, page: Option<&FleetPage>) {
+    std::thread::scope(|scope| {
+        // Dropped at the end of this closure, also by a panic.
+        let (_running, over) = mpsc::channel::<()>();
+        if let Some(page) = page {
+            let answer = move || page.answer_commands(&over);
+            // Without a thread, clients wait until the server ends.
+            drop(std::thread::Builder::new().name("ku-fleet-page".into()).spawn_scoped(scope, answer));
+        }
+        end(session, reporter, "the recording is over");
+    });
 }
 
 /// One more than the highest run below `output`, starting at 1.
@@ -141,6 +158,7 @@ struct Running {
     set: SetFile,
     /// Latest counters of all hosts that have had streams.
     counters: BTreeMap<HostId, Counters>,
+    members: ViewMembers,
     quiet: Quiet,
     page: Option<FleetPage>,
 }
@@ -170,8 +188,15 @@ impl Running {
             moves: Vec::new(),
             ended_early: None,
         };
-        let (set, counters) = (SetFile::new(set), BTreeMap::new());
-        Ok(Self { recording, recorders, set, counters, quiet: Quiet::default(), page })
+        Ok(Self {
+            recording,
+            recorders,
+            set: SetFile::new(set),
+            counters: BTreeMap::new(),
+            members: ViewMembers::default(),
+            quiet: Quiet::default(),
+            page,
+        })
     }
 
     /// Waits for the hosts, starts the run, and follows it to its end. Returns why it ended.
@@ -287,12 +312,13 @@ impl Running {
     fn count(&mut self, session: &Session) -> Total {
         let controller = session.lead.controller();
         let view = controller.view();
+        self.members.update(view);
         for member in view.slots.iter().flatten().filter(|_| view.run == self.recording.run) {
             if let Some(heartbeat) = controller.heartbeat_of(member.host) {
                 self.counters.insert(member.host, heartbeat.counters);
             }
         }
-        Total::of(self.counters.iter().map(|(&host, &counters)| (counters, view.has(host))))
+        Total::of(self.counters.iter().map(|(&host, &counters)| (counters, self.members.has(host))))
     }
 
     /// The run has started: the recorders have their streams.

@@ -8,6 +8,7 @@ use keepup_fleet::controller::RunKind;
 use keepup_fleet::controller_loop::ControllerEvent;
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::set::{Hosts, RemoteSet};
+use keepup_fleet::timing::Timing;
 use keepup_recording::set::RecordingSet;
 use keepup_report::plural;
 
@@ -18,6 +19,10 @@ use crate::exit::usage;
 use crate::output::log;
 use crate::progress::StatusLine;
 
+/// Time without orders after which agents exit, ns. The controller sends none while it joins large reports.
+/// Agents also exit when their standard input is closed.
+const ORPHAN_NS: u64 = 600_000_000_000;
+
 /// Starts the agents of the hosts of `set`, lets `work` use them, and ends them. Returns none if Ctrl-C or
 /// `down` ended it.
 pub(crate) fn with_agents<T>(
@@ -26,7 +31,8 @@ pub(crate) fn with_agents<T>(
     work: impl FnOnce(&mut RemoteSet<'_, &mut Agents<'_, '_>>) -> T,
 ) -> anyhow::Result<Option<T>> {
     let mut file = FleetFile::read(path)?;
-    file.timing = file.timing.of_trial();
+    let orphan_ns = file.timing.orphan_ns.max(ORPHAN_NS);
+    file.timing = Timing { orphan_ns, ..file.timing.of_trial() };
     let has_recording =
         |name: &str| set.recordings.iter().any(|entry| entry.host == name && !entry.directories.is_empty());
     file.hosts.retain(|host| has_recording(&host.name));

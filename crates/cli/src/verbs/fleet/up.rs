@@ -30,6 +30,11 @@ const LEAVE_NS: u64 = 2_000_000_000;
 /// Time for agents to exit after that, in addition to the end of a run, ns. Then they are killed.
 const CLOSE_NS: u64 = 5_000_000_000;
 
+/// Descriptors for each host: its connection, and the pipes of its launcher.
+const DESCRIPTORS_PER_HOST: u64 = 4;
+/// Descriptors in addition, mostly for connections of strangers, which each use memory until a timeout.
+const DESCRIPTORS: u64 = 4_096;
+
 pub(super) type RunningController = ControllerLoop<ZenohController, SystemClock>;
 
 /// A controller whose agents are being started.
@@ -51,8 +56,8 @@ impl Session {
         let socket = control::socket_of(path)?;
         // Another controller of this file is named first, before its port is found to be in use.
         control::check_free(&socket)?;
-        // One for each host, and for strangers, whose connections only a timeout closes.
-        keepup_sys::thread::raise_descriptor_limit();
+        let descriptors = u64::from(hosts) * DESCRIPTORS_PER_HOST + DESCRIPTORS;
+        keepup_sys::thread::raise_descriptor_limit_to(descriptors);
         let link = ZenohController::listen(file.listen, &secret, hosts, tls.as_ref())?;
         let server = Server::open(&socket, link.waker())?;
         let join_ns = u64::try_from(file.join_time.as_nanos()).unwrap_or(u64::MAX);
@@ -78,7 +83,7 @@ impl Session {
             return Ok(None);
         }
         if self.is_stopped() || self.is_down_requested()? {
-            anyhow::bail!("cannot {verb}: stopped before all hosts had joined");
+            return Err(FleetError::Stopped(verb.to_owned()).into());
         }
         Ok(Some(self.lead.turn(TURN)))
     }
@@ -153,10 +158,18 @@ fn starts(file: &FleetFile, secret: &Secret, tls: Option<&ControllerTls>) -> Res
         .map(|(host, entry)| {
             let failed = |error: keepup_peer::TokenError| FleetError::JoinInfo(error.to_string().into());
             let (token, shared) = (secret.token(host).map_err(failed)?, secret.shared().map_err(failed)?);
-            let (controller, timing, volumes) = (file.listen, file.timing, entry.volumes.clone());
-            let tls = tls.map(ControllerTls::agent);
-            let line = JoinInfo { controller, host, token, shared, tls, timing, volumes }.to_line()?;
-            Ok(Start { host, command: entry.command.clone(), line })
+            let info = JoinInfo {
+                fleet: file.name.clone(),
+                controller: file.listen,
+                host,
+                token,
+                shared,
+                tls: tls.map(ControllerTls::agent),
+                join_time: file.join_time,
+                timing: file.timing,
+                volumes: entry.volumes.clone(),
+            };
+            Ok(Start { host, command: entry.command.clone(), line: info.to_line()? })
         })
         .collect()
 }

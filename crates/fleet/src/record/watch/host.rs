@@ -1,19 +1,17 @@
-//! Figures of one recorder. What a host reports is limited before it is kept.
+//! Figures of one recorder. The controller has limited what a host reports.
+use std::collections::BTreeMap;
+
 use keepup_results::Count;
 use keepup_results::live::{FleetFlow, FleetHost, FleetHostState, FleetPool, FleetVolume};
 use keepup_results::printable::one_line;
 
 use super::line;
 use crate::clock::Offset;
-use crate::controller::{MemberReport, PartEnd};
+use crate::controller::{MemberReport, PartEnd, limited_causes};
 use crate::message::{Counters, Health, HostState, Role, VolumeHealth};
+use crate::record::outcome::RecordOutcome;
 use crate::record::plan::RecordPlan;
 use crate::record::total::failure;
-
-/// Most warnings of a host.
-const WARNINGS_MAX: usize = 16;
-/// Most causes of missing events.
-const CAUSES_MAX: usize = 16;
 
 /// Observer of a recorder.
 pub(super) struct HostWatch {
@@ -24,23 +22,27 @@ pub(super) struct HostWatch {
     /// Arrival of the latest heartbeat, ns.
     heard_ns: Option<u64>,
     clock: Option<Offset>,
-    /// Latest state in the fleet; none if it is no member.
-    state: Option<HostState>,
+    is_member: bool,
+    /// Whether its latest state is the end of its part.
+    is_ending: bool,
     has_streams: bool,
     had_streams: bool,
     latest: Figures,
     sampled: Figures,
     rates: Rates,
+    missing: BTreeMap<String, u64>,
+    health: Option<Health>,
+    /// End of its part, without the result.
     end: Option<PartEnd>,
 }
 
 /// Figures of the run, with the times by the host's clock at which they were sent, ns.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Figures {
     sent_ns: u64,
     counters: Counters,
     health_ns: u64,
-    health: Option<Health>,
+    durable_bytes: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -59,51 +61,77 @@ impl HostWatch {
             paths: plan.volumes.iter().map(path).collect(),
             heard_ns: None,
             clock: None,
-            state: None,
+            is_member: false,
+            is_ending: false,
             has_streams: false,
             had_streams: false,
             latest: Figures::default(),
             sampled: Figures::default(),
             rates: Rates::default(),
+            missing: BTreeMap::new(),
+            health: None,
             end: None,
         }
     }
 
     pub(super) fn end(&mut self, end: &PartEnd) {
-        self.end = Some(end.clone());
+        self.end = Some(match end {
+            PartEnd::Finished(text) => match RecordOutcome::parse(text) {
+                Ok(outcome) => {
+                    self.finish(&outcome);
+                    PartEnd::Finished(String::new())
+                }
+                Err(why) => PartEnd::Failed(why),
+            },
+            PartEnd::Failed(why) => PartEnd::Failed(one_line(why)),
+            PartEnd::Absent | PartEnd::Lost | PartEnd::TimedOut(_) => end.clone(),
+        });
+    }
+
+    /// Takes the final figures from the result. Its last heartbeats may have arrived between two calls of
+    /// [`HostWatch::observe`], and then the figures in them were not seen.
+    fn finish(&mut self, outcome: &RecordOutcome) {
+        let Figures { counters, durable_bytes, .. } = &mut self.latest;
+        (counters.events, counters.bytes) = (outcome.received_events, outcome.received_bytes);
+        (counters.durable_events, *durable_bytes) = (outcome.durable_events, outcome.durable_bytes);
+        counters.connected_streams = 0;
+        self.missing = limited_causes(&outcome.missing);
     }
 
     pub(super) fn observe(&mut self, run: u64, report: Option<MemberReport<'_>>, has_streams: bool) {
         self.has_streams = has_streams;
         self.had_streams |= has_streams;
         let Some(MemberReport { heartbeat, received_ns, health }) = report else {
-            self.state = None;
+            (self.is_member, self.is_ending) = (false, false);
             return;
         };
         self.heard_ns = Some(received_ns);
         self.clock = heartbeat.clock.or(self.clock);
-        self.state = Some(heartbeat.state.clone());
-        // A host that was lost and is back counts from zero.
-        let is_lost = matches!(self.end, Some(PartEnd::Lost | PartEnd::Absent));
-        if heartbeat.state.run() != Some(run) || is_lost {
+        self.is_member = true;
+        let state = &heartbeat.state;
+        self.is_ending = matches!(state, HostState::Finishing { .. } | HostState::Finished { .. });
+        // The figures of a result are final. A host that was lost and is back counts from zero.
+        let is_final = matches!(self.end, Some(PartEnd::Finished(_) | PartEnd::Lost | PartEnd::Absent));
+        if state.run() != Some(run) || is_final {
             return;
         }
         (self.latest.sent_ns, self.latest.counters) = (heartbeat.sent_ns, heartbeat.counters);
         if let Some((sent_ns, health)) = health.filter(|(sent_ns, _)| *sent_ns != self.latest.health_ns) {
-            (self.latest.health_ns, self.latest.health) = (*sent_ns, Some(limited(health, self.paths.len())));
+            (self.latest.health_ns, self.latest.durable_bytes) = (*sent_ns, health.durable_bytes);
+            self.missing.clone_from(&health.missing);
+            self.health = Some(health.clone());
         }
     }
 
     pub(super) fn sample(&mut self, now_ns: u64, has_started: bool) -> FleetHost {
         self.take_rates();
-        let Figures { counters, health, .. } = &self.latest;
+        let (Figures { counters, durable_bytes, .. }, health) = (&self.latest, &self.health);
         let state = self.fleet_state(has_started);
         let connected = if self.has_streams { counters.connected_streams } else { 0 };
-        let missing = health.as_ref().map(|health| health.missing.clone()).unwrap_or_default();
-        let durable_bytes = health.as_ref().map_or(0, |health| health.durable_bytes);
+        let missing = self.missing.clone();
         let flow = FleetFlow {
             received: Count { events: counters.events, bytes: counters.bytes },
-            durable: Count { events: counters.durable_events, bytes: durable_bytes },
+            durable: Count { events: counters.durable_events, bytes: *durable_bytes },
             received_bytes_per_second: self.rates.received,
             durable_bytes_per_second: self.rates.durable,
             received_events_per_second: self.rates.events,
@@ -136,27 +164,28 @@ impl HostWatch {
             self.rates.events = now.events.saturating_sub(before.events) as f64 / passed_s;
             (sampled.sent_ns, sampled.counters) = (latest.sent_ns, now);
         }
-        let durable = |figures: &Figures| figures.health.as_ref().map_or(0, |health| health.durable_bytes);
         let passed_s = seconds(latest.health_ns.saturating_sub(sampled.health_ns));
         if passed_s > 0.0 {
-            self.rates.durable = durable(latest).saturating_sub(durable(sampled)) as f64 / passed_s;
-            (sampled.health_ns, sampled.health) = (latest.health_ns, latest.health.clone());
+            let gained = latest.durable_bytes.saturating_sub(sampled.durable_bytes);
+            self.rates.durable = gained as f64 / passed_s;
+            (sampled.health_ns, sampled.durable_bytes) = (latest.health_ns, latest.durable_bytes);
         }
-        if self.end.is_some() || self.state.is_none() {
+        if self.end.is_some() || !self.is_member {
             self.rates = Rates::default();
         }
     }
 
     fn fleet_state(&self, has_started: bool) -> FleetHostState {
-        match (&self.end, &self.state) {
-            (Some(PartEnd::Finished(_)), _) => FleetHostState::Ended,
-            (Some(PartEnd::Failed(_) | PartEnd::TimedOut(_)), _) => FleetHostState::Failed,
-            (Some(PartEnd::Lost), _) => FleetHostState::Lost,
-            (Some(PartEnd::Absent), _) | (None, None) => FleetHostState::Missing,
-            (None, Some(HostState::Finishing { .. } | HostState::Finished { .. })) => FleetHostState::Ending,
-            (None, Some(_)) if self.has_streams => FleetHostState::Recording,
-            (None, Some(_)) if has_started && self.role == Role::Spare => FleetHostState::Reserve,
-            (None, Some(_)) => FleetHostState::Preparing,
+        match &self.end {
+            Some(PartEnd::Finished(_)) => FleetHostState::Ended,
+            Some(PartEnd::Failed(_) | PartEnd::TimedOut(_)) => FleetHostState::Failed,
+            Some(PartEnd::Lost) => FleetHostState::Lost,
+            Some(PartEnd::Absent) => FleetHostState::Missing,
+            None if !self.is_member => FleetHostState::Missing,
+            None if self.is_ending => FleetHostState::Ending,
+            None if self.has_streams => FleetHostState::Recording,
+            None if has_started && self.role == Role::Spare => FleetHostState::Reserve,
+            None => FleetHostState::Preparing,
         }
     }
 
@@ -184,7 +213,7 @@ impl HostWatch {
         failures
     }
 
-    /// Why it records no more.
+    /// Why the host no longer records; none if it does.
     pub(super) fn loss(&self, host: &FleetHost) -> Option<String> {
         let what = match host.state {
             FleetHostState::Lost => "is lost",
@@ -195,10 +224,10 @@ impl HostWatch {
         Some(format!("{} {what}: {}", self.name, host.why.as_deref().unwrap_or("unknown cause")))
     }
 
-    /// Its own warnings. Of one that records no more, only the missing events are left.
+    /// Warnings of the host itself. After the end of its part, only its missing events are reported.
     pub(super) fn warnings(&self, host: &FleetHost) -> Vec<String> {
         let missing = host.flow.missing_events;
-        match (&self.end, &self.latest.health) {
+        match (&self.end, &self.health) {
             (None, Some(health)) => health.warnings.iter().map(|text| line(&self.name, text)).collect(),
             (Some(_), _) if missing > 0 => vec![format!("{}: {missing} events are missing", self.name)],
             _ => Vec::new(),
@@ -213,17 +242,6 @@ fn pool(health: &Health, bytes_per_second: f64) -> FleetPool {
         used_bytes: health.pool_used_bytes,
         room_seconds: (bytes_per_second > 0.0).then(|| free_bytes as f64 / bytes_per_second),
         wait_seconds: seconds(health.pool_wait_ns),
-    }
-}
-
-/// What is kept of the health of a host with this number of volumes.
-fn limited(health: &Health, volumes: usize) -> Health {
-    let missing = health.missing.iter().take(CAUSES_MAX);
-    Health {
-        missing: missing.map(|(cause, events)| (one_line(cause), *events)).collect(),
-        warnings: health.warnings.iter().take(WARNINGS_MAX).map(|text| one_line(text)).collect(),
-        volumes: health.volumes.iter().take(volumes).copied().collect(),
-        ..*health
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Accounting;
 use crate::access::{From, StreamReader};
 use crate::crc::{Crc32, crc32};
-use crate::ranges::{Ranges, Seen};
+use crate::ranges::Ranges;
 use crate::reader::Recording;
 
 /// Sequence numbers in a digest, from the first comparison to single events.
@@ -141,6 +141,13 @@ impl Accounting<'_> {
         }
         for (id, result) in results {
             let Some(stream) = self.account.streams.get_mut(&id) else { continue };
+            if let Some(first) = result.first_different {
+                let events = result.different;
+                let what = format!(
+                    "stream {id}: {events} duplicates have another payload, the first is event {first}"
+                );
+                self.account.faults.push(what);
+            }
             if let Some(error) = result.failed {
                 let what = format!("cannot compare the duplicates of stream {id}: {error}");
                 self.account.faults.push(what);
@@ -150,29 +157,24 @@ impl Accounting<'_> {
             let mut stored = self.parts.iter().map(|part| part.facts.payload_bytes(id));
             let stored = stored.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
             stream.payload_bytes = stored.and_then(|stored| stored.checked_sub(result.bytes));
-            if let Some(first) = result.first_different {
-                let events = result.different;
-                let what = format!(
-                    "stream {id}: {events} duplicates have another payload, the first is event {first}"
-                );
-                self.account.faults.push(what);
-            }
         }
     }
 
     /// Events that a recording of a stream and an earlier one have, each with the first one that has it.
     fn duplicates(&self, stream: u32) -> Vec<Task> {
-        let ranges =
-            |part: usize| self.parts[part].facts.seen.get(&stream).into_iter().flat_map(Seen::ranges);
-        let mut tasks = Vec::new();
-        for copy in 0..self.parts.len() {
-            let mut left: Vec<Range<u64>> = ranges(copy).collect();
-            for first in 0..copy {
-                let known = Ranges::join(ranges(first));
+        let (mut tasks, mut earlier) = (Vec::new(), Vec::<(usize, Ranges)>::new());
+        for (copy, part) in self.parts.iter().enumerate() {
+            let Some(seen) = part.facts.seen.get(&stream) else { continue };
+            let mut left: Vec<Range<u64>> = seen.ranges().collect();
+            for (first, known) in &earlier {
+                if left.is_empty() {
+                    break;
+                }
                 let both = left.iter().flat_map(|range| known.within(range));
-                tasks.extend(both.map(|range| Task { stream, parts: [first, copy], range, level: 0 }));
+                tasks.extend(both.map(|range| Task { stream, parts: [*first, copy], range, level: 0 }));
                 left = left.iter().flat_map(|range| known.outside(range)).collect();
             }
+            earlier.push((copy, Ranges::join(seen.ranges())));
         }
         tasks
     }
@@ -188,7 +190,9 @@ impl Accounting<'_> {
         let (mut batch, mut left) = (Vec::new(), DIGESTS_MAX);
         while left > 0 {
             let Some(mut task) = tasks.pop_front() else { break };
-            if results.get(&task.stream).is_some_and(|result| result.failed.is_some()) {
+            // Differences that are known already are still located.
+            let has_failed = results.get(&task.stream).is_some_and(|result| result.failed.is_some());
+            if has_failed && task.level == 0 {
                 continue;
             }
             let Range { start, end } = task.range;

@@ -93,8 +93,8 @@ impl Errands {
     }
 }
 
-/// Asks the recorders in order until one answers. If none does, the error of one that may answer later comes
-/// before that of one that is gone.
+/// Asks the recorders in order until one answers. If none does, prefers a timeout, which is retried, over
+/// other errors.
 pub(super) fn ask(recorders: &[Endpoint], question: &Locate) -> Result<Located, ClientError> {
     let mut last = ClientError::Stopped;
     for recorder in recorders {

@@ -1,11 +1,12 @@
 //! Runs of commands on hosts, and their answers.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_fleet::FleetError;
 use keepup_fleet::command::{CommandPlan, Reply};
-use keepup_fleet::controller::{FleetEvent, PartEnd, RunKind};
+use keepup_fleet::controller::{FleetEvent, PartEnd, Phase, RunKind};
 use keepup_fleet::controller_loop::ControllerEvent;
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::jobs;
@@ -15,6 +16,11 @@ use keepup_fleet::message::HostId;
 use super::super::events::Reporter;
 use super::super::up::{Session, TURN};
 use crate::output::log;
+
+/// Time for the checks of one list of commands, ns. A volume may not respond.
+const CHECK_NS: u64 = 60_000_000_000;
+/// Longest turn while a result is stored.
+const SHORT_TURN: Duration = Duration::from_millis(10);
 
 /// Orders to hosts and their answers.
 pub(super) struct Exchange<'a, 'b> {
@@ -86,6 +92,18 @@ impl<'a, 'b> Exchange<'a, 'b> {
         Ok(())
     }
 
+    /// Does `work` in a thread. Without orders meanwhile, the agents would exit.
+    pub(super) fn during<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(work);
+            while !thread.is_finished() {
+                let events = self.session.lead.turn(SHORT_TURN);
+                self.take(&events, &mut BTreeMap::new());
+            }
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
     /// Executes these plans at the same time; returns the whole answer of each host, or why it has none.
     ///
     /// # Errors
@@ -140,16 +158,32 @@ impl<'a, 'b> Exchange<'a, 'b> {
         // What is only fetched is worth the wait: a second Ctrl-C ends everything.
         let is_result = plans.values().all(|plan| matches!(plan, CommandPlan::Part { .. }));
         let mut is_ending = is_result;
+        let is_check = plans.values().any(|plan| matches!(plan, CommandPlan::Check(_)));
+        let until_ns = self.session.lead.now_ns().saturating_add(CHECK_NS);
+        let mut late = BTreeSet::new();
         while !self.take(&events, &mut ends) {
             events = Vec::new();
             if self.watch_for_end()? && !is_ending {
                 is_ending = true;
                 log("ending the command on its host");
                 events.extend(self.session.lead.finish());
+            } else if is_check && !is_ending && self.session.lead.now_ns() >= until_ns {
+                is_ending = true;
+                late = plans.keys().filter(|host| !ends.contains_key(host)).copied().collect();
+                let names: Vec<&str> = late.iter().map(|host| self.name(*host)).collect();
+                log(&format!("warning: ending the check: not ended in time: {}", names.join(", ")));
+                events.extend(self.session.lead.finish());
             }
             events.extend(self.session.lead.turn(TURN));
         }
-        let of = |host: &HostId| (*host, self.outcome(*host, ends.get(host)));
+        let of = |host: &HostId| match late.contains(host) {
+            true => {
+                let seconds = CHECK_NS / 1_000_000_000;
+                let why = format!("the check took longer than {seconds} s: a file system may not respond");
+                (*host, Err(why))
+            }
+            false => (*host, self.outcome(*host, ends.get(host))),
+        };
         Ok(plans.keys().map(of).collect())
     }
 
@@ -165,7 +199,8 @@ impl<'a, 'b> Exchange<'a, 'b> {
                 Some(why) => format!("the host was lost: {why}"),
                 None => "the host was lost: no heartbeat".to_owned(),
             },
-            Some(PartEnd::TimedOut(phase)) => format!("the host timed out while {phase}"),
+            Some(PartEnd::TimedOut(Phase::Preparing)) => "the host was not ready in time".to_owned(),
+            Some(PartEnd::TimedOut(_)) => "the command did not end in time".to_owned(),
             None => "no result".to_owned(),
         })
     }

@@ -4,19 +4,17 @@
 //! trials and the failure.
 use std::path::{Path, PathBuf};
 
-use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_results::{
-    Begun, Ended, Event, EventLog, FleetQualifySummary, FleetTrialResult, ResultDirectory, ResultsError,
-    TestSummary,
+    Begun, ControlTraffic, Ended, Event, FleetQualifySummary, FleetTrialResult, ResultsError, TestSummary,
 };
 
-use crate::output::{log, log_cause};
+use crate::output::log;
+use crate::verbs::test_session::{ResultWriter, warn};
 
 /// Result directory in progress.
 pub(super) struct Store {
-    directory: ResultDirectory,
-    events: EventLog,
+    writer: ResultWriter,
     /// The result so far.
     summary: FleetQualifySummary,
 }
@@ -28,53 +26,35 @@ impl Store {
         summary: FleetQualifySummary,
         begun: &Begun,
     ) -> Result<Self, ResultsError> {
-        let (kind, version) = (FleetQualifySummary::KIND, FleetQualifySummary::SCHEMA_VERSION);
-        let (directory, events) = ResultDirectory::begin(out, kind, version, begun)?;
-        Ok(Self { directory, events, summary })
+        Ok(Self { writer: ResultWriter::create::<FleetQualifySummary>(out, begun)?, summary })
     }
 
-    /// Logs a trial. A failure is only a warning: the measurement continues.
-    pub(super) fn keep(&mut self, trial: &FleetTrialResult) {
+    /// Logs a trial, after which all trials have written `bytes_written` bytes and caused the traffic
+    /// `control`. A failure is only a warning: the measurement continues.
+    pub(super) fn keep(&mut self, trial: &FleetTrialResult, bytes_written: u64, control: ControlTraffic) {
         let t_unix_ns = SystemClock.unix_ns();
-        let event = Event::FleetTrial { t_unix_ns, trial: Box::new(trial.clone()) };
+        self.writer.append(&Event::FleetTrial { t_unix_ns, trial: Box::new(trial.clone()) });
         self.summary.trials.push(trial.clone());
-        warn(self.events.append(&event));
+        (self.summary.bytes_written, self.summary.control) = (bytes_written, control);
     }
 
     /// Stores the result; returns its directory.
     pub(super) fn finish(self, found: &FleetQualifySummary) -> Result<PathBuf, ResultsError> {
-        finish(&self.directory, self.events, found)
+        self.writer.finish(found, Some(found.verdict))
     }
 
     /// Stores the trials of a qualification that failed; removes the directory if there are none.
     pub(super) fn fail(self, why: &anyhow::Error) {
-        let Self { directory, events, mut summary } = self;
+        let Self { writer, mut summary } = self;
         if summary.trials.is_empty() {
-            warn(directory.discard());
+            writer.discard();
             return;
         }
         summary.end(Ended { failure: Some(format!("{why:#}")), interrupted: false });
-        match finish(&directory, events, &summary) {
+        match writer.finish(&summary, Some(summary.verdict)) {
             Ok(directory) => log(&format!("result: {}", directory.display())),
             Err(why) => warn(Err(why)),
         }
-    }
-}
-
-fn finish(
-    directory: &ResultDirectory,
-    mut events: EventLog,
-    found: &FleetQualifySummary,
-) -> Result<PathBuf, ResultsError> {
-    events.append(&Event::Finished { t_unix_ns: SystemClock.unix_ns(), verdict: Some(found.verdict) })?;
-    events.finish()?;
-    directory.write_summary(found)?;
-    Ok(directory.path().to_owned())
-}
-
-fn warn(outcome: Result<(), ResultsError>) {
-    if let Err(why) = outcome {
-        log_cause(&Cause::of(&why).map(|why| format!("warning: {why}")));
     }
 }
 

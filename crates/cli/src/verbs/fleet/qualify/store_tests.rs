@@ -1,4 +1,6 @@
 //! Directories of qualifications that end, fail, or never begin.
+use std::fs::OpenOptions;
+
 use keepup_results::{Headed as _, Stored, StoredResult, Verdict};
 
 use super::*;
@@ -29,8 +31,35 @@ fn trial() -> FleetTrialResult {
     }
 }
 
+/// The result before the first trial.
+fn summary() -> FleetQualifySummary {
+    let limits = vec!["not tested, because of --recorders: r1".to_owned()];
+    FleetQualifySummary { limits, ..FleetQualifySummary::begun(&begun()) }
+}
+
 fn store(out: &Path) -> Store {
-    Store::create(out, FleetQualifySummary::begun(&begun()), &begun()).unwrap()
+    Store::create(out, summary(), &begun()).unwrap()
+}
+
+fn traffic(bytes: u64) -> ControlTraffic {
+    ControlTraffic { bytes, payload_bytes: 80_000_000 }
+}
+
+/// Makes every append to a file fail: sets its size, without disk space, to the file system's maximum.
+fn fill(path: &Path) {
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    let (mut possible, mut too_large) = (file.metadata().unwrap().len(), i64::MAX as u64);
+    if file.set_len(too_large).is_ok() {
+        return;
+    }
+    while too_large - possible > 1 {
+        let size = u64::midpoint(possible, too_large);
+        match file.set_len(size) {
+            Ok(()) => possible = size,
+            Err(_) => too_large = size,
+        }
+    }
+    file.set_len(possible).unwrap();
 }
 
 fn directories(out: &Path) -> Vec<PathBuf> {
@@ -48,24 +77,42 @@ fn a_failure_before_the_first_trial_leaves_nothing() {
 fn a_later_failure_keeps_the_trials() {
     let out = tempfile::tempdir().unwrap();
     let mut store = store(out.path());
-    store.keep(&trial());
+    store.keep(&trial(), 7_000_000, traffic(500));
+    store.keep(&trial(), 9_000_000, traffic(900));
     store.fail(&anyhow::anyhow!("the controller is lost"));
     let stored = StoredResult::open(&directories(out.path())[0]).unwrap();
     assert_eq!(stored.summary.head().failure, Some("the controller is lost"));
     let Stored::QualifyFleet(found) = stored.summary else { panic!("another kind") };
-    assert_eq!((found.trials, found.verdict), (vec![trial()], Verdict::Inconclusive));
+    assert_eq!((found.trials, found.verdict), (vec![trial(), trial()], Verdict::Inconclusive));
+    assert_eq!((found.bytes_written, found.control), (9_000_000, traffic(900)));
+    assert_eq!(found.limits, summary().limits);
 }
 
 #[test]
 fn the_log_has_every_trial() {
     let out = tempfile::tempdir().unwrap();
     let mut store = store(out.path());
-    store.keep(&trial());
+    store.keep(&trial(), 0, traffic(500));
     let found = FleetQualifySummary { verdict: Verdict::Fit, ..FleetQualifySummary::begun(&begun()) };
     let directory = store.finish(&found).unwrap();
     let stored = StoredResult::open(&directory).unwrap();
     let events: Vec<Event> = stored.directory().unwrap().events().unwrap().map(Result::unwrap).collect();
     assert!(matches!(&events[1], Event::FleetTrial { trial: kept, .. } if **kept == trial()), "{events:?}");
     assert!(matches!(events[2], Event::Finished { verdict: Some(Verdict::Fit), .. }), "{events:?}");
+    assert_eq!(stored.summary, Stored::QualifyFleet(Box::new(found)));
+}
+
+#[test]
+fn a_log_that_fails_does_not_lose_the_result() {
+    let out = tempfile::tempdir().unwrap();
+    let mut store = store(out.path());
+    let events = directories(out.path())[0].join("events.jsonl");
+    fill(&events);
+    let size = events.metadata().unwrap().len();
+    store.keep(&trial(), 0, traffic(500));
+    let found = FleetQualifySummary { verdict: Verdict::Fit, ..summary() };
+    let directory = store.finish(&found).unwrap();
+    assert_eq!(events.metadata().unwrap().len(), size, "the log took an event");
+    let stored = StoredResult::open(&directory).unwrap();
     assert_eq!(stored.summary, Stored::QualifyFleet(Box::new(found)));
 }

@@ -1,4 +1,5 @@
 //! Live page of a recording on several hosts, served by the controller.
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use keepup_error::Cause;
@@ -8,11 +9,14 @@ use keepup_live::{Live, Scene};
 use keepup_results::live::{
     FleetNow, RefusalKind, RunCommand, RunOrder, RunOutcome, RunRefusal, RunSettings, RunState, RunStatus,
 };
+use keepup_results::printable::one_line;
 
 use crate::http::{HttpArgs, PageContent};
 
 /// Interval between samples, ns.
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
+/// Interval at which the thread that answers commands checks whether it is to end.
+const ANSWER_POLL: Duration = Duration::from_millis(50);
 /// Most lines about recorders in the outcome.
 const INCIDENTS_MAX: usize = 20;
 
@@ -97,6 +101,23 @@ impl FleetPage {
         self.enter(now_ns, if has_failed { RunState::Error } else { RunState::Sealed });
     }
 
+    /// The run has failed.
+    pub(super) fn fail(&mut self, now_ns: u64, why: &str) {
+        self.now = self.watch.sample(now_ns);
+        self.status.error = Some(one_line(why));
+        self.enter(now_ns, RunState::Error);
+    }
+
+    /// Answers commands until the sender of `over` is dropped. After the end of the run, all are refused.
+    pub(super) fn answer_commands(&self, over: &Receiver<()>) {
+        while over.try_recv() == Err(TryRecvError::Empty) {
+            if let Some(asked) = self.live.command_queue().next(ANSWER_POLL) {
+                let allowed = allow(&self.status, &asked.order);
+                asked.answer(allowed.map(|()| self.status.clone()));
+            }
+        }
+    }
+
     fn enter(&mut self, now_ns: u64, state: RunState) {
         if self.status.state == state {
             return;
@@ -132,7 +153,11 @@ fn allow(status: &RunStatus, order: &RunOrder) -> Result<(), RunRefusal> {
     if status.commands.contains(&command) {
         return Ok(());
     }
-    Err(RunRefusal::new(RefusalKind::State, format!("cannot stop: the run is {}", status.state)))
+    let state = match status.state {
+        RunState::Error => "has failed".to_owned(),
+        state => format!("is {state}"),
+    };
+    Err(RunRefusal::new(RefusalKind::State, format!("cannot stop: the run {state}")))
 }
 
 fn outcome(recording: &FleetRecording, now: &FleetNow, ended: &str, directories: &[String]) -> RunOutcome {

@@ -1,0 +1,29 @@
+//! Limits on what the controller keeps of a heartbeat, which comes from the network and may be 1 MB long.
+use std::collections::BTreeMap;
+
+use keepup_results::printable::one_line;
+
+use crate::message::Health;
+
+/// Most warnings of a host.
+const WARNINGS_MAX: usize = 16;
+/// Most causes of missing events.
+const CAUSES_MAX: usize = 16;
+/// Most volumes of a host, as in a fleet file.
+const VOLUMES_MAX: usize = 64;
+
+/// The part of a host's health that is kept. Texts are limited to one line.
+pub(super) fn limited(health: &Health) -> Health {
+    // Copies, because the vectors of the message have its capacity.
+    Health {
+        missing: limited_causes(&health.missing),
+        warnings: health.warnings.iter().take(WARNINGS_MAX).map(|text| one_line(text)).collect(),
+        volumes: health.volumes.iter().take(VOLUMES_MAX).copied().collect(),
+        ..*health
+    }
+}
+
+/// Missing events by cause, with the first causes only.
+pub(crate) fn limited_causes(missing: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    missing.iter().take(CAUSES_MAX).map(|(cause, events)| (one_line(cause), *events)).collect()
+}
