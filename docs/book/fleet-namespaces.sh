@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # A fleet on one machine: a controller, two sources and two recorders in four network namespaces, which a bridge
 # connects over links of 100 Mbit/s. Runs every command of a fleet, then kills, stops and cuts off hosts in each phase
-# of a recording and of a trial, and compares what the source counted as acknowledged with what is in the set.
+# of a recording, kills hosts in each phase of a trial, and compares what the source counted as acknowledged with what
+# is in the set.
 #
-#   fleet-namespaces.sh [PART...]     all parts, or: commands trial qualify record
+#   fleet-namespaces.sh [PART...]     all parts, or: commands trial qualify record campaign reproduce
 #                                     joining preparing starting recording ending: faults in a phase of a recording
 #                                     trial-preparing trial-running trial-ending: faults in a phase of a trial
 #                                     faults: the last eight, at the same time
@@ -183,8 +184,10 @@ kill_controller() { { signal KILL "$controller"; wait "$controller"; } 2>/dev/nu
 
 ### Programs
 
-start_record() { # LOG
-    in_namespace ctl "$keepup" record --fleet fleet.toml --fleet-output runs --segment '64 MB' --pool '64 MB' >"$1.out" 2>"$1.log" &
+start_record() { # LOG [FLAG...]
+    local log="$1"
+    shift
+    in_namespace ctl "$keepup" record --fleet fleet.toml --fleet-output runs --segment '64 MB' --pool '64 MB' "$@" >"$log.out" 2>"$log.log" &
     controller=$!
 }
 
@@ -315,10 +318,14 @@ part_qualify() {
 }
 
 part_record() {
+    local command events
     write_fleet ''
-    start_record record
+    start_record record --http 127.0.0.1:8611
     wait_line record.log '^recording hall-run-1 on 2 recorders'
     start_source 3 30
+    in_namespace_wait ctl bash -c 'exec 3<>/dev/tcp/127.0.0.1/8611
+        printf "GET /metrics HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n" >&3; cat <&3' >metrics.out || wrong 'no live page'
+    find_line metrics.out '^keepup_received_bytes_total.*host="r1"'
     end_source
     # The recording ends by itself 5 s after its last client.
     wait_for "$controller"
@@ -326,12 +333,48 @@ part_record() {
     "$keepup" info runs/run-1 >info.out || wrong "exit code $? of info"
     "$keepup" verify runs/run-1 >verify.out || wrong "exit code $? of verify"
     "$keepup" recover runs/run-1 >recover.out || wrong "exit code $? of recover"
+    for command in info verify recover; do
+        in_namespace_wait ctl "$keepup" "$command" runs/run-1 --fleet fleet.toml >agents.out 2>agents.log ||
+            wrong "exit code $? of $command through the agents"
+    done
     "$keepup" export runs/run-1 --to mcap --out run-1.mcap >export.out || wrong "exit code $? of export"
-    local events
     events="$(count sent)"
     expect 'events in the set' "$(union 1)" "$events"
     find_line export.out "16 streams, $(printf "%'d" "$events" | sed 's/^\([0-9]\)\([0-9]\{3\}\)$/\1,\2/') events"
-    ok "record --fleet, info, verify, recover, export: $events events sent = $events in the set"
+    ok "record --fleet --http, info, verify, recover, export: $events events sent = $events in the set"
+}
+
+part_campaign() {
+    write_fleet ''
+    cat >cells.toml <<TOML
+name = "cells"
+repetitions = 2
+[run]
+verb = "disk concurrent"
+files = 1
+size = "4 MiB"
+kind = "write"
+[axes]
+place = [{ label = "r0", host = "r0", volume = "$PWD/r0" }, { label = "r1", host = "r1", volume = "$PWD/r1" }]
+[baseline]
+place = "r0"
+TOML
+    in_namespace_wait ctl "$keepup" campaign run cells.toml --fleet fleet.toml >campaign.out 2>campaign.log ||
+        wrong "exit code $? of campaign"
+    find_line campaign.out '4 of 4 runs over 2 cells'
+    ok "campaign run --fleet: $line"
+}
+
+part_reproduce() {
+    write_fleet ''
+    code=0
+    in_namespace_wait ctl "$keepup" reproduce cdf-csl --fleet fleet.toml --scale 0.001 --repeats 1 --out results \
+        >reproduce.out 2>reproduce.log || code=$?
+    # The links are too slow for the paper's 80 MB/s.
+    [ "$code" -le 1 ] || wrong "exit code $code of reproduce"
+    find_line reproduce.out 'by the model +80'
+    find_line reproduce.out 'by measurement +80'
+    ok "reproduce cdf-csl --fleet: hosts for 80 MB/s $line"
 }
 
 ### Parts
@@ -346,7 +389,7 @@ run_part() {
     trap 'exit 1' INT TERM
     create_namespaces
     case "$1" in
-    commands | trial | qualify | record) "part_$1" ;;
+    commands | trial | qualify | record | campaign | reproduce) "part_$1" ;;
     trial-*) part_trial_faults "${1#trial-}" ;;
     *) part_recording_faults "$1" ;;
     esac
@@ -368,7 +411,7 @@ summary() {
 }
 
 main() {
-    local alone=(commands trial qualify record) beside wanted=() parts=() name failed=0
+    local alone=(commands trial qualify record campaign reproduce) beside wanted=() parts=() name failed=0
     local -A process=()
     beside=("${recording_phases[@]}" "${trial_phases[@]/#/trial-}")
     for name in "${@:-all}"; do
@@ -397,7 +440,7 @@ main() {
     for name in "${parts[@]}"; do
         case "$name" in
         # These measure: alone.
-        commands | trial | qualify | record)
+        commands | trial | qualify | record | campaign | reproduce)
             run_part "$name" &
             wait "$!" || exit 1
             ;;
