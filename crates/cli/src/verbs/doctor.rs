@@ -41,6 +41,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = nonzero_duration)]
     stall: Option<Duration>,
     /// Fleet file: check all its hosts and the paths between them, see `keepup fleet`
+    ///
+    /// Starts agents, and sends test packets between the hosts.
     #[cfg(feature = "fleet")]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["volume", "interface", "peer"])]
     fleet: Option<PathBuf>,

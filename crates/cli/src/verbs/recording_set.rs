@@ -36,9 +36,9 @@ pub(crate) struct RecordingOrSet {
     /// For example where they are mounted or were copied to. Can be given once for each host.
     #[arg(long, value_name = "HOST=DIR[,DIR...]", value_parser = host_directories)]
     at: Vec<(String, Vec<PathBuf>)>,
-    /// For a set: let the agents of this fleet file read the recordings, each on its host
+    /// For a set: let the agents of this fleet file read or recover the recordings, each on its host
     ///
-    /// Starts the agents of the hosts of the set and ends them. Nothing has to be mounted.
+    /// Starts the agents of the hosts of the set and ends them. Nothing has to be mounted. Not for `export`.
     #[cfg(feature = "fleet")]
     #[arg(long, value_name = "FILE", conflicts_with = "at")]
     fleet: Option<PathBuf>,

@@ -52,9 +52,6 @@ pub(crate) struct Args {
     /// Include the tests of cdf-csl that take days: burn-in, and all copies of the bit-error test
     #[arg(long)]
     long: bool,
-    #[cfg(feature = "fleet")]
-    #[command(flatten)]
-    fleet: super::fleet::reproduce::FleetArgs,
     /// Result of the same reproduction on another machine, added to the tables; repeatable
     ///
     /// For cern-vme also a result of `keepup register`.
@@ -78,6 +75,10 @@ pub(crate) struct Args {
     /// Store the campaign in a new subdirectory of DIR
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
+    // The last one: its heading holds for what follows.
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    fleet: super::fleet::reproduce::FleetArgs,
 }
 
 fn known(text: &str) -> Result<String, String> {
