@@ -265,7 +265,7 @@ impl<'a> Guest<'a> {
         }
         archive.file("script", script.as_bytes());
         archive.file("init", INIT.as_bytes());
-        Ok(archive.finish())
+        Ok(archive::compressed(&archive.finish()))
     }
 
     fn arguments(&self, scratch: &Scratch) -> Vec<String> {

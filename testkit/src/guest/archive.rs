@@ -8,6 +8,10 @@ const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 const CHARACTER_DEVICE: u32 = 0o020_600;
 
+/// Magic number and chunk size of the kernel's `lib/decompress_unlz4.c`.
+const LZ4_LEGACY: u32 = 0x184C_2102;
+const LZ4_CHUNK: usize = 8 << 20;
+
 /// An archive under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Archive {
@@ -62,6 +66,19 @@ impl Archive {
     fn pad(&mut self) {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
+}
+
+/// An archive as the kernel unpacks it: blocks of LZ4, in its legacy frame format. Uncompressed, keepup would
+/// be in the guest's memory twice.
+pub(crate) fn compressed(archive: &[u8]) -> Vec<u8> {
+    let mut frame = LZ4_LEGACY.to_le_bytes().to_vec();
+    for chunk in archive.chunks(LZ4_CHUNK) {
+        let block = lz4_flex::block::compress(chunk);
+        // At most a hundredth more than the chunk.
+        frame.extend((block.len() as u32).to_le_bytes());
+        frame.extend(block);
+    }
+    frame
 }
 
 #[cfg(test)]

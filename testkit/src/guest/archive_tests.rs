@@ -27,3 +27,18 @@ fn a_device_has_its_numbers_and_a_link_its_target() {
     assert!(text.contains("l\0target\0\0"), "{text}");
     assert_eq!(bytes.len() % 4, 0);
 }
+
+#[test]
+fn a_compressed_archive_has_chunks_with_their_lengths() {
+    let archive: Vec<u8> = (0..LZ4_CHUNK + 100).map(|at| (at / 7) as u8).collect();
+    let frame = compressed(&archive);
+    assert_eq!(&frame[..4], [0x02, 0x21, 0x4c, 0x18]);
+    let (mut rest, mut found) = (&frame[4..], Vec::new());
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let (block, after) = after.split_at(u32::from_le_bytes(*length) as usize);
+        let limit = LZ4_CHUNK.min(archive.len() - found.len());
+        found.extend(lz4_flex::block::decompress(block, limit).unwrap());
+        rest = after;
+    }
+    assert_eq!(found, archive);
+}

@@ -59,7 +59,7 @@ fn a_host_refuses_what_does_not_measure_and_flags_that_change_something() {
         ("register read ram --profile edu", "does not accept --profile with a DMA engine"),
         ("register read ram --profile /nonexistent/card.toml", "No such file"),
         ("register read pci:0000:00:04.0/bar0", "does not read a device without a profile"),
-        ("register compare ipbus:10.0.0.1", "does not read a device without a profile"),
+        ("register compare ipbus://10.0.0.1:50001", "does not read a device without a profile"),
         ("register read vme:/dev/bus/vme/m0,address=0x10000,size=0x1000,space=A24", "settings of a VME"),
     ] {
         let found = found(command).expect_err(command);
