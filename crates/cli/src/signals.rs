@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 /// Flag set by the first signal. The second signal exits with code 130.
@@ -23,8 +23,9 @@ pub(crate) fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
 
 /// Stop flag of an agent; SIGHUP sets it too. The kernel sends SIGHUP to a stopped process when the parent of
 /// its process group exits (POSIX, `_exit`).
+#[cfg(feature = "fleet")]
 pub(crate) fn stop_flag_of_child() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = stop_flag()?;
-    flag::register(SIGHUP, Arc::clone(&stop)).context("cannot watch for signals")?;
+    flag::register(signal_hook::consts::SIGHUP, Arc::clone(&stop)).context("cannot watch for signals")?;
     Ok(stop)
 }
