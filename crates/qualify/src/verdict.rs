@@ -134,7 +134,8 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
         reasons.push(reason);
         return Judgement { verdict: Verdict::Inconclusive, reasons, generator_limited };
     }
-    let mut limited = headroom < basis.headroom_wanted;
+    // The product, not the quotient: the search soaks at this product, which may round up.
+    let mut limited = qualified < basis.required * basis.headroom_wanted;
     if limited {
         reasons.push("the headroom is smaller than wanted".into());
     }

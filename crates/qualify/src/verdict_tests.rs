@@ -82,6 +82,14 @@ fn headroom_decides() {
     }
 }
 
+/// Divided by the required rate, this target gives less than the headroom that it has by definition.
+#[test]
+fn a_target_that_is_rounded_has_its_headroom() {
+    let required = 51_863_394.655_576_065;
+    let holds = outcome(Some(required * 1.3), End::Converged);
+    assert_eq!(verdict(&holds, |b| b.required = required).verdict, Verdict::Fit);
+}
+
 #[test]
 fn processors_that_must_stay_free_limit() {
     let holds = outcome(Some(200e6), End::Converged);
