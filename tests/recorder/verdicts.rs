@@ -98,7 +98,12 @@ fn is_fit(run: &Run, stage: &str) {
 /// NOT FIT, and `stage` is named.
 fn is_refused(run: &Run, stage: &str) -> Value {
     let found = json(run);
-    assert_eq!((run.code(), &found["verdict"]), (1, &"NOT FIT".into()), "{:#}: {run:#?}", found["verdict_reasons"]);
+    assert_eq!(
+        (run.code(), &found["verdict"]),
+        (1, &"NOT FIT".into()),
+        "{:#}: {run:#?}",
+        found["verdict_reasons"]
+    );
     names(&found, stage);
     found
 }

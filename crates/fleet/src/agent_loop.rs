@@ -22,8 +22,9 @@ pub trait Worker {
     /// Starts when `until` is zero; the part of the run ends with [`Done::Finished`] or [`Done::Failed`].
     fn start(&mut self, run: u64, until: Duration, reports: &Reports);
 
-    /// Ends the part of the run; then reports [`Done::Finished`] or [`Done::Failed`].
-    fn finish(&mut self, run: u64, reports: &Reports);
+    /// Ends the part of the run, `at_once` without what is only copied; then reports [`Done::Finished`] or
+    /// [`Done::Failed`]. An end may be followed by an urgent one.
+    fn finish(&mut self, run: u64, at_once: bool, reports: &Reports);
 
     /// Streams may have moved.
     fn moved(&mut self, view: &View);
@@ -184,7 +185,7 @@ impl<L: AgentLink, C: Clock, W: Worker> AgentLoop<L, C, W> {
                     self.worker.start(run, until, &self.reports);
                 }
                 HostAction::Changed => self.worker.moved(self.host.view()),
-                HostAction::Finish { run } => self.worker.finish(run, &self.reports),
+                HostAction::Finish { run, at_once } => self.worker.finish(run, at_once, &self.reports),
                 HostAction::Exit { why } => ended = Some(why),
             }
         }
@@ -200,8 +201,8 @@ impl<L: AgentLink, C: Clock, W: Worker> AgentLoop<L, C, W> {
         let by_ns = *self.end_by_ns.get_or_insert_with(|| {
             if !is_ending {
                 self.reports.send(Done::Ending { run });
-                self.worker.finish(run, &self.reports);
             }
+            self.worker.finish(run, true, &self.reports);
             now_ns.saturating_add(self.finish_ns)
         });
         now_ns >= by_ns

@@ -19,7 +19,7 @@ impl Worker for Teller {
         self.0.send(format!("start {run}")).unwrap();
     }
 
-    fn finish(&mut self, run: u64, reports: &Reports) {
+    fn finish(&mut self, run: u64, _at_once: bool, reports: &Reports) {
         self.0.send(format!("finish {run}")).unwrap();
         reports.send(Done::Finished { run, outcome: String::new() });
     }

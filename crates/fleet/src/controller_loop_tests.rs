@@ -35,7 +35,7 @@ impl Worker for Obedient {
         self.counters.events = 7;
     }
 
-    fn finish(&mut self, run: u64, reports: &Reports) {
+    fn finish(&mut self, run: u64, _at_once: bool, reports: &Reports) {
         reports.send(Done::Finished { run, outcome: "done".to_owned() });
     }
 

@@ -109,7 +109,7 @@ impl FleetFile {
         HostId::try_from(self.hosts.iter().position(|host| host.name == name)?).ok()
     }
 
-    /// The file with the first `count` recorders and all sources only, and the names of the other recorders.
+    /// The file with the first `count` recorders, all sources and drain hosts only, and the names of the other recorders.
     ///
     /// # Errors
     /// It has fewer recorders, or `count` is 0.
@@ -124,7 +124,7 @@ impl FleetFile {
         let mut left_out = Vec::new();
         let mut used = 0;
         self.hosts.retain(|host| match host.role {
-            Role::Source => true,
+            Role::Source | Role::Drain => true,
             Role::Spare => false,
             Role::Recorder => {
                 used += 1;

@@ -10,6 +10,8 @@ use crate::placement::View;
 pub const TRIAL: &str = "trial";
 /// Name of the recording's job.
 pub const RECORD: &str = "record";
+/// Name of the job of a drain host.
+pub const DRAIN: &str = "drain";
 /// Name of the check's job.
 pub const CHECK: &str = "check";
 /// Name of the job on recording sets.
@@ -61,8 +63,8 @@ impl Worker for Jobs {
         self.current().into_iter().for_each(|worker| worker.start(run, until, reports));
     }
 
-    fn finish(&mut self, run: u64, reports: &Reports) {
-        self.current().into_iter().for_each(|worker| worker.finish(run, reports));
+    fn finish(&mut self, run: u64, at_once: bool, reports: &Reports) {
+        self.current().into_iter().for_each(|worker| worker.finish(run, at_once, reports));
     }
 
     fn moved(&mut self, view: &View) {

@@ -24,7 +24,7 @@ impl Worker for Noting {
         self.1.note(format!("{} starts {run}", self.0));
     }
 
-    fn finish(&mut self, run: u64, _reports: &Reports) {
+    fn finish(&mut self, run: u64, _at_once: bool, _reports: &Reports) {
         self.1.note(format!("{} finishes {run}", self.0));
     }
 
@@ -51,7 +51,7 @@ fn a_plan_reaches_its_worker() {
     jobs.moved(&View { epoch: 3, ..View::default() });
     jobs.leased(0);
     jobs.start(7, Duration::ZERO, &reports);
-    jobs.finish(7, &reports);
+    jobs.finish(7, false, &reports);
     let expected = [
         "record prepares 7 [1,2]",
         "trial has epoch 3",

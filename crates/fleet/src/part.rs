@@ -17,6 +17,7 @@ struct Part {
     run: u64,
     start: SyncSender<Duration>,
     stop: Arc<AtomicBool>,
+    hurry: Arc<AtomicBool>,
 }
 
 /// The latest part of a worker.
@@ -30,6 +31,7 @@ pub(crate) struct PartControl {
     pub(crate) run: u64,
     started: Receiver<Duration>,
     stop: Arc<AtomicBool>,
+    hurry: Arc<AtomicBool>,
     reports: Reports,
 }
 
@@ -57,10 +59,14 @@ impl LatestPart {
         }
     }
 
-    /// Asks the part of `run` to end. The thread is not cut off: it reports first. It may be asked again.
-    pub(crate) fn finish(&self, run: u64, reports: &Reports) {
+    /// Asks the part of `run` to end, `at_once` without what is only copied. The thread is not cut off: it
+    /// reports first. It may be asked again.
+    pub(crate) fn finish(&self, run: u64, at_once: bool, reports: &Reports) {
         match self.of(run) {
-            Some(part) => part.stop.store(true, Ordering::Release),
+            Some(part) => {
+                part.hurry.fetch_or(at_once, Ordering::Release);
+                part.stop.store(true, Ordering::Release);
+            }
             None => reports.send(Done::Failed { run, why: "it has no part in this run".to_owned() }),
         }
     }
@@ -77,8 +83,14 @@ impl Part {
         work: impl FnOnce(&PartControl) -> Result<String, String> + Send + 'static,
     ) -> Result<Self, String> {
         let (start, started) = sync_channel(1);
-        let stop = Arc::new(AtomicBool::new(false));
-        let control = PartControl { run, started, stop: Arc::clone(&stop), reports: reports.clone() };
+        let (stop, hurry) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let control = PartControl {
+            run,
+            started,
+            stop: Arc::clone(&stop),
+            hurry: Arc::clone(&hurry),
+            reports: reports.clone(),
+        };
         let work = move || {
             // A panic must not leave a host that seems to work.
             let done = match catch_unwind(AssertUnwindSafe(|| work(&control))) {
@@ -90,7 +102,7 @@ impl Part {
         };
         let thread = std::thread::Builder::new().name("ku-fleet-part".into()).spawn(work);
         thread.map_err(|error| format!("cannot start a thread: {error}"))?;
-        Ok(Self { run, start, stop })
+        Ok(Self { run, start, stop, hurry })
     }
 }
 
@@ -108,6 +120,11 @@ impl PartControl {
     /// Flag that is set when the part is to end.
     pub(crate) fn stop_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
+    }
+
+    /// Whether the part is to end without what is only copied.
+    pub(crate) fn is_hurried(&self) -> bool {
+        self.hurry.load(Ordering::Acquire)
     }
 
     /// Waits for the order to start; returns the time until the start, or none if the part is to end before.

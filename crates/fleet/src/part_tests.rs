@@ -27,8 +27,8 @@ fn a_part_that_is_asked_to_end_does_so_before_its_start() {
     part.prepare((1, "7"), &reports, |_: &u32, control| {
         control.wait().map(|_| String::new()).ok_or_else(|| "ended before the start".to_owned())
     });
-    part.finish(1, &reports);
-    part.finish(1, &reports);
+    part.finish(1, false, &reports);
+    part.finish(1, false, &reports);
     assert_eq!(done.recv().unwrap(), Done::Failed { run: 1, why: "ended before the start".to_owned() });
 }
 
@@ -47,7 +47,7 @@ fn what_cannot_be_done_is_reported() {
     assert_eq!(why("7", |_| Err("no disk".to_owned())), "no disk");
     assert_eq!(why("7", |_| panic!("on purpose")), "its thread panicked");
     let (reports, done) = reports_for_test();
-    LatestPart::default().finish(9, &reports);
+    LatestPart::default().finish(9, false, &reports);
     let why = "it has no part in this run".to_owned();
     assert_eq!(done.recv().unwrap(), Done::Failed { run: 9, why });
 }

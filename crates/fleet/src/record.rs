@@ -17,6 +17,7 @@ pub use members::ViewMembers;
 pub use outcome::RecordOutcome;
 pub use plan::{RecordPlan, RecordRequest, RecorderSettings, plans};
 pub use quiet::{Quiet, Total};
+pub(crate) use total::failure;
 pub use total::{FleetRecording, Moved, RecorderResult};
 pub use watch::FleetWatch;
 pub use worker::RecordWorker;

@@ -34,6 +34,7 @@ const ORDER: [&str; 26] = [
     "live",
     "catalog",
     "archive",
+    "membership",
     "fleet",
     "cli",
 ];

@@ -71,13 +71,13 @@ fn judged(plan: &CheckPlan, setting: &Setting) -> Result<HostOutcome, String> {
     let needs = needs(plan)?;
     let root = Path::new("/");
     let peers: Vec<IpAddr> = plan.sources.iter().filter_map(address).collect();
-    let interfaces = facts::data_interfaces(root, plan.data.filter(|_| plan.role == Role::Source), &peers);
+    let interfaces = facts::data_interfaces(root, plan.data.filter(|_| !plan.role.records()), &peers);
     let scope =
         Scope { volumes: volumes.clone(), interfaces: interfaces.iter().cloned().collect(), peer: None };
     let readings = gather(&scope, root).map_err(|error| error.to_string())?;
     let findings = match plan.role {
         Role::Source => judge_sender(&readings, &needs),
-        Role::Recorder | Role::Spare => judge(&readings, &needs),
+        Role::Recorder | Role::Spare | Role::Drain => judge(&readings, &needs),
     };
     let interfaces = readings.interfaces.keys().cloned().collect();
     let facts = facts::collect(root, &volumes, &interfaces);

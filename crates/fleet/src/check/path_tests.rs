@@ -31,7 +31,7 @@ fn source(key: PathKey) -> (SourceAddress, LatestPart) {
 fn the_largest_packet_of_loopback_passes() {
     let (at, part) = source(key("the-token-of-this-fleet"));
     let path = measure(&at, &key("the-token-of-this-fleet"), &SystemClock);
-    part.finish(1, &reports_for_test().0);
+    part.finish(1, false, &reports_for_test().0);
     assert_eq!((path.failure, path.interface.as_deref()), (None, Some("lo")));
     assert_eq!(path.mtu, path.source_mtu);
     let largest = path.mtu.map(|mtu| mtu.min(SIZE_MAX));
@@ -42,7 +42,7 @@ fn the_largest_packet_of_loopback_passes() {
 fn a_program_without_the_token_gets_no_answer() {
     let (at, part) = source(key("the-token-of-this-fleet"));
     let path = measure(&at, &key("the-token-of-another-one"), &SystemClock);
-    part.finish(1, &reports_for_test().0);
+    part.finish(1, false, &reports_for_test().0);
     assert_eq!((path.failure, path.source_mtu, path.from_source_bytes), (None, None, None));
     assert!(path.mtu.is_some());
 }
@@ -55,7 +55,7 @@ fn noise_disturbs_nobody() {
         stranger.send_to(&vec![b'K'; length], &at.address).unwrap();
     }
     let path = measure(&at, &key("the-token-of-this-fleet"), &SystemClock);
-    part.finish(1, &reports_for_test().0);
+    part.finish(1, false, &reports_for_test().0);
     assert!(path.from_source_bytes.is_some(), "{path:?}");
     stranger.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
     assert!(stranger.recv_from(&mut [0; 64]).is_err());

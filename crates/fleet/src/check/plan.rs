@@ -64,7 +64,7 @@ pub fn plans(file: &FleetFile, request: &CheckRequest) -> (Vec<CheckPlan>, Vec<S
     if all > SOURCES_MAX {
         notes.push(format!("paths are checked to the first {SOURCES_MAX} of {all} sources only"));
     }
-    let (mut recorder, mut source) = (0, 0);
+    let (mut recorder, mut source, mut drain) = (0, 0, 0);
     let mut plan = |host: &HostEntry| {
         let mut part = CheckPlan {
             role: host.role,
@@ -73,12 +73,13 @@ pub fn plans(file: &FleetFile, request: &CheckRequest) -> (Vec<CheckPlan>, Vec<S
             volumes: host.volumes.clone(),
             data: host.data,
             listen: None,
-            sources: if host.role == Role::Source { Vec::new() } else { sources.clone() },
+            sources: if host.role.records() { sources.clone() } else { Vec::new() },
         };
         let number = match host.role {
             Role::Recorder => post_increment(&mut recorder),
             // A spare may take the place of the recorder with the largest share.
             Role::Spare => 0,
+            Role::Drain => post_increment(&mut drain),
             Role::Source => {
                 let number = post_increment(&mut source);
                 let listen = host.data.map_or_else(|| "0.0.0.0".to_owned(), |ip| ip.to_string());
@@ -86,7 +87,7 @@ pub fn plans(file: &FleetFile, request: &CheckRequest) -> (Vec<CheckPlan>, Vec<S
                 number
             }
         };
-        let of = if host.role == Role::Source { count(Role::Source) } else { count(Role::Recorder) };
+        let of = count(if host.role == Role::Spare { Role::Recorder } else { host.role });
         let profile = request.profile.as_ref().map(|profile| share(profile, (number, of), &host.volumes));
         part.profile = profile.map(|profile| profile.to_toml());
         part

@@ -84,6 +84,7 @@ const fn role(role: Role) -> &'static str {
         Role::Recorder => "recorder",
         Role::Source => "source",
         Role::Spare => "spare",
+        Role::Drain => "drain",
     }
 }
 

@@ -41,8 +41,8 @@ impl Worker for CheckWorker {
         self.part.start(run, until);
     }
 
-    fn finish(&mut self, run: u64, reports: &Reports) {
-        self.part.finish(run, reports);
+    fn finish(&mut self, run: u64, at_once: bool, reports: &Reports) {
+        self.part.finish(run, at_once, reports);
     }
 
     fn moved(&mut self, _view: &View) {}

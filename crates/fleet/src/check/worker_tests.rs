@@ -62,7 +62,7 @@ fn a_recorder_reaches_a_source_of_its_fleet() {
     prepared(&from_recorder.1);
     recorder.start(1, Duration::ZERO, &from_recorder.0);
     let found = outcome(&from_recorder.1);
-    source.finish(1, &from_source.0);
+    source.finish(1, false, &from_source.0);
     let path = &found.facts.paths[0];
     assert!(path.failure.is_none() && path.from_source_bytes.is_some(), "{path:?}");
     assert_eq!(found.facts.interfaces[0].name, "lo");
@@ -81,7 +81,7 @@ fn a_check_that_ends_before_its_start_still_has_facts() {
     let sources = vec![SourceAddress { name: "cam".to_owned(), address: "127.0.0.1:1".to_owned() }];
     worker.prepare(1, &text(&CheckPlan { sources, ..plan(Role::Spare, volume.path()) }), &reports);
     prepared(&done);
-    worker.finish(1, &reports);
+    worker.finish(1, false, &reports);
     let found = outcome(&done);
     assert!(found.facts.paths.is_empty() && !found.findings.is_empty(), "{found:?}");
 }
@@ -119,6 +119,6 @@ fn plans_outside_the_rules_are_refused() {
         assert!(why.as_ref().is_some_and(|why| why.contains(wanted)), "{plan}: {why:?}");
     }
     let (mut worker, (reports, done)) = (worker(volume.path()), reports_for_test());
-    worker.finish(9, &reports);
+    worker.finish(9, false, &reports);
     assert!(matches!(done.recv().unwrap(), Done::Failed { run: 9, .. }));
 }

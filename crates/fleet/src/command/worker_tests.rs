@@ -156,7 +156,7 @@ fn a_command_that_is_ended_cleans_up_and_its_result_arrives() {
     while !ready.exists() {
         std::thread::sleep(Duration::from_millis(10));
     }
-    worker.finish(1, &reports);
+    worker.finish(1, false, &reports);
     let mut reply = Reply::default();
     reply.add(&end(&done).unwrap()).unwrap();
     assert_eq!(unpack(&reply, to.path()).unwrap().code, Some(130));
@@ -170,7 +170,7 @@ fn a_part_that_is_ended_before_the_start_runs_nothing() {
     let mut worker = worker(volume.path());
     let (reports, done) = reports_for_test();
     prepare(&mut worker, 1, &CommandPlan::Run(arguments(volume.path(), "")), &reports);
-    worker.finish(1, &reports);
+    worker.finish(1, false, &reports);
     assert_eq!(end(&done).unwrap_err(), STOPPED);
 }
 

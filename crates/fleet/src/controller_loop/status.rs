@@ -117,6 +117,7 @@ impl HostStatus {
             Role::Recorder => "recorder",
             Role::Source => "source",
             Role::Spare => "spare",
+            Role::Drain => "drain",
         };
         let none = || "-".to_owned();
         let Some(report) = &self.report else {

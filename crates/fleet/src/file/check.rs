@@ -111,7 +111,7 @@ fn checked_host(host: &HostForm, template: &Template, program: &str) -> Result<H
         Role::Source if !host.volumes.is_empty() => {
             return Err(Cause::new(format!("host {name}: a source has no volumes")));
         }
-        Role::Recorder | Role::Spare | Role::Source => {}
+        Role::Recorder | Role::Spare | Role::Source | Role::Drain => {}
     }
     let own = match &host.launcher {
         Some(words) => {

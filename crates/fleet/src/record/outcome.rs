@@ -6,6 +6,8 @@ use keepup_recorder::report::RecordReport;
 use keepup_recording::id::Id;
 use serde::{Deserialize, Serialize};
 
+use crate::drain::DrainOutcome;
+
 /// Most incidents that are reported; all are in the recording.
 const INCIDENTS_MAX: usize = 20;
 
@@ -40,6 +42,9 @@ pub struct RecordOutcome {
     pub cpu_ns: u64,
     /// Defects of the recording and the first incidents.
     pub incidents: Vec<String>,
+    /// Its drain, if there is a drain host and a recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<DrainOutcome>,
 }
 
 impl RecordOutcome {
@@ -52,7 +57,12 @@ impl RecordOutcome {
     }
 
     /// Sums up a report. `directories` are those of the recording.
-    pub(super) fn new(recording: Id, report: &RecordReport, directories: Vec<PathBuf>) -> Self {
+    pub(super) fn new(
+        recording: Id,
+        report: &RecordReport,
+        directories: Vec<PathBuf>,
+        drain: Option<DrainOutcome>,
+    ) -> Self {
         let total = report.ledger.total();
         let incidents = report.trouble.iter().cloned().chain(report.incidents.listed.iter().cloned());
         Self {
@@ -70,6 +80,7 @@ impl RecordOutcome {
             elapsed_ns: report.elapsed_ns,
             cpu_ns: report.threads().map(|thread| thread.cpu_ns).sum(),
             incidents: incidents.take(INCIDENTS_MAX).collect(),
+            drain: drain.filter(|_| !report.removed),
         }
     }
 }

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::FleetError;
 use crate::file::{FleetFile, HostEntry};
-use crate::message::Role;
 
 /// What is recorded, and how.
 #[derive(Clone, Debug)]
@@ -84,6 +83,9 @@ pub struct RecordPlan {
     pub volumes: Vec<PathBuf>,
     /// Address to listen on.
     pub listen: SocketAddr,
+    /// Sink that receives a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain_to: Option<SocketAddr>,
     /// Settings.
     pub settings: RecorderSettings,
 }
@@ -93,7 +95,7 @@ impl RecordPlan {
     ///
     /// # Errors
     /// A reduction that cannot be parsed.
-    pub(super) fn config(&self, volumes: Vec<PathBuf>) -> Result<RecorderConfig, String> {
+    pub(crate) fn config(&self, volumes: Vec<PathBuf>) -> Result<RecorderConfig, String> {
         let RecorderSettings {
             pool_bytes,
             unflushed_bytes,
@@ -135,7 +137,7 @@ impl RecordPlan {
     }
 }
 
-/// The part of each host of `file`, none for sources.
+/// The part of each host of `file`, none for sources and drain hosts.
 ///
 /// # Errors
 /// A recorder without an address for its clients, or ports that do not exist.
@@ -143,7 +145,7 @@ pub fn plans(file: &FleetFile, request: &RecordRequest) -> Result<Vec<Option<Rec
     // Recorders with the same address are on one machine, and need different ports.
     let mut used: BTreeMap<IpAddr, u16> = BTreeMap::new();
     let mut part = |host: &HostEntry| {
-        if host.role == Role::Source {
+        if !host.role.records() {
             return Ok(None);
         }
         let Some(data) = host.data else {
@@ -165,6 +167,7 @@ pub fn plans(file: &FleetFile, request: &RecordRequest) -> Result<Vec<Option<Rec
             metadata: request.metadata.clone(),
             volumes: host.volumes.clone(),
             listen,
+            drain_to: None,
             settings: request.settings.clone(),
         }))
     };

@@ -8,6 +8,7 @@ use keepup_recorder::counters::{Counters as RecorderCounters, StreamCounters};
 use keepup_recorder::watch::Watcher;
 use keepup_results::live::{Moment, VolumeNow};
 
+use crate::drain::FeedFigures;
 use crate::message::{Counters, Health, VolumeHealth};
 
 /// Most warnings in a heartbeat.
@@ -20,6 +21,7 @@ pub(super) struct Progress(Arc<Mutex<Option<Watched>>>);
 struct Watched {
     counters: Arc<RecorderCounters>,
     streams: Vec<Arc<StreamCounters>>,
+    feed: Option<FeedFigures>,
     /// None after the end.
     watcher: Option<Watcher>,
     /// Latest one.
@@ -33,8 +35,13 @@ impl Progress {
         let watcher = Some(Watcher::new(recorder, clock, None));
         let counters = recorder.counters();
         let guard = ProgressGuard { progress: self.clone(), counters: Arc::clone(&counters) };
-        *self.lock() = Some(Watched { counters, streams: Vec::new(), watcher, health: None });
+        *self.lock() = Some(Watched { counters, streams: Vec::new(), feed: None, watcher, health: None });
         guard
+    }
+
+    /// Reports the figures of the recorder's drain, too.
+    pub(super) fn watch_drain(&self, feed: FeedFigures) {
+        self.lock().iter_mut().for_each(|watched| watched.feed = Some(feed.clone()));
     }
 
     pub(super) fn clear(&self) {
@@ -58,12 +65,19 @@ impl Progress {
         let mut watched = self.lock();
         let watched = watched.as_mut()?;
         watched.sample();
-        watched.health.clone()
+        let mut health = watched.health.clone()?;
+        let failure = watched.feed.as_ref().and_then(FeedFigures::failure);
+        let warning = failure.map(|why| format!("the drain has ended: {why}"));
+        health.warnings.splice(0..0, warning);
+        health.warnings.truncate(WARNINGS_MAX);
+        Some(health)
     }
 
     pub(super) fn counters(&self) -> Counters {
         let mut watched = self.lock();
-        let Some(Watched { counters, streams, .. }) = watched.as_mut() else { return Counters::default() };
+        let Some(Watched { counters, streams, feed, .. }) = watched.as_mut() else {
+            return Counters::default();
+        };
         counters.streams.catch_up(streams);
         let has = |is_set: fn(&StreamCounters) -> bool| {
             let set = streams.iter().filter(|stream| is_set(stream)).count();
@@ -76,6 +90,8 @@ impl Progress {
             durable_events: counters.volumes.iter().map(|volume| volume.durable_events.load(Relaxed)).sum(),
             connected_streams: has(|stream| stream.connected.load(Relaxed)),
             ended_streams: has(|stream| stream.ended.load(Relaxed)),
+            drained_bytes: feed.as_ref().map_or(0, FeedFigures::drained_bytes),
+            behind_bytes: feed.as_ref().map_or(0, FeedFigures::behind_bytes),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Part of a recorder: a recording until the run ends.
+//! Part of a recorder: a recording until the run ends, and its drain until the copy is complete.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use super::outcome::RecordOutcome;
 use super::plan::RecordPlan;
 use super::progress::{Progress, ProgressGuard};
 use crate::directories::Directories;
+use crate::drain::{DrainOutcome, Feed};
 use crate::error::error_text;
 use crate::host::Done;
 use crate::part::PartControl;
@@ -40,6 +41,13 @@ pub(super) fn record(plan: &RecordPlan, setting: &Setting, control: &PartControl
         });
     };
     setting.assignment.start(setting.clock.now_ns().saturating_add(until.as_nanos() as u64));
+    let feed = match feed(plan, setting, &recorder) {
+        Ok(feed) => feed,
+        Err(why) => {
+            drop(recorder.disarm());
+            return Err(why);
+        }
+    };
     recorder.open();
     let stopper = recorder.stopper();
     let mut is_ending = false;
@@ -58,9 +66,28 @@ pub(super) fn record(plan: &RecordPlan, setting: &Setting, control: &PartControl
     let report = recorder.join_unless_empty().map_err(|error| error_text(&error));
     // The figures in the last heartbeat are final.
     drop(figures);
-    let report = report?;
-    let outcome = RecordOutcome::new(recording, &report, directories);
+    let drained = feed.map(|feed| end_drain(feed, setting, control));
+    let outcome = RecordOutcome::new(recording, &report?, directories, drained);
     serde_json::to_string(&outcome).map_err(|error| format!("cannot write the result: {error}"))
+}
+
+/// Starts the drain, if the recorder has a sink.
+fn feed(plan: &RecordPlan, setting: &Setting, recorder: &Recorder) -> Result<Option<Feed>, String> {
+    let Some(to) = plan.drain_to else { return Ok(None) };
+    let feed = Feed::start(recorder.directories(), to, Arc::clone(&setting.clock))?;
+    setting.progress.watch_drain(feed.figures());
+    Ok(Some(feed))
+}
+
+/// Waits until the copy is complete, or the part is to end without it.
+fn end_drain(feed: Feed, setting: &Setting, control: &PartControl) -> DrainOutcome {
+    while !feed.is_ended() {
+        if control.is_hurried() {
+            feed.stop();
+        }
+        setting.clock.sleep_until_ns(setting.clock.now_ns().saturating_add(POLL.as_nanos() as u64));
+    }
+    feed.join()
 }
 
 /// A recorder that accepts nobody yet. The plan comes from the network.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::outcome::RecordOutcome;
 use super::plan::RecordPlan;
 use crate::controller::PartEnd;
+use crate::drain::{DrainEnd, DrainOutcome, DrainResult};
 
 /// Reason of a recording whose recorder has not reported its end.
 const NOT_REPORTED: &str = "the end of the run was not reported";
@@ -88,9 +89,32 @@ impl RecorderResult {
 
     fn is_whole(&self) -> bool {
         match &self.outcome {
-            Some(outcome) => outcome.is_whole,
+            Some(outcome) => outcome.is_whole && outcome.drain.as_ref().is_none_or(DrainOutcome::is_whole),
             None => self.is_spare && !self.had_streams,
         }
+    }
+
+    /// What the copy lacks, in lines.
+    fn drain_lines(&self) -> String {
+        let Some(drain) = self.outcome.as_ref().and_then(|outcome| outcome.drain.as_ref()) else {
+            return String::new();
+        };
+        let left = bytes(drain.behind_bytes);
+        let mut lines = match &drain.end {
+            DrainEnd::Complete => String::new(),
+            DrainEnd::Stopped => format!("{}: the drain was stopped, {left} are not copied\n", self.host),
+            DrainEnd::Failed(why) => {
+                format!("{}: the drain failed, {left} are not copied: {why}\n", self.host)
+            }
+        };
+        if drain.missing_events > 0 {
+            let missing = number(drain.missing_events);
+            lines.push_str(&format!("{}: {missing} events cannot be read and are not copied\n", self.host));
+        }
+        for incident in &drain.incidents {
+            lines.push_str(&format!("{}: drain: {incident}\n", self.host));
+        }
+        lines
     }
 
     fn row(&self) -> [String; COLUMNS] {
@@ -108,7 +132,7 @@ impl RecorderResult {
 }
 
 /// Why a recorder has no result; none if it has finished.
-pub(super) fn failure(end: &PartEnd) -> Option<String> {
+pub(crate) fn failure(end: &PartEnd) -> Option<String> {
     Some(match end {
         PartEnd::Finished(_) => return None,
         PartEnd::Failed(why) => why.clone(),
@@ -157,6 +181,9 @@ pub struct FleetRecording {
     pub recorders: Vec<RecorderResult>,
     /// Streams that moved.
     pub moves: Vec<Moved>,
+    /// The drain hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drains: Vec<DrainResult>,
     /// Why it ended early.
     pub ended_early: Option<String>,
 }
@@ -179,7 +206,7 @@ impl FleetRecording {
         }
     }
 
-    /// Whether the recording ended as intended, and every recorder with a whole recording. A spare that was
+    /// Whether the recording ended as intended, and every recorder with a whole recording and copy. A spare that was
     /// not needed may be absent.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -200,7 +227,9 @@ impl FleetRecording {
             for incident in recorder.outcome.iter().flat_map(|outcome| &outcome.incidents) {
                 text.push_str(&format!("{}: {incident}\n", recorder.host));
             }
+            text.push_str(&recorder.drain_lines());
         }
+        self.drains.iter().for_each(|drain| text.push_str(&drain.lines()));
         for Moved { from, to, .. } in &self.moves {
             let to = to.as_deref().unwrap_or("the other recorders");
             text.push_str(&format!("the streams of {from} moved to {to}\n"));

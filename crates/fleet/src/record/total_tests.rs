@@ -18,6 +18,7 @@ fn outcome(streams: u64, is_whole: bool) -> RecordOutcome {
         elapsed_ns: 1_000_000_000_000,
         cpu_ns: 0,
         incidents: Vec::new(),
+        drain: None,
     }
 }
 
@@ -48,6 +49,7 @@ fn recording(recorders: Vec<RecorderResult>) -> FleetRecording {
         created_unix_ns: 1,
         recorders,
         moves: vec![Moved { from: "b".to_owned(), to: Some("x".to_owned()), epoch: 2, at_unix_ns: 5 }],
+        drains: Vec::new(),
         ended_early: None,
     }
 }

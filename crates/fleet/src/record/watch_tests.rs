@@ -161,6 +161,7 @@ fn finished(bytes: u64) -> HostState {
         elapsed_ns: 1,
         cpu_ns: 0,
         incidents: Vec::new(),
+        drain: None,
     };
     HostState::Finished { run: 3, outcome: serde_json::to_string(&outcome).unwrap() }
 }

@@ -41,8 +41,8 @@ impl Worker for SetWorker {
 
     /// A thread that reads a recording does not end early. Its later report is ignored; it ends with the
     /// agent, which is as safe as a killed `keepup recover`.
-    fn finish(&mut self, run: u64, reports: &Reports) {
-        self.part.finish(run, reports);
+    fn finish(&mut self, run: u64, at_once: bool, reports: &Reports) {
+        self.part.finish(run, at_once, reports);
         reports.send(Done::Failed { run, why: "it was asked to end".to_owned() });
     }
 

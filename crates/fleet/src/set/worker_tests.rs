@@ -127,7 +127,7 @@ fn a_part_reports_at_once_when_it_is_asked_to_end() {
     let plan = plan(&site, own, SetTask::Verify { threads: Some(1) });
     worker.prepare(1, &serde_json::to_string(&plan).unwrap(), &reports);
     assert!(matches!(done.recv().unwrap(), Done::Prepared { .. }));
-    worker.finish(1, &reports);
+    worker.finish(1, false, &reports);
     let failed = |done: Done| matches!(done, Done::Failed { run: 1, .. });
     assert!(failed(done.recv().unwrap()));
     assert!(failed(done.recv().unwrap()), "its thread has not started to read");

@@ -7,6 +7,7 @@ use keepup_fleet::check::CheckWorker;
 use keepup_fleet::claim::HostClaim;
 use keepup_fleet::command::CommandWorker;
 use keepup_fleet::directories::Directories;
+use keepup_fleet::drain::DrainWorker;
 use keepup_fleet::jobs::{self, Jobs};
 use keepup_fleet::join_info::JoinInfo;
 use keepup_fleet::link::zenoh::ZenohAgent;
@@ -49,6 +50,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let worker = Jobs::new(vec![
         (jobs::CHECK, Box::new(check)),
         (jobs::COMMAND, Box::new(command)),
+        (jobs::DRAIN, Box::new(DrainWorker::new(Arc::new(SystemClock), directories.clone()))),
         (jobs::RECORD, Box::new(RecordWorker::new(Arc::new(SystemClock), host, directories.clone()))),
         (jobs::SET, Box::new(SetWorker::new(Arc::new(SystemClock), directories.clone()))),
         (jobs::TRIAL, Box::new(TrialWorker::new(Arc::new(SystemClock), directories, shared, random_hex))),

@@ -12,6 +12,7 @@ use keepup_error::Cause;
 use keepup_fleet::FleetError;
 use keepup_fleet::controller::{FleetEvent, Phase, RunKind};
 use keepup_fleet::controller_loop::ControllerEvent;
+use keepup_fleet::drain::{DrainPlan, DrainResult, drain_plans};
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::jobs;
 use keepup_fleet::message::{Counters, HostId, Role};
@@ -22,7 +23,7 @@ use keepup_fleet::record::{
 use keepup_recorder::RecorderConfig;
 use keepup_recording::id::Id;
 use keepup_recording::set::SET_FILE;
-use keepup_results::format::{number, plural, rate};
+use keepup_results::format::{self, number, plural, rate};
 use keepup_results::live::{RunSettings, StopAfter};
 
 use self::page::FleetPage;
@@ -69,7 +70,7 @@ pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
     };
     let name = request.settings.name.clone().unwrap_or_else(|| format!("{}-{RUN}{number}", file.name));
     let directory = output.join(format!("{RUN}{number}"));
-    let plans = plans(
+    let mut plans = plans(
         &file,
         &RecordRequest {
             name: name.clone(),
@@ -79,6 +80,7 @@ pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
             settings: RecorderSettings::of(request.config),
         },
     )?;
+    let drains = drain_plans(&file, &mut plans)?;
     let live = page::serve(request.http, &file.name)?;
     let mut session = Session::open(request.file, file.clone())?;
     // After that: a command that is refused because another controller runs must not use up a number.
@@ -90,8 +92,9 @@ pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
         let watch = FleetWatch::new(&file, number, &plans);
         FleetPage::new(live, watch, settings, directory.display().to_string())
     });
-    let mut run = Running::new(&file, (number, name), &plans, directory.join(SET_FILE), page)?;
-    let done = run.conduct(&mut session, &mut reporter, &plans, &request.settings.stop);
+    let parts = Parts { recorders: plans, drains };
+    let mut run = Running::new(&file, (number, name), &parts, directory.join(SET_FILE), page)?;
+    let done = run.conduct(&mut session, &mut reporter, &parts, &request.settings.stop);
     if let Some(page) = &mut run.page {
         let now_ns = session.lead.now_ns();
         match &done {
@@ -150,11 +153,30 @@ fn make_directory(directory: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
 }
 
+/// Parts of the hosts.
+struct Parts {
+    recorders: Vec<Option<RecordPlan>>,
+    drains: Vec<Option<DrainPlan>>,
+}
+
+impl Parts {
+    /// The plan of each host as its agent reads it.
+    fn texts(&self) -> anyhow::Result<Vec<Option<String>>> {
+        let text = |(recorder, drain): (&Option<RecordPlan>, &Option<DrainPlan>)| match (recorder, drain) {
+            (Some(plan), _) => jobs::encode(jobs::RECORD, plan).map(Some),
+            (None, Some(plan)) => jobs::encode(jobs::DRAIN, plan).map(Some),
+            (None, None) => Ok(None),
+        };
+        Ok(self.recorders.iter().zip(&self.drains).map(text).collect::<Result<_, _>>()?)
+    }
+}
+
 /// A recording in progress.
 struct Running {
     recording: FleetRecording,
-    /// Recorder of each host.
+    /// Place of each host among the results of the recorders, or of the drain hosts.
     recorders: Vec<Option<usize>>,
+    drains: Vec<Option<usize>>,
     set: SetFile,
     /// Latest counters of all hosts that have had streams.
     counters: BTreeMap<HostId, Counters>,
@@ -167,12 +189,17 @@ impl Running {
     fn new(
         file: &FleetFile,
         (run, name): (u64, String),
-        plans: &[Option<RecordPlan>],
+        parts: &Parts,
         set: PathBuf,
         page: Option<FleetPage>,
     ) -> anyhow::Result<Self> {
         let (mut all, mut recorders) = (Vec::new(), Vec::new());
-        for (host, plan) in file.hosts.iter().zip(plans) {
+        let (mut copied, mut drains) = (Vec::new(), Vec::new());
+        for ((host, plan), drain) in file.hosts.iter().zip(&parts.recorders).zip(&parts.drains) {
+            drains.push(drain.as_ref().map(|_| {
+                copied.push(DrainResult::new(&host.name));
+                copied.len() - 1
+            }));
             recorders.push(plan.as_ref().map(|plan| {
                 all.push(RecorderResult::new(&host.name, plan, host.role == Role::Spare));
                 all.len() - 1
@@ -186,11 +213,13 @@ impl Running {
             created_unix_ns: 0,
             recorders: all,
             moves: Vec::new(),
+            drains: copied,
             ended_early: None,
         };
         Ok(Self {
             recording,
             recorders,
+            drains,
             set: SetFile::new(set),
             counters: BTreeMap::new(),
             members: ViewMembers::default(),
@@ -204,7 +233,7 @@ impl Running {
         &mut self,
         session: &mut Session,
         reporter: &mut Reporter<'_>,
-        plans: &[Option<RecordPlan>],
+        parts: &Parts,
         stop: &StopAfter,
     ) -> anyhow::Result<&'static str> {
         while let Some(events) = session.joining("record")? {
@@ -212,12 +241,10 @@ impl Running {
             self.page_turn(session);
         }
         self.recording.created_unix_ns = session.lead.now_ns();
-        let texts = plans.iter().map(|plan| plan.as_ref().map(|plan| jobs::encode(jobs::RECORD, plan)));
-        let texts = texts.map(Option::transpose).collect::<Result<Vec<_>, _>>()?;
-        let started = session.lead.start_run((self.recording.run, RunKind::Recording), texts);
+        let started = session.lead.start_run((self.recording.run, RunKind::Recording), parts.texts()?);
         let mut events = started.map_err(|error| FleetError::Record(Cause::new(error.to_string())))?;
         let mut line = StatusLine::new();
-        let (mut started_ns, mut ending) = (None, None);
+        let (mut started_ns, mut ending, mut is_interrupted) = (None, None, false);
         let mut progress = Progress::default();
         loop {
             for event in &events {
@@ -225,7 +252,7 @@ impl Running {
                 self.take(session, event, &line);
                 if let ControllerEvent::Fleet(FleetEvent::Phase(_, Phase::Running)) = event {
                     started_ns = Some(session.lead.now_ns());
-                    self.begin(session, plans);
+                    self.begin(session, &parts.recorders);
                 }
                 if let ControllerEvent::Fleet(FleetEvent::Over { why, .. }) = event {
                     self.recording.ended_early.clone_from(why);
@@ -235,8 +262,8 @@ impl Running {
             events = session.lead.turn(TURN);
             let now_ns = session.lead.now_ns();
             let total = self.count(session);
-            let is_stopped =
-                self.page_turn(session) || session.is_stopped() || session.is_down_requested()?;
+            let is_down = self.page_turn(session) | session.is_down_requested()?;
+            let is_stopped = is_down || session.is_stopped();
             let over = started_ns.and_then(|started_ns| {
                 let elapsed_ns = now_ns.saturating_sub(started_ns);
                 // Evaluated in every turn, because it measures the time without clients.
@@ -248,6 +275,11 @@ impl Running {
                 && ending.is_none()
             {
                 ending = Some(why);
+                is_interrupted = session.is_stopped();
+                events.extend(session.lead.finish());
+            } else if ending.is_some() && (is_down || session.is_stopped() && !is_interrupted) {
+                // The recording has ended, and its drains are not to be waited for.
+                is_interrupted = true;
                 events.extend(session.lead.finish());
             }
             if started_ns.is_some()
@@ -277,6 +309,12 @@ impl Running {
         };
         match event {
             ControllerEvent::Fleet(FleetEvent::PartOver(host, end)) => {
+                if let Some(result) = self.drain(*host) {
+                    result.enter(end);
+                    if let Some(why) = &result.failure {
+                        line.log(&format!("warning: {}: {why}", name(*host)));
+                    }
+                }
                 let Some(result) = self.recorder(*host) else { return };
                 result.enter(end);
                 if let Some(why) = &result.failure {
@@ -338,6 +376,11 @@ impl Running {
         self.recording.recorders.get_mut(index)
     }
 
+    fn drain(&mut self, host: HostId) -> Option<&mut DrainResult> {
+        let index = self.drains.get(host as usize).copied().flatten()?;
+        self.recording.drains.get_mut(index)
+    }
+
     /// Says where clients connect.
     fn announce(&mut self, session: &Session, plans: &[Option<RecordPlan>]) {
         let controller = session.lead.controller();
@@ -393,13 +436,16 @@ impl Progress {
         }
         self.latest = Some((now_ns, bytes));
         let gained = bytes.saturating_sub(before) as f64 / passed.as_secs_f64();
-        let text = format!(
+        let mut text = format!(
             "{} events, {}, {} durable, {} streams connected",
             number(total.events),
             rate(gained),
             number(total.durable_events),
             total.connected
         );
+        if total.behind_bytes > 0 {
+            text.push_str(&format!(", {} to drain", format::bytes(total.behind_bytes)));
+        }
         Some((text, passed))
     }
 }

@@ -28,7 +28,8 @@ impl From<Offset> for ClockOffset {
 
 impl Offset {
     /// Milliseconds with the largest error: "0.06 ±0.21".
-    pub(crate) fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         format!("{:.2} ±{:.2}", self.ns as f64 / 1e6, self.error_ns as f64 / 1e6)
     }
 }

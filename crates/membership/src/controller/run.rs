@@ -32,10 +32,10 @@ impl RunKind {
             (_, Phase::Preparing) => Some(Phase::Running),
             (Self::Recording, Phase::Running) => Some(Phase::FinishingSources),
             (Self::Recording, Phase::FinishingSources) => Some(Phase::FinishingRecorders),
+            (Self::Recording, Phase::FinishingRecorders) => Some(Phase::FinishingDrains),
             (Self::Trial | Self::Commands, Phase::Running) => Some(Phase::FinishingRecorders),
             (Self::Trial | Self::Commands, Phase::FinishingRecorders) => Some(Phase::FinishingSources),
-            (Self::Recording, Phase::FinishingRecorders)
-            | (Self::Trial | Self::Commands, Phase::FinishingSources) => None,
+            (Self::Trial | Self::Commands, Phase::FinishingSources) | (_, Phase::FinishingDrains) => None,
         }
     }
 
@@ -43,8 +43,18 @@ impl RunKind {
     const fn ends_with(self, role: Role) -> bool {
         match self {
             Self::Recording => matches!(role, Role::Source),
-            Self::Trial => !matches!(role, Role::Source),
+            Self::Trial => role.records(),
             Self::Commands => true,
+        }
+    }
+
+    /// Phase in which hosts of `role` end their parts: a copy after its original, and in a trial the source
+    /// after what it sends to.
+    const fn ending_of(self, role: Role) -> Phase {
+        match (self, role) {
+            (_, Role::Recorder | Role::Spare) => Phase::FinishingRecorders,
+            (Self::Recording, Role::Drain) => Phase::FinishingDrains,
+            (_, Role::Source | Role::Drain) => Phase::FinishingSources,
         }
     }
 }
@@ -58,8 +68,10 @@ pub enum Phase {
     Running,
     /// Sources send what is left.
     FinishingSources,
-    /// Recorders end their recordings.
+    /// Recorders end their recordings, and drain the rest of them.
     FinishingRecorders,
+    /// Drain hosts end their copies.
+    FinishingDrains,
 }
 
 impl fmt::Display for Phase {
@@ -69,6 +81,7 @@ impl fmt::Display for Phase {
             Self::Running => "running",
             Self::FinishingSources => "ending the source",
             Self::FinishingRecorders => "ending the recording",
+            Self::FinishingDrains => "ending the copy",
         })
     }
 }
@@ -127,6 +140,8 @@ pub(super) struct Run {
     until_ns: u64,
     /// Start, by the controller's clock, ns.
     start_ns: u64,
+    /// Whether hosts end without what is only copied.
+    is_hurried: bool,
     why: Option<String>,
 }
 
@@ -140,6 +155,13 @@ impl Run {
         self.until_ns = self.until_ns.saturating_add(by_ns);
     }
 
+    /// A recorder has drained more: the end of its part may take as long as that goes on.
+    pub(super) fn drained(&mut self, now_ns: u64, finish_ns: u64) {
+        if self.phase == Phase::FinishingRecorders && !self.is_hurried {
+            self.until_ns = self.until_ns.max(now_ns.saturating_add(finish_ns));
+        }
+    }
+
     /// What a host in `state` should do.
     pub(super) fn goal(&self, host: HostId, role: Role, state: &HostState) -> Goal {
         let run = self.number;
@@ -150,13 +172,14 @@ impl Run {
                     Goal::Prepare { run, plan: String::new() }
                 }
                 (Phase::Preparing, _) => Goal::Prepare { run, plan: plan.clone() },
-                (Phase::FinishingSources, Role::Source)
-                | (Phase::FinishingRecorders, Role::Recorder | Role::Spare) => Goal::Finish { run },
+                (phase, role) if phase == self.kind.ending_of(role) => {
+                    Goal::Finish { run, at_once: self.is_hurried }
+                }
                 // Hosts that were never started have nothing to wait for.
-                _ if self.start_ns == 0 => Goal::Finish { run },
+                _ if self.start_ns == 0 => Goal::Finish { run, at_once: true },
                 _ => Goal::Run { run, start_ns: self.start_ns },
             },
-            Part::Over if state.run() == Some(run) && !state.is_over() => Goal::Finish { run },
+            Part::Over if state.run() == Some(run) && !state.is_over() => Goal::Finish { run, at_once: true },
             Part::Over | Part::Out => Goal::Idle,
         }
     }
@@ -164,7 +187,7 @@ impl Run {
     /// Whether the end of the hosts of `role` ends the run.
     const fn ends_with(&self, role: Role) -> bool {
         match (self.kind, self.has_sources) {
-            (RunKind::Recording, false) => !matches!(role, Role::Source),
+            (RunKind::Recording, false) => role.records(),
             (kind, _) => kind.ends_with(role),
         }
     }
@@ -235,6 +258,7 @@ impl Controller {
             waiting: BTreeSet::new(),
             until_ns: 0,
             start_ns: 0,
+            is_hurried: false,
             why: None,
         };
         let waiting = run.hosts(&self.roles(), |_| true);
@@ -249,7 +273,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Ends the run early.
+    /// Ends the run early. In the end of a recording: without waiting for drains.
     pub fn finish(&mut self, now_ns: u64, out: &mut Vec<Action>) {
         self.step(now_ns, out);
         let Some(run) = &mut self.run else { return };
@@ -259,7 +283,12 @@ impl Controller {
                 self.finish_parts(now_ns, out);
             }
             Phase::Running => self.finish_parts(now_ns, out),
-            Phase::FinishingSources | Phase::FinishingRecorders => {}
+            Phase::FinishingRecorders if !run.is_hurried => {
+                run.is_hurried = true;
+                run.until_ns = now_ns.saturating_add(self.timing.finish_ns);
+                self.has_changed = true;
+            }
+            Phase::FinishingSources | Phase::FinishingRecorders | Phase::FinishingDrains => {}
         }
         self.advance(now_ns, out);
         self.order_changes(now_ns, out);
@@ -356,8 +385,8 @@ impl Controller {
         }
         match run.phase {
             Phase::Preparing => self.start(now_ns, out),
-            Phase::Running | Phase::FinishingSources | Phase::FinishingRecorders => {
-                self.finish_parts(now_ns, out);
+            Phase::Running | Phase::FinishingSources | Phase::FinishingRecorders | Phase::FinishingDrains => {
+                self.finish_parts(now_ns, out)
             }
         }
     }
@@ -397,8 +426,10 @@ impl Controller {
         let Some(run) = &mut self.run else { return };
         let from = if run.phase == Phase::Preparing { Phase::Running } else { run.phase };
         let Some(phase) = run.kind.next(from) else { return self.end_run(out) };
-        let sources = phase == Phase::FinishingSources;
-        let waiting = run.hosts(&roles, |role| (role == Role::Source) == sources);
+        let waiting = run.hosts(&roles, |role| run.kind.ending_of(role) == phase);
+        if phase == Phase::FinishingDrains && waiting.is_empty() {
+            return self.end_run(out);
+        }
         run.enter(phase, waiting, until_ns, out);
         self.has_changed = true;
         self.advance(now_ns, out);

@@ -9,7 +9,7 @@ pub use crate::placement::HostId;
 use crate::placement::Update;
 
 /// Version of the messages. Hosts of another version are refused.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// What a host does in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -21,6 +21,16 @@ pub enum Role {
     Source,
     /// A recorder that waits until another is lost.
     Spare,
+    /// Receives copies of what recorders have recorded.
+    Drain,
+}
+
+impl Role {
+    /// Whether the host records, or may have to.
+    #[must_use]
+    pub const fn records(self) -> bool {
+        matches!(self, Self::Recorder | Self::Spare)
+    }
 }
 
 /// State of a host, with the number of its run.
@@ -102,6 +112,12 @@ pub struct Counters {
     pub connected_streams: u32,
     /// Streams whose client has sent end to this recorder.
     pub ended_streams: u32,
+    /// Bytes of segments that the recorder has sent to its drain host.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drained_bytes: u64,
+    /// Bytes of durable segments that it has not.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub behind_bytes: u64,
 }
 
 /// What a recorder reports beside its counters: about once per second, to keep heartbeats short.
@@ -203,6 +219,9 @@ pub enum Goal {
     Finish {
         /// Number of the run.
         run: u64,
+        /// Without what is only copied: a recorder does not wait for its drain.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        at_once: bool,
     },
     /// End its part and exit.
     Leave {

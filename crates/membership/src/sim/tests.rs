@@ -2,7 +2,7 @@
 use super::fault::Fault;
 use super::scenario::{Flaws, Scenario};
 use super::{MS, Part, World};
-use crate::controller::FleetEvent;
+use crate::controller::{FleetEvent, PartEnd};
 use crate::message::Role;
 
 /// A run that has not ended by then hangs, ns.
@@ -130,10 +130,13 @@ fn quiet(recorders: u32, sources: u32, streams_per_source: u32) -> Scenario {
         recorders,
         spares: 0,
         sources,
+        drains: 0,
+        drain_ns: 0,
         streams_per_source,
         emit_ns: 2_000 * MS,
         burst_ns: 100 * MS,
         finish_ns: None,
+        hurry_ns: None,
         loss: 0.0,
         repeats: 0.0,
         tail: 0.0,
@@ -170,6 +173,23 @@ fn streams_of_a_lost_recorder_move_within_a_second() {
             let Part::Source(source) = &machine.part else { continue };
             assert!(source.streams.iter().all(|stream| stream.acknowledged == stream.emitted));
         }
+    }
+}
+
+/// A drain may take longer than the deadline for the end of a part, and the run may end without it.
+#[test]
+fn a_run_waits_for_drains_until_it_is_to_end_at_once() {
+    for (hurry_ns, longest_ms) in [(None, 24_000), (Some(9_000 * MS), 9_500)] {
+        let fleet = Scenario { drains: 1, drain_ns: 20_000 * MS, hurry_ns, ..quiet(2, 2, 4) };
+        let mut world = World::new(fleet);
+        world.run(END);
+        assert!(world.is_over() && world.oracle.broken.is_empty());
+        let ends = world.reported.iter().filter_map(|(_, event)| match event {
+            FleetEvent::PartOver(_, end) => Some(end),
+            _ => None,
+        });
+        assert!(ends.into_iter().all(|end| matches!(end, PartEnd::Finished(_))), "{:?}", world.reported);
+        assert!((longest_ms - 2_000..longest_ms).contains(&(world.now / MS)), "{}", world.now / MS);
     }
 }
 

@@ -1,4 +1,6 @@
 //! Faults of machines and of the network.
+use std::ops::Range;
+
 use fastrand::Rng;
 
 use super::{Event, MS, Part, World};
@@ -22,8 +24,8 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) fn draw(hosts: u32, rng: &mut Rng) -> Self {
-        let host = rng.u32(0..hosts);
+    pub(super) fn draw(hosts: Range<HostId>, rng: &mut Rng) -> Self {
+        let host = rng.u32(hosts);
         let time = rng.u64(50 * MS..3_000 * MS);
         match rng.u32(0..12) {
             0..3 => Self::Kill(host, rng.bool().then_some(time), rng.bool()),
@@ -48,6 +50,7 @@ impl World {
                 match &mut machine.part {
                     Part::Recorder(recorder) => recorder.crash(),
                     Part::Source(source) => source.crash(),
+                    Part::Drain => {}
                 }
                 if is_noticed {
                     self.at(now + 15 * MS, Event::Closed(host));

@@ -9,7 +9,7 @@ use crate::message::{Goal, Health, Heartbeat, HostId, Order, Role, VERSION};
 use crate::placement::{Change, Update, View};
 use crate::timing::Timing;
 
-pub(crate) use limits::limited_causes;
+pub use limits::limited_causes;
 use run::Run;
 pub use run::{PartEnd, Phase, RunKind, StartError};
 
@@ -237,6 +237,11 @@ impl Controller {
         let before = entry.member.take();
         let is_new = before.is_none();
         let has_changed = before.as_ref().map(|member| &member.heartbeat.state) != Some(&heartbeat.state);
+        let drained = before.as_ref().map(|member| member.heartbeat.counters.drained_bytes);
+        let has_drained = drained.is_some_and(|bytes| bytes != heartbeat.counters.drained_bytes);
+        if let Some(run) = self.run.as_mut().filter(|_| has_drained) {
+            run.drained(now_ns, self.timing.finish_ns);
+        }
         entry.member = Some(Membership::new(heartbeat, now_ns, before));
         if is_new {
             out.push(Action::Report(FleetEvent::Joined(host)));

@@ -13,6 +13,8 @@ use crate::message::{HostId, HostState};
 const RESEND: u64 = 300 * MS;
 /// Time without progress after which a source that ends gives up, ns.
 const GIVE_UP: u64 = 7_000 * MS;
+/// Time in which a drain proceeds, ns.
+const DRAIN: u64 = 100 * MS;
 
 /// Events of a stream.
 #[derive(Clone, Debug)]
@@ -83,6 +85,12 @@ pub(super) struct Recorder {
     /// Events in memory.
     volatile: Batch,
     is_ending: bool,
+    /// Whether its recording has ended.
+    has_ended: bool,
+    /// Whether it ends without its drain.
+    is_hurried: bool,
+    /// How long its drain has taken since the end of the recording, ns.
+    drained: u64,
 }
 
 impl Recorder {
@@ -104,6 +112,7 @@ impl World {
                 Event::Emit(host, incarnation)
             }
             Part::Recorder(_) => Event::Flush(host, incarnation),
+            Part::Drain => return,
         };
         self.deal(host);
         self.at(start, event);
@@ -125,7 +134,7 @@ impl World {
     }
 
     /// The part of a host is to end.
-    pub(super) fn finish_part(&mut self, host: HostId) {
+    pub(super) fn finish_part(&mut self, host: HostId, at_once: bool) {
         let now = self.now;
         let machine = &mut self.machines[host as usize];
         let incarnation = machine.incarnation;
@@ -135,12 +144,29 @@ impl World {
                     (source.is_ending, source.progress) = (true, now);
                 }
             }
-            Part::Recorder(recorder) if machine.host.is_some() && !recorder.is_ending => {
-                recorder.is_ending = true;
-                self.at(now + 5 * MS, Event::Flush(host, incarnation));
+            Part::Recorder(recorder) if machine.host.is_some() => {
+                recorder.is_hurried |= at_once;
+                if !std::mem::replace(&mut recorder.is_ending, true) {
+                    self.at(now + 5 * MS, Event::Flush(host, incarnation));
+                }
             }
-            Part::Source(_) | Part::Recorder(_) => self.report_finished(host, "nothing"),
+            Part::Source(_) | Part::Recorder(_) | Part::Drain => self.report_finished(host, "nothing"),
         }
+    }
+
+    /// The drain of a recorder that has ended goes on, or is over.
+    pub(super) fn on_drain(&mut self, host: HostId, incarnation: u64) {
+        let (now, drain_ns) = (self.now, self.scenario.drain_ns);
+        let machine = &mut self.machines[host as usize];
+        let Part::Recorder(recorder) = &mut machine.part else { return };
+        let Some(own) = machine.host.as_mut().filter(|_| machine.incarnation == incarnation) else { return };
+        if recorder.is_hurried || recorder.drained >= drain_ns {
+            self.report_finished(host, "recorded");
+            return;
+        }
+        recorder.drained += DRAIN;
+        own.counters().drained_bytes += 1;
+        self.at(now + DRAIN, Event::Drain(host, incarnation));
     }
 
     fn report_finished(&mut self, host: HostId, outcome: &str) {
@@ -241,13 +267,14 @@ impl World {
         }
         let written = std::mem::take(&mut recorder.volatile);
         let is_ending = recorder.is_ending;
+        let had_ended = std::mem::replace(&mut recorder.has_ended, is_ending);
         for Events { stream, range, .. } in &written {
             self.oracle.durable(*stream, range.start, range.end);
         }
         self.acknowledge(host, written);
-        if is_ending {
-            self.report_finished(host, "recorded");
-        } else {
+        if is_ending && !had_ended {
+            self.on_drain(host, incarnation);
+        } else if !is_ending {
             let next = self.now + self.rng.u64(20 * MS..60 * MS);
             self.at(next, Event::Flush(host, incarnation));
         }

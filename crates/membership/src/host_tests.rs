@@ -80,7 +80,7 @@ fn an_order_of_a_newer_view_renews_no_lease_without_it() {
 #[test]
 fn old_foreign_and_forged_orders_change_nothing() {
     let host = running();
-    let finish = |number| order(&host, number, Goal::Finish { run: 4 });
+    let finish = |number| order(&host, number, Goal::Finish { run: 4, at_once: false });
     let ignored = [
         finish(2),
         Order { host: 3, ..finish(9) },
@@ -98,7 +98,7 @@ fn old_foreign_and_forged_orders_change_nothing() {
 fn another_controller_ends_the_part() {
     let (mut host, mut out) = (running(), Vec::new());
     host.on_order(1_002 * MS, Order { controller: 6, ..order(&host, 1, Goal::Idle) }, &mut out);
-    assert_eq!(out, [HostAction::Finish { run: 4 }]);
+    assert_eq!(out, [HostAction::Finish { run: 4, at_once: true }]);
     assert!(!host.may_take(9, 1_002 * MS));
     host.report(1_003 * MS, Done::Finished { run: 4, outcome: "o".into() }, &mut out);
     assert!(matches!(out.last(), Some(HostAction::Exit { why }) if why.contains("another controller")));
@@ -108,9 +108,9 @@ fn another_controller_ends_the_part() {
 fn a_host_without_orders_ends_its_part_and_exits() {
     let (mut host, mut out) = (running(), Vec::new());
     host.tick(6_000 * MS, &mut out);
-    assert!(!out.contains(&HostAction::Finish { run: 4 }));
+    assert!(!out.contains(&HostAction::Finish { run: 4, at_once: true }));
     host.tick(6_001 * MS, &mut out);
-    assert!(out.contains(&HostAction::Finish { run: 4 }));
+    assert!(out.contains(&HostAction::Finish { run: 4, at_once: true }));
     host.report(6_002 * MS, Done::Failed { run: 4, why: "disk".into() }, &mut out);
     assert!(matches!(out.last(), Some(HostAction::Exit { .. })));
     // An idle one exits at once.
@@ -120,11 +120,22 @@ fn a_host_without_orders_ends_its_part_and_exits() {
 }
 
 #[test]
+fn an_end_may_become_urgent() {
+    let (mut host, mut out) = (running(), Vec::new());
+    for (number, at_once) in [(3, false), (4, false), (5, true), (6, true), (7, false)] {
+        let order = order(&host, number, Goal::Finish { run: 4, at_once });
+        host.on_order((1_000 + number) * MS, order, &mut out);
+    }
+    out.retain(|action| matches!(action, HostAction::Finish { .. }));
+    assert_eq!(out, [false, true].map(|at_once| HostAction::Finish { run: 4, at_once }));
+}
+
+#[test]
 fn a_host_in_another_run_ends_that_first() {
     let (mut host, mut out) = (running(), Vec::new());
     let prepare = || Goal::Prepare { run: 5, plan: "q".into() };
     host.on_order(1_002 * MS, order(&host, 3, prepare()), &mut out);
-    assert_eq!(out[0], HostAction::Finish { run: 4 });
+    assert_eq!(out[0], HostAction::Finish { run: 4, at_once: true });
     host.report(1_003 * MS, Done::Finished { run: 4, outcome: String::new() }, &mut out);
     host.on_order(1_004 * MS, order(&host, 4, prepare()), &mut out);
     assert!(out.contains(&HostAction::Prepare { run: 5, plan: "q".into() }));

@@ -5,21 +5,24 @@ use super::*;
 use crate::message::{Counters, HostState};
 
 const MS: u64 = 1_000_000;
-const ROLES: [Role; 4] = [Role::Recorder, Role::Recorder, Role::Spare, Role::Source];
+/// The drain host joins only where a test says so.
+const ROLES: [Role; 5] = [Role::Recorder, Role::Recorder, Role::Spare, Role::Source, Role::Drain];
 
 /// A controller with a heartbeat number for each host.
 struct Fleet {
     controller: Controller,
-    heartbeats: [u64; 4],
+    heartbeats: [u64; 5],
     /// Health of the next heartbeat.
     health: Option<Health>,
+    /// Counters of heartbeats.
+    counters: Counters,
     out: Vec<Action>,
 }
 
 impl Fleet {
     fn new() -> Self {
         let controller = Controller::new(5, Timing::recording(), &ROLES, 0);
-        Self { controller, heartbeats: [0; 4], health: None, out: Vec::new() }
+        Self { controller, heartbeats: [0; 5], health: None, counters: Counters::default(), out: Vec::new() }
     }
 
     /// All hosts are members.
@@ -64,7 +67,7 @@ impl Fleet {
             state,
             epoch: self.controller.view().epoch,
             clock: None,
-            counters: Counters::default(),
+            counters: self.counters,
             health: self.health.take().map(Box::new),
         };
         self.controller.on_heartbeat(ms * MS, heartbeat, &mut self.out);
@@ -104,7 +107,7 @@ fn a_run_goes_through_its_phases() {
     let mut fleet = Fleet::running();
     fleet.heartbeat(50, 3, HostState::Finished { run: 3, outcome: "sent".into() });
     assert_eq!(fleet.controller.phase(), Some(Phase::FinishingRecorders));
-    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3 }));
+    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3, at_once: false }));
     for host in 0..3 {
         fleet.heartbeat(60, host, HostState::Finished { run: 3, outcome: "recorded".into() });
     }
@@ -123,7 +126,7 @@ fn a_spare_takes_the_slot_of_a_recorder_after_its_lease() {
     assert!(fleet.reported().contains(&&moved), "{:?}", fleet.reported());
     // Its own connection is back, but not its part.
     fleet.heartbeat(760, 0, HostState::Running { run: 3 });
-    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3 }));
+    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3, at_once: true }));
     // The next loss is spread over the others.
     fleet.pass(775, 1_500, 1);
     let moved = FleetEvent::Moved { from: 1, to: None, epoch: 3 };
@@ -161,7 +164,7 @@ fn without_a_recorder_the_run_ends() {
     for host in 0..3 {
         fleet.heartbeat(40, host, HostState::Failed { run: 3, why: "disk".into() });
     }
-    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3 }));
+    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3, at_once: false }));
     fleet.heartbeat(50, 3, HostState::Finished { run: 3, outcome: "o".into() });
     let why = Some("no recorder is left".to_owned());
     assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why }));
@@ -264,7 +267,7 @@ fn a_trial_ends_with_its_recorders_and_moves_no_stream() {
     assert_eq!((fleet.controller.phase(), fleet.controller.view().epoch), (Some(Phase::Running), 1));
     fleet.heartbeat(60, 2, HostState::Finished { run: 3, outcome: "spare".into() });
     assert_eq!(fleet.controller.phase(), Some(Phase::FinishingSources));
-    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3 }));
+    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3, at_once: false }));
     fleet.heartbeat(70, 3, HostState::Finished { run: 3, outcome: "o".into() });
     assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
 }
@@ -303,7 +306,7 @@ fn commands_that_are_ended_early_are_ended_on_sources_too() {
     fleet.heartbeat(30, 3, HostState::Ready { run: 3, address: None });
     fleet.heartbeat(31, 3, HostState::Running { run: 3 });
     fleet.controller.finish(40 * MS, &mut fleet.out);
-    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3 }));
+    assert_eq!(fleet.goal(3), Some(&Goal::Finish { run: 3, at_once: false }));
     fleet.heartbeat(50, 3, HostState::Finished { run: 3, outcome: "o".into() });
     assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
 }
@@ -312,7 +315,7 @@ fn commands_that_are_ended_early_are_ended_on_sources_too() {
 fn a_trial_that_is_ended_early_ends_recorders_before_sources() {
     let mut fleet = Fleet::running_as(RunKind::Trial);
     fleet.controller.finish(40 * MS, &mut fleet.out);
-    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3 }));
+    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3, at_once: false }));
     assert!(matches!(fleet.goal(3), Some(Goal::Run { run: 3, .. })));
 }
 
@@ -336,6 +339,80 @@ fn a_recording_without_source_hosts_lasts_until_its_recorders_end() {
         fleet.heartbeat(60, host, HostState::Finished { run: 3, outcome: "o".into() });
     }
     assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+}
+
+/// A recording with a drain host, in which clients have ended.
+fn draining() -> Fleet {
+    let mut fleet = Fleet::joined();
+    fleet.heartbeat(10, 4, HostState::Idle);
+    let plans = (0..5).map(|host| (host != 3).then(|| "plan".to_owned())).collect();
+    fleet.controller.start_run(20 * MS, (3, RunKind::Recording), plans, &mut fleet.out).unwrap();
+    for host in [0, 1, 2, 4] {
+        let address = Some(SocketAddr::from(([10, 0, 0, host as u8], 7000)));
+        fleet.heartbeat(30, host, HostState::Ready { run: 3, address });
+        fleet.heartbeat(31, host, HostState::Running { run: 3 });
+    }
+    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+    fleet.controller.finish(40 * MS, &mut fleet.out);
+    assert_eq!(fleet.controller.phase(), Some(Phase::FinishingRecorders));
+    fleet
+}
+
+#[test]
+fn drain_hosts_end_after_the_recorders() {
+    let mut fleet = draining();
+    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3, at_once: false }));
+    assert!(matches!(fleet.goal(4), Some(Goal::Run { run: 3, .. })));
+    (0..3).for_each(|host| fleet.heartbeat(50, host, HostState::Finished { run: 3, outcome: "o".into() }));
+    assert_eq!(fleet.controller.phase(), Some(Phase::FinishingDrains));
+    assert_eq!(fleet.goal(4), Some(&Goal::Finish { run: 3, at_once: false }));
+    fleet.heartbeat(60, 4, HostState::Finished { run: 3, outcome: "o".into() });
+    assert!(fleet.reported().contains(&&FleetEvent::Over { run: 3, why: None }));
+}
+
+#[test]
+fn a_lost_drain_host_does_not_end_a_recording() {
+    let mut fleet = Fleet::joined();
+    fleet.heartbeat(10, 4, HostState::Idle);
+    let plans = (0..5).map(|_| Some("plan".to_owned())).collect();
+    fleet.controller.start_run(20 * MS, (3, RunKind::Recording), plans, &mut fleet.out).unwrap();
+    for host in 0..5 {
+        let address = Some(SocketAddr::from(([10, 0, 0, host as u8], 7000)));
+        fleet.heartbeat(30, host, HostState::Ready { run: 3, address });
+        fleet.heartbeat(31, host, HostState::Running { run: 3 });
+    }
+    fleet.heartbeat(40, 4, HostState::Failed { run: 3, why: "disk".into() });
+    assert_eq!(fleet.controller.phase(), Some(Phase::Running));
+    assert!(!fleet.reported().iter().any(|event| matches!(event, FleetEvent::Moved { .. })));
+}
+
+#[test]
+fn a_recorder_may_drain_for_as_long_as_it_proceeds() {
+    let mut fleet = draining();
+    let finish_ms = Timing::recording().finish_ns / MS;
+    (1..3).for_each(|host| fleet.heartbeat(50, host, HostState::Finished { run: 3, outcome: "o".into() }));
+    let mut at_ms = 50;
+    let pass = |fleet: &mut Fleet, at_ms: &mut u64, gains: u64| {
+        for _ in 0..2 * finish_ms / 75 {
+            *at_ms += 75;
+            fleet.counters.drained_bytes += gains;
+            fleet.heartbeat(*at_ms, 0, HostState::Finishing { run: 3 });
+            fleet.heartbeat(*at_ms, 4, HostState::Running { run: 3 });
+            fleet.controller.tick(*at_ms * MS, &mut fleet.out);
+        }
+    };
+    pass(&mut fleet, &mut at_ms, 1);
+    assert_eq!(fleet.controller.phase(), Some(Phase::FinishingRecorders));
+    pass(&mut fleet, &mut at_ms, 0);
+    let timed_out = FleetEvent::PartOver(0, PartEnd::TimedOut(Phase::FinishingRecorders));
+    assert!(fleet.reported().contains(&&timed_out), "{:?}", fleet.reported());
+}
+
+#[test]
+fn the_second_end_of_a_recording_does_not_wait_for_drains() {
+    let mut fleet = draining();
+    fleet.controller.finish(60 * MS, &mut fleet.out);
+    assert_eq!(fleet.goal(0), Some(&Goal::Finish { run: 3, at_once: true }));
 }
 
 #[test]

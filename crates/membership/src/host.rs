@@ -38,6 +38,8 @@ pub enum HostAction {
     Finish {
         /// Number of the run.
         run: u64,
+        /// Without what is only copied. May follow an end that does not say so.
+        at_once: bool,
     },
     /// Exit.
     Exit {
@@ -100,6 +102,8 @@ pub struct Host {
     /// Health that the next heartbeat reports, and when the latest one was taken, ns.
     health: Option<Health>,
     health_ns: Option<u64>,
+    /// Whether its part of the run was asked to end at once.
+    is_hurried: bool,
     /// Why it exits once its part is over.
     leaving: Option<String>,
 }
@@ -124,6 +128,7 @@ impl Host {
             counters: Counters::default(),
             health: None,
             health_ns: None,
+            is_hurried: false,
             leaving: None,
         }
     }
@@ -264,15 +269,15 @@ impl Host {
         match goal {
             Goal::Leave { why } => self.leave(why, out),
             Goal::Idle if is_free => self.state = HostState::Idle,
-            Goal::Idle => self.finish(out),
-            Goal::Prepare { run, .. } | Goal::Run { run, .. } | Goal::Finish { run }
+            Goal::Idle => self.finish(true, out),
+            Goal::Prepare { run, .. } | Goal::Run { run, .. } | Goal::Finish { run, .. }
                 if !is_free && self.state.run() != Some(run) =>
             {
-                self.finish(out);
+                self.finish(true, out);
             }
             Goal::Prepare { run, plan } if self.state.run() != Some(run) => {
                 (self.state, self.counters) = (HostState::Preparing { run }, Counters::default());
-                (self.health, self.health_ns) = (None, None);
+                (self.health, self.health_ns, self.is_hurried) = (None, None, false);
                 out.push(HostAction::Prepare { run, plan });
             }
             Goal::Run { run, start_ns } if matches!(self.state, HostState::Ready { .. }) => {
@@ -280,19 +285,21 @@ impl Host {
                 self.state = HostState::Running { run };
                 out.push(HostAction::Start { run, at_ns: to_host_ns(start_ns, offset) });
             }
-            Goal::Finish { .. } => self.finish(out),
+            Goal::Finish { at_once, .. } => self.finish(at_once, out),
             Goal::Prepare { .. } | Goal::Run { .. } => {}
         }
     }
 
     /// Ends the part of its run, if that is not over.
-    fn finish(&mut self, out: &mut Vec<HostAction>) {
-        if let HostState::Preparing { run } | HostState::Ready { run, .. } | HostState::Running { run } =
-            self.state
-        {
-            self.state = HostState::Finishing { run };
-            out.push(HostAction::Finish { run });
-        }
+    fn finish(&mut self, at_once: bool, out: &mut Vec<HostAction>) {
+        let run = match self.state {
+            HostState::Preparing { run } | HostState::Ready { run, .. } | HostState::Running { run } => run,
+            HostState::Finishing { run } if at_once && !self.is_hurried => run,
+            _ => return,
+        };
+        self.state = HostState::Finishing { run };
+        self.is_hurried |= at_once;
+        out.push(HostAction::Finish { run, at_once });
     }
 
     /// Exits once its part is over.
@@ -300,7 +307,7 @@ impl Host {
         if self.leaving.is_some() {
             return;
         }
-        self.finish(out);
+        self.finish(true, out);
         if self.state == HostState::Idle || self.state.is_over() {
             out.push(HostAction::Exit { why: why.clone() });
         }

@@ -47,6 +47,8 @@ enum Event {
     Emit(HostId, u64),
     /// A recorder flushes.
     Flush(HostId, u64),
+    /// The drain of a recorder proceeds.
+    Drain(HostId, u64),
     /// The program around a host has done something.
     Done(HostId, u64, Done),
     Fault(Fault),
@@ -59,6 +61,8 @@ enum Event {
 enum Part {
     Recorder(Recorder),
     Source(Source),
+    /// Receives copies, which are not simulated.
+    Drain,
 }
 
 /// A machine with a host.
@@ -147,7 +151,7 @@ impl World {
             world.start_host(host, delay);
         }
         world.at(400 * MS, Event::StartRun);
-        if let Some(end) = world.scenario.finish_ns {
+        for end in [world.scenario.finish_ns, world.scenario.hurry_ns].into_iter().flatten() {
             world.at(end, Event::Finish);
         }
         for (time, fault) in world.scenario.faults.clone() {
@@ -219,6 +223,7 @@ impl World {
             | Event::Acknowledged(host, _)
             | Event::Emit(host, _)
             | Event::Flush(host, _)
+            | Event::Drain(host, _)
             | Event::Done(host, _, _) => self.machines[*host as usize].stopped_until,
             Event::Fault(_) => 0,
         }
@@ -275,6 +280,7 @@ impl World {
             Event::Acknowledged(host, acknowledged) => self.on_acknowledged(host, &acknowledged),
             Event::Emit(host, incarnation) => self.on_emit(host, incarnation),
             Event::Flush(host, incarnation) => self.on_flush(host, incarnation),
+            Event::Drain(host, incarnation) => self.on_drain(host, incarnation),
             Event::Fault(fault) => self.on_fault(fault),
         }
     }
@@ -322,7 +328,7 @@ impl World {
                 }
                 HostAction::Start { at_ns, .. } => self.start_part(host, at_ns),
                 HostAction::Changed => self.deal(host),
-                HostAction::Finish { .. } => self.finish_part(host),
+                HostAction::Finish { at_once, .. } => self.finish_part(host, at_once),
                 HostAction::Exit { .. } => {
                     self.exited.push((self.now, host));
                     self.machines[host as usize].host = None;

@@ -24,6 +24,7 @@ pub(super) fn limited(health: &Health) -> Health {
 }
 
 /// Missing events by cause, with the first causes only.
-pub(crate) fn limited_causes(missing: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+#[must_use]
+pub fn limited_causes(missing: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     missing.iter().take(CAUSES_MAX).map(|(cause, events)| (one_line(cause), *events)).collect()
 }

@@ -1,0 +1,87 @@
+//! Part of a drain host: its sinks, from the preparation until all recorders have ended.
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keepup_measure::clock::Clock;
+use keepup_recorder::{Recorder, Target};
+use keepup_recording::id::Id;
+use keepup_workload::preflight::check;
+use serde::{Deserialize, Serialize};
+
+use super::plan::DrainPlan;
+use crate::directories::Directories;
+use crate::error::error_text;
+use crate::host::Done;
+use crate::part::PartControl;
+use crate::record::RecordPlan;
+
+/// Interval at which the stop flag is checked.
+const POLL: Duration = Duration::from_millis(20);
+
+/// What a drain host reports of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyOutcome {
+    /// Name of the copy.
+    pub name: String,
+    /// Its directories; none if nothing has arrived, or copies are dropped.
+    pub directories: Vec<PathBuf>,
+    /// Events on stable storage, or dropped after they were received.
+    pub durable_events: u64,
+    /// Their payload, bytes.
+    pub durable_bytes: u64,
+    /// Whether the copy has no defects.
+    pub is_whole: bool,
+    /// Defects.
+    pub incidents: Vec<String>,
+}
+
+/// Receives copies until the part is to end; returns a list of [`CopyOutcome`] as JSON.
+pub(super) fn receive(
+    plan: &DrainPlan,
+    (clock, directories): (&Arc<dyn Clock>, &Directories),
+    control: &PartControl,
+) -> Result<String, String> {
+    let sinks = plan.copies.iter().map(|copy| Ok((copy, start(copy, clock, directories)?)));
+    let sinks: Vec<(&RecordPlan, Recorder)> = sinks.collect::<Result<_, String>>()?;
+    control.report(Done::Prepared { run: control.run, address: None });
+    // Recorders connect when they have begun. Before the end, the order to start changes nothing.
+    control.wait();
+    let is_ended = || sinks.iter().all(|(_, sink)| sink.is_ended());
+    while !control.is_stopped() && !is_ended() {
+        clock.sleep_until_ns(clock.now_ns().saturating_add(POLL.as_nanos() as u64));
+    }
+    sinks.iter().for_each(|(_, sink)| sink.stopper().stop());
+    let outcomes = sinks.into_iter().map(|(copy, sink)| outcome(copy, sink));
+    let outcomes: Vec<CopyOutcome> = outcomes.collect::<Result<_, _>>()?;
+    serde_json::to_string(&outcomes).map_err(|error| format!("cannot write the result: {error}"))
+}
+
+/// Starts the sink of a copy. The plan comes from the network.
+fn start(copy: &RecordPlan, clock: &Arc<dyn Clock>, directories: &Directories) -> Result<Recorder, String> {
+    let volumes = copy.volumes.iter().map(|volume| directories.check(volume));
+    let volumes = volumes.collect::<Result<Vec<_>, _>>()?;
+    let mut config = copy.config(volumes.clone())?;
+    config.is_copy = true;
+    if volumes.is_empty() {
+        config.target = Target::Null;
+    }
+    config.validate().map_err(|error| error_text(&error))?;
+    check(&volumes, config.segment_bytes.saturating_mul(2)).map_err(|error| error_text(&error))?;
+    let id = Id::random().map_err(|error| format!("cannot read random bytes: {error}"))?;
+    Recorder::start(config, id, Arc::clone(clock)).map_err(|error| error_text(&error))
+}
+
+fn outcome(copy: &RecordPlan, sink: Recorder) -> Result<CopyOutcome, String> {
+    let directories = sink.directories();
+    let report = sink.join_unless_empty().map_err(|error| error_text(&error))?;
+    let durable = report.ledger.total().durable;
+    Ok(CopyOutcome {
+        name: copy.name.clone(),
+        directories: if report.removed { Vec::new() } else { directories },
+        durable_events: durable.events,
+        durable_bytes: durable.bytes,
+        is_whole: report.is_whole(),
+        incidents: report.trouble.iter().cloned().collect(),
+    })
+}
