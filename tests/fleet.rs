@@ -1,6 +1,7 @@
 //! Controller and agents of a fleet.
 mod campaign;
 mod doctor;
+mod drain;
 mod failures;
 mod live;
 mod local;

@@ -125,19 +125,19 @@ impl Ended {
     }
 }
 
-/// Writes a fleet file for hosts on this machine.
-fn write_local(here: &Path, name: &str, launcher: &str) {
+/// Writes a fleet file for these hosts on this machine.
+pub(super) fn write_local(here: &Path, name: &str, launcher: &str, hosts: &[(impl AsRef<str>, &str)]) {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let program = env!("CARGO_BIN_EXE_keepup");
     let mut text = format!("name = \"{name}\"\nlisten = \"{free}\"\n{launcher}\nprogram = \"{program}\"\n");
-    for (name, role) in HOSTS {
-        text.push_str(&host(here, name, role, "data = \"127.0.0.1\""));
+    for (name, role) in hosts {
+        text.push_str(&host(here, name.as_ref(), role, "data = \"127.0.0.1\""));
     }
     std::fs::write(here.join("fleet.toml"), text).unwrap();
 }
 
 /// Name of a fleet that no other process has: agents claim their hosts by the name of the fleet.
-fn unique(test: &str) -> String {
+pub(super) fn unique(test: &str) -> String {
     format!("{test}{}", std::process::id())
 }
 
@@ -151,7 +151,7 @@ fn streams_are_distributed_over_the_recorders() {
     let place = directory();
     let here = place.path().canonicalize().unwrap();
     let name = unique("dealt");
-    write_local(&here, &name, "[launcher]\npreset = \"local\"");
+    write_local(&here, &name, "[launcher]\npreset = \"local\"", &HOSTS);
     let port = free_port(0);
     let flags = ["--fleet-output", "runs", "--fleet-port", &port, "--meta", "sample=quartz", "--json"];
     let mut record = start(&here, &[&["record", "--fleet", "fleet.toml"], &flags[..]].concat());
@@ -194,14 +194,14 @@ fn a_recording_that_is_started_again_waits_for_the_agents_of_the_first() {
     let gate = gate(&path);
     let open = format!("exec 3<{}; (head -n 1; cat <&3) | {{agent}} # {{host}}", path.display());
     let timing = "[timing]\norphan = \"1 h\"\n[launcher]\njoin_time = \"300 s\"\n";
-    write_local(&here, &name, &format!("{timing}command = [\"sh\", \"-c\", \"{open}\"]"));
+    write_local(&here, &name, &format!("{timing}command = [\"sh\", \"-c\", \"{open}\"]"), &HOSTS);
     let port = free_port(1);
     let command = ["record", "--fleet", "fleet.toml", "--fleet-output", "runs", "--fleet-port", &port];
     let mut first = start(&here, &command);
     first.line(&format!("recording {name}-run-1 on 2 recorders with 1 spare in reserve"));
     first.signal("KILL");
     first.wait();
-    write_local(&here, &name, &format!("{timing}preset = \"local\""));
+    write_local(&here, &name, &format!("{timing}preset = \"local\""), &HOSTS);
     let mut second = start(&here, &command);
     second.line("r0: waiting until the agent of an earlier controller has ended");
     drop(gate);

@@ -10,7 +10,9 @@ mod worker;
 
 pub use feed::{DrainEnd, DrainOutcome};
 pub(crate) use feed::{Feed, FeedFigures};
-pub use plan::{DRAIN_PORT, DrainPlan, drain_plans};
+pub(crate) use plan::Sinks;
+pub use plan::{DrainPlan, drain_plans};
 pub use sinks::CopyOutcome;
+pub(crate) use sinks::receive;
 pub use total::DrainResult;
 pub use worker::DrainWorker;

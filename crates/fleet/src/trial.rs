@@ -15,7 +15,9 @@ mod worker;
 pub use deadline::Deadline;
 pub use end::{EndedPart, Missing, TrialEnd};
 pub(crate) use plan::endpoint;
-pub use plan::{HostPlan, Pair, ReadBack, RecorderPlan, SourcePlan, TrialRate, TrialRequest, pairs, plans};
+pub use plan::{
+    HostPlan, Pair, ReadBack, RecorderDrain, RecorderPlan, SourcePlan, TrialRate, TrialRequest, pairs, plans,
+};
 pub use total::{FleetTrial, HostResult, Outcome};
 pub use worker::TrialWorker;
 

@@ -1,5 +1,5 @@
 //! Which drain host has the copy of which recorder.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use keepup_error::Cause;
@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::FleetError;
 use crate::file::{FleetFile, HostEntry};
-use crate::message::Role;
+use crate::message::{HostId, Role};
 use crate::record::RecordPlan;
 
-/// First port on which drain hosts listen; the second copy on an address has the next one, and so on.
-pub const DRAIN_PORT: u16 = 7700;
 /// Memory that a sink needs at least, bytes: blocks of two flushes for each volume.
 const POOL_BYTES_MIN: usize = 64 << 20;
 
@@ -20,69 +18,114 @@ const POOL_BYTES_MIN: usize = 64 << 20;
 pub struct DrainPlan {
     /// The copies.
     pub copies: Vec<RecordPlan>,
+    /// Whether they are removed at the end, as those of a trial are.
+    #[serde(default)]
+    pub is_trial: bool,
 }
 
 /// The part of each drain host in `file`, and where recorders send their copies: each of `plans` gets the
-/// address of its sink. Recorders and spares are distributed over the drain hosts in their order.
+/// address of its sink. On each address the sinks have the ports from `port` on that the plans leave free.
 ///
 /// # Errors
 /// A drain host without an address, or more copies than ports.
 pub fn drain_plans(
     file: &FleetFile,
+    port: u16,
     plans: &mut [Option<RecordPlan>],
 ) -> Result<Vec<Option<DrainPlan>>, FleetError> {
-    let drains: Vec<usize> = (0..file.hosts.len()).filter(|&host| is_drain(&file.hosts[host])).collect();
-    let mut parts: Vec<Option<DrainPlan>> = vec![None; file.hosts.len()];
-    let mut used: BTreeMap<IpAddr, u16> = BTreeMap::new();
+    let mut sinks = Sinks::new(file, &BTreeSet::new(), port);
+    plans.iter().flatten().for_each(|plan| sinks.leave(plan.listen));
     let recorders = file.hosts.iter().zip(plans).filter_map(|(host, plan)| Some((host, plan.as_mut()?)));
-    for ((recorder, plan), &drain) in recorders.zip(drains.iter().cycle()) {
-        let host = &file.hosts[drain];
-        let listen = address(host, &mut used)?;
-        plan.drain_to = Some(listen);
-        let copies = &mut parts[drain].get_or_insert_with(|| DrainPlan { copies: Vec::new() }).copies;
-        copies.push(copy(recorder, plan, host, listen));
+    for (recorder, plan) in recorders {
+        let of = &*plan;
+        plan.drain_to =
+            sinks.add(|drain, listen| copy(recorder, of, drain, listen)).map_err(FleetError::Record)?;
     }
-    for plan in parts.iter_mut().flatten() {
-        share_memory(&mut plan.copies);
-    }
-    Ok(parts)
+    Ok(sinks.into_parts(false))
 }
 
-fn is_drain(host: &HostEntry) -> bool {
-    host.role == Role::Drain
-}
-
-/// Address of the next sink of a drain host.
-fn address(host: &HostEntry, used: &mut BTreeMap<IpAddr, u16>) -> Result<SocketAddr, FleetError> {
-    let refuse = |why: String, hint: &str| FleetError::Record(Cause::new(why).with_hint(hint));
-    let Some(data) = host.data else {
-        let why = format!("{}: recorders need the address of the drain host", host.name);
-        return Err(refuse(why, "set `data` of each drain host to its address on the data network"));
-    };
-    let number = used.entry(data).or_default();
-    let port = DRAIN_PORT.checked_add(*number).ok_or_else(|| {
-        refuse(format!("{}: there are no ports for so many copies", host.name), "add drain hosts")
-    })?;
-    *number += 1;
-    Ok((data, port).into())
-}
-
-/// The copy of what `recorder` records: complete events, whatever it removes or reduces itself.
+/// The copy of what `recorder` records. Its events arrive as they were recorded, reduced ones too.
 fn copy(recorder: &HostEntry, plan: &RecordPlan, drain: &HostEntry, listen: SocketAddr) -> RecordPlan {
     let mut copy = plan.clone();
     copy.name = format!("{}-{}", plan.name, recorder.name);
     copy.volumes.clone_from(&drain.volumes);
     (copy.listen, copy.drain_to) = (listen, None);
-    copy.settings.reductions.clear();
     copy
 }
 
-/// All sinks of a host together use the memory of one recorder, if that is enough.
-fn share_memory(copies: &mut [RecordPlan]) {
-    let count = copies.len().max(1);
-    for copy in copies {
-        let share = copy.settings.pool_bytes / count;
-        copy.settings.pool_bytes = share.max(POOL_BYTES_MIN).min(copy.settings.pool_bytes);
+/// The sinks of all drain hosts. Recorders are distributed over the hosts in their order.
+pub(crate) struct Sinks<'a> {
+    file: &'a FleetFile,
+    drains: Vec<usize>,
+    /// First port, and the next one of each address.
+    port: u16,
+    free: BTreeMap<IpAddr, u16>,
+    parts: Vec<Option<DrainPlan>>,
+    added: usize,
+}
+
+impl<'a> Sinks<'a> {
+    /// Those of the drain hosts in `file` that are not in `without`.
+    pub(crate) fn new(file: &'a FleetFile, without: &BTreeSet<HostId>, port: u16) -> Self {
+        let is_drain =
+            |&host: &usize| file.hosts[host].role == Role::Drain && !without.contains(&(host as HostId));
+        Self {
+            file,
+            drains: (0..file.hosts.len()).filter(is_drain).collect(),
+            port,
+            free: BTreeMap::new(),
+            parts: vec![None; file.hosts.len()],
+            added: 0,
+        }
+    }
+
+    /// Does not use a port.
+    fn leave(&mut self, taken: SocketAddr) {
+        let next = self.free.entry(taken.ip()).or_insert(self.port);
+        *next = taken.port().saturating_add(1).max(*next);
+    }
+
+    /// Adds a sink; `plan` makes its recording from the host and the address, which is returned. None without
+    /// drain hosts.
+    ///
+    /// # Errors
+    /// The host has no address, or no port is left.
+    pub(crate) fn add(
+        &mut self,
+        plan: impl FnOnce(&HostEntry, SocketAddr) -> RecordPlan,
+    ) -> Result<Option<SocketAddr>, Cause> {
+        let Some(&drain) = self.drains.get(self.added % self.drains.len().max(1)) else { return Ok(None) };
+        let host = &self.file.hosts[drain];
+        let data = host.data.ok_or_else(|| {
+            let why = Cause::new(format!("{}: recorders need the address of the drain host", host.name));
+            why.with_hint("set `data` of each drain host to its address on the data network")
+        })?;
+        let next = self.free.entry(data).or_insert(self.port);
+        let listen = (data, *next).into();
+        // Port 65535 is never used.
+        *next = next.checked_add(1).ok_or_else(|| {
+            let why = Cause::new(format!("{}: there are no ports for so many copies", host.name));
+            why.with_hint("more drain hosts")
+        })?;
+        self.added += 1;
+        let mut copy = plan(host, listen);
+        copy.settings.reductions.clear();
+        let part = self.parts[drain].get_or_insert_with(|| DrainPlan { copies: Vec::new(), is_trial: false });
+        part.copies.push(copy);
+        Ok(Some(listen))
+    }
+
+    /// The part of each host. All sinks of a host together use the memory of one recorder, if that is enough.
+    pub(crate) fn into_parts(mut self, is_trial: bool) -> Vec<Option<DrainPlan>> {
+        for plan in self.parts.iter_mut().flatten() {
+            plan.is_trial = is_trial;
+            let count = plan.copies.len().max(1);
+            for copy in &mut plan.copies {
+                let share = copy.settings.pool_bytes / count;
+                copy.settings.pool_bytes = share.max(POOL_BYTES_MIN).min(copy.settings.pool_bytes);
+            }
+        }
+        self.parts
     }
 }
 

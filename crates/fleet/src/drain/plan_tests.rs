@@ -17,7 +17,7 @@ fn fleet(drains: &str) -> FleetFile {
 fn planned(file: &FleetFile) -> (Vec<Option<RecordPlan>>, Result<Vec<Option<DrainPlan>>, FleetError>) {
     let target = Target::Volumes(vec!["/data".into()]);
     let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), target, "x");
-    config.reductions = vec!["*:rice".parse().unwrap()];
+    config.reductions = vec!["streams=0: lz4".parse().unwrap()];
     let request = RecordRequest {
         name: "hall-run-4".into(),
         run: 4,
@@ -26,7 +26,7 @@ fn planned(file: &FleetFile) -> (Vec<Option<RecordPlan>>, Result<Vec<Option<Drai
         settings: RecorderSettings::of(&config),
     };
     let mut plans = plans(file, &request).unwrap();
-    let drains = drain_plans(file, &mut plans);
+    let drains = drain_plans(file, request.port, &mut plans);
     (plans, drains)
 }
 
@@ -47,7 +47,7 @@ fn recorders_and_spares_are_distributed_over_drain_hosts() {
         [drain("t", "data = \"10.0.0.20\"\nvolumes = [\"/tape\"]"), drain("u", "data = \"10.0.0.21\"")];
     let (plans, drains) = planned(&fleet(&drains.concat()));
     let to = |host: usize| plans[host].as_ref().unwrap().drain_to.unwrap().to_string();
-    assert_eq!([to(0), to(2), to(3)], ["10.0.0.20:7700", "10.0.0.21:7700", "10.0.0.20:7701"]);
+    assert_eq!([to(0), to(2), to(3)], ["10.0.0.20:7611", "10.0.0.21:7611", "10.0.0.20:7612"]);
     assert!(plans[1].is_none());
     let drains = drains.unwrap();
     assert!(drains[..4].iter().all(Option::is_none));
@@ -69,4 +69,11 @@ fn a_drain_host_needs_an_address() {
     let (_, drains) = planned(&fleet(&drain("t", "")));
     let error = drains.unwrap_err();
     assert!(error.to_string().contains("t: recorders need the address of the drain host"), "{error}");
+}
+
+#[test]
+fn sinks_beside_a_recorder_have_the_ports_after_its_own() {
+    let (plans, _) = planned(&fleet(&drain("t", "data = \"10.0.0.2\"")));
+    let to = [0, 2, 3].map(|host: usize| plans[host].as_ref().unwrap().drain_to.unwrap().to_string());
+    assert_eq!(to, ["10.0.0.2:7612", "10.0.0.2:7613", "10.0.0.2:7614"]);
 }

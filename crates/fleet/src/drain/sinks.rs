@@ -24,7 +24,7 @@ const POLL: Duration = Duration::from_millis(20);
 pub struct CopyOutcome {
     /// Name of the copy.
     pub name: String,
-    /// Its directories; none if nothing has arrived, or copies are dropped.
+    /// Its directories; none if nothing has arrived, or copies are not kept.
     pub directories: Vec<PathBuf>,
     /// Events on stable storage, or dropped after they were received.
     pub durable_events: u64,
@@ -37,12 +37,12 @@ pub struct CopyOutcome {
 }
 
 /// Receives copies until the part is to end; returns a list of [`CopyOutcome`] as JSON.
-pub(super) fn receive(
+pub(crate) fn receive(
     plan: &DrainPlan,
     (clock, directories): (&Arc<dyn Clock>, &Directories),
     control: &PartControl,
 ) -> Result<String, String> {
-    let sinks = plan.copies.iter().map(|copy| Ok((copy, start(copy, clock, directories)?)));
+    let sinks = plan.copies.iter().map(|copy| Ok((copy, start(copy, plan.is_trial, clock, directories)?)));
     let sinks: Vec<(&RecordPlan, Recorder)> = sinks.collect::<Result<_, String>>()?;
     control.report(Done::Prepared { run: control.run, address: None });
     // Recorders connect when they have begun. Before the end, the order to start changes nothing.
@@ -52,13 +52,18 @@ pub(super) fn receive(
         clock.sleep_until_ns(clock.now_ns().saturating_add(POLL.as_nanos() as u64));
     }
     sinks.iter().for_each(|(_, sink)| sink.stopper().stop());
-    let outcomes = sinks.into_iter().map(|(copy, sink)| outcome(copy, sink));
+    let outcomes = sinks.into_iter().map(|(copy, sink)| outcome(copy, plan.is_trial, sink));
     let outcomes: Vec<CopyOutcome> = outcomes.collect::<Result<_, _>>()?;
     serde_json::to_string(&outcomes).map_err(|error| format!("cannot write the result: {error}"))
 }
 
 /// Starts the sink of a copy. The plan comes from the network.
-fn start(copy: &RecordPlan, clock: &Arc<dyn Clock>, directories: &Directories) -> Result<Recorder, String> {
+fn start(
+    copy: &RecordPlan,
+    is_trial: bool,
+    clock: &Arc<dyn Clock>,
+    directories: &Directories,
+) -> Result<Recorder, String> {
     let volumes = copy.volumes.iter().map(|volume| directories.check(volume));
     let volumes = volumes.collect::<Result<Vec<_>, _>>()?;
     let mut config = copy.config(volumes.clone())?;
@@ -69,16 +74,29 @@ fn start(copy: &RecordPlan, clock: &Arc<dyn Clock>, directories: &Directories) -
     config.validate().map_err(|error| error_text(&error))?;
     check(&volumes, config.segment_bytes.saturating_mul(2)).map_err(|error| error_text(&error))?;
     let id = Id::random().map_err(|error| format!("cannot read random bytes: {error}"))?;
+    if is_trial {
+        // An earlier one may have left its files.
+        config.name = format!("{}-{id}", config.name);
+    }
     Recorder::start(config, id, Arc::clone(clock)).map_err(|error| error_text(&error))
 }
 
-fn outcome(copy: &RecordPlan, sink: Recorder) -> Result<CopyOutcome, String> {
-    let directories = sink.directories();
+fn outcome(copy: &RecordPlan, is_trial: bool, sink: Recorder) -> Result<CopyOutcome, String> {
+    let mut directories = sink.directories();
     let report = sink.join_unless_empty().map_err(|error| error_text(&error))?;
+    if report.removed {
+        directories.clear();
+    }
+    if is_trial {
+        for directory in directories.drain(..) {
+            let removed = std::fs::remove_dir_all(&directory);
+            removed.map_err(|error| format!("cannot remove {}: {error}", directory.display()))?;
+        }
+    }
     let durable = report.ledger.total().durable;
     Ok(CopyOutcome {
         name: copy.name.clone(),
-        directories: if report.removed { Vec::new() } else { directories },
+        directories,
         durable_events: durable.events,
         durable_bytes: durable.bytes,
         is_whole: report.is_whole(),

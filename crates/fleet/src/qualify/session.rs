@@ -347,18 +347,18 @@ impl Session<'_> {
         Ok(Ended::HostLost)
     }
 
-    /// Excludes hosts from further trials: those that were lost, else sources that failed, because their
-    /// recorders fail with them, else recorders that failed.
+    /// Excludes hosts from further trials: those that were lost, else sources and drain hosts that failed,
+    /// because recorders fail with them, else recorders that failed.
     fn exclude(&mut self, missing: &[Missing]) {
-        let is_source = |missing: &&Missing| {
+        let is_other = |missing: &&Missing| {
             let host = self.file.hosts.get(missing.host as usize);
-            host.is_some_and(|host| host.role == crate::message::Role::Source)
+            host.is_some_and(|host| !host.role.records())
         };
         let lost: Vec<&Missing> = missing.iter().filter(|missing| missing.is_lost).collect();
-        let sources: Vec<&Missing> = missing.iter().filter(is_source).collect();
-        let out = match (lost.is_empty(), sources.is_empty()) {
+        let others: Vec<&Missing> = missing.iter().filter(is_other).collect();
+        let out = match (lost.is_empty(), others.is_empty()) {
             (false, _) => lost,
-            (true, false) => sources,
+            (true, false) => others,
             (true, true) => missing.iter().collect(),
         };
         for Missing { host, name, why, .. } in out {

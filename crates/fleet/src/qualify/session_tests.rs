@@ -121,7 +121,7 @@ impl Trials for Simulated {
             let failed = self.end.clone().filter(|(trial, gone, _)| *gone == host && is_due(*trial));
             let end = match (failed, plan) {
                 (Some((.., end)), _) => end,
-                (None, HostPlan::Source(_)) => PartEnd::Finished(String::new()),
+                (None, HostPlan::Source(_) | HostPlan::Drain(_)) => PartEnd::Finished(String::new()),
                 (None, HostPlan::Recorder(plan)) => {
                     let share = match (recorders, plan.rate, host) {
                         (2, None, 2) => self.favoured,

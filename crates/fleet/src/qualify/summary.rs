@@ -293,9 +293,6 @@ fn limits(settings: &QualifySettings, found: Vec<String>, untested: Vec<String>)
         "the bottleneck follows from the occupancy of the stages; a fleet runs no counter-trials".to_owned(),
     ];
     limits.extend(found);
-    if settings.profile.drain.is_some() {
-        limits.push("the drain of the profile was not tested".to_owned());
-    }
     if settings.quick {
         limits.push("quick search: stalls rarer than one per soak were not observed".to_owned());
     }
@@ -321,6 +318,17 @@ fn untested(file: &FleetFile, settings: &QualifySettings, pairs: &[Pair], lost: 
     }
     if !spares.is_empty() {
         limits.push(format!("not tested, because a trial uses no spares: {}", listed(&spares)));
+    }
+    let is_drained = settings.profile.drain.is_some() && !settings.to_null;
+    let drains = with(Role::Drain, &|_| false);
+    let (used, unused) = drains.split_at(if is_drained { drains.len().min(pairs.len()) } else { 0 });
+    if settings.profile.drain.is_some() && used.is_empty() {
+        let why = if is_drained { "recorders dropped what they drained" } else { "nothing was drained" };
+        limits.push(format!("not tested: a drain host, its disks and the network to it, because {why}"));
+    }
+    if !unused.is_empty() {
+        let why = if is_drained { "no recorder used them" } else { "nothing was drained" };
+        limits.push(format!("not tested, because {why}: drain hosts {}", listed(unused)));
     }
     let left_out: Vec<&str> = settings.left_out.iter().map(String::as_str).collect();
     if !left_out.is_empty() {

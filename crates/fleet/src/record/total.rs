@@ -99,12 +99,15 @@ impl RecorderResult {
         let Some(drain) = self.outcome.as_ref().and_then(|outcome| outcome.drain.as_ref()) else {
             return String::new();
         };
-        let left = bytes(drain.behind_bytes);
+        let left = match drain.behind_bytes {
+            0 => String::new(),
+            left => format!(", {} are not copied", bytes(left)),
+        };
         let mut lines = match &drain.end {
             DrainEnd::Complete => String::new(),
-            DrainEnd::Stopped => format!("{}: the drain was stopped, {left} are not copied\n", self.host),
+            DrainEnd::Stopped => format!("{}: the drain was stopped{left}\n", self.host),
             DrainEnd::Failed(why) => {
-                format!("{}: the drain failed, {left} are not copied: {why}\n", self.host)
+                format!("{}: the drain failed{left}: {why}\n", self.host)
             }
         };
         if drain.missing_events > 0 {

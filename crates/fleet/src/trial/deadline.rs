@@ -28,7 +28,7 @@ impl Deadline {
     pub fn new(run: u64, plans: &[Option<HostPlan>], timing: &Timing) -> Self {
         let recorders = plans.iter().flatten().filter_map(|plan| match plan {
             HostPlan::Recorder(plan) => Some(longest_s(plan)),
-            HostPlan::Source(_) => None,
+            HostPlan::Source(_) | HostPlan::Drain(_) => None,
         });
         let longest = Duration::try_from_secs_f64(recorders.fold(0.0, f64::max)).unwrap_or(Duration::MAX);
         let longest_ns = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);

@@ -14,6 +14,7 @@ fn recorder(seconds: f64, check: ReadBack) -> Option<HostPlan> {
         source: "s0:7614".to_owned(),
         check,
         cut_off: false,
+        drain: None,
     }))
 }
 

@@ -11,7 +11,7 @@ use crate::message::HostId;
 pub struct TrialEnd {
     /// Results of the recorders.
     pub trial: FleetTrial,
-    /// Recorders and sources that did not finish their parts.
+    /// Hosts that did not finish their parts.
     pub missing: Vec<Missing>,
     /// Time from the first order to the end, seconds.
     pub elapsed_s: f64,
@@ -110,7 +110,7 @@ fn outcome(text: &str) -> Result<Outcome, String> {
 /// Payload that a part without a result may have stored, bytes. A host that did not start has stored nothing.
 fn unreported_bytes(part: &EndedPart<'_>) -> u64 {
     match (part.plan, part.end) {
-        (HostPlan::Source(_), _) => 0,
+        (HostPlan::Source(_) | HostPlan::Drain(_), _) => 0,
         (_, Some(PartEnd::Absent | PartEnd::TimedOut(Phase::Preparing))) => 0,
         (HostPlan::Recorder(plan), _) if plan.volumes.is_empty() => 0,
         (HostPlan::Recorder(plan), _) => {

@@ -22,6 +22,7 @@ fn recorder(rate: Option<f64>) -> HostPlan {
         source: "s0:7614".to_owned(),
         check: ReadBack::None,
         cut_off: false,
+        drain: None,
     })
 }
 

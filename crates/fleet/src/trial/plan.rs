@@ -1,22 +1,30 @@
 //! Parts of the hosts in a trial.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_plan::Profile;
+use keepup_recorder::{RecorderConfig, Target};
+use keepup_workload::detector::recorder_config;
 use keepup_workload::net::SOURCE_PORT;
 use serde::{Deserialize, Serialize};
 
+use crate::drain::{DrainPlan, Sinks};
 use crate::error::FleetError;
 use crate::file::{FleetFile, HostEntry};
 use crate::message::{HostId, Role};
 use crate::placement::shares;
+use crate::record::{RecordPlan, RecorderSettings};
+
+/// First port of the sinks of a drain host, as in a recording.
+const SINK_PORT: u16 = 7611;
 
 /// What a trial does.
 #[derive(Clone, Debug)]
 pub struct TrialRequest {
-    /// The detector, with all streams.
+    /// The detector, with all streams. If it has a drain and recorders have volumes, they drain.
     pub profile: Profile,
     /// Rate of all streams together.
     pub rate: TrialRate,
@@ -63,6 +71,8 @@ pub enum HostPlan {
     Recorder(RecorderPlan),
     /// Of a source.
     Source(SourcePlan),
+    /// Of a drain host.
+    Drain(DrainPlan),
 }
 
 /// Part of a recorder.
@@ -84,6 +94,17 @@ pub struct RecorderPlan {
     pub check: ReadBack,
     /// End the source soon after the first loss.
     pub cut_off: bool,
+    /// What it drains meanwhile.
+    pub drain: Option<RecorderDrain>,
+}
+
+/// Drain of a recorder during a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecorderDrain {
+    /// Its share of the drain's rate, bytes per second.
+    pub rate: f64,
+    /// Sink on a drain host; none: in the recorder itself, which drops the events.
+    pub to: Option<SocketAddr>,
 }
 
 /// Part of a source.
@@ -132,29 +153,55 @@ pub fn pairs(file: &FleetFile, streams: u32, without: &BTreeSet<HostId>) -> Resu
     Ok(pairs.map(|((recorder, &source), streams)| Pair { recorder, source, streams }).collect())
 }
 
-/// The part of each host of `file`, none for spares and sources without a recorder.
+/// The part of each host of `file`, none for spares, and for sources and drain hosts without a recorder.
 ///
 /// # Errors
-/// See [`pairs`].
+/// See [`pairs`]; a drain host without an address.
 pub fn plans(file: &FleetFile, request: &TrialRequest) -> Result<Vec<Option<HostPlan>>, FleetError> {
     let pairs = pairs(file, request.profile.streams, &request.without)?;
     let number = |source: HostId| {
         let before = file.hosts.iter().take(source as usize);
         before.filter(|host| host.role == Role::Source).count() as u32
     };
-    let part = |(host, entry): (HostId, &HostEntry)| {
+    let mut sinks = Sinks::new(file, &request.without, SINK_PORT);
+    let mut part = |(host, entry): (HostId, &HostEntry)| {
         if let Some(pair) = pairs.iter().find(|pair| pair.recorder == host) {
             let source = &file.hosts[pair.source as usize];
             let at = source.data.map_or_else(|| source.name.clone(), |ip| ip.to_string());
             let source = endpoint(&at, number(pair.source));
-            return Some(HostPlan::Recorder(recorder_plan(entry, request, pair.streams, source)));
+            let mut plan = recorder_plan(entry, request, pair.streams, source);
+            if let Some(drain) = &mut plan.drain {
+                let profile = request.profile.clone().with_streams(pair.streams);
+                drain.to = sinks.add(|drain, listen| copy(entry, &profile, drain, listen))?;
+            }
+            return Ok(Some(HostPlan::Recorder(plan)));
         }
         let recorders = pairs.iter().filter(|pair| pair.source == host).count() as u32;
         let listen = entry.data.map_or_else(|| "0.0.0.0".to_owned(), |ip| ip.to_string());
         let listen = endpoint(&listen, number(host));
-        (recorders > 0).then_some(HostPlan::Source(SourcePlan { listen, recorders }))
+        Ok((recorders > 0).then_some(HostPlan::Source(SourcePlan { listen, recorders })))
     };
-    Ok((0..).zip(&file.hosts).map(part).collect())
+    let parts = (0..).zip(&file.hosts).map(&mut part).collect::<Result<Vec<_>, Cause>>();
+    let drains = sinks.into_parts(true);
+    let parts = parts.map_err(FleetError::Trial)?.into_iter().zip(drains);
+    Ok(parts.map(|(part, drain)| part.or(drain.map(HostPlan::Drain))).collect())
+}
+
+/// Recording of what `recorder` drains, for its share of the detector.
+fn copy(recorder: &HostEntry, profile: &Profile, drain: &HostEntry, listen: SocketAddr) -> RecordPlan {
+    let volumes = drain.volumes.len().max(1);
+    let profile = profile.clone().on_volumes(u32::try_from(volumes).unwrap_or(u32::MAX));
+    let name = format!("keepup-fleet-trial-{}", recorder.name);
+    let any = RecorderConfig::new((Ipv4Addr::LOCALHOST, 0).into(), Target::Null, &name);
+    RecordPlan {
+        name,
+        run: 0,
+        metadata: BTreeMap::new(),
+        volumes: drain.volumes.clone(),
+        listen,
+        drain_to: None,
+        settings: RecorderSettings::of(&recorder_config(&profile, &any)),
+    }
 }
 
 /// Part of a recorder with `share` of the streams.
@@ -168,7 +215,9 @@ fn recorder_plan(host: &HostEntry, request: &TrialRequest, share: u32, source: S
         TrialRate::Bytes(rate) => (Some(rate), None),
         TrialRate::Max(bytes) => (None, bytes),
     };
+    let drained = profile.drain.filter(|_| !volumes.is_empty());
     RecorderPlan {
+        drain: drained.map(|rate| RecorderDrain { rate: rate.bytes_per_second() * of_all, to: None }),
         profile: profile.to_toml(),
         rate: rate.map(|rate| rate * of_all),
         bytes_max: bytes_max.map(|bytes| bytes * of_all),

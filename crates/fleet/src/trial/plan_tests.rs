@@ -124,3 +124,45 @@ fn an_unthrottled_trial_shares_its_bytes() {
     let bytes = shares.map(|plan| plan.bytes_max.unwrap());
     assert!((bytes[2] - 6e6).abs() < 1.0 && (bytes[1] - 4e6).abs() < 1.0, "{bytes:?}");
 }
+
+/// Two drain hosts for three recorders, and a profile with a drain.
+fn drained(data: &str) -> (FleetFile, TrialRequest) {
+    let drain = |name: &str, more: &str| format!("[[host]]\nname = \"{name}\"\nrole = \"drain\"\n{more}\n");
+    let hosts = [drain("t", "data = \"10.1.0.7\"\nvolumes = [\"/t\"]"), drain("u", data)].concat();
+    let mut request = request(6);
+    request.profile.drain = Some("60 MB/s".parse().unwrap());
+    (FleetFile::parse(&[FILE, &hosts].concat()).unwrap(), request)
+}
+
+#[test]
+fn recorders_drain_their_share_to_drain_hosts() {
+    let (file, request) = drained("data = \"10.1.0.8\"");
+    let all = plans(&file, &request).unwrap();
+    let drains = [1, 2, 4].map(|host| recorder(&all[host]).drain.unwrap());
+    let to = drains.map(|drain| drain.to.unwrap().to_string());
+    assert_eq!(to, ["10.1.0.7:7611", "10.1.0.8:7611", "10.1.0.7:7612"]);
+    assert!(drains.iter().all(|drain| (drain.rate - 20e6).abs() < 1.0), "{drains:?}");
+    let Some(HostPlan::Drain(plan)) = &all[6] else { panic!("{all:#?}") };
+    assert!(plan.is_trial && plan.copies.len() == 2);
+    assert!(plan.copies.iter().all(|copy| copy.volumes == [PathBuf::from("/t")]));
+    // One that is gone is not needed.
+    let without = TrialRequest { without: [7].into(), ..request.clone() };
+    let rest = plans(&file, &without).unwrap();
+    let to = [1, 2, 4].map(|host| recorder(&rest[host]).drain.unwrap().to.unwrap().to_string());
+    assert_eq!(to, ["10.1.0.7:7611", "10.1.0.7:7612", "10.1.0.7:7613"]);
+    // Without any, recorders drain into nothing.
+    let none = plans(&file, &TrialRequest { without: [6, 7].into(), ..request.clone() }).unwrap();
+    assert!([1, 2, 4].iter().all(|&host| recorder(&none[host]).drain.unwrap().to.is_none()));
+    let to_null = plans(&file, &TrialRequest { to_null: true, ..request }).unwrap();
+    assert!(recorder(&to_null[1]).drain.is_none() && to_null[6].is_none());
+}
+
+#[test]
+fn a_drain_host_without_an_address_cannot_take_part() {
+    let (file, request) = drained("");
+    let error = plans(&file, &request).unwrap_err().to_string();
+    assert!(error.contains("u: recorders need the address of the drain host"), "{error}");
+    // Without a drain in the profile it has no part.
+    let without = TrialRequest { profile: Profile { drain: None, ..request.profile.clone() }, ..request };
+    assert!(plans(&file, &without).unwrap()[6..].iter().all(Option::is_none));
+}

@@ -14,7 +14,7 @@ use keepup_recording::id::Id;
 use keepup_workload::detector::{SourceRate, recorder_config, source_plan};
 use keepup_workload::net::{NetServer, RemoteSource};
 use keepup_workload::preflight::{check_together, usable_bytes_each};
-use keepup_workload::record::{RecordTrial, TrialMeasured, TrialSpec, Verification};
+use keepup_workload::record::{DrainSpec, RecordTrial, TrialMeasured, TrialSpec, Verification};
 use keepup_workload::{Context, Workload as _};
 
 use super::plan::{ReadBack, RecorderPlan};
@@ -59,15 +59,17 @@ fn outcome(
     let began_ns = measured.begin_ns + measured.lead_ns;
     let late_ns = i128::from(began_ns) - i128::from(start_ns);
     let duration = Duration::from_secs_f64(plan.seconds);
-    let asked = TrialRequest { rate: plan.rate, duration, drain_rate: None };
+    let drain_rate = plan.drain.map(|drain| drain.rate);
+    let asked = TrialRequest { rate: plan.rate, duration, drain_rate };
     let judged = judge::outcome(&asked, measured, measured.elapsed_ns as f64 / 1e9);
     let failed = judge::first_failed(&judged).is_some() && !judged.generator_limited;
     Outcome {
         run: measured.run(spec, plan.rate),
         start_delay_seconds: late_ns as f64 / 1e9,
-        evidence: Evidence::of(measured, plan.rate, None, failed),
+        evidence: Evidence::of(measured, plan.rate, judge::drain_behind(&asked, measured), failed),
         judged,
         is_throttled: judge::is_throttled(measured),
+        drain_bytes_per_second: drain_rate.and_then(|_| judge::drain_rate(&measured.samples)),
         usable_bytes,
         file_bytes: measured.file_bytes,
     }
@@ -119,7 +121,8 @@ fn spec(
     control: &PartControl,
 ) -> Result<(TrialSpec, Option<f64>), String> {
     let profile = profile(&plan.profile)?;
-    let is_rate = plan.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite());
+    let rates = [plan.rate, plan.drain.map(|drain| drain.rate)];
+    let is_rate = rates.into_iter().flatten().all(|rate| rate > 0.0 && rate.is_finite());
     if !(plan.seconds > 0.0 && plan.seconds <= SECONDS_MAX && is_rate) {
         let rate = plan.rate.unwrap_or_default();
         return Err(format!("a trial of {} s at {rate} bytes/s is out of range", plan.seconds));
@@ -140,7 +143,7 @@ fn spec(
         generator: Arc::new(connect(plan, setting, control)?),
         recorder,
         recording,
-        drain: None,
+        drain: plan.drain.map(|drain| DrainSpec { rate: drain.rate, to: drain.to.map(Into::into) }),
         verify: verification(plan)?,
         read_back: false,
         cut_off: plan.cut_off.then_some(CUT_OFF),

@@ -26,6 +26,9 @@ pub struct Outcome {
     pub evidence: Evidence,
     /// Whether the path throttled its source.
     pub is_throttled: bool,
+    /// Rate that its drain reached, payload bytes per second, if there is one and it had enough to do.
+    #[serde(default)]
+    pub drain_bytes_per_second: Option<f64>,
     /// Payload that its volumes could take before the trial, bytes; none without volumes.
     pub usable_bytes: Option<f64>,
     /// Size of its files, bytes.
@@ -56,7 +59,12 @@ impl Outcome {
             self.start_delay_seconds.abs(),
         ];
         let stall = judged.longest_stall.map(|stall| stall.as_secs_f64());
-        within("a rate", "bytes/s", RATE_MAX, rates.into_iter().chain(run.durable_bytes_per_second))?;
+        within(
+            "a rate",
+            "bytes/s",
+            RATE_MAX,
+            rates.into_iter().chain(run.durable_bytes_per_second).chain(self.drain_bytes_per_second),
+        )?;
         within("a time", "s", TIME_MAX_S, times.into_iter().chain(stall))?;
         within("an amount", "bytes", RATE_MAX * TIME_MAX_S, [judged.bytes])?;
         within("a CPU time", "s/GB", TIME_MAX_S, run.cpu.seconds_per_gb)
@@ -146,6 +154,11 @@ impl FleetTrial {
             if let Some(why) = &host.failure {
                 table.push_str(&format!("{}: {why}\n", host.host));
             }
+        }
+        let outcomes = self.hosts.iter().filter_map(|host| host.outcome.as_ref());
+        let drained = outcomes.filter_map(|outcome| outcome.drain_bytes_per_second).reduce(|a, b| a + b);
+        if let Some(drained) = drained {
+            table.push_str(&format!("drained meanwhile: {}\n", rate(drained)));
         }
         let achieved = self.achieved_bytes_per_second;
         let [achieved, asked] = rates([achieved, self.asked_bytes_per_second.unwrap_or(achieved)]);

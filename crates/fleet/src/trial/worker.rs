@@ -12,6 +12,7 @@ use super::setting::Setting;
 use super::{recorder, source};
 use crate::agent_loop::{Reports, Worker};
 use crate::directories::Directories;
+use crate::drain::receive;
 use crate::message::Counters;
 use crate::part::{LatestPart, PartControl};
 use crate::placement::View;
@@ -37,6 +38,7 @@ fn work(plan: &HostPlan, setting: &Setting, control: &PartControl) -> Result<Str
     match plan {
         HostPlan::Recorder(plan) => recorder::record(plan, setting, control),
         HostPlan::Source(plan) => source::serve(plan, setting, control),
+        HostPlan::Drain(plan) => receive(plan, (&setting.clock, &setting.directories), control),
     }
 }
 

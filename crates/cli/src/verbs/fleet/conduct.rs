@@ -136,8 +136,13 @@ impl<'a, 'b> FleetTrials<'a, 'b> {
             match event {
                 ControllerEvent::Fleet(FleetEvent::PartOver(host, end)) => {
                     let index = *host as usize;
-                    if let (Some(Some(HostPlan::Source(_))), PartEnd::Failed(why)) = (plans.get(index), end) {
-                        log(&format!("warning: source {}: {why}", self.name(*host)));
+                    let other = match plans.get(index) {
+                        Some(Some(HostPlan::Source(_))) => Some("source"),
+                        Some(Some(HostPlan::Drain(_))) => Some("drain host"),
+                        _ => None,
+                    };
+                    if let (Some(role), PartEnd::Failed(why)) = (other, end) {
+                        log(&format!("warning: {role} {}: {why}", self.name(*host)));
                     }
                     if let Some(place) = ends.get_mut(index) {
                         *place = Some(end.clone());

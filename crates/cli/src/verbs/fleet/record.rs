@@ -80,7 +80,7 @@ pub(crate) fn run(request: FleetRecord<'_>) -> anyhow::Result<Exit> {
             settings: RecorderSettings::of(request.config),
         },
     )?;
-    let drains = drain_plans(&file, &mut plans)?;
+    let drains = drain_plans(&file, request.port, &mut plans)?;
     let live = page::serve(request.http, &file.name)?;
     let mut session = Session::open(request.file, file.clone())?;
     // After that: a command that is refused because another controller runs must not use up a number.
