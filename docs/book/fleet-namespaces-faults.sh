@@ -286,7 +286,7 @@ part_trial_faults() { # PHASE
 }
 
 recorder_of_trial_fails() { # PHASE
-    local expected=1 why='the host was lost' noticed
+    local expected=1 why='no heartbeat until its lease expired' noticed
     kill -9 "$(agent r1)"
     wait_line trial.log 'r1: the connection is closed' 700
     noticed="$took"

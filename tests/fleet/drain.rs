@@ -1,9 +1,11 @@
 //! Drain hosts of `record --fleet`.
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
+use super::local::{SOURCE_PORTS, free, launcher};
 use super::record::{host, unique, write_local};
 use super::{Fleet, status};
 use crate::common::{TestDirectory, directory, json, keepup, recorded, start, until};
@@ -122,14 +124,15 @@ fn without_its_drain_host_a_run_is_recorded_and_ends_on_request() {
 /// The copies of a trial are received and written by the drain host, and removed like the recordings.
 #[test]
 fn a_trial_drains_to_the_drain_host() {
+    let _ports = SOURCE_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
     let place = directory();
     let here = place.path().canonicalize().unwrap();
-    // Sources and drain hosts have fixed ports: each test has an address of its own.
+    // The ports of sinks are fixed, too.
     let id = std::process::id();
     let address = format!("127.78.{}.{}", id / 250 % 250, id % 250 + 1);
-    let launcher = super::local::launcher();
-    let mut text = format!("name = \"drained{id}\"\nlisten = \"{}\"\n{launcher}\n", super::local::free());
-    text.push_str(&format!("[[host]]\nname = \"s\"\nrole = \"source\"\ndata = \"{address}\"\n"));
+    let launcher = launcher();
+    let mut text = format!("name = \"drained{id}\"\nlisten = \"{}\"\n{launcher}\n", free());
+    text.push_str("[[host]]\nname = \"s\"\nrole = \"source\"\ndata = \"127.0.0.1\"\n");
     for (name, role) in [("a", "recorder"), ("tape", "drain")] {
         text.push_str(&host(&here, name, role, &format!("data = \"{address}\"")));
     }

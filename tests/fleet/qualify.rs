@@ -130,7 +130,7 @@ fn a_recorder_that_is_killed_is_named_and_the_others_go_on() {
     run.line("  trial 2, target: ");
     site.fleet.signal(3, "KILL");
     let killed = &site.fleet.hosts[3];
-    run.line(&format!("warning: {killed} takes no further part: the host was lost"));
+    run.line(&format!("warning: {killed} takes no further part: no heartbeat until its lease expired"));
     let lost = leading_number(&run.line("the search starts again after trial "));
     let held = |line: &str| {
         let number = line.strip_prefix("  trial ").map(leading_number);
@@ -146,7 +146,7 @@ fn a_recorder_that_is_killed_is_named_and_the_others_go_on() {
     assert_eq!(found["verdict"], "INCONCLUSIVE", "{found:#}");
     assert_eq!(found["lost"][0]["host"].as_str(), Some(&**killed), "{found:#}");
     let trials = found["trials"].as_array().unwrap();
-    let failed = format!("{killed}: the host was lost");
+    let failed = format!("{killed}: no heartbeat until its lease expired");
     assert!(trials.iter().any(|trial| trial["failed_condition"] == *failed), "{found:#}");
     assert_eq!(trials[0]["parts"].as_array().unwrap().len(), 2, "{found:#}");
     until("agents are left", || site.fleet.gone());

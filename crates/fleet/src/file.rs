@@ -109,7 +109,8 @@ impl FleetFile {
         HostId::try_from(self.hosts.iter().position(|host| host.name == name)?).ok()
     }
 
-    /// The file with the first `count` recorders, all sources and drain hosts only, and the names of the other recorders.
+    /// The file with the first `count` recorders, all sources and drain hosts only, and the names of the
+    /// other recorders.
     ///
     /// # Errors
     /// It has fewer recorders, or `count` is 0.

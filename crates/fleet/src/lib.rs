@@ -11,7 +11,6 @@ pub mod command;
 pub mod control;
 pub mod controller_loop;
 pub mod directories;
-pub mod drain;
 mod error;
 pub mod file;
 pub mod jobs;

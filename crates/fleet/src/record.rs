@@ -3,6 +3,7 @@
 //! On a recorder it is an ordinary recording. Clients connect to the recorders themselves; the hosts that are
 //! sources in the fleet file take no part.
 mod assignment;
+pub mod drain;
 mod members;
 mod outcome;
 mod plan;
@@ -17,7 +18,6 @@ pub use members::ViewMembers;
 pub use outcome::RecordOutcome;
 pub use plan::{RecordPlan, RecordRequest, RecorderSettings, plans};
 pub use quiet::{Quiet, Total};
-pub(crate) use total::failure;
 pub use total::{FleetRecording, Moved, RecorderResult};
 pub use watch::FleetWatch;
 pub use worker::RecordWorker;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::violation::Violation;
 
 /// Crates in the order of the design table.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 27] = [
     "error",
     "plan",
     "measure",

@@ -261,10 +261,13 @@ fn a_lost_recorder_is_stated_and_the_others_take_its_streams() {
     let found = qualified(&mut fleet, false);
     assert_eq!(found.verdict, Verdict::FitWithLimits);
     assert_eq!(found.trials[2].parts[0].failed.as_deref(), Some("the backlog grew"));
-    assert!(found.verdict_reasons[0].starts_with("r1 was lost in trial 3: the host was lost; the result"));
+    assert!(
+        found.verdict_reasons[0]
+            .starts_with("r1 was lost in trial 3: no heartbeat until its lease expired; the result")
+    );
     assert!(is_knee(found.knee, 100e6), "{:?}", found.knee);
     assert_eq!((found.hosts.len(), found.hosts[0].streams), (1, 4));
-    assert_eq!(found.trials[2].failed_condition.as_deref(), Some("r1: the host was lost"));
+    assert_eq!(found.trials[2].failed_condition.as_deref(), Some("r1: no heartbeat until its lease expired"));
     assert!(found.trials[3..].iter().all(|trial| trial.parts.len() == 1));
 }
 

@@ -6,7 +6,7 @@ use keepup_recorder::report::RecordReport;
 use keepup_recording::id::Id;
 use serde::{Deserialize, Serialize};
 
-use crate::drain::DrainOutcome;
+use super::drain::DrainOutcome;
 
 /// Most incidents that are reported; all are in the recording.
 const INCIDENTS_MAX: usize = 20;

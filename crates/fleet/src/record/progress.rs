@@ -8,7 +8,7 @@ use keepup_recorder::counters::{Counters as RecorderCounters, StreamCounters};
 use keepup_recorder::watch::Watcher;
 use keepup_results::live::{Moment, VolumeNow};
 
-use crate::drain::FeedFigures;
+use super::drain::FeedFigures;
 use crate::message::{Counters, Health, VolumeHealth};
 
 /// Most warnings in a heartbeat.

@@ -8,11 +8,11 @@ use keepup_recording::id::Id;
 use keepup_workload::preflight::check;
 
 use super::assignment::FleetAssignment;
+use super::drain::{DrainOutcome, Feed};
 use super::outcome::RecordOutcome;
 use super::plan::RecordPlan;
 use super::progress::{Progress, ProgressGuard};
 use crate::directories::Directories;
-use crate::drain::{DrainOutcome, Feed};
 use crate::error::error_text;
 use crate::host::Done;
 use crate::part::PartControl;

@@ -6,10 +6,10 @@ use keepup_recording::set::{RecordingSet, SetEnd, SetMove, SetRecording};
 use keepup_results::format::{bytes, number, rate};
 use serde::Serialize;
 
+use super::drain::{DrainEnd, DrainOutcome, DrainResult};
 use super::outcome::RecordOutcome;
 use super::plan::RecordPlan;
 use crate::controller::PartEnd;
-use crate::drain::{DrainEnd, DrainOutcome, DrainResult};
 
 /// Reason of a recording whose recorder has not reported its end.
 const NOT_REPORTED: &str = "the end of the run was not reported";
@@ -64,9 +64,9 @@ impl RecorderResult {
                 Ok(outcome) => (Some(outcome), None, SetEnd::Finished),
                 Err(why) => (None, Some(why), SetEnd::Failed),
             },
-            PartEnd::Failed(_) | PartEnd::TimedOut(_) => (None, failure(end), SetEnd::Failed),
-            PartEnd::Absent => (None, failure(end), SetEnd::Absent),
-            PartEnd::Lost => (None, failure(end), SetEnd::Lost),
+            PartEnd::Failed(_) | PartEnd::TimedOut(_) => (None, end.failure(), SetEnd::Failed),
+            PartEnd::Absent => (None, end.failure(), SetEnd::Absent),
+            PartEnd::Lost => (None, end.failure(), SetEnd::Lost),
         };
         (self.outcome, self.failure, self.end) = (outcome, failure, kind);
     }
@@ -134,17 +134,6 @@ impl RecorderResult {
     }
 }
 
-/// Why a recorder has no result; none if it has finished.
-pub(crate) fn failure(end: &PartEnd) -> Option<String> {
-    Some(match end {
-        PartEnd::Finished(_) => return None,
-        PartEnd::Failed(why) => why.clone(),
-        PartEnd::Absent => "it did not join the fleet".to_owned(),
-        PartEnd::Lost => "no heartbeat until its lease expired".to_owned(),
-        PartEnd::TimedOut(phase) => format!("it timed out while {phase}"),
-    })
-}
-
 /// Text of one line within the limit of a set.
 fn limited(why: &str) -> String {
     let mut text: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -209,8 +198,8 @@ impl FleetRecording {
         }
     }
 
-    /// Whether the recording ended as intended, and every recorder with a whole recording and copy. A spare that was
-    /// not needed may be absent.
+    /// Whether the recording ended as intended, and every recorder with a whole recording and copy. A spare
+    /// that was not needed may be absent.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.ended_early.is_none() && self.recorders.iter().all(RecorderResult::is_whole)

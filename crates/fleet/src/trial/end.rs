@@ -123,11 +123,7 @@ fn unreported_bytes(part: &EndedPart<'_>) -> u64 {
 /// Why a host has no result, and whether it was lost.
 fn failure(end: Option<&PartEnd>) -> Option<(String, bool)> {
     match end {
-        Some(PartEnd::Finished(_)) => None,
-        Some(PartEnd::Failed(why)) => Some((why.clone(), false)),
-        Some(PartEnd::Absent) => Some(("it did not join the fleet".to_owned(), true)),
-        Some(PartEnd::Lost) => Some(("the host was lost".to_owned(), true)),
-        Some(PartEnd::TimedOut(phase)) => Some((format!("it timed out while {phase}"), true)),
+        Some(end) => Some((end.failure()?, !matches!(end, PartEnd::Failed(_)))),
         None => Some(("no result".to_owned(), false)),
     }
 }

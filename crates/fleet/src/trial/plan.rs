@@ -11,11 +11,11 @@ use keepup_workload::detector::recorder_config;
 use keepup_workload::net::SOURCE_PORT;
 use serde::{Deserialize, Serialize};
 
-use crate::drain::{DrainPlan, Sinks};
 use crate::error::FleetError;
 use crate::file::{FleetFile, HostEntry};
 use crate::message::{HostId, Role};
 use crate::placement::shares;
+use crate::record::drain::{DrainPlan, Sinks};
 use crate::record::{RecordPlan, RecorderSettings};
 
 /// First port of the sinks of a drain host, as in a recording.

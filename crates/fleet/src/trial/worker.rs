@@ -12,10 +12,10 @@ use super::setting::Setting;
 use super::{recorder, source};
 use crate::agent_loop::{Reports, Worker};
 use crate::directories::Directories;
-use crate::drain::receive;
 use crate::message::Counters;
 use crate::part::{LatestPart, PartControl};
 use crate::placement::View;
+use crate::record::drain::receive;
 
 /// Worker of an agent.
 pub struct TrialWorker {

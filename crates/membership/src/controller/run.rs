@@ -101,6 +101,20 @@ pub enum PartEnd {
     TimedOut(Phase),
 }
 
+impl PartEnd {
+    /// Why the host has no result; none if it has finished.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        Some(match self {
+            Self::Finished(_) => return None,
+            Self::Failed(why) => why.clone(),
+            Self::Absent => "it did not join the fleet".to_owned(),
+            Self::Lost => "no heartbeat until its lease expired".to_owned(),
+            Self::TimedOut(phase) => format!("it timed out while {phase}"),
+        })
+    }
+}
+
 /// Part of a host.
 #[derive(Clone, Debug)]
 enum Part {

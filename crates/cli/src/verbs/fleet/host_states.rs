@@ -74,8 +74,7 @@ impl HostState {
             Some(PartEnd::Absent) => {
                 self.absence.as_deref().unwrap_or("it did not join the fleet").to_owned()
             }
-            Some(PartEnd::Lost) => "the host was lost".to_owned(),
-            Some(PartEnd::TimedOut(phase)) => format!("it timed out while {phase}"),
+            Some(end) => end.failure().unwrap_or_default(),
             None => "no result".to_owned(),
         };
         let line = self.line.as_ref().map(|line| format!("; its agent said: {line}"));

@@ -12,10 +12,10 @@ use keepup_error::Cause;
 use keepup_fleet::FleetError;
 use keepup_fleet::controller::{FleetEvent, Phase, RunKind};
 use keepup_fleet::controller_loop::ControllerEvent;
-use keepup_fleet::drain::{DrainPlan, DrainResult, drain_plans};
 use keepup_fleet::file::FleetFile;
 use keepup_fleet::jobs;
 use keepup_fleet::message::{Counters, HostId, Role};
+use keepup_fleet::record::drain::{DrainPlan, DrainResult, drain_plans};
 use keepup_fleet::record::{
     FleetRecording, FleetWatch, Moved, Quiet, RecordPlan, RecordRequest, RecorderResult, RecorderSettings,
     Total, ViewMembers, plans,

@@ -11,7 +11,6 @@ use crate::controller::{MemberReport, PartEnd, limited_causes};
 use crate::message::{Counters, Health, HostState, Role, VolumeHealth};
 use crate::record::outcome::RecordOutcome;
 use crate::record::plan::RecordPlan;
-use crate::record::total::failure;
 
 /// Observer of a recorder.
 pub(super) struct HostWatch {
@@ -144,7 +143,7 @@ impl HostWatch {
             name: self.name.clone(),
             role: if self.role == Role::Spare { "spare" } else { "recorder" }.to_owned(),
             state,
-            why: self.end.as_ref().and_then(failure).map(|why| one_line(&why)),
+            why: self.end.as_ref().and_then(PartEnd::failure).map(|why| one_line(&why)),
             pool: health.as_ref().map(|health| pool(health, self.rates.received)),
             volumes: health.as_ref().map(|health| self.volumes(health)).unwrap_or_default(),
             flow,

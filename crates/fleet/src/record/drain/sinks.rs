@@ -9,12 +9,12 @@ use keepup_recording::id::Id;
 use keepup_workload::preflight::check;
 use serde::{Deserialize, Serialize};
 
+use super::super::plan::RecordPlan;
 use super::plan::DrainPlan;
 use crate::directories::Directories;
 use crate::error::error_text;
 use crate::host::Done;
 use crate::part::PartControl;
-use crate::record::RecordPlan;
 
 /// Interval at which the stop flag is checked.
 const POLL: Duration = Duration::from_millis(20);
@@ -100,6 +100,6 @@ fn outcome(copy: &RecordPlan, is_trial: bool, sink: Recorder) -> Result<CopyOutc
         durable_events: durable.events,
         durable_bytes: durable.bytes,
         is_whole: report.is_whole(),
-        incidents: report.trouble.iter().cloned().collect(),
+        incidents: report.trouble.clone(),
     })
 }

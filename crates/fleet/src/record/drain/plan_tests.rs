@@ -14,7 +14,9 @@ fn fleet(drains: &str) -> FleetFile {
     FleetFile::parse(&[text, &hosts, &host("c", "spare", 3), drains].concat()).unwrap()
 }
 
-fn planned(file: &FleetFile) -> (Vec<Option<RecordPlan>>, Result<Vec<Option<DrainPlan>>, FleetError>) {
+type Planned = (Vec<Option<RecordPlan>>, Result<Vec<Option<DrainPlan>>, FleetError>);
+
+fn planned(file: &FleetFile) -> Planned {
     let target = Target::Volumes(vec!["/data".into()]);
     let mut config = RecorderConfig::new(([127, 0, 0, 1], 0).into(), target, "x");
     config.reductions = vec!["streams=0: lz4".parse().unwrap()];

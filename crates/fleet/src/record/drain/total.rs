@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::sinks::CopyOutcome;
 use crate::controller::PartEnd;
-use crate::record::failure;
 
 /// Result of a drain host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,7 +30,7 @@ impl DrainResult {
             PartEnd::Finished(text) => {
                 serde_json::from_str(text).map_err(|error| format!("malformed result: {error}"))
             }
-            _ => Err(failure(end).unwrap_or_default()),
+            _ => Err(end.failure().unwrap_or_default()),
         };
         (self.copies, self.failure) = match parsed {
             Ok(copies) => (copies, None),

@@ -5,10 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use keepup_error::Cause;
 use serde::{Deserialize, Serialize};
 
+use super::super::plan::RecordPlan;
 use crate::error::FleetError;
 use crate::file::{FleetFile, HostEntry};
 use crate::message::{HostId, Role};
-use crate::record::RecordPlan;
 
 /// Memory that a sink needs at least, bytes: blocks of two flushes for each volume.
 const POOL_BYTES_MIN: usize = 64 << 20;
