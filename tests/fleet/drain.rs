@@ -6,7 +6,7 @@ use keepup_testkit::{Program, Run};
 use serde_json::Value;
 
 use super::local::{SOURCE_PORTS, free, launcher};
-use super::record::{host, unique, write_local};
+use super::record::{LEASE, host, unique, write_local};
 use super::{Fleet, status};
 use crate::common::{TestDirectory, directory, json, keepup, recorded, start, until};
 
@@ -28,10 +28,12 @@ impl Site {
         let here = place.path().canonicalize().unwrap();
         let name = unique(test);
         let hosts = HOSTS.map(|(host, role)| (format!("{name}{host}"), role));
-        write_local(&here, &name, "[launcher]\npreset = \"local\"", &hosts);
-        // Three recorders and their copies.
-        let port = (40_000 + (std::process::id() * 16 + number * 8) % 10_000).to_string();
+        let launcher = format!("{LEASE}[launcher]\npreset = \"local\"");
+        write_local(&here, &name, &launcher, &hosts);
+        // Three recorders and their copies, below the ports that the kernel chooses.
+        let port = (10_000 + (std::process::id() * 16 + number * 8) % 10_000).to_string();
         let flags = ["--fleet-output", "runs", "--fleet-port", &port, "--segment", "64 MB", "--json"];
+        let flags = [&flags[..], &["--pool", "64 MiB"]].concat();
         let mut record = start(&here, &[&["record", "--fleet", "fleet.toml"], &flags[..]].concat());
         record.line(&format!("recording {name}-run-1 on 2 recorders with 1 spare in reserve"));
         let to = format!("127.0.0.1:{port}");
@@ -41,14 +43,14 @@ impl Site {
         Self { place, here, name, fleet, record, source }
     }
 
-    /// Waits until both recorders have sent parts of what they record.
+    /// Waits until both recorders have sent parts of what they record, while they can record more.
     fn wait_for_copy(&self) {
-        until("nothing is copied while events arrive", || {
+        until("nothing is copied during the recording", || {
             let found = status(&self.here);
             (0..2).all(|host| {
-                let counters = &found["hosts"][host]["report"]["counters"];
-                let of = |key: &str| counters[key].as_u64().unwrap_or(0);
-                of("drained_bytes") > 0 && of("connected_streams") > 0
+                let report = &found["hosts"][host]["report"];
+                let drained = report["counters"]["drained_bytes"].as_u64().unwrap_or(0);
+                drained > 0 && report["state"]["is"] == "running"
             })
         });
     }

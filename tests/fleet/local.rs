@@ -226,7 +226,9 @@ pub(super) fn sources_and_recorders(here: &Path, test: &str) {
     };
     let hosts = [("s0", "source"), ("r0", "recorder"), ("s1", "source"), ("r1", "recorder"), ("x", "spare")];
     let hosts: String = hosts.map(|(name, role)| host(name, role)).concat();
-    let text = format!("name = \"{test}\"\nlisten = \"{}\"\n{}\n{hosts}", free(), launcher());
+    // A machine of tests may stall for longer than the default lease.
+    let head = "[timing]\nlease = \"20 s\"\norphan = \"30 s\"";
+    let text = format!("name = \"{test}\"\nlisten = \"{}\"\n{head}\n{}\n{hosts}", free(), launcher());
     std::fs::write(here.join("fleet.toml"), text).unwrap();
 }
 

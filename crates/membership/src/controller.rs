@@ -5,7 +5,7 @@
 mod limits;
 mod run;
 
-use crate::message::{Goal, Health, Heartbeat, HostId, Order, Role, VERSION};
+use crate::message::{Counters, Goal, Health, Heartbeat, HostId, Order, Role, VERSION};
 use crate::placement::{Change, Update, View};
 use crate::timing::Timing;
 
@@ -237,8 +237,9 @@ impl Controller {
         let before = entry.member.take();
         let is_new = before.is_none();
         let has_changed = before.as_ref().map(|member| &member.heartbeat.state) != Some(&heartbeat.state);
-        let drained = before.as_ref().map(|member| member.heartbeat.counters.drained_bytes);
-        let has_drained = drained.is_some_and(|bytes| bytes != heartbeat.counters.drained_bytes);
+        let drained = |counters: &Counters| (counters.drained_bytes, counters.copied_events);
+        let latest = drained(&heartbeat.counters);
+        let has_drained = before.as_ref().is_some_and(|member| drained(&member.heartbeat.counters) != latest);
         if let Some(run) = self.run.as_mut().filter(|_| has_drained) {
             run.drained(now_ns, self.timing.finish_ns);
         }

@@ -115,7 +115,10 @@ pub struct Counters {
     /// Bytes of segments that the recorder has sent to its drain host.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drained_bytes: u64,
-    /// Bytes of durable segments that it has not.
+    /// Events that are durable on the drain host.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub copied_events: u64,
+    /// Bytes of durable segments that were not sent to the drain host.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub behind_bytes: u64,
 }

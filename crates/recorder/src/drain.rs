@@ -45,6 +45,8 @@ const RETRY_MAX_NS: u64 = 2_000_000_000;
 /// Reconnecting stops after this long without an event received by the other side, in
 /// nanoseconds.
 const GIVE_UP_NS: u64 = 30_000_000_000;
+/// How long a drain that is stopped waits for acknowledgements, in nanoseconds.
+const STOP_NS: u64 = 5_000_000_000;
 /// Most warnings kept until they are read.
 const WARNINGS_MAX: usize = 1000;
 /// A drain that fell behind its pace catches up for at most this long, in nanoseconds.
@@ -72,6 +74,8 @@ pub struct DrainCounters {
     pub sent_events: AtomicU64,
     /// Payload bytes of those.
     pub sent_bytes: AtomicU64,
+    /// Events that the other side has made durable.
+    pub durable_events: AtomicU64,
     /// Bytes of segments that have been read and sent.
     pub passed_bytes: AtomicU64,
     /// Bytes of segments that are durable and not drained.
@@ -149,7 +153,8 @@ pub fn drain(
     let (sent, durable) = (outlet.sent(), outlet.durable());
     let (missing_events, missing, mut faults) =
         (merge.losses.events, merge.losses.listed, merge.losses.faults);
-    if let Err(error) = outlet.finish(plan.finish_timeout) {
+    let timeout = if done == Done::Stopped { Duration::from_nanos(STOP_NS) } else { plan.finish_timeout };
+    if let Err(error) = outlet.finish(timeout) {
         let what = Cause::of(&error).map(|error| {
             format!(
                 "everything is durable on the other side, but the connection did not end in order: {error}"
@@ -209,6 +214,7 @@ impl DrainRun<'_> {
             let sent = self.send_all().and_then(|done| Ok((done, self.await_durable()?)));
             match sent {
                 Ok((done, true)) => return Ok(done),
+                Ok((_, false)) if self.stop.load(Ordering::Acquire) => return Ok(Done::Stopped),
                 Ok((_, false)) => {
                     let (addr, waited) = (self.plan.to.address(), self.plan.finish_timeout);
                     let action = "wait for acknowledgements from";
@@ -248,24 +254,33 @@ impl DrainRun<'_> {
         }
     }
 
-    /// Waits until everything sent is durable on the other side; returns whether it is.
+    /// Waits until everything sent is durable on the other side; returns whether it is. A stop shortens that.
     fn await_durable(&mut self) -> Result<bool, ClientError> {
         let timeout_ns = self.plan.finish_timeout.as_nanos() as u64;
-        let (mut ends, mut deadline_ns) = (BTreeMap::new(), 0);
+        let (mut ends, mut deadline_ns, mut stop_ns) = (BTreeMap::new(), 0, None);
         loop {
-            self.outlet.poll_acks()?;
+            self.poll_acks()?;
             let (now_ns, known) = (self.clock.now_ns(), self.outlet.durable_ends());
+            if self.stop.load(Ordering::Acquire) {
+                stop_ns.get_or_insert(now_ns.saturating_add(STOP_NS));
+            }
             if self.outlet.is_acknowledged() {
                 self.merge.mark_drained(known);
                 return Ok(true);
             } else if known != ends {
                 (ends, deadline_ns) = (known, now_ns.saturating_add(timeout_ns));
                 self.merge.mark_drained(ends.clone());
-            } else if now_ns >= deadline_ns {
+            } else if now_ns >= deadline_ns.min(stop_ns.unwrap_or(u64::MAX)) {
                 return Ok(false);
             }
             self.clock.sleep_until_ns(now_ns + POLL_NS);
         }
+    }
+
+    fn poll_acks(&mut self) -> Result<(), ClientError> {
+        self.outlet.poll_acks()?;
+        self.live.durable_events.store(self.outlet.durable_events(), Ordering::Relaxed);
+        Ok(())
     }
 
     /// Adds what is known only at the end to the report.
@@ -301,7 +316,7 @@ impl DrainRun<'_> {
                 next_poll_ns = now_ns + POLL_NS;
                 if now_ns >= next_mark_ns {
                     self.live.is_growing.store(self.merge.is_being_made(), Ordering::Relaxed);
-                    self.outlet.poll_acks()?;
+                    self.poll_acks()?;
                     self.merge.mark_drained(self.outlet.durable_ends());
                     next_mark_ns = now_ns + MARK_NS;
                 }
@@ -317,7 +332,7 @@ impl DrainRun<'_> {
                     return Ok(if self.merge.held_back() == 0 { Done::All } else { Done::Stopped });
                 }
                 Step::Nothing { .. } => {
-                    self.outlet.poll_acks()?;
+                    self.poll_acks()?;
                     self.clock.sleep_until_ns(next_poll_ns);
                 }
             }

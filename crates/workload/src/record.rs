@@ -113,6 +113,8 @@ pub struct TrialMeasured {
     pub record: RecordReport,
     /// Report of the drain, if any.
     pub drain: Option<DrainReport>,
+    /// Why the drain ended before it was stopped, if it did.
+    pub drain_failure: Option<String>,
     /// Result of verification, if requested.
     pub verify: Option<VerifyReport>,
     /// Where it read from.
@@ -194,6 +196,7 @@ pub struct RecordTrial {
     lead_ns: u64,
     record: Option<RecordReport>,
     drained: Option<DrainReport>,
+    drain_failure: Option<String>,
     verified: Option<VerifyReport>,
     read_from: Option<ReadFrom>,
     read_back: Option<RecordReadBack>,
@@ -223,6 +226,7 @@ impl RecordTrial {
             lead_ns: 0,
             record: None,
             drained: None,
+            drain_failure: None,
             verified: None,
             read_from: None,
             read_back: None,
@@ -430,8 +434,13 @@ impl Workload for RecordTrial {
         if let Some(drain) = running.drain {
             // A drain slower than the recording is not a failure of the recording: it is stopped,
             // and its figures show the rate.
+            let was_running = !drain.thread.is_finished();
             drain.stop.store(true, Ordering::Release);
-            self.drained = drain.thread.join().map_err(|_| WorkloadError::Thread { name: "drain" })?.ok();
+            match drain.thread.join().map_err(|_| WorkloadError::Thread { name: "drain" })? {
+                Ok(report) => self.drained = Some(report),
+                Err(_) if was_running => {}
+                Err(error) => self.drain_failure = Some(Cause::of(&error).to_text()),
+            }
         }
         if let Some(sink) = running.sink {
             sink.recorder.stopper().stop();
@@ -517,6 +526,7 @@ impl Workload for RecordTrial {
             source: source.report,
             record,
             drain: self.drained.take(),
+            drain_failure: self.drain_failure.take(),
             verify: self.verified.take(),
             read_from: self.read_from.take(),
             read_back: self.read_back.take(),

@@ -25,6 +25,8 @@ const VOLUME_BYTES_MAX: usize = 512;
 const PARALLEL_MAX: usize = 1_024;
 /// Default port of the controller.
 const PORT: u16 = 7650;
+/// Shortest deadline for the end of a part with drain hosts, ns: a still drain is given up before.
+const FINISH_NS_OF_DRAINS: u64 = 30_000_000_000;
 /// Shortest and longest interval of [`Timing`].
 const INTERVAL_MIN: Duration = Duration::from_millis(20);
 const INTERVAL_MAX: Duration = Duration::from_secs(86_400);
@@ -62,6 +64,10 @@ pub(super) fn checked(form: Form) -> Result<FleetFile, Cause> {
         return Err(Cause::new(format!("launcher: parallel is {parallel}, not 1 to {PARALLEL_MAX}")));
     }
     let (listen, timing) = (listen(&form.listen)?, checked_timing(&form.timing)?);
+    if hosts.iter().any(|host| host.role == Role::Drain) && timing.finish_ns < FINISH_NS_OF_DRAINS {
+        let why = "timing: finish is shorter than 30 s; a drain that stands still is given up after 20 s";
+        return Err(Cause::new(why).with_hint("finish = \"60 s\""));
+    }
     let (name, tls) = (form.name, form.tls.unwrap_or(true));
     Ok(FleetFile { name, listen, tls, timing, join_time, parallel, hosts })
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use keepup_plan::Profile;
+use keepup_plan::units::ByteRate;
 use keepup_qualify::run_time::Lengths;
 use keepup_qualify::search::{Phase, Search, SearchPlan, Step};
 use keepup_qualify::search_request::{ABOVE_SATURATED, Bounds, lowest_rate};
@@ -20,7 +21,7 @@ use super::found::{Found, QualifyEvent, QualifySettings, Tried, usable_bytes};
 use super::summary::{Inputs, summarise};
 use crate::error::FleetError;
 use crate::file::FleetFile;
-use crate::message::HostId;
+use crate::message::{HostId, Role};
 use crate::trial::{
     HostPlan, HostResult, Missing, Pair, ReadBack, TrialEnd, TrialRate, TrialRequest, pairs, plans,
 };
@@ -190,9 +191,12 @@ impl Session<'_> {
         }
         let name = self.name(pair.recorder);
         self.say(&format!("{name} alone"));
-        let hosts = (0..).zip(&self.file.hosts).map(|(host, _)| host);
-        let without = hosts.filter(|host| ![pair.recorder, pair.source].contains(host)).collect();
-        let profile = self.settings.profile.clone().with_streams(pair.streams);
+        let hosts = (0..).zip(&self.file.hosts).filter(|(_, host)| host.role != Role::Drain);
+        let others = hosts.map(|(host, _)| host).filter(|host| ![pair.recorder, pair.source].contains(host));
+        let without = others.chain(self.gone.iter().copied()).collect();
+        let mut profile = self.settings.profile.clone().with_streams(pair.streams);
+        let share = f64::from(pair.streams) / f64::from(self.settings.profile.streams.max(1));
+        profile.drain = profile.drain.and_then(|rate| ByteRate::new(rate.bytes_per_second() * share).ok());
         let scope = Scope { label: Some(name), profile, without, soaks: false };
         // A loss now does not change what all did together.
         let before = (self.gone.clone(), self.lost.clone());

@@ -326,6 +326,11 @@ fn untested(file: &FleetFile, settings: &QualifySettings, pairs: &[Pair], lost: 
         let why = if is_drained { "recorders dropped what they drained" } else { "nothing was drained" };
         limits.push(format!("not tested: a drain host, its disks and the network to it, because {why}"));
     }
+    let has_none = |name: &str| file.hosts.iter().any(|host| host.name == name && host.volumes.is_empty());
+    let dropping: Vec<&str> = used.iter().copied().filter(|name| has_none(name)).collect();
+    if !dropping.is_empty() {
+        limits.push(format!("drain hosts without volumes dropped the copies: {}", listed(&dropping)));
+    }
     if !unused.is_empty() {
         let why = if is_drained { "no recorder used them" } else { "nothing was drained" };
         limits.push(format!("not tested, because {why}: drain hosts {}", listed(unused)));

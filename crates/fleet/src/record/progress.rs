@@ -91,6 +91,7 @@ impl Progress {
             connected_streams: has(|stream| stream.connected.load(Relaxed)),
             ended_streams: has(|stream| stream.ended.load(Relaxed)),
             drained_bytes: feed.as_ref().map_or(0, FeedFigures::drained_bytes),
+            copied_events: feed.as_ref().map_or(0, FeedFigures::copied_events),
             behind_bytes: feed.as_ref().map_or(0, FeedFigures::behind_bytes),
         }
     }

@@ -58,8 +58,6 @@ pub struct Total {
     pub connected: u64,
     /// Streams that have ended.
     pub ended: u64,
-    /// Bytes of durable segments that are not copied yet.
-    pub behind_bytes: u64,
 }
 
 impl Total {
@@ -67,7 +65,6 @@ impl Total {
     pub fn of(recorders: impl IntoIterator<Item = (Counters, bool)>) -> Self {
         let mut total = Self::default();
         for (counters, has_streams) in recorders {
-            total.behind_bytes = total.behind_bytes.saturating_add(counters.behind_bytes);
             total.events += counters.events;
             total.bytes += counters.bytes;
             total.durable_events += counters.durable_events;

@@ -8,7 +8,7 @@ use keepup_recording::id::Id;
 use keepup_workload::preflight::check;
 
 use super::assignment::FleetAssignment;
-use super::drain::{DrainOutcome, Feed};
+use super::drain::Feed;
 use super::outcome::RecordOutcome;
 use super::plan::RecordPlan;
 use super::progress::{Progress, ProgressGuard};
@@ -66,7 +66,15 @@ pub(super) fn record(plan: &RecordPlan, setting: &Setting, control: &PartControl
     let report = recorder.join_unless_empty().map_err(|error| error_text(&error));
     // The figures in the last heartbeat are final.
     drop(figures);
-    let drained = feed.map(|feed| end_drain(feed, setting, control));
+    if !is_ending {
+        // It ended within an interval. Its streams must not wait for the drain.
+        control.report(Done::Ending { run: control.run });
+    }
+    if report.is_err() {
+        // Its journal may lack the end, for which the drain would wait.
+        feed.iter().for_each(Feed::stop);
+    }
+    let drained = feed.map(|feed| feed.end(&*setting.clock, || control.is_hurried()));
     let outcome = RecordOutcome::new(recording, &report?, directories, drained);
     serde_json::to_string(&outcome).map_err(|error| format!("cannot write the result: {error}"))
 }
@@ -77,17 +85,6 @@ fn feed(plan: &RecordPlan, setting: &Setting, recorder: &Recorder) -> Result<Opt
     let feed = Feed::start(recorder.directories(), to, Arc::clone(&setting.clock))?;
     setting.progress.watch_drain(feed.figures());
     Ok(Some(feed))
-}
-
-/// Waits until the copy is complete, or the part is to end without it.
-fn end_drain(feed: Feed, setting: &Setting, control: &PartControl) -> DrainOutcome {
-    while !feed.is_ended() {
-        if control.is_hurried() {
-            feed.stop();
-        }
-        setting.clock.sleep_until_ns(setting.clock.now_ns().saturating_add(POLL.as_nanos() as u64));
-    }
-    feed.join()
 }
 
 /// A recorder that accepts nobody yet. The plan comes from the network.

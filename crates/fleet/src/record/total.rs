@@ -96,18 +96,18 @@ impl RecorderResult {
 
     /// What the copy lacks, in lines.
     fn drain_lines(&self) -> String {
-        let Some(drain) = self.outcome.as_ref().and_then(|outcome| outcome.drain.as_ref()) else {
+        let Some((outcome, drain)) = self.outcome.as_ref().and_then(|all| Some((all, all.drain.as_ref()?)))
+        else {
             return String::new();
         };
-        let left = match drain.behind_bytes {
-            0 => String::new(),
-            left => format!(", {} are not copied", bytes(left)),
-        };
+        let [copied, all] = [drain.durable_events, outcome.durable_events].map(number);
         let mut lines = match &drain.end {
             DrainEnd::Complete => String::new(),
-            DrainEnd::Stopped => format!("{}: the drain was stopped{left}\n", self.host),
+            DrainEnd::Stopped => {
+                format!("{}: the drain was stopped, {copied} of {all} events are copied\n", self.host)
+            }
             DrainEnd::Failed(why) => {
-                format!("{}: the drain failed{left}: {why}\n", self.host)
+                format!("{}: the drain failed, {copied} of {all} events are copied: {why}\n", self.host)
             }
         };
         if drain.missing_events > 0 {
@@ -202,7 +202,8 @@ impl FleetRecording {
     /// that was not needed may be absent.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.ended_early.is_none() && self.recorders.iter().all(RecorderResult::is_whole)
+        let is_whole = self.recorders.iter().all(RecorderResult::is_whole);
+        self.ended_early.is_none() && is_whole && self.drains.iter().all(DrainResult::is_whole)
     }
 
     /// A table with a line for each recorder, and what happened to them.

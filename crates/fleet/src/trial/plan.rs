@@ -18,9 +18,6 @@ use crate::placement::shares;
 use crate::record::drain::{DrainPlan, Sinks};
 use crate::record::{RecordPlan, RecorderSettings};
 
-/// First port of the sinks of a drain host, as in a recording.
-const SINK_PORT: u16 = 7611;
-
 /// What a trial does.
 #[derive(Clone, Debug)]
 pub struct TrialRequest {
@@ -163,7 +160,10 @@ pub fn plans(file: &FleetFile, request: &TrialRequest) -> Result<Vec<Option<Host
         let before = file.hosts.iter().take(source as usize);
         before.filter(|host| host.role == Role::Source).count() as u32
     };
-    let mut sinks = Sinks::new(file, &request.without, SINK_PORT);
+    // A source may be on the machine of a drain host.
+    let sources = file.hosts.iter().filter(|host| host.role == Role::Source).count();
+    let sink_port = SOURCE_PORT.saturating_add(u16::try_from(sources).unwrap_or(u16::MAX));
+    let mut sinks = Sinks::new(file, &request.without, sink_port);
     let mut part = |(host, entry): (HostId, &HostEntry)| {
         if let Some(pair) = pairs.iter().find(|pair| pair.recorder == host) {
             let source = &file.hosts[pair.source as usize];

@@ -140,7 +140,7 @@ fn recorders_drain_their_share_to_drain_hosts() {
     let all = plans(&file, &request).unwrap();
     let drains = [1, 2, 4].map(|host| recorder(&all[host]).drain.unwrap());
     let to = drains.map(|drain| drain.to.unwrap().to_string());
-    assert_eq!(to, ["10.1.0.7:7611", "10.1.0.8:7611", "10.1.0.7:7612"]);
+    assert_eq!(to, ["10.1.0.7:7616", "10.1.0.8:7616", "10.1.0.7:7617"]);
     assert!(drains.iter().all(|drain| (drain.rate - 20e6).abs() < 1.0), "{drains:?}");
     let Some(HostPlan::Drain(plan)) = &all[6] else { panic!("{all:#?}") };
     assert!(plan.is_trial && plan.copies.len() == 2);
@@ -149,7 +149,7 @@ fn recorders_drain_their_share_to_drain_hosts() {
     let without = TrialRequest { without: [7].into(), ..request.clone() };
     let rest = plans(&file, &without).unwrap();
     let to = [1, 2, 4].map(|host| recorder(&rest[host]).drain.unwrap().to.unwrap().to_string());
-    assert_eq!(to, ["10.1.0.7:7611", "10.1.0.7:7612", "10.1.0.7:7613"]);
+    assert_eq!(to, ["10.1.0.7:7616", "10.1.0.7:7617", "10.1.0.7:7618"]);
     // Without any, recorders drain into nothing.
     let none = plans(&file, &TrialRequest { without: [6, 7].into(), ..request.clone() }).unwrap();
     assert!([1, 2, 4].iter().all(|&host| recorder(&none[host]).drain.unwrap().to.is_none()));

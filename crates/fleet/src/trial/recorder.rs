@@ -46,6 +46,10 @@ pub(super) fn record(
     let start_ns = measured?;
     cleaned?;
     let measured = trial.measured().map_err(|error| text(&error))?;
+    if let Some(why) = &measured.drain_failure {
+        // Nothing is known about the drain, so the trial does not count.
+        return Err(format!("the drain ended early: {why}"));
+    }
     let outcome = outcome(plan, &measured, (&spec, usable_bytes), start_ns);
     serde_json::to_string(&outcome).map_err(|error| format!("cannot write the result: {error}"))
 }

@@ -155,6 +155,13 @@ impl FleetTrial {
                 table.push_str(&format!("{}: {why}\n", host.host));
             }
         }
+        for host in &self.hosts {
+            if let Some(why) =
+                host.outcome.as_ref().and_then(|outcome| outcome.evidence.drain_behind.as_ref())
+            {
+                table.push_str(&format!("{}: {why}\n", host.host));
+            }
+        }
         let outcomes = self.hosts.iter().filter_map(|host| host.outcome.as_ref());
         let drained = outcomes.filter_map(|outcome| outcome.drain_bytes_per_second).reduce(|a, b| a + b);
         if let Some(drained) = drained {
@@ -171,10 +178,10 @@ impl FleetTrial {
         table
     }
 
-    /// Whether every recorder has a result without loss, and in time.
+    /// Whether every recorder has a result without loss, in time, and with a drain that did not fall behind.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        let is_whole = |outcome: &Outcome| outcome.run.is_whole();
+        let is_whole = |outcome: &Outcome| outcome.run.is_whole() && outcome.evidence.drain_behind.is_none();
         self.hosts.iter().all(|host| host.failure.is_none() && host.outcome.as_ref().is_some_and(is_whole))
     }
 }

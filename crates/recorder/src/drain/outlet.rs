@@ -75,6 +75,11 @@ impl Account {
         }
     }
 
+    /// Events that are durable on the other side.
+    fn durable_events(&self) -> u64 {
+        self.total.events.saturating_sub(self.total_end.saturating_sub(self.durable_end()))
+    }
+
     fn durable_end(&self) -> u64 {
         let end = self.acked.durable_next.min(self.next_sequence);
         self.limit.map_or(end, |limit| limit.min(end))
@@ -283,6 +288,11 @@ impl Outlet {
     /// One past the last acknowledged durable event, by stream that was sent.
     pub(super) fn durable_ends(&self) -> BTreeMap<u32, u64> {
         self.accounts.iter().map(|(&id, account)| (id, account.durable_end())).collect()
+    }
+
+    /// Events that are durable on the other side.
+    pub(super) fn durable_events(&self) -> u64 {
+        self.accounts.values().map(Account::durable_events).fold(0, u64::saturating_add)
     }
 
     /// Whether the other side has acknowledged everything that was sent.

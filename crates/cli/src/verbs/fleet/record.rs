@@ -283,8 +283,9 @@ impl Running {
                 events.extend(session.lead.finish());
             }
             if started_ns.is_some()
-                && let Some((text, passed)) = progress.take(now_ns, &total)
+                && let Some((mut text, passed)) = progress.take(now_ns, &total)
             {
+                text.push_str(&self.left_to_drain(session));
                 line.show(&text, passed);
             }
             if let Some(why) = self.set.turn(now_ns) {
@@ -357,6 +358,18 @@ impl Running {
             }
         }
         Total::of(self.counters.iter().map(|(&host, &counters)| (counters, self.members.has(host))))
+    }
+
+    /// What the recorders of the run have to drain, for the progress line.
+    fn left_to_drain(&self, session: &Session) -> String {
+        let hosts = (0..).zip(&self.recorders).filter(|(_, recorder)| recorder.is_some());
+        let reports = hosts.filter_map(|(host, _)| session.lead.controller().heartbeat_of(host));
+        let open = reports
+            .filter(|report| report.state.run() == Some(self.recording.run) && !report.state.is_over());
+        match open.map(|report| report.counters.behind_bytes).fold(0, u64::saturating_add) {
+            0 => String::new(),
+            left => format!(", {} to drain", format::bytes(left)),
+        }
     }
 
     /// The run has started: the recorders have their streams.
@@ -436,16 +449,13 @@ impl Progress {
         }
         self.latest = Some((now_ns, bytes));
         let gained = bytes.saturating_sub(before) as f64 / passed.as_secs_f64();
-        let mut text = format!(
+        let text = format!(
             "{} events, {}, {} durable, {} streams connected",
             number(total.events),
             rate(gained),
             number(total.durable_events),
             total.connected
         );
-        if total.behind_bytes > 0 {
-            text.push_str(&format!(", {} to drain", format::bytes(total.behind_bytes)));
-        }
         Some((text, passed))
     }
 }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use keepup_fleet::file::FleetFile;
-use keepup_fleet::trial::{ReadBack, TrialRate, TrialRequest, plans};
+use keepup_fleet::trial::{ReadBack, TrialEnd, TrialRate, TrialRequest, plans};
 
 use super::conduct::{Detector, FleetTrials};
 use super::events::Reporter;
 use super::up::{Session, end};
 use crate::args::{byte_rate, nonzero_duration, size};
 use crate::exit::Exit;
-use crate::output::{json, result};
+use crate::output::{json, log, result};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -52,13 +52,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let ended = trials.gather().and_then(|()| trials.trial(&plans, Some(asked)));
     let is_interrupted = trials.is_ending();
     end(&mut session, &mut reporter, "the trial is over");
-    let trial = ended?.trial;
+    let TrialEnd { trial, missing, .. } = ended?;
+    let others = missing.iter().filter(|missing| trial.hosts.iter().all(|host| host.host != missing.name));
+    others.for_each(|missing| log(&format!("warning: {}: {}", missing.name, missing.why)));
     if args.json {
         json(&serde_json::to_value(&trial)?);
     } else {
         result(&trial.table());
     }
-    Ok(match trial.is_whole() {
+    Ok(match trial.is_whole() && missing.is_empty() {
         // Hosts that are ended early verify nothing.
         _ if is_interrupted => Exit::Interrupted,
         true => Exit::Done,

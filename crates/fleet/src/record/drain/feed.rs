@@ -15,6 +15,10 @@ use crate::error::error_text;
 
 /// Timeout for the sink to make the last events durable.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a drain may stand still after the end of its recording.
+const STILL: Duration = Duration::from_secs(20);
+/// Interval at which it is checked.
+const POLL: Duration = Duration::from_millis(20);
 /// Most incidents that are reported.
 const INCIDENTS_MAX: usize = 20;
 
@@ -25,10 +29,8 @@ pub struct DrainOutcome {
     pub to: SocketAddr,
     /// How it ended.
     pub end: DrainEnd,
-    /// Events on stable storage there.
+    /// Events on stable storage there, as far as they were acknowledged.
     pub durable_events: u64,
-    /// Bytes of durable segments that were not sent.
-    pub behind_bytes: u64,
     /// Events that were not sent because they cannot be read.
     pub missing_events: u64,
     /// Failures and read errors.
@@ -68,9 +70,14 @@ impl FeedFigures {
         self.live.passed_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes of durable segments that were not sent.
+    /// Events that are durable in the copy.
+    pub(crate) fn copied_events(&self) -> u64 {
+        self.live.durable_events.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of durable segments that will be sent.
     pub(crate) fn behind_bytes(&self) -> u64 {
-        self.live.behind_bytes.load(Ordering::Relaxed)
+        if self.failure().is_some() { 0 } else { self.live.behind_bytes.load(Ordering::Relaxed) }
     }
 
     /// Why the drain has ended early, if it has.
@@ -109,7 +116,13 @@ impl Feed {
         let (shared, switch) = (figures.clone(), Arc::clone(&stop));
         let work = move || {
             let done = drain(&plan, clock.as_ref(), &switch, &shared.live);
-            done.map_err(|error| shared.fail(&error)).ok()
+            // An error after a request to stop is a consequence of it.
+            let failed = |error| {
+                if !switch.load(Ordering::Acquire) {
+                    shared.fail(&error)
+                }
+            };
+            done.map_err(failed).ok()
         };
         let thread = std::thread::Builder::new().name("ku-drain".into()).spawn(work);
         let thread = thread.map_err(|error| format!("cannot start the drain: {error}"))?;
@@ -121,34 +134,49 @@ impl Feed {
         self.figures.clone()
     }
 
-    /// Whether it has ended.
-    pub(crate) fn is_ended(&self) -> bool {
-        self.thread.is_finished()
-    }
-
     /// Ends it before everything is sent.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// Waits for its end.
-    pub(crate) fn join(self) -> DrainOutcome {
-        let Self { to, thread, figures, stop } = self;
+    /// Waits until everything is sent, the drain stands still, or `is_hurried`.
+    pub(crate) fn end(self, clock: &dyn Clock, is_hurried: impl Fn() -> bool) -> DrainOutcome {
+        let progress = |figures: &FeedFigures| (figures.drained_bytes(), figures.copied_events());
+        let (mut latest, mut since_ns) = (progress(&self.figures), clock.now_ns());
+        while !self.thread.is_finished() {
+            let (now, now_ns) = (progress(&self.figures), clock.now_ns());
+            if now != latest {
+                (latest, since_ns) = (now, now_ns);
+            }
+            if now_ns.saturating_sub(since_ns) >= STILL.as_nanos() as u64 {
+                self.figures
+                    .set_failure(format!("nothing was sent or acknowledged for {} s", STILL.as_secs()));
+                self.stop();
+            }
+            if is_hurried() {
+                self.stop();
+            }
+            clock.sleep_until_ns(now_ns.saturating_add(POLL.as_nanos() as u64));
+        }
+        self.join()
+    }
+
+    fn join(self) -> DrainOutcome {
+        let Self { to, thread, figures, .. } = self;
         let report = thread.join().unwrap_or_else(|_| {
             figures.set_failure("its thread panicked".to_owned());
             None
         });
         let end = match (figures.failure(), &report) {
             (None, Some(report)) if report.is_complete => DrainEnd::Complete,
-            (Some(why), _) if !stop.load(Ordering::Acquire) => DrainEnd::Failed(why),
+            (Some(why), _) => DrainEnd::Failed(why),
             _ => DrainEnd::Stopped,
         };
         let faults = report.iter().flat_map(|report| report.faults.listed.iter().cloned());
         DrainOutcome {
             to,
             end,
-            durable_events: report.as_ref().map_or(0, |report| report.durable.events),
-            behind_bytes: figures.behind_bytes(),
+            durable_events: report.as_ref().map_or(figures.copied_events(), |report| report.durable.events),
             missing_events: report.as_ref().map_or(0, |report| report.missing_events),
             incidents: faults.take(INCIDENTS_MAX).collect(),
         }

@@ -10,9 +10,6 @@ use crate::error::FleetError;
 use crate::file::{FleetFile, HostEntry};
 use crate::message::{HostId, Role};
 
-/// Memory that a sink needs at least, bytes: blocks of two flushes for each volume.
-const POOL_BYTES_MIN: usize = 64 << 20;
-
 /// Part of a drain host: a recording for each of its recorders.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DrainPlan {
@@ -109,22 +106,19 @@ impl<'a> Sinks<'a> {
         })?;
         self.added += 1;
         let mut copy = plan(host, listen);
-        copy.settings.reductions.clear();
+        // One connection, which must take what any connection of the recorder takes.
+        let settings = &mut copy.settings;
+        settings.pool_bytes /= settings.intake_threads.max(1);
+        settings.intake_threads = 1;
+        settings.reductions.clear();
         let part = self.parts[drain].get_or_insert_with(|| DrainPlan { copies: Vec::new(), is_trial: false });
         part.copies.push(copy);
         Ok(Some(listen))
     }
 
-    /// The part of each host. All sinks of a host together use the memory of one recorder, if that is enough.
+    /// The part of each host.
     pub(crate) fn into_parts(mut self, is_trial: bool) -> Vec<Option<DrainPlan>> {
-        for plan in self.parts.iter_mut().flatten() {
-            plan.is_trial = is_trial;
-            let count = plan.copies.len().max(1);
-            for copy in &mut plan.copies {
-                let share = copy.settings.pool_bytes / count;
-                copy.settings.pool_bytes = share.max(POOL_BYTES_MIN).min(copy.settings.pool_bytes);
-            }
-        }
+        self.parts.iter_mut().flatten().for_each(|plan| plan.is_trial = is_trial);
         self.parts
     }
 }

@@ -42,18 +42,35 @@ pub(crate) fn receive(
     (clock, directories): (&Arc<dyn Clock>, &Directories),
     control: &PartControl,
 ) -> Result<String, String> {
-    let sinks = plan.copies.iter().map(|copy| Ok((copy, start(copy, plan.is_trial, clock, directories)?)));
-    let sinks: Vec<(&RecordPlan, Recorder)> = sinks.collect::<Result<_, String>>()?;
-    control.report(Done::Prepared { run: control.run, address: None });
-    // Recorders connect when they have begun. Before the end, the order to start changes nothing.
-    control.wait();
-    let is_ended = || sinks.iter().all(|(_, sink)| sink.is_ended());
-    while !control.is_stopped() && !is_ended() {
-        clock.sleep_until_ns(clock.now_ns().saturating_add(POLL.as_nanos() as u64));
+    let (mut sinks, mut failure) = (Vec::new(), None);
+    for copy in &plan.copies {
+        match start(copy, plan.is_trial, clock, directories) {
+            Ok(sink) => sinks.push((copy, sink)),
+            Err(why) => failure = Some(format!("{}: {why}", copy.name)),
+        }
+        if failure.is_some() {
+            break;
+        }
     }
+    if failure.is_none() {
+        control.report(Done::Prepared { run: control.run, address: None });
+        // Recorders connect when they have begun. Before the end, the order to start changes nothing.
+        control.wait();
+        let is_ended = || sinks.iter().all(|(_, sink)| sink.is_ended());
+        while !control.is_stopped() && !is_ended() {
+            clock.sleep_until_ns(clock.now_ns().saturating_add(POLL.as_nanos() as u64));
+        }
+    }
+    // Nothing may be left of any of them, whatever happens to another.
     sinks.iter().for_each(|(_, sink)| sink.stopper().stop());
-    let outcomes = sinks.into_iter().map(|(copy, sink)| outcome(copy, plan.is_trial, sink));
-    let outcomes: Vec<CopyOutcome> = outcomes.collect::<Result<_, _>>()?;
+    let outcomes: Vec<_> = sinks.into_iter().map(|(copy, sink)| outcome(copy, plan.is_trial, sink)).collect();
+    let outcomes = outcomes.into_iter().collect::<Result<Vec<CopyOutcome>, String>>();
+    let outcomes = failure.map_or(outcomes, Err)?;
+    // A drain that fell behind because of a defect here says nothing about its rate.
+    let defect = outcomes.iter().find_map(|copy| Some(format!("{}: {}", copy.name, copy.incidents.first()?)));
+    if let Some(why) = defect.filter(|_| plan.is_trial) {
+        return Err(why);
+    }
     serde_json::to_string(&outcomes).map_err(|error| format!("cannot write the result: {error}"))
 }
 

@@ -38,6 +38,11 @@ impl DrainResult {
         };
     }
 
+    /// Whether it has ended its copies, and they have no defects.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.failure.is_none() && self.copies.iter().all(|copy| copy.is_whole)
+    }
+
     /// What it has, in lines.
     pub(crate) fn lines(&self) -> String {
         if let Some(why) = &self.failure {
