@@ -119,7 +119,7 @@ TOML
             esac
         } >>fleet.toml
     done
-    rm -rf runs r0 r1 go ./*.log ./*.out source.json
+    rm -rf runs r0 r1 t0 go ./*.log ./*.out source.json
     mkdir r0 r1
     echo "$slow_launcher" >slow.sh
     echo "$deaf_launcher" >deaf.sh
@@ -318,8 +318,12 @@ part_qualify() {
 }
 
 part_record() {
-    local command events
+    local command events copied
     write_fleet ''
+    # A drain host, on the machine of the sources.
+    mkdir t0
+    printf '[[host]]\nname = "t0"\nrole = "drain"\naddress = "%s"\ndata = "%s"\nvolumes = ["%s"]\n' \
+        "$site-src" "$(address src)" "$PWD/t0" >>fleet.toml
     start_record record --http 127.0.0.1:8611
     wait_line record.log '^recording hall-run-1 on 2 recorders'
     start_source 3 30
@@ -342,6 +346,12 @@ part_record() {
     expect 'events in the set' "$(union 1)" "$events"
     find_line export.out "16 streams, $(printf "%'d" "$events" | sed 's/^\([0-9]\)\([0-9]\{3\}\)$/\1,\2/') events"
     ok "record --fleet --http, info, verify, recover, export: $events events sent = $events in the set"
+    "$keepup" verify t0/hall-run-1-r0 >copy.out || wrong "exit code $? of verify of a copy"
+    "$keepup" verify t0/hall-run-1-r1 >copy.out || wrong "exit code $? of verify of a copy"
+    find_line record.out '^t0: .* events, .* copied from 2 recorders'
+    copied="$(sed 's/^t0: \([0-9,]*\) events.*/\1/; s/,//g' <<<"$line")"
+    expect 'events in the copies' "$copied" "$events"
+    ok "drain host: $copied events in 2 copies"
 }
 
 part_campaign() {

@@ -321,7 +321,7 @@ fn drain_hosts_need_time_at_the_end_of_a_run() {
     let drain = "[[host]]\nname = \"tape\"\nrole = \"drain\"\ndata = \"10.0.0.9\"\n";
     let file = parse(&format!("{SMALL}{drain}"));
     assert_eq!((file.hosts[1].role, file.hosts[1].volumes.len()), (Role::Drain, 0));
-    let (cause, hint) = refusal(&format!("{SMALL}{drain}[timing]\nfinish = \"20 s\"\n"));
-    assert!(cause.contains("finish is shorter than 30 s"), "{cause}");
+    let (cause, hint) = refusal(&format!("{SMALL}{drain}[timing]\nfinish = \"50 s\"\n"));
+    assert!(cause.contains("finish is shorter than 60 s"), "{cause}");
     assert_eq!(hint, "finish = \"60 s\"");
 }

@@ -45,8 +45,9 @@ const RETRY_MAX_NS: u64 = 2_000_000_000;
 /// Reconnecting stops after this long without an event received by the other side, in
 /// nanoseconds.
 const GIVE_UP_NS: u64 = 30_000_000_000;
-/// How long a drain that is stopped waits for acknowledgements, in nanoseconds.
-const STOP_NS: u64 = 5_000_000_000;
+/// Longest wait of a drain that is stopped for another acknowledgement, in nanoseconds. What is in flight must
+/// arrive before another drain uses the same link.
+const STOP_NS: u64 = 10_000_000_000;
 /// Most warnings kept until they are read.
 const WARNINGS_MAX: usize = 1000;
 /// A drain that fell behind its pace catches up for at most this long, in nanoseconds.
@@ -80,6 +81,8 @@ pub struct DrainCounters {
     pub passed_bytes: AtomicU64,
     /// Bytes of segments that are durable and not drained.
     pub behind_bytes: AtomicU64,
+    /// Whether there is a connection, or there was nothing to send yet.
+    pub is_connected: AtomicBool,
     /// Whether a recorder is writing the recording, which therefore grows.
     pub is_growing: AtomicBool,
     /// Time spent waiting for the other side, in nanoseconds.
@@ -153,8 +156,7 @@ pub fn drain(
     let (sent, durable) = (outlet.sent(), outlet.durable());
     let (missing_events, missing, mut faults) =
         (merge.losses.events, merge.losses.listed, merge.losses.faults);
-    let timeout = if done == Done::Stopped { Duration::from_nanos(STOP_NS) } else { plan.finish_timeout };
-    if let Err(error) = outlet.finish(timeout) {
+    if let Err(error) = outlet.finish(timeout(plan, stop)) {
         let what = Cause::of(&error).map(|error| {
             format!(
                 "everything is durable on the other side, but the connection did not end in order: {error}"
@@ -172,6 +174,12 @@ pub fn drain(
         elapsed_ns: clock.now_ns().saturating_sub(begin_ns),
         cpu_ns: keepup_measure::cpu::thread_cpu_ns().saturating_sub(cpu_before_ns),
     })
+}
+
+/// Longest wait for the other side to continue, or to end.
+fn timeout(plan: &DrainPlan, stop: &AtomicBool) -> Duration {
+    let longest = if stop.load(Ordering::Acquire) { Duration::from_nanos(STOP_NS) } else { Duration::MAX };
+    plan.finish_timeout.min(longest)
 }
 
 /// How far a drain got.
@@ -214,9 +222,8 @@ impl DrainRun<'_> {
             let sent = self.send_all().and_then(|done| Ok((done, self.await_durable()?)));
             match sent {
                 Ok((done, true)) => return Ok(done),
-                Ok((_, false)) if self.stop.load(Ordering::Acquire) => return Ok(Done::Stopped),
                 Ok((_, false)) => {
-                    let (addr, waited) = (self.plan.to.address(), self.plan.finish_timeout);
+                    let (addr, waited) = (self.plan.to.address(), timeout(self.plan, self.stop));
                     let action = "wait for acknowledgements from";
                     return Err(ClientError::TimedOut { action, addr, waited }.into());
                 }
@@ -232,6 +239,7 @@ impl DrainRun<'_> {
     /// there is progress.
     fn connect_again(&mut self, error: ClientError) -> Result<(), RecorderError> {
         self.warn(Cause::of(&error).map(|what| format!("{what}; reconnecting")).to_text());
+        self.live.is_connected.store(false, Ordering::Relaxed);
         let received = self.outlet.received();
         if received > self.reconnect.received {
             self.reconnect = Reconnect::default();
@@ -256,21 +264,17 @@ impl DrainRun<'_> {
 
     /// Waits until everything sent is durable on the other side; returns whether it is. A stop shortens that.
     fn await_durable(&mut self) -> Result<bool, ClientError> {
-        let timeout_ns = self.plan.finish_timeout.as_nanos() as u64;
-        let (mut ends, mut deadline_ns, mut stop_ns) = (BTreeMap::new(), 0, None);
+        let (mut ends, mut since_ns) = (BTreeMap::new(), self.clock.now_ns());
         loop {
             self.poll_acks()?;
             let (now_ns, known) = (self.clock.now_ns(), self.outlet.durable_ends());
-            if self.stop.load(Ordering::Acquire) {
-                stop_ns.get_or_insert(now_ns.saturating_add(STOP_NS));
-            }
             if self.outlet.is_acknowledged() {
                 self.merge.mark_drained(known);
                 return Ok(true);
             } else if known != ends {
-                (ends, deadline_ns) = (known, now_ns.saturating_add(timeout_ns));
+                (ends, since_ns) = (known, now_ns);
                 self.merge.mark_drained(ends.clone());
-            } else if now_ns >= deadline_ns.min(stop_ns.unwrap_or(u64::MAX)) {
+            } else if now_ns.saturating_sub(since_ns) >= timeout(self.plan, self.stop).as_nanos() as u64 {
                 return Ok(false);
             }
             self.clock.sleep_until_ns(now_ns + POLL_NS);
@@ -311,8 +315,11 @@ impl DrainRun<'_> {
             let now_ns = self.clock.now_ns();
             if now_ns >= next_poll_ns {
                 self.merge.poll();
-                self.outlet.declare(self.merge.streams())?;
                 self.publish();
+                // Connects, if there are new streams, which may take long.
+                self.live.is_connected.store(false, Ordering::Relaxed);
+                self.outlet.declare(self.merge.streams())?;
+                self.live.is_connected.store(true, Ordering::Relaxed);
                 next_poll_ns = now_ns + POLL_NS;
                 if now_ns >= next_mark_ns {
                     self.live.is_growing.store(self.merge.is_being_made(), Ordering::Relaxed);

@@ -113,7 +113,7 @@ pub struct TrialMeasured {
     pub record: RecordReport,
     /// Report of the drain, if any.
     pub drain: Option<DrainReport>,
-    /// Why the drain ended before it was stopped, if it did.
+    /// Why the drain ended before it was stopped, or that it was not connected then.
     pub drain_failure: Option<String>,
     /// Result of verification, if requested.
     pub verify: Option<VerifyReport>,
@@ -434,11 +434,12 @@ impl Workload for RecordTrial {
         if let Some(drain) = running.drain {
             // A drain slower than the recording is not a failure of the recording: it is stopped,
             // and its figures show the rate.
-            let was_running = !drain.thread.is_finished();
+            let (was_running, is_connected) = (!drain.thread.is_finished(), &drain.counters.is_connected);
+            let is_cut_off = was_running && !is_connected.load(Ordering::Relaxed);
             drain.stop.store(true, Ordering::Release);
             match drain.thread.join().map_err(|_| WorkloadError::Thread { name: "drain" })? {
                 Ok(report) => self.drained = Some(report),
-                Err(_) if was_running => {}
+                Err(_) if was_running && !is_cut_off => {}
                 Err(error) => self.drain_failure = Some(Cause::of(&error).to_text()),
             }
         }

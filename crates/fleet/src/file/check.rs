@@ -26,7 +26,7 @@ const PARALLEL_MAX: usize = 1_024;
 /// Default port of the controller.
 const PORT: u16 = 7650;
 /// Shortest deadline for the end of a part with drain hosts, ns: a still drain is given up before.
-const FINISH_NS_OF_DRAINS: u64 = 30_000_000_000;
+const FINISH_NS_OF_DRAINS: u64 = 60_000_000_000;
 /// Shortest and longest interval of [`Timing`].
 const INTERVAL_MIN: Duration = Duration::from_millis(20);
 const INTERVAL_MAX: Duration = Duration::from_secs(86_400);
@@ -65,7 +65,7 @@ pub(super) fn checked(form: Form) -> Result<FleetFile, Cause> {
     }
     let (listen, timing) = (listen(&form.listen)?, checked_timing(&form.timing)?);
     if hosts.iter().any(|host| host.role == Role::Drain) && timing.finish_ns < FINISH_NS_OF_DRAINS {
-        let why = "timing: finish is shorter than 30 s; a drain that stands still is given up after 20 s";
+        let why = "timing: finish is shorter than 60 s; a drain that stands still is given up after 30 s";
         return Err(Cause::new(why).with_hint("finish = \"60 s\""));
     }
     let (name, tls) = (form.name, form.tls.unwrap_or(true));

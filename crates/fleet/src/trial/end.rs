@@ -1,5 +1,5 @@
 //! The end of a trial: results of the recorders, and hosts without a result.
-use super::plan::HostPlan;
+use super::plan::{HostPlan, RecorderPlan};
 use super::total::{FleetTrial, HostResult, Outcome};
 use crate::clock::Offset;
 use crate::controller::{PartEnd, Phase};
@@ -80,6 +80,20 @@ impl TrialEnd {
                     unreported_bytes: if outcome.is_some() { 0 } else { unreported_bytes(part) },
                 });
             }
+            let failed_drain = outcome.as_ref().and_then(|outcome| outcome.drain_failure.as_ref());
+            if let Some(why) = failed_drain {
+                let drain = drain_host(part, parts);
+                let why = format!("the drain of {}: {why}", name(part.host));
+                if missing.iter().all(|other: &Missing| other.host != drain) {
+                    missing.push(Missing {
+                        host: drain,
+                        name: name(drain),
+                        why,
+                        is_lost: false,
+                        unreported_bytes: 0,
+                    });
+                }
+            }
             if let HostPlan::Recorder(plan) = part.plan {
                 hosts.push(HostResult {
                     host: name(part.host),
@@ -98,6 +112,16 @@ impl TrialEnd {
     pub fn unreported_bytes(&self) -> u64 {
         self.missing.iter().map(|missing| missing.unreported_bytes).fold(0, u64::saturating_add)
     }
+}
+
+/// The host that receives what the recorder of `part` drains: itself without a drain host.
+fn drain_host(part: &EndedPart<'_>, parts: &[EndedPart<'_>]) -> HostId {
+    let HostPlan::Recorder(RecorderPlan { drain: Some(drain), .. }) = part.plan else { return part.host };
+    let receives = |other: &&EndedPart<'_>| match other.plan {
+        HostPlan::Drain(plan) => plan.copies.iter().any(|copy| Some(copy.listen) == drain.to),
+        HostPlan::Recorder(_) | HostPlan::Source(_) => false,
+    };
+    parts.iter().find(receives).map_or(part.host, |other| other.host)
 }
 
 /// The result of a recorder, checked.

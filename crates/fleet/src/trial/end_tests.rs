@@ -103,3 +103,40 @@ fn figures_out_of_range_are_malformed_results() {
     // JSON has no number for it.
     assert!(why(|out| out.judged.offered_rate = f64::NAN).starts_with("malformed result: "));
 }
+
+/// The recorder works, so the drain host is what the next trials do without.
+#[test]
+fn a_failed_drain_is_charged_to_its_drain_host() {
+    let drain = "{ name = \"t0\", role = \"drain\", data = \"10.1.0.7\" },\n]";
+    let file =
+        FleetFile::parse(&FILE.trim_end().strip_suffix(']').map(|text| [text, drain].concat()).unwrap());
+    let file = file.unwrap();
+    let mut profile = keepup_plan::load("romanis").unwrap();
+    profile.drain = Some("60 MB/s".parse().unwrap());
+    let request = crate::trial::TrialRequest {
+        profile,
+        rate: crate::trial::TrialRate::Bytes(40e6),
+        time: std::time::Duration::from_secs(2),
+        to_null: false,
+        check: ReadBack::None,
+        cut_off: false,
+        without: Default::default(),
+    };
+    let plans = crate::trial::plans(&file, &request).unwrap();
+    let outcome = Outcome { drain_failure: Some("no route".to_owned()), ..sample::outcome(40e6, 0) };
+    let recorded = PartEnd::Finished(serde_json::to_string(&outcome).unwrap());
+    let others = PartEnd::Finished(String::new());
+    let parts = (0..).zip(&plans).map(|(host, plan)| {
+        let end = if host == 1 { &recorded } else { &others };
+        EndedPart { host, plan: plan.as_ref().unwrap(), end: Some(end), is_late: false, clock: None }
+    });
+    let parts: Vec<EndedPart<'_>> = parts.collect();
+    let end = TrialEnd::new(&file, Some(40e6), &parts, 0, 3.0);
+    let [missing] = &end.missing[..] else { panic!("{:?}", end.missing) };
+    assert_eq!((missing.host, missing.name.as_str(), missing.is_lost), (2, "t0", false));
+    assert_eq!(missing.why, "the drain of r0: no route");
+    assert!(end.trial.hosts[0].failure.is_none() && end.trial.hosts[0].outcome.is_some());
+    // Without a drain host it is the recorder's own.
+    let own = TrialEnd::new(&file, Some(40e6), &parts[..2], 0, 3.0);
+    assert_eq!(own.missing[0].host, 1);
+}

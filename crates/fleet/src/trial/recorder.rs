@@ -46,10 +46,6 @@ pub(super) fn record(
     let start_ns = measured?;
     cleaned?;
     let measured = trial.measured().map_err(|error| text(&error))?;
-    if let Some(why) = &measured.drain_failure {
-        // Nothing is known about the drain, so the trial does not count.
-        return Err(format!("the drain ended early: {why}"));
-    }
     let outcome = outcome(plan, &measured, (&spec, usable_bytes), start_ns);
     serde_json::to_string(&outcome).map_err(|error| format!("cannot write the result: {error}"))
 }
@@ -73,6 +69,7 @@ fn outcome(
         evidence: Evidence::of(measured, plan.rate, judge::drain_behind(&asked, measured), failed),
         judged,
         is_throttled: judge::is_throttled(measured),
+        drain_failure: measured.drain_failure.clone(),
         drain_bytes_per_second: drain_rate.and_then(|_| judge::drain_rate(&measured.samples)),
         usable_bytes,
         file_bytes: measured.file_bytes,

@@ -59,6 +59,7 @@ pub(crate) fn outcome(rate: f64, lost: u64) -> Outcome {
         evidence: Evidence { rate, durable_rate: rate, ..Evidence::default() },
         is_throttled: false,
         drain_bytes_per_second: None,
+        drain_failure: None,
         usable_bytes: None,
         file_bytes: 0,
     }

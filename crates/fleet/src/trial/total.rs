@@ -26,6 +26,9 @@ pub struct Outcome {
     pub evidence: Evidence,
     /// Whether the path throttled its source.
     pub is_throttled: bool,
+    /// Why its drain failed. Then nothing is known about the rate of the drain, and the trial does not count.
+    #[serde(default)]
+    pub drain_failure: Option<String>,
     /// Rate that its drain reached, payload bytes per second, if there is one and it had enough to do.
     #[serde(default)]
     pub drain_bytes_per_second: Option<f64>,

@@ -29,7 +29,7 @@ impl Session<'_> {
             // A pair is complete or not begun.
             let pair_s = 2.0 * duration.as_secs_f64();
             let saturated = findings.saturated.measured.durable_bytes_per_second();
-            let bytes = COUNTER_MARGIN * pair_s * saturated;
+            let bytes = COUNTER_MARGIN * pair_s * rate.map_or(saturated, |rate| rate.min(saturated));
             if self.is_stopped() || (!is_changed && self.bytes_left() < bytes) {
                 break;
             }

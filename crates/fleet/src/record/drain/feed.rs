@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::error_text;
 
 /// Timeout for the sink to make the last events durable.
-const FINISH_TIMEOUT: Duration = Duration::from_secs(60);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a drain may stand still after the end of its recording.
-const STILL: Duration = Duration::from_secs(20);
+const STILL: Duration = Duration::from_secs(30);
 /// Interval at which it is checked.
 const POLL: Duration = Duration::from_millis(20);
 /// Most incidents that are reported.
@@ -141,17 +141,20 @@ impl Feed {
 
     /// Waits until everything is sent, the drain stands still, or `is_hurried`.
     pub(crate) fn end(self, clock: &dyn Clock, is_hurried: impl Fn() -> bool) -> DrainOutcome {
-        let progress = |figures: &FeedFigures| (figures.drained_bytes(), figures.copied_events());
+        let progress = |figures: &FeedFigures| {
+            let sent = figures.live.sent_bytes.load(Ordering::Relaxed);
+            (figures.drained_bytes(), sent, figures.copied_events())
+        };
         let (mut latest, mut since_ns) = (progress(&self.figures), clock.now_ns());
         while !self.thread.is_finished() {
             let (now, now_ns) = (progress(&self.figures), clock.now_ns());
             if now != latest {
                 (latest, since_ns) = (now, now_ns);
             }
-            if now_ns.saturating_sub(since_ns) >= STILL.as_nanos() as u64 {
-                self.figures
-                    .set_failure(format!("nothing was sent or acknowledged for {} s", STILL.as_secs()));
-                self.stop();
+            let is_still = now_ns.saturating_sub(since_ns) >= STILL.as_nanos() as u64;
+            if is_still && !self.stop.swap(true, Ordering::AcqRel) {
+                let seconds = STILL.as_secs();
+                self.figures.set_failure(format!("nothing was sent or acknowledged for {seconds} s"));
             }
             if is_hurried() {
                 self.stop();
@@ -168,7 +171,7 @@ impl Feed {
             None
         });
         let end = match (figures.failure(), &report) {
-            (None, Some(report)) if report.is_complete => DrainEnd::Complete,
+            (_, Some(report)) if report.is_complete => DrainEnd::Complete,
             (Some(why), _) => DrainEnd::Failed(why),
             _ => DrainEnd::Stopped,
         };
@@ -189,6 +192,6 @@ impl FeedFigures {
     }
 
     fn set_failure(&self, why: String) {
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
     }
 }

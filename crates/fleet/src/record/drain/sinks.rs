@@ -100,15 +100,22 @@ fn start(
 
 fn outcome(copy: &RecordPlan, is_trial: bool, sink: Recorder) -> Result<CopyOutcome, String> {
     let mut directories = sink.directories();
-    let report = sink.join_unless_empty().map_err(|error| error_text(&error))?;
-    if report.removed {
+    let joined = sink.join_unless_empty().map_err(|error| error_text(&error));
+    let is_removed = joined.as_ref().is_ok_and(|report| report.removed);
+    if is_removed {
         directories.clear();
     }
+    let mut failure = None;
     if is_trial {
         for directory in directories.drain(..) {
-            let removed = std::fs::remove_dir_all(&directory);
-            removed.map_err(|error| format!("cannot remove {}: {error}", directory.display()))?;
+            if let Err(error) = std::fs::remove_dir_all(&directory) {
+                failure.get_or_insert(format!("cannot remove {}: {error}", directory.display()));
+            }
         }
+    }
+    let report = joined?;
+    if let Some(why) = failure {
+        return Err(why);
     }
     let durable = report.ledger.total().durable;
     Ok(CopyOutcome {
