@@ -45,8 +45,8 @@ const RETRY_MAX_NS: u64 = 2_000_000_000;
 /// Reconnecting stops after this long without an event received by the other side, in
 /// nanoseconds.
 const GIVE_UP_NS: u64 = 30_000_000_000;
-/// Longest wait of a drain that is stopped for another acknowledgement, in nanoseconds. What is in flight must
-/// arrive before another drain uses the same link.
+/// Longest wait of a drain that is stopped for another acknowledgement, in nanoseconds. What is in flight
+/// must arrive before another drain uses the same link.
 const STOP_NS: u64 = 10_000_000_000;
 /// Most warnings kept until they are read.
 const WARNINGS_MAX: usize = 1000;
