@@ -1,4 +1,5 @@
 //! Guarantees of the wire protocol: acknowledgements, take-over, limits, and the end of connections.
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -17,6 +18,24 @@ use crate::recorder::raw_client::{acked, answer, connect, end, event, frame, hel
 
 fn welcome(payload: &str) -> Welcome {
     Welcome::from_payload(payload.as_bytes()).unwrap()
+}
+
+/// A connection for a stream whose earlier connection is closed. Of several intakes, another one than that of
+/// the new connection must notice that first.
+fn connect_again(to: SocketAddr, hello: &[u8]) -> (TcpStream, Welcome) {
+    let accepted = RefCell::new(None);
+    until("the stream is not released", || {
+        let mut client = connect(to);
+        client.write_all(hello).unwrap();
+        let (header, payload) = frame(&mut client).unwrap();
+        if header.kind == FrameKind::Welcome {
+            accepted.replace(Some((client, welcome(&payload))));
+            return true;
+        }
+        assert!(payload.contains("another connection sends it"), "{payload}");
+        false
+    });
+    accepted.into_inner().unwrap()
 }
 
 #[test]
@@ -80,9 +99,8 @@ fn acknowledgements_continue_after_a_damaged_event() {
     let ack = acked(&mut client, 4);
     assert_eq!((ack.durable_next, ack.lost_events), (4, 2));
     drop(client);
-    let mut again = connect(record.address());
-    again.write_all(&hello(&[1])).unwrap();
-    let stream = welcome(&answer(&mut again, FrameKind::Welcome).1).streams[0];
+    let (_again, welcome) = connect_again(record.address(), &hello(&[1]));
+    let stream = welcome.streams[0];
     assert_eq!((stream.next_sequence, stream.durable_next, stream.lost_events), (4, 4, 2));
     record.signal("TERM");
     record.wait();
@@ -97,9 +115,8 @@ fn a_reconnected_client_receives_acknowledgements_for_earlier_events() {
     client.write_all(&[hello(&[1]), event(1, 0, b"a"), event(1, 1, b"b")].concat()).unwrap();
     answer(&mut client, FrameKind::Welcome);
     drop(client);
-    let mut again = connect(record.address());
-    again.write_all(&hello_to_resume(&[1], "it")).unwrap();
-    let stream = welcome(&answer(&mut again, FrameKind::Welcome).1).streams[0];
+    let (mut again, welcome) = connect_again(record.address(), &hello_to_resume(&[1], "it"));
+    let stream = welcome.streams[0];
     assert_eq!(stream.next_sequence, 2);
     assert_eq!(acked(&mut again, 2).durable_next, 2, "without another event");
     record.signal("TERM");
