@@ -33,6 +33,11 @@ impl Case {
         self.alone.is_some_and(|alone| self.rate <= BELOW_OWN * alone)
     }
 
+    /// Whether the limiting stage is the way from its source, and not a part of its host alone.
+    fn waits_for_its_path(&self) -> bool {
+        is_path(&self.stage().0)
+    }
+
     /// The limiting stage, and the figures for it.
     pub(super) fn stage(&self) -> (String, String) {
         match nominees(&self.evidence).into_iter().next() {
@@ -57,8 +62,10 @@ pub(super) fn bottleneck(failed_rate: Option<f64>, cases: &[Case]) -> Option<Fle
     if failed.is_empty() {
         return Some(sources(failed_rate, cases));
     }
-    if failed.len() == cases.len() && cases.iter().all(Case::is_below_own) {
-        let own = cases.iter().map(|case| {
+    // A shared link is not always shared evenly, so one of them may fail first.
+    let is_shared = failed.len() == cases.len() || failed.iter().all(|case| case.waits_for_its_path());
+    if is_shared && failed.iter().all(|case| case.is_below_own()) {
+        let own = failed.iter().map(|case| {
             let [at, alone] = rates([case.rate, case.alone.unwrap_or_default()]);
             format!("{} {at} of {alone} alone", case.host)
         });
@@ -67,7 +74,7 @@ pub(super) fn bottleneck(failed_rate: Option<f64>, cases: &[Case]) -> Option<Fle
             stage: FleetBottleneck::SHARED.to_owned(),
             hosts: Vec::new(),
             evidence: format!(
-                "all recorders are below their own knee where they failed together, at {at}: {}",
+                "every recorder that failed, at {at} of all, was below its own knee: {}",
                 own.collect::<Vec<_>>().join(", ")
             ),
         });
@@ -90,6 +97,11 @@ fn sources(failed_rate: f64, cases: &[Case]) -> FleetBottleneck {
     }
 }
 
+/// Whether a stage is the network or the source.
+fn is_path(stage: &str) -> bool {
+    [Stage::Network, Stage::Source].iter().any(|path| path.to_string() == stage)
+}
+
 /// Recorders that failed by themselves, of `count` in all.
 fn recorders(failed_rate: f64, count: usize, mut failed: Vec<&Case>) -> FleetBottleneck {
     failed.sort_by(|a, b| a.of_all.total_cmp(&b.of_all));
@@ -103,8 +115,8 @@ fn recorders(failed_rate: f64, count: usize, mut failed: Vec<&Case>) -> FleetBot
     let condition = failed[0].failed.as_deref().unwrap_or_default();
     let at = rate(failed_rate);
     let mut evidence = format!("at {at} of all recorders, {condition} on {}: {figures}", failed[0].host);
-    let is_path = [Stage::Network.to_string(), Stage::Source.to_string()].contains(&stage);
-    if is_shared && hosts.len() == count && is_path && failed.iter().any(|case| case.alone.is_none()) {
+    if is_shared && hosts.len() == count && is_path(&stage) && failed.iter().any(|case| case.alone.is_none())
+    {
         evidence.push_str("; use --each to distinguish the links of the recorders from switch and sources");
     }
     FleetBottleneck { stage: format!("{which} {}, {stage}", hosts.join(" and ")), hosts, evidence }

@@ -62,18 +62,31 @@ fn recorders_below_their_own_knee_leave_switch_or_sources() {
     let cases = ["daq1", "daq2"].map(|host| case(host, true, network(), Some(95e6)));
     let found = bottleneck(Some(100e6), &cases).unwrap();
     assert_eq!((found.stage.as_str(), found.hosts.len()), ("switch or sources", 0));
-    assert!(found.evidence.contains("all recorders are below their own knee"), "{}", found.evidence);
+    assert!(found.evidence.contains("was below its own knee"), "{}", found.evidence);
     assert!(found.evidence.contains("daq1 50.0 MB/s of 95.0 MB/s alone"), "{}", found.evidence);
     // One of them is at its own.
     let cases = [case("daq1", true, network(), Some(95e6)), case("daq2", true, network(), Some(50e6))];
     assert_eq!(bottleneck(Some(100e6), &cases).unwrap().stage, "host daq2, network");
 }
 
+/// A switch gave one of them less than its share.
+#[test]
+fn one_recorder_that_waits_for_its_network_below_its_own_knee_leaves_switch_or_sources() {
+    let cases = [case("daq1", false, network(), Some(90e6)), case("daq2", true, network(), Some(90e6))];
+    let found = bottleneck(Some(100e6), &cases).unwrap();
+    assert_eq!(found.stage, FleetBottleneck::SHARED);
+    assert!(found.evidence.ends_with("below its own knee: daq2 50.0 MB/s of 90.0 MB/s alone"), "{found:?}");
+    // Not if nothing is known about it alone.
+    let unknown = [case("daq1", false, network(), None), case("daq2", true, network(), None)];
+    assert_eq!(bottleneck(Some(100e6), &unknown).unwrap().stage, "host daq2, network");
+}
+
 #[test]
 fn a_recorder_that_fails_by_itself_below_its_own_knee_is_named() {
-    let below = |host, failed| case(host, failed, network(), Some(95e6));
+    // Alone it carried more, but its volume is full now: nothing that it shares.
+    let below = |host, failed| case(host, failed, volume(), Some(95e6));
     let found = bottleneck(Some(100e6), &[below("daq1", false), below("daq2", true)]).unwrap();
-    assert_eq!((found.stage.as_str(), found.hosts), ("host daq2, network", vec!["daq2".to_owned()]));
+    assert_eq!((found.stage.as_str(), found.hosts), ("host daq2, volume /b", vec!["daq2".to_owned()]));
 }
 
 #[test]
