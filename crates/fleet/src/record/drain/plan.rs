@@ -102,7 +102,7 @@ impl<'a> Sinks<'a> {
         // Port 65535 is never used.
         *next = next.checked_add(1).ok_or_else(|| {
             let why = Cause::new(format!("{}: there are no ports for so many copies", host.name));
-            why.with_hint("more drain hosts")
+            why.with_hint("a lower --fleet-port, or more drain hosts")
         })?;
         self.added += 1;
         let mut copy = plan(host, listen);
