@@ -22,6 +22,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_PACKETS: usize = 4096;
 /// Bytes of the file after which [`Capture::read`] returns, even if they contained no packet.
 const READ_BYTES: usize = 16 << 20;
+/// Kind and both lengths of a block of a pcapng file, bytes.
+const BLOCK_BYTES_MIN: u32 = 12;
 /// Most interfaces in a section of a pcapng file.
 const INTERFACES_MAX: usize = 1024;
 
@@ -166,6 +168,7 @@ pub struct Capture {
     /// What the last read said, if it failed: the parser does not keep it.
     failure: Arc<Mutex<Option<std::io::Error>>>,
     port: Option<u16>,
+    is_pcapng: bool,
     state: State,
     counts: Counts,
 }
@@ -192,7 +195,7 @@ impl Capture {
         let reader = create_reader(BUFFER_BYTES, file)
             .map_err(|_| take_failure(&failure).unwrap_or(CaptureError::Format))?;
         let (state, counts) = (State::default(), Counts::default());
-        let mut capture = Self { reader, failure, port, state, counts };
+        let mut capture = Self { reader, failure, port, is_pcapng: true, state, counts };
         // The header of a pcap file says at once whether its packets can be read.
         if let Ok((bytes, PcapBlockOwned::LegacyHeader(header))) = capture.reader.next() {
             let number = header.network.0 as u32 & 0xFFFF;
@@ -200,6 +203,7 @@ impl Capture {
             let units = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
             capture.state.interfaces.push(Interface { link, units, offset_s: 0 });
             capture.reader.consume(bytes);
+            capture.is_pcapng = false;
         }
         Ok(capture)
     }
@@ -213,6 +217,9 @@ impl Capture {
         chunk.clear();
         let start = self.reader.consumed();
         while !chunk.is_full() && self.reader.consumed() - start < READ_BYTES {
+            if self.is_pcapng && is_too_short(self.reader.data()) {
+                return Err(CaptureError::Record { at: self.reader.consumed() as u64 });
+            }
             match self.reader.next() {
                 Ok((bytes, block)) => {
                     if let Some(frame) = self.state.frame(&block) {
@@ -269,6 +276,13 @@ impl Capture {
         }
         remarks
     }
+}
+
+/// Whether the block at the start of `data` is shorter than its own frame, of which the parser subtracts the
+/// length. Such a length in the other byte order exceeds the buffer, so the order does not matter.
+fn is_too_short(data: &[u8]) -> bool {
+    let Some(length) = data.get(4..8).and_then(|bytes| bytes.try_into().ok()) else { return false };
+    u32::from_le_bytes(length).min(u32::from_be_bytes(length)) < BLOCK_BYTES_MIN
 }
 
 impl Counts {

@@ -244,6 +244,24 @@ fn files_that_break_off_or_lie() {
 }
 
 #[test]
+fn blocks_shorter_than_any_block_are_refused() {
+    for order in [LITTLE, BIG] {
+        let before =
+            [order.section(), order.interface(101, 6), order.enhanced(0, 7, &ipv4(&[1], 0))].concat();
+        // Kinds with a parser of their own, process information among them, and an unknown one.
+        for kind in [1, 3, 4, 5, 6, 9, 10, 0xBAD, 0x4000_0BAD, 0x8000_0001, 77] {
+            for length in 0..12 {
+                let file = [&before[..], &order.u32(kind), &order.u32(length), &[0; 64]].concat();
+                let found = read(file, None);
+                let refused = format!("cannot read capture file beyond byte {}", before.len());
+                assert_eq!(found.len(), 2, "{kind} {length}: {found:?}");
+                assert!(found[1].starts_with(&refused), "{kind} {length}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_read_error_is_reported() {
     struct Broken(std::io::Cursor<Vec<u8>>);
     impl Read for Broken {
