@@ -1,9 +1,9 @@
 //! Links over a network, by Zenoh.
 //!
 //! The controller is a router that listens on one TCP port; the hosts are clients, which dial out and listen
-//! nowhere. Discovery is off: no multicast, no gossip. A TLS connection requires the certificates of this
-//! controller and its agents. A session requires the host's password, which is derived from its token;
-//! messages are authenticated in addition ([`super::seal`]).
+//! nowhere. Discovery is off: no multicast, no gossip. TLS is around Zenoh ([`tunnel`]) and requires the
+//! certificates of this controller and its agents. A session requires the host's password, which is derived
+//! from its token; messages are authenticated in addition ([`super::seal`]).
 //!
 //! Keys: `keepup/HOST/heartbeat`, `keepup/HOST/order`; liveliness tokens `keepup/HOST/alive/INCARNATION` of
 //! the hosts and `keepup/alive` of the controller.
@@ -12,8 +12,14 @@ mod closing;
 mod config;
 mod memory_file;
 mod refusal;
+mod tunnel;
 
+use std::fs::{File, Permissions};
+use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -23,11 +29,12 @@ use ::zenoh::sample::{Sample, SampleKind};
 use ::zenoh::{Session, Wait as _};
 use keepup_error::Cause;
 use keepup_peer::Token;
+use tempfile::TempDir;
 
 pub use self::certificates::ControllerTls;
-use self::certificates::TlsFiles;
 use self::closing::ClosedOnDrop;
 use self::memory_file::MemoryFile;
+use self::tunnel::Tunnel;
 use super::ends::{AgentEnd, ControllerEnd};
 use super::{AgentLink, ControllerLink, FromController, FromHost, Secret, Traffic, Waker, seal};
 use crate::error::FleetError;
@@ -47,7 +54,9 @@ const JOIN_HINT: &str = "a token is valid until its controller ends; `keepup fle
 /// End of the controller.
 pub struct ZenohController {
     end: Arc<ControllerEnd>,
+    /// Closed before its connections.
     session: ClosedOnDrop,
+    _tls: Option<Entrance>,
 }
 
 impl ZenohController {
@@ -63,9 +72,18 @@ impl ZenohController {
     ) -> Result<Self, FleetError> {
         let failed = |why: String| FleetError::Listen { address: address.to_string(), why: why.into() };
         let end = Arc::new(ControllerEnd::new(secret, hosts).map_err(|error| failed(error.to_string()))?);
-        // Zenoh's text for an address in use has source lines.
-        drop(TcpListener::bind(address).map_err(|error| failed(error.to_string()))?);
-        let session = open_router(address, secret, hosts, tls).map_err(failed)?;
+        let (endpoint, tls) = match tls {
+            Some(tls) => {
+                let (endpoint, entrance) = with_tls(address, hosts, tls).map_err(failed)?;
+                (endpoint, Some(entrance))
+            }
+            None => {
+                // Zenoh's text for an address in use has source lines.
+                drop(TcpListener::bind(address).map_err(|error| failed(error.to_string()))?);
+                (format!("tcp/{address}"), None)
+            }
+        };
+        let session = open_router(&endpoint, secret, hosts).map_err(failed)?;
         subscribe(&session, "keepup/*/heartbeat", {
             let end = Arc::clone(&end);
             move |sample| end.accept(host_of(sample.key_expr()), &sample.payload().to_bytes())
@@ -83,28 +101,46 @@ impl ZenohController {
         })
         .map_err(failed)?;
         let alive = session.liveliness().declare_token(ALIVE).wait().map_err(|e| failed(e.to_string()))?;
-        Ok(Self { end, session: ClosedOnDrop::new(session, alive) })
+        Ok(Self { end, session: ClosedOnDrop::new(session, alive), _tls: tls })
     }
 }
 
+/// TLS connections of the controller, and where they lead.
+struct Entrance {
+    _tunnel: Tunnel,
+    /// Makes the path of the socket valid.
+    _open: File,
+    _directory: TempDir,
+}
+
+/// Accepts TLS connections at `address`. Returns Zenoh's endpoint for them, in a directory that only this user
+/// can enter. Its path is that of a descriptor: Zenoh takes no path with `#` or `?`, the kernel no long one.
+fn with_tls(address: SocketAddr, hosts: HostId, tls: &ControllerTls) -> Result<(String, Entrance), String> {
+    let config =
+        certificates::server(tls).map_err(|error| format!("cannot use its certificates: {error}"))?;
+    let listener = tunnel::listen(address).map_err(|error| error.to_string())?;
+    let cannot = |error: io::Error| format!("cannot create a socket for Zenoh: {error}");
+    let private = Permissions::from_mode(0o700);
+    let directory = tempfile::Builder::new().prefix("keepup-fleet-").permissions(private).tempdir();
+    let directory = directory.map_err(cannot)?;
+    let open = File::open(directory.path()).map_err(cannot)?;
+    let socket = PathBuf::from(format!("/proc/self/fd/{}/zenoh", open.as_raw_fd()));
+    let endpoint = format!("unixsock-stream/{}", socket.display());
+    let limit = usize::try_from(config::sessions_max(hosts)).unwrap_or(usize::MAX);
+    let tunnel = tunnel::accept(listener, config, socket, limit).map_err(cannot)?;
+    Ok((endpoint, Entrance { _tunnel: tunnel, _open: open, _directory: directory }))
+}
+
 /// Opens the session of the controller.
-fn open_router(
-    address: SocketAddr,
-    secret: &Secret,
-    hosts: HostId,
-    tls: Option<&ControllerTls>,
-) -> Result<Session, String> {
+fn open_router(endpoint: &str, secret: &Secret, hosts: HostId) -> Result<Session, String> {
     let mut users = String::new();
     for host in 0..hosts {
         let token = secret.token(host).map_err(|error| error.to_string())?;
         users.push_str(&format!("{}:{}\n", user(host), seal::password(&token)));
     }
-    // Zenoh reads the files now.
+    // Zenoh reads the file now.
     let dictionary = MemoryFile::create(&users).map_err(|e| format!("cannot store passwords: {e}"))?;
-    let files = tls.map(TlsFiles::of_controller).transpose();
-    let files = files.map_err(|error| format!("cannot store certificates: {error}"))?;
-    let config = config::router(address, &dictionary.path(), hosts, files.as_ref());
-    let config = config.map_err(|error| error.to_string())?;
+    let config = config::router(endpoint, &dictionary.path(), hosts).map_err(|error| error.to_string())?;
     ::zenoh::open(config).wait().map_err(|error| error.to_string())
 }
 
@@ -132,10 +168,10 @@ impl ControllerLink for ZenohController {
 /// End of a host.
 pub struct ZenohAgent {
     end: Arc<AgentEnd>,
+    /// Closed before its connections.
     session: ClosedOnDrop,
     key: String,
-    /// Zenoh reads them at each connection.
-    _files: Option<TlsFiles>,
+    _tls: Option<Tunnel>,
 }
 
 impl ZenohAgent {
@@ -154,9 +190,20 @@ impl ZenohAgent {
         let failed = |why: Cause| FleetError::Join { address: address.to_string(), why };
         let text = |why: String| failed(why.into());
         let end = Arc::new(AgentEnd::new(host, token));
-        let files = tls.map(TlsFiles::of_agent).transpose();
-        let files = files.map_err(|error| text(format!("cannot store certificates: {error}")))?;
-        let session = open_client(address, host, token, files.as_ref());
+        let (endpoint, tunnel) = match tls {
+            Some(tls) => {
+                let config = certificates::client(Some(tls));
+                let config = config.map_err(|error| {
+                    failed(Cause::new(format!("cannot use its certificates: {error}")).with_hint(JOIN_HINT))
+                })?;
+                let tunnel = tunnel::dial(address, config);
+                let (tunnel, path) =
+                    tunnel.map_err(|error| text(format!("cannot create a socket: {error}")))?;
+                (format!("unixsock-stream/{path}"), Some(tunnel))
+            }
+            None => (format!("tcp/{address}"), None),
+        };
+        let session = open_client(&endpoint, host, token);
         let session = session
             .map_err(|error| text(error.to_string()))?
             .ok_or_else(|| failed(Cause::new(refusal::cause(address, tls)).with_hint(JOIN_HINT)))?;
@@ -180,23 +227,18 @@ impl ZenohAgent {
         let alive = session.liveliness().declare_token(format!("keepup/{host}/alive/{incarnation}"));
         let alive = alive.wait().map_err(|error| text(error.to_string()))?;
         let session = ClosedOnDrop::new(session, alive);
-        Ok(Self { end, session, key: format!("keepup/{host}/heartbeat"), _files: files })
+        Ok(Self { end, session, key: format!("keepup/{host}/heartbeat"), _tls: tunnel })
     }
 }
 
 /// Opens the session of a host. Retries, because the controller may be busy and the network just coming up.
 /// Zenoh does not report why it fails.
-fn open_client(
-    address: SocketAddr,
-    host: HostId,
-    token: &Token,
-    files: Option<&TlsFiles>,
-) -> Result<Option<Session>, ::zenoh::Error> {
+fn open_client(endpoint: &str, host: HostId, token: &Token) -> Result<Option<Session>, ::zenoh::Error> {
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
             std::thread::sleep(ATTEMPT_PAUSE);
         }
-        let config = config::client(address, &user(host), &seal::password(token), files)?;
+        let config = config::client(endpoint, &user(host), &seal::password(token))?;
         if let Ok(session) = ::zenoh::open(config).wait() {
             return Ok(Some(session));
         }

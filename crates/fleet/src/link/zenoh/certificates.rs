@@ -2,12 +2,17 @@
 //!
 //! Both are self-signed. The controller accepts only the certificate of its agents, and they accept only that
 //! of the controller. Both end with the controller, so nothing has to be issued, stored or revoked.
-use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType, date_time_ymd};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::version::TLS13;
+use rustls::{ClientConfig, Error, RootCertStore, ServerConfig};
 
-use super::memory_file::MemoryFile;
 use crate::error::FleetError;
 use crate::tls::AgentTls;
 
@@ -67,31 +72,45 @@ impl Identity {
     }
 }
 
-/// Files of one side of a connection.
-pub(super) struct TlsFiles {
-    /// Own certificate.
-    pub(super) certificate: MemoryFile,
-    /// Its key.
-    pub(super) key: MemoryFile,
-    /// Certificate of the other side.
-    pub(super) peer: MemoryFile,
+/// Configuration of the controller, which accepts only its agents.
+pub(super) fn server(tls: &ControllerTls) -> Result<ServerConfig, Error> {
+    let provider = Arc::new(ring::default_provider());
+    let agents = Arc::new(roots(Some(&tls.agents.certificate))?);
+    let agents = WebPkiClientVerifier::builder_with_provider(agents, Arc::clone(&provider))
+        .build()
+        .map_err(|error| Error::General(error.to_string()))?;
+    let Identity { certificate: own, key } = &tls.controller;
+    ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])?
+        .with_client_cert_verifier(agents)
+        .with_single_cert(vec![certificate(own)?], private_key(key)?)
 }
 
-impl TlsFiles {
-    /// Files of the controller.
-    pub(super) fn of_controller(tls: &ControllerTls) -> io::Result<Self> {
-        Self::create([&tls.controller.certificate, &tls.controller.key, &tls.agents.certificate])
+/// Configuration of an agent, which accepts only its controller; without `tls`, one that accepts nobody.
+pub(super) fn client(tls: Option<&AgentTls>) -> Result<ClientConfig, Error> {
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS13])?
+        .with_root_certificates(roots(tls.map(|tls| &*tls.controller))?);
+    match tls {
+        Some(tls) => {
+            config.with_client_auth_cert(vec![certificate(&tls.certificate)?], private_key(&tls.key)?)
+        }
+        None => Ok(config.with_no_client_auth()),
     }
+}
 
-    /// Files of an agent.
-    pub(super) fn of_agent(tls: &AgentTls) -> io::Result<Self> {
-        Self::create([&tls.certificate, &tls.key, &tls.controller])
-    }
+fn roots(pem: Option<&str>) -> Result<RootCertStore, Error> {
+    let mut roots = RootCertStore::empty();
+    pem.map_or(Ok(()), |pem| roots.add(certificate(pem)?))?;
+    Ok(roots)
+}
 
-    fn create([certificate, key, peer]: [&str; 3]) -> io::Result<Self> {
-        let [certificate, key, peer] = [certificate, key, peer].map(MemoryFile::create);
-        Ok(Self { certificate: certificate?, key: key?, peer: peer? })
-    }
+fn certificate(pem: &str) -> Result<CertificateDer<'static>, Error> {
+    CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| Error::General(error.to_string()))
+}
+
+fn private_key(pem: &str) -> Result<PrivateKeyDer<'static>, Error> {
+    PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|error| Error::General(error.to_string()))
 }
 
 #[cfg(test)]

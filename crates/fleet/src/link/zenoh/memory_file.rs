@@ -1,5 +1,5 @@
-//! Files with secrets for Zenoh. It reads passwords only from files, and its errors may contain keys of its
-//! configuration. The files are in memory (memfd), so that no disk has the secrets.
+//! Files with passwords for Zenoh, which reads them only from files. They are in memory (memfd), so that no disk
+//! has them.
 use std::fs::File;
 use std::io::{Result, Write as _};
 use std::os::fd::AsRawFd as _;

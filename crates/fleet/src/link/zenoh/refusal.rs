@@ -4,11 +4,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use rustls::ClientConnection;
+use rustls::pki_types::ServerName;
 
+use super::certificates::client;
 use crate::tls::AgentTls;
 
 /// Timeout of the connection and of each read.
@@ -78,26 +77,6 @@ fn handshake(mut socket: TcpStream, address: SocketAddr, tls: Option<&AgentTls>)
         connection.process_new_packets()?;
     }
     Err(Failure::Endless)
-}
-
-/// Configuration that trusts only the controller of `tls`. Zenoh trusts public authorities too.
-fn client(tls: Option<&AgentTls>) -> Result<ClientConfig, rustls::Error> {
-    let invalid = |error: rustls::pki_types::pem::Error| rustls::Error::General(error.to_string());
-    let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(invalid);
-    let mut roots = RootCertStore::empty();
-    if let Some(tls) = tls {
-        roots.add(certificate(&tls.controller)?)?;
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots);
-    match tls {
-        Some(tls) => {
-            let key = PrivateKeyDer::from_pem_slice(tls.key.as_bytes()).map_err(invalid)?;
-            config.with_client_auth_cert(vec![certificate(&tls.certificate)?], key)
-        }
-        None => Ok(config.with_no_client_auth()),
-    }
 }
 
 #[cfg(test)]
