@@ -160,11 +160,11 @@ fn a_controller_raises_a_low_limit_of_descriptors_to_a_bounded_one() {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
     let limit = |column| line.split_whitespace().nth(column).unwrap().parse::<u64>().unwrap();
     let (soft, hard) = (limit(0), limit(1));
-    assert_eq!(soft, hard.min(4_096 + 4), "{line}");
+    assert_eq!(soft, hard.min(4_096 + 6), "{line}");
     down(here, &fleet, up);
 }
 
-/// Neither arguments nor environment of an agent contain a secret; its key is only in a file in memory.
+/// Neither arguments nor environment nor open files of an agent contain its key.
 #[test]
 fn secrets_are_only_in_memory() {
     let place = directory();
@@ -177,17 +177,12 @@ fn secrets_are_only_in_memory() {
     for name in ["cmdline", "environ", "comm"] {
         seen.extend(std::fs::read(format!("{process}/{name}")).unwrap());
     }
-    assert!(!seen.windows(7).any(|window| window == b"PRIVATE"));
-    let files = std::fs::read_dir(format!("{process}/fd")).unwrap().flatten().map(|entry| entry.path());
-    let mut keys = 0;
-    for file in files {
-        let Ok(target) = std::fs::read_link(&file) else { continue };
-        if !target.to_string_lossy().starts_with("/memfd:keepup-fleet") {
-            continue;
-        }
-        keys += usize::from(std::fs::read_to_string(&file).unwrap().contains("PRIVATE KEY"));
+    // A memfd is a file too; a pipe would not end.
+    let open = std::fs::read_dir(format!("{process}/fd")).unwrap().flatten().map(|entry| entry.path());
+    for file in open.filter(|file| std::fs::metadata(file).is_ok_and(|found| found.is_file())) {
+        seen.extend(std::fs::read(file).unwrap());
     }
-    assert_eq!(keys, 1, "files in memory with a key");
+    assert!(!seen.windows(7).any(|window| window == b"PRIVATE"));
     down(here, &fleet, up);
 }
 
