@@ -147,6 +147,22 @@ fn a_fleet_without_tls_says_so() {
     down(here, &fleet, up);
 }
 
+/// Zenoh takes `#` and `?` for the ends of a path.
+#[test]
+fn the_directory_for_temporary_files_may_have_any_name() {
+    let place = directory();
+    let here = place.path();
+    let (fleet, _) = write(here, "temporary", 1);
+    let odd = here.join(format!("a#b?c{}", "x".repeat(100)));
+    std::fs::create_dir(&odd).unwrap();
+    let (odd, keepup) = (odd.display(), env!("CARGO_BIN_EXE_keepup"));
+    let command = format!("TMPDIR='{odd}' exec '{keepup}' fleet up fleet.toml");
+    let mut up = Program::start("sh", &["-c", &command], here);
+    fleet.wait_for_all(&mut up);
+    down(here, &fleet, up);
+    assert_eq!(std::fs::read_dir(odd.to_string()).unwrap().count(), 0, "removed at the end");
+}
+
 /// Strangers must find neither a full table of descriptors at once nor one without a limit.
 #[test]
 fn a_controller_raises_a_low_limit_of_descriptors_to_a_bounded_one() {

@@ -113,8 +113,9 @@ struct Entrance {
     _directory: TempDir,
 }
 
-/// Accepts TLS connections at `address`. Returns Zenoh's endpoint for them, in a directory that only this user
-/// can enter. Its path is that of a descriptor: Zenoh takes no path with `#` or `?`, the kernel no long one.
+/// Accepts TLS connections at `address`. Returns Zenoh's endpoint for them, in a directory that only this
+/// user can enter. Its path is that of a descriptor: Zenoh takes no path with `#` or `?`, the kernel no long
+/// one.
 fn with_tls(address: SocketAddr, hosts: HostId, tls: &ControllerTls) -> Result<(String, Entrance), String> {
     let config =
         certificates::server(tls).map_err(|error| format!("cannot use its certificates: {error}"))?;

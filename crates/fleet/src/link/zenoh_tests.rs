@@ -200,8 +200,8 @@ fn the_longest_messages_pass() {
     assert!(host.receive(LONG) == Some(FromController::Order(Box::new(long))));
 }
 
-/// Two threads must never use one TLS connection at the same time. Zenoh's own TLS does: it wrote to constants,
-/// and lost its connections.
+/// Two threads must never use one TLS connection at the same time. Zenoh's own TLS does: it wrote to
+/// constants, and lost its connections.
 #[test]
 fn messages_in_both_directions_at_once_pass() {
     const MESSAGES: u64 = 4_000;

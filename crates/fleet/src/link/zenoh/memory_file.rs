@@ -1,5 +1,5 @@
-//! Files with passwords for Zenoh, which reads them only from files. They are in memory (memfd), so that no disk
-//! has them.
+//! Files with passwords for Zenoh, which reads them only from files. They are in memory (memfd), so that no
+//! disk has them.
 use std::fs::File;
 use std::io::{Result, Write as _};
 use std::os::fd::AsRawFd as _;

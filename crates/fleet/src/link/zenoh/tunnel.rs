@@ -1,14 +1,15 @@
 //! TLS between the controller and its agents, around the connections of Zenoh.
 //!
 //! Zenoh's own TLS uses a connection from two threads at the same time
-//! (<https://github.com/eclipse-zenoh/zenoh/issues/2557>), which corrupts memory. Here, Zenoh has Unix sockets
-//! within its process, and one thread per process copies between them and the TLS connections.
+//! (<https://github.com/eclipse-zenoh/zenoh/issues/2557>), which corrupts memory. Here, Zenoh has Unix
+//! sockets within its process, and one thread per process copies between them and the TLS connections.
 //!
 //! Invariants: a connection is copied only after its handshake, so bytes of strangers reach only rustls;
 //! no connection waits for another one; the number of connections is limited.
 mod accept;
 mod dial;
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::thread::JoinHandle;
@@ -28,13 +29,11 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 const WRITE_TIME: Duration = Duration::from_secs(10);
 /// Pause after a connection that could not be accepted, such as for lack of descriptors.
 const FAILURE_PAUSE: Duration = Duration::from_millis(100);
-/// Time for the last bytes of one direction after the other one has ended, and for all connections at the end.
+/// Time for the last bytes of one direction after the other one has ended, and for all connections at the
+/// end.
 const END_TIME: Duration = Duration::from_millis(500);
 /// Bytes that are copied at once: one record of TLS.
 const COPY_BYTES: usize = 16 << 10;
-
-/// Result of what does not end.
-enum Never {}
 
 /// Thread with TLS connections. Dropping it ends them; what Zenoh wrote before still reaches its peers.
 pub(super) struct Tunnel {
@@ -46,7 +45,7 @@ pub(super) struct Tunnel {
 impl Tunnel {
     /// Runs what `serve` returns, which spawns a task per connection and does not end by itself. `serve` is
     /// called in the context of the runtime.
-    fn start<S: Future<Output = Never> + Send + 'static>(
+    fn start<S: Future<Output = Infallible> + Send + 'static>(
         serve: impl FnOnce() -> io::Result<S>,
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;

@@ -1,5 +1,6 @@
 //! The controller's side: TLS connections of agents, each passed on to the Unix socket of Zenoh.
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::{FAILURE_PAUSE, HANDSHAKE_TIME, Never, Tunnel, relay};
+use super::{FAILURE_PAUSE, HANDSHAKE_TIME, Tunnel, relay};
 
 /// Handshakes at the same time. One of an agent takes milliseconds, so the oldest one gives way.
 const HANDSHAKES_MAX: usize = 256;
@@ -53,7 +54,7 @@ async fn serve(
     acceptor: TlsAcceptor,
     local: Arc<Path>,
     connections_max: usize,
-) -> Never {
+) -> Infallible {
     let places = Arc::new(Semaphore::new(connections_max));
     let mut handshakes: VecDeque<AbortHandle> = VecDeque::new();
     loop {

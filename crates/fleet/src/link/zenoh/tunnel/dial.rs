@@ -1,4 +1,5 @@
 //! The side of a host: a Unix socket for Zenoh, each connection to it passed on to the controller by TLS.
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::os::linux::net::SocketAddrExt as _;
@@ -11,7 +12,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::{FAILURE_PAUSE, HANDSHAKE_TIME, Never, Tunnel, relay};
+use super::{FAILURE_PAUSE, HANDSHAKE_TIME, Tunnel, relay};
 
 /// Creates the Unix socket, of which each connection makes one to `address`. Returns the path of the socket
 /// as Zenoh takes it. It is an abstract one, so that nothing is left of an agent that is killed; only
@@ -34,7 +35,11 @@ pub(in super::super) fn dial(address: SocketAddr, config: ClientConfig) -> io::R
     Ok((tunnel, path))
 }
 
-async fn serve(listener: tokio::net::UnixListener, connector: TlsConnector, address: SocketAddr) -> Never {
+async fn serve(
+    listener: tokio::net::UnixListener,
+    connector: TlsConnector,
+    address: SocketAddr,
+) -> Infallible {
     let own = i32::try_from(std::process::id()).ok();
     // Zenoh has one connection, and another one only after the first has ended.
     loop {
