@@ -147,7 +147,7 @@ fn a_fleet_without_tls_says_so() {
     down(here, &fleet, up);
 }
 
-/// Zenoh takes `#` and `?` for the ends of a path.
+/// Zenoh ends a path at `#` or `?`.
 #[test]
 fn the_directory_for_temporary_files_may_have_any_name() {
     let place = directory();

@@ -22,7 +22,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_PACKETS: usize = 4096;
 /// Bytes of the file after which [`Capture::read`] returns, even if they contained no packet.
 const READ_BYTES: usize = 16 << 20;
-/// Kind and both lengths of a block of a pcapng file, bytes.
+/// Size of an empty pcapng block, bytes: its type and two lengths.
 const BLOCK_BYTES_MIN: u32 = 12;
 /// Most interfaces in a section of a pcapng file.
 const INTERFACES_MAX: usize = 1024;
@@ -278,8 +278,9 @@ impl Capture {
     }
 }
 
-/// Whether the block at the start of `data` is shorter than its own frame, of which the parser subtracts the
-/// length. Such a length in the other byte order exceeds the buffer, so the order does not matter.
+/// Whether the block at the start of `data` claims fewer than [`BLOCK_BYTES_MIN`] bytes, which the parser
+/// subtracts without a check. Both byte orders are tested: the swapped value of a length from 1 to 11 exceeds
+/// [`BUFFER_BYTES`].
 fn is_too_short(data: &[u8]) -> bool {
     let Some(length) = data.get(4..8).and_then(|bytes| bytes.try_into().ok()) else { return false };
     u32::from_le_bytes(length).min(u32::from_be_bytes(length)) < BLOCK_BYTES_MIN

@@ -29,6 +29,7 @@ use ::zenoh::sample::{Sample, SampleKind};
 use ::zenoh::{Session, Wait as _};
 use keepup_error::Cause;
 use keepup_peer::Token;
+use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 pub use self::certificates::ControllerTls;
@@ -54,9 +55,7 @@ const JOIN_HINT: &str = "a token is valid until its controller ends; `keepup fle
 /// End of the controller.
 pub struct ZenohController {
     end: Arc<ControllerEnd>,
-    /// Closed before its connections.
-    session: ClosedOnDrop,
-    _tls: Option<Entrance>,
+    session: ClosedOnDrop<TlsListener>,
 }
 
 impl ZenohController {
@@ -74,8 +73,8 @@ impl ZenohController {
         let end = Arc::new(ControllerEnd::new(secret, hosts).map_err(|error| failed(error.to_string()))?);
         let (endpoint, tls) = match tls {
             Some(tls) => {
-                let (endpoint, entrance) = with_tls(address, hosts, tls).map_err(failed)?;
-                (endpoint, Some(entrance))
+                let (endpoint, listener) = with_tls(address, hosts, tls).map_err(failed)?;
+                (endpoint, Some(listener))
             }
             None => {
                 // Zenoh's text for an address in use has source lines.
@@ -101,22 +100,26 @@ impl ZenohController {
         })
         .map_err(failed)?;
         let alive = session.liveliness().declare_token(ALIVE).wait().map_err(|e| failed(e.to_string()))?;
-        Ok(Self { end, session: ClosedOnDrop::new(session, alive), _tls: tls })
+        Ok(Self { end, session: ClosedOnDrop::new(session, alive, tls) })
     }
 }
 
-/// TLS connections of the controller, and where they lead.
-struct Entrance {
+/// TLS listener of the controller, with the directory of Zenoh's socket.
+struct TlsListener {
     _tunnel: Tunnel,
-    /// Makes the path of the socket valid.
+    /// Keeps `/proc/self/fd/N` valid.
     _open: File,
     _directory: TempDir,
 }
 
 /// Accepts TLS connections at `address`. Returns Zenoh's endpoint for them, in a directory that only this
-/// user can enter. Its path is that of a descriptor: Zenoh takes no path with `#` or `?`, the kernel no long
-/// one.
-fn with_tls(address: SocketAddr, hosts: HostId, tls: &ControllerTls) -> Result<(String, Entrance), String> {
+/// user can enter. The path goes through a descriptor of the directory: Zenoh ends a path at `#` or `?`, and
+/// the kernel limits it to 107 bytes.
+fn with_tls(
+    address: SocketAddr,
+    hosts: HostId,
+    tls: &ControllerTls,
+) -> Result<(String, TlsListener), String> {
     let config =
         certificates::server(tls).map_err(|error| format!("cannot use its certificates: {error}"))?;
     let listener = tunnel::listen(address).map_err(|error| error.to_string())?;
@@ -125,11 +128,13 @@ fn with_tls(address: SocketAddr, hosts: HostId, tls: &ControllerTls) -> Result<(
     let directory = tempfile::Builder::new().prefix("keepup-fleet-").permissions(private).tempdir();
     let directory = directory.map_err(cannot)?;
     let open = File::open(directory.path()).map_err(cannot)?;
+    // Programs that remove old temporary files leave a locked directory alone (tmpfiles.d(5)).
+    flock(&open, FlockOperation::NonBlockingLockExclusive).map_err(|error| cannot(error.into()))?;
     let socket = PathBuf::from(format!("/proc/self/fd/{}/zenoh", open.as_raw_fd()));
     let endpoint = format!("unixsock-stream/{}", socket.display());
     let limit = usize::try_from(config::sessions_max(hosts)).unwrap_or(usize::MAX);
     let tunnel = tunnel::accept(listener, config, socket, limit).map_err(cannot)?;
-    Ok((endpoint, Entrance { _tunnel: tunnel, _open: open, _directory: directory }))
+    Ok((endpoint, TlsListener { _tunnel: tunnel, _open: open, _directory: directory }))
 }
 
 /// Opens the session of the controller.
@@ -169,10 +174,8 @@ impl ControllerLink for ZenohController {
 /// End of a host.
 pub struct ZenohAgent {
     end: Arc<AgentEnd>,
-    /// Closed before its connections.
-    session: ClosedOnDrop,
+    session: ClosedOnDrop<Tunnel>,
     key: String,
-    _tls: Option<Tunnel>,
 }
 
 impl ZenohAgent {
@@ -227,8 +230,8 @@ impl ZenohAgent {
         is_found.recv_timeout(ALIVE_TIME).map_err(|_| text("no controller there".to_owned()))?;
         let alive = session.liveliness().declare_token(format!("keepup/{host}/alive/{incarnation}"));
         let alive = alive.wait().map_err(|error| text(error.to_string()))?;
-        let session = ClosedOnDrop::new(session, alive);
-        Ok(Self { end, session, key: format!("keepup/{host}/heartbeat"), _tls: tunnel })
+        let session = ClosedOnDrop::new(session, alive, tunnel);
+        Ok(Self { end, session, key: format!("keepup/{host}/heartbeat") })
     }
 }
 

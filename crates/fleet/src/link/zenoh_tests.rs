@@ -200,8 +200,8 @@ fn the_longest_messages_pass() {
     assert!(host.receive(LONG) == Some(FromController::Order(Box::new(long))));
 }
 
-/// Two threads must never use one TLS connection at the same time. Zenoh's own TLS does: it wrote to
-/// constants, and lost its connections.
+/// Two threads must never use one TLS connection at the same time. Zenoh's own TLS breaks this rule:
+/// in this test it crashed or lost its connections.
 #[test]
 fn messages_in_both_directions_at_once_pass() {
     const MESSAGES: u64 = 4_000;
@@ -262,7 +262,7 @@ fn an_address_in_use_is_reported() {
 #[test]
 fn only_the_user_of_the_controller_reaches_zenoh() {
     let address = free();
-    let (endpoint, _entrance) = with_tls(address, 1, &certificates(address)).unwrap();
+    let (endpoint, _listener) = with_tls(address, 1, &certificates(address)).unwrap();
     let socket = PathBuf::from(endpoint.strip_prefix("unixsock-stream/").unwrap());
     let directory = std::fs::metadata(socket.parent().unwrap()).unwrap();
     assert_eq!(directory.permissions().mode() & 0o777, 0o700);

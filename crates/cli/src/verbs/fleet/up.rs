@@ -30,7 +30,8 @@ const LEAVE_NS: u64 = 2_000_000_000;
 /// Time for agents to exit after that, in addition to the end of a run, ns. Then they are killed.
 const CLOSE_NS: u64 = 5_000_000_000;
 
-/// Descriptors for each host: its connection, that to Zenoh with both ends, and the pipes of its launcher.
+/// Descriptors per host: its TLS connection, both ends of the Unix connection to Zenoh, and the pipes of its
+/// launcher.
 const DESCRIPTORS_PER_HOST: u64 = 6;
 /// Descriptors in addition: connections of strangers during their handshake, and all else.
 const DESCRIPTORS: u64 = 4_096;

@@ -9,21 +9,21 @@ use ::zenoh::liveliness::LivelinessToken;
 /// the program closes the connections anyway.
 const CLOSE_TIME: Duration = Duration::from_millis(500);
 
-/// A session with its liveliness token, closed when dropped.
-pub(super) struct ClosedOnDrop(Option<(LivelinessToken, Session)>);
+/// A session with its liveliness token and its TLS connections, closed in this order when dropped.
+pub(super) struct ClosedOnDrop<T: Send + 'static>(Option<(LivelinessToken, Session, Option<T>)>);
 
-impl ClosedOnDrop {
-    pub(super) fn new(session: Session, alive: LivelinessToken) -> Self {
-        Self(Some((alive, session)))
+impl<T: Send + 'static> ClosedOnDrop<T> {
+    pub(super) fn new(session: Session, alive: LivelinessToken, tls: Option<T>) -> Self {
+        Self(Some((alive, session, tls)))
     }
 
     /// The session; none once it is being dropped.
     pub(super) fn get(&self) -> Option<&Session> {
-        self.0.as_ref().map(|(_, session)| session)
+        self.0.as_ref().map(|(_, session, _)| session)
     }
 }
 
-impl Drop for ClosedOnDrop {
+impl<T: Send + 'static> Drop for ClosedOnDrop<T> {
     fn drop(&mut self) {
         let open = self.0.take();
         let (done, is_done) = mpsc::channel();

@@ -25,7 +25,8 @@ pub(super) use self::dial::dial;
 
 /// Limit on a handshake, as on opening a session of Zenoh.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
-/// Limit on a write: the lease of a session of Zenoh, which has ended if the peer reads nothing for so long.
+/// Timeout of a write: the lease of a Zenoh session. A peer that reads nothing for this long has closed its
+/// session.
 const WRITE_TIME: Duration = Duration::from_secs(10);
 /// Pause after a connection that could not be accepted, such as for lack of descriptors.
 const FAILURE_PAUSE: Duration = Duration::from_millis(100);
@@ -107,7 +108,12 @@ async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin)
         };
         match timeout(WRITE_TIME, write).await {
             Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return,
+            Ok(Err(_)) | Err(_) => {
+                // A connection that is closed with unread bytes is reset, and its last output lost.
+                let discard = async { while let Ok(1..) = from.read(&mut bytes).await {} };
+                let _ = timeout(END_TIME, discard).await;
+                return;
+            }
         }
     }
     let _ = timeout(END_TIME, to.shutdown()).await;

@@ -122,7 +122,8 @@ fn strangers_reach_only_the_handshake() {
     let config = client(Some(&crate::tls::AgentTls { controller: site.tls.agent().controller, ..other }));
     let (_dialing, path) = dial(site.address, config.unwrap()).unwrap();
     let mut near = connect(&path);
-    near.write_all(b"hello").unwrap();
+    // It may be closed already.
+    let _ = near.write_all(b"hello");
     assert_eq!(rest(&mut near), b"");
     assert!(!site.has_connection());
 }

@@ -15,7 +15,8 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{FAILURE_PAUSE, HANDSHAKE_TIME, Tunnel, relay};
 
-/// Handshakes at the same time. One of an agent takes milliseconds, so the oldest one gives way.
+/// Maximum number of concurrent handshakes. At this limit the oldest one is dropped: an agent's takes
+/// milliseconds.
 const HANDSHAKES_MAX: usize = 256;
 /// Connections that wait until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -55,40 +56,56 @@ async fn serve(
     local: Arc<Path>,
     connections_max: usize,
 ) -> Infallible {
-    let places = Arc::new(Semaphore::new(connections_max));
-    let mut handshakes: VecDeque<AbortHandle> = VecDeque::new();
+    let permits = Arc::new(Semaphore::new(connections_max));
+    let mut handshakes = Handshakes::default();
     loop {
         let Ok((socket, _)) = listener.accept().await else {
             tokio::time::sleep(FAILURE_PAUSE).await;
             continue;
         };
-        handshakes.retain(|handshake| !handshake.is_finished());
-        if handshakes.len() == HANDSHAKES_MAX
-            && let Some(oldest) = handshakes.pop_front()
-        {
-            oldest.abort();
-        }
-        let (acceptor, local, places) = (acceptor.clone(), Arc::clone(&local), Arc::clone(&places));
+        let (acceptor, local, permits) = (acceptor.clone(), Arc::clone(&local), Arc::clone(&permits));
         let handshake = tokio::spawn(async move {
-            // Messages are small and wait for nothing.
+            // No delay by Nagle's algorithm: messages are small and urgent.
             let _ = socket.set_nodelay(true);
             if let Ok(Ok(tls)) = timeout(HANDSHAKE_TIME, acceptor.accept(socket)).await
-                && let Ok(place) = places.try_acquire_owned()
+                && let Ok(permit) = permits.try_acquire_owned()
             {
                 tokio::spawn(async move {
                     pass_on(tls, &local).await;
-                    drop(place);
+                    drop(permit);
                 });
             }
         });
-        handshakes.push_back(handshake.abort_handle());
+        handshakes.add(handshake.abort_handle());
         // A flood of connections does not hold up those that exist.
         tokio::task::yield_now().await;
     }
 }
 
+/// Handshakes in progress, oldest first. They end with this.
+#[derive(Default)]
+struct Handshakes(VecDeque<AbortHandle>);
+
+impl Handshakes {
+    fn add(&mut self, handshake: AbortHandle) {
+        self.0.retain(|handshake| !handshake.is_finished());
+        self.0.push_back(handshake);
+        if self.0.len() > HANDSHAKES_MAX
+            && let Some(oldest) = self.0.pop_front()
+        {
+            oldest.abort();
+        }
+    }
+}
+
+impl Drop for Handshakes {
+    fn drop(&mut self) {
+        self.0.iter().for_each(AbortHandle::abort);
+    }
+}
+
 async fn pass_on(tls: tokio_rustls::server::TlsStream<TcpStream>, local: &Path) {
-    // Zenoh is being closed if this fails.
+    // Fails while Zenoh starts or closes, or without free descriptors. The agent tries again.
     if let Ok(local) = UnixStream::connect(local).await {
         relay(tls, local).await;
     }

@@ -14,8 +14,8 @@ use tokio_rustls::TlsConnector;
 
 use super::{FAILURE_PAUSE, HANDSHAKE_TIME, Tunnel, relay};
 
-/// Creates the Unix socket, of which each connection makes one to `address`. Returns the path of the socket
-/// as Zenoh takes it. It is an abstract one, so that nothing is left of an agent that is killed; only
+/// Creates the Unix socket for Zenoh. Each connection to it opens a TLS connection to `address`. Returns the
+/// path of the socket as Zenoh takes it. It is an abstract one, so a killed agent leaves no file; only
 /// connections of this process are accepted.
 ///
 /// # Errors
@@ -57,7 +57,7 @@ async fn serve(
 async fn pass_on(local: UnixStream, connector: TlsConnector, address: SocketAddr) {
     let connect = async {
         let socket = TcpStream::connect(address).await?;
-        // Messages are small and wait for nothing.
+        // No delay by Nagle's algorithm: messages are small and urgent.
         socket.set_nodelay(true)?;
         connector.connect(ServerName::from(address.ip()), socket).await
     };
