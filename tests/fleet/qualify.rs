@@ -2,6 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
+use keepup_results::FleetBottleneck;
 use keepup_testkit::switch::Switch;
 use keepup_testkit::{Program, root};
 use serde_json::Value;
@@ -89,6 +90,16 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
+/// Rates of recorders as shares of their own knees, from "...: HOST RATE of RATE alone, ...".
+fn shares_of_own(evidence: &str) -> impl Iterator<Item = f64> {
+    let (_, hosts) = evidence.rsplit_once(": ").unwrap();
+    hosts.split(", ").map(|host| {
+        let words: Vec<&str> = host.split(' ').collect();
+        let [_, rate, _, "of", alone, _, "alone"] = words[..] else { panic!("{host}") };
+        rate.parse::<f64>().unwrap() / alone.parse::<f64>().unwrap()
+    })
+}
+
 #[test]
 #[ignore = "system"]
 fn two_recorders_carry_twice_what_one_does() {
@@ -111,9 +122,12 @@ fn two_recorders_carry_twice_what_one_does() {
     }
     // No more than the links carry.
     assert!(number(&found["qualified_bytes_per_second"]) < 2.0 * link, "{found:#}");
-    // The links are limited, not the switch, and no recorder alone.
+    // The links are limited, not the switch, and no recorder alone. On a busy machine, recorders also share
+    // its processors: then those that failed must have failed clearly below what they carried alone.
     let limit = &found["bottleneck"];
-    assert!(limit["stage"].as_str().unwrap().ends_with(", network"), "{limit:#}");
+    let [stage, evidence] = ["stage", "evidence"].map(|key| limit[key].as_str().unwrap());
+    let is_shared = stage == FleetBottleneck::SHARED && shares_of_own(evidence).all(|share| share < 0.905);
+    assert!(is_shared || stage.ends_with(", network"), "{limit:#}");
     let share = number(&found["control"]["bytes"]) / number(&found["control"]["payload_bytes"]);
     assert!(share > 0.0 && share < 0.01, "{share}");
     for recorder in &site.fleet.hosts[2..] {

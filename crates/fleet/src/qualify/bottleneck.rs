@@ -3,8 +3,9 @@ use keepup_qualify::bottleneck::{Evidence, Stage, nominees, unresolved};
 use keepup_results::format::{rate, rates};
 use keepup_results::{Bottleneck, FleetBottleneck};
 
-/// A rate below this share of a recorder's own knee is clearly below it: both have the width of a search.
-const BELOW_OWN: f64 = 0.95;
+/// A rate up to this share of a recorder's own knee is clearly below it. Two searches over the same path
+/// differ by up to 10 %, to which soaks narrow them.
+const BELOW_OWN: f64 = 0.9;
 
 /// A recorder in the first trial that failed, or in the unthrottled one if none did.
 #[derive(Clone, Debug)]

@@ -64,6 +64,9 @@ fn recorders_below_their_own_knee_leave_switch_or_sources() {
     assert_eq!((found.stage.as_str(), found.hosts.len()), ("switch or sources", 0));
     assert!(found.evidence.contains("was below its own knee"), "{}", found.evidence);
     assert!(found.evidence.contains("daq1 50.0 MB/s of 95.0 MB/s alone"), "{}", found.evidence);
+    // Two searches differ as much as 50 and 55 MB/s.
+    let cases = ["daq1", "daq2"].map(|host| case(host, true, network(), Some(55e6)));
+    assert_eq!(bottleneck(Some(100e6), &cases).unwrap().stage, "hosts daq1 and daq2, network");
     // One of them is at its own.
     let cases = [case("daq1", true, network(), Some(95e6)), case("daq2", true, network(), Some(50e6))];
     assert_eq!(bottleneck(Some(100e6), &cases).unwrap().stage, "host daq2, network");
