@@ -70,14 +70,17 @@ part_recording_faults() { # PHASE
         part="$phase, $fault"
         ends_last=r1
         case "$fault" in controller | restart) ends_last=r0 ;; esac
+        timing='' lease="$lease_ms" finish=2000
         case "$phase" in
-        preparing) timing='' lease=1500 ;;
-        starting) timing='start_delay = "1500 ms"' lease="$lease_ms" ;;
-        *) timing='' lease="$lease_ms" ;;
+        # A host is held here while another one is killed, stopped or cut off.
+        preparing) lease=$((lease_ms * 2)) ;;
+        starting) timing='start_delay = "1500 ms"' ;;
         esac
+        # A link that was cut for a lease carries data again after up to twice that time: TCP doubles its intervals.
+        orphan=$((lease * 3 + 200))
+        timing="$timing"$'\n'"lease = \"$lease ms\""$'\nprepare = "10 s"\nfinish = "2 s"\n'"orphan = \"$orphan ms\""
         # Time to notice that no orders come: `orphan`, and a heartbeat.
-        orphan=2150 finish=2000
-        timing="$timing"$'\n'"lease = \"$lease ms\""$'\nprepare = "10 s"\nfinish = "2 s"\norphan = "2 s"'
+        orphan=$((orphan + 150))
         slow=s1
         if [ "$fault" = restart ]; then write_fleet "$timing" "$slow" r0; else write_fleet "$timing" "$slow"; fi
         source='' sent='' downer=''
@@ -264,10 +267,11 @@ part_trial_faults() { # PHASE
         part="trial $phase, $fault"
         # Time to notice that no orders come: `orphan`, and a heartbeat of a trial, 1 s.
         ends_last=r1 downer='' orphan=5000 finish=2000
-        [ "$fault" = kill ] || ends_last=r0
+        # A recorder that prepares on a busy machine ends its part after the memory of its pool is there.
+        [ "$fault" = kill ] || ends_last=r0 finish=20000
         local prepare=20
         [ "$phase" != preparing ] || prepare=8
-        local timing="prepare = \"$prepare s\""$'\nfinish = "2 s"\norphan = "4 s"'
+        local timing="prepare = \"$prepare s\""$'\n'"finish = \"$finish ms\""$'\norphan = "4 s"'
         if [ "$fault" = restart ]; then write_fleet "$timing" s0 r0; else write_fleet "$timing" s0; fi
         reach_trial "$phase"
         case "$fault" in

@@ -101,7 +101,7 @@ $1
 [launcher]
 preset = "netns"
 program = "$keepup"
-join_time = "8 s"
+join_time = "20 s"
 TOML
     for host in s0 s1 r0 r1; do
         {
@@ -421,7 +421,7 @@ summary() {
 }
 
 main() {
-    local alone=(commands trial qualify record campaign reproduce) beside wanted=() parts=() name failed=0
+    local alone=(commands trial qualify record campaign reproduce) beside wanted=() parts=() failed=() name
     local -A process=()
     beside=("${recording_phases[@]}" "${trial_phases[@]/#/trial-}")
     for name in "${@:-all}"; do
@@ -462,10 +462,10 @@ main() {
         esac
     done
     for name in "${!process[@]}"; do
-        wait "${process[$name]}" || failed=1
-        cat "$scratch/$name.txt"
+        if wait "${process[$name]}"; then cat "$scratch/$name.txt"; else failed+=("$scratch/$name.txt"); fi
     done
-    [ "$failed" -eq 0 ] || exit 1
+    # Last, where a reader looks for the cause.
+    [ "${#failed[@]}" -eq 0 ] || { cat "${failed[@]}"; exit 1; }
     summary
 }
 
