@@ -226,3 +226,27 @@ fn impossible_trials_are_refused_before_the_first_write() {
     assert!(run.stdout.contains("at most") && run.stdout.contains("full speed"), "{run:#?}");
     assert!(is_empty(&place, "disk"));
 }
+
+#[test]
+#[ignore = "system"]
+fn what_a_killed_trial_left_is_named_by_the_next_one() {
+    let place = busy_directory();
+    volumes(&place, &["disk"]);
+    let arguments = ["trial", "csl", "--rate", "20 MB/s", "--volume", "disk", "--time"];
+    let program = start(place.path(), &[&arguments[..], &["60s"], &SMALL].concat());
+    let disk = place.path().join("disk");
+    until("it records", || has_segments(&disk));
+    program.signal("KILL");
+    drop(program.wait());
+    let left = std::fs::read_dir(&disk).unwrap().next().unwrap().unwrap().file_name();
+    let left = left.to_str().unwrap();
+    let next = || keepup(place.path(), &[&arguments[..], &["1s"], &SMALL].concat());
+    let run = next();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let hint = format!("rm -r disk/{left}");
+    assert!(run.stderr.lines().any(|line| line.starts_with("warning: ") && line.ends_with(&hint)), "{run:#?}");
+    std::fs::remove_dir_all(disk.join(left)).unwrap();
+    let run = next();
+    assert!(run.code() == 0 && !run.stderr.contains("killed"), "{run:#?}");
+    assert!(is_empty(&place, "disk"));
+}

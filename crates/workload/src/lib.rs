@@ -18,6 +18,7 @@
 //! | background loads, each in its own process | [`load`] |
 //! | checks of volumes before anything is written | [`preflight`] |
 //! | temporary directories on volumes | [`scratch`] |
+//! | what killed measurements left on a volume | [`leftover`] |
 //! | incompressible data | [`random_data`] |
 //! | elapsed time and CPU time of an interval | [`spent`] |
 //! | settings of the host, as the doctor reads them | [`doctor`] |
@@ -31,6 +32,7 @@ pub mod doctor;
 mod error;
 mod file_io;
 pub mod file_store;
+pub mod leftover;
 pub mod load;
 pub mod net;
 pub mod preflight;

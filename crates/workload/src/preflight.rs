@@ -7,6 +7,7 @@ use keepup_measure::space::{Space, is_memory_backed};
 
 use crate::WorkloadError;
 use crate::error::VolumeTrouble;
+use crate::leftover;
 
 /// Reserve on every volume, as a share of its size, at most [`RESERVE_BYTES_MAX`].
 const RESERVE_SHARE: f64 = 0.05;
@@ -110,6 +111,7 @@ fn check_one(path: &Path, bytes_needed: u64) -> Result<Checked, WorkloadError> {
     if is_memory_backed(Path::new("/"), &real)? {
         warnings.push(format!("{} is in memory, not on a disk ({})", path.display(), space.fs_type));
     }
+    warnings.extend(leftover::warning(path));
     Ok(Checked { path: path.into(), usable_bytes, warnings })
 }
 

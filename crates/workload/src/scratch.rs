@@ -1,16 +1,21 @@
 //! Temporary directory of a workload on a volume: marked, and removed with exactly the files
 //! created in it.
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::WorkloadError;
 
-const MARKER: &str = "keepup-scratch";
+/// Name of the file that marks such a directory. It is locked while the directory is in use.
+pub(crate) const MARKER: &str = "keepup-scratch";
 
 /// A scratch directory, removed when dropped.
 #[derive(Debug)]
 pub struct Scratch {
     directory: PathBuf,
     files: Vec<PathBuf>,
+    /// The marker with its lock; none of a directory that was left.
+    _marker: Option<File>,
 }
 
 impl Scratch {
@@ -23,8 +28,12 @@ impl Scratch {
         let fail = |source| WorkloadError::System { action: format!("make {}", directory.display()), source };
         std::fs::create_dir(&directory).map_err(fail)?;
         let marker = directory.join(MARKER);
-        let scratch = Self { directory: directory.clone(), files: vec![marker.clone()] };
-        std::fs::write(marker, "files here belong to a running measurement of keepup\n").map_err(fail)?;
+        let mut scratch = Self { directory: directory.clone(), files: vec![marker.clone()], _marker: None };
+        let mut file = File::create_new(marker).map_err(fail)?;
+        // Without locks the directory would only be reported as one that was left.
+        let _ = file.try_lock();
+        file.write_all(b"files here belong to a running measurement of keepup\n").map_err(fail)?;
+        scratch._marker = Some(file);
         Ok(scratch)
     }
 
@@ -53,7 +62,7 @@ impl Scratch {
         let directory = volume.join(name);
         if directory.join(MARKER).exists() {
             let files = left.iter().chain([&MARKER]).map(|file| directory.join(file)).collect();
-            drop(Self { directory, files });
+            drop(Self { directory, files, _marker: None });
         }
     }
 

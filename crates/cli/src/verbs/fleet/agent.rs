@@ -17,6 +17,7 @@ use keepup_fleet::set::SetWorker;
 use keepup_fleet::trial::TrialWorker;
 use keepup_measure::clock::SystemClock;
 use keepup_recording::id::Id;
+use keepup_workload::leftover;
 
 use super::host_command::Keepup;
 use crate::exit::Exit;
@@ -44,6 +45,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     };
     let directories = Directories::open(&volumes)?;
+    let left = volumes.iter().filter_map(|volume| leftover::warning(volume));
+    left.for_each(|text| log(&format!("warning: {text}")));
     let check = CheckWorker::new(Arc::new(SystemClock), directories.clone(), &shared);
     let program = std::env::current_exe().context("cannot find the keepup executable to run commands")?;
     let command = CommandWorker::new(Box::new(Keepup { program }), directories.clone());
