@@ -244,7 +244,10 @@ fn what_a_killed_trial_left_is_named_by_the_next_one() {
     let run = next();
     assert_eq!(run.code(), 0, "{run:#?}");
     let hint = format!("rm -r disk/{left}");
-    assert!(run.stderr.lines().any(|line| line.starts_with("warning: ") && line.ends_with(&hint)), "{run:#?}");
+    assert!(
+        run.stderr.lines().any(|line| line.starts_with("warning: ") && line.ends_with(&hint)),
+        "{run:#?}"
+    );
     std::fs::remove_dir_all(disk.join(left)).unwrap();
     let run = next();
     assert!(run.code() == 0 && !run.stderr.contains("killed"), "{run:#?}");
