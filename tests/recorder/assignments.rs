@@ -17,11 +17,11 @@ use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
 use keepup_stream::client::Client;
 use keepup_stream::source::{EventSize, Rate, SourceCounters, SourcePlan, run};
 use keepup_stream::wire::{
-    Bye, Continued, ControlMessage, End, EndStream, ErrorReply, FrameKind, Hello, Locate, Located,
+    Ack, Bye, Continued, ControlMessage, End, EndStream, ErrorReply, FrameKind, Hello, Locate, Located,
     LocatedStream, Welcome, WelcomeStream,
 };
 use keepup_testkit::Program;
-use keepup_testkit::root::skip;
+use keepup_testkit::root::{SmallDisk, allowed, skip};
 
 use crate::common::{directory, json, keepup, number, recorder, until};
 use crate::recorder::raw_client::{acked, answer, connect, event, frame, hello, hello_to_resume, streams};
@@ -401,6 +401,75 @@ fn a_stream_starts_where_another_recorder_ended() {
         assert_eq!((counts.durable.events, counts.gap_events.values().sum::<u64>()), (3, 4));
         let found = |id: u32| (verified.streams[&id].recorded.events, verified.streams[&id].lost_events);
         assert_eq!([1, 2, 3].map(found), [(3, 4), (1, 0), (0, 0)]);
+    }
+}
+
+/// Its journal says that no event is missing at the end of the stream.
+#[test]
+fn a_recording_that_continues_a_stream_is_kept_without_an_event() {
+    for (place, is_kept) in [(100, true), (0, false)] {
+        let volume = directory();
+        let member = Member::start(volume.path(), true, 1, LONG);
+        let mut client = member.connect();
+        let hello = if is_kept { continued(&[(1, place)], None) } else { hello(&[1]) };
+        welcomed(&mut client, &hello);
+        client.write_all(&end(1, 0, place)).unwrap();
+        answer(&mut client, FrameKind::Bye);
+        let made = member.recorder.directories();
+        member.recorder.stopper().stop();
+        let report = member.recorder.join_unless_empty().unwrap();
+        assert_eq!((report.removed, made[0].exists()), (!is_kept, is_kept));
+    }
+}
+
+/// Whether everything before `next` is acknowledged; otherwise the connection has ended. Nothing may be
+/// acknowledged as lost.
+fn is_durable(client: &mut TcpStream, next: u64) -> bool {
+    while let Some((header, _)) = frame(client).filter(|(header, _)| header.kind != FrameKind::Error) {
+        if header.kind == FrameKind::Ack {
+            let ack = Ack::from_header(&header);
+            assert_eq!(ack.lost_events, 0, "{ack:?}");
+            if ack.durable_next >= next {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// The client must send it to the next recorder.
+#[test]
+#[ignore = "system"]
+fn what_is_lost_with_the_last_volume_is_not_acknowledged() {
+    if !allowed("recfull") {
+        return;
+    }
+    for intakes in [1, 3] {
+        let place = directory();
+        let disk = SmallDisk::mount(&place.path().join(format!("volume-recfull-{intakes}")), 40).unwrap();
+        let member = Member::start(disk.path(), true, intakes, LONG);
+        let mut clients: Vec<TcpStream> = (0..3).map(|_| member.connect()).collect();
+        for (id, client) in (1..).zip(&mut clients) {
+            welcomed(client, &hello(&[id]));
+        }
+        let payload = vec![7; 2 << 20];
+        let mut next = [0; 3];
+        'full: loop {
+            for (id, client) in (0..3).zip(&mut clients) {
+                // Alone in its block, which is sealed for its age.
+                let sent = client.write_all(&event(id as u32 + 1, next[id], &payload));
+                if sent.is_err() || !is_durable(client, next[id] + 1) {
+                    break 'full;
+                }
+                next[id] += 1;
+            }
+        }
+        for (client, next) in clients.iter_mut().zip(next) {
+            assert!(!is_durable(client, next + 2));
+        }
+        member.recorder.stopper().stop();
+        let report = member.recorder.join().unwrap();
+        assert!(matches!(report.ended, Ended::VolumesFailed(_)) && next[0] >= 4, "{next:?} {report:#?}");
     }
 }
 

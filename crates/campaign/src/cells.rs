@@ -1,6 +1,8 @@
 //! Cells of a campaign: combinations of values with their commands and baselines.
 use std::collections::{BTreeMap, BTreeSet};
 
+use keepup_results::shell::quoted;
+
 use crate::plan::{AxisValue, Campaign, Settings};
 
 /// Combination of values.
@@ -149,16 +151,6 @@ impl Campaign {
             cell.alone = changed.iter().map(alone).collect();
         }
         cell.changed = changed.into_iter().map(|n| self.axes[n].name.clone()).collect();
-    }
-}
-
-/// Quotes a command argument if a shell requires it.
-#[must_use]
-pub fn quoted(argument: &str) -> String {
-    let is_plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c));
-    match is_plain && !argument.is_empty() {
-        true => argument.to_owned(),
-        false => format!("'{}'", argument.replace('\'', "'\\''")),
     }
 }
 

@@ -26,7 +26,7 @@ mod plan;
 mod state;
 mod summary;
 
-pub use cells::{Cell, quoted};
+pub use cells::Cell;
 pub use command::{STDERR, STDOUT, run_command};
 pub use compare::{Candidate, CompareError, CompareOptions, Published, compare, workload_of};
 pub use directory::{CampaignDirectory, StoredCampaign};

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
-use keepup_campaign::{Candidate, CompareOptions, compare, quoted};
+use keepup_campaign::{Candidate, CompareOptions, compare};
 use keepup_error::Cause;
 use keepup_live::{Admit, Catalog, EVENT_BYTES_MAX, EventCopy, Listing, ResultEntry};
 use keepup_measure::clock::Clock;
@@ -15,6 +15,7 @@ use keepup_recording::access::{From, StreamReader};
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_recording::manifest::Manifest;
 use keepup_recording::reader::{Event, Recording};
+use keepup_results::shell::quoted;
 use keepup_results::{CompareSummary, RecordingEntry, Stored, Unreadable, rfc3339};
 
 use crate::cache::{DirectoriesById, EntryCache, unreadable};

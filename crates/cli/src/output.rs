@@ -3,11 +3,11 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use keepup_campaign::quoted;
 use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
 use keepup_report::{Style, terminal, terminal_full};
+use keepup_results::shell::quoted;
 use keepup_results::{Stored, printable, rfc3339};
 
 use crate::exit::{self, Exit, UsageError};

@@ -91,6 +91,8 @@ struct Membership {
     received_ns: u64,
     /// Beginning of its lease, ns.
     lease_ns: u64,
+    /// Its connection was closed after that.
+    is_closed: bool,
     /// Latest health of the run within limits, and when it was sent, by the host's clock, ns.
     health: Option<(u64, Health)>,
 }
@@ -113,7 +115,22 @@ impl Membership {
         let before = before.filter(|member| member.heartbeat.state.run() == heartbeat.state.run());
         let health = heartbeat.health.take().map(|health| (sent_ns, limits::limited(&health)));
         let health = health.or_else(|| before?.health);
-        Self { heartbeat, received_ns: now_ns, lease_ns: now_ns, health }
+        Self { heartbeat, received_ns: now_ns, lease_ns: now_ns, is_closed: false, health }
+    }
+}
+
+impl Membership {
+    /// Whether the host is lost, if the latest heartbeat of all members arrived at `latest_ns`. While no host is
+    /// heard the controller itself may be cut off, and no stream could go anywhere: then a lease lasts until
+    /// the hosts end for want of orders.
+    fn is_over(&self, now_ns: u64, latest_ns: u64, timing: &Timing) -> bool {
+        let silent_ns = now_ns.saturating_sub(self.lease_ns);
+        let others_answer = latest_ns > self.received_ns.saturating_add(2 * timing.heartbeat_ns);
+        let limit_ns = match others_answer || self.is_closed {
+            true => timing.lease_of_controller_ns(),
+            false => timing.lease_of_controller_ns().max(timing.orphan_ns),
+        };
+        silent_ns > limit_ns
     }
 }
 
@@ -260,7 +277,9 @@ impl Controller {
     /// Handles the end of a host's connection. The lease still runs, because the host may be alive.
     pub fn on_closed(&mut self, now_ns: u64, host: HostId, out: &mut Vec<Action>) {
         self.step(now_ns, out);
-        if self.heartbeat_of(host).is_some() {
+        let member = self.hosts.get_mut(host as usize).and_then(|entry| entry.member.as_mut());
+        if let Some(member) = member {
+            member.is_closed = true;
             out.push(Action::Report(FleetEvent::Closed(host)));
         }
     }
@@ -278,9 +297,9 @@ impl Controller {
         self.step(now_ns, out);
         let mut lost = Vec::new();
         self.ticked_ns = self.ticked_ns.max(now_ns);
-        let lease_ns = self.timing.lease_of_controller_ns();
+        let (timing, latest_ns) = (self.timing, self.latest_ns());
         for (host, entry) in (0..).zip(&mut self.hosts) {
-            let over = entry.member.take_if(|member| now_ns.saturating_sub(member.lease_ns) > lease_ns);
+            let over = entry.member.take_if(|member| member.is_over(now_ns, latest_ns, &timing));
             if let Some(member) = over {
                 lost.push((host, now_ns.saturating_sub(member.received_ns)));
             }
@@ -291,6 +310,12 @@ impl Controller {
         }
         self.advance(now_ns, out);
         self.order_changes(now_ns, out);
+    }
+
+    /// When the latest heartbeat of all members arrived, ns.
+    fn latest_ns(&self) -> u64 {
+        let members = self.hosts.iter().filter_map(|entry| entry.member.as_ref());
+        members.map(|member| member.received_ns).max().unwrap_or_default()
     }
 
     /// Extends leases and deadlines after a pause of the controller: heartbeats that have arrived meanwhile

@@ -270,8 +270,8 @@ impl Recorder {
         self.conclude(false)
     }
 
-    /// Like [`Recorder::join`], but removes a recording that was stopped before it received an
-    /// event. What cannot be removed is an incident.
+    /// Like [`Recorder::join`], but removes a recording that was stopped before it received an event. One
+    /// that continues streams is kept: it tells where they ended. What cannot be removed is an incident.
     ///
     /// # Errors
     /// As [`Recorder::join`].
@@ -295,7 +295,8 @@ impl Recorder {
             volumes,
         } = self.join_threads()?;
         let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
-        let is_empty = ended == Ended::Stopped && is_empty(&ledger);
+        let continues = counters.continues.load(Ordering::Relaxed);
+        let is_empty = ended == Ended::Stopped && is_empty(&ledger) && !continues;
         let removed = removes_empty && is_empty && !made.is_empty();
         if let Some(sent) = counters.sent.get().filter(|_| lacks_origin && !removed) {
             let entered = made.iter().map(|made| Manifest::enter_origin(&made.directory, sent));

@@ -233,6 +233,8 @@ pub struct Counters {
     pub sources: Vec<SourceProgress>,
     /// Recording that the first drain said it sends.
     pub sent: OnceLock<SentRecording>,
+    /// A client continued a stream whose first events another recorder has.
+    pub continues: AtomicBool,
     /// Warnings for the log that were not taken yet.
     pub warnings: Mutex<Vec<String>>,
     /// What detectors say about themselves, by name.
@@ -250,6 +252,7 @@ impl Counters {
             streams: StreamTable::default(),
             sources: Vec::new(),
             sent: OnceLock::new(),
+            continues: AtomicBool::new(false),
             warnings: Mutex::default(),
             detectors: Mutex::default(),
         }

@@ -11,6 +11,7 @@ mod reader;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use keepup_stream::ledger::{Count, Gap};
 use keepup_stream::wire::StreamInfo;
@@ -29,6 +30,9 @@ pub use reader::{DamagedLine, TornTail};
 
 /// Name of the journal within a recording's directory.
 pub const JOURNAL_FILE: &str = "journal.jsonl";
+/// Attempts to lock a journal, and the time between two.
+const LOCK_ATTEMPTS: u32 = 5;
+const LOCK_AGAIN: Duration = Duration::from_millis(5);
 
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -289,7 +293,14 @@ impl Journal {
 /// Locks the journal for its only writer; the process's end releases the lock. `false`: locks are
 /// not supported.
 fn lock(file: &File, path: &Path) -> Result<bool, RecordingError> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+    let lock = || flock(file, FlockOperation::NonBlockingLockExclusive);
+    // A reader that asks whether the journal is locked holds it for a moment.
+    let is_free = || {
+        std::thread::sleep(LOCK_AGAIN);
+        lock() != Err(Errno::WOULDBLOCK)
+    };
+    match lock() {
+        Err(Errno::WOULDBLOCK) if (1..LOCK_ATTEMPTS).any(|_| is_free()) => Ok(true),
         Err(Errno::WOULDBLOCK) => Err(RecordingError::Busy { path: path.to_path_buf() }),
         // Recording must work on a file system without locks.
         Err(Errno::NOTSUP | Errno::NOSYS | Errno::NOLCK) => Ok(false),

@@ -40,7 +40,7 @@ pub use verification::{Verified, verification};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use keepup_campaign::quoted;
+use keepup_results::shell::quoted;
 use keepup_stream::ledger::LossCause;
 
 use crate::Style;

@@ -39,6 +39,7 @@ mod replay;
 #[cfg(test)]
 #[path = "schema_tests.rs"]
 mod schema;
+pub mod shell;
 mod soak;
 mod stored;
 mod summary;

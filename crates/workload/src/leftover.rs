@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_results::format;
+use keepup_results::shell::quoted;
 
 use crate::scratch::MARKER;
 
@@ -24,7 +25,8 @@ pub fn warning(volume: &Path) -> Option<String> {
     }
     left.sort();
     let bytes = left.iter().map(|path| allocated_bytes(path)).sum();
-    let names: Vec<String> = left.iter().take(PATHS_MAX).map(|path| path.display().to_string()).collect();
+    let names = left.iter().take(PATHS_MAX).map(|path| quoted(&path.display().to_string()));
+    let names: Vec<String> = names.collect();
     let more = match left.len() - names.len() {
         0 => String::new(),
         more => format!(", and {more} more"),

@@ -26,6 +26,16 @@ fn names_what_killed_measurements_left_and_how_to_remove_it() {
 }
 
 #[test]
+fn the_command_can_be_pasted() {
+    let place = tempfile::tempdir().unwrap();
+    let volume = place.path().join("run 1");
+    std::fs::create_dir(&volume).unwrap();
+    directory_with(&volume, "keepup-trial-;id", JOURNAL_FILE, 1);
+    let said = warning(&volume).unwrap();
+    assert!(said.ends_with(&format!("rm -r '{}/keepup-trial-;id'", volume.display())), "{said}");
+}
+
+#[test]
 fn recordings_of_the_user_and_running_measurements_are_not_named() {
     let volume = tempfile::tempdir().unwrap();
     let path = volume.path();

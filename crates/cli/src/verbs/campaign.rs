@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context as _;
 use keepup_campaign::{
     Campaign, CampaignDirectory, Cell, DriveOutcome, Forecasts, RunDone, State, StoredCampaign, drive, load,
-    quoted, summarise,
+    summarise,
 };
 use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::environment::Environment;
 use keepup_recording::id::Id;
 use keepup_report::listing;
+use keepup_results::shell::quoted;
 use keepup_results::{Begun, CampaignSummary, Ended, Stored};
 
 use self::runner::Child;

@@ -5,8 +5,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-#[cfg(feature = "fleet")]
-use keepup_campaign::quoted;
 use keepup_error::Cause;
 use keepup_measure::clock::{Clock as _, SystemClock};
 use keepup_recording::recover::RecoverOptions;
@@ -15,6 +13,8 @@ use keepup_recording::set::{
     LocalDirectories, OpenSet, Presence, describe_set, recover_set, set_path, verify_set,
 };
 use keepup_report::listing;
+#[cfg(feature = "fleet")]
+use keepup_results::shell::quoted;
 
 #[cfg(feature = "fleet")]
 use super::fleet::set::with_agents;

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use keepup_campaign::{Forecast, quoted};
+use keepup_campaign::Forecast;
 use keepup_error::Cause;
 use keepup_replay::{Replay, ReplayOptions, Script, TargetSpec, check_target, compare};
+use keepup_results::shell::quoted;
 use keepup_results::{Event, ReplayPass, ReplaySummary};
 use keepup_workload::preflight::check;
 use keepup_workload::{Footprint, Workload, run as drive};

@@ -49,6 +49,11 @@ fn is_source(host: &HostCheck) -> bool {
     host.role == "source"
 }
 
+/// Whether the paths of a host to the sources are measured.
+fn records(host: &HostCheck) -> bool {
+    ["recorder", "spare"].contains(&host.role.as_str())
+}
+
 /// Whether packets that do not arrive are lost data.
 fn is_udp(host: &HostCheck) -> bool {
     host.needs.as_ref().is_none_or(|needs| matches!(needs.transport.as_str(), "udp" | "spead"))

@@ -116,6 +116,12 @@ fn path(host: &mut HostCheck) -> &mut PathFacts {
 fn a_good_fleet_has_no_finding() {
     let found = found(|_| {});
     assert!(found.is_empty(), "{found:#?}");
+    // No path leads from a drain host to a source.
+    let mut hosts = fleet();
+    hosts.push(host("t0", "drain"));
+    let all = judge(&Case { tool_version: VERSION, hosts: &hosts });
+    let open = |found: &FleetFinding| found.finding.severity == DoctorSeverity::NotJudged;
+    assert!(!all.iter().any(open), "{all:#?}");
 }
 
 #[test]

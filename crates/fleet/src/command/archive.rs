@@ -167,13 +167,15 @@ fn read_field(reader: &mut impl Read, most: u64) -> Result<Vec<u8>, ReplyError> 
     Ok(field)
 }
 
-/// A relative path without `..`.
+/// A relative path without `.` and `..`.
 fn checked(name: Vec<u8>) -> Result<PathBuf, ReplyError> {
     let name = String::from_utf8(name).map_err(|error| malformed(error.to_string()))?;
     let path = PathBuf::from(&name);
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    // Components leave out `.` and slashes that a path does not need.
+    let is_written_so = path.components().collect::<PathBuf>().as_os_str() == path.as_os_str();
     let is_short = path.components().count() <= DEPTH_MAX && !name.contains('\0');
-    match is_plain && is_short && !name.ends_with('/') {
+    match is_plain && is_written_so && is_short {
         true => Ok(path),
         false => Err(malformed(format!("the path {name:?}"))),
     }

@@ -47,8 +47,8 @@ fn a_hostile_host_writes_nothing_outside() {
     let inner = outer.path().join("inner");
     fs::create_dir(&inner).unwrap();
     let deep = ["d"; DEPTH_MAX + 1].join("/");
-    let names: [&[u8]; 7] =
-        [b"../x", b"/tmp/keepup-hostile", b"a/../../x", b".", b"x/", b"nul\0", b"\xff\xfe"];
+    let names: [&[u8]; 9] =
+        [b"../x", b"/tmp/keepup-hostile", b"a/../../x", b".", b"x/", b"x/.", b"x//y", b"nul\0", b"\xff\xfe"];
     for name in names.into_iter().chain([deep.as_bytes()]) {
         let why = unpack(&fields(&[name, b"data", b""]), &inner).unwrap_err();
         assert!(matches!(why, ReplyError::Malformed(_)), "{name:?}: {why}");

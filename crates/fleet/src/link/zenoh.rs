@@ -69,16 +69,17 @@ impl ZenohController {
         hosts: HostId,
         tls: Option<&ControllerTls>,
     ) -> Result<Self, FleetError> {
-        let failed = |why: String| FleetError::Listen { address: address.to_string(), why: why.into() };
+        let refused = |why: Cause| FleetError::Listen { address: address.to_string(), why };
+        let failed = |why: String| refused(why.into());
         let end = Arc::new(ControllerEnd::new(secret, hosts).map_err(|error| failed(error.to_string()))?);
         let (endpoint, tls) = match tls {
             Some(tls) => {
-                let (endpoint, listener) = with_tls(address, hosts, tls).map_err(failed)?;
+                let (endpoint, listener) = with_tls(address, hosts, tls).map_err(refused)?;
                 (endpoint, Some(listener))
             }
             None => {
                 // Zenoh's text for an address in use has source lines.
-                drop(TcpListener::bind(address).map_err(|error| failed(error.to_string()))?);
+                drop(TcpListener::bind(address).map_err(|error| refused(cannot_bind(&error)))?);
                 (format!("tcp/{address}"), None)
             }
         };
@@ -104,6 +105,19 @@ impl ZenohController {
     }
 }
 
+/// Why the controller cannot listen.
+fn cannot_bind(error: &io::Error) -> Cause {
+    Cause::new(error.to_string()).with_hint(match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program listens there (ss -ltnp): another `listen` in the fleet file"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "`listen` in the fleet file must be an address of this machine: ip address"
+        }
+        _ => "another `listen` in the fleet file",
+    })
+}
+
 /// TLS listener of the controller, with the directory of Zenoh's socket.
 struct TlsListener {
     _tunnel: Tunnel,
@@ -115,15 +129,14 @@ struct TlsListener {
 /// Accepts TLS connections at `address`. Returns Zenoh's endpoint for them, in a directory that only this
 /// user can enter. The path goes through a descriptor of the directory: Zenoh ends a path at `#` or `?`, and
 /// the kernel limits it to 107 bytes.
-fn with_tls(
-    address: SocketAddr,
-    hosts: HostId,
-    tls: &ControllerTls,
-) -> Result<(String, TlsListener), String> {
-    let config =
-        certificates::server(tls).map_err(|error| format!("cannot use its certificates: {error}"))?;
-    let listener = tunnel::listen(address).map_err(|error| error.to_string())?;
-    let cannot = |error: io::Error| format!("cannot create a socket for Zenoh: {error}");
+fn with_tls(address: SocketAddr, hosts: HostId, tls: &ControllerTls) -> Result<(String, TlsListener), Cause> {
+    let config = certificates::server(tls);
+    let config = config.map_err(|error| Cause::new(format!("cannot use its certificates: {error}")))?;
+    let listener = tunnel::listen(address).map_err(|error| cannot_bind(&error))?;
+    let cannot = |error: io::Error| {
+        let why = Cause::new(format!("cannot create a socket for Zenoh: {error}"));
+        why.with_hint("TMPDIR must be a directory that this user can write to")
+    };
     let private = Permissions::from_mode(0o700);
     let directory = tempfile::Builder::new().prefix("keepup-fleet-").permissions(private).tempdir();
     let directory = directory.map_err(cannot)?;

@@ -255,8 +255,11 @@ fn a_host_that_does_not_read_delays_no_other() {
 fn an_address_in_use_is_reported() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let error = ZenohController::listen(address, &secret(), 1, Some(&certificates(address))).err().unwrap();
-    assert!(error.to_string().starts_with(&format!("cannot listen on {address} for hosts: ")), "{error}");
+    for tls in [Some(&certificates(address)), None] {
+        let error = ZenohController::listen(address, &secret(), 1, tls).err().unwrap();
+        assert!(error.to_string().starts_with(&format!("cannot listen on {address} for hosts: ")), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("another program listens there")), "{error}");
+    }
 }
 
 #[test]

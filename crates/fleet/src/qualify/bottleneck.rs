@@ -39,6 +39,10 @@ impl Case {
         is_path(&self.stage().0)
     }
 
+    fn waits_for_its_drain(&self) -> bool {
+        self.stage().0 == Stage::Drain.to_string()
+    }
+
     /// The limiting stage, and the figures for it.
     pub(super) fn stage(&self) -> (String, String) {
         match nominees(&self.evidence).into_iter().next() {
@@ -63,8 +67,9 @@ pub(super) fn bottleneck(failed_rate: Option<f64>, cases: &[Case]) -> Option<Fle
     if failed.is_empty() {
         return Some(sources(failed_rate, cases));
     }
-    // A shared link is not always shared evenly, so one of them may fail first.
-    let is_shared = failed.len() == cases.len() || failed.iter().all(|case| case.waits_for_its_path());
+    // A shared link is not always shared evenly, so one of them may fail first. A drain host may be shared, too.
+    let all_failed = failed.len() == cases.len() && failed.iter().all(|case| !case.waits_for_its_drain());
+    let is_shared = all_failed || failed.iter().all(|case| case.waits_for_its_path());
     if is_shared && failed.iter().all(|case| case.is_below_own()) {
         let own = failed.iter().map(|case| {
             let [at, alone] = rates([case.rate, case.alone.unwrap_or_default()]);

@@ -93,6 +93,14 @@ fn a_recorder_that_fails_by_itself_below_its_own_knee_is_named() {
 }
 
 #[test]
+fn drains_that_fall_behind_below_their_own_knee_are_named() {
+    let drain =
+        Evidence { drain_behind: Some("the drain fell behind".to_owned()), failed: true, ..network() };
+    let cases = ["daq1", "daq2"].map(|host| case(host, true, drain.clone(), Some(95e6)));
+    assert_eq!(bottleneck(Some(100e6), &cases).unwrap().stage, "hosts daq1 and daq2, drain");
+}
+
+#[test]
 fn a_slow_source_is_named_with_its_address() {
     let mut cases = [case("daq1", false, network(), None), case("daq2", false, network(), None)];
     (cases[1].source_short, cases[1].source) = (true, "10.0.0.7:7615".to_owned());

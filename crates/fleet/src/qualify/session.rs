@@ -21,7 +21,8 @@ use super::found::{Found, QualifyEvent, QualifySettings, Tried, usable_bytes};
 use super::summary::{Inputs, summarise};
 use crate::error::FleetError;
 use crate::file::FleetFile;
-use crate::message::{HostId, Role};
+use crate::message::HostId;
+use crate::record::drain::{drain_hosts, drain_of};
 use crate::trial::{
     HostPlan, HostResult, Missing, Pair, ReadBack, TrialEnd, TrialRate, TrialRequest, pairs, plans,
 };
@@ -104,11 +105,11 @@ pub fn qualify(
     let mut session = Session::new(file, settings, trials, watch);
     let (found, pairs) = session.find()?;
     let mut alone = BTreeMap::new();
-    if settings.each && pairs.len() > 1 && found.fault.is_none() {
-        for pair in &pairs {
-            alone.extend(session.alone(pair)?.map(|knee| (session.name(pair.recorder), knee)));
-        }
+    let is_each = settings.each && pairs.len() > 1 && found.fault.is_none();
+    for (number, pair) in pairs.iter().enumerate().filter(|_| is_each) {
+        alone.extend(session.alone(number, pair)?.map(|knee| (session.name(pair.recorder), knee)));
     }
+    let stopped_alone = is_each && session.trials.is_stopped();
     let Session { lost, repeated, done, bytes_written, control, .. } = session;
     Ok(summarise(Inputs {
         file,
@@ -117,6 +118,7 @@ pub fn qualify(
         found,
         pairs,
         alone,
+        stopped_alone,
         lost,
         repeated,
         done,
@@ -184,16 +186,17 @@ impl Session<'_> {
         }
     }
 
-    /// Knee of a recorder that is tested alone, if it is found.
-    fn alone(&mut self, pair: &Pair) -> Result<Option<KneeInterval>, FleetError> {
+    /// Knee of a recorder that is tested alone, if it is found; it is number `number` of all.
+    fn alone(&mut self, number: usize, pair: &Pair) -> Result<Option<KneeInterval>, FleetError> {
         if self.trials.is_stopped() {
             return Ok(None);
         }
         let name = self.name(pair.recorder);
         self.say(&format!("{name} alone"));
-        let hosts = (0..).zip(&self.file.hosts).filter(|(_, host)| host.role != Role::Drain);
-        let others = hosts.map(|(host, _)| host).filter(|host| ![pair.recorder, pair.source].contains(host));
-        let without = others.chain(self.gone.iter().copied()).collect();
+        let drain = drain_of(&drain_hosts(self.file, &self.gone), number);
+        let takes_part = |host: &HostId| [pair.recorder, pair.source].contains(host) || drain == Some(*host);
+        let hosts = (0..).zip(&self.file.hosts).map(|(host, _)| host);
+        let without = hosts.filter(|host| !takes_part(host) || self.gone.contains(host)).collect();
         let mut profile = self.settings.profile.clone().with_streams(pair.streams);
         let share = f64::from(pair.streams) / f64::from(self.settings.profile.streams.max(1));
         profile.drain = profile.drain.and_then(|rate| ByteRate::new(rate.bytes_per_second() * share).ok());
@@ -203,6 +206,12 @@ impl Session<'_> {
         let ended = self.search(&scope);
         (self.gone, self.lost) = before;
         let found = match ended {
+            // The interval of a search that was stopped is too wide.
+            Ok(Ended::Done(_)) if self.trials.is_stopped() => return Ok(None),
+            Ok(Ended::Done(Found { fault: Some(fault), .. })) => {
+                self.say(&format!("warning: nothing is known about it alone: {fault}"));
+                return Ok(None);
+            }
             Ok(Ended::Done(found)) => found,
             // A search without soaks verifies nothing.
             Ok(Ended::HostLost | Ended::Damaged(_) | Ended::Stopped) => return Ok(None),
@@ -339,7 +348,7 @@ impl Session<'_> {
                 return Ok(Ended::Done(Tried { parts, outcome }));
             }
             let is_lost = end.missing.iter().any(|missing| missing.is_lost);
-            if is_lost || attempt == ATTEMPTS {
+            if is_lost || attempt == ATTEMPTS || !self.may_repeat(request) {
                 self.exclude(&end.missing);
                 return Ok(Ended::HostLost);
             }
@@ -349,6 +358,15 @@ impl Session<'_> {
             failed = Some(format!("trial {trial} was repeated because a host failed: {why}"));
         }
         Ok(Ended::HostLost)
+    }
+
+    /// Whether a repetition can write no more than the limit permits.
+    fn may_repeat(&self, request: &Request) -> bool {
+        match request.rate {
+            TrialRate::Bytes(rate) => rate * request.time.as_secs_f64() <= self.bytes_left(),
+            TrialRate::Max(bytes) => bytes.is_none_or(|bytes| bytes <= self.bytes_left()),
+            TrialRate::Profile => true,
+        }
     }
 
     /// Excludes hosts from further trials: those that were lost, else sources and drain hosts that failed,

@@ -63,6 +63,10 @@ struct Simulated {
     control_bytes: u64,
     /// Bytes stored for each byte received.
     stored_share: f64,
+    /// Recorders that are tested alone end their recordings early.
+    broken_alone: bool,
+    /// Where each recorder drained to in each trial.
+    drained_to: Vec<BTreeMap<HostId, std::net::SocketAddr>>,
 }
 
 impl Simulated {
@@ -82,6 +86,8 @@ impl Simulated {
             trials: 0,
             control_bytes: 500,
             stored_share: 0.0,
+            broken_alone: false,
+            drained_to: Vec::new(),
         }
     }
 
@@ -113,6 +119,11 @@ impl Trials for Simulated {
         let plans: Vec<Option<HostPlan>> =
             serde_json::from_str(&serde_json::to_string(plans).unwrap()).unwrap();
         let recorders = plans.iter().flatten().filter(|plan| matches!(plan, HostPlan::Recorder(_))).count();
+        let drained = (0..).zip(&plans).filter_map(|(host, plan)| match plan {
+            Some(HostPlan::Recorder(RecorderPlan { drain: Some(drain), .. })) => Some((host, drain.to?)),
+            _ => None,
+        });
+        self.drained_to.push(drained.collect());
         let mut ends = Vec::new();
         for (host, plan) in (0..).zip(&plans) {
             let Some(plan) = plan else { continue };
@@ -132,6 +143,8 @@ impl Trials for Simulated {
                     let mut outcome = self.outcome(plan, carried);
                     let faults = self.faults.filter(|(bad, _)| *bad == host && plan.check != ReadBack::None);
                     outcome.run.faults = faults.map(|(_, faults)| faults);
+                    let is_broken = self.broken_alone && recorders == 1;
+                    outcome.run.broken_off = is_broken.then(|| "volume /a failed".to_owned());
                     PartEnd::Finished(serde_json::to_string(&outcome).unwrap())
                 }
             };
@@ -423,6 +436,61 @@ fn an_interruption_keeps_the_results_so_far() {
     let found = qualified(&mut fleet, true);
     assert_eq!((found.verdict, found.interrupted, found.trials.len()), (Verdict::Inconclusive, true, 5));
     assert_eq!(found.verdict_reasons, ["the run was interrupted"]);
+}
+
+/// The knee of a search that was cut off says nothing about the recorder.
+#[test]
+fn recorders_that_were_not_wholly_tested_alone_have_no_own_knee() {
+    let fleet = || Simulated::new([100e6, 100e6], 120e6);
+    let together = qualified(&mut fleet(), false);
+    for more in [1, 4] {
+        let stop_after = together.trials.len() + more;
+        let found = qualified(&mut Simulated { stop_after, ..fleet() }, true);
+        assert_eq!((found.interrupted, found.trials.len(), found.knee), (true, stop_after, together.knee));
+        assert!(found.hosts.iter().all(|host| host.alone.is_none()), "{:?}", found.hosts);
+        assert_eq!(found.verdict, together.verdict);
+    }
+    let found = qualified(&mut Simulated { broken_alone: true, ..fleet() }, true);
+    assert!(!found.interrupted && found.hosts.iter().all(|host| host.alone.is_none()), "{:?}", found.hosts);
+}
+
+#[test]
+fn a_recorder_alone_drains_to_the_same_host() {
+    let drain = |name: &str, data: &str| {
+        format!("[[host]]\nname = \"{name}\"\nrole = \"drain\"\nvolumes = [\"/t\"]\ndata = \"{data}\"\n")
+    };
+    let drains = [drain("t0", "10.1.0.8"), drain("t1", "10.1.0.9")].concat();
+    let mut fleet = Simulated::new([100e6, 100e6], 1e12);
+    fleet.file = FleetFile::parse(&format!("{FILE}{drains}")).unwrap();
+    let mut settings = settings(true);
+    settings.profile.drain = Some("60 MB/s".parse().unwrap());
+    qualify(&fleet.file.clone(), &settings, &start(), &mut fleet, &mut |_| ()).unwrap();
+    let host = |to: &std::net::SocketAddr| to.ip().to_string();
+    let of = |host_id: HostId, alone: bool| {
+        let trials = fleet.drained_to.iter().filter(|trial| (trial.len() == 1) == alone);
+        trials.filter_map(|trial| trial.get(&host_id)).map(host).collect::<BTreeSet<_>>()
+    };
+    for (recorder, address) in [(2, "10.1.0.8"), (3, "10.1.0.9")] {
+        let wanted = BTreeSet::from([address.to_owned()]);
+        assert_eq!((of(recorder, false), of(recorder, true)), (wanted.clone(), wanted));
+    }
+}
+
+#[test]
+fn a_repetition_does_not_exceed_the_limit_of_bytes() {
+    let limited = QualifySettings { write_bytes_max: 4_000_000_000, ..settings(false) };
+    let run = |end: Option<(usize, HostId, PartEnd)>| {
+        let mut fleet =
+            Simulated { stored_share: 1.0, end_trials: 1, ..Simulated::new([100e6, 100e6], 1e12) };
+        fleet.end = end;
+        let found = qualify(&fleet.file.clone(), &limited, &start(), &mut fleet, &mut |_| ()).unwrap();
+        assert!(found.bytes_written <= limited.write_bytes_max, "{}", found.bytes_written);
+        found
+    };
+    let trials = run(None).trials.len();
+    for trial in 1..=trials {
+        run(Some((trial, 3, PartEnd::Failed("no space".to_owned()))));
+    }
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub(super) struct Inputs<'a> {
     pub(super) pairs: Vec<Pair>,
     /// Knees of recorders alone, by name.
     pub(super) alone: BTreeMap<String, KneeInterval>,
+    /// It was stopped while recorders were tested alone.
+    pub(super) stopped_alone: bool,
     pub(super) lost: Vec<LostHost>,
     /// Trials that were repeated with success, one reason each.
     pub(super) repeated: Vec<String>,
@@ -148,7 +150,8 @@ fn evidence(found: &Found, host: &str) -> Vec<Evidence> {
 
 fn is_interrupted(inputs: &Inputs<'_>) -> bool {
     let found = &inputs.found;
-    found.outcome.end == End::Interrupted && found.fault.is_none() && found.unsearched.is_none()
+    let is_cut_off = found.outcome.end == End::Interrupted && found.fault.is_none();
+    inputs.stopped_alone || is_cut_off && found.unsearched.is_none()
 }
 
 /// The trial whose space and CPU time count: the last soak, else the unthrottled trial.

@@ -10,8 +10,8 @@ mod worker;
 
 pub use feed::{DrainEnd, DrainOutcome};
 pub(crate) use feed::{Feed, FeedFigures};
-pub(crate) use plan::Sinks;
 pub use plan::{DrainPlan, drain_plans};
+pub(crate) use plan::{Sinks, drain_hosts, drain_of};
 pub use sinks::CopyOutcome;
 pub(crate) use sinks::receive;
 pub use total::DrainResult;

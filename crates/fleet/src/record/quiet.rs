@@ -65,9 +65,9 @@ impl Total {
     pub fn of(recorders: impl IntoIterator<Item = (Counters, bool)>) -> Self {
         let mut total = Self::default();
         for (counters, has_streams) in recorders {
-            total.events += counters.events;
-            total.bytes += counters.bytes;
-            total.durable_events += counters.durable_events;
+            total.events = total.events.saturating_add(counters.events);
+            total.bytes = total.bytes.saturating_add(counters.bytes);
+            total.durable_events = total.durable_events.saturating_add(counters.durable_events);
             total.ended += u64::from(counters.ended_streams);
             total.connected += if has_streams { u64::from(counters.connected_streams) } else { 0 };
         }

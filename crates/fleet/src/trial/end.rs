@@ -81,8 +81,10 @@ impl TrialEnd {
                 });
             }
             let failed_drain = outcome.as_ref().and_then(|outcome| outcome.drain_failure.as_ref());
+            let mut own_drain = None;
             if let Some(why) = failed_drain {
                 let drain = drain_host(part, parts);
+                own_drain = (drain == part.host).then(|| format!("its drain: {why}"));
                 let why = format!("the drain of {}: {why}", name(part.host));
                 if missing.iter().all(|other: &Missing| other.host != drain) {
                     missing.push(Missing {
@@ -99,7 +101,7 @@ impl TrialEnd {
                     host: name(part.host),
                     source: plan.source.clone(),
                     outcome,
-                    failure: failure.map(|(why, _)| why),
+                    failure: failure.map(|(why, _)| why).or(own_drain),
                     clock: part.clock,
                 });
             }

@@ -139,4 +139,5 @@ fn a_failed_drain_is_charged_to_its_drain_host() {
     // Without a drain host it is the recorder's own.
     let own = TrialEnd::new(&file, Some(40e6), &parts[..2], 0, 3.0);
     assert_eq!(own.missing[0].host, 1);
+    assert!(own.trial.table().contains("r0: its drain: no route"), "{}", own.trial.table());
 }

@@ -18,6 +18,9 @@ use crate::placement::shares;
 use crate::record::drain::{DrainPlan, Sinks};
 use crate::record::{RecordPlan, RecorderSettings};
 
+/// How long a trial may be, seconds: a year.
+pub(super) const SECONDS_MAX: f64 = 366.0 * 86_400.0;
+
 /// What a trial does.
 #[derive(Clone, Debug)]
 pub struct TrialRequest {
@@ -153,8 +156,11 @@ pub fn pairs(file: &FleetFile, streams: u32, without: &BTreeSet<HostId>) -> Resu
 /// The part of each host of `file`, none for spares, and for sources and drain hosts without a recorder.
 ///
 /// # Errors
-/// See [`pairs`]; a drain host without an address.
+/// See [`pairs`]; a drain host without an address; more time than a year.
 pub fn plans(file: &FleetFile, request: &TrialRequest) -> Result<Vec<Option<HostPlan>>, FleetError> {
+    if request.time.as_secs_f64() > SECONDS_MAX {
+        return Err(FleetError::Trial(Cause::new(format!("{:?} is more than a year", request.time))));
+    }
     let pairs = pairs(file, request.profile.streams, &request.without)?;
     let number = |source: HostId| {
         let before = file.hosts.iter().take(source as usize);

@@ -88,6 +88,9 @@ fn a_trial_without_what_it_needs_is_refused() {
         plans(&file, &request(streams)).unwrap_err().to_string()
     };
     assert!(refused(FILE, 2).contains("2 streams for 3 recorders"));
+    let long = TrialRequest { time: Duration::from_secs(400 * 86_400), ..request(7) };
+    let why = plans(&FleetFile::parse(FILE).unwrap(), &long).unwrap_err().to_string();
+    assert!(why.contains("more than a year"), "{why}");
     assert!(refused(&FILE.replace("\"source\"", "\"spare\"\nvolumes = [\"/c\"]"), 7).contains("one source"));
 }
 

@@ -17,7 +17,7 @@ use keepup_workload::preflight::{check_together, usable_bytes_each};
 use keepup_workload::record::{DrainSpec, RecordTrial, TrialMeasured, TrialSpec, Verification};
 use keepup_workload::{Context, Workload as _};
 
-use super::plan::{ReadBack, RecorderPlan};
+use super::plan::{ReadBack, RecorderPlan, SECONDS_MAX};
 use super::setting::{Setting, text};
 use super::total::Outcome;
 use crate::host::Done;
@@ -29,8 +29,6 @@ const RETRY: Duration = Duration::from_millis(100);
 /// Longest sampling interval, and samples of a trial.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 const SAMPLES: u32 = 100;
-/// How long a trial may be, seconds.
-const SECONDS_MAX: f64 = 86_400.0;
 
 /// Prepares, waits for the start, records; returns the [`Outcome`] as JSON.
 pub(super) fn record(

@@ -114,6 +114,9 @@ impl Intake {
         let replaced = self.replaceable(&hello.streams, hello.resume.as_deref(), now_ns);
         let starts = hello.continued.iter().map(|stream| (stream.id, stream.next_sequence)).collect();
         connection.slots.extend(self.store.adopt(&hello.streams, index, &replaced, &starts)?);
+        if hello.continued.iter().any(|stream| stream.next_sequence > 0) {
+            self.counters.continues.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
         connection.resume.clone_from(&hello.resume);
         replaced.into_iter().for_each(|old| self.replace(old, &connection.peer));
         // Only the first drain's recording gives this one its name.

@@ -330,7 +330,7 @@ impl Store {
     /// what is lost with them would pass as acknowledged, and the client would not send it to the next
     /// recorder.
     pub(super) fn advance(&mut self, slot: usize) {
-        if self.has_successor && self.failed.is_some() {
+        if self.has_successor && self.volumes.all_failed() {
             return;
         }
         let journalled = self.volumes.gaps_durable();

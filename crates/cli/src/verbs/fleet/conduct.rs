@@ -164,7 +164,8 @@ impl<'a, 'b> FleetTrials<'a, 'b> {
 
     /// Notices Ctrl-C and `down`.
     fn watch_for_end(&mut self) -> anyhow::Result<()> {
-        self.is_ending |= self.session.is_stopped() || self.session.is_down_requested()?;
+        // Requests for the status are answered meanwhile, in any case.
+        self.is_ending |= self.session.is_down_requested()? || self.session.is_stopped();
         Ok(())
     }
 }

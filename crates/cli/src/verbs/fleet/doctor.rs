@@ -113,7 +113,9 @@ impl<'a, 'b> Check<'a, 'b> {
         while !is_over {
             let mut events = self.session.lead.turn(TURN);
             let is_late = self.session.lead.now_ns() >= until_ns;
-            if (is_late || self.session.is_stopped() || self.session.is_down_requested()?) && !is_ending {
+            // Requests for the status are answered meanwhile, in any case.
+            let is_down = self.session.is_down_requested()?;
+            if (is_late || is_down || self.session.is_stopped()) && !is_ending {
                 (is_ending, self.is_late, self.is_stopped) = (true, is_late, !is_late);
                 log("ending the check");
                 events.extend(self.session.lead.finish());

@@ -1,7 +1,7 @@
 //! Rules for the paths from recorders to sources.
 use keepup_results::{FleetFinding, HostCheck, PathFacts};
 
-use super::{Case, Subject, is_source, is_udp, with_command};
+use super::{Case, Subject, is_source, is_udp, records, with_command};
 use crate::check::plan::SOURCES_MAX;
 
 /// Largest IP packet, bytes: the loopback interface has a larger MTU.
@@ -54,7 +54,7 @@ pub(super) fn reachable(case: &Case<'_>) -> Vec<FleetFinding> {
 /// because there was no source.
 pub(super) fn measured(case: &Case<'_>) -> Vec<FleetFinding> {
     let planned = || case.hosts.iter().filter(|host| is_source(host)).take(SOURCES_MAX);
-    let recorders = case.checked().filter(|(host, _)| !is_source(host));
+    let recorders = case.checked().filter(|(host, _)| records(host));
     let open = recorders.flat_map(|(host, facts)| {
         let is_measured = |source: &HostCheck| facts.paths.iter().any(|path| path.source == source.host);
         planned().filter(move |source| !is_measured(source)).map(move |source| (host, source))

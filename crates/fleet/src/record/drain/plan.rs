@@ -53,7 +53,7 @@ fn copy(recorder: &HostEntry, plan: &RecordPlan, drain: &HostEntry, listen: Sock
 /// The sinks of all drain hosts. Recorders are distributed over the hosts in their order.
 pub(crate) struct Sinks<'a> {
     file: &'a FleetFile,
-    drains: Vec<usize>,
+    drains: Vec<HostId>,
     /// First port, and the next one of each address.
     port: u16,
     free: BTreeMap<IpAddr, u16>,
@@ -61,14 +61,24 @@ pub(crate) struct Sinks<'a> {
     added: usize,
 }
 
+/// The drain hosts in `file` that are not in `without`.
+pub(crate) fn drain_hosts(file: &FleetFile, without: &BTreeSet<HostId>) -> Vec<HostId> {
+    let all =
+        (0..).zip(&file.hosts).filter(|(host, entry)| entry.role == Role::Drain && !without.contains(host));
+    all.map(|(host, _)| host).collect()
+}
+
+/// That of recorder `number`, counted from 0 over the recorders that drain.
+pub(crate) fn drain_of(drains: &[HostId], number: usize) -> Option<HostId> {
+    drains.get(number % drains.len().max(1)).copied()
+}
+
 impl<'a> Sinks<'a> {
     /// Those of the drain hosts in `file` that are not in `without`.
     pub(crate) fn new(file: &'a FleetFile, without: &BTreeSet<HostId>, port: u16) -> Self {
-        let is_drain =
-            |&host: &usize| file.hosts[host].role == Role::Drain && !without.contains(&(host as HostId));
         Self {
             file,
-            drains: (0..file.hosts.len()).filter(is_drain).collect(),
+            drains: drain_hosts(file, without),
             port,
             free: BTreeMap::new(),
             parts: vec![None; file.hosts.len()],
@@ -91,7 +101,9 @@ impl<'a> Sinks<'a> {
         &mut self,
         plan: impl FnOnce(&HostEntry, SocketAddr) -> RecordPlan,
     ) -> Result<Option<SocketAddr>, Cause> {
-        let Some(&drain) = self.drains.get(self.added % self.drains.len().max(1)) else { return Ok(None) };
+        let Some(drain) = drain_of(&self.drains, self.added).map(|drain| drain as usize) else {
+            return Ok(None);
+        };
         let host = &self.file.hosts[drain];
         let data = host.data.ok_or_else(|| {
             let why = Cause::new(format!("{}: recorders need the address of the drain host", host.name));

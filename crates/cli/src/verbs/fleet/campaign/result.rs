@@ -42,8 +42,9 @@ fn name_directories(run_directory: &Path) -> std::io::Result<()> {
         let Some(summary) = read(&directory.join(SUMMARY)) else { continue };
         let summary: Option<Summary> = serde_json::from_str(&summary).ok();
         let Some(old) = summary.and_then(|summary| summary.result_directory) else { continue };
-        // Only the path that the command itself has written.
-        if Path::new(&old).file_name() != directory.file_name() {
+        // Only the path that the command itself has written. A short text could occur anywhere.
+        let old_path = Path::new(&old);
+        if !old_path.is_absolute() || old_path.file_name() != directory.file_name() {
             continue;
         }
         let (old, new) = (in_quotes(&old), in_quotes(&directory.display().to_string()));

@@ -19,7 +19,7 @@ fn a_result_names_the_directory_in_which_it_is_stored() {
     assert_eq!(text("result.json"), summary(&here));
     assert_eq!(text("report.html"), format!("<p>{here}</p>"));
     // A result of another kind, and one with a path that is not its own.
-    for other in ["{\"streams\": 4}".to_owned(), summary("a"), summary("")] {
+    for other in ["{\"streams\": 4}".to_owned(), summary("a"), summary(""), summary("qualify-1")] {
         write("result.json", &other);
         name_directories(&run).unwrap();
         assert_eq!(text("result.json"), other);
