@@ -295,6 +295,6 @@ fn a_recorder_that_fails_is_named_and_the_others_go_on() {
     let trial = ["fleet", "trial", "fleet.toml", "romanis", "--streams", "2", "--event", "64 KiB"];
     let run = keepup(here, &[&trial[..], &["--rate", "1 MB/s", "--time", "1s"]].concat());
     assert_eq!(run.code(), 1, "{run:#?}");
-    assert!(run.stdout.contains("r1: it did not join the fleet"), "{run:#?}");
+    assert!(run.stdout.contains("r1: it was not in the fleet when the run began"), "{run:#?}");
     assert!(run.stdout.contains("0 events lost"), "{run:#?}");
 }

@@ -31,19 +31,21 @@ pub(super) fn host(here: &Path, name: &str, role: &str, more: &str) -> String {
 
 /// A site whose source has begun to send; none without root.
 fn site(test: &str, seconds: u32, patience: &str) -> Option<Site> {
-    root::allowed(test).then(|| site_in(directory(), test, seconds, patience))
+    root::allowed(test).then(|| site_in(directory(), (test, ""), seconds, patience))
 }
 
 /// A machine of tests may stall for longer than the default lease.
 pub(super) const LEASE: &str = "[timing]\nlease = \"2 s\"\n";
+/// Where no host is lost.
+const LONG_LEASE: &str = "[timing]\nlease = \"20 s\"\norphan = \"30 s\"\n";
 
-/// A site in `place`; volumes that exist there are used.
-fn site_in(place: TestDirectory, test: &str, seconds: u32, patience: &str) -> Site {
+/// A site in `place` with more `timing`; volumes that exist there are used.
+fn site_in(place: TestDirectory, (test, timing): (&str, &str), seconds: u32, patience: &str) -> Site {
     let here = place.path().canonicalize().unwrap();
     let switch = Switch::create(&format!("ku{}{test}", std::process::id() % 100_000), 5).unwrap();
     let keepup = env!("CARGO_BIN_EXE_keepup");
     let mut text = format!(
-        "name = \"{test}\"\nlisten = \"{}:7650\"\n{LEASE}[launcher]\npreset = \"netns\"\n",
+        "name = \"{test}\"\nlisten = \"{}:7650\"\n{LEASE}{timing}[launcher]\npreset = \"netns\"\n",
         Switch::address(0)
     );
     text.push_str(&format!("program = \"{keepup}\"\n"));
@@ -151,7 +153,7 @@ fn streams_are_distributed_over_the_recorders() {
     let place = directory();
     let here = place.path().canonicalize().unwrap();
     let name = unique("dealt");
-    write_local(&here, &name, "[launcher]\npreset = \"local\"", &HOSTS);
+    write_local(&here, &name, &format!("{LONG_LEASE}[launcher]\npreset = \"local\""), &HOSTS);
     let port = free_port(0);
     let flags = ["--fleet-output", "runs", "--fleet-port", &port, "--meta", "sample=quartz", "--json"];
     let mut record = start(&here, &[&["record", "--fleet", "fleet.toml"], &flags[..]].concat());
@@ -193,7 +195,7 @@ fn a_recording_that_is_started_again_waits_for_the_agents_of_the_first() {
     let path = here.join("gate");
     let gate = gate(&path);
     let open = format!("exec 3<{}; (head -n 1; cat <&3) | {{agent}} # {{host}}", path.display());
-    let timing = "[timing]\norphan = \"1 h\"\n[launcher]\njoin_time = \"300 s\"\n";
+    let timing = "[timing]\nlease = \"20 s\"\norphan = \"1 h\"\n[launcher]\njoin_time = \"300 s\"\n";
     write_local(&here, &name, &format!("{timing}command = [\"sh\", \"-c\", \"{open}\"]"), &HOSTS);
     let port = free_port(1);
     let command = ["record", "--fleet", "fleet.toml", "--fleet-output", "runs", "--fleet-port", &port];
@@ -249,6 +251,22 @@ fn the_streams_of_a_recorder_that_is_cut_off_move_to_the_spare() {
     ended.check();
 }
 
+/// TCP continues up to twice the time of the cut later.
+#[test]
+#[ignore = "system"]
+fn a_controller_that_is_cut_off_and_returns_continues_the_recording() {
+    if !root::allowed("reclead") {
+        return;
+    }
+    let mut site = site_in(directory(), ("reclead", "orphan = \"60 s\"\n"), 8, "60 s");
+    site.switch.unplug(0).unwrap();
+    site.record.line("warning: no host is heard");
+    site.switch.plug(0).unwrap();
+    let ended = site.end();
+    assert_eq!((ended.record.code(), ended.moves()), (0, Vec::new()), "{:#?}", ended.record);
+    ended.check();
+}
+
 #[test]
 #[ignore = "system"]
 fn the_streams_of_a_recorder_whose_volume_fails_move_with_all_their_events() {
@@ -259,7 +277,7 @@ fn the_streams_of_a_recorder_whose_volume_fails_move_with_all_their_events() {
     let here = place.path().canonicalize().unwrap();
     let name = format!("volume-recdisk-{}-r0", std::process::id());
     let mut disk = FaultyDisk::mount(&here.join(name), FILE_SERVER).unwrap();
-    let site = site_in(place, "recdisk", 6, "30 s");
+    let site = site_in(place, ("recdisk", ""), 6, "30 s");
     disk.break_down().unwrap();
     let [failed, spare] = [0, 2].map(|host| site.fleet.hosts[host].clone());
     let ended = site.end();

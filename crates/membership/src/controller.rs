@@ -46,6 +46,8 @@ pub enum FleetEvent {
         /// Time since its last heartbeat, ns.
         silent_ns: u64,
     },
+    /// No member was heard for this long, ns: they keep their leases, because the controller may be cut off.
+    Silent(u64),
     /// The controller itself did not run for this long, ns; leases and deadlines were extended.
     Paused(u64),
     /// A phase of a run begins.
@@ -117,15 +119,13 @@ impl Membership {
         let health = health.or_else(|| before?.health);
         Self { heartbeat, received_ns: now_ns, lease_ns: now_ns, is_closed: false, health }
     }
-}
 
-impl Membership {
-    /// Whether the host is lost, if the latest heartbeat of all members arrived at `latest_ns`. While no host is
-    /// heard the controller itself may be cut off, and no stream could go anywhere: then a lease lasts until
-    /// the hosts end for want of orders.
+    /// Whether the host is lost, if the latest lease of all members began at `latest_ns`. While no host is
+    /// heard the controller itself may be cut off, and no stream could go anywhere: a lease lasts until the
+    /// hosts end for want of orders.
     fn is_over(&self, now_ns: u64, latest_ns: u64, timing: &Timing) -> bool {
         let silent_ns = now_ns.saturating_sub(self.lease_ns);
-        let others_answer = latest_ns > self.received_ns.saturating_add(2 * timing.heartbeat_ns);
+        let others_answer = latest_ns > self.lease_ns.saturating_add(2 * timing.heartbeat_ns);
         let limit_ns = match others_answer || self.is_closed {
             true => timing.lease_of_controller_ns(),
             false => timing.lease_of_controller_ns().max(timing.orphan_ns),
@@ -171,6 +171,8 @@ pub struct Controller {
     stepped_ns: u64,
     /// Latest check of leases and deadlines, ns. Heartbeats do not delay the next one.
     ticked_ns: u64,
+    /// Whether no member was heard for longer than a lease.
+    is_silent: bool,
     /// Whether goals or the view have changed since the latest orders to all.
     has_changed: bool,
 }
@@ -191,6 +193,7 @@ impl Controller {
             shutdown: None,
             stepped_ns: now_ns,
             ticked_ns: now_ns,
+            is_silent: false,
             has_changed: false,
         }
     }
@@ -308,14 +311,25 @@ impl Controller {
             out.push(Action::Report(FleetEvent::Lost { host, silent_ns }));
             self.end_part(now_ns, host, PartEnd::Lost, out);
         }
+        self.report_silence(now_ns, out);
         self.advance(now_ns, out);
         self.order_changes(now_ns, out);
     }
 
-    /// When the latest heartbeat of all members arrived, ns.
+    /// Beginning of the latest lease of all members, ns.
     fn latest_ns(&self) -> u64 {
         let members = self.hosts.iter().filter_map(|entry| entry.member.as_ref());
-        members.map(|member| member.received_ns).max().unwrap_or_default()
+        members.map(|member| member.lease_ns).max().unwrap_or_default()
+    }
+
+    /// Reports once that no member is heard.
+    fn report_silence(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+        let silent_ns = now_ns.saturating_sub(self.latest_ns());
+        let is_silent = self.members() > 0 && silent_ns > self.timing.lease_of_controller_ns();
+        if is_silent && !self.is_silent {
+            out.push(Action::Report(FleetEvent::Silent(silent_ns)));
+        }
+        self.is_silent = is_silent;
     }
 
     /// Extends leases and deadlines after a pause of the controller: heartbeats that have arrived meanwhile

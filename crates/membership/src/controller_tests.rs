@@ -222,6 +222,35 @@ fn a_pause_of_the_controller_costs_nobody_the_lease() {
     assert!(fleet.reported().contains(&&FleetEvent::Paused(4_969 * MS)), "{:?}", fleet.reported());
 }
 
+/// No stream could go anywhere, and the recorders have paused by themselves.
+#[test]
+fn a_controller_that_is_cut_off_for_less_than_the_orphan_time_ends_nothing() {
+    let mut fleet = Fleet::running();
+    // Hosts are not heard at the same time.
+    (0..4).for_each(|host| fleet.heartbeat(40 + 30 * u64::from(host), host, HostState::Running { run: 3 }));
+    fleet.out.clear();
+    (150..4_900).step_by(75).for_each(|ms| fleet.controller.tick(ms * MS, &mut fleet.out));
+    assert!(matches!(fleet.reported()[..], [FleetEvent::Silent(_)]), "{:?}", fleet.reported());
+    (0..4).for_each(|host| fleet.heartbeat(4_950, host, HostState::Running { run: 3 }));
+    assert!(matches!(fleet.goal(0), Some(Goal::Run { run: 3, .. })), "{:?}", fleet.goal(0));
+    assert_eq!(fleet.controller.view().epoch, 1);
+    // A recorder that is lost now is lost as any other.
+    fleet.pass(5_025, 5_700, 0);
+    let moved = FleetEvent::Moved { from: 0, to: Some(2), epoch: 2 };
+    assert!(fleet.reported().contains(&&moved), "{:?}", fleet.reported());
+}
+
+#[test]
+fn hosts_that_are_not_heard_again_are_lost_after_the_orphan_time() {
+    let mut fleet = Fleet::running();
+    // This one is known to be gone.
+    fleet.controller.on_closed(32 * MS, 0, &mut fleet.out);
+    (75..5_000).step_by(75).for_each(|ms| fleet.controller.tick(ms * MS, &mut fleet.out));
+    assert_eq!(fleet.controller.members(), 3);
+    (5_000..5_200).step_by(75).for_each(|ms| fleet.controller.tick(ms * MS, &mut fleet.out));
+    assert_eq!(fleet.controller.members(), 0);
+}
+
 #[test]
 fn strangers_are_refused() {
     let mut fleet = Fleet::joined();

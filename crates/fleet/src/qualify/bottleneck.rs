@@ -67,7 +67,8 @@ pub(super) fn bottleneck(failed_rate: Option<f64>, cases: &[Case]) -> Option<Fle
     if failed.is_empty() {
         return Some(sources(failed_rate, cases));
     }
-    // A shared link is not always shared evenly, so one of them may fail first. A drain host may be shared, too.
+    // A shared link is not always shared evenly, so one of them may fail first. A drain host may be shared,
+    // too, but is named.
     let all_failed = failed.len() == cases.len() && failed.iter().all(|case| !case.waits_for_its_drain());
     let is_shared = all_failed || failed.iter().all(|case| case.waits_for_its_path());
     if is_shared && failed.iter().all(|case| case.is_below_own()) {

@@ -108,7 +108,7 @@ impl PartEnd {
         Some(match self {
             Self::Finished(_) => return None,
             Self::Failed(why) => why.clone(),
-            Self::Absent => "it was no member of the fleet when the run began".to_owned(),
+            Self::Absent => "it was not in the fleet when the run began".to_owned(),
             Self::Lost => "no heartbeat until its lease expired".to_owned(),
             Self::TimedOut(phase) => format!("it timed out while {phase}"),
         })

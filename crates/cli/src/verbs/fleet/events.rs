@@ -59,6 +59,11 @@ impl<'a> Reporter<'a> {
                 let seconds = *silent_ns as f64 / 1e9;
                 log(&format!("warning: {} is lost: no heartbeat for {seconds:.1} s", self.name(*host)));
             }
+            FleetEvent::Silent(_) if self.is_ending => {}
+            FleetEvent::Silent(ns) => {
+                let seconds = *ns as f64 / 1e9;
+                log(&format!("warning: no host is heard for {seconds:.1} s: is the controller cut off?"));
+            }
             FleetEvent::Paused(ns) => {
                 log(&format!("warning: the controller did not run for {:.1} s", *ns as f64 / 1e9));
             }

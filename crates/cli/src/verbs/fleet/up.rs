@@ -178,23 +178,24 @@ fn starts(file: &FleetFile, secret: &Secret, tls: Option<&ControllerTls>) -> Res
 /// Shuts the fleet down. Agents that the order does not reach exit because their standard input is closed.
 pub(super) fn end(session: &mut Session, reporter: &mut Reporter<'_>, why: &str) {
     reporter.shut_down();
-    let (lead, file) = (&mut session.lead, &session.file);
-    lead.shut_down(why).iter().for_each(|event| reporter.report(event));
-    let mut wait = |lead: &mut RunningController, ns: u64| {
-        let until_ns = lead.now_ns().saturating_add(ns);
-        while lead.agents() > 0 && lead.now_ns() < until_ns {
-            lead.turn(TURN / 10).iter().for_each(|event| reporter.report(event));
+    session.lead.shut_down(why).iter().for_each(|event| reporter.report(event));
+    let mut wait = |session: &mut Session, ns: u64| {
+        let until_ns = session.lead.now_ns().saturating_add(ns);
+        while session.lead.agents() > 0 && session.lead.now_ns() < until_ns {
+            session.lead.turn(TURN / 10).iter().for_each(|event| reporter.report(event));
+            // `status` is answered; `down` is what happens already.
+            let _ = session.is_down_requested();
         }
     };
-    wait(lead, LEAVE_NS);
-    lead.close_agents();
-    let longest_ns = file.timing.finish_ns.saturating_add(CLOSE_NS);
-    if lead.agents() > 0 {
-        let agents = plural(lead.agents() as u64, "agent");
+    wait(session, LEAVE_NS);
+    session.lead.close_agents();
+    let longest_ns = session.file.timing.finish_ns.saturating_add(CLOSE_NS);
+    if session.lead.agents() > 0 {
+        let agents = plural(session.lead.agents() as u64, "agent");
         log(&format!("waiting up to {} s for {agents} to end", longest_ns / 1_000_000_000));
     }
-    wait(lead, longest_ns);
-    match lead.agents() {
+    wait(session, longest_ns);
+    match session.lead.agents() {
         0 => log("all agents have ended"),
         left => {
             let agents = plural(left as u64, "agent");
