@@ -260,7 +260,7 @@ fn a_controller_that_is_cut_off_and_returns_continues_the_recording() {
     }
     let mut site = site_in(directory(), ("reclead", "orphan = \"60 s\"\n"), 8, "60 s");
     site.switch.unplug(0).unwrap();
-    site.record.line("warning: no host is heard");
+    site.record.line("warning: no heartbeat from any host for");
     site.switch.plug(0).unwrap();
     let ended = site.end();
     assert_eq!((ended.record.code(), ended.moves()), (0, Vec::new()), "{:#?}", ended.record);

@@ -120,12 +120,12 @@ impl Membership {
         Self { heartbeat, received_ns: now_ns, lease_ns: now_ns, is_closed: false, health }
     }
 
-    /// Whether the host is lost, if the latest lease of all members began at `latest_ns`. While no host is
-    /// heard the controller itself may be cut off, and no stream could go anywhere: a lease lasts until the
-    /// hosts end for want of orders.
+    /// Whether the host is lost, if the latest heartbeat of all members arrived at `latest_ns`. While no
+    /// host is heard the controller itself may be cut off, and no stream could go anywhere: a lease lasts
+    /// until the hosts end for want of orders.
     fn is_over(&self, now_ns: u64, latest_ns: u64, timing: &Timing) -> bool {
         let silent_ns = now_ns.saturating_sub(self.lease_ns);
-        let others_answer = latest_ns > self.lease_ns.saturating_add(2 * timing.heartbeat_ns);
+        let others_answer = latest_ns > self.received_ns.saturating_add(2 * timing.heartbeat_ns);
         let limit_ns = match others_answer || self.is_closed {
             true => timing.lease_of_controller_ns(),
             false => timing.lease_of_controller_ns().max(timing.orphan_ns),
@@ -198,6 +198,12 @@ impl Controller {
         }
     }
 
+    /// Whether no member was heard for longer than a lease: what is known of them is old.
+    #[must_use]
+    pub const fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
     /// Number of members.
     #[must_use]
     pub fn members(&self) -> usize {
@@ -254,6 +260,8 @@ impl Controller {
         if !entry.is_next(incarnation, heartbeat.number) {
             return;
         }
+        self.end_silence(now_ns);
+        let entry = &mut self.hosts[host as usize];
         let before = entry.member.take();
         let is_new = before.is_none();
         let has_changed = before.as_ref().map(|member| &member.heartbeat.state) != Some(&heartbeat.state);
@@ -299,8 +307,9 @@ impl Controller {
     pub fn tick(&mut self, now_ns: u64, out: &mut Vec<Action>) {
         self.step(now_ns, out);
         let mut lost = Vec::new();
-        self.ticked_ns = self.ticked_ns.max(now_ns);
-        let (timing, latest_ns) = (self.timing, self.latest_ns());
+        let before_ns = self.ticked_ns;
+        self.ticked_ns = before_ns.max(now_ns);
+        let (timing, latest_ns) = (self.timing, self.latest_ns().unwrap_or_default());
         for (host, entry) in (0..).zip(&mut self.hosts) {
             let over = entry.member.take_if(|member| member.is_over(now_ns, latest_ns, &timing));
             if let Some(member) = over {
@@ -312,24 +321,43 @@ impl Controller {
             self.end_part(now_ns, host, PartEnd::Lost, out);
         }
         self.report_silence(now_ns, out);
+        if self.is_silent {
+            self.run.iter_mut().for_each(|run| run.extend(now_ns.saturating_sub(before_ns)));
+        }
         self.advance(now_ns, out);
         self.order_changes(now_ns, out);
     }
 
-    /// Beginning of the latest lease of all members, ns.
-    fn latest_ns(&self) -> u64 {
-        let members = self.hosts.iter().filter_map(|entry| entry.member.as_ref());
-        members.map(|member| member.lease_ns).max().unwrap_or_default()
+    /// When the latest heartbeat of all members arrived, ns; none without members.
+    fn latest_ns(&self) -> Option<u64> {
+        self.hosts.iter().filter_map(|entry| entry.member.as_ref()).map(|member| member.received_ns).max()
     }
 
-    /// Reports once that no member is heard.
+    /// Reports once that no member is heard. Meanwhile the deadlines of a run stand still.
     fn report_silence(&mut self, now_ns: u64, out: &mut Vec<Action>) {
-        let silent_ns = now_ns.saturating_sub(self.latest_ns());
-        let is_silent = self.members() > 0 && silent_ns > self.timing.lease_of_controller_ns();
+        let members = self.hosts.iter().filter_map(|entry| entry.member.as_ref());
+        let latest_ns = members.map(|member| member.lease_ns).max();
+        let silent_ns = latest_ns.map_or(0, |latest_ns| now_ns.saturating_sub(latest_ns));
+        let is_silent = silent_ns > self.timing.lease_of_controller_ns();
         if is_silent && !self.is_silent {
             out.push(Action::Report(FleetEvent::Silent(silent_ns)));
         }
         self.is_silent = is_silent;
+    }
+
+    /// Extends the leases of all members when one is heard again after a silence of all: others may need up
+    /// to the same time again, because TCP doubles its intervals. No longer than they wait for orders.
+    fn end_silence(&mut self, now_ns: u64) {
+        let Some(latest_ns) = self.latest_ns() else { return };
+        let silent_ns = now_ns.saturating_sub(latest_ns);
+        if silent_ns <= 2 * self.timing.heartbeat_ns {
+            return;
+        }
+        for member in self.hosts.iter_mut().filter_map(|entry| entry.member.as_mut()) {
+            let last_ns = member.received_ns.saturating_add(self.timing.orphan_ns);
+            let lease_ns = now_ns.saturating_add(silent_ns).min(last_ns);
+            member.lease_ns = member.lease_ns.max(lease_ns);
+        }
     }
 
     /// Extends leases and deadlines after a pause of the controller: heartbeats that have arrived meanwhile

@@ -222,22 +222,56 @@ fn a_pause_of_the_controller_costs_nobody_the_lease() {
     assert!(fleet.reported().contains(&&FleetEvent::Paused(4_969 * MS)), "{:?}", fleet.reported());
 }
 
-/// No stream could go anywhere, and the recorders have paused by themselves.
+/// No stream could go anywhere, and the recorders have paused by themselves. TCP reaches the hosts one after
+/// another when the link is back.
 #[test]
 fn a_controller_that_is_cut_off_for_less_than_the_orphan_time_ends_nothing() {
     let mut fleet = Fleet::running();
-    // Hosts are not heard at the same time.
-    (0..4).for_each(|host| fleet.heartbeat(40 + 30 * u64::from(host), host, HostState::Running { run: 3 }));
+    let running = HostState::Running { run: 3 };
+    (0..4).for_each(|host| fleet.heartbeat(40 + 30 * u64::from(host), host, running.clone()));
     fleet.out.clear();
-    (150..4_900).step_by(75).for_each(|ms| fleet.controller.tick(ms * MS, &mut fleet.out));
+    let back = [3_500, 2_100, 2_000, 1_950];
+    for ms in (150..4_000).step_by(75) {
+        fleet.controller.tick(ms * MS, &mut fleet.out);
+        for host in (0..4).filter(|&host: &u32| back[host as usize] <= ms + 75) {
+            fleet.heartbeat(ms + 75, host, running.clone());
+        }
+    }
     assert!(matches!(fleet.reported()[..], [FleetEvent::Silent(_)]), "{:?}", fleet.reported());
-    (0..4).for_each(|host| fleet.heartbeat(4_950, host, HostState::Running { run: 3 }));
     assert!(matches!(fleet.goal(0), Some(Goal::Run { run: 3, .. })), "{:?}", fleet.goal(0));
-    assert_eq!(fleet.controller.view().epoch, 1);
+    assert_eq!((fleet.controller.view().epoch, fleet.controller.is_silent()), (1, false));
     // A recorder that is lost now is lost as any other.
-    fleet.pass(5_025, 5_700, 0);
+    fleet.pass(4_050, 4_750, 0);
     let moved = FleetEvent::Moved { from: 0, to: Some(2), epoch: 2 };
     assert!(fleet.reported().contains(&&moved), "{:?}", fleet.reported());
+}
+
+/// It is lost after the time that a host behind the same link has to come back.
+#[test]
+fn a_host_that_does_not_come_back_after_the_cut_is_lost() {
+    let mut fleet = Fleet::running();
+    (75..2_000).step_by(75).for_each(|ms| fleet.controller.tick(ms * MS, &mut fleet.out));
+    (1..4).for_each(|host| fleet.heartbeat(2_000, host, HostState::Running { run: 3 }));
+    fleet.pass(2_050, 3_900, 0);
+    assert!(fleet.controller.heartbeat_of(0).is_some());
+    fleet.pass(3_900, 5_000, 0);
+    let moved = FleetEvent::Moved { from: 0, to: Some(2), epoch: 2 };
+    assert!(fleet.reported().contains(&&moved), "{:?}", fleet.reported());
+}
+
+#[test]
+fn deadlines_stand_still_while_no_host_is_heard() {
+    let mut fleet = Fleet::joined();
+    let plans = (0..4).map(|host| Some(format!("plan {host}"))).collect();
+    let timing = Timing { prepare_ns: 1_500 * MS, ..Timing::recording() };
+    fleet.controller.timing = timing;
+    fleet.controller.start_run(20 * MS, (3, RunKind::Recording), plans, &mut fleet.out).unwrap();
+    (75..3_000).step_by(75).for_each(|ms| fleet.controller.tick(ms * MS, &mut fleet.out));
+    assert_eq!(fleet.controller.phase(), Some(Phase::Preparing));
+    (0..4).for_each(|host| fleet.heartbeat(3_000, host, HostState::Preparing { run: 3 }));
+    fleet.pass(3_050, 4_500, 9);
+    assert!(!fleet.reported().iter().any(|event| matches!(event, FleetEvent::Lost { .. })));
+    assert_ne!(fleet.controller.phase(), Some(Phase::Preparing));
 }
 
 #[test]

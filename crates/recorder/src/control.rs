@@ -271,7 +271,8 @@ impl Recorder {
     }
 
     /// Like [`Recorder::join`], but removes a recording that was stopped before it received an event. One
-    /// that continues streams is kept: it tells where they ended. What cannot be removed is an incident.
+    /// that continues streams is kept, because its journal states where they ended. What cannot be removed
+    /// is an incident.
     ///
     /// # Errors
     /// As [`Recorder::join`].

@@ -1,4 +1,4 @@
-//! What measurements that were killed left on a volume: it takes space from the next one.
+//! Files that killed measurements left on a volume. They take space from later ones.
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 

@@ -14,7 +14,7 @@ pub(crate) const MARKER: &str = "keepup-scratch";
 pub struct Scratch {
     directory: PathBuf,
     files: Vec<PathBuf>,
-    /// The marker with its lock; none of a directory that was left.
+    /// The marker with its lock; none if a killed process left the directory.
     _marker: Option<File>,
 }
 

@@ -109,12 +109,12 @@ impl ZenohController {
 fn cannot_bind(error: &io::Error) -> Cause {
     Cause::new(error.to_string()).with_hint(match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "another program listens there (ss -ltnp): another `listen` in the fleet file"
+            "another program listens there (ss -ltnp); set another `listen` in the fleet file"
         }
         io::ErrorKind::AddrNotAvailable => {
-            "`listen` in the fleet file must be an address of this machine: ip address"
+            "set `listen` in the fleet file to an address of this machine: ip address"
         }
-        _ => "another `listen` in the fleet file",
+        _ => "set another `listen` in the fleet file",
     })
 }
 

@@ -348,7 +348,11 @@ impl Session<'_> {
                 return Ok(Ended::Done(Tried { parts, outcome }));
             }
             let is_lost = end.missing.iter().any(|missing| missing.is_lost);
-            if is_lost || attempt == ATTEMPTS || !self.may_repeat(request) {
+            let may_repeat = self.may_repeat(request);
+            if !may_repeat {
+                self.say("not repeated: the limit of bytes (--max-write) is too low");
+            }
+            if is_lost || attempt == ATTEMPTS || !may_repeat {
                 self.exclude(&end.missing);
                 return Ok(Ended::HostLost);
             }

@@ -39,7 +39,7 @@ impl Quiet {
         self.not_before_ns = now_ns.saturating_add(MOVE_NS);
     }
 
-    /// The controller itself did not run: what it knows is old.
+    /// The controller itself did not run, or hears no host: what it knows is old.
     pub const fn paused(&mut self) {
         self.since_ns = None;
     }

@@ -62,7 +62,9 @@ impl<'a> Reporter<'a> {
             FleetEvent::Silent(_) if self.is_ending => {}
             FleetEvent::Silent(ns) => {
                 let seconds = *ns as f64 / 1e9;
-                log(&format!("warning: no host is heard for {seconds:.1} s: is the controller cut off?"));
+                log(&format!(
+                    "warning: no heartbeat from any host for {seconds:.1} s: the controller may be cut off"
+                ));
             }
             FleetEvent::Paused(ns) => {
                 log(&format!("warning: the controller did not run for {:.1} s", *ns as f64 / 1e9));

@@ -267,6 +267,9 @@ impl Running {
             let over = started_ns.and_then(|started_ns| {
                 let elapsed_ns = now_ns.saturating_sub(started_ns);
                 // Evaluated in every turn, because it measures the time without clients.
+                if session.lead.controller().is_silent() {
+                    self.quiet.paused();
+                }
                 let is_quiet = self.quiet.is_over(now_ns, &total);
                 let limit = has_reached(stop, &total, elapsed_ns).then_some("the limit was reached");
                 limit.or(is_quiet.then_some("all clients have ended"))
