@@ -201,8 +201,12 @@ fn writes(output: &GuestOutput) {
     let methods = found["run"]["methods"].as_array().unwrap();
     let flags: Vec<bool> = methods.iter().map(|method| method["writes"].as_bool().unwrap()).collect();
     assert_eq!(flags, [false, true, true]);
-    let last = methods[2]["points"].as_array().unwrap().len() - 1;
-    let ratio = median(&found, 2, last) / median(&found, 1, last);
+    // Of all points, because a long one may meet another program on each of its few trials.
+    let points = methods[2]["points"].as_array().unwrap().len();
+    let mut ratios: Vec<f64> =
+        (0..points).map(|point| median(&found, 2, point) / median(&found, 1, point)).collect();
+    ratios.sort_by(f64::total_cmp);
+    let ratio = ratios[points / 2];
     assert!(ratio > 1.3, "writes that are read back take longer: {ratio} {found:#}");
     assert_eq!(found["break_evens"].as_array().unwrap().len(), 0, "reads and writes are not compared");
     assert_eq!(output.part("written").stdout, "0x4: 0xedcba987\n");
