@@ -29,8 +29,8 @@ fn flows_run_in_both_directions_over_both_protocols() {
         let (due, sent) = (number(run, "/ledger/due") * 1400.0, number(run, "/flows/0/sent/bytes"));
         assert!(run["loads"][0]["spec"] == "cpu=0.1" && number(run, "/loads/0/achieved") > 0.0, "{run:#}");
         // The ledger includes the warm-up of 200 ms. A busy machine drops late datagrams: never more than are
-        // due, never all of them; `measured::links` checks the amount.
-        assert!((1.2..1.6).contains(&(due / (8e6 * seconds))), "{run:#}");
+        // due, never all of them; `measured::links` checks the amount. It also makes the time longer.
+        assert!((0.15..1.0).contains(&(due / 8e6 - seconds)), "{run:#}");
         assert!(sent > 0.0 && sent < 1.1 * 8e6 * seconds, "{run:#}");
         assert_eq!(number(run, "/ledger/unexplained"), 0.0, "{run:#}");
         server.signal("TERM");
