@@ -348,11 +348,12 @@ impl Session<'_> {
                 return Ok(Ended::Done(Tried { parts, outcome }));
             }
             let is_lost = end.missing.iter().any(|missing| missing.is_lost);
-            let may_repeat = self.may_repeat(request);
-            if !may_repeat {
+            let is_last = is_lost || attempt == ATTEMPTS;
+            let has_bytes = self.may_repeat(request);
+            if !is_last && !has_bytes {
                 self.say("not repeated: the limit of bytes (--max-write) is too low");
             }
-            if is_lost || attempt == ATTEMPTS || !may_repeat {
+            if is_last || !has_bytes {
                 self.exclude(&end.missing);
                 return Ok(Ended::HostLost);
             }

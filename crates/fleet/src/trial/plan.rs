@@ -159,7 +159,8 @@ pub fn pairs(file: &FleetFile, streams: u32, without: &BTreeSet<HostId>) -> Resu
 /// See [`pairs`]; a drain host without an address; more time than a year.
 pub fn plans(file: &FleetFile, request: &TrialRequest) -> Result<Vec<Option<HostPlan>>, FleetError> {
     if request.time.as_secs_f64() > SECONDS_MAX {
-        return Err(FleetError::Trial(Cause::new(format!("{:?} is more than a year", request.time))));
+        let why = Cause::new(format!("{:?} is more than a year", request.time));
+        return Err(FleetError::Trial(why.with_hint("a shorter --time or --soak")));
     }
     let pairs = pairs(file, request.profile.streams, &request.without)?;
     let number = |source: HostId| {
