@@ -16,6 +16,7 @@ pub mod zmtp;
 use std::collections::BTreeMap;
 
 use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::Rejection;
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::datagram::Batch;
 
@@ -59,6 +60,15 @@ pub trait Decoder: Send {
     fn remarks(&mut self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Data that have arrived since the last call and are neither handed out nor reported as [`Item::Lost`].
+    fn rejected(&mut self) -> Vec<Rejection> {
+        Vec::new()
+    }
+
+    /// The connection has ended, and this decoder gets no other one: what arrived in part is rejected, and what
+    /// waits for earlier events is handed out now.
+    fn disconnected(&mut self) {}
 
     /// The payload of an event that began with [`Item::Start`] has arrived whole; `crc` is its CRC-32. Called
     /// before [`Item::Complete`] is taken.

@@ -10,6 +10,7 @@ pub mod detector_map;
 pub mod file_index;
 pub mod ledger;
 pub mod pvaccess;
+pub mod rejected;
 pub mod source;
 mod time;
 pub mod wire;
