@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_measure::environment::Environment;
+use keepup_measure::sum::Sums;
 use keepup_recorder::Target;
 use keepup_recording::id::Id;
 use keepup_results::{
@@ -352,7 +353,7 @@ impl Session<'_> {
     fn bounds(&self, ceilings: &Ceilings, saturated: &TrialRun) -> Bounds {
         let source = ceilings.source_bytes_per_second.unwrap_or(f64::INFINITY) * SOURCE_SHARE;
         let through = saturated.measured.durable_bytes_per_second().max(1.0);
-        let volumes_alone: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).sum();
+        let volumes_alone: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).float_sum();
         let max_rate =
             (through * ABOVE_SATURATED).min(volumes_alone * ABOVE_VOLUMES).max(through).min(source);
         Bounds {

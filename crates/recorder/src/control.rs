@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
+use keepup_measure::sum::Sums;
 use keepup_peer::Endpoint;
 use keepup_recording::account::{CommandCounts, Incidents, ThreadCpu, VolumeAccount};
 use keepup_recording::error::RecordingError;
@@ -93,7 +94,7 @@ impl Recorder {
         let cpus: Vec<_> = (0..config.intake_threads).map(|i| config.cpus_of_intake(i).to_vec()).collect();
         let pools = config.pool_memory.pools(config.pool_bytes, &cpus)?;
         let (memory, kind) = (pools[0].memory(), pools[0].page_kind());
-        let pool_bytes = pools.iter().map(|pool| pool.bytes() as u64).sum();
+        let pool_bytes = pools.iter().map(|pool| pool.bytes() as u64).saturating_sum();
         let intakes = config.intake_threads;
         let counters = Counters::new(intakes, config.volumes(), config.reducers());
         let counters = Arc::new(counters.with_sources(config.sources.len()));

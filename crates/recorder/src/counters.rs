@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use keepup_measure::sum::Sums;
 use keepup_recording::account::{Stalls, VolumeStalls};
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{METADATA_MAX, SentRecording, StreamInfo};
@@ -67,7 +68,7 @@ impl IntakeCounters {
 
     /// Events missing so far.
     pub fn gap_events(&self) -> u64 {
-        self.gap_events.iter().map(|events| events.load(Relaxed)).sum()
+        self.gap_events.iter().map(|events| events.load(Relaxed)).saturating_sum()
     }
 
     /// Counts missing events.
@@ -292,7 +293,7 @@ impl Counters {
     }
 
     fn sum(&self, counter: impl Fn(&IntakeCounters) -> &AtomicU64) -> u64 {
-        self.intakes.iter().map(|intake| counter(intake).load(Relaxed)).sum()
+        self.intakes.iter().map(|intake| counter(intake).load(Relaxed)).saturating_sum()
     }
 
     fn max(&self, counter: impl Fn(&IntakeCounters) -> &AtomicU64) -> u64 {
@@ -316,7 +317,7 @@ impl Counters {
 
     /// Events missing so far.
     pub fn gap_events(&self) -> u64 {
-        self.intakes.iter().map(IntakeCounters::gap_events).sum()
+        self.intakes.iter().map(IntakeCounters::gap_events).saturating_sum()
     }
 
     /// Events missing so far, by cause, without the causes that have none.
@@ -351,27 +352,27 @@ impl Counters {
 
     /// Bytes handed to the writer of a volume: whole blocks.
     pub fn placed_bytes(&self, volume: usize) -> u64 {
-        self.intakes.iter().map(|intake| intake.placed_bytes[volume].load(Relaxed)).sum()
+        self.intakes.iter().map(|intake| intake.placed_bytes[volume].load(Relaxed)).saturating_sum()
     }
 
     /// Payload bytes confirmed by the kernel, over all volumes.
     pub fn written_payload_bytes(&self) -> u64 {
-        self.volumes.iter().map(|v| v.written_payload_bytes.load(Relaxed)).sum()
+        self.volumes.iter().map(|v| v.written_payload_bytes.load(Relaxed)).saturating_sum()
     }
 
     /// Events confirmed by the kernel, over all volumes.
     pub fn written_events(&self) -> u64 {
-        self.volumes.iter().map(|v| v.written_events.load(Relaxed)).sum()
+        self.volumes.iter().map(|v| v.written_events.load(Relaxed)).saturating_sum()
     }
 
     /// Payload bytes on stable storage, over all volumes.
     pub fn durable_payload_bytes(&self) -> u64 {
-        self.volumes.iter().map(|v| v.durable_payload_bytes.load(Relaxed)).sum()
+        self.volumes.iter().map(|v| v.durable_payload_bytes.load(Relaxed)).saturating_sum()
     }
 
     /// Payload bytes on stable storage as stored, over all volumes.
     pub fn stored_payload_bytes(&self) -> u64 {
-        self.volumes.iter().map(|v| v.stored_payload_bytes.load(Relaxed)).sum()
+        self.volumes.iter().map(|v| v.stored_payload_bytes.load(Relaxed)).saturating_sum()
     }
 
     /// Longest stall of every stage so far.
@@ -390,7 +391,7 @@ impl Counters {
 
     /// Events on stable storage, over all volumes.
     pub fn durable_events(&self) -> u64 {
-        self.volumes.iter().map(|v| v.durable_events.load(Relaxed)).sum()
+        self.volumes.iter().map(|v| v.durable_events.load(Relaxed)).saturating_sum()
     }
 }
 

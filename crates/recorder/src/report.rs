@@ -2,6 +2,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::account::{CommandCounts, Incidents, RecordAccount, Stalls, ThreadCpu, VolumeAccount};
 use keepup_stream::ledger::Ledger;
 
@@ -103,7 +104,7 @@ impl RecordReport {
             missing_events: total.gap_events,
             elapsed_seconds: self.elapsed_ns as f64 / 1e9,
             cpu_seconds,
-            path_cpu_seconds: self.threads().map(|thread| thread.cpu_ns).sum::<u64>() as f64 / 1e9,
+            path_cpu_seconds: self.threads().map(|thread| thread.cpu_ns).saturating_sum::<u64>() as f64 / 1e9,
             intake_cpu: self.busiest_intake(),
             intakes_cpu: self.intakes_cpu.clone(),
             reducers_cpu: self.reducers_cpu.clone(),
@@ -134,7 +135,7 @@ impl RecordReport {
     /// Missing events, except for losses that the source declared itself.
     pub fn lost_events(&self) -> u64 {
         let total = self.ledger.total();
-        let missing: u64 = total.gap_events.values().sum();
+        let missing: u64 = total.gap_events.values().saturating_sum();
         missing.saturating_sub(total.lost_at_source.events)
     }
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_measure::clock::Clock;
 use keepup_measure::cpu::{CoreTimes, ProcessCpu, core_usage};
+use keepup_measure::sum::Sums;
 use keepup_recording::id::Id;
 use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
 use keepup_results::{Count, FailedRate};
@@ -211,7 +212,7 @@ impl Watcher {
         for (volume, space) in &mut seen {
             let Some(space) = space else { continue };
             let beside = rates.iter().filter(|(device, _)| *device == Some(space.device));
-            let rate: f64 = beside.map(|(_, rate)| rate).sum();
+            let rate: f64 = beside.map(|(_, rate)| rate).float_sum();
             (volume.free_bytes, volume.total_bytes) = (Some(space.free_bytes), Some(space.total_bytes));
             volume.full_in_seconds =
                 (rate > 0.0 && !self.is_kept_in_part).then(|| space.free_bytes as f64 / rate);

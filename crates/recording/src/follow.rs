@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::Gap;
 
 use crate::error::RecordingError;
@@ -95,7 +96,7 @@ impl Follower {
     /// Parts of `span` of a stream's events that the journals list as lost, with causes, in
     /// order.
     pub fn lost(&mut self, stream: u32, span: Range<u64>) -> Vec<Gap> {
-        let lines = self.volumes.iter().map(Volume::gap_lines).sum();
+        let lines = self.volumes.iter().map(Volume::gap_lines).saturating_sum();
         if lines != self.gaps.0 {
             let mut by_stream: BTreeMap<u32, Vec<Gap>> = BTreeMap::new();
             gaps(self.volumes.iter())

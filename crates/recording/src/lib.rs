@@ -6,6 +6,8 @@
 //! [`layout`]'s functions); every length read from a file is checked against the file's size
 //! before memory is allocated.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
+
 pub mod access;
 pub mod account;
 pub mod archived;

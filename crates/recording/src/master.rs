@@ -13,6 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use keepup_measure::sum::Sums;
 use keepup_stream::detector_map::is_map;
 use keepup_stream::wire::StreamInfo;
 
@@ -126,7 +127,7 @@ fn survey(recording: &MergedRecording<'_>, home: &Path) -> Result<Survey, Record
                 }
                 parts.entry(summary.stream).or_default().push(Part {
                     segment: sources.len(),
-                    events: rows.iter().map(|rows| rows.end - rows.start).sum(),
+                    events: rows.iter().map(|rows| rows.end - rows.start).saturating_sum(),
                     rows,
                     firsts,
                     is_array: summary.is_array,
@@ -398,7 +399,7 @@ impl Rows<'_> {
         let Some(source) = self.sources.get(part.segment) else { return Vec::new() };
         let Some(group) = source.names.get(&self.stream.id) else { return Vec::new() };
         let run = |first: u64, to: &'p [Range<u64>]| {
-            let count: u64 = to.iter().map(|rows| rows.end - rows.start).sum();
+            let count: u64 = to.iter().map(|rows| rows.end - rows.start).saturating_sum();
             Run { file: &source.path, dataset: format!("/{group}/{name}"), from: first..first + count, to }
         };
         if part.is_contiguous() && (Selection { rows: &part.rows, row }).is_expressible() {

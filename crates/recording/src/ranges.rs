@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use keepup_measure::sum::Sums;
 use serde::{Deserialize, Serialize};
 
 /// Sorted ranges that do not touch.
@@ -36,7 +37,7 @@ impl Ranges {
 
     /// Number of values in `span` that are in a range.
     pub(crate) fn count_within(&self, span: &Range<u64>) -> u64 {
-        self.within(span).map(|part| part.end - part.start).sum()
+        self.within(span).map(|part| part.end - part.start).saturating_sum()
     }
 
     /// First number of `span` in a range.

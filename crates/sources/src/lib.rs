@@ -3,6 +3,8 @@
 //! The caller reads from the connection into the memory of a [`Decoder`] and takes items from it. Invariants:
 //! a decoder does no I/O; it checks lengths against its limits before it allocates memory; an item stays the
 //! same until [`Decoder::take`].
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
 mod address;
 pub mod capture;
 pub mod dectris;

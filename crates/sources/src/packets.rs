@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Range;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{ElementType, StreamInfo};
 use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX, DatagramReceiver};
@@ -392,7 +393,7 @@ impl Decoder for Packets {
             std::mem::take(&mut self.refused);
         let incomplete = self.senders.take_unfinished();
         let (discarded, too_large) = self.groups.take_counts();
-        let restarts: u64 = self.orders.iter().map(Order::restarts).sum();
+        let restarts: u64 = self.orders.iter().map(Order::restarts).saturating_sum();
         let counted = |count: u64, what: &str| match count {
             1 => format!("1 {what}"),
             _ => format!("{count} {what}s"),

@@ -5,6 +5,7 @@
 //! The public API is safe: a [`pool::Block`] has exactly one owner at a time (a thread or the
 //! kernel), and an engine returns a block only after the kernel has finished with it.
 #![allow(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
 
 pub mod addresses;
 pub mod cache;

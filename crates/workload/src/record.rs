@@ -22,6 +22,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_measure::cpu::{CoreTimes, CoreUsage, ProcessCpu, core_usage, thread_cpu_ns};
 use keepup_measure::sampler::Sampler;
+use keepup_measure::sum::Sums;
 use keepup_peer::Endpoint;
 use keepup_recorder::counters::Counters;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
@@ -314,7 +315,7 @@ fn file_bytes(directory: &Path) -> u64 {
         .filter_map(|file| file.metadata().ok())
         .filter(|found| found.is_file())
         .map(|found| found.len())
-        .sum()
+        .saturating_sum()
 }
 
 impl Workload for RecordTrial {
@@ -430,7 +431,7 @@ impl Workload for RecordTrial {
             record.ledger.streams.retain(|id, _| !self.index.ids.contains(id));
         }
         self.record = Some(record);
-        self.file_bytes = self.directories.iter().map(|directory| file_bytes(directory)).sum();
+        self.file_bytes = self.directories.iter().map(|directory| file_bytes(directory)).saturating_sum();
         if let Some(drain) = running.drain {
             // A drain slower than the recording is not a failure of the recording: it is stopped,
             // and its figures show the rate.
@@ -446,7 +447,7 @@ impl Workload for RecordTrial {
         if let Some(sink) = running.sink {
             sink.recorder.stopper().stop();
             let report = sink.recorder.join()?;
-            self.sink_cpu_ns = report.threads().map(|thread| thread.cpu_ns).sum();
+            self.sink_cpu_ns = report.threads().map(|thread| thread.cpu_ns).saturating_sum();
         }
         Ok(())
     }

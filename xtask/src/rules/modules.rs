@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use keepup_measure::sum::Sums;
+
 use crate::source::SourceFile;
 use crate::violation::Violation;
 
@@ -40,7 +42,7 @@ fn root_of(path: &str) -> Option<&str> {
 }
 
 fn too_long(root: &str, files: &[&SourceFile]) -> Vec<Violation> {
-    let lines: usize = files.iter().map(|file| file.text.lines().count()).sum();
+    let lines: usize = files.iter().map(|file| file.text.lines().count()).saturating_sum();
     let advice = format!("{lines} lines; split the crate below {CRATE_LINES_MAX}");
     let manifest = format!("{root}/Cargo.toml");
     let found = (lines >= CRATE_LINES_MAX).then(|| violation(&manifest, "crate-length", advice));

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_recorder::report::RecordReport;
 use keepup_recording::id::Id;
 use serde::{Deserialize, Serialize};
@@ -75,10 +76,10 @@ impl RecordOutcome {
             received_bytes: total.received.bytes,
             durable_events: total.durable.events,
             durable_bytes: total.durable.bytes,
-            missing_events: total.gap_events.values().sum(),
+            missing_events: total.gap_events.values().saturating_sum(),
             missing: total.gap_events.iter().map(|(cause, events)| (cause.to_string(), *events)).collect(),
             elapsed_ns: report.elapsed_ns,
-            cpu_ns: report.threads().map(|thread| thread.cpu_ns).sum(),
+            cpu_ns: report.threads().map(|thread| thread.cpu_ns).saturating_sum(),
             incidents: incidents.take(INCIDENTS_MAX).collect(),
             drain: drain.filter(|_| !report.removed),
         }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
 use keepup_recording::id::Id;
@@ -207,12 +208,12 @@ impl Merge {
             .iter()
             .zip(&self.cursors)
             .map(|(volume, cursor)| cursor.behind_bytes(volume))
-            .sum()
+            .saturating_sum()
     }
 
     /// Durable bytes that have been read, once each.
     pub(super) fn passed_bytes(&self) -> u64 {
-        self.cursors.iter().map(|cursor| cursor.passed_bytes).sum()
+        self.cursors.iter().map(|cursor| cursor.passed_bytes).saturating_sum()
     }
 
     /// Whether a recorder is writing the recording.
@@ -314,7 +315,7 @@ impl Merge {
     fn is_explained(&mut self, stream: u32, first: First) -> bool {
         let start = self.streams.get(&stream).map_or(0, |progress| progress.sequence);
         let lost = self.follower.lost(stream, start..first.first_sequence);
-        let events: u64 = lost.iter().map(|gap| gap.events).sum();
+        let events: u64 = lost.iter().map(|gap| gap.events).saturating_sum();
         events > 0 && start.saturating_add(events) == first.first_sequence
     }
 

@@ -1,5 +1,6 @@
 //! Messages to clients: welcome, acknowledgements of durable events, and the final message.
 use keepup_error::Cause;
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{Ack, Bye, ByeStream, EndStream, ErrorReply, Welcome, WelcomeStream};
 
@@ -14,7 +15,7 @@ fn account(stream: &Stream) -> Account {
     Account {
         received: stream.ledger.received,
         durable: stream.ledger.durable,
-        missing_events: gaps.values().sum(),
+        missing_events: gaps.values().saturating_sum(),
         damaged_events: gaps.get(&LossCause::BadChecksum).copied().unwrap_or(0),
         next_sequence: stream.next_sequence,
     }

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_error::Cause;
+use keepup_measure::sum::Sums;
 use keepup_sources::{Input, SourceAddress};
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{Control, Hello};
@@ -479,5 +480,8 @@ fn receive_batch(socket: &OwnedFd, batch: &mut Batch) -> rustix::io::Result<(usi
     let count = batch
         .receive(socket.as_fd())
         .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))?;
-    Ok((count, (0..count).filter_map(|index| batch.received(index)).map(|got| got.data.len()).sum()))
+    Ok((
+        count,
+        (0..count).filter_map(|index| batch.received(index)).map(|got| got.data.len()).saturating_sum(),
+    ))
 }

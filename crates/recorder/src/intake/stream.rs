@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::crc::{Combiner, Crc32};
 use keepup_recording::layout::{
     BlockHeader, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, block_bytes, put_block_tail,
@@ -178,7 +179,7 @@ impl Stream {
         figures.received_bytes.store(ledger.received.bytes, Relaxed);
         figures.durable_events.store(ledger.durable.events, Relaxed);
         figures.durable_bytes.store(ledger.durable.bytes, Relaxed);
-        figures.gap_events.store(ledger.gap_events.values().sum(), Relaxed);
+        figures.gap_events.store(ledger.gap_events.values().saturating_sum(), Relaxed);
         figures.next_sequence.store(self.next_sequence, Relaxed);
     }
 

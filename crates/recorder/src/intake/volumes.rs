@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::ring;
@@ -138,7 +139,7 @@ impl Volumes {
 
     /// Bytes of this intake that were handed over and are not written.
     pub(super) fn bytes_waiting(&self) -> u64 {
-        self.loads.iter().map(|load| load.bytes_waiting).sum()
+        self.loads.iter().map(|load| load.bytes_waiting).saturating_sum()
     }
 
     /// Reasons why volumes failed.

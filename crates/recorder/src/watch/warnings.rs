@@ -1,6 +1,7 @@
 //! Warnings about a recording: the current ones, and the new ones.
 use std::sync::atomic::Ordering::Relaxed;
 
+use keepup_measure::sum::Sums;
 use keepup_results::live::{Moment, VolumeNow};
 
 use super::margin::{self, RateRange};
@@ -85,7 +86,7 @@ impl Warnings {
                 self.filling[at] = false;
             }
         }
-        let excess: u64 = counters.volumes.iter().map(|v| v.keep_excess_bytes.load(Relaxed)).sum();
+        let excess: u64 = counters.volumes.iter().map(|v| v.keep_excess_bytes.load(Relaxed)).saturating_sum();
         if excess > 0 && !std::mem::replace(&mut self.was_behind, excess > 0) {
             news.push(format!(
                 "{:.2} GB above the --keep limit are kept because no drain has copied them: \

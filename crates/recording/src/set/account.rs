@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::StreamInfo;
 use serde::{Deserialize, Serialize};
@@ -219,7 +220,7 @@ impl<'a> Accounting<'a> {
             let mut union = Seen::default();
             let stored = of_stream().flat_map(Seen::ranges).map(length).fold(0, u64::saturating_add);
             of_stream().flat_map(Seen::ranges).for_each(|range| drop(union.add(range)));
-            stream.events = union.ranges().map(length).sum();
+            stream.events = union.ranges().map(length).saturating_sum();
             stream.duplicates = stored.saturating_sub(stream.events);
             if stream.duplicates > 0 {
                 let event_bytes = self.infos.get(id).and_then(|info| fixed_event_bytes(info));

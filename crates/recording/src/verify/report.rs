@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::Count;
 use serde::{Deserialize, Serialize};
 
@@ -120,7 +121,7 @@ impl VerifyReport {
 
     /// Missing events of all streams that a journal lists.
     pub fn lost_events(&self) -> u64 {
-        self.streams.values().map(|stream| stream.lost_events).sum()
+        self.streams.values().map(|stream| stream.lost_events).saturating_sum()
     }
 
     /// Adds faults to the list up to its limit, and to the count.

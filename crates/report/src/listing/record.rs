@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::account::{RecordAccount, VolumeAccount, VolumeStalls};
 use keepup_stream::ledger::StreamLedger;
 
@@ -85,7 +86,7 @@ fn reduced(account: &RecordAccount) -> Option<Fact> {
     for (received, reduced) in streams.filter_map(|stream| Some((stream.received, stream.reduced?))) {
         (from, to, lost) = (from + received.bytes, to + reduced.durable.bytes, lost + reduced.lost_events);
     }
-    let cpu_s = account.reducers_cpu.iter().map(|thread| thread.cpu_ns).sum::<u64>() as f64 / 1e9;
+    let cpu_s = account.reducers_cpu.iter().map(|thread| thread.cpu_ns).saturating_sum::<u64>() as f64 / 1e9;
     let lost = if lost > 0 { format!("; {lost} REDUCED EVENTS LOST") } else { String::new() };
     let cost = if from > 0 { format!(", {} of CPU", per_gb(cpu_s, from)) } else { String::new() };
     let text = format!("{} to {}{cost}{lost}", bytes(from), bytes(to));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::info::{RecordingInfo, SegmentInfo, State, StreamSummaryInfo};
 use keepup_recording::journal::{Rotation, RotationState};
 use keepup_recording::retention::{Keep, KeepLimit, KeepUntil};
@@ -26,7 +27,7 @@ pub fn recording(info: &RecordingInfo, style: Style) -> String {
     items.extend(info.metadata.iter().map(entry));
     let streams = info.streams.iter().take(ROWS_SHOWN).map(|(id, stream)| row(*id, stream)).collect();
     let mut below: Vec<Fact> = info.keep.iter().map(|kept| Fact::new("kept", keep(kept))).collect();
-    let removed: u64 = info.streams.values().map(|stream| stream.removed.events).sum();
+    let removed: u64 = info.streams.values().map(|stream| stream.removed.events).saturating_sum();
     if removed > 0 {
         below.push(Fact::new("removed", format!("{}, by --keep", plural(removed, "event"))));
     }

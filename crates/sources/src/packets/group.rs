@@ -2,6 +2,7 @@
 //!
 //! An event is handed out only if all its packets have arrived. Invariant: events are numbered from the first
 //! one of which the start was seen, and an event that is not handed out leaves a gap.
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::LossCause;
 
 use super::Place;
@@ -103,7 +104,10 @@ impl Groups {
     /// Packets of events that were not whole, and events that were too large; drops all.
     pub(super) fn take_counts(&mut self) -> (u64, u64) {
         let all = std::mem::take(&mut self.all);
-        (all.iter().map(Group::discarded).sum(), all.iter().map(|group| group.too_large).sum())
+        (
+            all.iter().map(Group::discarded).saturating_sum(),
+            all.iter().map(|group| group.too_large).saturating_sum(),
+        )
     }
 }
 

@@ -5,6 +5,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use keepup_measure::sum::Sums;
+
 use super::spead::{self, HeapPacket};
 
 /// Most immediate values of a heap that are kept.
@@ -80,7 +82,7 @@ impl Buffers {
 
     /// Takes back the buffer of a heap.
     pub(super) fn put_back(&mut self, buffer: Vec<u8>) {
-        let bytes: usize = self.spare.iter().map(Vec::capacity).sum();
+        let bytes: usize = self.spare.iter().map(Vec::capacity).saturating_sum();
         if self.spare.len() < SPARE_MAX && bytes + buffer.capacity() <= SPARE_BYTES_MAX {
             self.spare.push(buffer);
         }
@@ -159,7 +161,7 @@ impl Heaps {
             return Err(format!("heap of {} bytes, limit {most} bytes", header.length));
         }
         let length = header.length as usize;
-        let mut bytes: usize = self.open.iter().map(|heap| heap.bytes.len()).sum();
+        let mut bytes: usize = self.open.iter().map(|heap| heap.bytes.len()).saturating_sum();
         while self.open.len() >= limits.window.max(1) || bytes + length > limits.bytes {
             if self.open.is_empty() {
                 break;

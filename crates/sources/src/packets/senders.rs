@@ -2,6 +2,7 @@
 use std::net::SocketAddr;
 use std::ops::Range;
 
+use keepup_measure::sum::Sums;
 use keepup_sys::datagram::DatagramReceiver;
 
 use super::heaps::{Added, Buffers, Heap, HeapLimits, Heaps};
@@ -57,7 +58,7 @@ impl Senders {
     /// Number of heaps that are not handed out because a part of them is missing; drops these.
     pub(super) fn take_unfinished(&mut self) -> u64 {
         let heaps = self.all.iter_mut().map(|sender| std::mem::take(&mut sender.heaps));
-        heaps.map(|heaps| heaps.unfinished()).sum()
+        heaps.map(|heaps| heaps.unfinished()).saturating_sum()
     }
 
     /// Takes back the buffer of a heap that was handed out.

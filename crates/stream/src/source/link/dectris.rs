@@ -12,6 +12,8 @@ use std::time::Duration;
 use rustix::event::PollFlags;
 use rustix::net::{RecvFlags, recv};
 
+use keepup_measure::sum::Sums;
+
 use super::super::StreamReport;
 use super::super::event::Event;
 use super::super::plan::{DectrisVersion, SourcePlan};
@@ -60,7 +62,7 @@ impl Series {
         let bytes = plan.size.max_bytes();
         match (plan.element, plan.shape.split_last()) {
             (ElementType::U8 | ElementType::U16 | ElementType::U32, Some((&width, lines))) => {
-                let (height, element) = (lines.iter().product(), plan.element);
+                let (height, element) = (lines.iter().saturating_product(), plan.element);
                 let is_compressed = plan.uncompressed_bytes().is_some();
                 Self { width, height, element, is_compressed, ..Self::of_bytes(plan, bytes) }
             }
