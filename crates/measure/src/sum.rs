@@ -1,7 +1,7 @@
 //! Sums of counts and of measured values.
 //!
-//! `Iterator::sum` and `product` end the program when integers overflow, and a peer may choose the numbers that are
-//! added. The workspace therefore disallows both (`clippy.toml`).
+//! `Iterator::sum` and `product` end the program when integers overflow, and a peer may choose the numbers
+//! that are added. The workspace therefore disallows both (`clippy.toml`).
 
 use std::borrow::Borrow;
 

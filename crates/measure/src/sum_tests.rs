@@ -1,3 +1,4 @@
+//! Sums and products at and beyond the largest numbers.
 use super::*;
 
 #[test]

@@ -1,3 +1,4 @@
+//! Rows, limits and texts of the account of rejected data.
 use super::*;
 
 fn packets(count: u64, detail: &str) -> Rejection {
