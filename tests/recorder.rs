@@ -26,6 +26,7 @@ mod reading;
 mod recording;
 mod reduce;
 mod reduced_streams;
+mod rejected;
 mod remote_source;
 mod retention;
 mod run_control;

@@ -7,7 +7,7 @@ use keepup_error::Cause;
 use keepup_results::live::{RefusalKind, RunCommand, RunRefusal, RunState};
 use serde_json::Value;
 
-use crate::testing::{TOKEN, ask, fleet, get, moment, recording, send, server};
+use crate::testing::{TOKEN, ask, fleet, get, moment, recording, rejected, send, server};
 use crate::{Live, Scene};
 
 fn command(live: &Live, name: &str, body: &str) -> crate::testing::Answer {
@@ -123,6 +123,21 @@ fn health_reports_losses() {
     (run.state, run.error) = (RunState::Error, Some("no volume is left".into()));
     live.publish(Scene { run: Some(&run), moment: None, ..Scene::default() });
     assert_eq!(get(&live, "/health").status, 503);
+}
+
+#[test]
+fn health_reports_rejected_data_as_a_failure_unless_they_are_of_strangers() {
+    let live = server(false, 16);
+    let mut seen = moment(1);
+    let mut health = |foreign| {
+        seen.flow.rejected = vec![rejected(foreign)];
+        live.publish(Scene { run: Some(&recording()), moment: Some(&seen), ..Scene::default() });
+        get(&live, "/health")
+    };
+    assert_eq!(health(true).status, 200);
+    let of_source = health(false);
+    assert_eq!(of_source.status, 503);
+    assert!(of_source.body.contains("3 packets not recorded (malformed): too short"), "{of_source:?}");
 }
 
 #[test]

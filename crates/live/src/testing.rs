@@ -11,7 +11,7 @@ use keepup_peer::Token;
 use keepup_results::Count;
 use keepup_results::live::{
     FleetFlow, FleetHost, FleetHostState, FleetMove, FleetNow, FleetPool, FleetVolume, Flow, Moment, PoolNow,
-    ReductionNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
+    ReductionNow, RejectedNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
 };
 
 use crate::{Access, AnswerLimits, Catalog, EventCard, EventCopy, Live, Parts, TapSource};
@@ -139,6 +139,18 @@ pub(crate) fn moment(streams: u32) -> Moment {
         volumes: vec![VolumeNow { path: "/data/a \"x\"\\".into(), ..VolumeNow::default() }],
         streams: (0..streams).map(stream).collect(),
         ..Moment::default()
+    }
+}
+
+/// Packets of a sender that are not recorded.
+pub(crate) fn rejected(foreign: bool) -> RejectedNow {
+    RejectedNow {
+        source: "udp://0.0.0.0:4001".into(),
+        reason: "malformed".into(),
+        unit: "packet".into(),
+        count: 3,
+        foreign,
+        text: "udp://0.0.0.0:4001: 3 packets not recorded (malformed): too short".into(),
     }
 }
 

@@ -12,6 +12,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_sources::CaptureAddress;
 use keepup_sources::capture::{Capture, Chunk};
+use keepup_stream::rejected::Rejection;
 use keepup_sys::datagram::Batch;
 use keepup_sys::waker::Waker;
 
@@ -30,6 +31,7 @@ enum Message {
     /// Nothing more follows.
     End {
         remarks: Vec<String>,
+        rejected: Vec<Rejection>,
         failure: Option<Cause>,
     },
 }
@@ -54,6 +56,8 @@ pub(crate) struct CaptureFeed {
     next: usize,
     /// Sentences about packets that the file has and the feed does not hand out.
     pub(crate) remarks: Vec<String>,
+    /// Packets of the file that are not handed out and are not excluded by a setting.
+    pub(crate) rejected: Vec<Rejection>,
     pub(crate) failure: Option<Cause>,
     has_ended: bool,
 }
@@ -93,6 +97,7 @@ impl CaptureFeed {
             chunk: Chunk::default(),
             next: 0,
             remarks: Vec::new(),
+            rejected: Vec::new(),
             failure: None,
             has_ended: false,
         };
@@ -113,8 +118,9 @@ impl CaptureFeed {
             }
             match self.messages.try_recv() {
                 Ok(Message::Chunk(chunk)) => (self.chunk, self.next) = (chunk, 0),
-                Ok(Message::End { remarks, failure }) => {
-                    (self.remarks, self.failure, self.has_ended) = (remarks, failure, true);
+                Ok(Message::End { remarks, rejected, failure }) => {
+                    (self.remarks, self.rejected) = (remarks, rejected);
+                    (self.failure, self.has_ended) = (failure, true);
                 }
                 // The thread may have handed over something just before the clearing.
                 Err(TryRecvError::Empty) if !is_cleared => {
@@ -187,8 +193,8 @@ impl Reader {
                 Err(error) => break Some(Cause::of(&error)),
             }
         };
-        let remarks = self.capture.remarks();
-        self.hand_over(Message::End { remarks, failure });
+        let (remarks, rejected) = (self.capture.remarks(), self.capture.rejected());
+        self.hand_over(Message::End { remarks, rejected, failure });
     }
 
     fn hand_over(&self, message: Message) {

@@ -271,7 +271,7 @@ impl Recorder {
         self.conclude(false)
     }
 
-    /// Like [`Recorder::join`], but removes a recording that was stopped before it received an event. One
+    /// Like [`Recorder::join`], but removes a recording that was stopped before anything arrived. One
     /// that continues streams is kept, because its journal states where they ended. What cannot be removed
     /// is an incident.
     ///
@@ -298,7 +298,8 @@ impl Recorder {
         } = self.join_threads()?;
         let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
         let continues = counters.continues.load(Ordering::Relaxed);
-        let is_empty = ended == Ended::Stopped && is_empty(&ledger) && !continues;
+        let rejected = counters.rejected();
+        let is_empty = ended == Ended::Stopped && is_empty(&ledger) && rejected.is_empty() && !continues;
         let removed = removes_empty && is_empty && !made.is_empty();
         if let Some(sent) = counters.sent.get().filter(|_| lacks_origin && !removed) {
             let entered = made.iter().map(|made| Manifest::enter_origin(&made.directory, sent));
@@ -327,6 +328,7 @@ impl Recorder {
             master,
             recording: recording.to_string(),
             ledger,
+            rejected,
             volumes,
             pool_bytes,
             pool_bytes_used_max: counters.pool_bytes_used_max(),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use keepup_measure::sum::Sums;
 use keepup_recording::account::{Stalls, VolumeStalls};
 use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::{Rejected, Rejection, Rejections};
 use keepup_stream::wire::{METADATA_MAX, SentRecording, StreamInfo};
 
 /// Warnings that wait for the log.
@@ -236,6 +237,8 @@ pub struct Counters {
     pub sent: OnceLock<SentRecording>,
     /// A client continued a stream whose first events another recorder has.
     pub continues: AtomicBool,
+    /// Data that arrived and are not recorded.
+    pub rejections: Mutex<Rejections>,
     /// Warnings for the log that were not taken yet.
     pub warnings: Mutex<Vec<String>>,
     /// What detectors say about themselves, by name.
@@ -254,6 +257,7 @@ impl Counters {
             sources: Vec::new(),
             sent: OnceLock::new(),
             continues: AtomicBool::new(false),
+            rejections: Mutex::default(),
             warnings: Mutex::default(),
             detectors: Mutex::default(),
         }
@@ -272,6 +276,20 @@ impl Counters {
                 entries.insert(name, value);
             }
         }
+    }
+
+    /// Enters data that are not recorded. Warns of the first of them, and returns their row.
+    pub(crate) fn reject(&self, source: &str, rejection: &Rejection) -> Option<Rejected> {
+        let mut rejections = self.rejections.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = rejections.add(source, rejection)?;
+        drop(rejections);
+        self.warn(new.to_string());
+        Some(new)
+    }
+
+    /// Data that arrived and are not recorded, so far.
+    pub fn rejected(&self) -> Vec<Rejected> {
+        self.rejections.lock().unwrap_or_else(PoisonError::into_inner).rows()
     }
 
     /// Adds a warning for the log.

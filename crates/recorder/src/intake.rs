@@ -32,6 +32,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::account::Incidents;
 use keepup_stream::ledger::Ledger;
+use keepup_stream::rejected::RejectReason;
 use keepup_stream::wire::{Control, End};
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
@@ -457,7 +458,7 @@ impl Intake {
                     Control::End(end) => self.take_end(&mut connection, &end),
                 };
                 if let Err(why) = taken {
-                    return self.refuse(index, connection, &why);
+                    return self.reject(index, connection, RejectReason::Contradictory, &why);
                 }
             }
             Pause::EndOfSeries { events, streams } => {
@@ -470,6 +471,7 @@ impl Intake {
             }
             Pause::Closed => return self.closed(index, connection),
             Pause::Broken(why) => return self.refuse(index, connection, &why),
+            Pause::Rejected(reason, why) => return self.reject(index, connection, reason, &why),
         }
         if connection.waiting != was_waiting || connection.phase != Phase::Open {
             self.watch(index, &mut connection);

@@ -22,6 +22,7 @@ use keepup_recording::journal::{Journal, JournalRecord, Rotation, StreamEnd};
 use keepup_recording::layout::{SegmentIdentity, segment_file_name, segment_preamble};
 use keepup_recording::seal::{SegmentIndex, seal};
 use keepup_stream::ledger::{Count, Gap, LossCause};
+use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::file::{Access, create_preallocated, sync_directory};
 use keepup_sys::waker::Waker;
@@ -48,6 +49,8 @@ pub(crate) struct Conclusion {
     pub(crate) reason: String,
     /// Stream id, received and durable counts.
     pub(crate) streams: Vec<(u32, Count, Count)>,
+    /// Data that arrived and are not recorded.
+    pub(crate) rejected: Vec<Rejected>,
 }
 
 /// Request to a keeper, from the writer or the intake.
@@ -68,6 +71,8 @@ pub(crate) enum ToKeeper {
     Stream(StreamInfo, u64),
     /// Events of a stream of this intake are missing.
     Gap { intake: usize, gap: Gap },
+    /// A row of the account of rejected data, with its count so far.
+    Rejected(Rejected),
     /// A volume was taken out of rotation, or came back.
     Rotation(Rotation),
     /// The recording has ended with this account.
@@ -178,6 +183,7 @@ impl Keeper {
                     self.note(|_| Some(JournalRecord::Stream(info.clone())));
                 }
                 ToKeeper::Gap { intake, gap } => self.take_gap(intake, gap),
+                ToKeeper::Rejected(row) => self.note(|_| Some(JournalRecord::Rejected(row.clone()))),
                 ToKeeper::Rotation(rotation) => {
                     self.note(|_| Some(JournalRecord::Rotation(rotation.clone())))
                 }
@@ -401,7 +407,10 @@ impl Keeper {
         while self.is_removing() {
             self.retain();
         }
-        if let Some(Conclusion { clean, reason, streams }) = self.conclusion.take() {
+        if let Some(Conclusion { clean, reason, streams, rejected }) = self.conclusion.take() {
+            for row in rejected {
+                self.note(|_| Some(JournalRecord::Rejected(row.clone())));
+            }
             let streams = streams.iter().map(|&(id, received, durable)| StreamEnd { id, received, durable });
             let end = JournalRecord::End { clean, reason, streams: streams.collect() };
             self.note(|_| Some(end.clone()));

@@ -208,6 +208,7 @@ impl Tally {
             duplicate_blocks: 0,
             bytes: 0,
             streams: recording.streams().iter().map(stream).collect(),
+            rejected: recording.rejected(),
             faults: Vec::new(),
             fault_count: 0,
         };

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use keepup_error::Cause;
 use keepup_stream::ledger::Gap;
+use keepup_stream::rejected::{Rejected, Rejections};
 use keepup_stream::wire::{SEQUENCE_END, StreamInfo};
 
 use crate::error::RecordingError;
@@ -46,6 +47,7 @@ pub struct Volume {
     gaps: Vec<Gap>,
     /// Stream and sequence numbers of events that recovery found again.
     found: Vec<(u32, Range<u64>)>,
+    rejections: Rejections,
     rotations: Vec<Rotation>,
     end: Option<End>,
     torn_tail: Option<TornTail>,
@@ -101,6 +103,13 @@ pub(crate) fn removed<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeMap
         streams.entry(id).or_default().add(stream);
     }
     streams
+}
+
+/// Rejected data in the journals of `volumes`, without repetition.
+pub(crate) fn rejected<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Rejected> {
+    let mut all = Rejections::default();
+    volumes.flat_map(Volume::rejected).for_each(|row| all.raise(&row));
+    all.rows()
 }
 
 /// First sequence numbers of streams that do not start at 0, over all volumes.
@@ -201,6 +210,7 @@ impl Volume {
             starts: BTreeMap::new(),
             gaps: Vec::new(),
             found: Vec::new(),
+            rejections: Rejections::default(),
             rotations: Vec::new(),
             end: None,
             torn_tail: None,
@@ -263,6 +273,11 @@ impl Volume {
     /// End record, if the run has ended.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
+    }
+
+    /// Data that arrived and were not recorded, according to this volume's journal.
+    pub(crate) fn rejected(&self) -> Vec<Rejected> {
+        self.rejections.rows()
     }
 
     /// Volumes taken out of rotation and brought back, according to this volume's journal.
@@ -409,6 +424,10 @@ impl Volume {
                     return Err("its gap is empty or overflows".to_owned());
                 }
                 self.gaps.push(gap);
+                Ok(())
+            }
+            JournalRecord::Rejected(row) => {
+                self.rejections.raise(&row);
                 Ok(())
             }
             JournalRecord::Rotation(rotation) => {

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keepup_error::{Diagnostic, ErrorClass};
+use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection};
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{Block, InterfaceDescriptionBlock, PcapBlockOwned, PcapError, create_reader};
 
@@ -255,26 +256,34 @@ impl Capture {
     /// Sentences about packets of the file that were not handed out.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
-        let Counts { foreign, fragments, cut, other_ports, link, is_cut_off } = &self.counts;
+        let count = self.counts.other_ports;
+        let packets = if count == 1 { "packet" } else { "packets" };
+        let remark = format!("{count} {packets} of the file not recorded: sent to another port");
+        if count > 0 { vec![remark] } else { Vec::new() }
+    }
+
+    /// Packets of the file that were not handed out, and that no setting excludes.
+    #[must_use]
+    pub fn rejected(&self) -> Vec<Rejection> {
+        let Counts { foreign, fragments, cut, link, is_cut_off, .. } = self.counts;
         let causes = [
-            (foreign, "not UDP over IP"),
-            (other_ports, "sent to another port"),
-            (fragments, "IP fragments"),
-            (cut, "captured only in part"),
-            (link, "unsupported link type"),
+            (foreign, RejectReason::Unsupported, "not UDP over IP"),
+            (fragments, RejectReason::Unsupported, "IP fragments"),
+            (cut, RejectReason::Incomplete, "captured only in part"),
+            (link, RejectReason::Unsupported, "unsupported link type"),
+            (u64::from(is_cut_off), RejectReason::Incomplete, "the file ends within a record"),
         ];
-        let mut remarks: Vec<String> = causes
-            .into_iter()
-            .filter(|(count, _)| **count > 0)
-            .map(|(count, why)| {
-                let packets = if *count == 1 { "packet" } else { "packets" };
-                format!("{count} {packets} of the file not recorded: {why}")
-            })
-            .collect();
-        if *is_cut_off {
-            remarks.push("the file ends within a record".to_owned());
-        }
-        remarks
+        let rejection = |(at, (count, reason, why)): (usize, (u64, RejectReason, &str))| Rejection {
+            sender: None,
+            reason,
+            unit: RejectUnit::Packet,
+            count,
+            // Every network has packets of other protocols.
+            is_foreign: at == 0,
+            detail: why.to_owned(),
+        };
+        let causes = causes.into_iter().enumerate().filter(|(_, (count, ..))| *count > 0);
+        causes.map(rejection).collect()
     }
 }
 

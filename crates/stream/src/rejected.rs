@@ -206,6 +206,13 @@ impl Rejections {
         Some(new)
     }
 
+    /// Takes a row of another copy of this account, which has the larger count if it is newer.
+    pub fn raise(&mut self, row: &Rejected) {
+        let known = self.rows.get(&(bounded(&row.source), row.reason, row.unit, row.is_foreign));
+        let known = known.map_or(0, |(count, _)| *count);
+        self.merge(&Rejected { count: row.count.saturating_sub(known), ..row.clone() });
+    }
+
     /// The rows, by source and reason.
     pub fn rows(&self) -> Vec<Rejected> {
         let row = |((source, reason, unit, is_foreign), (count, detail)): (&Key, &(u64, String))| Rejected {

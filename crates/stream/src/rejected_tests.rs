@@ -41,6 +41,19 @@ fn strangers_without_end_take_bounded_memory_and_all_are_counted() {
 }
 
 #[test]
+fn copies_of_an_account_agree_in_any_order() {
+    let mut account = Rejections::default();
+    let early = account.add("udp://:1", &packets(2, "too short")).expect("new");
+    account.add("udp://:1", &packets(5, "later"));
+    let late = account.rows().remove(0);
+    for rows in [[&early, &late, &late], [&late, &early, &late]] {
+        let mut copy = Rejections::default();
+        rows.into_iter().for_each(|row| copy.raise(row));
+        assert_eq!(copy, account);
+    }
+}
+
+#[test]
 fn data_of_strangers_alone_leave_a_recording_complete_that_has_events() {
     let mut account = Rejections::default();
     account.add("udp://:1", &Rejection { is_foreign: true, ..packets(1, "unknown sender") });

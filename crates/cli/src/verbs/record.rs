@@ -20,7 +20,6 @@ use keepup_error::Cause;
 use keepup_live::{Live, TapSource};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::cpu::ProcessCpu;
-use keepup_measure::sum::Sums;
 use keepup_peer::Endpoint;
 use keepup_plan::Profile;
 use keepup_recorder::after_seal::{AfterSeal, JOBS_MAX as AFTER_SEAL_JOBS_MAX};
@@ -440,8 +439,7 @@ fn preflight(config: &RecorderConfig) -> anyhow::Result<()> {
 }
 
 fn exit(report: &RecordReport) -> Exit {
-    let missing: u64 = report.ledger.total().gap_events.values().saturating_sum();
-    if report.is_whole() && missing == 0 { Exit::Done } else { Exit::Failed }
+    if report.is_complete() { Exit::Done } else { Exit::Failed }
 }
 
 /// Applies the reductions of `recorder` to `profile` and validates it.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection};
 use keepup_stream::wire::{
     ControlMessage, ErrorReply, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session, StreamInfo,
 };
@@ -76,6 +77,7 @@ impl Intake {
             if let Ok(frame) = reply.to_frame() {
                 let _ = rustix::net::send(&socket, &frame, rustix::net::SendFlags::NOSIGNAL);
             }
+            self.enter_rejection(&peer, true, RejectReason::NotAdmitted, incident);
             self.store.incidents.push(format!("{peer}: refused, {incident}"));
             return;
         }
@@ -249,6 +251,21 @@ impl Intake {
         self.start_closing(index, connection, Some(LossCause::ConnectionLost));
     }
 
+    /// Handles data of a client that cannot be recorded, as a protocol violation. Who has not been welcomed is a
+    /// stranger.
+    pub(super) fn reject(&mut self, index: usize, connection: Connection, reason: RejectReason, why: &Cause) {
+        // A detector that cannot be recorded is a failure of the recording.
+        if connection.detector.is_none() {
+            self.enter_rejection(&connection.peer, connection.slots.is_empty(), reason, &why.to_string());
+        }
+        self.refuse(index, connection, why);
+    }
+
+    fn enter_rejection(&mut self, peer: &str, is_foreign: bool, reason: RejectReason, detail: &str) {
+        let (unit, count, detail) = (RejectUnit::Message, 1, detail.to_owned());
+        self.store.reject(peer, &Rejection { sender: None, reason, unit, count, is_foreign, detail });
+    }
+
     /// Releases the streams once the last frame is in the outbox; closes the connection when the
     /// client does.
     pub(super) fn start_closing(
@@ -295,6 +312,10 @@ impl Intake {
         let has_begun = !connection.expects_streams() || connection.header_bytes > 0;
         if !connection.is_closing() && has_begun {
             let streams = connection.slots.len();
+            if streams == 0 {
+                let reason = RejectReason::Incomplete;
+                self.enter_rejection(&connection.peer, true, reason, "the connection ended before hello");
+            }
             self.enter_loss(&connection, &format!("connection with {streams} streams lost"));
         }
         let cause = (connection.phase == Phase::Open).then_some(LossCause::ConnectionLost);
@@ -305,7 +326,11 @@ impl Intake {
     pub(super) fn enter_loss(&mut self, connection: &Connection, why: &str) {
         let place = match connection.event_under_way() {
             Some((slot, sequence)) => {
-                let stream = self.store.streams[slot].info.id;
+                let stream = &mut self.store.streams[slot];
+                if connection.detector.is_none() {
+                    stream.cut_off = Some(sequence);
+                }
+                let stream = stream.info.id;
                 format!(" in the middle of event {sequence} of stream {stream}, which is not recorded")
             }
             None => String::new(),

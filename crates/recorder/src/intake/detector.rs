@@ -14,6 +14,7 @@ use keepup_sources::{Decoder, Limits, MAP_ID_MIN, MAPS_MAX, STREAMS_MAX, SourceA
 use keepup_stream::wire::{METADATA_BYTES_MAX, StreamInfo};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use super::store::Store;
 use crate::capture_feed::CaptureFeed;
 use crate::counters::Counters;
 
@@ -83,14 +84,17 @@ impl Detector {
     }
 
     /// Tells the decoder that its file has ended; returns whether this is new.
-    pub(super) fn finish_file(&mut self, incidents: &mut Incidents) -> bool {
+    pub(super) fn finish_file(&mut self, store: &mut Store) -> bool {
         if std::mem::replace(&mut self.is_finished, true) {
             return false;
         }
         self.decoder.finish(0);
-        let remarks = self.feed.as_mut().map(|feed| std::mem::take(&mut feed.remarks));
-        let remarks = remarks.unwrap_or_default().into_iter();
-        remarks.for_each(|remark| incidents.push(format!("{}: {remark}", self.address)));
+        if let Some(feed) = &mut self.feed {
+            let source = self.address.to_string();
+            let remarks = std::mem::take(&mut feed.remarks).into_iter();
+            remarks.for_each(|remark| store.incidents.push(format!("{source}: {remark}")));
+            std::mem::take(&mut feed.rejected).iter().for_each(|rejection| store.reject(&source, rejection));
+        }
         true
     }
 

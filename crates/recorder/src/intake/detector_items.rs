@@ -82,6 +82,12 @@ impl Store {
         for remark in detector.decoder.remarks() {
             self.incidents.push(format!("{}: {remark}", detector.address));
         }
+        let rejected = detector.decoder.rejected();
+        if rejected.is_empty() {
+            return;
+        }
+        let source = detector.address.to_string();
+        rejected.iter().for_each(|rejection| self.reject(&source, rejection));
     }
 }
 

@@ -4,7 +4,8 @@ use std::io::IoSliceMut;
 
 use keepup_error::Cause;
 use keepup_recording::crc::Crc32;
-use keepup_stream::wire::{Control, EventHead, HEADER_BYTES, Next};
+use keepup_stream::rejected::RejectReason;
+use keepup_stream::wire::{Control, EventHead, HEADER_BYTES, Next, WireError};
 
 use super::connection::{Connection, Expect, IN_PLACE_BYTES, Partial};
 use super::store::{Allocation, Store};
@@ -36,8 +37,11 @@ pub(super) enum Pause {
     },
     /// The client closed the connection.
     Closed,
-    /// The client broke the protocol, or the socket failed.
+    /// The connection cannot continue: the socket failed, a detector violated its protocol, or a client must send
+    /// an event again.
     Broken(Cause),
+    /// A client sent what cannot be recorded.
+    Rejected(RejectReason, Cause),
 }
 
 /// Reads and decodes what has arrived on `connection`, for one turn. Returns the bytes read and
@@ -82,6 +86,22 @@ pub(super) fn receive(
         }
         if total >= TURN_BYTES {
             return (total, Pause::Turn);
+        }
+    }
+}
+
+/// Receives the rest of the event that has arrived in part, and nothing behind it. Returns whether no more of
+/// it can arrive.
+pub(super) fn finish_event(connection: &mut Connection, store: &mut Store, now_ns: u64) -> bool {
+    loop {
+        let Expect::Event(partial) = &connection.expect else { return true };
+        let space = &mut store.payload(partial.slot, partial.head.length)[partial.received..];
+        match rustix::io::read(&connection.socket, space) {
+            Ok(0) => return true,
+            // Nothing follows, so it need not wait for the journal.
+            Ok(bytes) => drop(finish_in_place(connection, store, bytes, now_ns)),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return error != rustix::io::Errno::AGAIN,
         }
     }
 }
@@ -187,7 +207,8 @@ fn feed_header(connection: &mut Connection, store: &Store, bytes: &mut &[u8]) ->
         Ok(Next::Event(head)) => {
             connection.last_event_bytes = head.length;
             let Some(&slot) = connection.slots.get(head.index) else {
-                return Err(Pause::Broken(format!("stream {} is not known", head.stream).into()));
+                let what = format!("stream {} is not known", head.stream);
+                return Err(Pause::Rejected(RejectReason::Contradictory, what.into()));
             };
             let expected = store.streams[slot].next_sequence;
             if head.sequence < expected {
@@ -196,12 +217,25 @@ fn feed_header(connection: &mut Connection, store: &Store, bytes: &mut &[u8]) ->
                     "cannot take event {sequence} of stream {stream}: it goes backwards, {expected} was due"
                 );
                 let hint = "after a reconnection continue from the next_sequence of the welcome message";
-                return Err(Pause::Broken(Cause::new(what).with_hint(hint)));
+                return Err(Pause::Rejected(RejectReason::Late, Cause::new(what).with_hint(hint)));
             }
             connection.expect = Expect::Blocked { slot, head };
             Ok(())
         }
-        Err(e) => Err(Pause::Broken(Cause::of(&e))),
+        Err(e) => Err(Pause::Rejected(reason(&e), Cause::of(&e))),
+    }
+}
+
+/// Why a frame cannot be recorded.
+fn reason(error: &WireError) -> RejectReason {
+    match error {
+        WireError::Shape { .. }
+        | WireError::TooLong { .. }
+        | WireError::UnknownStream { .. }
+        | WireError::Sequence { .. }
+        | WireError::Unexpected { .. }
+        | WireError::Invalid { .. } => RejectReason::Contradictory,
+        _ => RejectReason::Malformed,
     }
 }
 
@@ -217,7 +251,7 @@ fn finish_control(connection: &mut Connection) -> Result<(), Pause> {
     };
     Err(match connection.session.control(&bytes) {
         Ok(message) => Pause::Message(Box::new(message)),
-        Err(e) => Pause::Broken(Cause::of(&e)),
+        Err(e) => Pause::Rejected(reason(&e), Cause::of(&e)),
     })
 }
 

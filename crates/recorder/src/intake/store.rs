@@ -15,6 +15,7 @@ use keepup_error::Cause;
 use keepup_recording::account::Incidents;
 use keepup_recording::crc::Combiner;
 use keepup_stream::ledger::{Gap, LossCause};
+use keepup_stream::rejected::Rejection;
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Pool;
 
@@ -262,6 +263,21 @@ impl Store {
         skipped
     }
 
+    /// Enters the events that arrived only in part, and that their clients did not send again.
+    pub(super) fn skip_cut_off(&mut self) {
+        // The next recorder may have received them.
+        if self.has_successor {
+            return;
+        }
+        for slot in 0..self.streams.len() {
+            let stream = &mut self.streams[slot];
+            let cut_off = stream.cut_off.take().filter(|&sequence| sequence >= stream.next_sequence);
+            if let Some(sequence) = cut_off {
+                self.skip(slot, sequence, LossCause::ConnectionLost);
+            }
+        }
+    }
+
     /// Discards the event that is being received. The next one may have its sequence number.
     pub(super) fn discard(&mut self, slot: usize) {
         self.streams[slot].under_way = None;
@@ -286,6 +302,13 @@ impl Store {
             self.note_missing(slot, gap);
         }
         self.streams[slot].publish();
+    }
+
+    /// Enters data of a source that are not recorded.
+    pub(super) fn reject(&mut self, source: &str, rejection: &Rejection) {
+        if let Some(row) = self.counters.reject(source, rejection) {
+            self.volumes.note_rejected(&row);
+        }
     }
 
     /// Enters a gap into the journals; returns the number of the entry.

@@ -90,6 +90,8 @@ pub(super) struct Stream {
     pub(super) open: Option<OpenBlock>,
     /// Payload length of the event being received into the open block.
     pub(super) under_way: Option<u64>,
+    /// Sequence number of the last event that arrived only in part. Its client may send it again.
+    pub(super) cut_off: Option<u64>,
     /// Smallest event so far, in bytes.
     event_bytes_min: u64,
     /// Events in the last block; capacity reserved for the next one.
@@ -132,6 +134,7 @@ impl Stream {
             next_sequence: 0,
             open: None,
             under_way: None,
+            cut_off: None,
             event_bytes_min: u64::MAX,
             events_per_block: 0,
             next_block: 0,

@@ -8,6 +8,7 @@ use std::sync::mpsc::Sender;
 
 use keepup_measure::sum::Sums;
 use keepup_stream::ledger::{Gap, LossCause};
+use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::ring;
 use keepup_sys::waker::Waker;
@@ -259,6 +260,11 @@ impl Volumes {
         self.open_gap = Some(gap);
         self.gaps += 1;
         self.gaps
+    }
+
+    /// Enters a row of the account of rejected data into every journal.
+    pub(super) fn note_rejected(&self, row: &Rejected) {
+        self.send_to_keepers(|| ToKeeper::Rejected(row.clone()));
     }
 
     /// Enters the open gap, if any.

@@ -19,6 +19,9 @@ const FULL_IN_SECONDS: f64 = 3600.0;
 /// A reducer thread that is busy for more than this share of the time is overloaded.
 const REDUCER_BUSY: f64 = 0.95;
 
+/// Most rows of rejected data that are listed.
+const REJECTED_MAX: usize = 10;
+
 /// Warnings already issued, so that each is issued once.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
@@ -44,6 +47,12 @@ impl Warnings {
                 moment.flow.missing_events,
                 causes.join(", ")
             ));
+        }
+        let rejected = &moment.flow.rejected;
+        warnings.extend(rejected.iter().take(REJECTED_MAX).map(|row| row.text.clone()));
+        if rejected.len() > REJECTED_MAX {
+            let more = rejected.len() - REJECTED_MAX;
+            warnings.push(format!("data of {more} more sources or for other reasons are not recorded"));
         }
         let pool = &moment.pool;
         if pool.waiting {
@@ -109,7 +118,6 @@ impl Warnings {
             news.push(format!("{more} events are missing, {missing} so far"));
         }
         news.extend(self.new_range(moment));
-        news.extend(counters.take_warnings());
         news
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use keepup_measure::sum::Sums;
 use keepup_stream::ledger::Count;
+use keepup_stream::rejected::{Rejected, makes_incomplete};
 use serde::{Deserialize, Serialize};
 
 use super::sample::damaged_share_max;
@@ -37,6 +38,9 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// Results of each stream, by id.
     pub streams: BTreeMap<u32, StreamReport>,
+    /// Data that arrived and were not recorded, according to the journals.
+    #[serde(default)]
+    pub rejected: Vec<Rejected>,
     /// The first [`FAULTS_MAX`] faults.
     pub faults: Vec<Fault>,
     /// All faults.
@@ -110,6 +114,20 @@ impl VerifyReport {
     /// listed: see [`lost_events`](Self::lost_events).
     pub fn is_intact(&self) -> bool {
         self.fault_count == 0
+    }
+
+    /// Whether the run ended cleanly, nothing is damaged or missing, and nothing that arrived was rejected.
+    pub fn is_complete(&self) -> bool {
+        self.is_intact()
+            && self.ending == Ending::Clean
+            && self.lost_events() == 0
+            && !makes_incomplete(&self.rejected, self.recorded_events())
+    }
+
+    /// Events of all streams, also those that the retention limit removed.
+    fn recorded_events(&self) -> u64 {
+        let ever = |stream: &StreamReport| stream.recorded.events.saturating_add(stream.removed.events);
+        self.streams.values().map(ever).fold(0, u64::saturating_add)
     }
 
     /// Upper bound of the share of damaged segments with 95 % confidence, of a sample without a damaged one

@@ -6,7 +6,7 @@ use keepup_measure::sum::Sums;
 use keepup_recording::account::{RecordAccount, VolumeAccount, VolumeStalls};
 use keepup_stream::ledger::StreamLedger;
 
-use super::{ROWS_SHOWN, megabytes, missing, more, per_gb, recover, render};
+use super::{ROWS_SHOWN, megabytes, missing, more, not_recorded, per_gb, recover, render};
 use crate::Style;
 use crate::format::{bytes, rate, seconds, time};
 use crate::page::{Block, Fact, Item};
@@ -25,6 +25,7 @@ pub fn record(account: &RecordAccount, style: Style) -> String {
         items.push(Item::Table(streams(account)));
         items.extend(more(account.ledger.streams.len(), "streams"));
         facts.extend(missing(account.missing_events.clone()));
+        facts.extend(not_recorded(&account.rejected));
         facts.extend(reduced(account));
         facts.extend(rates(account));
         facts.extend(account.volumes.iter().zip(&account.stalls.volumes).flat_map(volume));

@@ -8,7 +8,7 @@ use keepup_recording::journal::{Rotation, RotationState};
 use keepup_recording::retention::{Keep, KeepLimit, KeepUntil};
 use keepup_results::rfc3339;
 
-use super::{ROWS_SHOWN, megabytes, missing, more, recover, render};
+use super::{ROWS_SHOWN, megabytes, missing, more, not_recorded, recover, render};
 use crate::Style;
 use crate::format::{bytes, plural, seconds};
 use crate::page::{Block, Fact, Item};
@@ -32,6 +32,7 @@ pub fn recording(info: &RecordingInfo, style: Style) -> String {
         below.push(Fact::new("removed", format!("{}, by --keep", plural(removed, "event"))));
     }
     below.extend(missing(info.streams.values().flat_map(|stream| stream.missing.clone())));
+    below.extend(not_recorded(&info.rejected));
     if info.state == State::CutOff {
         let first = info.volumes.first().map(|volume| volume.directory.as_path());
         below.push(recover("recover with", first.unwrap_or(Path::new(""))));

@@ -140,7 +140,8 @@ impl TrialMeasured {
         match &self.record.ended {
             Ended::VolumesFailed(why) | Ended::SourceFailed(why) => Some(format!("recording aborted: {why}")),
             _ => self.broken.clone().or_else(|| {
-                let trouble = self.record.trouble.first();
+                let rejected = self.record.rejected.iter().find(|_| self.record.has_rejected());
+                let trouble = self.record.trouble.first().cloned().or(rejected.map(ToString::to_string));
                 trouble.map(|what| format!("the recording is incomplete: {what}"))
             }),
         }

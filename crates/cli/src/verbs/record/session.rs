@@ -131,6 +131,7 @@ impl Session {
             None => SystemClock.sleep_until_ns(SystemClock.now_ns() + POLL_EVERY.as_nanos() as u64),
         }
         self.control.poll();
+        self.log_notices(line);
         let idle_ns = |intake: &IntakeCounters| intake.idle_ns.load(Relaxed);
         let recorder = self.control.recorder();
         let intakes_ns = recorder.map(|r| r.counters().intakes.iter().map(idle_ns).collect());
@@ -185,6 +186,12 @@ impl Session {
         }
     }
 
+    /// Logs what the recorder warned of.
+    fn log_notices(&self, line: &StatusLine) {
+        let notices = self.watcher.iter().flat_map(Watcher::take_notices);
+        notices.for_each(|notice| line.log(&format!("warning: {notice}")));
+    }
+
     /// Error of run control.
     pub(super) fn error(&self) -> Option<String> {
         self.control.status().error
@@ -204,6 +211,7 @@ impl Session {
             (RunState::Sealed | RunState::Error, _) => {
                 // The page keeps the last counters of the run.
                 if let Some(mut watcher) = self.watcher.take() {
+                    watcher.take_notices().iter().for_each(|notice| log(&format!("warning: {notice}")));
                     self.moment = Some(watcher.sample());
                     self.published = None;
                 }
