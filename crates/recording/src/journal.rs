@@ -92,8 +92,8 @@ pub enum JournalRecord {
     },
     /// Events that are not in the recording, and why.
     Gap(Gap),
-    /// Data of one source that arrived and are not in the recording, with their count so far: a later record of
-    /// the same source, reason, unit and kind of sender replaces it. Entered in every volume's journal.
+    /// Data of one source that arrived and are not in the recording, with their count so far: a later record
+    /// of the same source, reason, unit and kind of sender replaces it. Entered in every volume's journal.
     Rejected(Rejected),
     /// A volume was taken out of rotation, or came back. Entered in every volume's journal, so
     /// that the working volumes explain the failed one.

@@ -68,8 +68,8 @@ pub trait Decoder: Send {
         Vec::new()
     }
 
-    /// The connection has ended: what arrived in part is rejected, and what waits for earlier events is handed
-    /// out now. [`Decoder::reconnect`] follows if the decoder gets another connection.
+    /// The connection has ended: what arrived in part is rejected, and what waits for earlier events is
+    /// handed out now. [`Decoder::reconnect`] follows if the decoder gets another connection.
     fn disconnected(&mut self) {}
 
     /// The payload of an event that began with [`Item::Start`] has arrived whole; `crc` is its CRC-32. Called

@@ -251,8 +251,8 @@ impl Intake {
         self.start_closing(index, connection, Some(LossCause::ConnectionLost));
     }
 
-    /// Handles data of a client that cannot be recorded, as a protocol violation. Who has not been welcomed is a
-    /// stranger.
+    /// Handles data of a client that cannot be recorded, as a protocol violation. Who has not been welcomed
+    /// is a stranger.
     pub(super) fn reject(&mut self, index: usize, connection: Connection, reason: RejectReason, why: &Cause) {
         // A detector that cannot be recorded is a failure of the recording.
         if connection.detector.is_none() {

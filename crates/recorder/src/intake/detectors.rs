@@ -306,8 +306,8 @@ impl Intake {
         false
     }
 
-    /// Takes the events that a detector's decoder holds back for the order of events, after the connection has
-    /// ended. What arrived in part is rejected.
+    /// Takes the events that a detector's decoder holds back for the order of events, after the connection
+    /// has ended. What arrived in part is rejected.
     fn take_held(&mut self, index: usize, connection: &mut Connection) {
         let Some(detector) = &mut connection.detector else { return };
         detector.decoder.disconnected();
@@ -318,8 +318,8 @@ impl Intake {
         }
     }
 
-    /// Takes what is left of a detector, after reading at most about `bytes_max`. Returns whether it took all;
-    /// what it did not take is rejected.
+    /// Takes what is left of a detector, after reading at most about `bytes_max`. Returns whether it took
+    /// all; what it did not take is rejected.
     fn take_rest(&mut self, index: usize, connection: &mut Connection, bytes_max: usize) -> bool {
         let taken = self.take_items_of(index, connection, bytes_max);
         if let Err(why) = &taken {

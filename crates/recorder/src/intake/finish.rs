@@ -56,7 +56,7 @@ impl Intake {
         }
     }
 
-    /// Takes the rest of events that have arrived in part: their clients are connected, and may be sending it.
+    /// Takes the rest of events that have arrived in part: their clients may be sending it.
     fn finish_events(&mut self) {
         let deadline_ns = self.clock.now_ns() + SHUTDOWN_NS;
         for index in 0..self.connections.len() {

@@ -37,8 +37,8 @@ pub(super) enum Pause {
     },
     /// The client closed the connection.
     Closed,
-    /// The connection cannot continue: the socket failed, a detector violated its protocol, or a client must send
-    /// an event again.
+    /// The connection cannot continue: the socket failed, a detector violated its protocol, or a client must
+    /// send an event again.
     Broken(Cause),
     /// A client sent what cannot be recorded.
     Rejected(RejectReason, Cause),
