@@ -7,11 +7,13 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
 mod address;
 pub mod capture;
+mod continuity;
 pub mod dectris;
 pub mod directory;
 mod error;
 pub mod packets;
 pub mod pvaccess;
+mod rejects;
 mod staging;
 pub mod zmtp;
 
@@ -72,8 +74,8 @@ pub trait Decoder: Send {
     /// handed out now. [`Decoder::reconnect`] follows if the decoder gets another connection.
     fn disconnected(&mut self) {}
 
-    /// The payload of an event that began with [`Item::Start`] has arrived whole; `crc` is its CRC-32. Called
-    /// before [`Item::Complete`] is taken.
+    /// The payload of an event was recorded; `crc` is its CRC-32. Called before [`Item::Event`] or
+    /// [`Item::Complete`] is taken.
     fn completed(&mut self, _crc: u32) {}
 
     /// Bytes to send to the detector.

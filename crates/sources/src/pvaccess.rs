@@ -2,10 +2,11 @@
 //!
 //! The PV is one stream, each image an event of it; its `uniqueId` numbers the events. The monitor is
 //! pipelined: the server sends no more updates than were acknowledged, and an image is acknowledged when it
-//! was taken. Invariant: an image becomes an item only if its size, type and codec are those of the stream.
+//! was taken or is held until its predecessors arrive. An image that cannot be recorded is rejected, and the
+//! stream goes on. Invariant: an image becomes an item only if its size, type and codec are those of the stream.
 mod frames;
 mod image;
-mod numbers;
+mod order;
 mod types;
 mod values;
 
@@ -19,14 +20,18 @@ use keepup_stream::pvaccess::command::{
 };
 use keepup_stream::pvaccess::monitor::{DESTROY, INIT, PIPELINE, START};
 use keepup_stream::pvaccess::{Output, Reader, code};
-use keepup_stream::wire::{ElementType, METADATA_MAX, StreamInfo};
+use keepup_stream::rejected::RejectReason::{self, Contradictory, Incomplete, Unsupported};
+use keepup_stream::rejected::{RejectUnit, Rejection};
+use keepup_stream::wire::{ElementType, METADATA_MAX, StreamInfo, crc32};
 
 use self::frames::{Frames, HEADROOM};
 use self::image::{Fields, Layout, check_type};
-use self::numbers::Numbers;
+use self::order::{Arrival, Candidate, Order};
 use self::types::{Type, Types};
 use self::values::{Array, Values};
+use crate::continuity::mix;
 use crate::error::DetectorError;
+use crate::rejects::Rejects;
 use crate::{Decoder, Event, Input, Item, Limits};
 
 /// Default of [`Options::queue`].
@@ -76,14 +81,32 @@ enum Phase {
     },
 }
 
-/// An image of the current message.
+/// An image in its message.
+#[derive(Debug)]
+struct Image {
+    payload: Range<usize>,
+    timestamp_ns: u64,
+    /// Its own time, which is a part of its identity; 0 if it has none.
+    stamp: u64,
+    /// Whether the server closed the channel before it.
+    is_after_closing: bool,
+}
+
+/// An image that is handed out.
 #[derive(Debug)]
 struct Pending {
-    payload: Range<usize>,
     sequence: u64,
-    timestamp_ns: u64,
-    /// The numbers with this image.
-    numbers: Numbers,
+    image: Image,
+    /// Its message, if it has waited for earlier images; otherwise it is in the current one.
+    message: Option<Vec<u8>>,
+}
+
+impl Image {
+    /// Digest of its identity and content.
+    fn digest(&self, message: &[u8], crc: Option<u32>) -> u64 {
+        let bytes = message.get(self.payload.clone()).unwrap_or_default();
+        mix(self.stamp, 0, crc.unwrap_or_else(|| crc32(bytes)), bytes.len())
+    }
 }
 
 /// What is not recorded, for the report.
@@ -93,8 +116,8 @@ struct Counts {
     empty: u64,
     /// Updates that the server combined because its queue was full.
     overruns: u64,
-    /// Images that the HDF5 filter could not read.
-    unreadable: u64,
+    /// Images that were recorded already, with the same content.
+    repeated: u64,
     /// Times that the server closed the channel or ended the monitor.
     closed: u64,
 }
@@ -115,7 +138,10 @@ pub struct PvAccess {
     streams: Vec<StreamInfo>,
     is_declared: bool,
     pending: Option<Pending>,
-    numbers: Numbers,
+    order: Order<(Image, Vec<u8>)>,
+    /// Checksum of the item that is taken next, if it was recorded.
+    crc: Option<u32>,
+    rejects: Rejects,
     /// Whether the server has closed the channel since the last image.
     was_closed: bool,
     /// Updates that were taken since the last acknowledgement.
@@ -144,7 +170,9 @@ impl PvAccess {
             streams: Vec::new(),
             is_declared: false,
             pending: None,
-            numbers: Numbers::default(),
+            order: Order::new(),
+            crc: None,
+            rejects: Rejects::default(),
             was_closed: false,
             unacknowledged: 0,
             metadata: BTreeMap::new(),
@@ -253,7 +281,9 @@ impl PvAccess {
     /// Notes that the channel is closed, and creates it again later.
     fn closed(&mut self) {
         self.counts.closed += 1;
-        self.was_closed |= self.numbers.last.is_some();
+        self.was_closed |= self.order.last_id().is_some();
+        self.order.after_loss();
+        self.note_refused();
         self.phase = Phase::Waiting { at_ns: None };
     }
 
@@ -275,7 +305,7 @@ impl PvAccess {
         let is_overrun = !values.reader.bits()?.is_empty();
         self.counts.overruns += u64::from(is_overrun && !self.is_first);
         match array {
-            Some(array) => self.image(&array)?,
+            Some(array) => self.image(&array),
             None => self.counts.empty += u64::from(!self.is_first),
         }
         self.is_first = false;
@@ -296,30 +326,32 @@ impl PvAccess {
     }
 
     /// Takes the pixels of an update.
-    fn image(&mut self, array: &Array) -> Result<(), DetectorError> {
+    fn image(&mut self, array: &Array) {
         let id = self.fields.unique_id;
         // The server repeats the image that it had before the recording, or before the reconnection.
-        let is_old = self.is_first && self.numbers.last.is_none_or(|last| last == id);
+        let is_old = self.is_first && self.order.last_id().is_none_or(|last| last == id);
         if is_old {
-            return Ok(());
+            return;
         }
-        let Some(layout) = self.fields.layout(array)? else {
-            self.counts.empty += 1;
-            return Ok(());
+        let layout = match self.fields.layout(array) {
+            Ok(Some(layout)) => layout,
+            Ok(None) => {
+                self.counts.empty += 1;
+                return;
+            }
+            Err((reason, why)) => return self.reject(reason, format!("image {id} {why}")),
         };
         if let Some(first) = self.layout.as_ref().filter(|first| **first != layout) {
-            if self.is_first {
-                // An image from before the reconnection; the next one shows whether the size has changed.
-                return Ok(());
+            // An image from before the reconnection may have another size; the next one shows whether it has
+            // changed.
+            if !self.is_first {
+                let what = format!("image {id} is {}; the stream has {}", layout.text(), first.text());
+                self.reject(Contradictory, what);
             }
-            let (found, expected) = (layout.text(), first.text());
-            return Err(DetectorError::Series(format!(
-                "image {id} is {found}; the images before are {expected}"
-            )));
+            return;
         }
         let Some(header) = layout.chunk_header(array.bytes.len()) else {
-            self.counts.unreadable += 1;
-            return Ok(());
+            return self.reject(Unsupported, format!("image {id} cannot be read by HDF5's LZ4 filter"));
         };
         if self.layout.is_none() {
             self.declare(layout);
@@ -333,10 +365,93 @@ impl PvAccess {
         // Everything in front of the pixels was decoded: the header takes its place.
         let start = array.bytes.start - header.len();
         message[start..array.bytes.start].copy_from_slice(&header);
-        let (sequence, numbers) = self.numbers.with(id);
-        let timestamp_ns = self.fields.time_ns().unwrap_or(self.received_ns);
-        self.pending = Some(Pending { payload: start..array.bytes.end, sequence, timestamp_ns, numbers });
-        Ok(())
+        let time = self.fields.time_ns();
+        let (timestamp_ns, stamp) = (time.unwrap_or(self.received_ns), time.unwrap_or(0));
+        let is_after_closing = std::mem::take(&mut self.was_closed);
+        self.place(Image { payload: start..array.bytes.end, timestamp_ns, stamp, is_after_closing });
+    }
+
+    /// Hands out or holds the image of the current message, or finds that it has arrived before.
+    fn place(&mut self, image: Image) {
+        let id = self.fields.unique_id;
+        let digest = || image.digest(self.frames.bytes(), None);
+        let found = Candidate { id, has_time: image.stamp != 0, digest: &digest };
+        let arrival = self.order.judge(&found, |(image, message)| image.digest(message, None));
+        match arrival {
+            Arrival::Next(sequence) => self.pending = Some(Pending { sequence, image, message: None }),
+            Arrival::Early(_) | Arrival::Run(_) => {
+                let mut message = self.frames.detach();
+                message.shrink_to_fit();
+                let bytes = message.len();
+                match arrival {
+                    Arrival::Run(reason) => self.order.add_to_run(id, reason, bytes, (image, message)),
+                    Arrival::Early(number) => self.order.images.hold(number, bytes, (image, message)),
+                    _ => {}
+                }
+            }
+            Arrival::Repeated => self.counts.repeated = self.counts.repeated.saturating_add(1),
+            Arrival::Rejected(reason) => self.reject_odd(reason, id),
+        }
+        self.note_refused();
+    }
+
+    fn reject(&mut self, reason: RejectReason, what: String) {
+        self.rejects.add(reason, RejectUnit::Image, what);
+    }
+
+    fn reject_odd(&mut self, reason: RejectReason, id: i32) {
+        let what = match reason {
+            RejectReason::Conflicting => "arrived again with other content",
+            RejectReason::Contradictory => "is far beyond those before and after it",
+            _ => "arrived after those that follow it were recorded",
+        };
+        self.reject(reason, format!("image {id} {what}"));
+    }
+
+    /// Rejects the images that were oddities.
+    fn note_refused(&mut self) {
+        for (reason, id) in self.order.take_refused() {
+            self.reject_odd(reason, id);
+        }
+    }
+
+    /// Hands out the first image that has waited, if it is due; returns whether it did.
+    fn hand_out_due(&mut self) -> bool {
+        let due = self.order.images.take_due();
+        self.pending =
+            due.map(|(sequence, (image, message))| Pending { sequence, image, message: Some(message) });
+        self.pending.is_some()
+    }
+
+    /// Keeps the whole images that have not been taken, and forgets what has arrived in part.
+    fn disconnect(&mut self) {
+        self.hold_again();
+        while matches!(self.phase, Phase::Running { .. }) {
+            self.frames.take();
+            // An error makes no difference any more: the rest of what has arrived is lost.
+            if !self.frames.has_message().unwrap_or(false) || self.decode().is_err() {
+                break;
+            }
+            self.hold_again();
+        }
+        if matches!(self.phase, Phase::Running { .. }) && self.frames.has_part() {
+            self.rejects.add(Incomplete, RejectUnit::Message, "the connection was lost within a message");
+        }
+        self.order.after_loss();
+        self.note_refused();
+        self.frames.reconnect();
+        self.types = Types::default();
+        self.phase = Phase::Greeting;
+        (self.echo_at_ns, self.unacknowledged) = (None, 0);
+        self.outgoing.clear();
+    }
+
+    /// Holds the image that has not been taken.
+    fn hold_again(&mut self) {
+        if let Some(Pending { sequence, image, message }) = self.pending.take() {
+            let message = message.unwrap_or_else(|| self.frames.detach());
+            self.order.images.hold(sequence, message.len(), (image, message));
+        }
     }
 
     /// Declares the stream of the first image.
@@ -387,7 +502,7 @@ impl Decoder for PvAccess {
     }
 
     fn item(&mut self) -> Result<Option<Item<'_>>, DetectorError> {
-        while self.pending.is_none() {
+        while self.pending.is_none() && !self.hand_out_due() {
             self.frames.take();
             if !self.frames.has_message()? {
                 return Ok(None);
@@ -397,13 +512,14 @@ impl Decoder for PvAccess {
         if !self.is_declared {
             return Ok(Some(Item::Streams(&self.streams)));
         }
-        Ok(self.pending.as_ref().map(|pending| {
+        Ok(self.pending.as_ref().map(|Pending { sequence, image, message }| {
+            let message = message.as_deref().unwrap_or(self.frames.bytes());
             Item::Event(Event {
                 stream: 0,
-                sequence: pending.sequence,
-                timestamp_ns: pending.timestamp_ns,
-                missing: self.was_closed.then_some(LossCause::ConnectionLost),
-                payload: &self.frames.bytes()[pending.payload.clone()],
+                sequence: *sequence,
+                timestamp_ns: image.timestamp_ns,
+                missing: image.is_after_closing.then_some(LossCause::ConnectionLost),
+                payload: &message[image.payload.clone()],
             })
         }))
     }
@@ -412,10 +528,17 @@ impl Decoder for PvAccess {
         if !std::mem::replace(&mut self.is_declared, true) {
             return;
         }
-        if let Some(pending) = self.pending.take() {
-            (self.numbers, self.was_closed) = (pending.numbers, false);
-            self.unacknowledged = self.unacknowledged.saturating_add(1);
+        let crc = self.crc.take();
+        if let Some(Pending { sequence, image, message }) = self.pending.take() {
+            let digest = image.digest(message.as_deref().unwrap_or(self.frames.bytes()), crc);
+            self.order.handed_out(sequence, digest);
+            // One that has waited was acknowledged then.
+            self.unacknowledged = self.unacknowledged.saturating_add(message.is_none().into());
         }
+    }
+
+    fn completed(&mut self, crc: u32) {
+        self.crc = Some(crc);
     }
 
     fn metadata(&self) -> &BTreeMap<String, String> {
@@ -426,19 +549,23 @@ impl Decoder for PvAccess {
         if !self.is_finishing {
             return Vec::new();
         }
-        let Counts { empty, overruns, unreadable, closed } = std::mem::take(&mut self.counts);
-        let Numbers { restarts, repeats, .. } = self.numbers;
-        (self.numbers.restarts, self.numbers.repeats) = (0, 0);
+        let Counts { empty, overruns, repeated, closed } = std::mem::take(&mut self.counts);
+        let restarts = std::mem::take(&mut self.order.restarts);
+        let repeats = std::mem::take(&mut self.order.repeats);
         let remarks = [
             (closed, "times that the server closed the PV or did not have it again yet"),
             (overruns, "updates that the server combined because its queue was full"),
             (empty, "updates without an image"),
-            (unreadable, "images not recorded: HDF5's LZ4 filter could not read them"),
+            (repeated, "repeated images, identical to those that are recorded"),
             (repeats, "images with the uniqueId of the image before; missing images cannot be detected"),
             (restarts, "restarts of uniqueId; losses at a restart are unknown"),
         ];
         let remarks = remarks.into_iter().filter(|(count, _)| *count > 0);
         remarks.map(|(count, what)| format!("{what}: {count}")).collect()
+    }
+
+    fn rejected(&mut self) -> Vec<Rejection> {
+        self.rejects.take()
     }
 
     fn outgoing(&mut self) -> Vec<u8> {
@@ -456,6 +583,7 @@ impl Decoder for PvAccess {
     }
 
     fn tick(&mut self, now_ns: u64) {
+        self.order.tick(now_ns);
         if let Phase::Waiting { at_ns } = &mut self.phase
             && now_ns >= *at_ns.get_or_insert(now_ns.saturating_add(RETRY_NS))
         {
@@ -469,14 +597,18 @@ impl Decoder for PvAccess {
     }
 
     fn reconnect(&mut self) {
-        self.frames.reconnect();
-        self.types = Types::default();
-        (self.phase, self.pending, self.is_declared) = (Phase::Greeting, None, false);
-        (self.echo_at_ns, self.unacknowledged) = (None, 0);
-        self.outgoing.clear();
+        self.disconnect();
+        self.is_declared = false;
+    }
+
+    fn disconnected(&mut self) {
+        self.disconnect();
+        self.is_finishing = true;
     }
 
     fn finish(&mut self, _drops: u32) {
+        self.order.end();
+        self.note_refused();
         self.is_finishing = true;
     }
 }

@@ -36,8 +36,9 @@ pub(super) fn take_items(connection: &mut Connection, store: &mut Store, now_ns:
                     store.streams[slot].gap_cause = cause;
                 }
                 detector.blocked = Some((slot, sequence));
-                take_event(&event, slot, store, now_ns)?;
+                let crc = take_event(&event, slot, store, now_ns)?;
                 detector.blocked = None;
+                detector.decoder.completed(crc);
                 detector.decoder.take();
                 if store.makes_gaps_too_fast(slot) {
                     return Err(Pause::Journal);
@@ -149,8 +150,8 @@ fn end_event(
     Ok(Some(crc))
 }
 
-/// Copies an event to its block.
-fn take_event(event: &Event<'_>, slot: usize, store: &mut Store, now_ns: u64) -> Result<(), Pause> {
+/// Copies an event to its block; returns its checksum.
+fn take_event(event: &Event<'_>, slot: usize, store: &mut Store, now_ns: u64) -> Result<u32, Pause> {
     let stream = &store.streams[slot];
     check_order(event.sequence, stream)?;
     let length = event.payload.len() as u64;
@@ -174,5 +175,5 @@ fn take_event(event: &Event<'_>, slot: usize, store: &mut Store, now_ns: u64) ->
     let crc = crc.value();
     // Cannot fail: the expected checksum is the one just computed.
     let _ = store.complete(slot, &EventHead { crc, ..head }, crc, now_ns);
-    Ok(())
+    Ok(crc)
 }

@@ -86,6 +86,10 @@ fn a_series_of_stream_v2_ends_each_message_with_the_pixels() {
     assert!(!report.unwrap().is_acknowledged);
     let messages = messages(&bytes);
     assert_eq!(messages.len(), 5);
+    // A map that is marked as CBOR, as detectors mark it.
+    let is_marked =
+        |frames: &Vec<&[u8]>| frames[0].starts_with(&[0xD9, 0xD9, 0xF7]) && frames[0][3] >> 5 == 5;
+    assert!(messages.iter().all(is_marked));
     for message in &messages[1..4] {
         // A byte string of 120000 bytes of 16-bit integers, at the very end.
         let head = [0xD8, 69, 0x5A, 0, 1, 0xD4, 0xC0];
