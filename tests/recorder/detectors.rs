@@ -407,6 +407,10 @@ fn oddities_leave_the_other_images_as_they_are() {
     let gaps = &account["ledger"]["streams"]["0"]["gap_events"];
     assert_eq!(gaps, &serde_json::json!({}), "{run:#?}");
     assert!(account["incidents"].to_string().contains("repeated images, identical"), "{account:#}");
+    let rows = account["rejected"].as_array().unwrap().iter();
+    let rows: Vec<_> = rows.map(|row| (row["reason"].as_str(), row["count"].as_u64())).collect();
+    assert_eq!(rows, [(Some("malformed"), Some(1)), (Some("outside_series"), Some(1))]);
+    assert_eq!((run.code(), &account["whole"]), (1, &false.into()));
     for segment in segments(&here.join("a/run")) {
         let bytes = std::fs::read(segment).unwrap();
         for message in mcap::MessageStream::new(&bytes).unwrap().map(Result::unwrap) {

@@ -173,7 +173,9 @@ impl Dectris {
             self.decode();
             self.hold_again();
         }
-        if self.zmtp.has_part() {
+        // What follows the end of the series is not a part of it.
+        let has_ended = self.series.as_ref().is_some_and(|series| series.has_ended);
+        if self.zmtp.has_part() && !has_ended {
             self.rejects.add(Incomplete, RejectUnit::Message, "the connection was lost within a message");
         }
         if let Some(series) = &mut self.series {

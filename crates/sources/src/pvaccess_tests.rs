@@ -584,6 +584,26 @@ fn images_out_of_order_are_recorded_in_their_place() {
 }
 
 #[test]
+fn images_without_a_number_are_numbered_one_by_one() {
+    let begin = [PLAIN.greeting(), PLAIN.validated(), PLAIN.channel(2)].concat();
+    let kind = PLAIN.out().u32(2).raw(&[0x08, 0xFF]).structure("epics:nt/NTNDArray:1.0", 2);
+    let kind = kind.text("value").raw(&[0x82]).text("dimension").raw(&[0x88]).structure("dimension_t", 1);
+    let init = PLAIN.message(13, &kind.text("size").raw(&[0x22]));
+    let image = |number| {
+        let head = PLAIN.out().u32(2).raw(&[0]).bits(&[1, 2]);
+        let out = head.raw(&[0x2D]).size(WIDTH * HEIGHT).raw(&payload(number));
+        let out = out.size(2).raw(&[1]).u32(WIDTH as u32).raw(&[1]).u32(HEIGHT as u32);
+        PLAIN.message(13, &out.bits(&[]))
+    };
+    // The first one was there before.
+    let images = [1, 2, 3, 3, 4].map(image).concat();
+    let found = feed(&mut decoder(), &[begin, init, images].concat(), 999);
+    let expected =
+        (0..).zip([2, 3, 3, 4]).map(|(sequence, of)| Found::Event(sequence, 42, None, payload(of)));
+    assert_eq!(found[1..], expected.collect::<Vec<_>>());
+}
+
+#[test]
 fn a_lost_connection_rejects_only_what_arrived_in_part() {
     let begin = [PLAIN.session(2), PLAIN.old(2, 6), PLAIN.image(2, 7)].concat();
     let rest = [PLAIN.image(2, 8), PLAIN.image(2, 9), PLAIN.image(2, 11)].concat();

@@ -63,7 +63,8 @@ pub(super) fn check_type(found: &Type) -> Result<(), String> {
     };
     let is_image = found.kind == Kind::Structure
         && has("value", |kind| matches!(kind, Kind::Union | Kind::Any))
-        && has("uniqueId", |kind| matches!(kind, Kind::Scalar(_)))
+        // Servers of records (QSRV) may not have it: their images are numbered one by one.
+        && found.field("uniqueId").is_none_or(|field| matches!(field.kind, Kind::Scalar(_)))
         && has("dimension", |kind| matches!(kind, Kind::StructureArray(_)));
     let id: String = found.id.chars().filter(|c| !c.is_control()).collect();
     let id = if id.is_empty() { "without a name".to_owned() } else { id };
