@@ -102,14 +102,19 @@ impl<T> Continuity<T> {
         self.held.get(&number).map(|(_, image)| image)
     }
 
+    /// Whether the first image that is held is due.
+    pub(crate) fn has_due(&self) -> bool {
+        let is_crowded = self.held.len() > HELD_MAX || self.held_bytes > HELD_BYTES_MAX;
+        let first = self.held.first_key_value();
+        first.is_some_and(|(number, _)| self.is_released || is_crowded || *number == self.next)
+    }
+
     /// Takes the first image that is held, if it is due.
     pub(crate) fn take_due(&mut self) -> Option<(u64, T)> {
-        let is_crowded = self.held.len() > HELD_MAX || self.held_bytes > HELD_BYTES_MAX;
-        let first = self.held.first_entry()?;
-        if !self.is_released && !is_crowded && *first.key() != self.next {
+        if !self.has_due() {
             return None;
         }
-        let (number, (bytes, image)) = first.remove_entry();
+        let (number, (bytes, image)) = self.held.pop_first()?;
         self.held_bytes = self.held_bytes.saturating_sub(bytes);
         Some((number, image))
     }

@@ -335,6 +335,10 @@ impl Decoder for Dectris {
         self.zmtp.outgoing()
     }
 
+    fn has_due(&self) -> bool {
+        self.series.as_ref().is_some_and(|series| series.order.has_due())
+    }
+
     fn bytes_due(&self) -> usize {
         self.zmtp.bytes_due()
     }

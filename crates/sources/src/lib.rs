@@ -87,6 +87,11 @@ pub trait Decoder: Send {
     /// without being asked to [`Decoder::outgoing`].
     fn tick(&mut self, _now_ns: u64) {}
 
+    /// Whether an item has become due without further bytes: it has waited long enough for earlier ones.
+    fn has_due(&self) -> bool {
+        false
+    }
+
     /// Lower bound of the bytes that are missing for the next item; at least 1.
     fn bytes_due(&self) -> usize {
         1

@@ -573,6 +573,10 @@ impl Decoder for PvAccess {
         std::mem::take(&mut self.outgoing)
     }
 
+    fn has_due(&self) -> bool {
+        self.order.images.has_due()
+    }
+
     fn bytes_due(&self) -> usize {
         self.frames.bytes_due()
     }

@@ -201,6 +201,8 @@ impl Intake {
             let Some(Some(connection)) = self.connections.get_mut(index) else { continue };
             let Some(detector) = &mut connection.detector else { continue };
             detector.decoder.tick(now_ns);
+            // It is served at the next tick.
+            connection.quiet &= !detector.decoder.has_due();
             connection.push_answers();
             if !connection.is_flushed() {
                 self.flush(index);

@@ -515,7 +515,9 @@ fn an_image_that_is_too_late_is_rejected() {
     items(&mut decoder, &[vec![start(7, &["a"])], images(&[0, 2])].concat()).unwrap();
     // Nothing arrives for some time: image 2 does not wait for image 1 any more.
     decoder.tick(1);
+    assert!(!decoder.has_due());
     decoder.tick(3_000_000_000);
+    assert!(decoder.has_due());
     assert_eq!(items_of(&mut decoder, &[]).unwrap(), ["0 2 1782900001500 2"]);
     let rest = [images(&[1, 3]), vec![end(7)]].concat();
     assert_eq!(items_of(&mut decoder, &framed(&rest)).unwrap(), ["0 3 1782900002000 3", "end 4 of 1"]);
