@@ -62,7 +62,7 @@ fn image(series: u64, id: u64, channels: &[&str], compression: Option<&str>) -> 
             .unwrap()
             .array(2)
             .unwrap()
-            .u64(50_000_000 * id)
+            .u64(50_000_000_u64.saturating_mul(id))
             .unwrap()
             .u64(100_000_000)
             .unwrap();

@@ -106,7 +106,7 @@ impl<T> Order<T> {
             let number = next.saturating_add(step.unsigned_abs());
             return match self.images.place(number) {
                 Place::Next => Arrival::Next(number),
-                Place::Held if self.images.held(number).map(of_held) == Some((found.digest)()) => {
+                Place::Held if self.images.held(number).map(&of_held) == Some((found.digest)()) => {
                     Arrival::Repeated
                 }
                 Place::Held => Arrival::Rejected(Conflicting),
