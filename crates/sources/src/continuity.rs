@@ -160,7 +160,7 @@ impl<T> Continuity<T> {
 pub(crate) fn mix(digest: u64, part: usize, crc: u32, bytes: usize) -> u64 {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
     let content = (u64::from(crc) << 32) ^ bytes as u64;
-    digest.wrapping_add((content ^ (part as u64).rotate_right(8)).wrapping_mul(ODD))
+    digest.wrapping_add(content.wrapping_mul(ODD).rotate_left((part % 64) as u32 * 11))
 }
 
 #[cfg(test)]
