@@ -371,7 +371,6 @@ impl Decoder for Dectris {
 
     fn disconnected(&mut self) {
         self.disconnect();
-        self.finish(0);
     }
 
     fn finish(&mut self, _drops: u32) {

@@ -607,7 +607,6 @@ impl Decoder for PvAccess {
 
     fn disconnected(&mut self) {
         self.disconnect();
-        self.is_finishing = true;
     }
 
     fn finish(&mut self, _drops: u32) {
