@@ -1,5 +1,5 @@
 //! A session with a server that is written here from the protocol's description.
-use keepup_stream::wire::Compression;
+use keepup_stream::wire::{Compression, ElementType};
 use proptest::prelude::*;
 
 use super::*;

@@ -178,8 +178,8 @@ impl Series {
         }
     }
 
-    /// Streams of the series, with the compression of its first image. A channel that the image lacks has that
-    /// of the others.
+    /// Streams of the series, with the compression of its first image. A channel that the image lacks has
+    /// that of the others.
     fn declare(&self, image: &Image<'_>) -> Result<Vec<StreamInfo>, Refused> {
         let Some(first) = image.channels.first() else { return Ok(Vec::new()) };
         let stream = |(id, name): (usize, &String)| {
