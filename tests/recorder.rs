@@ -34,6 +34,7 @@ mod run_live;
 mod series;
 mod service;
 mod sets;
+mod signals;
 mod simplon;
 mod space;
 mod subdirectories;

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_measure::environment::Environment;
 use keepup_measure::sum::Sums;
@@ -182,13 +183,13 @@ pub fn qualify(
     Ok((summary, generator_limited))
 }
 
-/// Ends the log. If it fails, that is a warning: the result must not be lost.
+/// Ends the log. A failure is reported, and the result is stored all the same.
 fn end_log(session: Session<'_>, verdict: Verdict) {
     let finished = Event::Finished { t_unix_ns: session.clock.unix_ns(), verdict: Some(verdict) };
     let Session { mut log, watch, .. } = session;
     for outcome in [log.append(&finished), log.finish()] {
         if let Err(why) = outcome {
-            watch(Progress::Warning { text: why.to_string() });
+            watch(Progress::MissingFile { why: Cause::of(&why) });
         }
     }
 }

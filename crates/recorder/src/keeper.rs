@@ -336,10 +336,8 @@ impl Keeper {
             return null.map(OwnedFd::from).map_err(|e| (format!("cannot open /dev/null: {e}"), false));
         };
         let made = create_preallocated(&path, bytes).map_err(|e| {
-            let full = [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT]
-                .iter()
-                .any(|errno| e.raw_os_error() == Some(errno.raw_os_error()));
-            (e.to_string(), full)
+            let full = e.is_out_of_space();
+            (Cause::of(&e).to_text(), full)
         })?;
         lock_segment(&made.file);
         self.access = Some(made.access);

@@ -17,6 +17,7 @@ pub mod file;
 pub mod io_trace;
 pub mod lease;
 pub mod nvme;
+pub mod output;
 pub mod pool;
 pub mod process;
 pub mod read_ahead;

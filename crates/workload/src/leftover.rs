@@ -40,6 +40,17 @@ pub fn warning(volume: &Path) -> Option<String> {
     ))
 }
 
+/// Command that removes what a measurement with this name leaves on `volumes` when it is killed; none without
+/// files.
+pub fn removal(volumes: &[PathBuf], name: &str) -> Option<String> {
+    let entries = volumes.iter().filter_map(|volume| std::fs::read_dir(volume).ok()).flatten();
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let is_own = |path: &PathBuf| path.file_name().is_some_and(|own| own.to_string_lossy().starts_with(name));
+    let mut own: Vec<String> = paths.filter(is_own).map(|path| quoted(&path.display().to_string())).collect();
+    own.sort();
+    (!own.is_empty()).then(|| format!("rm -r {}", own.join(" ")))
+}
+
 fn is_left(directory: &Path) -> bool {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     let is_temporary = TEMPORARY.iter().any(|prefix| name.starts_with(prefix));

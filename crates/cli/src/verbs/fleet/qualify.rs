@@ -192,7 +192,8 @@ fn start(file: &FleetFile, settings: &QualifySettings, recorders: usize) -> anyh
 fn exit(found: &FleetQualifySummary) -> Exit {
     match found.verdict {
         _ if found.interrupted => Exit::Interrupted,
-        Verdict::Fit | Verdict::FitWithLimits => Exit::Done,
+        Verdict::Fit => Exit::Done,
+        Verdict::FitWithLimits => Exit::FitWithLimits,
         Verdict::NotFit => Exit::Failed,
         Verdict::Inconclusive if found.generator_limited => Exit::Environment,
         Verdict::Inconclusive => Exit::Inconclusive,
