@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM: the first signal stops cleanly and says what is left to do; another one cuts off.
 //!
-//! A further signal is ignored for [`GRACE`] after that message. `timeout` of GNU sends two at once, one to the
-//! command and one to its process group; and a signal sent before the message was printed is no answer to it.
+//! A further signal is ignored for [`GRACE`] after that message. `timeout` of GNU sends two at once, one to
+//! the command and one to its process group; and a signal sent before the message was printed is no answer.
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
