@@ -123,8 +123,8 @@ pub(super) fn store(
     Ok(directory.path().to_owned())
 }
 
-/// Result directory in progress: event log, CPU samples, and the summary at the end. After a failure of the log
-/// the test goes on, so that the result is not lost.
+/// Result directory in progress: event log, CPU samples, and the summary at the end. After a failure of the
+/// log the test goes on, so that the result is not lost.
 pub(super) struct ResultWriter {
     directory: ResultDirectory,
     log: Arc<Mutex<EventLog>>,
