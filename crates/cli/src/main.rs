@@ -99,7 +99,7 @@ fn main() -> ExitCode {
         output::report_error(&error);
         Exit::of(&error)
     });
-    stdout::finish(exit).into()
+    output::finish(exit).into()
 }
 
 /// Sets the log format from the flag, else from the environment.

@@ -97,6 +97,20 @@ pub(crate) fn warn_of_damage(recording: &Recording) -> bool {
     lines().next().is_some()
 }
 
+/// Reports a file of a result that could not be written. The command goes on, because what was measured is
+/// still printed.
+pub(crate) fn missing_file(why: &Cause) {
+    stdout::set_incomplete();
+    log_cause(&why.clone().map(|why| format!("error: {why}")));
+}
+
+/// Reports output that could not be written, and returns the exit code of the program.
+pub(crate) fn finish(exit: Exit) -> Exit {
+    let (exit, failure) = stdout::finish(exit);
+    failure.iter().for_each(log_cause);
+    exit
+}
+
 /// Command line of this process, quoted for a shell.
 pub(crate) fn command() -> String {
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
@@ -161,7 +175,7 @@ pub(crate) fn report_error(error: &anyhow::Error) {
 pub(crate) fn report_flags(error: &clap::Error) -> Exit {
     if !error.use_stderr() {
         stdout::check(error.print());
-        return stdout::finish(Exit::Done);
+        return finish(Exit::Done);
     }
     let _ = match hint_of_flags(error) {
         None => error.print(),

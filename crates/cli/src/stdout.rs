@@ -5,12 +5,14 @@
 //! on purpose (`keepup info … | head -1`).
 use std::io::{self, ErrorKind, IsTerminal as _, StdoutLock, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use keepup_error::Cause;
 
 use crate::exit::Exit;
-use crate::output::log_cause;
 
+/// The first failed write.
+static FAILURE: Mutex<Option<Cause>> = Mutex::new(None);
 /// Whether a part of the output is missing.
 static IS_INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
@@ -31,35 +33,29 @@ pub(crate) fn print(text: &str) {
     check(out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()));
 }
 
-/// Reports a failed write to stdout.
+/// Remembers a failed write to stdout; later failures have the same cause as the first.
 pub(crate) fn check(outcome: io::Result<()>) {
     match outcome {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            let why = Cause::new(format!("cannot write to stdout: {error}"));
-            report_once(why.with_hint("the output is incomplete: write it to a disk with free space"));
+            let why = Cause::new(format!("error: cannot write to stdout: {error}"));
+            let why = why.with_hint("the output is incomplete: write it to a disk with free space");
+            FAILURE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+            set_incomplete();
         }
         _ => {}
     }
 }
 
-/// Reports the first failure; later ones have the same cause.
-fn report_once(why: Cause) {
-    if !IS_INCOMPLETE.swap(true, Ordering::Relaxed) {
-        log_cause(&why.map(|why| format!("error: {why}")));
-    }
-}
-
-/// Reports a file of a result that could not be written. What was measured is still printed, so the command
-/// goes on.
-pub(crate) fn missing_file(why: &Cause) {
+/// Remembers that a part of the output, or a file of the result, is missing.
+pub(crate) fn set_incomplete() {
     IS_INCOMPLETE.store(true, Ordering::Relaxed);
-    log_cause(&why.clone().map(|why| format!("error: {why}")));
 }
 
-/// Exit code of the program: a success with missing output is none.
-pub(crate) fn finish(exit: Exit) -> Exit {
+/// Exit code of the program, because a success with missing output is none; and the first failed write.
+pub(crate) fn finish(exit: Exit) -> (Exit, Option<Cause>) {
     check(lock().flush());
-    finished(exit, IS_INCOMPLETE.load(Ordering::Relaxed))
+    let failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    (finished(exit, IS_INCOMPLETE.load(Ordering::Relaxed)), failure)
 }
 
 fn finished(exit: Exit, is_incomplete: bool) -> Exit {

@@ -30,11 +30,10 @@ use crate::forecast::{forecast, print_plan};
 use crate::generator::{GeneratorArgs, files_place};
 use crate::http::HttpArgs;
 use crate::loads::{LoadArgs, check_loads};
-use crate::output::{command, full_page, json, log, page};
+use crate::output::{command, full_page, json, log, missing_file, page};
 use crate::progress::StatusLine;
 use crate::protocol::ProtocolArgs;
 use crate::signals::stop_flag;
-use crate::stdout;
 use crate::verbs::record::with_reductions;
 use crate::verbs::test_session::describe_measurement;
 
@@ -282,7 +281,7 @@ fn show(status: &mut StatusLine, progress: &Progress) {
         }
         Progress::Done { text } | Progress::Tried { text, .. } => status.log(&format!("  {text}")),
         Progress::Warning { text } => status.log(&format!("warning: {text}")),
-        Progress::MissingFile { why } => stdout::missing_file(why),
+        Progress::MissingFile { why } => missing_file(why),
     }
 }
 

@@ -9,8 +9,7 @@ use keepup_results::StoredResult;
 use keepup_sys::output as output_file;
 
 use crate::exit::Exit;
-use crate::output::{full_page, log, page, result};
-use crate::stdout;
+use crate::output::{full_page, log, missing_file, page, result};
 
 /// Name of the report in a result directory.
 const PAGE: &str = "report.html";
@@ -64,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 pub(super) fn write_beside(directory: &Path) {
     let stored = StoredResult::open(directory).map_err(anyhow::Error::from);
     if let Err(why) = stored.and_then(|stored| write(&stored, &directory.join(PAGE))) {
-        stdout::missing_file(&Cause::new(format!("{why:#}")));
+        missing_file(&Cause::new(format!("{why:#}")));
     }
 }
 

@@ -21,9 +21,8 @@ use serde::de::DeserializeOwned;
 
 use crate::args::OutputArgs;
 use crate::exit::Exit;
-use crate::output::{command, json, log, page, report_error};
+use crate::output::{command, json, log, missing_file, page, report_error};
 use crate::signals::{self, Stopping, stop_flag};
-use crate::stdout;
 
 /// Sampling interval of CPU usage.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -183,7 +182,7 @@ pub(super) fn describe_measurement(volumes: &[PathBuf], name: &str) {
 /// Reports a file of the result that is incomplete. The test goes on.
 pub(super) fn warn(outcome: Result<(), ResultsError>) {
     if let Err(why) = outcome {
-        stdout::missing_file(&Cause::of(&why));
+        missing_file(&Cause::of(&why));
     }
 }
 
