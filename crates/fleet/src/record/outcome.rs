@@ -41,7 +41,7 @@ pub struct RecordOutcome {
     pub elapsed_ns: u64,
     /// CPU time of the data path, ns.
     pub cpu_ns: u64,
-    /// Defects of the recording and the first incidents.
+    /// Defects of the recording, data that arrived and are not recorded, and the first incidents.
     pub incidents: Vec<String>,
     /// Its drain, if there is a drain host and a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,9 @@ impl RecordOutcome {
         drain: Option<DrainOutcome>,
     ) -> Self {
         let total = report.ledger.total();
-        let incidents = report.trouble.iter().cloned().chain(report.incidents.listed.iter().cloned());
+        let rejected = report.rejected.iter().map(ToString::to_string);
+        let incidents = report.trouble.iter().cloned().chain(rejected);
+        let incidents = incidents.chain(report.incidents.listed.iter().cloned());
         Self {
             recording,
             directories: if report.removed { Vec::new() } else { directories },
