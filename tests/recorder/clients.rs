@@ -13,7 +13,7 @@ use keepup_testkit::Program;
 use keepup_testkit::cable::Cable;
 use keepup_testkit::root::{allowed, skip};
 
-use crate::common::{count, directory, json, keepup, recorder, until, verified};
+use crate::common::{count, directory, json, keepup, number, recorded, recorder, until, verified};
 use crate::recorder::raw_client::{acked, answer, connect, end, event, frame, hello, hello_to_resume};
 
 fn welcome(payload: &str) -> Welcome {
@@ -63,7 +63,12 @@ fn sequence_numbers_near_the_maximum_are_handled() {
     answer(&mut good, FrameKind::Bye);
     record.signal("TERM");
     record.wait();
-    assert_eq!(verified(here, "disk/run"), (2, 11));
+    // Intact, and not complete: what the other clients sent was rejected.
+    let verify = keepup(here, &["verify", "disk/run", "--json"]);
+    let report = json(&verify);
+    assert_eq!((verify.code(), recorded(&report), &report["fault_count"]), (1, (2, 11), &0.into()));
+    let rows = report["rejected"].as_array().unwrap().iter();
+    assert_eq!(rows.map(|row| number(row, "count")).fold(0, u64::saturating_add), 4, "{report:#}");
     let cat = keepup(here, &["cat", "disk/run", "--stream", "1"]);
     assert_eq!((cat.code(), cat.stdout.as_str()), (0, "firstsecond"), "{cat:#?}");
 }

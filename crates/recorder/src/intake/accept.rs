@@ -77,7 +77,6 @@ impl Intake {
             if let Ok(frame) = reply.to_frame() {
                 let _ = rustix::net::send(&socket, &frame, rustix::net::SendFlags::NOSIGNAL);
             }
-            self.enter_rejection(&peer, true, RejectReason::NotAdmitted, incident);
             self.store.incidents.push(format!("{peer}: refused, {incident}"));
             return;
         }
@@ -252,7 +251,7 @@ impl Intake {
     }
 
     /// Handles data of a client that cannot be recorded, as a protocol violation. Who has not been welcomed
-    /// is a stranger.
+    /// is a stranger. A client that is refused by its hello has sent no data.
     pub(super) fn reject(&mut self, index: usize, connection: Connection, reason: RejectReason, why: &Cause) {
         // A detector that cannot be recorded is a failure of the recording.
         if connection.detector.is_none() {

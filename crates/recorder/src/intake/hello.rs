@@ -3,7 +3,6 @@
 //! The first intake accepts; a client's hello decides where its connection is served. A connection whose
 //! streams are at several intakes waits at one of them until the others have sent theirs.
 use keepup_error::Cause;
-use keepup_stream::rejected::RejectReason;
 use keepup_stream::wire::Hello;
 
 use super::Intake;
@@ -71,7 +70,7 @@ impl Intake {
             }
             Err(why) => {
                 self.store.forget_unknown(&hello.streams);
-                self.reject(index, connection, RejectReason::NotAdmitted, &why);
+                self.refuse(index, connection, &why);
             }
         }
     }
@@ -254,7 +253,7 @@ impl Intake {
         match refused {
             Some(why) => {
                 self.store.forget_unknown(&hello.streams);
-                self.reject(index, connection, RejectReason::NotAdmitted, &why);
+                self.refuse(index, connection, &why);
             }
             None => self.settle_in(index, connection, hello, round + 1, now_ns),
         }
