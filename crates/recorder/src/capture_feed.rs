@@ -190,7 +190,9 @@ impl Pace {
     fn remark(&self) -> Option<String> {
         let Self { steps, first_step_s, .. } = self;
         (*steps > 0).then(|| {
-            format!("the clock of the capture was set {steps} times, first by {first_step_s} s: no wait there")
+            format!(
+                "the clock of the capture was set {steps} times, first by {first_step_s} s: no wait there"
+            )
         })
     }
 }

@@ -140,6 +140,8 @@ pub struct RecorderConfig {
     pub metadata: BTreeMap<String, String>,
     /// Copy run number and metadata from the first drain that names its recording.
     pub is_copy: bool,
+    /// Packets that arrive before [`Recorder::open`](crate::Recorder::open) are recorded, too.
+    pub records_early: bool,
 }
 
 impl RecorderConfig {
@@ -184,6 +186,7 @@ impl RecorderConfig {
             run: None,
             metadata: BTreeMap::new(),
             is_copy: false,
+            records_early: true,
         }
     }
 

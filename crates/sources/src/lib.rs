@@ -82,9 +82,6 @@ pub trait Decoder: Send {
     /// [`Item::Complete`] is taken.
     fn completed(&mut self, _crc: u32) {}
 
-    /// The payload of the current [`Item::Event`] was recorded; `crc` is its CRC-32. Called before it is taken.
-    fn recorded(&mut self, _crc: u32) {}
-
     /// Bytes to send to the detector.
     fn outgoing(&mut self) -> Vec<u8> {
         Vec::new()

@@ -26,8 +26,8 @@ use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection};
 use keepup_stream::wire::{ElementType, METADATA_MAX, StreamInfo, crc32};
 use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX, DatagramReceiver};
 
-use self::admission::{Admission, Admissions, Flow, GivenUp, Packet};
 pub use self::admission::Senders as NamedSenders;
+use self::admission::{Admission, Admissions, Flow, GivenUp, Packet};
 pub use self::counter::Counter;
 use self::group::{Group, Grouped, Groups, Ordered};
 pub use self::options::{Format, Options};
@@ -502,7 +502,9 @@ impl Packets {
         let subject =
             Subject { sender: self.streams[stream].key.flow.sender, reason, unit, is_foreign: false };
         self.tally.reject(subject, 1, || match reason {
-            RejectReason::Late => format!("{what} {number} arrived after the stream had continued without it"),
+            RejectReason::Late => {
+                format!("{what} {number} arrived after the stream had continued without it")
+            }
             RejectReason::Conflicting => format!("{what} {number} arrived again with other content"),
             _ => format!("{what} {number} does not continue the stream"),
         });
@@ -530,7 +532,8 @@ impl Packets {
     fn report_given_up(&mut self) {
         for GivenUp { flow, packets } in self.admissions.take_given_up() {
             let is_foreign = !self.admissions.is_admitted(&flow);
-            let why = || "no two packets of the sender fit together; name it with from= to record it".to_owned();
+            let why =
+                || "no two packets of the sender fit together; name it with from= to record it".to_owned();
             self.reject_sender(flow, packets, is_foreign, why);
         }
     }
@@ -742,7 +745,9 @@ impl Decoder for Packets {
         };
         Ok(self.current.as_ref().map(|current| match current {
             Current::Streams => Item::Streams(&self.infos),
-            Current::End => Item::End { events: self.senders.announced(), streams: self.streams.len().max(1) },
+            Current::End => {
+                Item::End { events: self.senders.announced(), streams: self.streams.len().max(1) }
+            }
             Current::Lost { stream, sequence, cause } => {
                 Item::Lost { stream: *stream, sequence: *sequence, cause: *cause }
             }
@@ -754,7 +759,7 @@ impl Decoder for Packets {
         }))
     }
 
-    fn recorded(&mut self, crc: u32) {
+    fn completed(&mut self, crc: u32) {
         if let Some(Current::Arrived { packet, .. } | Current::Held { packet, .. }) = &self.current
             && self.groups.is_empty()
             && let Some(stream) = self.streams.get_mut(packet.stream)

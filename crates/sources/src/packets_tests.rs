@@ -63,8 +63,10 @@ fn finish(decoder: &mut Packets) -> Vec<String> {
 #[test]
 fn every_sender_is_a_stream() {
     let mut decoder = decoder(counted());
-    let found =
-        receive(&mut decoder, &[(0, packet(0, 7)), (1, packet(1, 50)), (0, packet(0, 8)), (1, packet(1, 51))]);
+    let found = receive(
+        &mut decoder,
+        &[(0, packet(0, 7)), (1, packet(1, 50)), (0, packet(0, 8)), (1, packet(1, 51))],
+    );
     let second = "10.0.0.1:4001 [fd00::2]:4001";
     assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0", "0 1 of 0", second, "1 0 of 1", "1 1 of 1"]);
     let metadata = [("10.0.0.1:4001/first_counter", "7"), ("[fd00::2]:4001/first_counter", "50")];
@@ -145,10 +147,7 @@ fn destinations_of_a_sender_are_streams_of_their_own() {
     }
     decoder.received(to.len(), 0);
     let both = "10.0.0.1:4001 10.0.0.1:4001-to-10.0.0.9:4002";
-    assert_eq!(
-        items(&mut decoder),
-        ["10.0.0.1:4001", "0 0 of 0", "0 1 of 0", both, "1 0 of 0", "1 1 of 0"]
-    );
+    assert_eq!(items(&mut decoder), ["10.0.0.1:4001", "0 0 of 0", "0 1 of 0", both, "1 0 of 0", "1 1 of 0"]);
 }
 
 #[test]
@@ -206,7 +205,7 @@ fn sequences(decoder: &mut Packets, frames: &[Vec<u8>]) -> BTreeMap<usize, Vec<(
                 found.entry(event.stream).or_default().push((event.sequence, missing));
                 crc = Some(crc32(event.payload));
             }
-            crc.into_iter().for_each(|crc| decoder.recorded(crc));
+            crc.into_iter().for_each(|crc| decoder.completed(crc));
             decoder.take();
         }
     };
@@ -244,7 +243,9 @@ fn the_stream_shows_its_frames_per_second() {
             // It starts within a second.
             let start = per_second / 3;
             let frames: Vec<_> = (start..3 * per_second + start)
-                .flat_map(|at| (0..threads).map(move |thread| frame(thread, 5 + at / per_second, at % per_second)))
+                .flat_map(|at| {
+                    (0..threads).map(move |thread| frame(thread, 5 + at / per_second, at % per_second))
+                })
                 .collect();
             let mut decoder = decoder(vdif(None));
             let found = sequences(&mut decoder, &frames);

@@ -42,7 +42,8 @@ impl FromStr for Senders {
         if let Ok(port) = text.parse::<SocketAddr>() {
             return Ok(Self::Port(port));
         }
-        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let (address, bits) =
+            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| why())?;
         let most = if address.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Ok(most), |bits| bits.parse::<u8>().map_err(|_| why()))?;

@@ -56,7 +56,8 @@ fn the_end_decides_about_the_rest() {
 
 #[test]
 fn senders_are_named_by_address_port_or_prefix() {
-    let contains = |text: &str, sender: &str| text.parse::<Senders>().unwrap().contains(sender.parse().unwrap());
+    let contains =
+        |text: &str, sender: &str| text.parse::<Senders>().unwrap().contains(sender.parse().unwrap());
     for (named, sender, expected) in [
         ("10.0.0.7", "10.0.0.7:1", true),
         ("10.0.0.7", "10.0.0.8:1", false),

@@ -238,9 +238,9 @@ impl Heaps {
             let arrived: usize = heap.parts.iter().fold(0, |sum, part| sum + part.len());
             let (number, length) = (heap.number, heap.bytes.len());
             self.given_up.heaps += 1;
-            self.given_up.first.get_or_insert_with(|| {
-                format!("{arrived} of {length} bytes of heap {number} arrived")
-            });
+            self.given_up
+                .first
+                .get_or_insert_with(|| format!("{arrived} of {length} bytes of heap {number} arrived"));
         }
         buffers.put_back(heap.bytes);
     }

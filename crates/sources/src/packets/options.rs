@@ -1,9 +1,9 @@
 //! Meaning of the packets of a source, as a user names it.
 use keepup_stream::rejected::RejectUnit;
 
+use super::admission::{Packet, Senders};
 use super::counter::unwrapped;
 use super::group::Rule;
-use super::admission::{Packet, Senders};
 use super::{Counter, Numbered, Spead, Vdif, vdif};
 
 /// Default of [`Options::window`].
@@ -103,7 +103,9 @@ impl Options {
             ("step", Format::Spead(spead)) => spead.step = positive(1 << 32)?,
             ("senders", Format::Spead(spead)) => spead.senders = positive(STREAMS_MAX)? as usize,
             (_, Format::Spead(_)) => {
-                return Err(format!("unknown option; spead has step, senders, window, streams, from, {others}"));
+                return Err(format!(
+                    "unknown option; spead has step, senders, window, streams, from, {others}"
+                ));
             }
             ("group", _) => self.group = Some(positive(GROUP_MAX)?),
             ("frame", Format::Counter(_)) => self.frame = Some(Counter::parse(value).ok_or(PLACE)?),

@@ -21,7 +21,8 @@ fn numbers(seconds: &mut Seconds, frames: &[Frame]) -> Vec<u64> {
 fn the_reference_epoch_may_change() {
     // The last second of the first half of 2020, and the first one of the second half; also late frames.
     let last = 182 * 86_400 - 1;
-    let frames = [frame(40, last, 0), frame(40, last, 1), frame(41, 0, 0), frame(41, 1, 1), frame(40, last, 1)];
+    let frames =
+        [frame(40, last, 0), frame(40, last, 1), frame(41, 0, 0), frame(41, 1, 1), frame(40, last, 1)];
     let mut seconds = Seconds::new(&frames[0], Some(2), 1);
     let found = numbers(&mut seconds, &frames);
     assert_eq!(found.iter().map(|number| number - found[0]).collect::<Vec<_>>(), [0, 1, 2, 5, 1]);
@@ -35,7 +36,11 @@ fn leap_seconds_at_a_change_of_the_epoch_are_no_loss() {
         let frames = [frame(epoch, last, 0), frame(epoch + 1, 0, 0), frame(epoch + 1, 1, 0)];
         let mut seconds = Seconds::new(&frames[0], Some(1), 1);
         let found = numbers(&mut seconds, &frames);
-        assert_eq!(found.iter().map(|number| number - found[0]).collect::<Vec<_>>(), [0, 1, 2], "{epoch} {last}");
+        assert_eq!(
+            found.iter().map(|number| number - found[0]).collect::<Vec<_>>(),
+            [0, 1, 2],
+            "{epoch} {last}"
+        );
     }
 }
 

@@ -67,7 +67,7 @@ fn items(decoder: &mut Packets) -> Vec<String> {
             Some(Item::Event(event)) => Some(crc32(event.payload)),
             _ => None,
         };
-        crc.into_iter().for_each(|crc| decoder.recorded(crc));
+        crc.into_iter().for_each(|crc| decoder.completed(crc));
         decoder.take();
     }
     found
