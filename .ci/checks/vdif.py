@@ -67,7 +67,7 @@ def record(packets, name, options=",skip=8"):
     return recorder.returncode, json.loads(out)
 
 
-def samples():
+def baseband_samples():
     """Records the samples of baseband, most of them without a sample rate; returns their number of frames."""
     total = 0
     names = sorted(name for name in dir(baseband.data) if name.startswith("SAMPLE") and name.endswith("VDIF"))
@@ -91,7 +91,7 @@ def samples():
 
 def main():
     (root / "a").mkdir(parents=True)
-    print(f"{samples()} frames of baseband's samples recorded")
+    print(f"{baseband_samples()} frames of baseband's samples recorded")
     original = root / "original.vdif"
     samples = write(original)
     numbered = [(thread, at.to_bytes(8, "little") + frame) for at, (thread, frame) in enumerate(frames(original))]

@@ -288,13 +288,13 @@ impl Packets {
         if is_truncated {
             return self.refuse(flow, RejectReason::Incomplete, || "truncated by the kernel".to_owned());
         }
-        self.take(flow, (arrived_ns, drops), Payload::InMessage(range));
+        self.take_from(flow, (arrived_ns, drops), Payload::InMessage(range));
     }
 
     /// Takes a packet that was held until its sender was admitted.
     fn take_admitted(&mut self, packet: Packet) {
         let Packet { flow, arrived_ns, drops, bytes } = packet;
-        self.take(flow, (arrived_ns, drops), Payload::Owned(bytes));
+        self.take_from(flow, (arrived_ns, drops), Payload::Owned(bytes));
     }
 
     /// Sender and destination of the current message.
@@ -303,7 +303,7 @@ impl Packets {
     }
 
     /// Takes a packet with its headers.
-    fn take(&mut self, flow: Flow, (arrived_ns, drops): (u64, u32), packet: Payload) {
+    fn take_from(&mut self, flow: Flow, (arrived_ns, drops): (u64, u32), packet: Payload) {
         let data = match &packet {
             Payload::InMessage(range) => {
                 let message = self.batch.received(self.message).map_or(&[][..], |received| received.data);
