@@ -259,11 +259,10 @@ fn the_stream_shows_its_frames_per_second() {
 
 #[test]
 fn frames_lost_across_a_second_are_counted_once_the_rate_is_known() {
-    // 100 frames per second; the last two of second 0 and one of second 2 are lost, and neighbors change places.
+    // 100 frames per second; the last two of second 0 and one of second 2 are lost.
     let lost = [98, 99, 250];
-    let mut numbers: Vec<u32> = (0..400).filter(|at| !lost.contains(at)).collect();
-    (0..390).step_by(7).for_each(|at| numbers.swap(at, at + 2));
-    let frames: Vec<_> = numbers.iter().map(|at| frame(0, 5 + at / 100, at % 100)).collect();
+    let numbers = (0..400u32).filter(|at| !lost.contains(at));
+    let frames: Vec<_> = numbers.map(|at| frame(0, 5 + at / 100, at % 100)).collect();
     let mut decoder = decoder(vdif(None));
     let found = sequences(&mut decoder, &frames);
     let sequences = &found[&0];

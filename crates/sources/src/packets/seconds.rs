@@ -145,7 +145,7 @@ impl Seconds {
         if elapsed_s == self.second && in_second >= per_second {
             let raised = self.stated.filter(|stated| *stated > in_second).unwrap_or(in_second + 1);
             let missed = self.changes.saturating_mul(raised - per_second);
-            (self.base, self.changes) = (self.base.wrapping_add(missed), 0);
+            self.base = self.base.wrapping_add(missed);
             self.per_second = Some(raised);
         }
     }
