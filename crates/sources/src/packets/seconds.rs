@@ -41,6 +41,8 @@ pub(super) struct Seconds {
     base: u64,
     /// Changes of the second since the frames per second were settled.
     changes: u64,
+    /// Frames that were missing at the ends of earlier seconds and are not counted before the next one.
+    owed: u64,
     /// Highest frame number within a second, plus 1.
     shown: u64,
     epoch: Epoch,
@@ -67,6 +69,7 @@ impl Seconds {
             second,
             base,
             changes: 0,
+            owed: 0,
             shown: 0,
             epoch: Epoch { number: frame.epoch, shift_s: 0 },
             before: None,
@@ -112,7 +115,8 @@ impl Seconds {
     fn numbered(&self, elapsed_s: u64, in_second: u64) -> u64 {
         let per_second = self.per_second.unwrap_or(self.shown.max(1));
         let start = self.base.wrapping_add(elapsed_s.wrapping_sub(self.second).wrapping_mul(per_second));
-        start.wrapping_add(in_second)
+        let owed = if elapsed_s > self.second { self.owed } else { 0 };
+        start.wrapping_add(owed).wrapping_add(in_second)
     }
 
     /// Time of a frame within its second, ns; 0 while the frames per second are not known.
@@ -139,13 +143,14 @@ impl Seconds {
         self.shown = self.shown.max(in_second.saturating_add(1));
         let Some(per_second) = self.per_second.filter(|_| self.is_settled) else { return };
         if let Some(passed @ 1..) = elapsed_s.checked_sub(self.second) {
-            self.base = self.base.wrapping_add(passed.wrapping_mul(per_second));
+            let owed = std::mem::take(&mut self.owed);
+            self.base = self.base.wrapping_add(passed.wrapping_mul(per_second)).wrapping_add(owed);
             (self.second, self.changes) = (elapsed_s, self.changes.saturating_add(passed));
         }
         if elapsed_s == self.second && in_second >= per_second {
             let raised = self.stated.filter(|stated| *stated > in_second).unwrap_or(in_second + 1);
             let missed = self.changes.saturating_mul(raised - per_second);
-            self.base = self.base.wrapping_add(missed);
+            self.owed = self.owed.saturating_add(missed);
             self.per_second = Some(raised);
         }
     }
