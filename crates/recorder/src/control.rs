@@ -57,6 +57,7 @@ pub struct Recorder {
     notes: Vec<Cause>,
     clock: Arc<dyn Clock>,
     is_kept_in_part: bool,
+    records_early: bool,
     /// The manifests still lack what a drain says about the recording that it sends.
     lacks_origin: AtomicBool,
     shards: Arc<Shards>,
@@ -122,6 +123,7 @@ impl Recorder {
             recorder.volumes.push(threads);
         }
         let (to_reducers, reducers) = worker::start(&config, &clock, &wakers, &counters)?;
+        let records_early = config.records_early;
         let (is_kept_in_part, lacks_origin) = (config.keep.is_some(), AtomicBool::new(config.is_copy));
         let waker = wakers[0].clone();
         let sources = config.sources.clone();
@@ -143,6 +145,7 @@ impl Recorder {
             pool_pages: kind.to_string(),
             notes: kind.note().into_iter().chain(packets.notes).collect(),
             is_kept_in_part,
+            records_early,
             lacks_origin,
             shards,
             intakes,
@@ -155,7 +158,7 @@ impl Recorder {
 
     /// Accepts sources; the time limit for their hello starts when they are accepted.
     pub fn open(&self) {
-        self.switches.open(self.clock.unix_ns());
+        self.switches.open(if self.records_early { 0 } else { self.clock.unix_ns() });
         self.waker.wake();
     }
 

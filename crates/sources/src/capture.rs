@@ -78,6 +78,7 @@ pub struct Chunk {
 struct Packet {
     end: usize,
     sender: SocketAddr,
+    destination: SocketAddr,
     captured_ns: u64,
 }
 
@@ -86,6 +87,8 @@ struct Packet {
 pub struct Datagram<'a> {
     /// IP address and port of the sender.
     pub sender: SocketAddr,
+    /// IP address and port to which it was sent.
+    pub destination: SocketAddr,
     /// Time of the capture, ns since the Unix epoch.
     pub captured_ns: u64,
     /// Payload of the packet.
@@ -96,9 +99,9 @@ impl Chunk {
     /// Packet `index`, counted from 0.
     #[must_use]
     pub fn packet(&self, index: usize) -> Option<Datagram<'_>> {
-        let Packet { end, sender, captured_ns } = *self.packets.get(index)?;
+        let Packet { end, sender, destination, captured_ns } = *self.packets.get(index)?;
         let start = index.checked_sub(1).and_then(|before| self.packets.get(before)).map_or(0, |p| p.end);
-        Some(Datagram { sender, captured_ns, payload: self.bytes.get(start..end)? })
+        Some(Datagram { sender, destination, captured_ns, payload: self.bytes.get(start..end)? })
     }
 
     /// Whether it has no packets.
@@ -129,8 +132,8 @@ impl Chunk {
 
     fn push(&mut self, packet: Datagram<'_>) {
         self.bytes.extend_from_slice(packet.payload);
-        let Datagram { sender, captured_ns, .. } = packet;
-        self.packets.push(Packet { end: self.bytes.len(), sender, captured_ns });
+        let Datagram { sender, destination, captured_ns, .. } = packet;
+        self.packets.push(Packet { end: self.bytes.len(), sender, destination, captured_ns });
     }
 }
 
@@ -300,10 +303,10 @@ impl Counts {
     fn take(&mut self, frame: &Frame<'_>, port: Option<u16>, chunk: &mut Chunk) {
         let Some(link) = frame.link else { return self.link += 1 };
         match frame::udp_packet(link, frame.data) {
-            Ok(udp) if port.is_some_and(|port| port != udp.to_port) => self.other_ports += 1,
+            Ok(udp) if port.is_some_and(|port| port != udp.destination.port()) => self.other_ports += 1,
             Ok(udp) => {
-                let (sender, captured_ns) = (udp.sender, frame.captured_ns);
-                chunk.push(Datagram { sender, captured_ns, payload: udp.payload });
+                let frame::Udp { sender, destination, payload } = udp;
+                chunk.push(Datagram { sender, destination, captured_ns: frame.captured_ns, payload });
             }
             Err(Unused::Fragment) => self.fragments += 1,
             Err(Unused::Short) if frame.is_cut => self.cut += 1,

@@ -27,8 +27,12 @@ use keepup_sys::datagram::Batch;
 pub use address::{CaptureAddress, PacketAddress, SourceAddress, SourceAddressError};
 pub use error::DetectorError;
 
-/// Maximum number of streams of a detector, not counting maps. Their ids are below it.
+/// Maximum number of streams of a detector, not counting maps and sources of packets. Their ids are below it.
 pub const STREAMS_MAX: usize = 16;
+/// Smallest stream id of the streams of packets beyond [`STREAMS_MAX`], in a recording of several sources.
+pub const MORE_IDS_MIN: u32 = 1 << 13;
+/// One past the largest of these ids.
+pub const MORE_IDS_END: u32 = 1 << 15;
 /// Smallest stream id of a map (`keepup_stream::detector_map`), above those of reduced streams.
 pub const MAP_ID_MIN: u32 = 3 << 14;
 /// Maximum number of maps of a detector.

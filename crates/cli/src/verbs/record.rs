@@ -176,6 +176,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "2", requires = "after_seal")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=AFTER_SEAL_JOBS_MAX as i64))]
     after_seal_jobs: u16,
+    /// File to create when all sockets are bound and packets are recorded
+    ///
+    /// It contains the process id. With --controlled, it is created when commands are accepted. A service manager
+    /// is notified at the same time.
+    #[arg(long, value_name = "PATH")]
+    ready_file: Option<PathBuf>,
     /// Continue after the last source has ended, until stopped
     #[arg(long)]
     stay: bool,
@@ -253,7 +259,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let chain = SeriesChain::new(args.series, &mut config)?;
     let detectors = DetectorControl::connect(&args.detectors, &mut config)?;
     let (controlled, json) = (args.controlled, args.json);
-    record(config, settings, RecordOptions { http, qualified, controlled, json, chain, detectors })
+    config.records_early = !controlled;
+    let ready_file = args.ready_file.clone();
+    let options = RecordOptions { http, qualified, controlled, json, ready_file, chain, detectors };
+    record(config, settings, options)
 }
 
 /// Command of `--after-seal`.
@@ -278,6 +287,8 @@ pub(super) struct RecordOptions {
     pub(super) controlled: bool,
     /// Print the report as one JSON object.
     pub(super) json: bool,
+    /// File to create when the recorder is ready.
+    pub(super) ready_file: Option<PathBuf>,
     /// Runs after the first one.
     pub(super) chain: SeriesChain,
     /// Detectors to control.
@@ -316,7 +327,15 @@ pub(super) fn record(
     settings: RunSettings,
     options: RecordOptions,
 ) -> anyhow::Result<Exit> {
-    let RecordOptions { http, qualified, controlled, json: prints_json, mut chain, mut detectors } = options;
+    let RecordOptions {
+        http,
+        qualified,
+        controlled,
+        json: prints_json,
+        ready_file,
+        mut chain,
+        mut detectors,
+    } = options;
     preflight(&config)?;
     let stop = stop_flag()?;
     let live = serve(&http, &mut config)?;
@@ -335,7 +354,7 @@ pub(super) fn record(
     let is_asked = || stop.load(Ordering::Acquire);
     if !controlled {
         session.start_now(&settings)?;
-        session.service.ready();
+        session.service.ready(ready_file.as_deref())?;
         let exit = record_series(&mut session, line, &mut chain, &mut detectors, (&is_asked, &account))?;
         return match detectors.take_failure() {
             Some(failure) => Err(failure.into()),
@@ -344,7 +363,7 @@ pub(super) fn record(
         };
     }
     log("waiting for commands: keepup ctl configure");
-    session.service.ready();
+    session.service.ready(ready_file.as_deref())?;
     let mut worst = Exit::Done;
     loop {
         let is_asked = is_asked();

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_error::Cause;
 use keepup_measure::sum::Sums;
-use keepup_sources::{Input, SourceAddress};
+use keepup_sources::{Input, STREAMS_MAX, SourceAddress};
 use keepup_stream::ledger::LossCause;
 use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection};
 use keepup_stream::wire::{Control, Hello};
@@ -47,12 +47,16 @@ impl Intake {
         let several = sources.len() > 1;
         let inputs = std::mem::take(&mut self.inputs);
         let now_ns = self.clock.now_ns();
+        let mut more_ids = 0;
         for ((place, address), input) in (0..).zip(sources).zip(inputs) {
             self.shards.connect();
             let held = self.config.series.as_ref().and_then(|series| series.take(place as usize, &address));
             let event_bytes_max = self.config.event_bytes_max();
             let opened_ns = self.switches.opened_ns();
-            let mut detector = Detector::new(address, event_bytes_max, (place, several), opened_ns);
+            let more = address.streams_max().saturating_sub(STREAMS_MAX) as u32;
+            let of_recording = (place, several, more_ids);
+            more_ids = more_ids.saturating_add(more);
+            let mut detector = Detector::new(address, event_bytes_max, of_recording, opened_ns);
             if let Some(held) = held {
                 detector.decoder = held.decoder;
                 match held.socket {
