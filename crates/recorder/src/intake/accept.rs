@@ -52,6 +52,8 @@ impl Intake {
                     self.is_short_of_descriptors = false;
                     return;
                 }
+                // Strangers must not hold the descriptors that clients need.
+                Err(_) if self.drop_oldest_stranger("no free descriptor") => {}
                 Err(e) => return self.pause_accepting(e),
             }
         }
@@ -73,6 +75,9 @@ impl Intake {
     fn admit(&mut self, socket: OwnedFd, address: Option<SocketAddrAny>, now_ns: u64) {
         let address = address.and_then(|a| std::net::SocketAddr::try_from(a).ok());
         let peer = address.map_or_else(|| "unknown client".to_owned(), |a| a.to_string());
+        if self.shards.connected() >= self.config.connections_max {
+            self.drop_oldest_stranger("too many connections");
+        }
         if let Some((reply, incident)) = self.reason_to_refuse(address.map(|address| address.ip())) {
             if let Ok(frame) = reply.to_frame() {
                 let _ = rustix::net::send(&socket, &frame, rustix::net::SendFlags::NOSIGNAL);
@@ -308,7 +313,7 @@ impl Intake {
             (Some(_), _) => return self.detector_ended(index, connection),
             (None, _) => {}
         }
-        let has_begun = !connection.expects_streams() || connection.header_bytes > 0;
+        let has_begun = !connection.expects_streams() || connection.is_within_frame();
         if !connection.is_closing() && has_begun {
             let streams = connection.slots.len();
             if streams == 0 {
@@ -349,6 +354,9 @@ impl Intake {
         for slot in std::mem::take(&mut connection.slots) {
             self.store.streams[slot].ledger.unfinished += u64::from(is_unfinished);
             self.store.release(slot, index, cause);
+            if is_unfinished && connection.detector.is_none() {
+                self.store.await_return(slot);
+            }
         }
     }
 
