@@ -132,7 +132,7 @@ fn a_second_copy_to_the_same_archive_is_refused_while_the_first_one_runs() {
     assert_eq!(source.code(), 0, "{source:#?}");
     let url = format!("file://{}", here.join("store").display());
     let drain = ["drain", "a/run", "--to", &url, "--follow"];
-    let mut first = start(here, &drain);
+    let first = start(here, &drain);
     let state = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("archive-");
     until("the first copy has begun", || std::fs::read_dir(here.join("a/run")).unwrap().flatten().any(state));
     let refused = |run: &Run| run.stderr.contains("another drain");

@@ -515,13 +515,14 @@ fn the_wait_for_a_lost_client_has_a_limit() {
 fn expected_clients_end_the_recording_and_no_others() {
     let directory = directory();
     let mut record = recorder(directory.path(), &["disk"], &["--expect", "s1", "--expect", "s2"]);
+    let to = record.address();
     let whole = |id: u32| {
-        let mut client = connect(record.address());
+        let mut client = connect(to);
         client.write_all(&[hello(&[id]), event(id, 0, b"a"), end(id, 1, 1)].concat()).unwrap();
         answer(&mut client, FrameKind::Bye);
     };
     // One that is not expected is lost, and not awaited.
-    let mut other = connect(record.address());
+    let mut other = connect(to);
     other.write_all(&[hello(&[3]), event(3, 0, b"a")].concat()).unwrap();
     acked(&mut other, 1);
     drop(other);

@@ -12,7 +12,7 @@ use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection};
 use keepup_stream::wire::{
     ControlMessage, ErrorReply, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session, StreamInfo,
 };
-use rustix::event::epoll;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::net::{SocketAddrAny, SocketFlags, sockopt};
 
 use super::connection::{Connection, Expect, Phase};
@@ -24,6 +24,14 @@ const STALLED_TIMEOUTS: u64 = 6;
 const LAST_FRAME_NS: u64 = 1_000_000_000;
 /// Reads from a closing client in one turn.
 const DISCARDED_READS: usize = 64;
+
+/// Whether a connection waits at a listening socket.
+fn is_readable(listener: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(listener, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // When this fails, it counts as waiting.
+    poll(&mut fds, Some(&now)).is_err() || fds[0].revents().contains(PollFlags::IN)
+}
 
 impl Intake {
     /// Watches the listening socket from now on, which reports waiting connections first; or connects to
@@ -52,8 +60,10 @@ impl Intake {
                     self.is_short_of_descriptors = false;
                     return;
                 }
-                // Strangers must not hold the descriptors that clients need.
-                Err(_) if self.drop_oldest_stranger("no free descriptor") => {}
+                // The kernel reports this even if no connection waits.
+                Err(_) if !is_readable(listener) => return,
+                // Strangers must not hold the descriptors that clients need. Those of this turn may be clients.
+                Err(_) if self.drop_stranger_before(now_ns, "no free descriptor") => {}
                 Err(e) => return self.pause_accepting(e),
             }
         }

@@ -17,6 +17,11 @@ impl Intake {
         self.drop_oldest(why, Connection::is_stranger)
     }
 
+    /// Closes the oldest stranger that connected before this time; returns whether there was one.
+    pub(super) fn drop_stranger_before(&mut self, now_ns: u64, why: &str) -> bool {
+        self.drop_oldest(why, |connection| connection.is_stranger() && connection.opened_ns < now_ns)
+    }
+
     /// Closes strangers until the messages of the others fit the memory for them.
     pub(super) fn bound_strangers(&mut self) {
         let holds = |connection: &Connection| connection.is_stranger() && connection.control_bytes() > 0;
