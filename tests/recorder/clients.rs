@@ -569,6 +569,5 @@ fn without_free_descriptors_the_recorder_serves_existing_clients() {
     let report = json(&record.wait());
     assert_eq!(count(&report["durable"]), (4, 4));
     let incidents = report["incidents"].to_string();
-    // It did not spin: without the pause between them, each failed attempt would be logged.
-    assert_eq!(incidents.matches("cannot accept connections").count(), 1, "{incidents}");
+    assert!(incidents.contains("closed before its hello, no free descriptor"), "{incidents}");
 }
