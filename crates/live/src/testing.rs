@@ -19,10 +19,19 @@ use crate::{Access, AnswerLimits, Catalog, EventCard, EventCopy, Live, Parts, Ta
 /// Token of servers in tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef-token";
 
+/// Token of servers in tests that only reads.
+pub(crate) const READ_TOKEN: &str = "89abcdef01234567-reads";
+
 /// Access rules of servers in tests.
 pub(crate) fn access(closed: bool) -> Access {
     let pass = || Token::new("fedcba9876543210-pass").unwrap();
-    Access { token: Token::new(TOKEN).unwrap(), pass: pass(), closed, names: vec!["beamline.example".into()] }
+    Access {
+        token: Token::new(TOKEN).unwrap(),
+        read_token: Some(Token::new(READ_TOKEN).unwrap()),
+        pass: pass(),
+        closed,
+        names: vec!["beamline.example".into()],
+    }
 }
 
 /// A server on loopback.

@@ -128,6 +128,12 @@ pub struct RecorderConfig {
     pub unflushed_bytes: Option<usize>,
     /// Keep running after the last connection ended (until stopped).
     pub stay: bool,
+    /// Names of clients or streams that must end before the recording does. Without any, the recording waits
+    /// for every stream whose connection was lost before its end.
+    pub expect: Vec<String>,
+    /// Longest wait for clients that are expected or were lost, after the last connection ended; `None`:
+    /// until stopped.
+    pub return_timeout: Option<Duration>,
     /// Streams of this recorder in a fleet; `None`: it takes all streams, at any time.
     pub assignment: Option<Arc<dyn Assignment>>,
     /// Where copies of events for live subscribers go.
@@ -180,6 +186,8 @@ impl RecorderConfig {
             peer_timeout: Duration::from_secs(5),
             unflushed_bytes: None,
             stay: false,
+            expect: Vec::new(),
+            return_timeout: None,
             assignment: None,
             tap: None,
             rate_max: None,

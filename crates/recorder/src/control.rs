@@ -445,6 +445,7 @@ impl Shared {
     ) -> Result<(Arc<Shards>, Vec<Threaded<IntakeReport>>), RecorderError> {
         let mut taps = self.config.tap.as_ref().map(|tap| tap.attach(self.wakers.len())).transpose()?;
         let (shards, mut listener) = (Arc::new(Shards::new(self.wakers.clone())), Some(listener));
+        shards.expect(&self.config.expect);
         let (mut inputs, mut documents) = (Some(inputs), Some(documents));
         let (post, inboxes) = Post::new(&self.wakers);
         let mut threads = Vec::new();

@@ -6,6 +6,7 @@
 //! is affected.
 mod accept;
 mod answer;
+mod awaited;
 mod connection;
 mod detector;
 mod detector_items;
@@ -19,6 +20,7 @@ mod reduction;
 mod rotation;
 mod shards;
 mod store;
+mod strangers;
 mod stream;
 mod unflushed;
 mod volumes;
@@ -162,6 +164,8 @@ pub(crate) struct Intake {
     allowance_bytes: f64,
     allowance_at_ns: u64,
     is_short_of_descriptors: bool,
+    /// Since when the recording would be over without the clients that it waits for.
+    awaiting_since_ns: Option<u64>,
     answers_due: bool,
     first_event_ns: Option<u64>,
     last_durable_ns: u64,
@@ -220,6 +224,7 @@ impl Intake {
             allowance_bytes: 0.0,
             allowance_at_ns: now_ns,
             is_short_of_descriptors: false,
+            awaiting_since_ns: None,
             answers_due: false,
             first_event_ns: None,
             last_durable_ns: now_ns,
@@ -287,11 +292,8 @@ impl Intake {
             self.send_leaving(now_ns);
         }
         // The first intake has just accepted every waiting connection.
-        if self.index == 0
-            && !self.config.stay
-            && let Some(ended) = self.shards.end_of_run()
-        {
-            self.shards.end(ended);
+        if self.index == 0 && !self.config.stay {
+            self.end_if_over(now_ns);
         }
     }
 
@@ -477,7 +479,11 @@ impl Intake {
             self.watch(index, &mut connection);
         }
         connection.await_enough();
+        let has_grown = bytes > 0 && connection.is_stranger();
         self.connections[index] = Some(connection);
+        if has_grown {
+            self.bound_strangers();
+        }
     }
 
     /// Checks a client's final counts, and makes its events durable.

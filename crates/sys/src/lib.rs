@@ -16,6 +16,7 @@ pub mod ethtool;
 pub mod file;
 pub mod io_trace;
 pub mod lease;
+pub mod lock;
 pub mod nvme;
 pub mod output;
 pub mod pool;

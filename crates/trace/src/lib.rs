@@ -29,6 +29,7 @@ mod capture;
 mod convert;
 mod error;
 mod format;
+mod gzip;
 mod header;
 mod info;
 mod mix;

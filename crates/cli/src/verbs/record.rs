@@ -185,6 +185,18 @@ pub(crate) struct Args {
     /// Continue after the last source has ended, until stopped
     #[arg(long)]
     stay: bool,
+    /// Client or stream that must end before the recording does; repeatable
+    ///
+    /// The recording ends when all of these have sent their end and no connection is left. Without this
+    /// option it ends when a client has ended, no connection is left, and every client whose connection was
+    /// lost has come back and ended.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["stay", "from"])]
+    expect: Vec<String>,
+    /// Longest wait for clients that are expected or lost their connection [default: until stopped]
+    ///
+    /// The time counts from the end of the last connection, once a client has ended.
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["stay", "from"])]
+    return_timeout: Option<Duration>,
     /// Start and stop runs by HTTP commands, until Ctrl-C (see `keepup ctl`)
     #[arg(long, requires = "http")]
     controlled: bool,
@@ -246,6 +258,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     config.slow_after = args.slow_after;
     config.peer_timeout = args.peer_timeout;
     config.stay = args.stay;
+    config.expect.clone_from(&args.expect);
+    config.return_timeout = args.return_timeout;
     let volumes = match &config.target {
         Target::Volumes(volumes) => volumes.as_slice(),
         Target::Null => &[],

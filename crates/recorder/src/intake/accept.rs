@@ -12,7 +12,7 @@ use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection};
 use keepup_stream::wire::{
     ControlMessage, ErrorReply, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session, StreamInfo,
 };
-use rustix::event::epoll;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::net::{SocketAddrAny, SocketFlags, sockopt};
 
 use super::connection::{Connection, Expect, Phase};
@@ -24,6 +24,14 @@ const STALLED_TIMEOUTS: u64 = 6;
 const LAST_FRAME_NS: u64 = 1_000_000_000;
 /// Reads from a closing client in one turn.
 const DISCARDED_READS: usize = 64;
+
+/// Whether a connection waits at a listening socket.
+fn is_readable(listener: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(listener, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // When this fails, it counts as waiting.
+    poll(&mut fds, Some(&now)).is_err() || fds[0].revents().contains(PollFlags::IN)
+}
 
 impl Intake {
     /// Watches the listening socket from now on, which reports waiting connections first; or connects to
@@ -52,6 +60,10 @@ impl Intake {
                     self.is_short_of_descriptors = false;
                     return;
                 }
+                // The kernel reports this even if no connection waits.
+                Err(_) if !is_readable(listener) => return,
+                // Strangers must not hold the descriptors that clients need. Those of this turn may be clients.
+                Err(_) if self.drop_stranger_before(now_ns, "no free descriptor") => {}
                 Err(e) => return self.pause_accepting(e),
             }
         }
@@ -73,6 +85,9 @@ impl Intake {
     fn admit(&mut self, socket: OwnedFd, address: Option<SocketAddrAny>, now_ns: u64) {
         let address = address.and_then(|a| std::net::SocketAddr::try_from(a).ok());
         let peer = address.map_or_else(|| "unknown client".to_owned(), |a| a.to_string());
+        if self.shards.connected() >= self.config.connections_max {
+            self.drop_oldest_stranger("too many connections");
+        }
         if let Some((reply, incident)) = self.reason_to_refuse(address.map(|address| address.ip())) {
             if let Ok(frame) = reply.to_frame() {
                 let _ = rustix::net::send(&socket, &frame, rustix::net::SendFlags::NOSIGNAL);
@@ -308,7 +323,7 @@ impl Intake {
             (Some(_), _) => return self.detector_ended(index, connection),
             (None, _) => {}
         }
-        let has_begun = !connection.expects_streams() || connection.header_bytes > 0;
+        let has_begun = !connection.expects_streams() || connection.is_within_frame();
         if !connection.is_closing() && has_begun {
             let streams = connection.slots.len();
             if streams == 0 {
@@ -349,6 +364,9 @@ impl Intake {
         for slot in std::mem::take(&mut connection.slots) {
             self.store.streams[slot].ledger.unfinished += u64::from(is_unfinished);
             self.store.release(slot, index, cause);
+            if is_unfinished && connection.detector.is_none() {
+                self.store.await_return(slot);
+            }
         }
     }
 

@@ -24,6 +24,7 @@ fn account(stream: &Stream) -> Account {
 impl Intake {
     /// Answers hello with the next sequence number of every stream and the limits.
     pub(super) fn welcome(&mut self, connection: &mut Connection) {
+        connection.is_admitted = true;
         let slots = connection.slots.iter().map(|&slot| &self.store.streams[slot]);
         connection.before = slots.clone().map(account).collect();
         let streams = slots
@@ -62,7 +63,7 @@ impl Intake {
             if connection.phase == Phase::Ending && settled {
                 let bye = self.bye(&connection);
                 connection.push_message(&bye);
-                self.shards.note_end();
+                self.note_end_of(&connection);
                 self.start_closing(index, connection, None);
                 continue;
             }

@@ -378,6 +378,14 @@ impl Store {
         }
     }
 
+    /// Waits for the client of a released stream to come back, unless another connection has the stream.
+    pub(super) fn await_return(&mut self, slot: usize) {
+        let stream = &mut self.streams[slot];
+        if stream.owner.is_none() && !std::mem::replace(&mut stream.is_awaited, true) {
+            self.shards.await_stream(&stream.info.name);
+        }
+    }
+
     /// Seals a stream's open block and sends it to a volume.
     pub(super) fn seal(&mut self, slot: usize) {
         if let Some(sealed) = self.streams[slot].seal(slot) {

@@ -107,6 +107,8 @@ pub(super) struct Stream {
     pub(super) ledger: StreamLedger,
     /// The connection that feeds it, if any.
     pub(super) owner: Option<usize>,
+    /// Its connection was lost before its end: the client may come back.
+    pub(super) is_awaited: bool,
     /// Shares of the pool that it needs, with its reduced form.
     pub(super) shares: usize,
     /// It has moved to another intake; this place in the table is empty.
@@ -144,6 +146,7 @@ impl Stream {
             gap_cause: LossCause::SequenceGap,
             ledger: StreamLedger::default(),
             owner: None,
+            is_awaited: false,
             shares: 0,
             is_gone: false,
             dirty: false,

@@ -10,6 +10,11 @@ use super::{
     StreamIndex, StreamInfo, WireError, crc32,
 };
 
+/// Largest end message without streams, bytes.
+const END_BYTES_MIN: u64 = 64 << 10;
+/// Further bytes of an end message for each stream; its counts take less than 200.
+const END_STREAM_BYTES: u64 = 1 << 10;
+
 /// Limits of a receiver for one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -59,6 +64,11 @@ pub enum Control {
     End(End),
     /// Which recorders take these streams? Hello, another question or nothing follows.
     Locate(Locate),
+}
+
+/// Largest end message for this many streams, bytes: clients that declare few streams get little memory.
+fn end_bytes_max(streams: usize) -> u64 {
+    END_BYTES_MIN.saturating_add(END_STREAM_BYTES.saturating_mul(streams as u64))
 }
 
 /// State of the protocol.
@@ -157,9 +167,12 @@ impl Session {
         self.state == State::Ended
     }
 
-    /// Whether hello is the only allowed next frame.
+    /// Whether no complete hello has arrived yet.
     pub fn expects_hello(&self) -> bool {
-        self.state == State::ExpectHello
+        matches!(
+            self.state,
+            State::ExpectHello | State::Payload { kind: FrameKind::Hello | FrameKind::Locate, .. }
+        )
     }
 
     fn admit(&mut self, header: &Header) -> Result<Next, WireError> {
@@ -220,7 +233,10 @@ impl Session {
     }
 
     fn announce(&mut self, header: &Header) -> Result<Next, WireError> {
-        let (kind, bytes_max) = (header.kind, self.limits.max_control_bytes);
+        let (kind, mut bytes_max) = (header.kind, self.limits.max_control_bytes);
+        if kind == FrameKind::End {
+            bytes_max = bytes_max.min(end_bytes_max(self.streams.len()));
+        }
         if header.stream != 0 {
             let value = u64::from(header.stream);
             return Err(WireError::Field { field: "stream of a control frame", value, allowed: "0" });

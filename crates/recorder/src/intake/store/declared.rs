@@ -111,6 +111,9 @@ impl Store {
             declared.iter().filter_map(|info| self.by_id.get(&info.id).copied()).collect();
         for &slot in &slots {
             self.streams[slot].owner = Some(owner);
+            if std::mem::take(&mut self.streams[slot].is_awaited) {
+                self.shards.stream_is_back();
+            }
             // Events that became durable without a connection are acknowledged now.
             self.streams[slot].dirty = true;
             self.streams[slot].figures.ended.store(false, Relaxed);
