@@ -36,6 +36,7 @@ mod sets;
 mod simplon;
 mod space;
 mod subdirectories;
+mod tampering;
 mod trial;
 mod verdicts;
 mod volumes;

@@ -36,6 +36,9 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// Results of each stream, by id.
     pub streams: BTreeMap<u32, StreamReport>,
+    /// Files that cannot be checked, because an earlier version wrote no checksum for them.
+    #[serde(default)]
+    pub unchecked: Vec<PathBuf>,
     /// The first [`FAULTS_MAX`] faults.
     pub faults: Vec<Fault>,
     /// All faults.
