@@ -38,6 +38,7 @@ mod signals;
 mod simplon;
 mod space;
 mod subdirectories;
+mod tampering;
 mod trial;
 mod verdicts;
 mod volumes;

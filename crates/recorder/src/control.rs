@@ -16,10 +16,11 @@ use keepup_recording::account::{CommandCounts, Incidents, ThreadCpu, VolumeAccou
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::journal::Journal;
-use keepup_recording::manifest::Manifest;
+use keepup_recording::presence::Presence;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove;
 use keepup_recording::retention::Removed;
+use keepup_results::shell::quoted;
 use keepup_sources::SourceAddress;
 use keepup_stream::ledger::Ledger;
 use keepup_stream::wire::SentRecording;
@@ -58,8 +59,8 @@ pub struct Recorder {
     clock: Arc<dyn Clock>,
     is_kept_in_part: bool,
     records_early: bool,
-    /// The manifests still lack what a drain says about the recording that it sends.
-    lacks_origin: AtomicBool,
+    /// Nobody has asked yet what a drain says about the recording that it sends.
+    is_origin_due: AtomicBool,
     shards: Arc<Shards>,
     intakes: Vec<Threaded<IntakeReport>>,
     reducers: Vec<Threaded<()>>,
@@ -124,7 +125,7 @@ impl Recorder {
         }
         let (to_reducers, reducers) = worker::start(&config, &clock, &wakers, &counters)?;
         let records_early = config.records_early;
-        let (is_kept_in_part, lacks_origin) = (config.keep.is_some(), AtomicBool::new(config.is_copy));
+        let (is_kept_in_part, is_origin_due) = (config.keep.is_some(), AtomicBool::new(config.is_copy));
         let waker = wakers[0].clone();
         let sources = config.sources.clone();
         let shared = Shared { config, recording, clock, wakers, switches, counters };
@@ -146,7 +147,7 @@ impl Recorder {
             notes: kind.note().into_iter().chain(packets.notes).collect(),
             is_kept_in_part,
             records_early,
-            lacks_origin,
+            is_origin_due,
             shards,
             intakes,
             reducers,
@@ -239,21 +240,10 @@ impl Recorder {
         Stopper { switches: Arc::clone(&self.switches), waker: self.waker.clone() }
     }
 
-    /// Writes what a drain said about the recording that it sends into the manifests, if this
-    /// recording is a copy and that is not done yet. Returns it if it was written now.
-    ///
-    /// # Errors
-    /// A manifest cannot be replaced; the call may be repeated.
-    pub fn enter_origin(&self) -> Result<Option<&SentRecording>, RecordingError> {
-        let Some(sent) = self.counters.sent.get() else { return Ok(None) };
-        if !self.lacks_origin.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        for made in &self.made {
-            Manifest::enter_origin(&made.directory, sent)?;
-        }
-        self.lacks_origin.store(false, Ordering::Relaxed);
-        Ok(Some(sent))
+    /// Description of the recording that a drain sends, if this recording is a copy; once.
+    pub fn take_origin(&self) -> Option<&SentRecording> {
+        let sent = self.counters.sent.get()?;
+        self.is_origin_due.swap(false, Ordering::Relaxed).then_some(sent)
     }
 
     /// Whether the recorder has stopped reading and is making its data durable.
@@ -286,7 +276,7 @@ impl Recorder {
 
     fn conclude(self, removes_empty: bool) -> Result<RecordReport, RecorderError> {
         let (recording, counters) = (self.recording, Arc::clone(&self.counters));
-        let (made, lacks_origin) = (self.made.clone(), self.lacks_origin.load(Ordering::Relaxed));
+        let made = self.made.clone();
         let (pool_bytes, pool_pages) = (self.pool_bytes, self.pool_pages.clone());
         let Joined {
             ended,
@@ -304,15 +294,6 @@ impl Recorder {
         let rejected = counters.rejected();
         let is_empty = ended == Ended::Stopped && is_empty(&ledger) && rejected.is_empty() && !continues;
         let removed = removes_empty && is_empty && !made.is_empty();
-        if let Some(sent) = counters.sent.get().filter(|_| lacks_origin && !removed) {
-            let entered = made.iter().map(|made| Manifest::enter_origin(&made.directory, sent));
-            entered.filter_map(Result::err).for_each(|e| trouble.push(Cause::of(&e).to_text()));
-        }
-        let metadata = counters.metadata();
-        if !metadata.is_empty() && !removed {
-            let entered = made.iter().map(|made| Manifest::enter_metadata(&made.directory, &metadata));
-            entered.filter_map(Result::err).for_each(|e| trouble.push(Cause::of(&e).to_text()));
-        }
         let written =
             if removed { take_back(recording, &made).map(|()| None) } else { write_master(&directories) };
         let master = match written {
@@ -322,7 +303,7 @@ impl Recorder {
                 None
             }
             Err(e) => {
-                let hint = format!("keepup recover {}", directories[0].display());
+                let hint = format!("keepup recover {}", quoted(&directories[0].display().to_string()));
                 trouble.push(Cause::new(e.to_string()).with_hint(hint).to_text());
                 None
             }
@@ -557,7 +538,9 @@ impl ArmingGuard {
                 }
                 None => None,
             };
-            places.push(Some(VolumeDirectory { directory, journal, retention }));
+            let presence = Presence::new(&directory)?;
+            let lacks_origin = config.is_copy;
+            places.push(Some(VolumeDirectory { directory, journal, presence, lacks_origin, retention }));
         }
         Ok(places)
     }

@@ -241,7 +241,7 @@ pub fn info_with_segments(recording: &Recording) -> Result<RecordingInfo, Record
 }
 
 /// What archives have confirmed.
-fn archives(recording: &Recording) -> ArchiveStates {
+pub(crate) fn archives(recording: &Recording) -> ArchiveStates {
     let first = recording.volumes().iter().find(|volume| volume.manifest().volume_index == 0);
     let dir = first.map_or(Path::new(""), Volume::dir);
     let mut archives = ArchiveStates::new(dir, recording.manifest().recording, None);

@@ -20,6 +20,7 @@ fn records() -> Vec<JournalRecord> {
     let name = "camera \"1\"\u{2028}".to_owned();
     vec![
         JournalRecord::Begin { recording: Id([1; 16]), volume: Id([2; 16]), time_unix_ns: 3 },
+        JournalRecord::Manifest(manifest().sum(std::path::Path::new("")).unwrap()),
         JournalRecord::Stream(StreamInfo {
             id: 4,
             name,
@@ -52,10 +53,10 @@ fn records() -> Vec<JournalRecord> {
 fn written() -> (tempfile::TempDir, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = Journal::create(dir.path(), &manifest()).unwrap();
-    for record in &records()[1..8] {
+    for record in &records()[2..9] {
         journal.append(record).unwrap();
     }
-    journal.append_durable(&records()[8]).unwrap();
+    journal.append_durable(&records()[9]).unwrap();
     let bytes = fs::read(dir.path().join(JOURNAL_FILE)).unwrap();
     (dir, bytes)
 }
@@ -85,8 +86,8 @@ fn a_torn_last_line_is_skipped() {
     for cut in last..bytes.len() {
         fs::write(&path, &bytes[..cut]).unwrap();
         let (found, tail) = Journal::read(dir.path()).unwrap();
-        assert_eq!(found, records()[..8]);
-        let torn = TornTail { line: 9, offset: last as u64, bytes: (cut - last) as u64 };
+        assert_eq!(found, records()[..9]);
+        let torn = TornTail { line: 10, offset: last as u64, bytes: (cut - last) as u64 };
         assert_eq!(tail, (cut > last).then_some(torn));
     }
     // A power loss may leave zeros, or a last line with its end intact and a hole in the middle.
@@ -97,14 +98,14 @@ fn a_torn_last_line_is_skipped() {
     let mut hole = bytes.clone();
     hole[last + 5] = 0;
     fs::write(&path, &hole).unwrap();
-    assert_eq!(Journal::read(dir.path()).unwrap().0, records()[..8]);
+    assert_eq!(Journal::read(dir.path()).unwrap().0, records()[..9]);
 }
 
 #[test]
 fn a_bad_line_before_others_is_refused_with_its_number() {
     let (dir, bytes) = written();
     let starts: Vec<usize> = [0].into_iter().chain(newlines(&bytes).map(|at| at + 1)).collect();
-    for line in 0..8 {
+    for line in 0..9 {
         for at in [starts[line], starts[line] + 3, starts[line + 1] - 2] {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
@@ -140,7 +141,7 @@ fn a_well_formed_line_of_an_unknown_kind_is_refused() {
     bytes.extend_from_slice(line.as_bytes());
     fs::write(dir.path().join(JOURNAL_FILE), &bytes).unwrap();
     let error = Journal::read(dir.path()).unwrap_err().to_string();
-    assert!(error.contains("line 10") && error.contains("poem"), "{error}");
+    assert!(error.contains("line 11") && error.contains("poem"), "{error}");
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub mod master;
 pub mod merged;
 mod messages;
 mod nxmx;
+pub mod presence;
 pub mod progress;
 mod ranges;
 pub mod reader;

@@ -22,7 +22,7 @@ use crate::journal::{
     DamagedLine, JOURNAL_FILE, JournalReader, JournalRecord, Rotation, RotationState, StreamEnd, TornTail,
 };
 use crate::layout::{ChannelBytes, LayoutError, SECTOR, SegmentIdentity, parse_preamble, segment_file_name};
-use crate::manifest::Manifest;
+use crate::manifest::{MANIFEST_FILE, Manifest, ManifestSum};
 use crate::ranges::Ranges;
 use crate::retention::{Removed, RemovedStream};
 
@@ -37,6 +37,8 @@ const LOST_SEGMENTS_MAX: u32 = 1 << 20;
 pub struct Volume {
     dir: PathBuf,
     manifest: Manifest,
+    /// Checksums of the manifest and of the one that it replaced, from the journal.
+    manifest_sums: Vec<ManifestSum>,
     has_begun: bool,
     /// All segments, including removed ones.
     segments: Vec<Segment>,
@@ -203,6 +205,7 @@ impl Volume {
         Volume {
             dir: dir.to_path_buf(),
             manifest,
+            manifest_sums: Vec::new(),
             has_begun: false,
             segments: Vec::new(),
             removed: Removed::default(),
@@ -301,7 +304,7 @@ impl Volume {
         self.torn_tail
     }
 
-    /// Unusable journal lines, the first hundred.
+    /// Unusable journal lines, the first hundred, and a damaged manifest.
     pub fn damaged_lines(&self) -> &[DamagedLine] {
         &self.damaged_lines
     }
@@ -324,9 +327,12 @@ impl Volume {
     pub(crate) fn read_journal(&mut self) -> Result<(), RecordingError> {
         // Needed to distinguish removed segments from those with lost lines.
         self.read_removed()?;
+        // Before the journal, which has the checksum of a new manifest before the manifest is replaced.
+        let found = ManifestSum::read(&self.dir)?;
         let mut journal = JournalReader::open(&self.dir)?;
         self.damaged_lines = journal.read_past_damage(&mut |record| self.apply_past_damage(record))?;
         self.torn_tail = journal.torn_tail();
+        self.check_manifest(found);
         if !self.is_foreign {
             return Ok(());
         }
@@ -334,6 +340,26 @@ impl Volume {
         let (line, offset) = foreign.map_or((1, 0), |foreign| (foreign.line, foreign.offset));
         let path = self.dir.join(JOURNAL_FILE);
         Err(RecordingError::JournalLine { path, line, offset, what: FOREIGN.to_owned() })
+    }
+
+    /// Whether the journal has a checksum of the manifest.
+    pub fn has_manifest_sum(&self) -> bool {
+        !self.manifest_sums.is_empty()
+    }
+
+    /// Compares the manifest with its checksum. That of the manifest before is accepted too: a crash may have
+    /// come between the journal's line and the new manifest.
+    fn check_manifest(&mut self, found: ManifestSum) {
+        let Some(last) = self.manifest_sums.last().filter(|_| !self.manifest_sums.contains(&found)) else {
+            return;
+        };
+        let what = format!(
+            "it has {} bytes with the CRC-32 {:08x}, and the journal has {} bytes with {:08x}; name, times, run or \
+             metadata may be wrong",
+            found.bytes, found.crc32, last.bytes, last.crc32
+        );
+        let file = self.dir.join(MANIFEST_FILE);
+        self.damaged_lines.push(DamagedLine { file, line: 0, offset: 0, what });
     }
 
     /// Applies a record that may follow lost lines.
@@ -404,6 +430,12 @@ impl Volume {
         }
         match record {
             JournalRecord::Begin { recording, volume, .. } => self.begin(recording, volume),
+            JournalRecord::Manifest(sum) => {
+                let before = self.manifest_sums.len().saturating_sub(1);
+                self.manifest_sums.drain(..before);
+                self.manifest_sums.push(sum);
+                Ok(())
+            }
             JournalRecord::Stream(stream) => self.add_stream(stream),
             JournalRecord::Start { stream, first_sequence } => self.add_start(stream, first_sequence),
             JournalRecord::Segment { index, id, file, .. } => self.add_segment(index, id, &file),

@@ -41,6 +41,9 @@ pub struct VerifyReport {
     /// Data that arrived and were not recorded, according to the journals.
     #[serde(default)]
     pub rejected: Vec<Rejected>,
+    /// Files that cannot be checked, because an earlier version wrote no checksum for them.
+    #[serde(default)]
+    pub unchecked: Vec<PathBuf>,
     /// The first [`FAULTS_MAX`] faults.
     pub faults: Vec<Fault>,
     /// All faults.

@@ -105,6 +105,9 @@ fn totals(verified: &Verified<'_>) -> Vec<Fact> {
             Fact::new("", format!("with 95 % confidence fewer than {most} of the segments are damaged"))
         }));
     }
+    for file in &report.unchecked {
+        facts.push(Fact::path("unchecked", format!("{}: it has no checksum", file.display())));
+    }
     if report.duplicate_blocks > 0 {
         let twice = plural(report.duplicate_blocks, "block");
         facts.push(Fact::new("duplicates", format!("{twice} on two volumes, counted once")));
