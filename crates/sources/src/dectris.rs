@@ -3,7 +3,7 @@
 //!
 //! Each channel (threshold) is a stream, each image an event of it, with the image's number as sequence
 //! number. Flat fields, pixel masks and tables of the start message are streams of one event each. Compressed
-//! images stay compressed. A message that cannot be recorded is rejected, and the series goes on. Invariants:
+//! images stay compressed. A message that cannot be recorded is rejected, and the series continues. Invariants:
 //! an image becomes an item only if its width, height and pixel type match those of its series; items of a
 //! stream have ascending numbers; images that wait for earlier ones need a bounded amount of memory.
 mod maps;
@@ -15,7 +15,9 @@ mod v2;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use keepup_stream::rejected::RejectReason::{Conflicting, Contradictory, Incomplete, Late, OutsideSeries};
+use keepup_stream::rejected::RejectReason::{
+    Conflicting, Contradictory, Incomplete, Late, Malformed, OutsideSeries,
+};
 use keepup_stream::rejected::{RejectUnit, Rejection};
 use keepup_stream::wire::crc32;
 
@@ -78,7 +80,10 @@ impl Dectris {
     }
 
     /// Decodes the message that has arrived.
-    fn decode(&mut self) {
+    ///
+    /// # Errors
+    /// It is malformed, and there is no series that could continue: the peer may send something else.
+    fn decode(&mut self) -> Result<(), DetectorError> {
         let message = self.zmtp.whole();
         let base = message.bytes.as_ptr().addr();
         let decoded = match message.bytes.first() {
@@ -90,12 +95,16 @@ impl Dectris {
         let rejects = &mut self.rejects;
         let mut refuse = |refused: Refused| rejects.add(refused.reason, refused.unit, refused.why);
         match decoded {
+            Err(refused) if self.series.is_none() && refused.reason == Malformed => {
+                return Err(DetectorError::Message(refused.why));
+            }
             Err(refused) => refuse(refused),
             Ok(Message::Start(start)) => self.start(start),
             Ok(Message::Image(image)) => {
                 let Some(series) = &mut self.series else {
                     let what = format!("image {} came without the start of its series", image.image_id);
-                    return rejects.add(OutsideSeries, RejectUnit::Image, what);
+                    rejects.add(OutsideSeries, RejectUnit::Image, what);
+                    return Ok(());
                 };
                 match series.image(&image, base, self.arrival_ns, &mut refuse) {
                     Err(refused) => refuse(refused),
@@ -115,6 +124,7 @@ impl Dectris {
                 _ => self.oddities.ends = self.oddities.ends.saturating_add(1),
             },
         }
+        Ok(())
     }
 
     /// Hands out or holds the image of the current message, or finds that it has arrived before.
@@ -170,7 +180,9 @@ impl Dectris {
             self.zmtp.take();
             // An error makes no difference any more: the rest of what has arrived is lost.
             let Ok(Some(_)) = self.zmtp.message() else { break };
-            self.decode();
+            if self.decode().is_err() {
+                break;
+            }
             self.hold_again();
         }
         // What follows the end of the series is not a part of it.
@@ -251,7 +263,7 @@ impl Decoder for Dectris {
             }
             match self.zmtp.message()? {
                 None => return Ok(None),
-                Some(_) => self.decode(),
+                Some(_) => self.decode()?,
             }
         }
         let (Some(series), Some(pending)) = (&self.series, self.pending.front()) else { return Ok(None) };

@@ -89,9 +89,12 @@ fn decoded(messages: &[Frames]) -> Result<(Vec<String>, Dectris), DetectorError>
     }
 }
 
-/// Reason and detail of what is rejected.
+/// The error at which the decoder ends, or reason and detail of what is rejected.
 fn refused(messages: &[Frames]) -> String {
-    let rows = decoded(messages).unwrap().1.rejected();
+    let rows = match decoded(messages) {
+        Ok((_, mut decoder)) => decoder.rejected(),
+        Err(error) => return error.to_string(),
+    };
     rows.iter().map(|row| format!("{}: {}", row.reason.name(), row.detail)).collect()
 }
 
