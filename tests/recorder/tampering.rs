@@ -45,8 +45,13 @@ fn recorded_with(here: &Path, tamper: impl FnOnce(&Path)) -> Run {
 
 fn check(what: &str, run: &Run) {
     assert_eq!(run.code(), 1, "{what}: {run:#?}");
-    assert!(run.stderr.contains("another program"), "{what}: {run:#?}");
-    assert!(run.stderr.contains("hint: leave the files"), "{what}: {run:#?}");
+    let report = json(run);
+    assert_eq!(report["whole"], false, "{what}: {run:#?}");
+    let failure = report["volumes"][0]["failure"].as_str().unwrap();
+    assert!(
+        failure.contains("another program") && failure.contains("hint: leave the files"),
+        "{what}: {failure}"
+    );
 }
 
 #[test]

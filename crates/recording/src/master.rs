@@ -23,7 +23,7 @@ use crate::error::RecordingError;
 use crate::files::{open_regular, replace};
 use crate::hdf5::{
     Attribute, Dataset, ElementKind, HdfWriter, Links, Mapping, SUPERBLOCK_BYTES, Selection, Storage,
-    is_superblock, superblock,
+    can_be_chunk, is_superblock, superblock,
 };
 use crate::merged::{About, MergedRecording};
 use crate::nxmx::{self, ImageStream, MapStream, put_nodes};
@@ -251,7 +251,8 @@ fn put_master<W: Write>(
     let mut entry = Links::default();
     let mut default = None;
     for (id, &stream) in &streams {
-        let (Some(name), Some(&end)) = (names.get(id), ends.get(id)) else { continue };
+        let Some(name) = names.get(id) else { continue };
+        let end = ends.get(id).copied().unwrap_or(0);
         let parts = parts.get(id).map(Vec::as_slice).unwrap_or_default();
         let data_links = if of_detectors.contains(id) { 2 } else { 1 };
         let (group, data) = Rows { stream, end, parts, sources, data_links }.put(place)?;
@@ -401,7 +402,14 @@ impl Rows<'_> {
     /// Returns the addresses of the group and of its `data`.
     fn put<W: Write>(&self, place: &mut HdfWriter<'_, W>) -> io::Result<(u64, Option<u64>)> {
         let mut links = Links::default();
-        let is_array = is_array(self.parts);
+        // Rows of a stream without events are those that its events would have.
+        let is_array = match self.parts {
+            [] => {
+                can_be_chunk(ElementKind::of(self.stream.element), &self.stream.shape)
+                    && !self.stream.shape.is_empty()
+            }
+            parts => is_array(parts),
+        };
         let mut data = None;
         let signal = if is_array { "data" } else { "length" };
         for (name, element) in
@@ -434,11 +442,15 @@ impl Rows<'_> {
             from: Selection { rows: std::slice::from_ref(&run.from), row },
             to: Selection { rows: run.to, row },
         });
-        let heap = place.put_map(runs.len() as u64, maps)?;
+        // Not every version of HDF5 opens a virtual dataset without sources.
+        let storage = match runs.len() as u64 {
+            0 => Storage::Nowhere,
+            count => Storage::Virtual { heap: place.put_map(count, maps)? },
+        };
         let dataset = Dataset {
             element,
             dimensions: std::iter::once(self.end).chain(row.iter().copied()).collect(),
-            storage: Storage::Virtual { heap },
+            storage,
             fill: Vec::new(),
             attributes: Vec::new(),
         };
