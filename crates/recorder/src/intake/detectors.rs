@@ -47,7 +47,7 @@ impl Intake {
         let several = sources.len() > 1;
         let inputs = std::mem::take(&mut self.inputs);
         let now_ns = self.clock.now_ns();
-        let mut more_ids = 0;
+        let mut more_ids = 0_u32;
         for ((place, address), input) in (0..).zip(sources).zip(inputs) {
             self.shards.connect();
             let held = self.config.series.as_ref().and_then(|series| series.take(place as usize, &address));
