@@ -455,6 +455,8 @@ impl Intake {
                         return self.settle_in(index, connection, hello, 0, now_ns);
                     }
                     Control::Locate(question) => self.locate(index, &mut connection, &question),
+                    // Taken as it arrives.
+                    Control::Missing(_) => Ok(()),
                     Control::End(end) => self.take_end(&mut connection, &end),
                 };
                 if let Err(why) = taken {

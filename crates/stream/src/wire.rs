@@ -21,7 +21,8 @@ pub(crate) use index::StreamIndex;
 pub use locate::{Locate, Located, LocatedStream};
 pub use message::{
     Ack, Bye, ByeStream, Compression, Continued, ControlMessage, ElementType, End, EndStream, ErrorReply,
-    Hello, METADATA_BYTES_MAX, METADATA_MAX, SentRecording, StreamInfo, Welcome, WelcomeStream,
+    Hello, METADATA_BYTES_MAX, METADATA_MAX, MISSING_GAPS_MAX, Missing, SentRecording, StreamInfo, Welcome,
+    WelcomeStream,
 };
 pub use session::{Control, EventHead, Limits, Next, Session};
 
