@@ -7,6 +7,7 @@
 //! listed. It removes nothing; for a recording with a retention limit it notes what is durable
 //! elsewhere, and the recorder removes that.
 mod cursor;
+mod delivery;
 mod marks;
 mod merge;
 mod missing;
@@ -27,7 +28,8 @@ use keepup_stream::client::ClientError;
 use keepup_stream::ledger::Count;
 use serde::{Serialize, Serializer};
 
-use self::merge::{Deliver, Merge, Step};
+use self::delivery::Deliver;
+use self::merge::{Merge, Step};
 pub use self::missing::Missing;
 use self::outlet::Outlet;
 use crate::RecorderError;

@@ -131,9 +131,7 @@ fn serve_to_end(
                         talk.hello = Some(hello);
                         (behaviour.before_reading)();
                     }
-                    Ok(Control::Missing(missing)) => {
-                        missing.gaps.iter().for_each(|gap| enter_gap(&mut talk.streams, gap));
-                    }
+                    Ok(Control::Missing(missing)) => enter_gaps(&mut talk.streams, &missing.gaps),
                     Ok(Control::End(end)) => talk.end = Some(end),
                     Ok(Control::Locate(_)) => {
                         let reply = ErrorReply::of(&"not part of a fleet".into());
@@ -210,13 +208,15 @@ fn enter(stream: &mut Arrived, head: &EventHead, payload: &[u8]) {
 }
 
 /// Enters numbers that no event will have.
-fn enter_gap(streams: &mut BTreeMap<u32, Arrived>, gap: &Gap) {
-    let stream = streams.get_mut(&gap.stream).unwrap();
-    assert!(gap.first_sequence >= stream.next_sequence, "sequence numbers rise");
-    let end = gap.first_sequence + gap.events;
-    stream.missing_events += end - stream.next_sequence;
-    stream.next_sequence = end;
-    stream.declared.push(*gap);
+fn enter_gaps(streams: &mut BTreeMap<u32, Arrived>, gaps: &[Gap]) {
+    for gap in gaps {
+        let stream = streams.get_mut(&gap.stream).unwrap();
+        assert!(gap.first_sequence >= stream.next_sequence, "sequence numbers rise");
+        let end = gap.first_sequence + gap.events;
+        stream.missing_events += end - stream.next_sequence;
+        stream.next_sequence = end;
+        stream.declared.push(*gap);
+    }
 }
 
 /// Counts the tail that end lists as lost, and builds the bye.

@@ -22,8 +22,8 @@ use keepup_stream::ledger::Gap;
 use keepup_stream::wire::{SentRecording, StreamInfo};
 
 use super::cursor::{BLOCK_BYTES_MAX, BlockLocation, Cursor, LoadedBlock, copy_block};
+use super::delivery::{Deliver, Delivery, Resume};
 use super::missing::Losses;
-use super::outlet::Resume;
 use crate::RecorderError;
 
 /// Most blocks set aside; reading stops at that number until one of them is sent.
@@ -47,23 +47,6 @@ pub(super) enum Step {
     /// The recording has ended and everything readable was handed over.
     Ended,
 }
-
-/// What a stream continues with.
-pub(super) struct Delivery<'a> {
-    /// The stream.
-    pub(super) info: &'a StreamInfo,
-    /// First sequence number of the stream.
-    pub(super) start: u64,
-    /// Losses in front of the block, or of the end of the stream, that the journals list.
-    pub(super) gaps: &'a [Gap],
-    /// One past the last number of the delivery.
-    pub(super) end: u64,
-    /// The block, if there is one.
-    pub(super) block: Option<(&'a BlockHeader, Events<'a>)>,
-}
-
-/// Takes a delivery; returns when the next one is due.
-pub(super) type Deliver<'a> = dyn FnMut(Delivery<'_>) -> Result<u64, RecorderError> + 'a;
 
 /// A block that was read and not handed over yet.
 struct DeferredBlock {

@@ -23,7 +23,7 @@ use keepup_stream::wire::{
 };
 
 use super::DrainCounters;
-use super::merge::Delivery;
+use super::delivery::{Delivery, Resume};
 use crate::RecorderError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -98,10 +98,6 @@ struct Link {
     /// The other side's recording.
     recording: String,
 }
-
-/// Position from which a stream continues after its connection broke: number of the block, and
-/// event.
-pub(super) type Resume = BTreeMap<u32, (Option<u64>, u64)>;
 
 /// Connections to one sink.
 pub(super) struct Outlet {

@@ -1,5 +1,4 @@
-//! Control messages: JSON payloads of hello, missing, end, welcome, bye and error frames, and the header-only
-//! ack.
+//! Control messages: JSON payloads of hello, end, welcome, bye and error frames, and the header-only ack.
 //!
 //! Invariant: a message from `ControlMessage::from_payload` has passed `check`.
 
@@ -13,7 +12,6 @@ use super::{
     COUNT_END, FrameKind, Header, MAX_CONTROL_BYTES, MAX_STREAMS, SEQUENCE_END, STREAM_ID_END, VERSION,
     WireError, check_ids, check_protocol, is_printable_name,
 };
-use crate::ledger::Gap;
 
 /// Longest resume identity, in bytes.
 const RESUME_BYTES_MAX: usize = 128;
@@ -24,8 +22,6 @@ const RECORDING_ID_BYTES_MAX: usize = 64;
 pub const METADATA_MAX: usize = 64;
 /// Most bytes of an entry, key and value together.
 pub const METADATA_BYTES_MAX: usize = 1024;
-/// Most gaps in one message about missing numbers.
-pub const MISSING_GAPS_MAX: usize = 10_000;
 
 /// Type of one element of an event's array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -417,43 +413,6 @@ impl ControlMessage for Welcome {
 
     fn check(&self) -> Result<(), Cause> {
         check_ids(self.streams.iter().map(|s| s.id))
-    }
-}
-
-/// Numbers that no event will have, declared by a client before it sends events behind them.
-///
-/// A source states its losses as they happen, and a drain those of the recording that it copies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Missing {
-    /// 1 to [`MISSING_GAPS_MAX`] gaps; those of one stream in the order of their numbers.
-    pub gaps: Vec<Gap>,
-}
-
-impl ControlMessage for Missing {
-    const KIND: FrameKind = FrameKind::Missing;
-
-    fn check(&self) -> Result<(), Cause> {
-        if self.gaps.is_empty() || self.gaps.len() > MISSING_GAPS_MAX {
-            return Err(format!("{} gaps, allowed are 1 to {MISSING_GAPS_MAX}", self.gaps.len()).into());
-        }
-        let mut ends = BTreeMap::new();
-        for &Gap { stream, first_sequence, events, .. } in &self.gaps {
-            if stream >= STREAM_ID_END {
-                return Err(format!("stream id {stream} is above 65535").into());
-            }
-            let end = first_sequence.checked_add(events).filter(|&end| events > 0 && end <= SEQUENCE_END);
-            let Some(end) = end else {
-                let what = format!(
-                    "stream {stream}: {events} events from {first_sequence} on are none, or reach 2^63"
-                );
-                return Err(what.into());
-            };
-            if ends.insert(stream, end).is_some_and(|before| before > first_sequence) {
-                return Err(format!("stream {stream}: its gaps overlap, or are not in order").into());
-            }
-        }
-        Ok(())
     }
 }
 
