@@ -18,7 +18,6 @@ use keepup_recording::journal::RotationState;
 use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Events, SegmentReader};
 use keepup_recording::retention::Drained;
-use keepup_stream::ledger::Gap;
 use keepup_stream::wire::{SentRecording, StreamInfo};
 
 use super::cursor::{BLOCK_BYTES_MAX, BlockLocation, Cursor, LoadedBlock, copy_block};
