@@ -206,8 +206,8 @@ fn cause_of(gaps: &[Gap], stream: u32, sequence: u64) -> Option<LossCause> {
     gaps.iter().find(has).map(|gap| gap.cause)
 }
 
-/// Cuts a recording as a kill may: the journal anywhere behind its first line, and the segment anywhere behind
-/// its last watermark.
+/// Cuts a recording as a kill may: the journal anywhere behind its first line, and the segment anywhere
+/// behind its last watermark.
 fn cut(directory: &Path, (journal_at, segment_at): (f64, f64)) {
     let path = directory.join(JOURNAL_FILE);
     let journal = fs::read(&path).unwrap();
@@ -272,7 +272,8 @@ proptest! {
             client.act(&Action::Send(1));
             client.settle();
         }
-        let killed: Vec<PathBuf> = (0..volumes).map(|at| root.path().join(format!("killed{at}/run"))).collect();
+        let killed = |at| root.path().join(format!("killed{at}/run"));
+        let killed: Vec<PathBuf> = (0..volumes).map(killed).collect();
         directories.iter().zip(&killed).for_each(|(from, to)| copy(from, to));
         // The last stream also loses events behind its last one.
         clients.iter_mut().for_each(|client| client.next += u64::from(client.stream) * 3);
