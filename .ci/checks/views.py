@@ -61,8 +61,8 @@ def send(address):
         for _, stream in order:
             sequence = sequences[stream]
             sequences[stream] += 1
-            if (stream, sequence) != (3, LOST):
-                yield stream, sequence, time_of(stream, sequence), EVENTS[stream][sequence]
+            payload = None if (stream, sequence) == (3, LOST) else EVENTS[stream][sequence]
+            yield stream, sequence, time_of(stream, sequence), payload
 
     ends = []
     for stream, events in EVENTS.items():

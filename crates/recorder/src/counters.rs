@@ -415,7 +415,7 @@ impl Counters {
 
 /// Adds to a counter with a single writer, the calling thread.
 pub(crate) fn add(counter: &AtomicU64, amount: u64) {
-    counter.store(counter.load(Relaxed).wrapping_add(amount), Relaxed);
+    counter.store(counter.load(Relaxed).saturating_add(amount), Relaxed);
 }
 
 /// Raises a counter with a single writer, the calling thread.

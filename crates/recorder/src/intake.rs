@@ -438,8 +438,7 @@ impl Intake {
         }
         self.allowance_bytes -= bytes as f64;
         if bytes > 0 {
-            (connection.busy, connection.quiet) = (true, false);
-            connection.heard_ns = now_ns;
+            (connection.busy, connection.quiet, connection.heard_ns) = (true, false, now_ns);
         }
         if bytes > 0 && !connection.expects_streams() {
             self.first_event_ns.get_or_insert(now_ns);
@@ -457,6 +456,7 @@ impl Intake {
                         return self.settle_in(index, connection, hello, 0, now_ns);
                     }
                     Control::Locate(question) => self.locate(index, &mut connection, &question),
+                    Control::Missing(_) => Ok(()),
                     Control::End(end) => self.take_end(&mut connection, &end),
                 };
                 if let Err(why) = taken {

@@ -24,7 +24,7 @@ use keepup_recording::layout::{SegmentIdentity, segment_file_name, segment_pream
 use keepup_recording::manifest::Manifest;
 use keepup_recording::presence::Presence;
 use keepup_recording::seal::{SegmentIndex, seal};
-use keepup_stream::ledger::{Count, Gap, LossCause};
+use keepup_stream::ledger::{Count, Explained, Gap, LossCause};
 use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::file::{Access, create_preallocated, sync_directory};
@@ -76,6 +76,8 @@ pub(crate) enum ToKeeper {
     Gap { intake: usize, gap: Gap },
     /// A row of the account of rejected data, with its count so far.
     Rejected(Rejected),
+    /// The cause of skipped events became known.
+    Explained(Explained),
     /// A volume was taken out of rotation, or came back.
     Rotation(Rotation),
     /// The recording has ended with this account.
@@ -198,6 +200,7 @@ impl Keeper {
                 }
                 ToKeeper::Gap { intake, gap } => self.take_gap(intake, gap),
                 ToKeeper::Rejected(row) => self.note(|_| Some(JournalRecord::Rejected(row.clone()))),
+                ToKeeper::Explained(explained) => self.note(|_| Some(JournalRecord::Explained(explained))),
                 ToKeeper::Rotation(rotation) => {
                     self.note(|_| Some(JournalRecord::Rotation(rotation.clone())))
                 }

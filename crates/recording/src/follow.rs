@@ -104,15 +104,15 @@ impl Follower {
                 .for_each(|gap| by_stream.entry(gap.stream).or_default().push(gap));
             self.gaps = (lines, by_stream);
         }
-        let (mut parts, mut at) = (Vec::new(), span.start);
-        for gap in self.gaps.1.get(&stream).into_iter().flatten() {
-            let (start, end) = (gap.first_sequence.max(at), (gap.first_sequence + gap.events).min(span.end));
-            if start < end {
-                parts.push(Gap { first_sequence: start, events: end - start, ..*gap });
-                at = end;
-            }
-        }
-        parts
+        let gaps = self.gaps.1.get(&stream).map(Vec::as_slice).unwrap_or_default();
+        let end = |gap: &Gap| gap.first_sequence.saturating_add(gap.events);
+        let first = gaps.partition_point(|gap| end(gap) <= span.start);
+        let within = gaps[first..].iter().take_while(|gap| gap.first_sequence < span.end);
+        let part = |gap: &Gap| {
+            let (start, end) = (gap.first_sequence.max(span.start), end(gap).min(span.end));
+            Gap { first_sequence: start, events: end - start, ..*gap }
+        };
+        within.map(part).collect()
     }
 
     /// First sequence numbers of streams that do not start at 0, by id.

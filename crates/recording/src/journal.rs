@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use keepup_stream::ledger::{Count, Gap};
+use keepup_stream::ledger::{Count, Explained, Gap};
 use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
 use rustix::fs::{FlockOperation, flock};
@@ -95,6 +95,8 @@ pub enum JournalRecord {
     },
     /// Events that are not in the recording, and why.
     Gap(Gap),
+    /// The cause of skipped events became known.
+    Explained(Explained),
     /// Data of one source that arrived and are not in the recording, with their count so far: a later record
     /// of the same source, reason, unit and kind of sender replaces it. Entered in every volume's journal.
     Rejected(Rejected),

@@ -65,11 +65,6 @@ impl Ranges {
         }
         holes
     }
-
-    /// Parts between `start` and the end outside all ranges.
-    pub(crate) fn holes(&self, start: u64) -> Vec<Range<u64>> {
-        self.outside(&(start..self.end()))
-    }
 }
 
 /// Sequence numbers seen so far, in any order.

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use keepup_error::Cause;
-use keepup_stream::ledger::Gap;
+use keepup_stream::ledger::{Explained, Gap, LossCause};
 use keepup_stream::rejected::{Rejected, Rejections};
 use keepup_stream::wire::{SEQUENCE_END, StreamInfo};
 
@@ -47,6 +47,7 @@ pub struct Volume {
     /// First sequence numbers of streams that do not start at 0.
     starts: BTreeMap<u32, u64>,
     gaps: Vec<Gap>,
+    explained: Vec<Explained>,
     /// Stream and sequence numbers of events that recovery found again.
     found: Vec<(u32, Range<u64>)>,
     rejections: Rejections,
@@ -58,20 +59,24 @@ pub struct Volume {
     is_foreign: bool,
 }
 
-/// Gaps in the journals of `volumes`, by stream and position, without repetition and without
-/// events that were found again.
+/// Gaps in the journals of `volumes`, by stream and position: every missing event once, with the cause that
+/// became known, without events that were found again.
 pub(crate) fn gaps<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Gap> {
-    let (mut gaps, mut found) = (Vec::new(), Vec::new());
+    let (mut gaps, mut explained, mut found) = (Vec::new(), BTreeMap::new(), Vec::new());
     for volume in volumes {
         gaps.extend_from_slice(&volume.gaps);
         found.extend_from_slice(&volume.found);
+        for &Explained { stream, end_sequence, cause } in &volume.explained {
+            let known = explained.entry(stream).or_insert((end_sequence, cause));
+            *known = (end_sequence.max(known.0), cause);
+        }
     }
-    gaps.sort_by_key(|gap| (gap.stream, gap.first_sequence, gap.events, gap.cause));
-    // A gap may have been explained later: of several causes the first is the more specific one.
-    gaps.dedup_by_key(|gap| (gap.stream, gap.first_sequence, gap.events));
-    if found.is_empty() {
-        return gaps;
+    for gap in gaps.iter_mut().filter(|gap| gap.cause == LossCause::SequenceGap) {
+        let cause = explained.get(&gap.stream).filter(|(end, _)| gap.first_sequence < *end);
+        gap.cause = cause.map_or(gap.cause, |(_, cause)| *cause);
     }
+    // Of several causes the first is the more specific one.
+    gaps.sort_by_key(|gap| (gap.stream, gap.first_sequence, gap.cause, gap.events));
     found.sort_by_key(|(stream, events)| (*stream, events.start));
     let found: BTreeMap<u32, Ranges> = found
         .chunk_by(|a, b| a.0 == b.0)
@@ -79,16 +84,21 @@ pub(crate) fn gaps<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Gap> {
             Some((part.first()?.0, Ranges::join(part.iter().map(|(_, events)| events.clone()))))
         })
         .collect();
-    let left = |gap: Gap| {
-        let span = gap.first_sequence..gap.first_sequence + gap.events;
+    let (mut all, mut at) = (Vec::with_capacity(gaps.len()), (0, 0));
+    for gap in gaps {
+        let end = gap.first_sequence.saturating_add(gap.events);
+        let start = if at.0 == gap.stream { gap.first_sequence.max(at.1) } else { gap.first_sequence };
+        if start >= end {
+            continue;
+        }
+        at = (gap.stream, end);
+        let span = start..end;
         let parts = found.get(&gap.stream).map_or_else(|| vec![span.clone()], |found| found.outside(&span));
-        parts.into_iter().map(move |part| Gap {
-            first_sequence: part.start,
-            events: part.end - part.start,
-            ..gap
-        })
-    };
-    gaps.into_iter().flat_map(left).collect()
+        let part =
+            |part: Range<u64>| Gap { first_sequence: part.start, events: part.end - part.start, ..gap };
+        all.extend(parts.into_iter().map(part));
+    }
+    all
 }
 
 /// Reads the preamble of a segment, or returns its defect.
@@ -212,6 +222,7 @@ impl Volume {
             streams: BTreeMap::new(),
             starts: BTreeMap::new(),
             gaps: Vec::new(),
+            explained: Vec::new(),
             found: Vec::new(),
             rejections: Rejections::default(),
             rotations: Vec::new(),
@@ -294,9 +305,9 @@ impl Volume {
         self.rotations.iter().any(|r| r.volume == own && r.state == RotationState::Failed)
     }
 
-    /// Number of journal lines about losses and found events.
+    /// Number of journal lines about losses, their causes and found events.
     pub(crate) fn gap_lines(&self) -> usize {
-        self.gaps.len() + self.found.len()
+        self.gaps.len() + self.explained.len() + self.found.len()
     }
 
     /// Torn last line of the journal.
@@ -460,6 +471,10 @@ impl Volume {
             }
             JournalRecord::Rejected(row) => {
                 self.rejections.raise(&row);
+                Ok(())
+            }
+            JournalRecord::Explained(explained) => {
+                self.explained.push(explained);
                 Ok(())
             }
             JournalRecord::Rotation(rotation) => {

@@ -16,7 +16,7 @@ fn account(stream: &Stream) -> Account {
         received: stream.ledger.received,
         durable: stream.ledger.durable,
         missing_events: gaps.values().saturating_sum(),
-        damaged_events: gaps.get(&LossCause::BadChecksum).copied().unwrap_or(0),
+        damaged_events: stream.ledger.undeclared(LossCause::BadChecksum),
         next_sequence: stream.next_sequence,
     }
 }
@@ -128,23 +128,28 @@ impl Intake {
     pub(super) fn check_counts(&self, slot: usize, before: &Account, last: &EndStream) -> Result<(), String> {
         let now = account(&self.store.streams[slot]);
         let received = now.received - before.received;
-        let damaged = now.damaged_events - before.damaged_events;
+        let damaged = now.damaged_events.saturating_sub(before.damaged_events);
+        let arrived = received.events.saturating_add(damaged);
         let wrong = |what: String| Err(format!("the end message of stream {} is wrong: {what}", last.id));
         if last.next_sequence < now.next_sequence {
             let (stated, expected) = (last.next_sequence, now.next_sequence);
             return wrong(format!("next_sequence is {stated}, and event {} has arrived", expected - 1));
         }
-        if last.events != received.events + damaged {
-            return wrong(format!("events is {}, and {} arrived", last.events, received.events + damaged));
+        if self.store.streams[slot].check_jump(last.next_sequence).is_err() {
+            let (stated, expected) = (last.next_sequence, now.next_sequence);
+            return wrong(format!("next_sequence is {stated}, and event {expected} is due"));
+        }
+        if last.events != arrived {
+            return wrong(format!("events is {}, and {arrived} arrived", last.events));
         }
         if damaged == 0 && last.bytes != received.bytes {
             return wrong(format!("bytes is {}, and {} arrived", last.bytes, received.bytes));
         }
-        let numbers = last.next_sequence - before.next_sequence;
-        if last.events + last.lost_events > numbers {
+        let numbers = last.next_sequence.saturating_sub(before.next_sequence);
+        let stated = last.events.saturating_add(last.lost_events);
+        if stated > numbers {
             return wrong(format!(
-                "events and lost_events are {}, and this connection had {numbers} sequence numbers",
-                last.events + last.lost_events
+                "events and lost_events are {stated}, and this connection had {numbers} sequence numbers"
             ));
         }
         Ok(())

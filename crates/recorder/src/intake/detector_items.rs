@@ -2,6 +2,7 @@
 use keepup_error::Cause;
 use keepup_recording::crc::Crc32;
 use keepup_sources::{Event, EventStart, Item};
+use keepup_stream::rejected::RejectReason;
 use keepup_stream::wire::{Control, ControlMessage, EventHead, Hello};
 
 use super::connection::{Connection, Expect, Partial};
@@ -60,6 +61,7 @@ pub(super) fn take_items(connection: &mut Connection, store: &mut Store, now_ns:
             }
             Item::Lost { stream, sequence, cause } => {
                 let slot = slot_of(&connection.slots, stream)?;
+                check_jump(sequence, &store.streams[slot])?;
                 store.skip(slot, sequence, cause);
                 detector.decoder.take();
                 if store.makes_gaps_too_fast(slot) {
@@ -107,9 +109,13 @@ fn check_size(sequence: u64, bytes: u64, bytes_max: u64) -> Result<(), Pause> {
     Err(Pause::Broken(cause))
 }
 
+fn check_jump(sequence: u64, stream: &Stream) -> Result<(), Pause> {
+    stream.check_jump(sequence).map_err(|why| Pause::Rejected(RejectReason::Contradictory, why))
+}
+
 fn check_order(sequence: u64, stream: &Stream) -> Result<(), Pause> {
     if sequence >= stream.next_sequence {
-        return Ok(());
+        return check_jump(sequence, stream);
     }
     let what = format!(
         "cannot record event {sequence} of stream {}: out of order, expected at least {}",

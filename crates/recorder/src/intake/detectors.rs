@@ -301,7 +301,9 @@ impl Intake {
                         Ok(()) => {}
                         Err(why) => break why,
                     },
-                    Control::End(_) | Control::Locate(_) => break Cause::new("unexpected message"),
+                    Control::End(_) | Control::Locate(_) | Control::Missing(_) => {
+                        break Cause::new("unexpected message");
+                    }
                 },
                 Pause::Broken(why) | Pause::Rejected(_, why) => break why,
                 Pause::Closed => break Cause::new("its thread has ended"),
@@ -386,7 +388,7 @@ impl Intake {
                         Ok(()) => continue,
                         Err(why) => why,
                     },
-                    Control::End(_) | Control::Locate(_) => return Ok(()),
+                    Control::End(_) | Control::Locate(_) | Control::Missing(_) => return Ok(()),
                 },
                 Pause::Broken(why) | Pause::Rejected(_, why) => why,
                 Pause::Closed | Pause::EndOfSeries { .. } => return Ok(()),

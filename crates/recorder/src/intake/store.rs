@@ -289,10 +289,24 @@ impl Store {
         if let Some(gap) = tail {
             self.note_missing(slot, gap);
         }
-        for gap in explained {
-            self.figures().explain_gap(gap.cause, gap.events);
-            self.volumes.note_gap(gap);
+        if let Some((explained, events)) = explained {
+            self.figures().explain_gap(explained.cause, events);
+            self.volumes.note_explained(explained);
         }
+        self.streams[slot].publish();
+    }
+
+    /// Enters events that a client declares as missing, and those that it skipped before them.
+    pub(super) fn declare_missing(&mut self, slot: usize, gap: Gap) {
+        // The gap belongs behind the events that arrived before it.
+        self.seal(slot);
+        let stream = &mut self.streams[slot];
+        let skipped = stream.note_gap(gap.first_sequence, stream.gap_cause);
+        stream.note_declared(gap);
+        skipped.into_iter().for_each(|gap| self.note_missing(slot, gap));
+        let entry = self.note_gap(gap);
+        // They never arrived here, so none is an event that reached the recorder and is not stored.
+        self.streams[slot].watermark.missing(0, entry);
         self.streams[slot].publish();
     }
 

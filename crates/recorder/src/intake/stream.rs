@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use keepup_error::Cause;
 use keepup_measure::sum::Sums;
 use keepup_recording::crc::{Combiner, Crc32};
 use keepup_recording::layout::{
@@ -13,14 +14,18 @@ use keepup_recording::layout::{
     put_message_header,
 };
 use keepup_recording::seal::EventMark;
-use keepup_stream::ledger::{Count, Gap, LossCause, StreamLedger};
-use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
+use keepup_stream::ledger::{Count, Explained, Gap, LossCause, StreamLedger};
+use keepup_stream::wire::{EndStream, EventHead, SEQUENCE_END, StreamInfo};
 use keepup_sys::pool::Block;
 
 use super::reduction::Reducing;
 use super::watermark::Watermark;
 use crate::counters::StreamCounters;
 use crate::link::{MESSAGES_START, Sealed, SealedMeta};
+
+/// Most sequence numbers that may be skipped at once without a declaration: three days at 10^9 events per
+/// second. A larger jump is a damaged or wrong number.
+const JUMP_MAX: u64 = 1 << 48;
 
 /// A block that still takes events.
 #[derive(Debug)]
@@ -259,32 +264,53 @@ impl Stream {
         let first_sequence = self.next_sequence;
         let gap = Gap { stream: self.info.id, first_sequence, events: sequence - first_sequence, cause };
         self.ledger.add_gap(gap);
-        self.next_sequence = sequence;
-        self.gap_before = true;
+        self.pass(sequence);
         Some(gap)
     }
 
-    /// Enters the source's final counts. Returns the gap at the end, if any, and the number of
-    /// missing events that the source declares as its own losses.
-    pub(super) fn conclude(&mut self, last: &EndStream) -> (Option<Gap>, Vec<Gap>) {
+    /// Enters a gap that the client declares. Its numbers are due, or behind those that are.
+    pub(super) fn note_declared(&mut self, gap: Gap) {
+        self.ledger.add_declared(gap);
+        self.pass(gap.first_sequence.saturating_add(gap.events));
+        self.gap_cause = LossCause::SequenceGap;
+    }
+
+    /// Continues behind missing events.
+    fn pass(&mut self, sequence: u64) {
+        self.next_sequence = sequence;
+        self.gap_before = true;
+    }
+
+    /// Checks that no detector needs `sequence` to follow the sequence numbers so far.
+    ///
+    /// # Errors
+    /// More numbers are skipped than any detector skips.
+    pub(super) fn check_jump(&self, sequence: u64) -> Result<(), Cause> {
+        let skipped = sequence.saturating_sub(self.next_sequence);
+        if skipped <= JUMP_MAX && sequence <= SEQUENCE_END {
+            return Ok(());
+        }
+        let what = format!(
+            "cannot continue stream {} at event {sequence}: event {} is due, and at most 2^48 numbers may be \
+             skipped",
+            self.info.id, self.next_sequence
+        );
+        let hint = "declare skipped numbers in a `missing` message; a stream that does not start at 0 states \
+                    its start in `continued` of hello";
+        Err(Cause::new(what).with_hint(hint))
+    }
+
+    /// Enters the source's final counts. Returns the gap at the end, if any, and the cause and number of
+    /// skipped events, if the counts explain them.
+    pub(super) fn conclude(&mut self, last: &EndStream) -> (Option<Gap>, Option<(Explained, u64)>) {
         self.figures.ended.store(true, Relaxed);
         let tail = self.note_gap(last.next_sequence, LossCause::SequenceGap);
         let ledger = &mut self.ledger;
         ledger.sent += Count { events: last.events, bytes: last.bytes };
         ledger.lost_at_source += Count { events: last.lost_events, bytes: last.lost_bytes };
-        let missing = ledger.gap_events.get(&LossCause::SequenceGap).copied().unwrap_or(0);
-        let known = ledger.gap_events.get(&LossCause::Source).copied().unwrap_or(0);
-        if missing > 0 && missing + known == ledger.lost_at_source.events {
-            ledger.gap_events.remove(&LossCause::SequenceGap);
-            ledger.gap_events.insert(LossCause::Source, missing + known);
-            let unexplained = |gap: &&mut Gap| gap.cause == LossCause::SequenceGap;
-            let explained = ledger.gaps.iter_mut().filter(unexplained).map(|gap| {
-                gap.cause = LossCause::Source;
-                *gap
-            });
-            return (tail, explained.collect());
-        }
-        (tail, Vec::new())
+        let (stream, end_sequence, cause) = (self.info.id, self.next_sequence, LossCause::Source);
+        let explained = ledger.explain_skipped();
+        (tail, explained.map(|events| (Explained { stream, end_sequence, cause }, events)))
     }
 
     /// Enters the end of a detector's series before the sequence number `next`. Returns the gap at the end,

@@ -6,9 +6,10 @@
 //! a stream may outlive its connection.
 
 use super::{
-    ControlMessage, End, FrameKind, HEADER_BYTES, Header, Hello, Locate, MAX_CONTROL_BYTES, SEQUENCE_END,
-    StreamIndex, StreamInfo, WireError, crc32,
+    ControlMessage, End, FrameKind, HEADER_BYTES, Header, Hello, Locate, MAX_CONTROL_BYTES, Missing,
+    SEQUENCE_END, StreamIndex, StreamInfo, WireError, crc32,
 };
+use crate::ledger::Gap;
 
 /// Largest end message without streams, bytes.
 const END_BYTES_MIN: u64 = 64 << 10;
@@ -64,6 +65,8 @@ pub enum Control {
     End(End),
     /// Which recorders take these streams? Hello, another question or nothing follows.
     Locate(Locate),
+    /// Numbers of declared streams that no event will have. Events may follow.
+    Missing(Missing),
 }
 
 /// Largest end message for this many streams, bytes: clients that declare few streams get little memory.
@@ -148,6 +151,12 @@ impl Session {
                 self.state = State::ExpectHello;
                 Ok(Control::Locate(locate))
             }
+            FrameKind::Missing => {
+                let missing = Missing::from_payload(payload)?;
+                self.check_missing(&missing)?;
+                self.state = State::Open;
+                Ok(Control::Missing(missing))
+            }
             _ => {
                 let end = End::from_payload(payload)?;
                 self.check_end(&end)?;
@@ -160,6 +169,11 @@ impl Session {
     /// Streams in the order in which hello declared them; empty before hello.
     pub fn streams(&self) -> &[StreamInfo] {
         &self.streams
+    }
+
+    /// Index of a stream in this session's table.
+    pub fn index_of(&self, stream: u32) -> Option<usize> {
+        self.index.get(stream)
     }
 
     /// Whether the client has sent end: no frame may follow.
@@ -179,9 +193,8 @@ impl Session {
         let kind = header.kind;
         match (self.state, kind) {
             (State::Open, FrameKind::Event) => self.event(header).map(Next::Event),
-            (State::ExpectHello, FrameKind::Hello | FrameKind::Locate) | (State::Open, FrameKind::End) => {
-                self.announce(header)
-            }
+            (State::ExpectHello, FrameKind::Hello | FrameKind::Locate)
+            | (State::Open, FrameKind::Missing | FrameKind::End) => self.announce(header),
             (
                 _,
                 FrameKind::Welcome | FrameKind::Ack | FrameKind::Bye | FrameKind::Error | FrameKind::Located,
@@ -264,6 +277,15 @@ impl Session {
         let fixed = |info: &StreamInfo| Some(info).filter(is_fixed).and_then(StreamInfo::event_bytes);
         self.event_bytes = hello.streams.iter().map(fixed).collect();
         Ok(hello)
+    }
+
+    fn check_missing(&self, missing: &Missing) -> Result<(), WireError> {
+        let undeclared = missing.gaps.iter().find(|gap| self.index.get(gap.stream).is_none());
+        let unknown = |gap: &Gap| {
+            let what = format!("stream {} was not declared in hello", gap.stream);
+            Err(WireError::Invalid { kind: FrameKind::Missing, what: what.into() })
+        };
+        undeclared.map_or(Ok(()), unknown)
     }
 
     /// Checks that end lists every declared stream once, and no other.

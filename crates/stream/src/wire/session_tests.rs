@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::ledger::LossCause;
 use crate::wire::{ElementType, EndStream};
 
 const LIMITS: Limits = Limits { max_event_bytes: 1000, max_control_bytes: 4096, max_streams: 3 };
@@ -224,4 +225,22 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn missing_may_come_between_hello_and_end() {
+    let gap = |stream| Gap { stream, first_sequence: 5, events: 2, cause: LossCause::Source };
+    let missing = |stream| Missing { gaps: vec![gap(stream)] }.to_frame().unwrap();
+    let mut session = Session::new(LIMITS);
+    assert!(give(&mut session, &missing(1)).is_err(), "before hello");
+    let mut session = Session::new(LIMITS);
+    give(&mut session, &hello(&[1, 2])).unwrap();
+    assert_eq!(give(&mut session, &missing(2)), Ok(Control::Missing(Missing { gaps: vec![gap(2)] })));
+    assert!(session.header(&event(1, 3)).is_ok(), "events follow");
+    assert_eq!((session.index_of(2), session.index_of(3)), (Some(1), None));
+    assert!(give(&mut session, &missing(3)).unwrap_err().to_string().contains("was not declared"));
+    let mut session = Session::new(LIMITS);
+    give(&mut session, &hello(&[1])).unwrap();
+    give(&mut session, &end(&[1])).unwrap();
+    assert!(give(&mut session, &missing(1)).is_err(), "nothing follows end");
 }
