@@ -232,7 +232,7 @@ impl Packets {
     fn advance(&mut self) {
         while self.current.is_none() {
             if let Some(stream) = self.due {
-                let is_forced = self.is_finishing || self.held_bytes > self.held_bytes_max();
+                let is_forced = self.is_everything_placed() || self.held_bytes > self.held_bytes_max();
                 let senders = &self.senders;
                 let awaits = |from, to| senders.awaits(stream, from, to);
                 match self.streams[stream].order.next_due(is_forced, &awaits) {
@@ -261,6 +261,13 @@ impl Packets {
                 return;
             }
         }
+    }
+
+    /// Whether nothing follows that what is held could wait for.
+    fn is_everything_placed(&self) -> bool {
+        let is_read = self.message >= self.messages && self.admitted.is_empty() && self.pending.is_empty();
+        let waits = |stream: &Stream| stream.seconds.as_ref().is_some_and(Seconds::has_waiting);
+        self.is_finishing && is_read && self.end > End::Open && !self.streams.iter().any(waits)
     }
 
     /// Takes the next packet of the batch.
@@ -670,14 +677,15 @@ impl Packets {
             self.admitted.extend(welcome);
             return true;
         }
+        let waits = |stream: &Stream| stream.seconds.as_ref().is_some_and(Seconds::has_waiting);
+        if let Some(stream) = self.streams.iter().position(waits) {
+            self.settle_seconds(stream);
+            return true;
+        }
         for stream in 0..self.streams.len() {
             let state = &self.streams[stream];
             if state.order.has_held() {
                 self.due = Some(stream);
-                return true;
-            }
-            if state.seconds.as_ref().is_some_and(Seconds::has_waiting) {
-                self.settle_seconds(stream);
                 return true;
             }
             if state.order.has_aside() {

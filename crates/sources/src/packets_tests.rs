@@ -258,6 +258,21 @@ fn the_stream_shows_its_frames_per_second() {
 }
 
 #[test]
+fn frames_that_change_places_around_a_second_lose_nothing() {
+    // Few enough that all later seconds wait for the rate until the end; and more.
+    for per_second in [1, 3, 20, 64, 200] {
+        let mut numbers: Vec<u32> = (0..3 * per_second).collect();
+        (1..numbers.len().saturating_sub(3)).step_by(4).for_each(|at| numbers.swap(at, at + 3));
+        let frames: Vec<_> =
+            numbers.iter().map(|at| frame(0, 5 + at / per_second, at % per_second)).collect();
+        let mut decoder = decoder(vdif(None));
+        let all: Vec<_> = (0..u64::from(3 * per_second)).map(|at| (at, false)).collect();
+        assert_eq!(sequences(&mut decoder, &frames)[&0], all, "{per_second}");
+        assert_eq!(rejected(&mut decoder), []);
+    }
+}
+
+#[test]
 fn frames_lost_across_a_second_are_counted_once_the_rate_is_known() {
     // 100 frames per second; the last two of second 0 and one of second 2 are lost.
     let lost = [98, 99, 250];
