@@ -16,6 +16,7 @@ use keepup_recorder::report::RecordReport;
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_recording::journal::{JOURNAL_FILE, Journal, JournalRecord};
+use keepup_recording::layout::SECTOR;
 use keepup_recording::reader::Recording;
 use keepup_recording::recover::{RecoverOptions, recover};
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
@@ -225,6 +226,8 @@ fn cut(directory: &Path, (journal_at, segment_at): (f64, f64)) {
         let bytes = fs::read(&path).unwrap();
         let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
         let durable = durable.get(&(index as u32)).copied().unwrap_or(0) as usize;
+        // The preamble is one sector, written before anything refers to the segment.
+        let durable = durable.max(SECTOR);
         let at = durable + (end.saturating_sub(durable) as f64 * segment_at) as usize;
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_len(at as u64).unwrap();
