@@ -408,7 +408,8 @@ impl Workload for RecordTrial {
         self.cpu_ns = ProcessCpu::now().since_ns(cpu);
         self.cores = core_usage(&cores, &CoreTimes::read_all(root)?);
         self.occupancy = Some(Occupancy::of(&running.counters, self.elapsed_ns));
-        let source = outcome?;
+        // A source that lost its recorder knows only that; the volumes say why.
+        let source = outcome.map_err(|error| failed_volume(&running.counters).unwrap_or(error))?;
         if let Some(timeline) = &source.timeline {
             samples.iter_mut().for_each(|(sample, _)| sample.align(timeline, begin_ns));
         }
@@ -575,4 +576,10 @@ impl TrialMeasured {
     pub fn durable_bytes_per_second(&self) -> f64 {
         self.record.ledger.total().durable.bytes as f64 / (self.elapsed_ns.max(1) as f64 / 1e9)
     }
+}
+
+/// Failure of the first volume that takes no more data, if any.
+fn failed_volume(counters: &Counters) -> Option<WorkloadError> {
+    let why = counters.volumes.iter().find_map(|volume| volume.failure.get())?;
+    Some(RecorderError::Ended { why: Cause::from_text(why) }.into())
 }
