@@ -440,9 +440,9 @@ impl Intake {
         if bytes > 0 {
             (connection.busy, connection.quiet) = (true, false);
             connection.heard_ns = now_ns;
-        }
-        if bytes > 0 && !connection.expects_streams() {
-            self.first_event_ns.get_or_insert(now_ns);
+            if !connection.expects_streams() {
+                self.first_event_ns.get_or_insert(now_ns);
+            }
         }
         match pause {
             Pause::Message(message) => {
@@ -479,11 +479,8 @@ impl Intake {
             self.watch(index, &mut connection);
         }
         connection.await_enough();
-        let has_grown = bytes > 0 && connection.is_stranger();
         self.connections[index] = Some(connection);
-        if has_grown {
-            self.bound_strangers();
-        }
+        self.bound_strangers(index);
     }
 
     /// Checks a client's final counts, and makes its events durable.
