@@ -533,7 +533,7 @@ fn expected_clients_end_the_recording_and_no_others() {
     assert_eq!(count(&json(&record)["durable"]), (4, 4), "{record:#?}");
 }
 
-/// Without free descriptors, silent connections give way; clients wait in the kernel's queue until one is free.
+/// Without free descriptors, silent connections give way; clients wait in the kernel's queue for a free one.
 #[test]
 fn without_free_descriptors_the_recorder_serves_existing_clients() {
     let directory = directory();

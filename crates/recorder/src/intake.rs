@@ -438,10 +438,11 @@ impl Intake {
         }
         self.allowance_bytes -= bytes as f64;
         if bytes > 0 {
-            (connection.busy, connection.quiet, connection.heard_ns) = (true, false, now_ns);
-        }
-        if bytes > 0 && !connection.expects_streams() {
-            self.first_event_ns.get_or_insert(now_ns);
+            (connection.busy, connection.quiet) = (true, false);
+            connection.heard_ns = now_ns;
+            if !connection.expects_streams() {
+                self.first_event_ns.get_or_insert(now_ns);
+            }
         }
         match pause {
             Pause::Message(message) => {
@@ -479,11 +480,8 @@ impl Intake {
             self.watch(index, &mut connection);
         }
         connection.await_enough();
-        let has_grown = bytes > 0 && connection.is_stranger();
         self.connections[index] = Some(connection);
-        if has_grown {
-            self.bound_strangers();
-        }
+        self.bound_strangers(index);
     }
 
     /// Checks a client's final counts, and makes its events durable.

@@ -117,6 +117,9 @@ pub fn detect_format(path: &Path) -> Result<Format, TraceError> {
     Format::detect(&head).map_err(|error| error.with_paths(&[path.to_owned()]))
 }
 
+/// Header and requests of a trace, and the paths of its files that are not empty.
+type Opened = (TraceHeader, Sorter, Vec<PathBuf>);
+
 /// Detects the format of `sources` and opens them. Returns also the paths of those that are not empty. An
 /// error is returned with the paths that its file number refers to.
 fn open(
@@ -124,7 +127,7 @@ fn open(
     sources: Vec<Source>,
     hints: &Hints,
     device: Option<&str>,
-) -> Result<(TraceHeader, Sorter, Vec<PathBuf>), (ReadError, Vec<PathBuf>)> {
+) -> Result<Opened, (ReadError, Vec<PathBuf>)> {
     let all = |error| (error, paths.to_vec());
     let (mut files, mut format, mut empty_files) = (Vec::new(), None, 0);
     let (several, mut used) = (sources.len() > 1, Vec::new());

@@ -62,7 +62,7 @@ impl Intake {
                 }
                 // The kernel reports this even if no connection waits.
                 Err(_) if !is_readable(listener) => return,
-                // Strangers must not hold the descriptors that clients need. Those of this turn may be clients.
+                // Strangers must not hold the descriptors of clients. Those of this turn may be clients.
                 Err(_) if self.drop_stranger_before(now_ns, "no free descriptor") => {}
                 Err(e) => return self.pause_accepting(e),
             }

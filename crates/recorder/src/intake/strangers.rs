@@ -22,8 +22,12 @@ impl Intake {
         self.drop_oldest(why, |connection| connection.is_stranger() && connection.opened_ns < now_ns)
     }
 
-    /// Closes strangers until the messages of the others fit the memory for them.
-    pub(super) fn bound_strangers(&mut self) {
+    /// Closes strangers until the messages of the others fit the memory for them, after the connection at
+    /// `index` was read.
+    pub(super) fn bound_strangers(&mut self, index: usize) {
+        if !self.connections[index].as_ref().is_some_and(Connection::is_stranger) {
+            return;
+        }
         let holds = |connection: &Connection| connection.is_stranger() && connection.control_bytes() > 0;
         loop {
             let held = self.connections.iter().flatten().filter(|connection| holds(connection));

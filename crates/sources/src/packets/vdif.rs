@@ -66,7 +66,7 @@ impl Frame {
         let start = epoch_seconds(self.epoch);
         let elapsed = u64::from(self.second);
         let leaps = LEAPS.iter().filter(|after| **after > start).zip(0u64..);
-        let passed = leaps.filter(|(after, before)| elapsed >= **after - start + before + 1).count() as u64;
+        let passed = leaps.filter(|(after, before)| elapsed > **after - start + before).count() as u64;
         start.saturating_add(elapsed).saturating_sub(passed)
     }
 

@@ -1,8 +1,8 @@
 //! Output of bcc's biosnoop: one line per completed request.
 //!
 //! The first line names the columns: TIME(s), COMM, PID, DISK, T, SECTOR, BYTES, QUE(ms) with `-Q`,
-//! LAT(ms), and PATTERN with `-P`. T is R or W, or has letters like those of blkparse. The issue time is TIME - LAT, also minus QUE if present, so lines are
-//! not in issue order. Sectors have 512 bytes. Lost: requests in flight at the end, flags, and
+//! LAT(ms), and PATTERN with `-P`. T is R or W, or has letters like those of blkparse. The issue time is
+//! TIME - LAT, also minus QUE if present, so lines are not in issue order. Sectors have 512 bytes. Lost: requests in flight at the end, flags, and
 //! operations that biosnoop counts as writes. The biosnoop of bpftrace has neither sector nor size and
 //! is refused.
 use super::blkparse::kind;
@@ -108,14 +108,7 @@ impl LineFormat for Biosnoop {
             }
             return Err(bad(letters, "T", "R or W"));
         };
-        // A request of a program that is not known may have no disk: the process id is in its place.
-        let has_disk = columns.pid.is_none_or(|pid| whole(field(pid)).is_some());
-        let disk = field(columns.disk);
-        let device = match has_disk {
-            true => batch.device(disk)?,
-            false if whole(disk).is_some() => batch.device(NO_DISK)?,
-            false => return Err(bad(disk, "DISK", "the name of a disk behind a process id")),
-        };
+        let device = batch.device(disk(columns.pid.map(field), field(columns.disk))?)?;
         let mut bytes = number(field(columns.bytes), "BYTES")?;
         // Sector -1 means none, for requests without a size.
         let sector = field(columns.sector);
@@ -124,23 +117,18 @@ impl LineFormat for Biosnoop {
         if operation == Operation::Flush {
             (offset, bytes) = (0, 0);
         }
+        let latency_ns = duration_ns(field(columns.latency), "LAT(ms)")?;
+        let queued_ns = columns.queued.map(|queued| duration_ns(field(queued), QUEUED)).transpose()?;
         // Bugs of kernels give latencies of centuries.
-        let Some(latency_ns) = duration_ns(field(columns.latency), "LAT(ms)")? else {
+        let (Some(latency_ns), None | Some(Some(_))) = (latency_ns, queued_ns) else {
             batch.corrections.absurd_times += 1;
             return Ok(());
         };
         // With the column QUE, the latency is that of driver and device.
         let sent_ns = done_ns.saturating_sub(latency_ns);
-        let (time_ns, dispatch_ns) = match columns.queued {
-            None => (sent_ns, NO_TIME),
-            Some(queued) => match duration_ns(field(queued), QUEUED)? {
-                Some(queued_ns) => (sent_ns.saturating_sub(queued_ns), sent_ns),
-                None => {
-                    batch.corrections.absurd_times += 1;
-                    return Ok(());
-                }
-            },
-        };
+        let (time_ns, dispatch_ns) = queued_ns
+            .flatten()
+            .map_or((sent_ns, NO_TIME), |queued_ns| (sent_ns.saturating_sub(queued_ns), sent_ns));
         let completion_ns = done_ns;
         batch.records.push(RawRecord {
             time_ns,
@@ -154,6 +142,15 @@ impl LineFormat for Biosnoop {
             flags,
         });
         Ok(())
+    }
+}
+
+/// Name of the disk. A request of a program that is not known may have none: the process id is in its place.
+fn disk<'a>(pid: Option<&[u8]>, disk: &'a [u8]) -> Result<&'a [u8], ParseError> {
+    match pid.is_none_or(|pid| whole(pid).is_some()) {
+        true => Ok(disk),
+        false if whole(disk).is_some() => Ok(NO_DISK),
+        false => Err(bad(disk, "DISK", "the name of a disk behind a process id")),
     }
 }
 

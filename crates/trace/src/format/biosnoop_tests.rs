@@ -48,8 +48,8 @@ fn unknown_columns_are_refused_by_name() {
     assert!(message.contains("line 2 of made"), "{message}");
 }
 
-/// The kernel's sector -1 of requests without data, letters of the version for libbpf, lost samples, latencies
-/// of centuries and requests without a disk: all are in public reports.
+/// The kernel's sector -1 of requests without data, letters of the version for libbpf, lost samples,
+/// latencies of centuries and requests without a disk: all are in public reports.
 #[test]
 fn what_biosnoop_prints_besides_plain_requests_is_counted() {
     let (records, trace) = read(format!(

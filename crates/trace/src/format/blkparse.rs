@@ -117,7 +117,8 @@ pub(super) fn begins(head: &[u8]) -> bool {
     is_named && lines.find(|line| !is_input_name(line)).is_some_and(is_event)
 }
 
-/// Decodes the letters of `RWBS` (blkparse(1)), also those of other tools; `None` if the event is not a storage access.
+/// Decodes the letters of `RWBS` (blkparse(1)), also those of other tools; `None` if the event is not a
+/// storage access.
 pub(super) fn kind(rwbs: &[u8]) -> Option<(Operation, Flags)> {
     // F before the operation is a preflush, F after it is FUA; a pure flush is `F` or `FN`.
     let (before, rest) = match rwbs {

@@ -72,7 +72,7 @@ pub(super) fn number(decoder: &mut Decoder<'_>) -> Result<u64, Error> {
     match decoder.datatype()? {
         Type::F16 | Type::F32 | Type::F64 => {
             let value = float(decoder)?;
-            let is_whole = value >= 0.0 && value < 9e15 && value.fract() == 0.0;
+            let is_whole = (0.0..9e15).contains(&value) && value.fract() == 0.0;
             if is_whole { Ok(value as u64) } else { Err(Error::message("not a whole number")) }
         }
         _ => decoder.u64(),
