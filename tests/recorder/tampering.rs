@@ -54,9 +54,12 @@ fn check(what: &str, run: &Run) {
     );
 }
 
+/// What another program does, and to the directory of a running recording.
+type Tampering = (&'static str, fn(&Path));
+
 #[test]
 fn a_removed_or_replaced_file_fails_the_volume() {
-    let tamperings: [(&str, fn(&Path)); 5] = [
+    let tamperings: [Tampering; 5] = [
         ("rm -rf", |run| fs::remove_dir_all(run).unwrap()),
         ("mv and replace", |run| {
             fs::rename(run, run.with_extension("old")).unwrap();
