@@ -1,5 +1,5 @@
-//! Another program removes, replaces or cuts files of a recording in progress: the volume fails, and nothing more
-//! is acknowledged.
+//! Another program removes, replaces or cuts files of a recording in progress: the volume fails, and
+//! nothing more is acknowledged.
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::TcpStream;

@@ -105,7 +105,8 @@ impl Location {
 }
 
 impl Location {
-    /// Address of the archive at this one if an earlier version wrote it; `None` if its name has the same key.
+    /// Address of the archive at this one if an earlier version wrote it; `None` if its name has the same
+    /// key.
     pub(crate) fn earlier(&self) -> Option<Self> {
         let path = ObjectPath::from_url_path(self.url.path()).ok()?;
         let encoded = earlier_name(path.filename()?)?;
@@ -115,8 +116,8 @@ impl Location {
     }
 }
 
-/// Key of `name` below `base`, with the name as it is: `join` would encode characters of it, which its address
-/// then encodes a second time.
+/// Key of `name` below `base`, with the name as it is: `join` would encode characters of it, which its
+/// address then encodes a second time.
 fn literal(base: &ObjectPath, name: &str) -> Result<ObjectPath, object_store::path::Error> {
     ObjectPath::parse(format!("{base}/{name}"))
 }
@@ -196,8 +197,8 @@ impl Store {
         Ok(Self { location, base, objects, uploads, has_crc32c, runtime })
     }
 
-    /// This store with the archive `name` of an earlier version, which encoded characters of the name in its keys;
-    /// `None` if the name has no such characters.
+    /// This store with the archive `name` of an earlier version, which encoded characters of the name in
+    /// its keys; `None` if the name has no such characters.
     pub(crate) fn with_earlier_name(mut self, name: &str) -> Option<Self> {
         let encoded = earlier_name(name)?;
         let parts = self.base.as_ref().strip_suffix(name)?.to_owned();

@@ -11,8 +11,8 @@ pub(crate) struct Switches {
 }
 
 impl Switches {
-    /// Accepts sources from now on; before this call nobody is accepted. Packets that arrived before `unix_ns`,
-    /// ns since the Unix epoch, are not recorded.
+    /// Accepts sources from now on; before this call nobody is accepted. Packets that arrived before
+    /// `unix_ns`, ns since the Unix epoch, are not recorded.
     pub(crate) fn open(&self, unix_ns: u64) {
         self.opened_ns.store(unix_ns, Ordering::Relaxed);
         self.is_open.store(true, Ordering::Release);

@@ -104,7 +104,8 @@ pub enum RecordingError {
     },
     /// Another program changed the journal of a recording in progress.
     #[error(
-        "cannot record to {}: another program changed it: it has {found_bytes} bytes, and {bytes} were written",
+        "cannot record to {}: another program changed it: it has {found_bytes} bytes, and {bytes} \
+         were written",
         path.display()
     )]
     JournalChanged {

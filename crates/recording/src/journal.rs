@@ -48,8 +48,8 @@ pub enum JournalRecord {
         /// Creation time of the journal, ns since the Unix epoch.
         time_unix_ns: u64,
     },
-    /// Checksum of the manifest beside this journal. The second line; before the manifest is replaced, that of
-    /// the new one.
+    /// Checksum of the manifest beside this journal. The second line; before the manifest is replaced, that
+    /// of the new one.
     Manifest(ManifestSum),
     /// A stream; precedes its first block on this volume.
     Stream(StreamInfo),

@@ -1,7 +1,7 @@
 //! Whether the files of a recording in progress still have their names.
 //!
-//! A file that another program removes, replaces or hides under a mount takes writes and flushes as before, and
-//! is lost when the recorder closes it. Nothing that is written to it may be acknowledged.
+//! A file that another program removes, replaces or hides under a mount takes writes and flushes as before,
+//! and is lost when the recorder closes it. Nothing that is written to it may be acknowledged.
 //!
 //! Invariant: every check compares an open file with what has its name now, so file systems whose inode
 //! numbers are not stable cause no false alarm.

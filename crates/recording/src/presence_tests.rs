@@ -1,3 +1,5 @@
+//! Files of a running recording that another program removes, replaces, cuts or hides.
+
 use std::collections::BTreeMap;
 use std::fs;
 

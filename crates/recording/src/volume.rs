@@ -365,7 +365,8 @@ impl Volume {
             return;
         };
         let what = format!(
-            "it has {} bytes with the CRC-32 {:08x}, and the journal has {} bytes with {:08x}; name, times, run or \
+            "it has {} bytes with the CRC-32 {:08x}, and the journal has {} bytes with {:08x}; name, times, \
+             run or \
              metadata may be wrong",
             found.bytes, found.crc32, last.bytes, last.crc32
         );

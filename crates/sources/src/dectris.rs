@@ -3,9 +3,10 @@
 //!
 //! Each channel (threshold) is a stream, each image an event of it, with the image's number as sequence
 //! number. Flat fields, pixel masks and tables of the start message are streams of one event each. Compressed
-//! images stay compressed. A message that cannot be recorded is rejected, and the series continues. Invariants:
-//! an image becomes an item only if its width, height and pixel type match those of its series; items of a
-//! stream have ascending numbers; images that wait for earlier ones need a bounded amount of memory.
+//! images stay compressed. A message that cannot be recorded is rejected, and the series continues.
+//! Invariants: an image becomes an item only if its width, height and pixel type match those of its series;
+//! items of a stream have ascending numbers; images that wait for earlier ones need a bounded amount of
+//! memory.
 mod maps;
 mod message;
 mod quote;

@@ -1,10 +1,11 @@
 //! Detectors that send numbered packets over UDP, and neither wait for a receiver nor repeat a packet.
 //!
-//! Each packet is an event; with SPEAD, each heap. A stream is what one sender sends to one destination, or one
-//! VDIF thread of that. It is declared when its sender is admitted and its first packet or heap has arrived; its
-//! sequence numbers count from there. What arrives out of order is held until what is missing has arrived or
-//! [`Options::window`] packets of the stream wait for it. Invariants: the events of a stream are handed out in
-//! order, each once; what is not handed out is a duplicate, missing or rejected, and counted.
+//! Each packet is an event; with SPEAD, each heap. A stream is what one sender sends to one destination, or
+//! one VDIF thread of that. It is declared when its sender is admitted and its first packet or heap has
+//! arrived; its sequence numbers count from there. What arrives out of order is held until what is missing
+//! has arrived or [`Options::window`] packets of the stream wait for it. Invariants: the events of a stream
+//! are handed out in order, each once; what is not handed out is a duplicate, missing or rejected, and
+//! counted.
 mod admission;
 mod counter;
 mod group;
@@ -666,8 +667,8 @@ impl Packets {
         self.pending.extend(waited.into_iter().map(|held| (stream, held)));
     }
 
-    /// After the last packet: the next step that hands out or accounts for what is left. Returns whether there
-    /// was one.
+    /// After the last packet: the next step that hands out or accounts for what is left. Returns whether
+    /// there was one.
     fn finish_next(&mut self) -> bool {
         if self.end == End::Open {
             self.end = End::Admitted;

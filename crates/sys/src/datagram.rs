@@ -183,8 +183,8 @@ impl Batch {
 }
 
 impl Batch {
-    /// Destination of message `index`: with port 0 for one that was received with [`set_destinations`]; `None`
-    /// if it is not known.
+    /// Destination of message `index`: with port 0 for one that was received with [`set_destinations`];
+    /// `None` if it is not known.
     pub fn destination(&self, index: usize) -> Option<SocketAddr> {
         self.destinations.get(index).copied().flatten().filter(|_| index < self.received.len())
     }

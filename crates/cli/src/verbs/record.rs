@@ -178,8 +178,8 @@ pub(crate) struct Args {
     after_seal_jobs: u16,
     /// File to create when all sockets are bound and packets are recorded
     ///
-    /// It contains the process id. With --controlled, it is created when commands are accepted. A service manager
-    /// is notified at the same time.
+    /// It contains the process id. With --controlled, it is created when commands are accepted. A service
+    /// manager is notified at the same time.
     #[arg(long, value_name = "PATH")]
     ready_file: Option<PathBuf>,
     /// Continue after the last source has ended, until stopped

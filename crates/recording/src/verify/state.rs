@@ -1,8 +1,8 @@
 //! Results of sealed segments in a file, so that an interrupted verification goes on where it was.
 //!
-//! One line of JSON with a checksum for each segment, after a line that names the recording. Invariants: a line counts only
-//! for a file of the same size and modification time; a line that was cut off is read again; the file is
-//! removed when the verification is complete, so that the next one reads everything.
+//! One line of JSON with a checksum for each segment, after a line that names the recording. Invariants: a
+//! line counts only for a file of the same size and modification time; a line that was cut off is read
+//! again; the file is removed when the verification is complete, so that the next one reads everything.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -172,7 +172,8 @@ impl Admissions {
         Admission::Held
     }
 
-    /// Admits a sender without a packet that fits, unless the source names others; returns whether it is admitted.
+    /// Admits a sender without a packet that fits, unless the source names others; returns whether it is
+    /// admitted.
     pub(super) fn admit_at_once(&mut self, flow: Flow) -> bool {
         let is_welcome = self.admitted.contains(&flow) || self.named.is_empty() || self.names(&flow);
         if is_welcome {

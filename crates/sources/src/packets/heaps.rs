@@ -257,7 +257,7 @@ impl Heaps {
         }
     }
 
-    /// The sender counts its heaps anew: none of those in the making is a copy.
+    /// The sender counts its heaps from the start again: none of those in the making is a copy.
     pub(super) fn restart(&mut self) {
         self.whole.clear();
         self.open.iter_mut().for_each(|open| open.is_copy = false);

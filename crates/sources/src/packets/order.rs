@@ -273,8 +273,8 @@ impl Order {
         self.outcome(false)
     }
 
-    /// Settles the packets that were set aside. Copies are returned with what becomes of each; after a restart,
-    /// all are to be judged again once nothing held is due.
+    /// Settles the packets that were set aside. Copies are returned with what becomes of each; after a
+    /// restart, all are to be judged again once nothing held is due.
     pub(super) fn settle(&mut self, outcome: Outcome) -> Vec<(Held, Verdict)> {
         let aside = std::mem::take(&mut self.aside);
         let Some(first) = aside.first().map(|held| held.number) else { return Vec::new() };

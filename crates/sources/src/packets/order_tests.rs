@@ -10,8 +10,8 @@ const GAP: Option<LossCause> = Some(LossCause::SequenceGap);
 /// Content of a packet: its number and a version.
 type Sent = (u64, u8);
 
-/// What became of packets: sequence numbers and causes in the order in which they are handed out, and verdicts
-/// about the others.
+/// What became of packets: sequence numbers and causes in the order in which they are handed out, and
+/// verdicts about the others.
 #[derive(Debug, Default, PartialEq)]
 struct Out {
     events: Vec<(u64, Option<LossCause>)>,

@@ -31,7 +31,8 @@ fn the_reference_epoch_may_change() {
 #[test]
 fn leap_seconds_at_a_change_of_the_epoch_are_no_loss() {
     let days = 184 * 86_400;
-    // Epoch 33 ends with a leap second, which the sender sends or leaves out; epoch 41 with one that is not known.
+    // Epoch 33 ends with a leap second, which the sender sends or leaves out; epoch 41 with one that is not
+    // known.
     for (epoch, last) in [(33, days), (33, days - 1), (41, days)] {
         let frames = [frame(epoch, last, 0), frame(epoch + 1, 0, 0), frame(epoch + 1, 1, 0)];
         let mut seconds = Seconds::new(&frames[0], Some(1), 1);

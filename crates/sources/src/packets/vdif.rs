@@ -90,8 +90,8 @@ fn epoch_seconds(epoch: u32) -> u64 {
 }
 
 /// Frames of a thread per second, by the rate in extended data of versions 1 (NICT) and 3 (VLBA): that of
-/// complex samples, half the one of real samples. Version 1 is also used with the rate of real samples, so what
-/// the stream shows has precedence.
+/// complex samples, half the one of real samples. Version 1 is also used with the rate of real samples, so
+/// what the stream shows has precedence.
 fn frames_per_second(frame: &[u8]) -> Option<u64> {
     let is_legacy = word(frame, 0)? & 1 << 30 != 0;
     let extended = word(frame.get(..HEADER_BYTES)?, 4)?;

@@ -2,9 +2,9 @@
 //!
 //! The first line names the columns: TIME(s), COMM, PID, DISK, T, SECTOR, BYTES, QUE(ms) with `-Q`,
 //! LAT(ms), and PATTERN with `-P`. T is R or W, or has letters like those of blkparse. The issue time is
-//! TIME - LAT, also minus QUE if present, so lines are not in issue order. Sectors have 512 bytes. Lost: requests in flight at the end, flags, and
-//! operations that biosnoop counts as writes. The biosnoop of bpftrace has neither sector nor size and
-//! is refused.
+//! TIME - LAT, also minus QUE if present, so lines are not in issue order. Sectors have 512 bytes. Lost:
+//! requests in flight at the end, flags, and operations that biosnoop counts as writes. The biosnoop of
+//! bpftrace has neither sector nor size and is refused.
 use super::blkparse::kind;
 use super::in_bytes;
 use crate::batch::{Batch, NO_TIME, RawRecord};

@@ -22,8 +22,8 @@ impl ServiceNotifier {
         Self { watchdog: limit_ns.map(Watchdog::new), is_stopping: false }
     }
 
-    /// Reports that sources can connect or commands are accepted: to the service manager, and by the file that
-    /// was asked for, which appears with its contents.
+    /// Reports that sources can connect or commands are accepted: to the service manager, and by the file
+    /// that was asked for, which appears with its contents.
     pub(super) fn ready(&self, file: Option<&Path>) -> anyhow::Result<()> {
         if let Some(file) = file {
             let mut new = file.as_os_str().to_owned();
