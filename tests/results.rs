@@ -2,7 +2,6 @@
 mod campaign;
 mod coherence;
 mod compare;
-mod output;
 mod predict;
 mod report;
 mod reproduce;

@@ -12,7 +12,6 @@ use keepup_recording::archived::{ArchivedFile, PartChecks, StateLine as Line};
 use keepup_recording::id::Id;
 use keepup_recording::line::{LINE_BYTES_MAX, parse_line, put_line};
 use keepup_recording::retention::ARCHIVE_STATE;
-use keepup_sys::lock;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ArchiveError;
@@ -107,7 +106,7 @@ impl ArchiveState {
         };
         if let Some(file) = &state.file {
             if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
-                return Err(ArchiveError::Busy { to: to.to_owned(), holder: lock::holder(file) });
+                return Err(state.fault("another drain copies the recording to this archive"));
             }
             let file = file.try_clone().map_err(ArchiveError::io("open", &state.path))?;
             state.read(file, recording, to)?;

@@ -12,7 +12,6 @@ mod progress;
 mod protocol;
 mod run_flags;
 mod signals;
-mod stdout;
 mod token;
 mod transfer;
 mod verbs;
@@ -94,12 +93,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::report_flags(&error).into(),
     };
-    let done = choose_log_format(cli.log).and_then(|()| signals::ignore_file_size_limit());
-    let exit = done.and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
+    let exit = choose_log_format(cli.log).and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
         output::report_error(&error);
         Exit::of(&error)
     });
-    output::finish(exit).into()
+    exit.into()
 }
 
 /// Sets the log format from the flag, else from the environment.

@@ -6,8 +6,6 @@
 //! each flow keeps in flight: between two of a flow's completions, everything that was queued before its
 //! next request is served.
 
-use keepup_measure::sum::Sums;
-
 use crate::system::{Flow, Resource, System, Use, demand, in_flight};
 
 /// Cause of a limit.
@@ -43,7 +41,7 @@ impl Limit {
             LimitKind::RoundTrip => bytes_per_second / self.bytes_per_second,
             LimitKind::Capacity => {
                 let own = bytes_per_second * demand(&system.uses, self.resource, system.operation_bytes);
-                let others: f64 = system.beside.iter().map(|flow| wanted(flow, self.resource)).float_sum();
+                let others: f64 = system.beside.iter().map(|flow| wanted(flow, self.resource)).sum();
                 (own + others) / system.resources[self.resource].capacity
             }
         }
@@ -132,7 +130,7 @@ fn left(capacity: f64, own_weight: f64, others: &[Share]) -> f64 {
     let mut others = others.to_vec();
     others.sort_by(|a, b| (a.wanted / a.weight).total_cmp(&(b.wanted / b.weight)));
     let mut left = capacity;
-    let mut weights = own_weight + others.iter().map(|one| one.weight).float_sum();
+    let mut weights = own_weight + others.iter().map(|one| one.weight).sum::<f64>();
     for one in others {
         if one.wanted >= left * one.weight / weights {
             break;

@@ -1,6 +1,5 @@
 //! Progress reports of a running qualification.
 
-use keepup_error::Cause;
 use keepup_results::TrialResult;
 
 /// One progress report.
@@ -45,10 +44,5 @@ pub enum Progress {
     Warning {
         /// Text.
         text: String,
-    },
-    /// A file of the result is incomplete.
-    MissingFile {
-        /// Cause.
-        why: Cause,
     },
 }

@@ -163,7 +163,8 @@ impl RunControl {
                 if recorder.is_ending() {
                     return self.drain(None);
                 }
-                if let Some(sent) = recorder.take_origin() {
+                // A failed write is repeated at the next poll, and at the end.
+                if let Ok(Some(sent)) = recorder.enter_origin() {
                     self.run = sent.run;
                     self.revision += 1;
                 }

@@ -1,5 +1,4 @@
 //! Starts the two threads of one volume and connects them to the intakes.
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -96,7 +95,6 @@ impl VolumeStart {
             answers,
             writer: waker.clone(),
             next_index: 0,
-            segments: BTreeMap::new(),
             conclusion: None,
             counters: Arc::clone(&self.counters),
             access: None,

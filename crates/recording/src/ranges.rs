@@ -2,7 +2,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use keepup_measure::sum::Sums;
 use serde::{Deserialize, Serialize};
 
 /// Sorted ranges that do not touch.
@@ -37,7 +36,7 @@ impl Ranges {
 
     /// Number of values in `span` that are in a range.
     pub(crate) fn count_within(&self, span: &Range<u64>) -> u64 {
-        self.within(span).map(|part| part.end - part.start).saturating_sum()
+        self.within(span).map(|part| part.end - part.start).sum()
     }
 
     /// First number of `span` in a range.
@@ -64,6 +63,11 @@ impl Ranges {
             holes.push(at..span.end);
         }
         holes
+    }
+
+    /// Parts between `start` and the end outside all ranges.
+    pub(crate) fn holes(&self, start: u64) -> Vec<Range<u64>> {
+        self.outside(&(start..self.end()))
     }
 }
 

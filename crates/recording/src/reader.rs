@@ -10,7 +10,6 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use keepup_stream::ledger::Gap;
-use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
 
 use crate::error::RecordingError;
@@ -108,12 +107,6 @@ impl Recording {
     /// All gaps in the journals, by stream and position, without repetition.
     pub fn gaps(&self) -> Vec<Gap> {
         crate::volume::gaps(self.volumes.iter())
-    }
-
-    /// Data that arrived and were not recorded, according to the journals, without repetition. Of a recording
-    /// that was cut off, the counts may be too low.
-    pub fn rejected(&self) -> Vec<Rejected> {
-        crate::volume::rejected(self.volumes.iter())
     }
 
     /// Volumes taken out of rotation and brought back, in order, without repetition.

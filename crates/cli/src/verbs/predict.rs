@@ -13,7 +13,6 @@ use keepup_model::{Ask, Machine, SAMPLES, Sweep, assumptions, predict, predicted
 use keepup_plan::units::{Bytes, Span};
 use keepup_plan::{Profile, load};
 use keepup_results::{Begun, PredictSummary, PredictedMachine, Prediction, Stored, TestSummary};
-use keepup_sys::output as output_file;
 
 use crate::exit::{Exit, usage};
 use crate::output::{command, json, log, page};
@@ -255,8 +254,7 @@ fn print(summary: &PredictSummary, output: &OutputArgs) -> anyhow::Result<()> {
     }
     if let Some(path) = &output.html {
         let html = keepup_report::html(&stored, &keepup_report::History::default());
-        output_file::write(path, html.as_bytes())
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))?;
         log(&format!("report: {}", path.display()));
     }
     if let Some(out) = &output.out {

@@ -25,13 +25,12 @@ pub(super) fn outcome(report: &RecordReport, run: Option<u64>, name: &str) -> Ru
         incidents: report
             .trouble
             .iter()
-            .cloned()
-            .chain(report.rejected.iter().map(ToString::to_string))
-            .chain(report.incidents.listed.iter().cloned())
+            .chain(&report.incidents.listed)
             .take(INCIDENTS_MAX)
+            .cloned()
             .collect(),
         directories: directories.map(|directory| directory.display().to_string()).collect(),
         master: report.master.as_ref().map(|master| master.display().to_string()),
-        whole: report.is_complete(),
+        whole: report.is_whole() && total.gap_events.values().all(|&events| events == 0),
     }
 }
