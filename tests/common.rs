@@ -231,7 +231,8 @@ fn file_server() {
 pub(crate) fn qualified(run: &Run) -> Value {
     let found = json(run);
     let codes: &[i32] = match found["verdict"].as_str().unwrap_or_default() {
-        "FIT" | "FIT WITH LIMITS" => &[0],
+        "FIT" => &[0],
+        "FIT WITH LIMITS" => &[6],
         "NOT FIT" => &[1],
         // Limited by the machine or by a slow source.
         "INCONCLUSIVE" => &[5, 4],

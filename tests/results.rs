@@ -2,6 +2,7 @@
 mod campaign;
 mod coherence;
 mod compare;
+mod output;
 mod predict;
 mod report;
 mod reproduce;

@@ -81,9 +81,9 @@ def main():
     writer.close()
     path.write_bytes(path.read_bytes()[:-2])
     code, account, found = record(path)
-    incidents = json.dumps(account["incidents"])
-    assert code == 0 and list(found.values()) == [expected], account
-    assert "IP fragments" in incidents and "ends within a record" in incidents, incidents
+    rejected = json.dumps(account["rejected"])
+    assert code == 1 and list(found.values()) == [expected], account
+    assert "IP fragments" in rejected and "ends within a record" in rejected, rejected
     print(f"{files + 1} files of scapy recorded")
 
 

@@ -65,6 +65,8 @@ def chunk_v1(parts, element, shape):
 
 def chunk_v2(parts, element, shape):
     part, = parts
+    # DECTRIS' parser takes only messages that are marked as CBOR.
+    assert part.startswith(b"\xd9\xd9\xf7"), part[:8]
     message = cbor2.loads(part)
     array = message["data"]["threshold_1"]
     dimensions, elements = array.value

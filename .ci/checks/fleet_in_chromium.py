@@ -98,6 +98,7 @@ def watch(page, url, pictures, controller):
     page.wait_for_selector("#moves li")
     look(page, pictures, "lost")
     page.click("#do-stop")
+    page.click("#do-stop-now")
     word(page, "SEALED")
     assert not messages, messages
 

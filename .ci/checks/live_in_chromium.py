@@ -166,6 +166,12 @@ def a_volume_fails(page, recorder, pictures, source):
     look(page, pictures, "failed-volume")
     assert recorder.state()["state"] == "recording", "the other volume goes on"
     page.click("#do-stop")
+    page.click("#do-not-stop")
+    page.click("#do-stop")
+    assert recorder.state()["state"] == "recording", "one click does not stop"
+    name = recorder.state()["name"]
+    assert name in page.inner_text("#do-stop-now"), "the second step names the run"
+    page.click("#do-stop-now")
     word(page, "SEALED", 120)
     look(page, pictures, "sealed")
     source.terminate()

@@ -1,5 +1,5 @@
 # The steps of .ci/run that are more than one command. Sourced with `set -euo pipefail`; KEEPUP is the program that is
-# checked, CI_PYTHON the Python that reads what it wrote.
+# checked, CI_PYTHON the Python that reads what it wrote, DECTRIS_CAPTURE a package with captured messages.
 
 # Installs what is missing, as root; fails where something is missing afterwards.
 install_packages() {
@@ -65,6 +65,9 @@ python_environments() {
     python_environment ci-archive 'moto.moto_server.threaded_moto_server, google_crc32c' 'moto[s3,server]>=5.2,<6' \
         'google-crc32c>=1.5,<2' & jobs+=($!)
     for job in "${jobs[@]}"; do wait "$job"; done
+    # Captured messages of a detector: read as they are, not installed.
+    [ -e "$DECTRIS_CAPTURE" ] || target/ci-venv/bin/pip -q download --no-deps --dest "$(dirname "$DECTRIS_CAPTURE")" \
+        'tickit-devices==0.4.1'
 }
 
 # Lints, with the default features and with those of several hosts.
@@ -196,7 +199,7 @@ captures() {
 
 # Series of a DECTRIS detector, sent by libzmq; compressed images of a simulated one, received by libzmq.
 dectris_series() {
-    timeout 300 "$CI_PYTHON" .ci/checks/dectris.py "$KEEPUP" "$1/dectris"
+    timeout 300 "$CI_PYTHON" .ci/checks/dectris.py "$KEEPUP" "$1/dectris" "$DECTRIS_CAPTURE"
     timeout 300 "$CI_PYTHON" .ci/checks/dectris_source.py "$KEEPUP" "$1/dectris-source"
 }
 
@@ -223,7 +226,7 @@ qualify_csl() {
     timeout 480 "$KEEPUP" qualify csl --quick --max-write 40GB --volume "$scratch/qualify" \
         --out "$out" --json >"$scratch/result.json" || code=$?
     case "$code" in
-        0 | 1 | 4 | 5) ;;
+        0 | 1 | 4 | 5 | 6) ;;
         *) echo "qualify ended with exit code $code"; return 1 ;;
     esac
     "$CI_PYTHON" .ci/checks/result.py "$scratch/result.json" "$code"

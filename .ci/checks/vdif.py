@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 
+import baseband.data
 import numpy
 from astropy import units
 from astropy.time import Time
@@ -50,10 +51,10 @@ def free_port():
         return found.getsockname()[1]
 
 
-def record(packets, name):
+def record(packets, name, options=",skip=8"):
     """Sends packets to a recorder; returns its exit code and account."""
     port = free_port()
-    command = [keepup, "record", "--from", f"vdif://127.0.0.1:{port},skip=8", "--name", name, "--volume", root / "a"]
+    command = [keepup, "record", "--from", f"vdif://127.0.0.1:{port}{options}", "--name", name, "--volume", root / "a"]
     recorder = subprocess.Popen(command + ["--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (line := recorder.stderr.readline()).startswith("receiving from"):
         assert line, "the recorder has ended"
@@ -66,8 +67,31 @@ def record(packets, name):
     return recorder.returncode, json.loads(out)
 
 
+def baseband_samples():
+    """Records the samples of baseband, most of them without a sample rate; returns their number of frames."""
+    total = 0
+    names = sorted(name for name in dir(baseband.data) if name.startswith("SAMPLE") and name.endswith("VDIF"))
+    assert len(names) >= 4, names
+    for name in names:
+        content, sent, expected = pathlib.Path(getattr(baseband.data, name)).read_bytes(), [], {}
+        while content:
+            size = (int.from_bytes(content[8:12], "little") & 0xFFFFFF) * 8
+            frame, content = content[:size], content[size:]
+            sent.append(frame)
+            # Station and thread.
+            expected.setdefault((frame[12:14], frame[14] | (frame[15] & 3) << 8), []).append(frame)
+        code, account = record(sent, name, "")
+        assert code == 0 and account["durable"]["events"] == len(sent), (name, code, account)
+        subprocess.run([keepup, "export", root / "a" / name, "--to", "raw", "--out", root / name], check=True)
+        found = sorted(path.read_bytes() for path in (root / name).glob("*.raw"))
+        assert found == sorted(b"".join(stream) for stream in expected.values()), f"{name} differs"
+        total += len(sent)
+    return total
+
+
 def main():
     (root / "a").mkdir(parents=True)
+    print(f"{baseband_samples()} frames of baseband's samples recorded")
     original = root / "original.vdif"
     samples = write(original)
     numbered = [(thread, at.to_bytes(8, "little") + frame) for at, (thread, frame) in enumerate(frames(original))]

@@ -24,12 +24,17 @@ def answer(sock, wanted):
 
 
 def send(address, streams, events, ends):
-    """Declares `streams`, sends `events` (stream, sequence, time, payload), says `ends`; returns the final account."""
+    """Declares `streams`, sends `events` (stream, sequence, time, payload; no payload: the client lost it) and `ends`;
+    returns the final account."""
     host, port = address.split(":")
     with socket.create_connection((host, int(port))) as sock:
         sock.sendall(frame(1, json.dumps({"protocol": 1, "client": "check", "streams": streams}).encode()))
         answer(sock, WELCOME)
         for stream, sequence, time_ns, payload in events:
-            sock.sendall(frame(2, payload, stream, sequence, time_ns))
+            if payload is None:
+                gap = {"stream": stream, "first_sequence": sequence, "events": 1, "cause": "source"}
+                sock.sendall(frame(5, json.dumps({"gaps": [gap]}).encode()))
+            else:
+                sock.sendall(frame(2, payload, stream, sequence, time_ns))
         sock.sendall(frame(3, json.dumps({"streams": ends}).encode()))
         return answer(sock, FINAL)

@@ -78,7 +78,7 @@ fn decoded(options: &Options, packets: &[(u8, Vec<u8>)], per_batch: usize) -> Ve
         let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
         batch.clear();
         for (sender, packet) in packets {
-            assert!(batch.put(packet, ([10, 0, 0, sender % 20], 1).into(), 1));
+            assert!(batch.put(packet, (([10, 0, 0, sender % 20], 1).into(), None), 1));
         }
         decoder.received(packets.len(), 1);
         take(&mut decoder, &mut found, &mut next);

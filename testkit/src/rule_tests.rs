@@ -13,7 +13,7 @@ fn passes(rule: Rule, good: f64) -> f64 {
         let probability = good.powi(count) * (1.0 - good).powi(rule.most as i32 - count);
         if passed { probability } else { 0.0 }
     });
-    sum.sum()
+    sum.fold(0.0, |total, probability| total + probability)
 }
 
 #[test]

@@ -120,6 +120,40 @@ fn sealed_segments_are_sent_while_recording() {
     assert_eq!(restored(&server, here).0, number(&all, "events"));
 }
 
+/// The second one loses nothing, and must not be advised to remove the state of the first one.
+#[test]
+fn a_second_copy_to_the_same_archive_is_refused_while_the_first_one_runs() {
+    let place = directory();
+    let here = place.path();
+    std::fs::create_dir(here.join("store")).unwrap();
+    let mut record = recorder(here, &["a"], &["--stay"]);
+    let to = record.address().to_string();
+    let source = start(here, &["source", "csl", "--to", &to, "--events", "4", "--rate", "max"]).wait();
+    assert_eq!(source.code(), 0, "{source:#?}");
+    let url = format!("file://{}", here.join("store").display());
+    let drain = ["drain", "a/run", "--to", &url, "--follow"];
+    let first = start(here, &drain);
+    let state = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("archive-");
+    until("the first copy has begun", || std::fs::read_dir(here.join("a/run")).unwrap().flatten().any(state));
+    let refused = |run: &Run| run.stderr.contains("another drain");
+    let second = std::cell::RefCell::new(None);
+    until("the first copy holds its lock", || {
+        let run = keepup(here, &drain[..4]);
+        let is_refused = refused(&run);
+        second.replace(Some(run));
+        is_refused
+    });
+    let second = second.into_inner().unwrap();
+    assert!(second.code() == 4 && !second.stderr.contains("remove"), "{second:#?}");
+    // A lock of the kernel: a drain that was killed holds nothing.
+    first.signal("KILL");
+    first.wait();
+    record.signal("TERM");
+    assert_eq!(record.wait().code(), 0);
+    let last = keepup(here, &drain[..4]);
+    assert_eq!(last.code(), 0, "{last:#?}");
+}
+
 #[test]
 fn a_directory_is_an_archive_too() {
     let place = directory();

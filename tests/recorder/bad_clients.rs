@@ -3,11 +3,11 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use keepup_stream::wire::{FrameKind, Header, crc32};
+use keepup_stream::wire::{FrameKind, Header, MAX_CONTROL_BYTES, crc32};
 use serde_json::Value;
 
 use crate::common::{count, directory, json, keepup, recorder, start, until, verified};
-use crate::recorder::raw_client::{connect, event, hello};
+use crate::recorder::raw_client::{acked, answer, connect, end, event, hello};
 
 /// Everything that the recorder sends before it closes the connection, as text.
 fn final_message(stream: &mut TcpStream) -> String {
@@ -164,4 +164,62 @@ fn text_from_clients_is_escaped_in_messages() {
         assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
         assert!(!text.lines().any(|line| line.starts_with("error: forged")), "{text:?}");
     }
+}
+
+/// A hello of 8 MiB that lacks its last byte.
+fn half_hello(to: SocketAddr) -> TcpStream {
+    let body = vec![b' '; MAX_CONTROL_BYTES as usize];
+    let mut stranger = connect(to);
+    let frame = [&Header::control(FrameKind::Hello, &body).encode()[..], &body[..body.len() - 1]].concat();
+    // The recorder may close the connection before everything was sent.
+    drop(stranger.write_all(&frame));
+    stranger
+}
+
+#[test]
+fn strangers_share_bounded_memory_and_known_clients_lose_nothing() {
+    let directory = directory();
+    let here = directory.path();
+    let mut record = recorder(here, &["disk"], &["--stay"]);
+    let to = record.address();
+    let mut known = connect(to);
+    known.write_all(&[hello(&[1]), event(1, 0, b"a")].concat()).unwrap();
+    acked(&mut known, 1);
+    let mut strangers: Vec<TcpStream> = (0..12).map(|_| half_hello(to)).collect();
+    // 32 MiB is the memory of four such messages: the first ones have to go.
+    for stranger in &mut strangers[..4] {
+        final_message(stranger);
+    }
+    known.write_all(&[event(1, 1, b"b"), end(1, 2, 2)].concat()).unwrap();
+    answer(&mut known, FrameKind::Bye);
+    let mut last = connect(to);
+    last.write_all(&[hello(&[2]), event(2, 0, b"c")].concat()).unwrap();
+    acked(&mut last, 1);
+    drop(strangers);
+    record.signal("TERM");
+    let record = record.wait();
+    let report = json(&record);
+    assert_eq!(count(&report["durable"]), (3, 3));
+    assert!(listed(&report).contains("too many messages before hello"), "{report:#}");
+}
+
+#[test]
+fn silent_strangers_leave_their_places_to_clients() {
+    let directory = directory();
+    let mut record = recorder(directory.path(), &["disk"], &["--stay", "--max-connections", "4"]);
+    let to = record.address();
+    let mut known = connect(to);
+    known.write_all(&[hello(&[1]), event(1, 0, b"a")].concat()).unwrap();
+    acked(&mut known, 1);
+    let silent: Vec<TcpStream> = (0..20).map(|_| connect(to)).collect();
+    let mut new = connect(to);
+    new.write_all(&[hello(&[2]), event(2, 0, b"b")].concat()).unwrap();
+    acked(&mut new, 1);
+    known.write_all(&event(1, 1, b"c")).unwrap();
+    acked(&mut known, 2);
+    drop(silent);
+    record.signal("TERM");
+    let report = json(&record.wait());
+    assert_eq!(count(&report["durable"]), (3, 3));
+    assert!(listed(&report).contains("too many connections"), "{report:#}");
 }

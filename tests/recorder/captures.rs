@@ -12,15 +12,15 @@ const HEADER: [u32; 6] = [0xA1B2_3C4D, 0x0004_0002, 0, 0, 262_144, 101];
 const START_NS: u64 = 1_700_000_000_000_000_000;
 
 /// A capture file in the making.
-struct File(Vec<u8>);
+pub(super) struct File(pub(super) Vec<u8>);
 
 impl File {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(HEADER.iter().flat_map(|number| number.to_le_bytes()).collect())
     }
 
     /// Adds a packet of a sender, a number 1 to 254, with a counter in front of its payload.
-    fn add(&mut self, sender: u8, number: u64, time_ns: u64, bytes: usize) {
+    pub(super) fn add(&mut self, sender: u8, number: u64, time_ns: u64, bytes: usize) {
         let mut payload = number.to_be_bytes().to_vec();
         payload.resize(bytes, number as u8);
         let mut packet = vec![0x45, 0];
@@ -36,7 +36,7 @@ impl File {
         self.0.extend(packet);
     }
 
-    fn write(&self, here: &Path, name: &str) {
+    pub(super) fn write(&self, here: &Path, name: &str) {
         std::fs::write(here.join(name), &self.0).unwrap();
     }
 }
@@ -88,8 +88,11 @@ fn a_file_is_recorded_as_if_its_packets_arrived() {
     let account = json(&run);
     assert_eq!(count(&account["durable"]), (13, 7 * 600 + 6 * 40));
     assert_eq!(account["missing_events"], serde_json::json!({"sequence_gap": 4}), "{account:#}");
-    let incidents = account["incidents"].to_string();
-    assert!(incidents.contains("pcap:night.pcap,port=4001: the file ends within a record"), "{incidents}");
+    let expected = serde_json::json!([{
+        "source": "pcap:night.pcap,port=4001", "reason": "incomplete", "unit": "packet", "count": 1,
+        "detail": "the file ends within a record",
+    }]);
+    assert_eq!(account["rejected"], expected, "{account:#}");
     assert_eq!(json(&keepup(here, &["verify", "a/run", "--json"]))["fault_count"], 0);
     let expected = [0, 1, 2, 3, 4, 7, 8].map(|number| (100 + number, time_ns(number)));
     assert_eq!(recorded(here, "10.0.0.1:7000"), expected);

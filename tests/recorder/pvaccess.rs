@@ -359,17 +359,57 @@ fn hostile_lengths_end_the_recording_of_their_server() {
 }
 
 #[test]
-fn another_image_size_ends_the_recording() {
-    let turned = |server: &Server| {
-        let bits = 1 << 1 | 1 << 2;
-        let sizes = [[1].as_slice(), &(HEIGHT as u32).to_le_bytes(), &[1, 0, 0, 0]].concat();
-        let other = [[1].as_slice(), &(WIDTH as u32).to_le_bytes(), &[1, 0, 0, 0]].concat();
-        // Bit 7 is `dimension`.
-        let body =
-            [server.head(0), vec![1, bits | 1 << 7], array(8), number_of(8), vec![2], sizes, other, vec![0]];
-        message(13, &body.concat())
-    };
-    ends_with(turned, 7, "image 8 is 64x48 u16, uncompressed; the images before are 48x64 u16");
+fn an_image_of_another_size_is_rejected() {
+    let directory = directory();
+    let here = directory.path();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let program = record(here, &[listener.local_addr().unwrap()]);
+    let mut server = Server::accept(&listener);
+    server.images(0..8);
+    let bits = 1 << 1 | 1 << 2;
+    let sizes = [[1].as_slice(), &(HEIGHT as u32).to_le_bytes(), &[1, 0, 0, 0]].concat();
+    let other = [[1].as_slice(), &(WIDTH as u32).to_le_bytes(), &[1, 0, 0, 0]].concat();
+    // Bit 7 is `dimension`.
+    let body =
+        [server.head(0), vec![1, bits | 1 << 7], array(8), number_of(8), vec![2], sizes, other, vec![0]];
+    server.peer.write_all(&message(13, &body.concat())).unwrap();
+    // The first one has all fields.
+    server.images(9..18);
+    server.acknowledged(18);
+    let run = stop(program);
+    let account = json(&run);
+    assert_eq!((run.code(), count(&account["durable"]).0), (1, 16), "{run:#?}");
+    assert_eq!(numbers(here, 1), (1..8).chain(9..18).collect::<Vec<_>>());
+    let row = &account["rejected"][0];
+    assert_eq!((&row["reason"], &row["count"]), (&"contradictory".into(), &1.into()), "{account:#}");
+    let detail = "image 8 is 64x48 u16, uncompressed; the stream has 48x64 u16, uncompressed";
+    assert_eq!((&row["detail"], &account["rejected"][1]), (&detail.into(), &serde_json::Value::Null));
+}
+
+/// Images that come out of order or twice are recorded once, in their place.
+#[test]
+fn images_out_of_order_are_recorded_in_their_place() {
+    let directory = directory();
+    let here = directory.path();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let program = record(here, &[listener.local_addr().unwrap()]);
+    let mut server = Server::accept(&listener);
+    server.images(6..10);
+    for number in [11, 10, 10, 9, 14, 13, 12] {
+        server.images(number..number + 1);
+    }
+    server.images(15..20);
+    server.acknowledged(16);
+    let run = stop(program);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert_eq!(numbers(here, 7), (7..20).collect::<Vec<_>>());
+    let account = json(&run);
+    assert_eq!(
+        (&account["missing_events"], &account["rejected"]),
+        (&serde_json::json!({}), &serde_json::json!([]))
+    );
+    let incidents = account["incidents"].to_string();
+    assert!(incidents.contains("repeated images, identical to those that are recorded: 2"), "{incidents}");
 }
 
 #[test]

@@ -238,7 +238,9 @@ fn an_impossible_reduction_is_refused_without_side_effects() {
     let directory = recorder.directories()[0].clone();
     recorder.stopper().stop();
     let report = recorder.join().unwrap();
-    assert!(report.is_whole(), "{report:?}");
+    assert!(report.ledger.is_whole() && report.trouble.is_empty(), "{report:?}");
+    // The event that contradicts its stream arrived and is not recorded.
+    assert!(report.rejected.len() == 1 && !report.is_whole(), "{report:?}");
     let streams = read(&directory);
     assert_eq!(streams[&14].1, [(0, 1, vec![1; 16])]);
     assert_eq!(streams[&10].1, [(0, 1, vec![2; 16])]);

@@ -18,7 +18,7 @@ use keepup_recording::retention::KeepUntil;
 use serde::Serialize;
 
 use self::run::ArchiveRun;
-use crate::claim::claim;
+use crate::claim::{check_owner, claim};
 use crate::counters::ArchiveCounters;
 use crate::error::ArchiveError;
 use crate::inventory::INVENTORY_FILE;
@@ -98,7 +98,13 @@ pub fn archive(
     let first = &follower.volumes()[0];
     let (dir, manifest) = (first.dir().to_path_buf(), first.manifest().clone());
     refuse_itself(plan, &follower, &manifest.name)?;
-    let store = Store::open(&plan.to, Some(&manifest.name))?;
+    let mut store = Store::open(&plan.to, Some(&manifest.name))?;
+    // A copy that an earlier version began is continued where it is.
+    if let Some(earlier) = Store::open(&plan.to, Some(&manifest.name))?.with_earlier_name(&manifest.name)
+        && check_owner(&earlier, manifest.recording).is_ok()
+    {
+        store = earlier;
+    }
     claim(&store, &manifest)?;
     let state = ArchiveState::open(&dir, manifest.recording, &store.location.to_string())?;
     if !state.is_kept() {

@@ -119,6 +119,14 @@ pub enum ArchiveError {
         /// Free bytes.
         free_bytes: u64,
     },
+    /// Another process copies the recording to the same archive.
+    #[error("cannot drain to {to}: another drain{} copies this recording there", of_process(*holder))]
+    Busy {
+        /// The archive.
+        to: String,
+        /// Id of the other process, if known.
+        holder: Option<u32>,
+    },
     /// A state file that cannot be used.
     #[error("cannot use {}: {what}", path.display())]
     State {
@@ -154,14 +162,21 @@ pub enum ArchiveError {
     Sys(#[from] SysError),
 }
 
+/// " (process N)", if it is known.
+fn of_process(id: Option<u32>) -> String {
+    id.map(|id| format!(" (process {id})")).unwrap_or_default()
+}
+
 impl Diagnostic for ArchiveError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Url { .. } | Self::NotAnArchive { .. } => ErrorClass::Usage,
             Self::Taken { .. } | Self::Occupied { .. } => ErrorClass::Refused,
-            Self::Store { .. } | Self::Space { .. } | Self::Io { .. } | Self::Threads { .. } => {
-                ErrorClass::Environment
-            }
+            Self::Busy { .. }
+            | Self::Store { .. }
+            | Self::Space { .. }
+            | Self::Io { .. }
+            | Self::Threads { .. } => ErrorClass::Environment,
             Self::Mismatch { .. }
             | Self::CutOff { .. }
             | Self::Removed { .. }
@@ -190,6 +205,7 @@ impl Diagnostic for ArchiveError {
                 "give URL/NAME of a recording; an incomplete archive is completed by keepup drain"
             }
             Self::Occupied { .. } => "choose a new or an empty directory; nothing is ever overwritten",
+            Self::Busy { .. } => "wait until it has ended; a drain that was killed holds nothing",
             Self::State { .. } => "remove the file; everything is then sent again",
             Self::Stopped => "repeat the command to continue",
             Self::Mismatch { .. }

@@ -79,8 +79,10 @@ pub fn restore(
     live: &ArchiveCounters,
 ) -> Result<RestoreReport, ArchiveError> {
     let begin_ns = clock.now_ns();
-    let store = Store::open(&plan.from, None)?;
-    let inventory = read_inventory(&store)?;
+    let (store, inventory) = match (open(&plan.from), plan.from.earlier()) {
+        (Err(error), Some(earlier)) => open(&earlier).map_err(|_| error)?,
+        (opened, _) => opened?,
+    };
     check_manifest(&store, &inventory)?;
     prepare(&plan.to, &inventory)?;
     live.total_bytes.store(inventory.bytes(), Ordering::Relaxed);
@@ -118,6 +120,12 @@ pub fn restore(
         known_bytes: live.known_bytes.load(Ordering::Relaxed),
         seconds: clock.now_ns().saturating_sub(begin_ns) as f64 / 1e9,
     })
+}
+
+fn open(from: &Location) -> Result<(Store, Inventory), ArchiveError> {
+    let store = Store::open(from, None)?;
+    let inventory = read_inventory(&store)?;
+    Ok((store, inventory))
 }
 
 /// Checks that the manifest is of the recording of the inventory, before anything is written.

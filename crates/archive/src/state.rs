@@ -12,6 +12,7 @@ use keepup_recording::archived::{ArchivedFile, PartChecks, StateLine as Line};
 use keepup_recording::id::Id;
 use keepup_recording::line::{LINE_BYTES_MAX, parse_line, put_line};
 use keepup_recording::retention::ARCHIVE_STATE;
+use keepup_sys::lock;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ArchiveError;
@@ -106,7 +107,7 @@ impl ArchiveState {
         };
         if let Some(file) = &state.file {
             if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
-                return Err(state.fault("another drain copies the recording to this archive"));
+                return Err(ArchiveError::Busy { to: to.to_owned(), holder: lock::holder(file) });
             }
             let file = file.try_clone().map_err(ArchiveError::io("open", &state.path))?;
             state.read(file, recording, to)?;

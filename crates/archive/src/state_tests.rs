@@ -1,4 +1,6 @@
 //! The state survives a crash at any byte.
+use keepup_error::{Diagnostic as _, ErrorClass};
+
 use super::*;
 
 const TO: &str = "s3://bucket/run";
@@ -89,6 +91,9 @@ fn two_copies_to_one_archive_exclude_each_other() {
     let first = open(place.path());
     let refused = ArchiveState::open(place.path(), RECORDING, TO).unwrap_err().to_string();
     assert!(refused.contains("another drain"), "{refused}");
+    let busy = ArchiveState::open(place.path(), RECORDING, TO).unwrap_err();
+    assert_eq!(busy.class(), ErrorClass::Environment, "nothing is lost");
+    assert!(!busy.hint().unwrap().contains("remove"), "the state of the first one must stay: {busy:?}");
     ArchiveState::open(place.path(), RECORDING, "s3://bucket/other").unwrap();
     drop(first);
     let refused = ArchiveState::open(place.path(), Id([8; 16]), TO).unwrap_err().to_string();

@@ -14,7 +14,7 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::multipart::MultipartStore;
-use object_store::path::Path as ObjectPath;
+use object_store::path::{Path as ObjectPath, PathPart};
 use object_store::{
     ClientConfigKey, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutResult,
 };
@@ -104,6 +104,30 @@ impl Location {
     }
 }
 
+impl Location {
+    /// Address of the archive at this one if an earlier version wrote it; `None` if its name has the same
+    /// key.
+    pub(crate) fn earlier(&self) -> Option<Self> {
+        let path = ObjectPath::from_url_path(self.url.path()).ok()?;
+        let encoded = earlier_name(path.filename()?)?;
+        let mut url = self.url.clone();
+        url.path_segments_mut().ok()?.pop_if_empty().pop().push(&encoded);
+        Some(Self { url })
+    }
+}
+
+/// Key of `name` below `base`, with the name as it is: `join` would encode characters of it, which its
+/// address then encodes a second time.
+fn literal(base: &ObjectPath, name: &str) -> Result<ObjectPath, object_store::path::Error> {
+    ObjectPath::parse(format!("{base}/{name}"))
+}
+
+/// Key of a name as earlier versions wrote it; `None` if it is the name.
+fn earlier_name(name: &str) -> Option<String> {
+    let key = PathPart::from(name).as_ref().to_owned();
+    (key != name).then_some(key)
+}
+
 impl fmt::Display for Location {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.url.fmt(out)
@@ -163,11 +187,23 @@ impl Store {
         let path = if url.scheme() == "file" { "" } else { url.path() };
         let base = ObjectPath::from_url_path(path).map_err(|error| fault(error.to_string().into()))?;
         let (location, base) = match name {
-            Some(name) => (location.below(name), base.join(name)),
+            Some(name) => {
+                let base = literal(&base, name).map_err(|error| fault(error.to_string().into()))?;
+                (location.below(name), base)
+            }
             None => (location.clone(), base),
         };
         let has_crc32c = url.scheme() == "gs";
         Ok(Self { location, base, objects, uploads, has_crc32c, runtime })
+    }
+
+    /// This store with the archive `name` of an earlier version, which encoded characters of the name in
+    /// its keys; `None` if the name has no such characters.
+    pub(crate) fn with_earlier_name(mut self, name: &str) -> Option<Self> {
+        let encoded = earlier_name(name)?;
+        let parts = self.base.as_ref().strip_suffix(name)?.to_owned();
+        self.base = ObjectPath::parse(parts + &encoded).ok()?;
+        Some(self)
     }
 
     /// Object of a path, whose parts are separated by `/`.

@@ -91,3 +91,33 @@ fn the_environment_selects_another_checksum_and_signature() {
     let signed = (AmazonS3ConfigKey::UnsignedPayload, "false");
     assert_eq!(s3(&[signed], &["AWS_UNSIGNED_PAYLOAD"]).1, "false");
 }
+
+/// Names of recordings with a meaning in a URL, a key, a pattern or a shell.
+const NAMES: [&str; 14] = [
+    "run", "50%bias", "gain%%2", "%2e%2e", "a%2Fb", "run~1", "a[1]", "a#b", "a?b", "Brühl", "α β", "x'y\"z",
+    "a+b&c", "{a}|^`\\",
+];
+
+#[test]
+fn the_printed_address_of_an_archive_leads_to_the_same_key() {
+    for home in ["s3://bucket", "s3://bucket/my%20runs/2026", "gs://bucket/p", "az://container/p"] {
+        let home = Location::parse(home).unwrap();
+        for name in NAMES {
+            let address = home.below(name).to_string();
+            let base = ObjectPath::from_url_path(home.url.path()).unwrap();
+            let key = literal(&base, name).unwrap();
+            let printed = Location::parse(&address).unwrap();
+            assert_eq!(ObjectPath::from_url_path(printed.url.path()).unwrap(), key, "{address}");
+            assert_eq!(key.filename(), Some(name), "the key has the name as it is");
+        }
+    }
+}
+
+#[test]
+fn archives_of_earlier_versions_have_encoded_names() {
+    let location = |name: &str| Location::parse("s3://bucket/p").unwrap().below(name);
+    assert_eq!(location("run").earlier(), None);
+    let earlier = location("50%bias").earlier().unwrap();
+    let key = ObjectPath::from_url_path(earlier.url.path()).unwrap();
+    assert_eq!(key, ObjectPath::from("p").join("50%bias"), "the key that `join` makes");
+}

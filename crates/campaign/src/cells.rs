@@ -1,6 +1,7 @@
 //! Cells of a campaign: combinations of values with their commands and baselines.
 use std::collections::{BTreeMap, BTreeSet};
 
+use keepup_measure::sum::Sums;
 use keepup_results::shell::quoted;
 
 use crate::plan::{AxisValue, Campaign, Settings};
@@ -48,7 +49,7 @@ impl Campaign {
     /// All cells, first axis slowest.
     #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
-        let count: usize = self.axes.iter().map(|axis| axis.values.len()).product();
+        let count: usize = self.axes.iter().map(|axis| axis.values.len()).saturating_product();
         (0..count).map(|n| self.cell(self.values_at(n))).collect()
     }
 

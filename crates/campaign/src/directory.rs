@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use keepup_results::{
-    Begun, CampaignSummary, Event, EventLog, Figure, Figures, Kind, ResultDirectory, StoredResult,
-    TestSummary,
+    Begun, CampaignRun, CampaignSummary, Event, EventLog, Figure, Figures, Kind, ResultDirectory,
+    StoredResult, TestSummary,
 };
-use keepup_sys::regular;
+use keepup_sys::{output, regular};
 
 use crate::error::CampaignError;
 use crate::plan::{Campaign, RUNS_MAX, count_runs};
@@ -56,7 +56,7 @@ impl CampaignDirectory {
             ResultDirectory::begin(out, Kind::Campaign, CampaignSummary::SCHEMA_VERSION, begun)?;
         let lock = locked(directory.path())?;
         let plan = directory.path().join(PLAN);
-        fs::write(&plan, text).map_err(CampaignError::io("write", &plan))?;
+        output::write(&plan, text.as_bytes()).map_err(CampaignError::io("write", &plan))?;
         Ok(Self { directory, log, _lock: lock })
     }
 
@@ -237,7 +237,7 @@ impl StoredCampaign {
 
 /// Whether a run with this exit code has figures. Unfit machines and inconclusive tests have them too.
 pub(crate) fn has_figures(exit_code: i32) -> bool {
-    matches!(exit_code, 0 | 1 | 5)
+    CampaignRun::is_success(exit_code) || matches!(exit_code, 1 | 5)
 }
 
 /// Figures of a result, empty if unreadable.

@@ -14,6 +14,8 @@
 //! Invariants: file, cells, order and state are pure; a run counts once its event is logged; the directory of
 //! an interrupted run is renamed, never overwritten.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
+
 mod cells;
 mod command;
 mod compare;

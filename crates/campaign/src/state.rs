@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use keepup_measure::stats::bootstrap_median;
-use keepup_results::Figure;
+use keepup_results::{CampaignRun, Figure};
 
 use crate::cells::Cell;
 use crate::forecast::{Forecast, Forecasts};
@@ -150,7 +150,7 @@ impl State {
         let bytes = self.forecasts.of(cell).map_or(0, |forecast| forecast.bytes_written);
         self.bytes_written = self.bytes_written.saturating_add(bytes);
         self.seconds += run.seconds;
-        self.failed += u32::from(run.exit_code != 0);
+        self.failed += u32::from(!CampaignRun::is_success(run.exit_code));
         self.runs.insert(at, run);
         if let Some(width) = self.campaign.stop.half_width
             && self.is_exact(at.0, width)

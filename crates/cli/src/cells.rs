@@ -6,6 +6,7 @@ use std::time::Duration;
 use keepup_campaign::{Campaign, CampaignEvent, Cell, Forecasts, Progress, RunReport, Runner, STDERR};
 use keepup_error::Cause;
 use keepup_report::time;
+use keepup_results::CampaignRun;
 
 use crate::exit::{HELP, usage};
 use crate::progress::StatusLine;
@@ -101,9 +102,9 @@ pub(crate) fn report_of(
     let exit_code = code.or(signal.map(|signal| signal.saturating_add(128))).unwrap_or(INTERRUPTED);
     let why = match signal {
         Some(signal) => Some(format!("killed by signal {signal}")),
-        None => (exit_code != 0).then(|| reason(run_directory, exit_code)),
+        None => (!CampaignRun::is_success(exit_code)).then(|| reason(run_directory, exit_code)),
     };
-    RunReport { exit_code, why, is_interrupted: is_stopped && exit_code != 0 }
+    RunReport { exit_code, why, is_interrupted: is_stopped && !CampaignRun::is_success(exit_code) }
 }
 
 /// Reason for a failure: the error on stderr, or the meaning of the exit code.

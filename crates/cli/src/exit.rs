@@ -41,8 +41,8 @@ use crate::token::SharedTokenFile;
 /// Exit codes as listed by `--help`.
 pub(crate) const HELP: &str = "\
 Exit codes: 0 fit or done; 1 not fit, or data lost or corrupt; 2 usage error; 3 refused for safety;
-4 not possible in this environment (no space, no permission, generator too slow);
-5 inconclusive; 130 interrupted";
+4 not possible in this environment (no space, no permission, generator too slow, output not written);
+5 inconclusive; 6 fit with limits; 130 interrupted";
 
 /// Outcome of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub(crate) enum Exit {
     Environment,
     /// The measurement is inconclusive.
     Inconclusive,
+    /// Fit, with limits that the verdict names.
+    FitWithLimits,
     /// Interrupted by the user; partial results are kept.
     Interrupted,
 }
@@ -72,6 +74,7 @@ impl From<Exit> for ExitCode {
             Exit::Unsafe => 3,
             Exit::Environment => 4,
             Exit::Inconclusive => 5,
+            Exit::FitWithLimits => 6,
             Exit::Interrupted => 130,
         })
     }
@@ -90,6 +93,11 @@ impl From<ErrorClass> for Exit {
 }
 
 impl Exit {
+    /// Whether the command did what was asked.
+    pub(crate) fn is_success(self) -> bool {
+        matches!(self, Self::Done | Self::FitWithLimits)
+    }
+
     /// Exit code of an error, from the outermost cause that has a class. An error without a class is a failed
     /// system call of this crate.
     pub(crate) fn of(error: &anyhow::Error) -> Self {

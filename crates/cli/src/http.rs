@@ -28,6 +28,9 @@ pub(crate) struct HttpArgs {
     /// Token file for commands [default: $KEEPUP_TOKEN, or a new token]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// File with a token for viewers, metrics and event copies, which accepts no commands
+    #[arg(long, value_name = "FILE")]
+    pub(crate) read_token_file: Option<PathBuf>,
     /// Additional host name that requests may use; repeatable
     ///
     /// The addresses of this host and "localhost" are always accepted.
@@ -62,20 +65,30 @@ impl HttpArgs {
         content: PageContent,
     ) -> anyhow::Result<Option<PreparedPage>> {
         let Some(listen) = self.http.clone().or(default) else {
-            if self.token_file.is_some() || !self.http_name.is_empty() {
-                let why = Cause::new("cannot use --token-file or --http-name: no page is served");
+            let has_token = self.token_file.is_some() || self.read_token_file.is_some();
+            if has_token || !self.http_name.is_empty() {
+                let why = Cause::new(
+                    "cannot use --token-file, --read-token-file or --http-name: no page is served",
+                );
                 return Err(usage(why.with_hint("--http 127.0.0.1:8611")));
             }
             return Ok(None);
         };
         let given = token::read(self.token_file.as_deref(), TOKEN_VARIABLE)?;
+        let read_token = self.read_token_file.as_deref().map(token::read_file).transpose()?;
+        if read_token.as_ref().zip(given.as_ref()).is_some_and(|(read, all)| read.is(all.reveal().as_bytes()))
+        {
+            let why =
+                Cause::new("cannot use the token of --read-token-file: it is also the one for commands");
+            return Err(usage(why.with_hint("(umask 077; head -c 24 /dev/urandom | base64 > FILE)")));
+        }
         let is_generated = given.is_none();
         let (first, second) = (token::generate()?, token::generate()?);
         let mut first = std::iter::once(first);
         let mut random = || first.next().unwrap_or_else(|| second.clone());
         let mut names = self.http_name.clone();
         names.push(listen.host().to_owned());
-        let access = Access::new(&listen, given, names, &mut random)?;
+        let access = Access::new(&listen, (given, read_token), names, &mut random)?;
         let parts = Parts {
             listen,
             access,

@@ -12,6 +12,7 @@ mod progress;
 mod protocol;
 mod run_flags;
 mod signals;
+mod stdout;
 mod token;
 mod transfer;
 mod verbs;
@@ -93,11 +94,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::report_flags(&error).into(),
     };
-    let exit = choose_log_format(cli.log).and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
+    let done = choose_log_format(cli.log).and_then(|()| signals::ignore_file_size_limit());
+    let exit = done.and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
         output::report_error(&error);
         Exit::of(&error)
     });
-    exit.into()
+    output::finish(exit).into()
 }
 
 /// Sets the log format from the flag, else from the environment.

@@ -1,4 +1,4 @@
-//! Output: results on stdout, everything else on stderr. A closed pipe is not an error.
+//! Output: results on stdout, everything else on stderr.
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +11,7 @@ use keepup_results::shell::quoted;
 use keepup_results::{Stored, printable, rfc3339};
 
 use crate::exit::{self, Exit, UsageError};
+use crate::stdout;
 
 /// Environment variable with the log format. It is removed for child processes whose stderr is parsed.
 pub(crate) const LOG_VARIABLE: &str = "KEEPUP_LOG";
@@ -54,13 +55,7 @@ pub(crate) fn may_redraw() -> bool {
 
 /// Prints a result. Control characters are replaced.
 pub(crate) fn result(text: &str) {
-    put(&printable::lines(text));
-}
-
-/// Prints unchanged. A closed pipe is ignored: the reader stopped reading on purpose.
-fn put(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    stdout::print(&printable::lines(text));
 }
 
 /// Prints the text report of a result.
@@ -84,15 +79,15 @@ fn draw(stored: &Stored, renderer: fn(&Stored, Style) -> String) {
 
 /// Prints a text of crate `report`.
 pub(crate) fn print_listing(render: impl FnOnce(Style) -> String) {
-    let style = Style { colour: is_coloured(&std::io::stdout()), width: width() };
+    let style = Style { colour: is_coloured(stdout::is_terminal()), width: width() };
     // The renderer replaced control characters and added colours.
-    put(render(style).trim_end());
+    stdout::print(render(style).trim_end());
 }
 
 /// Prints one JSON object as the result.
 pub(crate) fn json(value: &serde_json::Value) {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}"));
-    put(&printable::json(&text));
+    stdout::print(&printable::json(&text));
 }
 
 /// Warns of damaged journal lines; returns whether there are any.
@@ -100,6 +95,20 @@ pub(crate) fn warn_of_damage(recording: &Recording) -> bool {
     let lines = || recording.damaged_lines();
     lines().for_each(|line| log(&format!("warning: {line}")));
     lines().next().is_some()
+}
+
+/// Reports a file of a result that could not be written. The command goes on, because what was measured is
+/// still printed.
+pub(crate) fn missing_file(why: &Cause) {
+    stdout::set_incomplete();
+    log_cause(&why.clone().map(|why| format!("error: {why}")));
+}
+
+/// Reports output that could not be written, and returns the exit code of the program.
+pub(crate) fn finish(exit: Exit) -> Exit {
+    let (exit, failure) = stdout::finish(exit);
+    failure.iter().for_each(log_cause);
+    exit
 }
 
 /// Command line of this process, quoted for a shell.
@@ -164,16 +173,20 @@ pub(crate) fn report_error(error: &anyhow::Error) {
 
 /// Prints the output of the argument parser: an error with its hint, or help.
 pub(crate) fn report_flags(error: &clap::Error) -> Exit {
+    if !error.use_stderr() {
+        stdout::check(error.print());
+        return finish(Exit::Done);
+    }
     let _ = match hint_of_flags(error) {
         None => error.print(),
         Some(hint) => {
             let text = error.render();
-            let text =
-                if is_coloured(&std::io::stderr()) { text.ansi().to_string() } else { text.to_string() };
+            let is_coloured = is_coloured(std::io::stderr().is_terminal());
+            let text = if is_coloured { text.ansi().to_string() } else { text.to_string() };
             write!(std::io::stderr().lock(), "{}", with_hint(&text, &hint))
         }
     };
-    if error.use_stderr() { Exit::Usage } else { Exit::Done }
+    Exit::Usage
 }
 
 /// Puts the hint after the error, before the parser's reference to `--help`.
@@ -190,8 +203,8 @@ pub(crate) fn hint_of_flags(error: &clap::Error) -> Option<Cow<'_, str>> {
 }
 
 /// Whether a stream is printed in colour.
-fn is_coloured(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none()
+fn is_coloured(is_terminal: bool) -> bool {
+    is_terminal && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// Width of reports on stdout: `COLUMNS`, limited to 60 to 100; 80 if unset.

@@ -36,11 +36,18 @@ impl Diagnostic for SharedTokenFile {
 
 /// Reads the token from `file`, else from the environment variable `variable`.
 pub(crate) fn read(file: Option<&Path>, variable: &str) -> anyhow::Result<Option<Token>> {
-    let text = match file {
-        Some(path) => Some(read_file(path)?),
-        None => std::env::var(variable).ok().filter(|text| !text.is_empty()),
-    };
-    Ok(text.map(|text| Token::new(&text)).transpose()?)
+    match file {
+        Some(path) => read_file(path).map(Some),
+        None => {
+            let text = std::env::var(variable).ok().filter(|text| !text.is_empty());
+            Ok(text.map(|text| Token::new(&text)).transpose()?)
+        }
+    }
+}
+
+/// Reads the token from `file`.
+pub(crate) fn read_file(path: &Path) -> anyhow::Result<Token> {
+    Ok(Token::new(&file_text(path)?)?)
 }
 
 /// Generates a random token.
@@ -64,7 +71,7 @@ pub(crate) fn random_hex() -> std::io::Result<String> {
     Id::random().map(|id| id.to_string())
 }
 
-fn read_file(path: &Path) -> anyhow::Result<String> {
+fn file_text(path: &Path) -> anyhow::Result<String> {
     let failed = || format!("cannot read the token from {}", path.display());
     let mut text = String::new();
     let file = std::fs::File::open(path).with_context(failed)?;

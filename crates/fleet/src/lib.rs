@@ -4,6 +4,8 @@
 //! [`controller_loop`] and [`agent_loop`] connect them to a [`link`], to the agents that [`launch`] starts,
 //! and to the [`control`] socket. What a host does in a run is a job of [`jobs`].
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
+
 pub mod agent_loop;
 pub mod check;
 pub mod claim;

@@ -38,7 +38,7 @@ const ONE = { figures, weakened: (now) => now.volumes.some((volume) => volume.fa
 export function headline(run, now, shown = ONE) {
   const [word, tone] = WORDS[run?.state] ?? ['…', ''];
   const active = now && ['recording', 'draining'].includes(run?.state);
-  const troubled = active && now.flow.missing_events > 0;
+  const troubled = active && (now.flow.missing_events > 0 || hasRejected(now));
   const weakened = active && shown.weakened(now);
   const about = run ? [
     run.run !== null && `run ${run.run}`, run.name,
@@ -51,6 +51,9 @@ export function headline(run, now, shown = ONE) {
   put(section('headline'), verdict, active ? shown.figures(now) : outcome(run));
   document.title = `${word.toLowerCase()} · keepup`;
 }
+
+// Whether data that arrived are not recorded, apart from those of strangers.
+const hasRejected = (now) => (now.flow.rejected ?? []).some((row) => !row.foreign);
 
 function figures(now) {
   const { flow, pool, margin } = now;
@@ -95,7 +98,7 @@ export function warnings(run, now, shown = ONE) {
   const place = section('warnings');
   const list = run && ['armed', 'recording', 'draining'].includes(run.state) ? (now?.warnings ?? []) : [];
   place.hidden = list.length === 0;
-  place.className = now && (now.flow.missing_events > 0 || shown.weakened(now)) ? '' : 'doubtful';
+  place.className = now && (now.flow.missing_events > 0 || hasRejected(now) || shown.weakened(now)) ? '' : 'doubtful';
   place.replaceChildren(h('ul', {}, list.map((warning) => h('li', {}, warning))));
 }
 
@@ -154,6 +157,7 @@ export function ledger(now) {
     now.reduction && ['reduced: output', count(now.reduction.events), bytes(now.reduction.output_bytes), rate(now.reduction.output_bytes_per_second)],
     flow.drained && ['drained', count(flow.drained.events), '–', perSecond(flow.drained.events_per_second)],
     ...Object.entries(flow.missing).map(([cause, events]) => [h('span', { className: 'bad-text' }, `missing: ${cause}`), count(events), '–', '']),
+    ...flow.rejected.map((row) => [h('span', { className: row.foreign ? '' : 'bad-text' }, `rejected: ${row.text}`), `${count(row.count)} ${row.unit}${row.count === 1 ? '' : 's'}`, '–', '']),
   ].filter(Boolean);
   const head = [{ name: 'events' }, { name: 'number', figures: true }, { name: 'payload', figures: true }, { name: 'rate', figures: true }];
   fill('ledger', table(head, rows));

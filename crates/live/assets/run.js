@@ -34,8 +34,20 @@ function buttons() {
   section('run-buttons').dataset.key = key;
   const shown = COMMANDS.filter(([name]) => status.controlled || name === 'stop');
   section('run-buttons').replaceChildren(...shown.map(([name, text, className]) => h('button', {
-    type: 'button', id: `do-${name}`, className, disabled: !status.commands.includes(name), onclick: () => command(name),
+    type: 'button', id: `do-${name}`, className, disabled: !status.commands.includes(name),
+    onclick: () => (name === 'stop' ? confirmStop() : command(name)),
   }, text)));
+}
+
+// One click must not end a run of hours: the second step names the run.
+function confirmStop() {
+  const run = status.name ?? (status.run == null ? 'this run' : `run ${status.run}`);
+  const close = () => { delete section('run-buttons').dataset.key; buttons(); };
+  section('run-buttons').replaceChildren(
+    h('span', {}, `End ${run}?`),
+    h('button', { type: 'button', id: 'do-stop-now', className: 'stop', onclick: () => { close(); command('stop'); } }, `Stop ${run}`),
+    h('button', { type: 'button', id: 'do-not-stop', onclick: close }, 'Continue'));
+  section('run-buttons').dataset.key = JSON.stringify([status.controlled, status.commands]);
 }
 
 async function command(name) {

@@ -12,7 +12,9 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::places::{Peer, Standing};
 
 /// Memory is counted in units of this many bytes.
 const GRAIN_BYTES: u64 = 1024;
@@ -43,34 +45,20 @@ impl Default for AnswerLimits {
     }
 }
 
-/// A client: its address, and the handle that closes its connection.
-#[derive(Clone)]
-pub(crate) struct Peer {
-    address: IpAddr,
-    close: Arc<Notify>,
-}
-
-impl Peer {
-    pub(crate) fn new(address: IpAddr) -> Self {
-        Self { address: address.to_canonical(), close: Arc::default() }
-    }
-
-    /// Waits until the connection must be closed.
-    pub(crate) async fn closed(&self) {
-        self.close.notified().await;
-    }
-}
+/// Clients that share request slots: those of an address, apart by whether they have presented a token.
+type PeerKey = (IpAddr, bool);
 
 /// Memory and request slots of all answers.
 pub(crate) struct Answers {
     limits: AnswerLimits,
     memory: Arc<Semaphore>,
-    peers: Mutex<BTreeMap<IpAddr, usize>>,
+    peers: Mutex<BTreeMap<PeerKey, usize>>,
 }
 
 /// Request slot of a peer, released on drop.
 pub(crate) struct RequestSlot {
     answers: Arc<Answers>,
+    key: PeerKey,
     peer: Peer,
 }
 
@@ -98,13 +86,14 @@ impl Answers {
 
     /// Takes a request slot for `peer`; `None` if it has used all of its slots.
     pub(crate) fn enter(self: &Arc<Self>, peer: &Peer) -> Option<RequestSlot> {
+        let key = (peer.address(), peer.standing() == Standing::Known);
         let mut peers = self.peers();
-        let count = peers.entry(peer.address).or_default();
+        let count = peers.entry(key).or_default();
         if *count >= self.limits.requests_per_peer_max {
             return None;
         }
         *count += 1;
-        Some(RequestSlot { answers: Arc::clone(self), peer: peer.clone() })
+        Some(RequestSlot { answers: Arc::clone(self), key, peer: peer.clone() })
     }
 
     /// Reserves memory for `bytes`; `None` if it is in use.
@@ -118,7 +107,7 @@ impl Answers {
         self.limits.send_time.saturating_add(Duration::from_secs(more))
     }
 
-    fn peers(&self) -> MutexGuard<'_, BTreeMap<IpAddr, usize>> {
+    fn peers(&self) -> MutexGuard<'_, BTreeMap<PeerKey, usize>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -128,12 +117,12 @@ impl RequestSlot {
     /// `memory` is released at once. The connection is closed if sending takes too long.
     pub(crate) fn body(self, bytes: Bytes, mut memory: OwnedSemaphorePermit) -> Body {
         let kept = grains(bytes.len() as u64).and_then(|grains| memory.split(grains as usize));
-        let (limit, close) = (self.answers.time_for(bytes.len()), Arc::clone(&self.peer.close));
+        let (limit, peer) = (self.answers.time_for(bytes.len()), self.peer.clone());
         let (sent, was_sent) = oneshot::channel();
         let held = HeldAnswer { bytes, _memory: kept.unwrap_or(memory), _place: self, _sent: sent };
         tokio::spawn(async move {
             if tokio::time::timeout(limit, was_sent).await.is_err() {
-                close.notify_one();
+                peer.close();
             }
         });
         let parts = stream::unfold(Bytes::from_owner(held), |mut rest| async move {
@@ -147,10 +136,10 @@ impl RequestSlot {
 impl Drop for RequestSlot {
     fn drop(&mut self) {
         let mut peers = self.answers.peers();
-        if let Some(count) = peers.get_mut(&self.peer.address) {
+        if let Some(count) = peers.get_mut(&self.key) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                peers.remove(&self.peer.address);
+                peers.remove(&self.key);
             }
         }
     }

@@ -10,6 +10,7 @@ use axum::response::Response;
 use keepup_peer::{Endpoint, Token};
 
 use crate::LiveError;
+use crate::places::{Peer, Standing};
 use crate::response::problem;
 
 /// Cookie that gives a browser read access after it has presented the token.
@@ -21,11 +22,27 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
      style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
+/// What a request may do with its token or cookie. Reading may be free anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rights {
+    /// It has neither.
+    None,
+    /// It may read.
+    Read,
+    /// It may also change things.
+    Command,
+}
+
+/// Path at which a browser exchanges its token for the cookie that lets it read.
+pub(crate) const SESSION: &str = "/api/v1/session";
+
 /// Access rules.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// Token required for changes.
     pub token: Token,
+    /// Token that grants read access only, for viewers and programs that collect metrics.
+    pub read_token: Option<Token>,
     /// Value of the browser's cookie: grants read access only.
     pub pass: Token,
     /// Whether reading also needs the token.
@@ -35,21 +52,22 @@ pub struct Access {
 }
 
 impl Access {
-    /// On loopback, reading is free; beyond it, every request needs the token `given`.
+    /// On loopback, reading is free; beyond it, every request needs the token `given` or, for reading,
+    /// `read_token`.
     ///
     /// `random` generates tokens where none was given; `names` are this host's names, besides
     /// addresses and "localhost".
     pub fn new(
         listen: &Endpoint,
-        given: Option<Token>,
+        (given, read_token): (Option<Token>, Option<Token>),
         names: Vec<String>,
         random: &mut dyn FnMut() -> Token,
     ) -> Result<Self, LiveError> {
         let closed = !listen.is_loopback();
-        if closed && given.is_none() {
+        if closed && given.is_none() && read_token.is_none() {
             return Err(LiveError::Open { endpoint: listen.clone() });
         }
-        Ok(Self { token: given.unwrap_or_else(&mut *random), pass: random(), closed, names })
+        Ok(Self { token: given.unwrap_or_else(&mut *random), read_token, pass: random(), closed, names })
     }
 
     /// Whether the Host header has a known name of this host. A DNS rebinding attack has the
@@ -68,11 +86,18 @@ impl Access {
             || self.names.iter().any(|known| name.eq_ignore_ascii_case(known))
     }
 
-    /// Whether the request has the token.
-    fn is_known(&self, headers: &HeaderMap) -> bool {
-        let bearer = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-        let token = bearer.and_then(|value| value.strip_prefix(b"Bearer "));
-        token.is_some_and(|token| self.token.is(token.trim_ascii()))
+    /// Rights of a request: those of its token, or of its cookie.
+    fn rights(&self, headers: &HeaderMap) -> Rights {
+        match bearer(headers) {
+            Some(token) if self.token.is(token) => Rights::Command,
+            _ if self.has_read_token(headers) || self.has_pass(headers) => Rights::Read,
+            _ => Rights::None,
+        }
+    }
+
+    /// Whether the request has the token that only reads.
+    fn has_read_token(&self, headers: &HeaderMap) -> bool {
+        self.read_token.as_ref().zip(bearer(headers)).is_some_and(|(known, token)| known.is(token))
     }
 
     /// Whether the request has the read-access cookie.
@@ -82,6 +107,12 @@ impl Access {
             cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
         pairs.any(|(name, value)| name == COOKIE && self.pass.is(value.as_bytes()))
     }
+}
+
+/// Token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let value = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes)?;
+    value.strip_prefix(b"Bearer ").map(<[u8]>::trim_ascii)
 }
 
 /// Whether the request comes from a page of another origin. Browsers send the headers for this;
@@ -144,19 +175,29 @@ fn refusal(access: &Access, request: &Request) -> Option<Response> {
             None,
         ));
     }
-    let changes = method != Method::GET && method != Method::HEAD;
-    let needs = if changes {
-        !access.is_known(headers)
-    } else {
-        access.closed && !access.is_known(headers) && !access.has_pass(headers)
+    let rights = access.rights(headers);
+    let needed = match path {
+        _ if method == Method::GET || method == Method::HEAD => match access.closed {
+            true => Rights::Read,
+            false => Rights::None,
+        },
+        SESSION => Rights::Read,
+        _ => Rights::Command,
     };
-    if needs {
+    if needed == Rights::Command && access.has_read_token(headers) {
+        let hint = "use the token that keepup prints at the start, or reads from --token-file";
+        return Some(problem(StatusCode::FORBIDDEN, "this token may only read", Some(hint)));
+    }
+    if rights < needed {
         let why = "the token is missing or wrong";
         let hint =
             "Authorization: Bearer TOKEN; keepup prints it at the start, or reads it from --token-file";
         let mut response = problem(StatusCode::UNAUTHORIZED, why, Some(hint));
         response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return Some(response);
+    }
+    if let Some(peer) = request.extensions().get::<Peer>() {
+        peer.raise(if rights > Rights::None { Standing::Known } else { Standing::Anonymous });
     }
     None
 }

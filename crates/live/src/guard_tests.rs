@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use keepup_peer::Token;
 
 use super::{Access, is_foreign};
-use crate::testing::{TOKEN, access, ask, get, send, server};
+use crate::testing::{READ_TOKEN, TOKEN, access, ask, get, send, server};
 use crate::{Live, LiveError};
 
 fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -18,14 +18,16 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 #[test]
 fn a_non_loopback_address_needs_an_explicit_token() {
     let random = || Token::new("0000111122223333").unwrap();
-    let make = |address: &str, given: Option<&str>| {
-        let given = given.map(|text| Token::new(text).unwrap());
+    let make = |address: &str, given: Option<&str>, read: Option<&str>| {
+        let token = |text: &str| Token::new(text).unwrap();
+        let given = (given.map(token), read.map(token));
         Access::new(&address.parse().unwrap(), given, vec![], &mut random.clone())
     };
-    assert!(!make("127.0.0.1:8611", None).unwrap().closed);
-    assert!(!make("[::1]:8611", None).unwrap().closed);
-    assert!(matches!(make("0.0.0.0:8611", None), Err(LiveError::Open { .. })));
-    assert!(make("192.0.2.7:8611", Some(TOKEN)).unwrap().closed);
+    assert!(!make("127.0.0.1:8611", None, None).unwrap().closed);
+    assert!(!make("[::1]:8611", None, None).unwrap().closed);
+    assert!(matches!(make("0.0.0.0:8611", None, None), Err(LiveError::Open { .. })));
+    assert!(make("192.0.2.7:8611", Some(TOKEN), None).unwrap().closed);
+    assert!(make("192.0.2.7:8611", None, Some(READ_TOKEN)).unwrap().closed);
 }
 
 #[test]
@@ -63,6 +65,26 @@ fn pages_of_other_origins_are_foreign() {
 
 fn bearer(token: &str) -> String {
     format!("Authorization: Bearer {token}")
+}
+
+/// Viewers and programs that collect metrics need no token that ends a run.
+#[test]
+fn the_read_token_reads_and_commands_nothing() {
+    let live = server(true, 16);
+    let (line, json) = (bearer(READ_TOKEN), "Content-Type: application/json");
+    let status = |method: &str, path: &str| ask(&live, method, path, &[&line, json], "{}").status;
+    assert_eq!(get(&live, "/metrics").status, 401);
+    for path in ["/metrics", "/health", "/api/v1/history"] {
+        assert_eq!(status("GET", path), 200, "{path}");
+    }
+    assert_eq!(status("GET", "/api/v1/tap?stream=0"), 426, "only the upgrade is missing");
+    assert_eq!(status("POST", "/api/v1/session"), 204);
+    for command in ["stop", "configure", "arm", "start", "reset"] {
+        let answer = ask(&live, "POST", &format!("/api/v1/run/{command}"), &[&line, json], "{}");
+        assert_eq!(answer.status, 403, "{command}");
+        assert!(answer.body.contains("this token may only read"), "{answer:?}");
+    }
+    assert!(live.command_queue().next(std::time::Duration::ZERO).is_none(), "no command was passed on");
 }
 
 #[test]

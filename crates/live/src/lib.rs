@@ -21,6 +21,7 @@ mod metrics;
 mod packaging_tests;
 mod page;
 mod parts;
+mod places;
 mod response;
 mod routes;
 mod server;

@@ -1,7 +1,11 @@
 //! Metrics: names and values. Base units only; totals restart with every run.
 mod fleet;
 
-use keepup_results::live::{FleetNow, Moment, ReductionNow, RunState, RunStatus, StreamNow, VolumeNow};
+use std::collections::BTreeMap;
+
+use keepup_results::live::{
+    FleetNow, Moment, ReductionNow, RejectedNow, RunState, RunStatus, StreamNow, VolumeNow,
+};
 
 use crate::exposition::MetricKind::{Counter, Gauge};
 use crate::exposition::{Exposition, Sample, TextFormat};
@@ -64,12 +68,28 @@ fn put_flow(out: &mut Exposition, moment: &Moment) {
     out.family(Gauge, "keepup_missing_events", "", "Events missing in this run, by cause.", missing);
     let all = flow.missing_events as f64;
     out.one(Gauge, "keepup_all_missing_events", "", "Events missing in this run.", all);
+    let help = "Packets, messages, events or files that arrived in this run and are not recorded.";
+    out.family(Counter, "keepup_rejected", "", help, rejected(&flow.rejected));
     out.one(Gauge, "keepup_connections", "", "Connected sources.", flow.connections as f64);
     out.one(Gauge, "keepup_run_seconds", "seconds", "Time since the start of the run.", moment.seconds);
     let busy = flow.intake_busy;
     out.one(Gauge, "keepup_intake_busy_ratio", "ratio", "Busy time of the busiest intake thread.", busy);
     let warnings = moment.warnings.len() as f64;
     out.one(Gauge, "keepup_warnings", "", "Current warnings, listed by /health.", warnings);
+}
+
+/// Rejected data by source, reason and kind of sender.
+fn rejected(rows: &[RejectedNow]) -> Vec<Sample<'_>> {
+    let mut counts: BTreeMap<(&str, &str, bool), u64> = BTreeMap::new();
+    for row in rows {
+        let count = counts.entry((&row.source, &row.reason, row.foreign)).or_default();
+        *count = count.saturating_add(row.count);
+    }
+    let sample = |((source, reason, is_foreign), count)| {
+        let foreign = if is_foreign { "true" } else { "false" };
+        (vec![("source", source), ("reason", reason), ("foreign", foreign)], count as f64)
+    };
+    counts.into_iter().map(sample).collect()
 }
 
 fn put_pool(out: &mut Exposition, moment: &Moment) {

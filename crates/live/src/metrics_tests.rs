@@ -2,11 +2,11 @@
 use std::collections::BTreeSet;
 
 use keepup_results::FailedRate;
-use keepup_results::live::Margin;
+use keepup_results::live::{Margin, RejectedNow};
 
 use super::{STREAMS_MAX, page};
 use crate::exposition::TextFormat;
-use crate::testing::{moment, recording};
+use crate::testing::{moment, recording, rejected};
 
 #[test]
 fn names_have_their_unit_and_families_are_unique() {
@@ -81,4 +81,20 @@ fn too_many_streams_have_no_individual_metrics() {
         text.lines().filter(|line| line.starts_with("keepup_stream_received_events_total{")).count();
     assert_eq!(streams_shown, STREAMS_MAX);
     assert!(text.contains("keepup_streams 1124\n"), "the number of streams is exported");
+}
+
+#[test]
+fn rejected_data_are_counted_by_source_and_reason() {
+    let mut moment = moment(1);
+    moment.flow.rejected = vec![rejected(false), rejected(true)];
+    // Another unit of the same source and reason.
+    moment.flow.rejected.push(RejectedNow { unit: "heap".into(), count: 4, ..rejected(false) });
+    let text = page(TextFormat::Prometheus, None, Some(&moment), None);
+    for line in [
+        "# TYPE keepup_rejected_total counter",
+        "keepup_rejected_total{source=\"udp://0.0.0.0:4001\",reason=\"malformed\",foreign=\"false\"} 7",
+        "keepup_rejected_total{source=\"udp://0.0.0.0:4001\",reason=\"malformed\",foreign=\"true\"} 3",
+    ] {
+        assert_eq!(text.lines().filter(|found| *found == line).count(), 1, "{line} is not once in\n{text}");
+    }
 }

@@ -7,7 +7,7 @@ use keepup_results::{Count, FailedRate};
 use serde_json::Value;
 
 use crate::exposition::TextFormat;
-use crate::testing::{moment, recording};
+use crate::testing::{moment, recording, rejected};
 
 fn packaged(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(name);
@@ -20,6 +20,7 @@ fn whole() -> (RunStatus, Moment) {
     let flow = Flow {
         drained: Some(Drained { events: 1, ..Drained::default() }),
         missing: [("sender".to_owned(), 1)].into(),
+        rejected: vec![rejected(false)],
         ..known.flow.clone()
     };
     let volume = VolumeNow {

@@ -14,7 +14,7 @@ pub struct Parts {
     pub listen: Endpoint,
     /// Access rules.
     pub access: Access,
-    /// Most connections; more are closed at once.
+    /// Most connections. Beyond them, the oldest without a token is closed.
     pub connections_max: usize,
     /// Title in the page's header.
     pub title: String,

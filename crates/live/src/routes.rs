@@ -18,8 +18,9 @@ use crate::board::Board;
 use crate::commands::CommandSender;
 use crate::guard::{Access, guard};
 use crate::parts::Parts;
+use crate::places::Places;
 use crate::response::{not_found, problem};
-use crate::tap::TapHub;
+use crate::tap::{SUBSCRIBERS_MAX, TapHub};
 
 /// Largest request body, in bytes: settings with the maximum of metadata, twice.
 const BODY_BYTES_MAX: usize = 160 << 10;
@@ -32,7 +33,8 @@ pub(crate) struct App {
     title: String,
     colours: &'static str,
     charts: &'static str,
-    watchers: Arc<tokio::sync::Semaphore>,
+    watchers: Arc<Places>,
+    subscribers: Arc<Places>,
     stored: Option<stored::CatalogService>,
     tap: Option<Arc<TapHub>>,
 }
@@ -51,7 +53,8 @@ impl App {
             title: parts.title.clone(),
             colours: parts.colours,
             charts: parts.charts,
-            watchers: Arc::new(tokio::sync::Semaphore::new(events::CLIENTS_MAX)),
+            watchers: Places::new(events::CLIENTS_MAX),
+            subscribers: Places::new(SUBSCRIBERS_MAX),
             stored: parts.catalog.clone().map(|catalog| stored::CatalogService::new(catalog, parts.answers)),
             tap,
         })

@@ -9,14 +9,14 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio_io_timeout::TimeoutStream;
 
 use crate::LiveError;
-use crate::answers::Peer;
 use crate::board::{Board, Scene};
 use crate::commands::{CommandQueue, CommandSender};
 use crate::parts::Parts;
+use crate::places::{Peer, Places, Standing};
 use crate::routes::{self, App};
 use crate::tap::TapHub;
 
@@ -109,19 +109,21 @@ async fn serve(
     mut over: oneshot::Receiver<()>,
 ) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let places = Arc::new(Semaphore::new(connections_max));
+    let places = Places::new(connections_max);
+    let may_go = |standing| standing < Standing::Known;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = &mut over => break,
         };
         let Ok((socket, address)) = accepted else {
+            places.close_one(may_go);
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        // Above the limit the socket is closed at once.
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let peer = Peer::new(address.ip());
+        // Where all places have known clients, the socket is closed at once.
+        let Some(place) = places.enter(&peer, may_go) else { continue };
         let service = TowerToHyperService::new(router.clone().layer(Extension(peer.clone())));
         tokio::spawn(async move {
             tokio::select! {
@@ -130,6 +132,8 @@ async fn serve(
             }
             drop(place);
         });
+        // A flood of connections must not hold up the closing of others.
+        tokio::task::yield_now().await;
     }
     tokio::time::sleep(LINGER).await;
 }

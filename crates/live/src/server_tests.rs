@@ -7,7 +7,7 @@ use keepup_error::Cause;
 use keepup_results::live::{RefusalKind, RunCommand, RunRefusal, RunState};
 use serde_json::Value;
 
-use crate::testing::{TOKEN, ask, fleet, get, moment, recording, send, server};
+use crate::testing::{TOKEN, ask, fleet, get, moment, recording, rejected, send, server};
 use crate::{Live, Scene};
 
 fn command(live: &Live, name: &str, body: &str) -> crate::testing::Answer {
@@ -123,6 +123,21 @@ fn health_reports_losses() {
     (run.state, run.error) = (RunState::Error, Some("no volume is left".into()));
     live.publish(Scene { run: Some(&run), moment: None, ..Scene::default() });
     assert_eq!(get(&live, "/health").status, 503);
+}
+
+#[test]
+fn health_reports_rejected_data_as_a_failure_unless_they_are_of_strangers() {
+    let live = server(false, 16);
+    let mut seen = moment(1);
+    let mut health = |foreign| {
+        seen.flow.rejected = vec![rejected(foreign)];
+        live.publish(Scene { run: Some(&recording()), moment: Some(&seen), ..Scene::default() });
+        get(&live, "/health")
+    };
+    assert_eq!(health(true).status, 200);
+    let of_source = health(false);
+    assert_eq!(of_source.status, 503);
+    assert!(of_source.body.contains("3 packets not recorded (malformed): too short"), "{of_source:?}");
 }
 
 #[test]
@@ -250,10 +265,51 @@ fn idle_clients_and_clients_that_never_read_delay_nobody() {
     drop((idle, stuck));
 }
 
+/// Without this, silent connections would keep the owner of the token from stopping a run.
 #[test]
-fn connections_above_the_limit_are_closed_and_slots_are_reused() {
+fn silent_connections_give_way_to_new_ones() {
     let live = server(false, 4);
-    let held: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(live.address()).unwrap()).collect();
+    let silent: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(live.address()).unwrap()).collect();
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| command(&live, "stop", "{}"));
+        answering(&live, |asked| {
+            assert_eq!(asked.order.command, RunCommand::Stop);
+            Ok(())
+        });
+        assert_eq!(asking.join().unwrap().status, 200);
+    });
+    assert_eq!(get(&live, "/metrics").status, 200);
+    drop(silent);
+}
+
+/// Viewers without a token hold all event streams; one with a token gets a place.
+#[test]
+fn event_streams_without_a_token_give_way_to_those_with_one() {
+    let live = server(false, 600);
+    let open = |more: &str| {
+        let mut socket = TcpStream::connect(live.address()).unwrap();
+        write!(socket, "GET /api/v1/events HTTP/1.1\r\nHost: {}\r\n{more}\r\n", live.address()).unwrap();
+        let mut line = String::new();
+        BufReader::new(&socket).read_line(&mut line).unwrap();
+        (socket, line)
+    };
+    let viewers: Vec<_> = (0..256).map(|_| open("")).collect();
+    assert!(viewers.iter().all(|(_, line)| line.contains("200")));
+    assert!(open("").1.contains("503"), "another viewer does not push one out");
+    let known = format!("Authorization: Bearer {TOKEN}\r\n");
+    assert!(open(&known).1.contains("200"));
+}
+
+#[test]
+fn known_clients_keep_their_places_and_slots_are_reused() {
+    let live = server(false, 4);
+    let mut held: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(live.address()).unwrap()).collect();
+    for socket in &mut held {
+        let host = live.address();
+        let head = format!("GET /health HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n");
+        socket.write_all(head.as_bytes()).unwrap();
+        assert_ne!(socket.read(&mut [0; 16]).unwrap(), 0);
+    }
     let refused = |live: &Live| {
         let mut socket = TcpStream::connect(live.address()).unwrap();
         let _ =

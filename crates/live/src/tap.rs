@@ -15,7 +15,7 @@ const QUEUE_MAX: usize = 16;
 /// Copies handed out before yielding: fewer than a queue holds.
 const TURN_MAX: u64 = QUEUE_MAX as u64 / 2;
 /// Most subscribers: one bit each in a `u64`.
-const SUBSCRIBERS_MAX: usize = 64;
+pub(crate) const SUBSCRIBERS_MAX: usize = 64;
 
 /// Source of event copies. Its calls never block.
 pub trait TapSource: Send + Sync {

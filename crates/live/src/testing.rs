@@ -11,7 +11,7 @@ use keepup_peer::Token;
 use keepup_results::Count;
 use keepup_results::live::{
     FleetFlow, FleetHost, FleetHostState, FleetMove, FleetNow, FleetPool, FleetVolume, Flow, Moment, PoolNow,
-    ReductionNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
+    ReductionNow, RejectedNow, RunState, RunStatus, StreamNow, TapFilter, VolumeNow,
 };
 
 use crate::{Access, AnswerLimits, Catalog, EventCard, EventCopy, Live, Parts, TapSource};
@@ -19,10 +19,19 @@ use crate::{Access, AnswerLimits, Catalog, EventCard, EventCopy, Live, Parts, Ta
 /// Token of servers in tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef-token";
 
+/// Token of servers in tests that only reads.
+pub(crate) const READ_TOKEN: &str = "89abcdef01234567-reads";
+
 /// Access rules of servers in tests.
 pub(crate) fn access(closed: bool) -> Access {
     let pass = || Token::new("fedcba9876543210-pass").unwrap();
-    Access { token: Token::new(TOKEN).unwrap(), pass: pass(), closed, names: vec!["beamline.example".into()] }
+    Access {
+        token: Token::new(TOKEN).unwrap(),
+        read_token: Some(Token::new(READ_TOKEN).unwrap()),
+        pass: pass(),
+        closed,
+        names: vec!["beamline.example".into()],
+    }
 }
 
 /// A server on loopback.
@@ -139,6 +148,18 @@ pub(crate) fn moment(streams: u32) -> Moment {
         volumes: vec![VolumeNow { path: "/data/a \"x\"\\".into(), ..VolumeNow::default() }],
         streams: (0..streams).map(stream).collect(),
         ..Moment::default()
+    }
+}
+
+/// Packets of a sender that are not recorded.
+pub(crate) fn rejected(foreign: bool) -> RejectedNow {
+    RejectedNow {
+        source: "udp://0.0.0.0:4001".into(),
+        reason: "malformed".into(),
+        unit: "packet".into(),
+        count: 3,
+        foreign,
+        text: "udp://0.0.0.0:4001: 3 packets not recorded (malformed): too short".into(),
     }
 }
 

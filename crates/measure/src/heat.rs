@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::sum::Sums;
 use crate::text;
 
 /// Driver names of drive temperature sensors.
@@ -44,7 +45,7 @@ impl Heat {
                 throttled = count.map(|count| count + throttled.unwrap_or(0)).or(throttled);
             }
         }
-        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        let mean = shares.iter().float_sum() / shares.len() as f64;
         Self {
             drive_celsius: drive.map(|(celsius, _)| celsius),
             drive_celsius_max: drive.and_then(|(_, most)| most),

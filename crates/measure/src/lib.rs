@@ -1,8 +1,10 @@
-//! Clocks, histograms, samplers of CPU, disks and network, the environment record, statistics.
+//! Clocks, histograms, samplers of CPU, disks and network, the environment record, statistics, sums.
 //!
 //! Invariants: no unsafe code; every parser is a pure function of the kernel's text and never
 //! panics; every reader takes the root of the file tree (`/` outside tests) so that tests can
 //! simulate a machine.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
 
 pub mod clock;
 pub mod cpu;
@@ -22,6 +24,7 @@ pub mod sampler;
 pub mod settings;
 pub mod space;
 pub mod stats;
+pub mod sum;
 
 mod text;
 

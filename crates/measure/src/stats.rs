@@ -21,6 +21,7 @@ pub use resolve::{Resolution, runs_to_resolve};
 pub use steady::{DRIFT_SHARE_MAX, RANGE_SHARE_MAX, STEADY_ROUNDS, SteadyWindow, steady_window};
 pub use trend::least_squares_slope;
 
+use crate::sum::Sums;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -63,8 +64,8 @@ pub fn mean_interval(values: &[f64]) -> Option<Interval> {
     if n < 2 || !values.iter().all(|value| value.is_finite()) {
         return None;
     }
-    let mean = values.iter().sum::<f64>() / n as f64;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let mean = values.iter().float_sum() / n as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).float_sum();
     let standard_error = (squares / (n - 1) as f64 / n as f64).sqrt();
     let half = student_t_975(n - 1) * standard_error;
     Some(Interval { value: mean, lower: mean - half, upper: mean + half })

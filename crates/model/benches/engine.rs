@@ -1,7 +1,12 @@
 //! Benchmarks of the engine: a sweep over ranges, a queueing network, a simulation.
 //!
 //! `cargo bench -p keepup-model --bench engine`
-#![expect(clippy::unwrap_used, clippy::missing_docs_in_private_items, reason = "a benchmark")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::missing_docs_in_private_items,
+    clippy::disallowed_methods,
+    reason = "a benchmark"
+)]
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

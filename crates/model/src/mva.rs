@@ -13,6 +13,8 @@ use approximate::approximate;
 pub use exact::exact;
 pub use path::{ClosedPath, closed};
 
+use keepup_measure::sum::Sums;
+
 use crate::engine_error::EngineError;
 
 /// Maximum number of operations for the exact solution; above it the approximation is used.
@@ -116,9 +118,9 @@ pub fn network(stations: &[Station], population: u32) -> Result<NetworkSolution,
 pub fn bounds(stations: &[Station], population: u32) -> Result<Bounds, EngineError> {
     check(stations, population)?;
     let number = f64::from(population);
-    let delay: f64 = stations.iter().filter(|one| one.is_delay()).map(|one| one.service_seconds).sum();
+    let delay: f64 = stations.iter().filter(|one| one.is_delay()).map(|one| one.service_seconds).float_sum();
     let queues: Vec<&Station> = stations.iter().filter(|one| !one.is_delay()).collect();
-    let service: f64 = queues.iter().map(|one| one.service_seconds).sum();
+    let service: f64 = queues.iter().map(|one| one.service_seconds).float_sum();
     let fast: Vec<f64> = queues.iter().map(|one| one.service_seconds / f64::from(one.servers)).collect();
     let largest = fast.iter().copied().fold(0.0, f64::max);
     if service <= 0.0 {
@@ -127,7 +129,7 @@ pub fn bounds(stations: &[Station], population: u32) -> Result<Bounds, EngineErr
     }
     let waits = (number - 1.0) * largest / (1.0 + delay / (number * service));
     let lower = number / (delay + service + waits);
-    let fast_service: f64 = fast.iter().sum();
+    let fast_service: f64 = fast.iter().float_sum();
     let mean = fast_service / fast.len() as f64;
     let balanced = fast_service + (number - 1.0) * mean / (1.0 + delay / fast_service);
     let upper = (1.0 / largest).min(number / (delay + service)).min(number / (delay + balanced));
@@ -189,7 +191,7 @@ fn load(
     seconds: &[f64],
     method: Method,
 ) -> Result<NetworkSolution, EngineError> {
-    let rate = f64::from(population) / seconds.iter().sum::<f64>();
+    let rate = f64::from(population) / seconds.iter().float_sum();
     let Bounds { lower, upper } = bounds(stations, population)?;
     if !(rate >= lower * (1.0 - ROUNDING) && rate <= upper * (1.0 + ROUNDING)) {
         return Err(EngineError::OutsideBounds {
@@ -211,7 +213,7 @@ fn load(
     Ok(NetworkSolution {
         population,
         operations_per_second: rate,
-        response_seconds: waited.map(|(_, seconds)| seconds).sum(),
+        response_seconds: waited.map(|(_, seconds)| seconds).float_sum(),
         stations: each.collect(),
         method,
     })

@@ -6,6 +6,7 @@ mod enough;
 mod stalls;
 mod sweep;
 
+use keepup_measure::sum::Sums;
 use keepup_results::{PredictedPart, Prediction};
 
 pub use self::assumptions::assumptions;
@@ -120,12 +121,12 @@ fn cores(system: &System, rate: f64, hosts: f64) -> Option<f64> {
             .beside
             .iter()
             .map(|flow| flow.bytes_per_second * demand(&flow.uses, number, flow.operation_bytes))
-            .sum();
+            .float_sum();
         let share = ((rate * own + beside) / resource.capacity).min(1.0);
         Some(share * f64::from(resource.count) / hosts)
     });
     let busy: Vec<f64> = busy.collect();
-    (!busy.is_empty()).then(|| busy.iter().sum())
+    (!busy.is_empty()).then(|| busy.iter().float_sum())
 }
 
 /// Name of the resource for all cores of a measured machine, counted in seconds.

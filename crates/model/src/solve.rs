@@ -6,6 +6,8 @@
 //! each flow keeps in flight: between two of a flow's completions, everything that was queued before its
 //! next request is served.
 
+use keepup_measure::sum::Sums;
+
 use crate::system::{Flow, Resource, System, Use, demand, in_flight};
 
 /// Cause of a limit.
@@ -41,7 +43,7 @@ impl Limit {
             LimitKind::RoundTrip => bytes_per_second / self.bytes_per_second,
             LimitKind::Capacity => {
                 let own = bytes_per_second * demand(&system.uses, self.resource, system.operation_bytes);
-                let others: f64 = system.beside.iter().map(|flow| wanted(flow, self.resource)).sum();
+                let others: f64 = system.beside.iter().map(|flow| wanted(flow, self.resource)).float_sum();
                 (own + others) / system.resources[self.resource].capacity
             }
         }
@@ -130,7 +132,7 @@ fn left(capacity: f64, own_weight: f64, others: &[Share]) -> f64 {
     let mut others = others.to_vec();
     others.sort_by(|a, b| (a.wanted / a.weight).total_cmp(&(b.wanted / b.weight)));
     let mut left = capacity;
-    let mut weights = own_weight + others.iter().map(|one| one.weight).sum::<f64>();
+    let mut weights = own_weight + others.iter().map(|one| one.weight).float_sum();
     for one in others {
         if one.wanted >= left * one.weight / weights {
             break;

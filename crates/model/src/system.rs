@@ -1,6 +1,8 @@
 //! A machine in plain numbers: capacities of its resources, demands of one path per byte and
 //! operation, and background traffic.
 
+use keepup_measure::sum::Sums;
+
 /// Currency of a resource's capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Currency {
@@ -102,5 +104,5 @@ pub(crate) fn in_flight(uses: &[Use], resource: usize) -> Option<f64> {
 
 /// Total demand on one resource per payload byte.
 pub(crate) fn demand(uses: &[Use], resource: usize, operation_bytes: f64) -> f64 {
-    uses.iter().filter(|one| one.resource == resource).map(|one| one.demand(operation_bytes)).sum()
+    uses.iter().filter(|one| one.resource == resource).map(|one| one.demand(operation_bytes)).float_sum()
 }

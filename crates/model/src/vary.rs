@@ -6,6 +6,7 @@
 
 use fastrand::Rng;
 use keepup_measure::stats::quantile;
+use keepup_measure::sum::Sums;
 
 use crate::engine_error::EngineError;
 
@@ -71,7 +72,7 @@ pub fn interval(
         median: at(0.5)?,
         low: at(0.025)?,
         high: at(0.975)?,
-        mean: results.iter().sum::<f64>() / f64::from(samples),
+        mean: results.iter().float_sum() / f64::from(samples),
         samples,
     })
 }
@@ -94,11 +95,11 @@ pub(crate) fn sensitivity(
         let mut at = |share: f64| evaluate_with(&mut evaluate, |other| (other == figure).then_some(share));
         let points = (0..POINTS).map(|point| at((f64::from(point) + 0.5) / f64::from(POINTS)));
         let results = points.collect::<Result<Vec<f64>, _>>()?;
-        let mean = results.iter().sum::<f64>() / f64::from(POINTS);
-        let variance = results.iter().map(|result| (result - mean).powi(2)).sum::<f64>() / f64::from(POINTS);
+        let mean = results.iter().float_sum() / f64::from(POINTS);
+        let variance = results.iter().map(|result| (result - mean).powi(2)).float_sum() / f64::from(POINTS);
         influences.push(Influence { figure, share: variance, at_low: at(0.0)?, at_high: at(1.0)? });
     }
-    let all: f64 = influences.iter().map(|influence| influence.share).sum();
+    let all: f64 = influences.iter().map(|influence| influence.share).float_sum();
     if all > 0.0 {
         influences.iter_mut().for_each(|influence| influence.share /= all);
     }

@@ -4,6 +4,8 @@
 //! Pure except for [`load`], which reads profile files. A [`Profile`] from [`load`], [`builtin`] or
 //! [`parse`] is valid; after changing its fields, call [`Profile::validate`] again.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
+
 mod builtin;
 mod element;
 mod embedded;

@@ -1,6 +1,7 @@
 //! Stages nominated as the bottleneck by their occupancy, and the next limit. Pure.
 //!
 //! [`counter`](crate::counter) tests the nominees.
+use keepup_measure::sum::Sums;
 use keepup_results::format::{megabytes_per_second, rate, rates};
 use keepup_results::{Bottleneck, Ceilings, NextLimit};
 use keepup_workload::record::TrialMeasured;
@@ -318,7 +319,7 @@ pub fn next(
             )
         }));
     }
-    let volumes: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).sum();
+    let volumes: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).float_sum();
     let others = [
         (Stage::Network, ceilings.network_bytes_per_second),
         (Stage::Source, ceilings.source_bytes_per_second),

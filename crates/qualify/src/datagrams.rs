@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use keepup_measure::sum::Sums;
 use keepup_results::{NetLedger, NetRateFinding, NetRun};
 use keepup_workload::net::{NetServer, NetSpec, NetTest};
 use keepup_workload::{Context, WorkloadError};
@@ -52,7 +53,7 @@ pub fn safe_rate(
         None => {
             let run = trial(what, "as fast as it goes".into(), None, CEILING, context)?;
             let rates = run.flows.iter().filter_map(|flow| flow.sent.as_ref()?.bytes_per_second());
-            let rate: f64 = rates.sum();
+            let rate: f64 = rates.float_sum();
             ended(run);
             rate
         }
@@ -111,7 +112,7 @@ fn judged(run: &NetRun, duration: Duration) -> TrialOutcome {
     let of = |part: fn(&NetLedger) -> u64| ledger.map_or(0, part);
     let (due, unsent, refused) = (of(|l| l.due), of(|l| l.unsent), of(|l| l.refused));
     let late = unsent.saturating_sub(refused) as f64 / due.max(1) as f64;
-    let sent = run.flows.iter().filter_map(|flow| flow.sent.as_ref()?.bytes_per_second()).sum::<f64>();
+    let sent = run.flows.iter().filter_map(|flow| flow.sent.as_ref()?.bytes_per_second()).float_sum();
     // Datagrams refused by a queue count as offered.
     let offered = of(|l| l.sent) + refused;
     TrialOutcome {

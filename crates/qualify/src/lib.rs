@@ -6,6 +6,8 @@
 //! next limit), `counter` (tests of the nominees), `run_space` (space for a run), `wear` (worn
 //! disks, rated endurance), `run_time` (announced time), `verdict` (answer for the requirement).
 //! `doctor` judges host settings, also with pure rules.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
 pub mod bottleneck;
 pub mod counter;
 pub mod datagrams;

@@ -1,5 +1,6 @@
 //! Progress reports of a running qualification.
 
+use keepup_error::Cause;
 use keepup_results::TrialResult;
 
 /// One progress report.
@@ -44,5 +45,10 @@ pub enum Progress {
     Warning {
         /// Text.
         text: String,
+    },
+    /// A file of the result is incomplete.
+    MissingFile {
+        /// Cause.
+        why: Cause,
     },
 }

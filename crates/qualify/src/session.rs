@@ -12,8 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_measure::environment::Environment;
+use keepup_measure::sum::Sums;
 use keepup_recorder::Target;
 use keepup_recording::id::Id;
 use keepup_results::{
@@ -181,13 +183,13 @@ pub fn qualify(
     Ok((summary, generator_limited))
 }
 
-/// Ends the log. If it fails, that is a warning: the result must not be lost.
+/// Ends the log. A failure is reported, and the result is stored all the same.
 fn end_log(session: Session<'_>, verdict: Verdict) {
     let finished = Event::Finished { t_unix_ns: session.clock.unix_ns(), verdict: Some(verdict) };
     let Session { mut log, watch, .. } = session;
     for outcome in [log.append(&finished), log.finish()] {
         if let Err(why) = outcome {
-            watch(Progress::Warning { text: why.to_string() });
+            watch(Progress::MissingFile { why: Cause::of(&why) });
         }
     }
 }
@@ -352,7 +354,7 @@ impl Session<'_> {
     fn bounds(&self, ceilings: &Ceilings, saturated: &TrialRun) -> Bounds {
         let source = ceilings.source_bytes_per_second.unwrap_or(f64::INFINITY) * SOURCE_SHARE;
         let through = saturated.measured.durable_bytes_per_second().max(1.0);
-        let volumes_alone: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).sum();
+        let volumes_alone: f64 = ceilings.volumes.iter().filter_map(|v| v.bytes_per_second).float_sum();
         let max_rate =
             (through * ABOVE_SATURATED).min(volumes_alone * ABOVE_VOLUMES).max(through).min(source);
         Bounds {

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use keepup_measure::environment::Environment;
+use keepup_measure::sum::Sums;
 use keepup_plan::{EventSize, Profile, Transport};
 use keepup_results::format::{bytes, rate, time};
 use keepup_results::{
@@ -205,7 +206,7 @@ pub(crate) fn summarise(parts: SummaryInputs<'_>) -> (ResultSummary, bool) {
     let shown = findings.shown();
     let cpu = shown.measured.cpu();
     let cores = shown.measured.cores.len().max(1) as f64;
-    let load_cores: f64 = shown.loads.iter().filter_map(LoadResult::cores).sum();
+    let load_cores: f64 = shown.loads.iter().filter_map(LoadResult::cores).float_sum();
     let outcome = &findings.outcome;
     let bottleneck = findings.bottleneck();
     let run_space = run_space(&parts, required);

@@ -2,7 +2,12 @@
 //! cost of the qualified rate and of FIT. Machines, trials and the search are deterministic; the table is
 //! printed with `--nocapture`.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests, outside of test functions")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "helpers of tests, outside of test functions"
+)]
 
 #[path = "simulation/machine.rs"]
 mod machine;

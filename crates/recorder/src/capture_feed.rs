@@ -12,6 +12,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_sources::CaptureAddress;
 use keepup_sources::capture::{Capture, Chunk};
+use keepup_stream::rejected::Rejection;
 use keepup_sys::datagram::Batch;
 use keepup_sys::waker::Waker;
 
@@ -21,6 +22,8 @@ use crate::RecorderError;
 const CHUNKS: usize = 4;
 /// Time of the capture in one chunk at the original pace, ns: packets are late by at most this.
 const PACE_SPAN_NS: u64 = 5_000_000;
+/// Longest pause of a capture that is kept, ns: a longer one is a step of its clock.
+const PAUSE_NS_MAX: u64 = 86_400_000_000_000;
 /// Longest sleep before the thread checks whether it is still needed, ns.
 const SLEEP_NS: u64 = 100_000_000;
 
@@ -30,6 +33,7 @@ enum Message {
     /// Nothing more follows.
     End {
         remarks: Vec<String>,
+        rejected: Vec<Rejection>,
         failure: Option<Cause>,
     },
 }
@@ -54,6 +58,8 @@ pub(crate) struct CaptureFeed {
     next: usize,
     /// Sentences about packets that the file has and the feed does not hand out.
     pub(crate) remarks: Vec<String>,
+    /// Packets of the file that are not handed out and are not excluded by a setting.
+    pub(crate) rejected: Vec<Rejection>,
     pub(crate) failure: Option<Cause>,
     has_ended: bool,
 }
@@ -93,6 +99,7 @@ impl CaptureFeed {
             chunk: Chunk::default(),
             next: 0,
             remarks: Vec::new(),
+            rejected: Vec::new(),
             failure: None,
             has_ended: false,
         };
@@ -113,8 +120,9 @@ impl CaptureFeed {
             }
             match self.messages.try_recv() {
                 Ok(Message::Chunk(chunk)) => (self.chunk, self.next) = (chunk, 0),
-                Ok(Message::End { remarks, failure }) => {
-                    (self.remarks, self.failure, self.has_ended) = (remarks, failure, true);
+                Ok(Message::End { remarks, rejected, failure }) => {
+                    (self.remarks, self.rejected) = (remarks, rejected);
+                    (self.failure, self.has_ended) = (failure, true);
                 }
                 // The thread may have handed over something just before the clearing.
                 Err(TryRecvError::Empty) if !is_cleared => {
@@ -135,7 +143,7 @@ impl CaptureFeed {
         batch.clear();
         let (mut count, mut bytes) = (0, 0);
         while let Some(packet) = self.chunk.packet(self.next) {
-            if !batch.put(packet.payload, packet.sender, packet.captured_ns) {
+            if !batch.put(packet.payload, (packet.sender, Some(packet.destination)), packet.captured_ns) {
                 break;
             }
             (self.next, count, bytes) = (self.next + 1, count + 1, bytes + packet.payload.len());
@@ -146,6 +154,46 @@ impl CaptureFeed {
     /// Whether the file has been read up to its end.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
+    }
+}
+
+/// Pace of a capture.
+#[derive(Default)]
+struct Pace {
+    /// Time of the clock and of the capture at a packet.
+    start: Option<(u64, u64)>,
+    /// Time of the last packet.
+    last_ns: u64,
+    /// Steps of the capture's clock, and the first one, s.
+    steps: u64,
+    first_step_s: i64,
+}
+
+impl Pace {
+    /// When packets that were captured from `first_ns` to `last_ns` are due; the clock shows `now_ns`.
+    fn due_ns(&mut self, (first_ns, last_ns): (u64, u64), now_ns: u64) -> u64 {
+        let is_step = |from: u64, to: u64| to < from || to - from > PAUSE_NS_MAX;
+        let before_ns = if self.start.is_some() { self.last_ns } else { first_ns };
+        for (from, to) in [(before_ns, first_ns), (first_ns, last_ns)] {
+            if is_step(from, to) {
+                let step_s = to.cast_signed().saturating_sub(from.cast_signed()) / 1_000_000_000;
+                self.first_step_s = if self.steps == 0 { step_s } else { self.first_step_s };
+                self.steps = self.steps.saturating_add(1);
+                self.start = Some((now_ns, to));
+            }
+        }
+        self.last_ns = last_ns;
+        let (clock_ns, captured_ns) = *self.start.get_or_insert((now_ns, first_ns));
+        clock_ns.saturating_add(last_ns.saturating_sub(captured_ns))
+    }
+
+    fn remark(&self) -> Option<String> {
+        let Self { steps, first_step_s, .. } = self;
+        (*steps > 0).then(|| {
+            format!(
+                "the clock of the capture was set {steps} times, first by {first_step_s} s: no wait there"
+            )
+        })
     }
 }
 
@@ -164,15 +212,13 @@ impl Reader {
     /// capture.
     fn run(mut self, clock: Option<Arc<dyn Clock>>) {
         let span_ns = if clock.is_some() { PACE_SPAN_NS } else { u64::MAX };
-        // Time of the clock and of the capture at the first packet.
-        let mut start = None;
+        let mut pace = Pace::default();
         let failure = loop {
             let Some(mut chunk) = self.spare.pop().or_else(|| self.chunks.recv().ok()) else { return };
             let read = self.capture.read(&mut chunk, span_ns);
             if let (Some(clock), Some(last_ns)) = (&clock, chunk.last_ns()) {
                 let first_ns = chunk.packet(0).map_or(last_ns, |packet| packet.captured_ns);
-                let (clock_ns, captured_ns) = *start.get_or_insert_with(|| (clock.now_ns(), first_ns));
-                let due_ns = clock_ns.saturating_add(last_ns.saturating_sub(captured_ns));
+                let due_ns = pace.due_ns((first_ns, last_ns), clock.now_ns());
                 if !self.sleep_until(clock.as_ref(), due_ns) {
                     return;
                 }
@@ -187,8 +233,9 @@ impl Reader {
                 Err(error) => break Some(Cause::of(&error)),
             }
         };
-        let remarks = self.capture.remarks();
-        self.hand_over(Message::End { remarks, failure });
+        let (mut remarks, rejected) = (self.capture.remarks(), self.capture.rejected());
+        remarks.extend(pace.remark());
+        self.hand_over(Message::End { remarks, rejected, failure });
     }
 
     fn hand_over(&self, message: Message) {
@@ -215,3 +262,7 @@ impl Reader {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "capture_feed_tests.rs"]
+mod tests;

@@ -11,7 +11,7 @@ use keepup_plan::reduction::{Reduction, check_apart};
 use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
 use keepup_recording::retention::{Keep, KeepLimit};
 use keepup_recording::seal::SegmentIndex;
-use keepup_sources::SourceAddress;
+use keepup_sources::{MORE_IDS_END, MORE_IDS_MIN, STREAMS_MAX, SourceAddress};
 pub use keepup_sys::engine::EngineChoice;
 use keepup_sys::pool::{GRAIN_BYTES, ReusableMemory};
 
@@ -128,6 +128,12 @@ pub struct RecorderConfig {
     pub unflushed_bytes: Option<usize>,
     /// Keep running after the last connection ended (until stopped).
     pub stay: bool,
+    /// Names of clients or streams that must end before the recording does. Without any, the recording waits
+    /// for every stream whose connection was lost before its end.
+    pub expect: Vec<String>,
+    /// Longest wait for clients that are expected or were lost, after the last connection ended; `None`:
+    /// until stopped.
+    pub return_timeout: Option<Duration>,
     /// Streams of this recorder in a fleet; `None`: it takes all streams, at any time.
     pub assignment: Option<Arc<dyn Assignment>>,
     /// Where copies of events for live subscribers go.
@@ -140,6 +146,8 @@ pub struct RecorderConfig {
     pub metadata: BTreeMap<String, String>,
     /// Copy run number and metadata from the first drain that names its recording.
     pub is_copy: bool,
+    /// Packets that arrive before [`Recorder::open`](crate::Recorder::open) are recorded, too.
+    pub records_early: bool,
 }
 
 impl RecorderConfig {
@@ -178,12 +186,15 @@ impl RecorderConfig {
             peer_timeout: Duration::from_secs(5),
             unflushed_bytes: None,
             stay: false,
+            expect: Vec::new(),
+            return_timeout: None,
             assignment: None,
             tap: None,
             rate_max: None,
             run: None,
             metadata: BTreeMap::new(),
             is_copy: false,
+            records_early: true,
         }
     }
 
@@ -242,6 +253,13 @@ impl RecorderConfig {
         }
         if self.name.is_empty() || self.name.starts_with('.') || self.name.contains(['/', '\0', '\n']) {
             return refuse(format!("cannot name a recording {:?}: it becomes a directory", self.name).into());
+        }
+        let more = self.sources.iter().map(|source| source.streams_max().saturating_sub(STREAMS_MAX));
+        if self.sources.len() > 1
+            && more.fold(0, usize::saturating_add) > (MORE_IDS_END - MORE_IDS_MIN) as usize
+        {
+            let what = "cannot record these sources: they may have more streams than a recording has ids for";
+            return refuse(Cause::new(what).with_hint("a smaller streams= in their addresses"));
         }
         let threads = self.intake_threads;
         if !(1..=INTAKE_THREADS_MAX).contains(&threads) {

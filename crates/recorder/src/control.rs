@@ -10,15 +10,17 @@ use std::thread::JoinHandle;
 
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
+use keepup_measure::sum::Sums;
 use keepup_peer::Endpoint;
 use keepup_recording::account::{CommandCounts, Incidents, ThreadCpu, VolumeAccount};
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::journal::Journal;
-use keepup_recording::manifest::Manifest;
+use keepup_recording::presence::Presence;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove;
 use keepup_recording::retention::Removed;
+use keepup_results::shell::quoted;
 use keepup_sources::SourceAddress;
 use keepup_stream::ledger::Ledger;
 use keepup_stream::wire::SentRecording;
@@ -56,8 +58,9 @@ pub struct Recorder {
     notes: Vec<Cause>,
     clock: Arc<dyn Clock>,
     is_kept_in_part: bool,
-    /// The manifests still lack what a drain says about the recording that it sends.
-    lacks_origin: AtomicBool,
+    records_early: bool,
+    /// Nobody has asked yet what a drain says about the recording that it sends.
+    is_origin_due: AtomicBool,
     shards: Arc<Shards>,
     intakes: Vec<Threaded<IntakeReport>>,
     reducers: Vec<Threaded<()>>,
@@ -93,7 +96,7 @@ impl Recorder {
         let cpus: Vec<_> = (0..config.intake_threads).map(|i| config.cpus_of_intake(i).to_vec()).collect();
         let pools = config.pool_memory.pools(config.pool_bytes, &cpus)?;
         let (memory, kind) = (pools[0].memory(), pools[0].page_kind());
-        let pool_bytes = pools.iter().map(|pool| pool.bytes() as u64).sum();
+        let pool_bytes = pools.iter().map(|pool| pool.bytes() as u64).saturating_sum();
         let intakes = config.intake_threads;
         let counters = Counters::new(intakes, config.volumes(), config.reducers());
         let counters = Arc::new(counters.with_sources(config.sources.len()));
@@ -121,7 +124,8 @@ impl Recorder {
             recorder.volumes.push(threads);
         }
         let (to_reducers, reducers) = worker::start(&config, &clock, &wakers, &counters)?;
-        let (is_kept_in_part, lacks_origin) = (config.keep.is_some(), AtomicBool::new(config.is_copy));
+        let records_early = config.records_early;
+        let (is_kept_in_part, is_origin_due) = (config.keep.is_some(), AtomicBool::new(config.is_copy));
         let waker = wakers[0].clone();
         let sources = config.sources.clone();
         let shared = Shared { config, recording, clock, wakers, switches, counters };
@@ -142,7 +146,8 @@ impl Recorder {
             pool_pages: kind.to_string(),
             notes: kind.note().into_iter().chain(packets.notes).collect(),
             is_kept_in_part,
-            lacks_origin,
+            records_early,
+            is_origin_due,
             shards,
             intakes,
             reducers,
@@ -154,7 +159,7 @@ impl Recorder {
 
     /// Accepts sources; the time limit for their hello starts when they are accepted.
     pub fn open(&self) {
-        self.switches.open(self.clock.unix_ns());
+        self.switches.open(if self.records_early { 0 } else { self.clock.unix_ns() });
         self.waker.wake();
     }
 
@@ -235,21 +240,10 @@ impl Recorder {
         Stopper { switches: Arc::clone(&self.switches), waker: self.waker.clone() }
     }
 
-    /// Writes what a drain said about the recording that it sends into the manifests, if this
-    /// recording is a copy and that is not done yet. Returns it if it was written now.
-    ///
-    /// # Errors
-    /// A manifest cannot be replaced; the call may be repeated.
-    pub fn enter_origin(&self) -> Result<Option<&SentRecording>, RecordingError> {
-        let Some(sent) = self.counters.sent.get() else { return Ok(None) };
-        if !self.lacks_origin.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        for made in &self.made {
-            Manifest::enter_origin(&made.directory, sent)?;
-        }
-        self.lacks_origin.store(false, Ordering::Relaxed);
-        Ok(Some(sent))
+    /// Description of the recording that a drain sends, if this recording is a copy; once.
+    pub fn take_origin(&self) -> Option<&SentRecording> {
+        let sent = self.counters.sent.get()?;
+        self.is_origin_due.swap(false, Ordering::Relaxed).then_some(sent)
     }
 
     /// Whether the recorder has stopped reading and is making its data durable.
@@ -270,7 +264,7 @@ impl Recorder {
         self.conclude(false)
     }
 
-    /// Like [`Recorder::join`], but removes a recording that was stopped before it received an event. One
+    /// Like [`Recorder::join`], but removes a recording that was stopped before anything arrived. One
     /// that continues streams is kept, because its journal states where they ended. What cannot be removed
     /// is an incident.
     ///
@@ -282,7 +276,7 @@ impl Recorder {
 
     fn conclude(self, removes_empty: bool) -> Result<RecordReport, RecorderError> {
         let (recording, counters) = (self.recording, Arc::clone(&self.counters));
-        let (made, lacks_origin) = (self.made.clone(), self.lacks_origin.load(Ordering::Relaxed));
+        let made = self.made.clone();
         let (pool_bytes, pool_pages) = (self.pool_bytes, self.pool_pages.clone());
         let Joined {
             ended,
@@ -297,17 +291,9 @@ impl Recorder {
         } = self.join_threads()?;
         let directories: Vec<PathBuf> = volumes.iter().filter_map(|v| v.directory.clone()).collect();
         let continues = counters.continues.load(Ordering::Relaxed);
-        let is_empty = ended == Ended::Stopped && is_empty(&ledger) && !continues;
+        let rejected = counters.rejected();
+        let is_empty = ended == Ended::Stopped && is_empty(&ledger) && rejected.is_empty() && !continues;
         let removed = removes_empty && is_empty && !made.is_empty();
-        if let Some(sent) = counters.sent.get().filter(|_| lacks_origin && !removed) {
-            let entered = made.iter().map(|made| Manifest::enter_origin(&made.directory, sent));
-            entered.filter_map(Result::err).for_each(|e| trouble.push(Cause::of(&e).to_text()));
-        }
-        let metadata = counters.metadata();
-        if !metadata.is_empty() && !removed {
-            let entered = made.iter().map(|made| Manifest::enter_metadata(&made.directory, &metadata));
-            entered.filter_map(Result::err).for_each(|e| trouble.push(Cause::of(&e).to_text()));
-        }
         let written =
             if removed { take_back(recording, &made).map(|()| None) } else { write_master(&directories) };
         let master = match written {
@@ -317,7 +303,7 @@ impl Recorder {
                 None
             }
             Err(e) => {
-                let hint = format!("keepup recover {}", directories[0].display());
+                let hint = format!("keepup recover {}", quoted(&directories[0].display().to_string()));
                 trouble.push(Cause::new(e.to_string()).with_hint(hint).to_text());
                 None
             }
@@ -326,6 +312,7 @@ impl Recorder {
             master,
             recording: recording.to_string(),
             ledger,
+            rejected,
             volumes,
             pool_bytes,
             pool_bytes_used_max: counters.pool_bytes_used_max(),
@@ -439,6 +426,7 @@ impl Shared {
     ) -> Result<(Arc<Shards>, Vec<Threaded<IntakeReport>>), RecorderError> {
         let mut taps = self.config.tap.as_ref().map(|tap| tap.attach(self.wakers.len())).transpose()?;
         let (shards, mut listener) = (Arc::new(Shards::new(self.wakers.clone())), Some(listener));
+        shards.expect(&self.config.expect);
         let (mut inputs, mut documents) = (Some(inputs), Some(documents));
         let (post, inboxes) = Post::new(&self.wakers);
         let mut threads = Vec::new();
@@ -550,7 +538,9 @@ impl ArmingGuard {
                 }
                 None => None,
             };
-            places.push(Some(VolumeDirectory { directory, journal, retention }));
+            let presence = Presence::new(&directory)?;
+            let lacks_origin = config.is_copy;
+            places.push(Some(VolumeDirectory { directory, journal, presence, lacks_origin, retention }));
         }
         Ok(places)
     }

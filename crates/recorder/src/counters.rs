@@ -3,8 +3,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use keepup_measure::sum::Sums;
 use keepup_recording::account::{Stalls, VolumeStalls};
 use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::{Rejected, Rejection, Rejections};
 use keepup_stream::wire::{METADATA_MAX, SentRecording, StreamInfo};
 
 /// Warnings that wait for the log.
@@ -67,7 +69,7 @@ impl IntakeCounters {
 
     /// Events missing so far.
     pub fn gap_events(&self) -> u64 {
-        self.gap_events.iter().map(|events| events.load(Relaxed)).sum()
+        self.gap_events.iter().map(|events| events.load(Relaxed)).saturating_sum()
     }
 
     /// Counts missing events.
@@ -235,6 +237,8 @@ pub struct Counters {
     pub sent: OnceLock<SentRecording>,
     /// A client continued a stream whose first events another recorder has.
     pub continues: AtomicBool,
+    /// Data that arrived and are not recorded.
+    pub rejections: Mutex<Rejections>,
     /// Warnings for the log that were not taken yet.
     pub warnings: Mutex<Vec<String>>,
     /// What detectors say about themselves, by name.
@@ -253,6 +257,7 @@ impl Counters {
             sources: Vec::new(),
             sent: OnceLock::new(),
             continues: AtomicBool::new(false),
+            rejections: Mutex::default(),
             warnings: Mutex::default(),
             detectors: Mutex::default(),
         }
@@ -271,6 +276,20 @@ impl Counters {
                 entries.insert(name, value);
             }
         }
+    }
+
+    /// Enters data that are not recorded. Warns of the first of them, and returns their row.
+    pub(crate) fn reject(&self, source: &str, rejection: &Rejection) -> Option<Rejected> {
+        let mut rejections = self.rejections.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = rejections.add(source, rejection)?;
+        drop(rejections);
+        self.warn(new.to_string());
+        Some(new)
+    }
+
+    /// Data that arrived and are not recorded, so far.
+    pub fn rejected(&self) -> Vec<Rejected> {
+        self.rejections.lock().unwrap_or_else(PoisonError::into_inner).rows()
     }
 
     /// Adds a warning for the log.
@@ -292,7 +311,7 @@ impl Counters {
     }
 
     fn sum(&self, counter: impl Fn(&IntakeCounters) -> &AtomicU64) -> u64 {
-        self.intakes.iter().map(|intake| counter(intake).load(Relaxed)).sum()
+        self.intakes.iter().map(|intake| counter(intake).load(Relaxed)).saturating_sum()
     }
 
     fn max(&self, counter: impl Fn(&IntakeCounters) -> &AtomicU64) -> u64 {
@@ -316,7 +335,7 @@ impl Counters {
 
     /// Events missing so far.
     pub fn gap_events(&self) -> u64 {
-        self.intakes.iter().map(IntakeCounters::gap_events).sum()
+        self.intakes.iter().map(IntakeCounters::gap_events).saturating_sum()
     }
 
     /// Events missing so far, by cause, without the causes that have none.
@@ -351,27 +370,27 @@ impl Counters {
 
     /// Bytes handed to the writer of a volume: whole blocks.
     pub fn placed_bytes(&self, volume: usize) -> u64 {
-        self.intakes.iter().map(|intake| intake.placed_bytes[volume].load(Relaxed)).sum()
+        self.intakes.iter().map(|intake| intake.placed_bytes[volume].load(Relaxed)).saturating_sum()
     }
 
     /// Payload bytes confirmed by the kernel, over all volumes.
     pub fn written_payload_bytes(&self) -> u64 {
-        self.volumes.iter().map(|v| v.written_payload_bytes.load(Relaxed)).sum()
+        self.volumes.iter().map(|v| v.written_payload_bytes.load(Relaxed)).saturating_sum()
     }
 
     /// Events confirmed by the kernel, over all volumes.
     pub fn written_events(&self) -> u64 {
-        self.volumes.iter().map(|v| v.written_events.load(Relaxed)).sum()
+        self.volumes.iter().map(|v| v.written_events.load(Relaxed)).saturating_sum()
     }
 
     /// Payload bytes on stable storage, over all volumes.
     pub fn durable_payload_bytes(&self) -> u64 {
-        self.volumes.iter().map(|v| v.durable_payload_bytes.load(Relaxed)).sum()
+        self.volumes.iter().map(|v| v.durable_payload_bytes.load(Relaxed)).saturating_sum()
     }
 
     /// Payload bytes on stable storage as stored, over all volumes.
     pub fn stored_payload_bytes(&self) -> u64 {
-        self.volumes.iter().map(|v| v.stored_payload_bytes.load(Relaxed)).sum()
+        self.volumes.iter().map(|v| v.stored_payload_bytes.load(Relaxed)).saturating_sum()
     }
 
     /// Longest stall of every stage so far.
@@ -390,13 +409,13 @@ impl Counters {
 
     /// Events on stable storage, over all volumes.
     pub fn durable_events(&self) -> u64 {
-        self.volumes.iter().map(|v| v.durable_events.load(Relaxed)).sum()
+        self.volumes.iter().map(|v| v.durable_events.load(Relaxed)).saturating_sum()
     }
 }
 
 /// Adds to a counter with a single writer, the calling thread.
 pub(crate) fn add(counter: &AtomicU64, amount: u64) {
-    counter.store(counter.load(Relaxed).wrapping_add(amount), Relaxed);
+    counter.store(counter.load(Relaxed).saturating_add(amount), Relaxed);
 }
 
 /// Raises a counter with a single writer, the calling thread.

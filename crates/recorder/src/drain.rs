@@ -7,6 +7,7 @@
 //! listed. It removes nothing; for a recording with a retention limit it notes what is durable
 //! elsewhere, and the recorder removes that.
 mod cursor;
+mod delivery;
 mod marks;
 mod merge;
 mod missing;
@@ -27,6 +28,7 @@ use keepup_stream::client::ClientError;
 use keepup_stream::ledger::Count;
 use serde::{Serialize, Serializer};
 
+use self::delivery::Deliver;
 use self::merge::{Merge, Step};
 pub use self::missing::Missing;
 use self::outlet::Outlet;
@@ -291,9 +293,7 @@ impl DrainRun<'_> {
     fn conclude(&mut self, done: Done) {
         let held_back = self.merge.held_back();
         self.live.is_growing.store(self.merge.is_being_made(), Ordering::Relaxed);
-        if done == Done::Ended {
-            self.merge.conclude();
-        } else if held_back > 0 {
+        if done != Done::Ended && held_back > 0 {
             let what = format!("{held_back} blocks wait for earlier ones that are not durable yet");
             self.merge.losses.faults.push(what);
         }
@@ -334,9 +334,16 @@ impl DrainRun<'_> {
                     sleep_until(self.clock, until_ns, self.stop);
                 }
                 Step::Deferred => {}
-                Step::Ended => return Ok(Done::Ended),
+                Step::Ended => {
+                    self.deliver(Merge::conclude)?;
+                    return Ok(Done::Ended);
+                }
                 Step::Nothing { is_settling } if !self.plan.follow && !is_settling => {
-                    return Ok(if self.merge.held_back() == 0 { Done::All } else { Done::Stopped });
+                    if self.merge.held_back() > 0 {
+                        return Ok(Done::Stopped);
+                    }
+                    self.deliver(Merge::deliver_known_losses)?;
+                    return Ok(Done::All);
                 }
                 Step::Nothing { .. } => {
                     self.poll_acks()?;
@@ -347,10 +354,19 @@ impl DrainRun<'_> {
     }
 
     fn step(&mut self, now_ns: u64) -> Result<Step, RecorderError> {
+        self.deliver(|merge, deliver| merge.step(now_ns, deliver))
+    }
+
+    /// Lets the recording deliver to the other side.
+    fn deliver<T>(
+        &mut self,
+        from: impl FnOnce(&mut Merge, &mut Deliver<'_>) -> Result<T, RecorderError>,
+    ) -> Result<T, RecorderError> {
         let Self { merge, outlet, pace, clock, stop, live, .. } = self;
-        merge.step(now_ns, &mut |stream, header, events| {
-            let bytes = outlet.send(stream, header, events, stop, live)?;
-            add(&live.sent_events, u64::from(header.event_count));
+        from(merge, &mut |delivery| {
+            let events = delivery.block.as_ref().map_or(0, |(header, _)| u64::from(header.event_count));
+            let bytes = outlet.send(delivery, stop, live)?;
+            add(&live.sent_events, events);
             add(&live.sent_bytes, bytes);
             Ok(pace.after(bytes, clock.now_ns()))
         })

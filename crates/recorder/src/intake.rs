@@ -6,6 +6,7 @@
 //! is affected.
 mod accept;
 mod answer;
+mod awaited;
 mod connection;
 mod detector;
 mod detector_items;
@@ -19,6 +20,7 @@ mod reduction;
 mod rotation;
 mod shards;
 mod store;
+mod strangers;
 mod stream;
 mod unflushed;
 mod volumes;
@@ -32,6 +34,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::account::Incidents;
 use keepup_stream::ledger::Ledger;
+use keepup_stream::rejected::RejectReason;
 use keepup_stream::wire::{Control, End};
 use keepup_sys::pool::Pool;
 use keepup_sys::waker::Waker;
@@ -161,6 +164,8 @@ pub(crate) struct Intake {
     allowance_bytes: f64,
     allowance_at_ns: u64,
     is_short_of_descriptors: bool,
+    /// Since when the recording would be over without the clients that it waits for.
+    awaiting_since_ns: Option<u64>,
     answers_due: bool,
     first_event_ns: Option<u64>,
     last_durable_ns: u64,
@@ -219,6 +224,7 @@ impl Intake {
             allowance_bytes: 0.0,
             allowance_at_ns: now_ns,
             is_short_of_descriptors: false,
+            awaiting_since_ns: None,
             answers_due: false,
             first_event_ns: None,
             last_durable_ns: now_ns,
@@ -286,11 +292,8 @@ impl Intake {
             self.send_leaving(now_ns);
         }
         // The first intake has just accepted every waiting connection.
-        if self.index == 0
-            && !self.config.stay
-            && let Some(ended) = self.shards.end_of_run()
-        {
-            self.shards.end(ended);
+        if self.index == 0 && !self.config.stay {
+            self.end_if_over(now_ns);
         }
     }
 
@@ -437,9 +440,9 @@ impl Intake {
         if bytes > 0 {
             (connection.busy, connection.quiet) = (true, false);
             connection.heard_ns = now_ns;
-        }
-        if bytes > 0 && !connection.expects_streams() {
-            self.first_event_ns.get_or_insert(now_ns);
+            if !connection.expects_streams() {
+                self.first_event_ns.get_or_insert(now_ns);
+            }
         }
         match pause {
             Pause::Message(message) => {
@@ -454,10 +457,11 @@ impl Intake {
                         return self.settle_in(index, connection, hello, 0, now_ns);
                     }
                     Control::Locate(question) => self.locate(index, &mut connection, &question),
+                    Control::Missing(_) => Ok(()),
                     Control::End(end) => self.take_end(&mut connection, &end),
                 };
                 if let Err(why) = taken {
-                    return self.refuse(index, connection, &why);
+                    return self.reject(index, connection, RejectReason::Contradictory, &why);
                 }
             }
             Pause::EndOfSeries { events, streams } => {
@@ -470,12 +474,14 @@ impl Intake {
             }
             Pause::Closed => return self.closed(index, connection),
             Pause::Broken(why) => return self.refuse(index, connection, &why),
+            Pause::Rejected(reason, why) => return self.reject(index, connection, reason, &why),
         }
         if connection.waiting != was_waiting || connection.phase != Phase::Open {
             self.watch(index, &mut connection);
         }
         connection.await_enough();
         self.connections[index] = Some(connection);
+        self.bound_strangers(index);
     }
 
     /// Checks a client's final counts, and makes its events durable.

@@ -4,6 +4,7 @@
 mod retention;
 mod sizes;
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
@@ -20,8 +21,11 @@ use keepup_recording::id::Id;
 use keepup_recording::in_flight::lock_segment;
 use keepup_recording::journal::{Journal, JournalRecord, Rotation, StreamEnd};
 use keepup_recording::layout::{SegmentIdentity, segment_file_name, segment_preamble};
+use keepup_recording::manifest::Manifest;
+use keepup_recording::presence::Presence;
 use keepup_recording::seal::{SegmentIndex, seal};
-use keepup_stream::ledger::{Count, Gap, LossCause};
+use keepup_stream::ledger::{Count, Explained, Gap, LossCause};
+use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::file::{Access, create_preallocated, sync_directory};
 use keepup_sys::waker::Waker;
@@ -48,6 +52,8 @@ pub(crate) struct Conclusion {
     pub(crate) reason: String,
     /// Stream id, received and durable counts.
     pub(crate) streams: Vec<(u32, Count, Count)>,
+    /// Data that arrived and are not recorded.
+    pub(crate) rejected: Vec<Rejected>,
 }
 
 /// Request to a keeper, from the writer or the intake.
@@ -68,6 +74,10 @@ pub(crate) enum ToKeeper {
     Stream(StreamInfo, u64),
     /// Events of a stream of this intake are missing.
     Gap { intake: usize, gap: Gap },
+    /// A row of the account of rejected data, with its count so far.
+    Rejected(Rejected),
+    /// The cause of skipped events became known.
+    Explained(Explained),
     /// A volume was taken out of rotation, or came back.
     Rotation(Rotation),
     /// The recording has ended with this account.
@@ -88,7 +98,8 @@ pub(crate) enum FromKeeper {
         index: u32,
         result: Result<(), String>,
     },
-    /// The journal cannot be written: later data could not be accounted for.
+    /// The journal cannot be written, or files of the recording are gone: later data could not be accounted
+    /// for.
     JournalFailed {
         why: String,
     },
@@ -107,6 +118,9 @@ pub(crate) struct Prepared {
 pub(crate) struct VolumeDirectory {
     pub(crate) directory: PathBuf,
     pub(crate) journal: Journal,
+    pub(crate) presence: Presence,
+    /// The manifest of a copy lacks what the drain says about the original.
+    pub(crate) lacks_origin: bool,
     /// Retention limit; `None` keeps everything.
     pub(crate) retention: Option<Retention>,
 }
@@ -133,6 +147,8 @@ pub(crate) struct Keeper {
     pub(crate) answers: Sender<FromKeeper>,
     pub(crate) writer: Waker,
     pub(crate) next_index: u32,
+    /// Segments that are not sealed.
+    pub(crate) segments: BTreeMap<u32, Arc<OwnedFd>>,
     pub(crate) conclusion: Option<Conclusion>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) access: Option<Access>,
@@ -153,18 +169,23 @@ impl Keeper {
     /// Runs until its writer ends.
     pub(crate) fn run(mut self) -> KeeperOutcome {
         while let Some(message) = self.next() {
+            // What cannot be entered now is entered with a later message.
+            let _ = self.enter_origin();
             match message {
                 ToKeeper::Prepare => self.prepare(),
                 ToKeeper::Activate { index, bytes, before } => self.activate(index, bytes, before),
                 ToKeeper::Discard { index } => self.discard(index),
-                ToKeeper::Watermark { segment, end_offset, blocks } => self.note(|_| {
-                    Some(JournalRecord::Watermark {
+                ToKeeper::Watermark { segment, end_offset, blocks } => {
+                    let record = JournalRecord::Watermark {
                         segment,
                         written_bytes: end_offset,
                         durable_bytes: end_offset,
                         blocks,
-                    })
-                }),
+                    };
+                    if self.check_presence().is_ok() {
+                        self.note(|_| Some(record.clone()));
+                    }
+                }
                 ToKeeper::Finish { index, data_bytes, events, file } => {
                     self.finish(index, data_bytes, &events);
                     drop(file);
@@ -178,6 +199,8 @@ impl Keeper {
                     self.note(|_| Some(JournalRecord::Stream(info.clone())));
                 }
                 ToKeeper::Gap { intake, gap } => self.take_gap(intake, gap),
+                ToKeeper::Rejected(row) => self.note(|_| Some(JournalRecord::Rejected(row.clone()))),
+                ToKeeper::Explained(explained) => self.note(|_| Some(JournalRecord::Explained(explained))),
                 ToKeeper::Rotation(rotation) => {
                     self.note(|_| Some(JournalRecord::Rotation(rotation.clone())))
                 }
@@ -239,6 +262,19 @@ impl Keeper {
             self.answer(FromKeeper::JournalFailed { why: why.clone() });
         }
         self.note_trouble(why);
+    }
+
+    /// Checks that the files of the recording are still there. Otherwise the volume fails, with the returned
+    /// reason: what is written to it now is lost when the files are closed.
+    fn check_presence(&mut self) -> Result<(), String> {
+        let Some(place) = &mut self.place else { return Ok(()) };
+        let segments = self.segments.iter().map(|(&index, file)| (index, &**file));
+        let outcome = place.presence.check(&mut place.journal, segments);
+        outcome.map_err(|e| {
+            let why = Cause::of(&e).to_text();
+            self.journal_failed(why.clone());
+            why
+        })
     }
 
     fn note_trouble(&mut self, what: String) {
@@ -314,8 +350,11 @@ impl Keeper {
         match self.create(index, bytes) {
             Ok(file) => {
                 self.next_index += 1;
-                let id = self.segment_id(index);
-                self.answer(FromKeeper::Prepared(Prepared { index, id, file: Arc::new(file), bytes }));
+                let (id, file) = (self.segment_id(index), Arc::new(file));
+                if self.place.is_some() {
+                    self.segments.insert(index, Arc::clone(&file));
+                }
+                self.answer(FromKeeper::Prepared(Prepared { index, id, file, bytes }));
             }
             Err((why, full)) => {
                 let cause = if full { LossCause::SpaceExhausted } else { LossCause::VolumeFailed };
@@ -330,10 +369,8 @@ impl Keeper {
             return null.map(OwnedFd::from).map_err(|e| (format!("cannot open /dev/null: {e}"), false));
         };
         let made = create_preallocated(&path, bytes).map_err(|e| {
-            let full = [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT]
-                .iter()
-                .any(|errno| e.raw_os_error() == Some(errno.raw_os_error()));
-            (e.to_string(), full)
+            let full = e.is_out_of_space();
+            (Cause::of(&e).to_text(), full)
         })?;
         lock_segment(&made.file);
         self.access = Some(made.access);
@@ -353,6 +390,7 @@ impl Keeper {
 
     fn discard(&mut self, index: u32) {
         let Some(path) = self.path(index) else { return };
+        self.segments.remove(&index);
         if let Err(e) = std::fs::remove_file(&path) {
             self.note_trouble(format!("cannot remove the unused {}: {e}", path.display()));
         }
@@ -362,6 +400,11 @@ impl Keeper {
         let Some(path) = self.path(index) else {
             return self.answer(FromKeeper::Finished { index, result: Ok(()) });
         };
+        let is_present = self.check_presence();
+        self.segments.remove(&index);
+        if is_present.is_err() {
+            return self.answer(FromKeeper::Finished { index, result: is_present });
+        }
         let result = match seal(&path, events, data_bytes) {
             Ok(bytes) => {
                 let blocks = events.blocks() as u64;
@@ -388,6 +431,27 @@ impl Keeper {
         self.answer(FromKeeper::Finished { index, result });
     }
 
+    /// Enters what a drain has said about the recording that it sends into the manifest of a copy, once.
+    fn enter_origin(&mut self) -> Result<(), RecordingError> {
+        let (Some(place), Some(sent)) = (&mut self.place, self.counters.sent.get()) else { return Ok(()) };
+        if place.lacks_origin {
+            let manifest = Manifest::read(&place.directory)?.with_origin(sent);
+            place.journal.replace_manifest(&place.directory, &manifest)?;
+            place.lacks_origin = false;
+        }
+        Ok(())
+    }
+
+    /// Enters what detectors have said about themselves into the manifest.
+    fn enter_metadata(&mut self) -> Result<(), RecordingError> {
+        let (Some(place), metadata) = (&mut self.place, self.counters.metadata()) else { return Ok(()) };
+        if metadata.is_empty() {
+            return Ok(());
+        }
+        let manifest = Manifest::read(&place.directory)?.with_metadata(&metadata);
+        place.journal.replace_manifest(&place.directory, &manifest)
+    }
+
     /// Whether a removed segment still has bytes.
     fn is_removing(&self) -> bool {
         let retention = self.place.as_ref().and_then(|place| place.retention.as_ref());
@@ -401,7 +465,15 @@ impl Keeper {
         while self.is_removing() {
             self.retain();
         }
-        if let Some(Conclusion { clean, reason, streams }) = self.conclusion.take() {
+        let is_present = self.check_presence().is_ok();
+        if is_present && let Err(e) = self.enter_origin().and_then(|()| self.enter_metadata()) {
+            self.note_trouble(Cause::of(&e).to_text());
+        }
+        if let Some(Conclusion { clean, reason, streams, rejected }) = self.conclusion.take() {
+            for row in rejected {
+                self.note(|_| Some(JournalRecord::Rejected(row.clone())));
+            }
+            let clean = clean && is_present;
             let streams = streams.iter().map(|&(id, received, durable)| StreamEnd { id, received, durable });
             let end = JournalRecord::End { clean, reason, streams: streams.collect() };
             self.note(|_| Some(end.clone()));

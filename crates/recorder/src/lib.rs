@@ -5,6 +5,8 @@
 //! segments and writes the journal. They share only rings of blocks, counters, and which intake owns a
 //! stream: every piece of state has one owner.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
+
 pub mod after_seal;
 mod assignment;
 mod capture_feed;

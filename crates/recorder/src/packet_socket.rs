@@ -7,7 +7,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_sources::capture::Capture;
 use keepup_sources::{PacketAddress, SourceAddress};
-use keepup_sys::datagram::{set_join, set_notes};
+use keepup_sys::datagram::{set_destinations, set_join, set_notes};
 use keepup_sys::socket::receive_own_groups_only;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, netdevice, sockopt};
 
@@ -103,6 +103,10 @@ fn bind(packets: &PacketAddress) -> rustix::io::Result<(OwnedFd, usize)> {
         .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, bytes))?;
     let buffer_bytes = sockopt::socket_recv_buffer_size(&socket)? / 2;
     set_notes(socket.as_fd()).map_err(errno)?;
+    if group.is_unspecified() {
+        // A sender may send different packets to different addresses of this machine.
+        set_destinations(socket.as_fd(), group.is_ipv6()).map_err(errno)?;
+    }
     // Before Linux 5.0, packets are received one by one.
     let _ = set_join(socket.as_fd(), true);
     let mut bound = address;

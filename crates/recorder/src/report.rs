@@ -2,8 +2,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::account::{CommandCounts, Incidents, RecordAccount, Stalls, ThreadCpu, VolumeAccount};
 use keepup_stream::ledger::Ledger;
+use keepup_stream::rejected::{Rejected, makes_incomplete};
 
 /// Report of a recording.
 #[derive(Clone, Debug)]
@@ -14,6 +16,8 @@ pub struct RecordReport {
     pub master: Option<PathBuf>,
     /// Account of every stream.
     pub ledger: Ledger,
+    /// Data that arrived and are not recorded.
+    pub rejected: Vec<Rejected>,
     /// Every volume, in the order given.
     pub volumes: Vec<VolumeAccount>,
     /// Size of the block pool, in bytes.
@@ -81,11 +85,21 @@ impl RecordReport {
         }
     }
 
-    /// Whether everything received is durable, the recording has no defects, and it ended by
-    /// itself or on request.
+    /// Whether everything that arrived is durable, the recording has no defects, and it ended by
+    /// itself or on request. Events may be missing that did not arrive.
     pub fn is_whole(&self) -> bool {
         let has_failed = matches!(self.ended, Ended::VolumesFailed(_) | Ended::SourceFailed(_));
-        !has_failed && self.ledger.is_whole() && self.trouble.is_empty()
+        !has_failed && self.ledger.is_whole() && self.trouble.is_empty() && !self.has_rejected()
+    }
+
+    /// Whether it is whole, and no event is missing.
+    pub fn is_complete(&self) -> bool {
+        self.is_whole() && self.ledger.total().gap_events.values().all(|&events| events == 0)
+    }
+
+    /// Whether data that arrived are not recorded. Those of strangers count if nothing was recorded.
+    pub fn has_rejected(&self) -> bool {
+        makes_incomplete(&self.rejected, self.ledger.total().received.events)
     }
 
     /// Account for the user. `cpu_seconds` is the CPU time of the process.
@@ -95,15 +109,16 @@ impl RecordReport {
             recording: self.recording.clone(),
             ended: self.why_ended(),
             master: self.master.clone(),
-            whole: self.is_whole(),
+            whole: self.is_complete(),
             removed: self.removed,
             received: total.received,
             written: total.written,
             durable: total.durable,
             missing_events: total.gap_events,
+            rejected: self.rejected.clone(),
             elapsed_seconds: self.elapsed_ns as f64 / 1e9,
             cpu_seconds,
-            path_cpu_seconds: self.threads().map(|thread| thread.cpu_ns).sum::<u64>() as f64 / 1e9,
+            path_cpu_seconds: self.threads().map(|thread| thread.cpu_ns).saturating_sum::<u64>() as f64 / 1e9,
             intake_cpu: self.busiest_intake(),
             intakes_cpu: self.intakes_cpu.clone(),
             reducers_cpu: self.reducers_cpu.clone(),
@@ -134,7 +149,7 @@ impl RecordReport {
     /// Missing events, except for losses that the source declared itself.
     pub fn lost_events(&self) -> u64 {
         let total = self.ledger.total();
-        let missing: u64 = total.gap_events.values().sum();
+        let missing: u64 = total.gap_events.values().saturating_sum();
         missing.saturating_sub(total.lost_at_source.events)
     }
 }

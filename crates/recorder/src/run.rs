@@ -163,8 +163,7 @@ impl RunControl {
                 if recorder.is_ending() {
                     return self.drain(None);
                 }
-                // A failed write is repeated at the next poll, and at the end.
-                if let Ok(Some(sent)) = recorder.enter_origin() {
+                if let Some(sent) = recorder.take_origin() {
                     self.run = sent.run;
                     self.revision += 1;
                 }

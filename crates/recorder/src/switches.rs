@@ -11,7 +11,8 @@ pub(crate) struct Switches {
 }
 
 impl Switches {
-    /// Accepts sources from now on, `unix_ns`; before this call nobody is accepted.
+    /// Accepts sources from now on; before this call nobody is accepted. Packets that arrived before
+    /// `unix_ns`, ns since the Unix epoch, are not recorded.
     pub(crate) fn open(&self, unix_ns: u64) {
         self.opened_ns.store(unix_ns, Ordering::Relaxed);
         self.is_open.store(true, Ordering::Release);
@@ -21,7 +22,7 @@ impl Switches {
         self.is_open.load(Ordering::Acquire)
     }
 
-    /// When sources were first accepted, ns since the Unix epoch; only if it is open.
+    /// Time from which packets are recorded, ns since the Unix epoch; only if it is open.
     pub(crate) fn opened_ns(&self) -> u64 {
         self.opened_ns.load(Ordering::Relaxed)
     }

@@ -1,4 +1,5 @@
 //! Starts the two threads of one volume and connects them to the intakes.
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -95,6 +96,7 @@ impl VolumeStart {
             answers,
             writer: waker.clone(),
             next_index: 0,
+            segments: BTreeMap::new(),
             conclusion: None,
             counters: Arc::clone(&self.counters),
             access: None,

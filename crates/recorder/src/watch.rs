@@ -13,9 +13,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_measure::clock::Clock;
 use keepup_measure::cpu::{CoreTimes, ProcessCpu, core_usage};
+use keepup_measure::sum::Sums;
 use keepup_recording::id::Id;
-use keepup_results::live::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, StreamNow, VolumeNow};
+use keepup_results::live::{
+    CoreNow, Drained, Flow, Margin, Moment, PoolNow, RejectedNow, StreamNow, VolumeNow,
+};
 use keepup_results::{Count, FailedRate};
+use keepup_stream::rejected::Rejected;
 
 use self::reduction::Reduction;
 pub use self::slot::WatcherSlot;
@@ -142,9 +146,14 @@ impl Watcher {
         moment
     }
 
-    /// New problems since the last call, each reported once.
+    /// New problems of the figures since the last call, each reported once.
     pub fn take_warnings(&mut self, moment: &Moment) -> Vec<String> {
         self.warnings.take_new(moment, &self.counters)
+    }
+
+    /// What the recorder warned of since the last call. Needs no sample.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.counters.take_warnings()
     }
 
     fn flow(&mut self, passed_s: f64) -> Flow {
@@ -173,6 +182,7 @@ impl Watcher {
             received_events_per_second: received.events.saturating_sub(before[0].events) as f64 / passed_s,
             missing: missing(counters),
             missing_events: counters.gap_events(),
+            rejected: counters.rejected().into_iter().map(rejected).collect(),
             connections: counters.connections(),
             intake_busy: (1.0 - idle_s / passed_s).clamp(0.0, 1.0),
         }
@@ -211,7 +221,7 @@ impl Watcher {
         for (volume, space) in &mut seen {
             let Some(space) = space else { continue };
             let beside = rates.iter().filter(|(device, _)| *device == Some(space.device));
-            let rate: f64 = beside.map(|(_, rate)| rate).sum();
+            let rate: f64 = beside.map(|(_, rate)| rate).float_sum();
             (volume.free_bytes, volume.total_bytes) = (Some(space.free_bytes), Some(space.total_bytes));
             volume.full_in_seconds =
                 (rate > 0.0 && !self.is_kept_in_part).then(|| space.free_bytes as f64 / rate);
@@ -290,6 +300,17 @@ fn count(events: &std::sync::atomic::AtomicU64, bytes: &std::sync::atomic::Atomi
 
 fn missing(counters: &Counters) -> std::collections::BTreeMap<String, u64> {
     counters.gap_events_by_cause().into_iter().map(|(cause, events)| (cause.to_string(), events)).collect()
+}
+
+fn rejected(row: Rejected) -> RejectedNow {
+    RejectedNow {
+        text: row.to_string(),
+        source: row.source,
+        reason: row.reason.name().to_owned(),
+        unit: row.unit.to_string(),
+        count: row.count,
+        foreign: row.is_foreign,
+    }
 }
 
 fn stream(figures: &StreamCounters, seen: &mut LastStreamSample, now_ns: u64, passed_s: f64) -> StreamNow {

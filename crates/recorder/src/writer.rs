@@ -22,6 +22,7 @@ use keepup_recording::layout::{SECTOR, put_block_sector};
 use keepup_recording::seal::{SEGMENT_EVENTS_MAX, SegmentIndex};
 use keepup_stream::ledger::{Count, LossCause};
 use keepup_sys::engine::{BlockEngine, Completion, FileSlot};
+use keepup_sys::error::is_out_of_space;
 use keepup_sys::waker::Waker;
 
 pub(crate) use self::inlets::Inlet;
@@ -445,7 +446,7 @@ impl Writer {
             raise(&self.counters().write_ns_max, took_ns);
         }
         if let Err(e) = completion.result {
-            let full = e.kind() == std::io::ErrorKind::StorageFull;
+            let full = is_out_of_space(&e);
             let cause = if full { LossCause::SpaceExhausted } else { LossCause::VolumeFailed };
             self.fail(format!("writing failed: {e}"), cause);
         }

@@ -1,5 +1,6 @@
 //! The whole pipeline with real sockets, real files, and a ledger that must balance.
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
+#![allow(clippy::disallowed_methods, reason = "tests may sum")]
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

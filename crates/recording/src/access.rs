@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::ControlFlow;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::wire::StreamInfo;
 
 use crate::error::RecordingError;
@@ -267,7 +268,7 @@ fn summary_of(stream: u32, blocks: &[IndexedBlock]) -> Option<StreamSummary> {
     let (first, last) = (blocks.first()?, blocks.last()?);
     Some(StreamSummary {
         stream,
-        events: blocks.iter().map(|block| u64::from(block.events)).sum(),
+        events: blocks.iter().map(|block| u64::from(block.events)).saturating_sum(),
         blocks: blocks.len() as u32,
         first_sequence: first.first_sequence,
         last_sequence: last.end() - 1,

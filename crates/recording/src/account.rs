@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use keepup_measure::histogram::LatencySummary;
 use keepup_stream::ledger::{Count, Ledger, LossCause};
+use keepup_stream::rejected::Rejected;
 use serde::{Deserialize, Serialize};
 
 /// Most listed incidents; later ones are only counted.
@@ -101,7 +102,8 @@ pub struct RecordAccount {
     pub ended: String,
     /// NeXus master over all volumes, if it could be written.
     pub master: Option<PathBuf>,
-    /// Whether everything received is durable, without defects, and the recording ended as requested.
+    /// Whether everything that arrived is durable, no event is missing, and the recording has no defects and
+    /// ended as requested.
     pub whole: bool,
     /// Whether its directories were removed, because it was stopped before the first event.
     pub removed: bool,
@@ -113,6 +115,8 @@ pub struct RecordAccount {
     pub durable: Count,
     /// Missing events by cause.
     pub missing_events: BTreeMap<LossCause, u64>,
+    /// Data that arrived and are not recorded.
+    pub rejected: Vec<Rejected>,
     /// Account of every stream.
     pub ledger: Ledger,
     /// Time from the first event to the last durable byte; 0 without events.

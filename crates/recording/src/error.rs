@@ -96,6 +96,26 @@ pub enum RecordingError {
         /// Problem.
         what: &'static str,
     },
+    /// A file of a recording in progress lost its name.
+    #[error("cannot record to {}: another program removed, moved or replaced it", path.display())]
+    Displaced {
+        /// The file or directory.
+        path: PathBuf,
+    },
+    /// Another program changed the journal of a recording in progress.
+    #[error(
+        "cannot record to {}: another program changed it: it has {found_bytes} bytes, and {bytes} \
+         were written",
+        path.display()
+    )]
+    JournalChanged {
+        /// The journal.
+        path: PathBuf,
+        /// Bytes written to it.
+        bytes: u64,
+        /// Its length, bytes.
+        found_bytes: u64,
+    },
     /// Another process is writing the recording.
     #[error("cannot change {}: the recorder still writes the recording", path.display())]
     Busy {
@@ -175,6 +195,8 @@ impl Diagnostic for RecordingError {
             | Self::Mixed { .. }
             | Self::JournalLine { .. }
             | Self::File { .. }
+            | Self::Displaced { .. }
+            | Self::JournalChanged { .. }
             | Self::Busy { .. }
             | Self::NoLocks { .. }
             | Self::NotSealed { .. }
@@ -193,6 +215,9 @@ impl Diagnostic for RecordingError {
             Self::Foreign { .. } => "choose another name, or an empty directory",
             Self::NotARecording { .. } => "give the recording's own directory, VOLUME/NAME",
             Self::VolumeMissing { .. } => "mount it, or give its directory too",
+            Self::Displaced { .. } | Self::JournalChanged { .. } => {
+                "leave the files of a running recording as they are; exclude them from clean-up jobs"
+            }
             Self::Busy { .. } => "stop the recorder first",
             Self::NoLocks { .. } => {
                 "make sure that no recorder writes there, then keepup recover --without-locks"

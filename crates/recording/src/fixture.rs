@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::wire::{ElementType, StreamInfo};
 
 use crate::crc::crc32;
@@ -78,7 +79,7 @@ impl SegmentBuilder {
             first_timestamp_ns: times().min().unwrap_or(0),
             last_timestamp_ns: times().max().unwrap_or(0),
             chunk_records_bytes: records.len() as u64,
-            payload_bytes: events.iter().map(|(_, payload)| payload.len() as u64).sum(),
+            payload_bytes: events.iter().map(|(_, payload)| payload.len() as u64).saturating_sum(),
             chunk_crc: crc32(&records),
             previous_header_crc: self.previous_header_crc,
             flags: plan.flags,

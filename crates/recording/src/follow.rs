@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::Gap;
 
 use crate::error::RecordingError;
@@ -95,7 +96,7 @@ impl Follower {
     /// Parts of `span` of a stream's events that the journals list as lost, with causes, in
     /// order.
     pub fn lost(&mut self, stream: u32, span: Range<u64>) -> Vec<Gap> {
-        let lines = self.volumes.iter().map(Volume::gap_lines).sum();
+        let lines = self.volumes.iter().map(Volume::gap_lines).saturating_sum();
         if lines != self.gaps.0 {
             let mut by_stream: BTreeMap<u32, Vec<Gap>> = BTreeMap::new();
             gaps(self.volumes.iter())
@@ -103,15 +104,15 @@ impl Follower {
                 .for_each(|gap| by_stream.entry(gap.stream).or_default().push(gap));
             self.gaps = (lines, by_stream);
         }
-        let (mut parts, mut at) = (Vec::new(), span.start);
-        for gap in self.gaps.1.get(&stream).into_iter().flatten() {
-            let (start, end) = (gap.first_sequence.max(at), (gap.first_sequence + gap.events).min(span.end));
-            if start < end {
-                parts.push(Gap { first_sequence: start, events: end - start, ..*gap });
-                at = end;
-            }
-        }
-        parts
+        let gaps = self.gaps.1.get(&stream).map(Vec::as_slice).unwrap_or_default();
+        let end = |gap: &Gap| gap.first_sequence.saturating_add(gap.events);
+        let first = gaps.partition_point(|gap| end(gap) <= span.start);
+        let within = gaps[first..].iter().take_while(|gap| gap.first_sequence < span.end);
+        let part = |gap: &Gap| {
+            let (start, end) = (gap.first_sequence.max(span.start), end(gap).min(span.end));
+            Gap { first_sequence: start, events: end - start, ..*gap }
+        };
+        within.map(part).collect()
     }
 
     /// First sequence numbers of streams that do not start at 0, by id.

@@ -81,7 +81,7 @@ fn a_journal_that_contradicts_itself_is_refused() {
         test.volumes[0].journal().append(&record).unwrap();
         follower.poll();
         let error = follower.fault(0).unwrap().to_string();
-        assert!(error.contains(what) && error.contains("line 5"), "{record:?} gives {error}");
+        assert!(error.contains(what) && error.contains("line 6"), "{record:?} gives {error}");
     }
     let mut test = TestRecording::new(1, Placement::Pinned, &[]);
     test.end();

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use keepup_stream::ledger::{Count, LossCause};
+use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,9 @@ pub struct RecordingInfo {
     pub missing_volumes: Vec<PathBuf>,
     /// Unusable journal lines; the information in them is missing here.
     pub damaged_lines: Vec<DamagedLine>,
+    /// Data that arrived and were not recorded.
+    #[serde(default)]
+    pub rejected: Vec<Rejected>,
     /// Streams, by id; only durable events count.
     pub streams: BTreeMap<u32, StreamSummaryInfo>,
 }
@@ -231,12 +235,13 @@ pub fn info_with_segments(recording: &Recording) -> Result<RecordingInfo, Record
         rotations: recording.rotations(),
         missing_volumes: recording.missing().to_vec(),
         damaged_lines: recording.damaged_lines().cloned().collect(),
+        rejected: recording.rejected(),
         streams,
     })
 }
 
 /// What archives have confirmed.
-fn archives(recording: &Recording) -> ArchiveStates {
+pub(crate) fn archives(recording: &Recording) -> ArchiveStates {
     let first = recording.volumes().iter().find(|volume| volume.manifest().volume_index == 0);
     let dir = first.map_or(Path::new(""), Volume::dir);
     let mut archives = ArchiveStates::new(dir, recording.manifest().recording, None);

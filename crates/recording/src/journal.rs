@@ -13,17 +13,18 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use keepup_stream::ledger::{Count, Gap};
+use keepup_stream::ledger::{Count, Explained, Gap};
+use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordingError;
-use crate::files::{create_new, open_regular, open_regular_to_write, sync_directory};
+use crate::files::{create_new, has_name, open_regular, open_regular_to_write, sync_directory};
 use crate::id::Id;
 use crate::line::put_line;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, ManifestSum};
 
 pub(crate) use reader::JournalReader;
 pub use reader::{DamagedLine, TornTail};
@@ -47,6 +48,9 @@ pub enum JournalRecord {
         /// Creation time of the journal, ns since the Unix epoch.
         time_unix_ns: u64,
     },
+    /// Checksum of the manifest beside this journal. The second line; before the manifest is replaced, that
+    /// of the new one.
+    Manifest(ManifestSum),
     /// A stream; precedes its first block on this volume.
     Stream(StreamInfo),
     /// A stream starts at another sequence number than 0: another recorder has recorded the events before.
@@ -91,6 +95,11 @@ pub enum JournalRecord {
     },
     /// Events that are not in the recording, and why.
     Gap(Gap),
+    /// The cause of skipped events became known.
+    Explained(Explained),
+    /// Data of one source that arrived and are not in the recording, with their count so far: a later record
+    /// of the same source, reason, unit and kind of sender replaces it. Entered in every volume's journal.
+    Rejected(Rejected),
     /// A volume was taken out of rotation, or came back. Entered in every volume's journal, so
     /// that the working volumes explain the failed one.
     Rotation(Rotation),
@@ -191,7 +200,8 @@ impl Journal {
         let file = create_new(&path).map_err(RecordingError::io("create the journal", &path))?;
         lock(&file, &path)?;
         let mut journal = Journal { file, path, line: Vec::new(), bytes: 0, is_broken: false };
-        journal.append_durable(&JournalRecord::begin(manifest))?;
+        journal.append(&JournalRecord::begin(manifest))?;
+        journal.append_durable(&JournalRecord::Manifest(manifest.sum(dir)?))?;
         sync_directory(dir).map_err(RecordingError::io("flush the directory of", &journal.path))?;
         Ok(journal)
     }
@@ -282,6 +292,30 @@ impl Journal {
             Ok(())
         })?;
         Ok((records, reader.torn_tail()))
+    }
+
+    /// Atomically and durably replaces the manifest in the journal's directory `dir` by `manifest`.
+    ///
+    /// # Errors
+    /// The system refuses. The journal may then have the checksums of both manifests.
+    pub fn replace_manifest(&mut self, dir: &Path, manifest: &Manifest) -> Result<(), RecordingError> {
+        self.append_durable(&JournalRecord::Manifest(manifest.sum(dir)?))?;
+        manifest.replace(dir)
+    }
+
+    /// Checks that the journal still has its name and the length that was written.
+    ///
+    /// # Errors
+    /// Another program removed, replaced or changed it. A changed journal accepts no more lines.
+    pub(crate) fn check_place(&mut self) -> Result<(), RecordingError> {
+        has_name(&self.file, &self.path)?;
+        let found = self.file.metadata().map_err(RecordingError::io("read the size of", &self.path))?;
+        let (bytes, found_bytes) = (self.bytes, found.len());
+        if self.is_broken || bytes == found_bytes {
+            return Ok(());
+        }
+        self.is_broken = true;
+        Err(RecordingError::JournalChanged { path: self.path.clone(), bytes, found_bytes })
     }
 
     fn encode(&mut self, record: &JournalRecord) -> Result<(), RecordingError> {

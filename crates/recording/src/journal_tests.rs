@@ -3,6 +3,7 @@
 use std::fs;
 
 use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::{RejectReason, RejectUnit};
 use keepup_stream::wire::ElementType;
 use proptest::prelude::*;
 
@@ -19,6 +20,7 @@ fn records() -> Vec<JournalRecord> {
     let name = "camera \"1\"\u{2028}".to_owned();
     vec![
         JournalRecord::Begin { recording: Id([1; 16]), volume: Id([2; 16]), time_unix_ns: 3 },
+        JournalRecord::Manifest(manifest().sum(std::path::Path::new("")).unwrap()),
         JournalRecord::Stream(StreamInfo {
             id: 4,
             name,
@@ -31,6 +33,14 @@ fn records() -> Vec<JournalRecord> {
         JournalRecord::Watermark { segment: 0, written_bytes: 8192, durable_bytes: 4096, blocks: 1 },
         JournalRecord::Gap(Gap { stream: 4, first_sequence: 6, events: 2, cause: LossCause::VolumeFailed }),
         JournalRecord::SegmentEnd { index: 0, bytes: 9000, data_bytes: 8192, blocks: 2 },
+        JournalRecord::Rejected(Rejected {
+            source: "udp://:4001 from 10.0.0.7:\u{2028}".to_owned(),
+            reason: RejectReason::OutsideSeries,
+            unit: RejectUnit::Image,
+            count: u64::MAX,
+            is_foreign: true,
+            detail: "no start \"message\"".to_owned(),
+        }),
         JournalRecord::End {
             clean: true,
             reason: "duration reached".to_owned(),
@@ -43,10 +53,10 @@ fn records() -> Vec<JournalRecord> {
 fn written() -> (tempfile::TempDir, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let mut journal = Journal::create(dir.path(), &manifest()).unwrap();
-    for record in &records()[1..7] {
+    for record in &records()[2..9] {
         journal.append(record).unwrap();
     }
-    journal.append_durable(&records()[7]).unwrap();
+    journal.append_durable(&records()[9]).unwrap();
     let bytes = fs::read(dir.path().join(JOURNAL_FILE)).unwrap();
     (dir, bytes)
 }
@@ -76,8 +86,8 @@ fn a_torn_last_line_is_skipped() {
     for cut in last..bytes.len() {
         fs::write(&path, &bytes[..cut]).unwrap();
         let (found, tail) = Journal::read(dir.path()).unwrap();
-        assert_eq!(found, records()[..7]);
-        let torn = TornTail { line: 8, offset: last as u64, bytes: (cut - last) as u64 };
+        assert_eq!(found, records()[..9]);
+        let torn = TornTail { line: 10, offset: last as u64, bytes: (cut - last) as u64 };
         assert_eq!(tail, (cut > last).then_some(torn));
     }
     // A power loss may leave zeros, or a last line with its end intact and a hole in the middle.
@@ -88,14 +98,14 @@ fn a_torn_last_line_is_skipped() {
     let mut hole = bytes.clone();
     hole[last + 5] = 0;
     fs::write(&path, &hole).unwrap();
-    assert_eq!(Journal::read(dir.path()).unwrap().0, records()[..7]);
+    assert_eq!(Journal::read(dir.path()).unwrap().0, records()[..9]);
 }
 
 #[test]
 fn a_bad_line_before_others_is_refused_with_its_number() {
     let (dir, bytes) = written();
     let starts: Vec<usize> = [0].into_iter().chain(newlines(&bytes).map(|at| at + 1)).collect();
-    for line in 0..7 {
+    for line in 0..9 {
         for at in [starts[line], starts[line] + 3, starts[line + 1] - 2] {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
@@ -131,7 +141,7 @@ fn a_well_formed_line_of_an_unknown_kind_is_refused() {
     bytes.extend_from_slice(line.as_bytes());
     fs::write(dir.path().join(JOURNAL_FILE), &bytes).unwrap();
     let error = Journal::read(dir.path()).unwrap_err().to_string();
-    assert!(error.contains("line 9") && error.contains("poem"), "{error}");
+    assert!(error.contains("line 11") && error.contains("poem"), "{error}");
 }
 
 #[test]

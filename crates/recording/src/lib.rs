@@ -6,6 +6,8 @@
 //! [`layout`]'s functions); every length read from a file is checked against the file's size
 //! before memory is allocated.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
+
 pub mod access;
 pub mod account;
 pub mod archived;
@@ -30,6 +32,7 @@ pub mod master;
 pub mod merged;
 mod messages;
 mod nxmx;
+pub mod presence;
 pub mod progress;
 mod ranges;
 pub mod reader;

@@ -12,6 +12,7 @@ use keepup_error::Cause;
 use keepup_stream::wire::{METADATA_MAX, SentRecording};
 use serde::{Deserialize, Serialize};
 
+use crate::crc::crc32;
 use crate::error::RecordingError;
 use crate::files::{create_new, open_regular, replace, sync_directory};
 use crate::id::Id;
@@ -140,8 +141,7 @@ impl Manifest {
         let path = dir.join(MANIFEST_FILE);
         let fault = |what: Cause| RecordingError::Manifest { path: path.clone(), what };
         self.check().map_err(fault)?;
-        let mut text = serde_json::to_vec_pretty(self).map_err(|error| fault(error.to_string().into()))?;
-        text.push(b'\n');
+        let text = self.text(&dir)?;
         let is_new = match fs::create_dir(&dir) {
             Ok(()) => true,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -167,41 +167,52 @@ impl Manifest {
         Ok(dir)
     }
 
-    /// Atomically and durably enters `sent` as the original of the recording in `dir`.
-    ///
-    /// # Errors
-    /// There is no manifest, or it cannot be replaced.
-    pub fn enter_origin(dir: &Path, sent: &SentRecording) -> Result<(), RecordingError> {
+    /// This manifest with `sent` as the original of the recording.
+    #[must_use]
+    pub fn with_origin(self, sent: &SentRecording) -> Manifest {
         let SentRecording { name, id, created_unix_ns, run, metadata } = sent.clone();
         let origin = Some(Origin { name, recording: id, created_unix_ns });
-        Manifest { run, metadata, origin, ..Manifest::read(dir)? }.replace(dir)
+        Manifest { run, metadata, origin, ..self }
     }
 
-    /// Atomically and durably adds what detectors say about themselves, below the entries that are there and
-    /// up to [`METADATA_MAX`]. What the NeXus master needs has precedence.
-    ///
-    /// # Errors
-    /// There is no manifest, or it cannot be replaced.
-    pub fn enter_metadata(dir: &Path, metadata: &BTreeMap<String, String>) -> Result<(), RecordingError> {
-        let mut manifest = Manifest::read(dir)?;
+    /// This manifest with what detectors say about themselves, below the entries that are there and up to
+    /// [`METADATA_MAX`]. What the NeXus master needs has precedence.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: &BTreeMap<String, String>) -> Manifest {
         let mut entries: Vec<_> = metadata.iter().collect();
         entries.sort_by_key(|(key, _)| nxmx::rank(key));
         for (key, value) in entries {
-            if manifest.metadata.len() < METADATA_MAX {
-                manifest.metadata.entry(key.clone()).or_insert_with(|| value.clone());
+            if self.metadata.len() < METADATA_MAX {
+                self.metadata.entry(key.clone()).or_insert_with(|| value.clone());
             }
         }
-        manifest.replace(dir)
+        self
     }
 
-    /// Writes this manifest in the place of the one in `dir`.
-    fn replace(&self, dir: &Path) -> Result<(), RecordingError> {
-        let path = dir.join(MANIFEST_FILE);
-        let written = replace(&path, |mut file| {
-            serde_json::to_writer_pretty(file, self)?;
-            file.write_all(b"\n")
-        });
+    /// Writes this manifest in the place of the one in `dir`. The journal has its checksum before.
+    pub(crate) fn replace(&self, dir: &Path) -> Result<(), RecordingError> {
+        let (path, text) = (dir.join(MANIFEST_FILE), self.text(dir)?);
+        let written = replace(&path, |mut file| file.write_all(&text));
         written.map_err(RecordingError::io("write the manifest", &path))
+    }
+
+    /// Checksum of its file, which is in `dir`.
+    ///
+    /// # Errors
+    /// A path in it is not UTF-8.
+    pub fn sum(&self, dir: &Path) -> Result<ManifestSum, RecordingError> {
+        self.text(dir).map(|text| ManifestSum::of(&text))
+    }
+
+    /// Content of its file, which is in `dir`.
+    fn text(&self, dir: &Path) -> Result<Vec<u8>, RecordingError> {
+        let fault = |error: serde_json::Error| RecordingError::Manifest {
+            path: dir.join(MANIFEST_FILE),
+            what: error.to_string().into(),
+        };
+        let mut text = serde_json::to_vec_pretty(self).map_err(fault)?;
+        text.push(b'\n');
+        Ok(text)
     }
 
     /// Description of this recording for a drain; for a copy, of the original.
@@ -218,22 +229,8 @@ impl Manifest {
     /// # Errors
     /// There is no manifest, it is not a regular file, or it is not a manifest of this version.
     pub fn read(dir: &Path) -> Result<Manifest, RecordingError> {
-        let path = dir.join(MANIFEST_FILE);
-        let file = match open_regular(&path) {
-            Ok(file) => file,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Err(RecordingError::NotARecording { path: dir.to_path_buf() });
-            }
-            Err(error) => return Err(RecordingError::open("open the manifest", &path)(error)),
-        };
-        let mut text = Vec::new();
-        file.take(MANIFEST_BYTES_MAX + 1)
-            .read_to_end(&mut text)
-            .map_err(RecordingError::io("read the manifest", &path))?;
+        let (path, text) = (dir.join(MANIFEST_FILE), read_text(dir)?);
         let fault = |what: Cause| RecordingError::Manifest { path: path.clone(), what };
-        if text.len() as u64 > MANIFEST_BYTES_MAX {
-            return Err(fault(format!("it is longer than {MANIFEST_BYTES_MAX} bytes").into()));
-        }
         let manifest: Manifest =
             serde_json::from_slice(&text).map_err(|error| fault(error.to_string().into()))?;
         manifest.check().map_err(fault)?;
@@ -252,6 +249,51 @@ impl Manifest {
             Ok(())
         }
     }
+}
+
+/// Length and CRC-32 of a manifest's file, as in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestSum {
+    /// Length, bytes.
+    pub bytes: u64,
+    /// CRC-32.
+    pub crc32: u32,
+}
+
+impl ManifestSum {
+    fn of(text: &[u8]) -> ManifestSum {
+        ManifestSum { bytes: text.len() as u64, crc32: crc32(text) }
+    }
+
+    /// Checksum of the manifest in the directory `dir`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn read(dir: &Path) -> Result<ManifestSum, RecordingError> {
+        read_text(dir).map(|text| ManifestSum::of(&text))
+    }
+}
+
+/// Content of the manifest in the directory `dir`.
+fn read_text(dir: &Path) -> Result<Vec<u8>, RecordingError> {
+    let path = dir.join(MANIFEST_FILE);
+    let file = match open_regular(&path) {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Err(RecordingError::NotARecording { path: dir.to_path_buf() });
+        }
+        Err(error) => return Err(RecordingError::open("open the manifest", &path)(error)),
+    };
+    let mut text = Vec::new();
+    file.take(MANIFEST_BYTES_MAX + 1)
+        .read_to_end(&mut text)
+        .map_err(RecordingError::io("read the manifest", &path))?;
+    if text.len() as u64 > MANIFEST_BYTES_MAX {
+        let what = format!("it is longer than {MANIFEST_BYTES_MAX} bytes").into();
+        return Err(RecordingError::Manifest { path, what });
+    }
+    Ok(text)
 }
 
 /// Directory of a new recording `name` on `volume`: it must not exist, or be empty.

@@ -41,8 +41,7 @@ fn what_the_master_needs_precedes_other_metadata() {
     let others = (0..100).map(|at| (format!("a{at}"), "other".to_owned()));
     let needed = ["series_id", "eiger1:31001/pixel_size_x", "pixel_size_y"]
         .map(|key| (key.to_owned(), "2".to_owned()));
-    Manifest::enter_metadata(&dir, &others.chain(needed).collect()).unwrap();
-    let metadata = Manifest::read(&dir).unwrap().metadata;
+    let metadata = Manifest::read(&dir).unwrap().with_metadata(&others.chain(needed).collect()).metadata;
     assert_eq!(metadata.len(), METADATA_MAX);
     assert_eq!((&*metadata["series_id"], &*metadata["eiger1:31001/pixel_size_x"]), ("2", "2"));
     assert_eq!(metadata["pixel_size_y"], "1", "the own entry stays");
@@ -54,7 +53,7 @@ fn a_copy_names_its_original() {
     let metadata = BTreeMap::from([("sample".to_owned(), "α-quartz 4".to_owned())]);
     let original = Manifest { run: Some(17), metadata, created_unix_ns: 99, ..manifest("original") };
     let dir = Manifest { run: Some(1), ..manifest("copy") }.create(volume.path()).unwrap();
-    Manifest::enter_origin(&dir, &original.sent()).unwrap();
+    Manifest::read(&dir).unwrap().with_origin(&original.sent()).replace(&dir).unwrap();
     let copy = Manifest::read(&dir).unwrap();
     assert_eq!((copy.name.as_str(), copy.run, &copy.metadata), ("copy", Some(17), &original.metadata));
     let origin = copy.origin.as_ref().unwrap();

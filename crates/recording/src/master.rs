@@ -7,21 +7,23 @@
 //! after the whole recording was moved; it is replaced atomically.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use keepup_measure::sum::Sums;
 use keepup_stream::detector_map::is_map;
 use keepup_stream::wire::StreamInfo;
 
 use crate::contents::{Contents, contents};
+use crate::crc::Crc32;
 use crate::error::RecordingError;
-use crate::files::replace;
+use crate::files::{open_regular, replace};
 use crate::hdf5::{
     Attribute, Dataset, ElementKind, HdfWriter, Links, Mapping, SUPERBLOCK_BYTES, Selection, Storage,
-    superblock,
+    can_be_chunk, is_superblock, superblock,
 };
 use crate::merged::{About, MergedRecording};
 use crate::nxmx::{self, ImageStream, MapStream, put_nodes};
@@ -31,6 +33,9 @@ use crate::seal::{MAP_DATASET, attributes, key_names, link_names, master_names};
 
 /// Name of the master in the recording's directory on the first volume.
 pub const MASTER_FILE: &str = "recording.nxs";
+/// Start of the last bytes of a master. The CRC-32 of everything between it and the superblock follows.
+const FOOTER_MAGIC: &[u8; 4] = b"KUNX";
+const FOOTER_BYTES: usize = FOOTER_MAGIC.len() + 4;
 
 impl Recording {
     /// Path of the NeXus master, which exists once the recording has ended.
@@ -91,15 +96,62 @@ pub fn write_master_to(recording: &MergedRecording<'_>, path: &Path) -> Result<(
     let written = replace(path, |file| {
         let mut out = BufWriter::with_capacity(1 << 20, file);
         out.write_all(&[0; SUPERBLOCK_BYTES])?;
-        let mut place = HdfWriter::new(&mut out, SUPERBLOCK_BYTES as u64);
+        let mut summed = Summed { out: &mut out, crc: Crc32::new() };
+        let mut place = HdfWriter::new(&mut summed, SUPERBLOCK_BYTES as u64);
         let root = put_master(recording, &start_time, &survey, &mut place)?;
-        let superblock = superblock(0, root, place.at);
+        let superblock = superblock(0, root, place.at + FOOTER_BYTES as u64);
+        let crc = summed.crc.value();
+        out.write_all(FOOTER_MAGIC)?;
+        out.write_all(&crc.to_le_bytes())?;
         out.seek(SeekFrom::Start(0))?;
         out.write_all(&superblock)?;
         out.flush()?;
         file.set_permissions(Permissions::from_mode(0o444))
     });
     written.map_err(RecordingError::io("write", path))
+}
+
+/// Writer that counts the CRC-32 of what passes.
+struct Summed<W> {
+    out: W,
+    crc: Crc32,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.crc.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Checks a master against its checksums; the error is its defect. `None`: it has no checksum.
+pub(crate) fn check_master(path: &Path) -> Result<Option<()>, String> {
+    let read = |error: io::Error| format!("cannot read it: {error}");
+    let mut file = open_regular(path).map_err(read)?;
+    let bytes = file.metadata().map_err(read)?.len();
+    let Some(body_bytes) = bytes.checked_sub((SUPERBLOCK_BYTES + FOOTER_BYTES) as u64) else {
+        return Err("it is too short".to_owned());
+    };
+    let mut first = [0; SUPERBLOCK_BYTES];
+    file.read_exact(&mut first).map_err(read)?;
+    let mut body = Summed { out: io::sink(), crc: Crc32::new() };
+    io::copy(&mut (&file).take(body_bytes), &mut body).map_err(read)?;
+    let mut footer = [0; FOOTER_BYTES];
+    file.read_exact(&mut footer).map_err(read)?;
+    let (magic, crc) = footer.split_at(FOOTER_MAGIC.len());
+    if magic != FOOTER_MAGIC {
+        return Ok(None);
+    } else if !is_superblock(&first, 0) {
+        return Err("its superblock is damaged".to_owned());
+    } else if crc != body.crc.value().to_le_bytes() {
+        return Err(format!("its CRC-32 is {:08x}, not that at its end", body.crc.value()));
+    }
+    Ok(Some(()))
 }
 
 /// Segments and the streams in them.
@@ -126,7 +178,7 @@ fn survey(recording: &MergedRecording<'_>, home: &Path) -> Result<Survey, Record
                 }
                 parts.entry(summary.stream).or_default().push(Part {
                     segment: sources.len(),
-                    events: rows.iter().map(|rows| rows.end - rows.start).sum(),
+                    events: rows.iter().map(|rows| rows.end - rows.start).saturating_sum(),
                     rows,
                     firsts,
                     is_array: summary.is_array,
@@ -199,7 +251,8 @@ fn put_master<W: Write>(
     let mut entry = Links::default();
     let mut default = None;
     for (id, &stream) in &streams {
-        let (Some(name), Some(&end)) = (names.get(id), ends.get(id)) else { continue };
+        let Some(name) = names.get(id) else { continue };
+        let end = ends.get(id).copied().unwrap_or(0);
         let parts = parts.get(id).map(Vec::as_slice).unwrap_or_default();
         let data_links = if of_detectors.contains(id) { 2 } else { 1 };
         let (group, data) = Rows { stream, end, parts, sources, data_links }.put(place)?;
@@ -349,7 +402,14 @@ impl Rows<'_> {
     /// Returns the addresses of the group and of its `data`.
     fn put<W: Write>(&self, place: &mut HdfWriter<'_, W>) -> io::Result<(u64, Option<u64>)> {
         let mut links = Links::default();
-        let is_array = is_array(self.parts);
+        // Rows of a stream without events are those that its events would have.
+        let is_array = match self.parts {
+            [] => {
+                can_be_chunk(ElementKind::of(self.stream.element), &self.stream.shape)
+                    && !self.stream.shape.is_empty()
+            }
+            parts => is_array(parts),
+        };
         let mut data = None;
         let signal = if is_array { "data" } else { "length" };
         for (name, element) in
@@ -382,11 +442,15 @@ impl Rows<'_> {
             from: Selection { rows: std::slice::from_ref(&run.from), row },
             to: Selection { rows: run.to, row },
         });
-        let heap = place.put_map(runs.len() as u64, maps)?;
+        // Not every version of HDF5 opens a virtual dataset without sources.
+        let storage = match runs.len() as u64 {
+            0 => Storage::Nowhere,
+            count => Storage::Virtual { heap: place.put_map(count, maps)? },
+        };
         let dataset = Dataset {
             element,
             dimensions: std::iter::once(self.end).chain(row.iter().copied()).collect(),
-            storage: Storage::Virtual { heap },
+            storage,
             fill: Vec::new(),
             attributes: Vec::new(),
         };
@@ -398,7 +462,7 @@ impl Rows<'_> {
         let Some(source) = self.sources.get(part.segment) else { return Vec::new() };
         let Some(group) = source.names.get(&self.stream.id) else { return Vec::new() };
         let run = |first: u64, to: &'p [Range<u64>]| {
-            let count: u64 = to.iter().map(|rows| rows.end - rows.start).sum();
+            let count: u64 = to.iter().map(|rows| rows.end - rows.start).saturating_sum();
             Run { file: &source.path, dataset: format!("/{group}/{name}"), from: first..first + count, to }
         };
         if part.is_contiguous() && (Selection { rows: &part.rows, row }).is_expressible() {

@@ -9,6 +9,7 @@ mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use keepup_measure::sum::Sums;
 use keepup_stream::detector_map::{
     COUNTRATE_LOOKUP_TABLE, COUNTRATE_TABLE, FLATFIELD, PIXEL_MASK, stream_name,
 };
@@ -266,7 +267,7 @@ impl<'a> Detector<'a> {
         let fields = &self.fields;
         let (x, y) = (fields.number(&["beam_center_x"])?, fields.number(&["beam_center_y"])?);
         let position = [x * self.pixel[0], y * self.pixel[1], self.distance()?];
-        let length = position.iter().map(|part| part * part).sum::<f64>().sqrt();
+        let length = position.iter().map(|part| part * part).float_sum().sqrt();
         let mut transformations = Group::new("NXtransformations");
         let arm = Axis::of(fields, TWO_THETA.0, self.rows()).map(Axis::condensed);
         let mut base = ".".to_owned();
@@ -311,7 +312,7 @@ pub(crate) fn describe(
     let mut instrument = Group::new("NXinstrument");
     instrument.add("name", name(&["instrument_name", "instrument"]));
     instrument.add("beam", Node::Group(beam(detectors)));
-    let is_only = detectors.iter().map(|detector| detector.channels.len()).sum::<usize>() == 1;
+    let is_only = detectors.iter().map(|detector| detector.channels.len()).saturating_sum::<usize>() == 1;
     for detector in detectors {
         for channel in &detector.channels {
             let id = channel.stream.id;

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use keepup_measure::sum::Sums;
 use serde::{Deserialize, Serialize};
 
 /// Sorted ranges that do not touch.
@@ -36,7 +37,7 @@ impl Ranges {
 
     /// Number of values in `span` that are in a range.
     pub(crate) fn count_within(&self, span: &Range<u64>) -> u64 {
-        self.within(span).map(|part| part.end - part.start).sum()
+        self.within(span).map(|part| part.end - part.start).saturating_sum()
     }
 
     /// First number of `span` in a range.
@@ -63,11 +64,6 @@ impl Ranges {
             holes.push(at..span.end);
         }
         holes
-    }
-
-    /// Parts between `start` and the end outside all ranges.
-    pub(crate) fn holes(&self, start: u64) -> Vec<Range<u64>> {
-        self.outside(&(start..self.end()))
     }
 }
 

@@ -10,6 +10,7 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use keepup_stream::ledger::Gap;
+use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
 
 use crate::error::RecordingError;
@@ -107,6 +108,12 @@ impl Recording {
     /// All gaps in the journals, by stream and position, without repetition.
     pub fn gaps(&self) -> Vec<Gap> {
         crate::volume::gaps(self.volumes.iter())
+    }
+
+    /// Data that arrived and were not recorded, according to the journals, without repetition. Of a recording
+    /// that was cut off, the counts may be too low.
+    pub fn rejected(&self) -> Vec<Rejected> {
+        crate::volume::rejected(self.volumes.iter())
     }
 
     /// Volumes taken out of rotation and brought back, in order, without repetition.

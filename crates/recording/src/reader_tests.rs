@@ -3,10 +3,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection, Rejections};
 use proptest::prelude::*;
 
 use super::*;
 use crate::crc::crc32;
+use crate::journal::JournalRecord;
 use crate::layout::{
     BlockHeader, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, SECTOR, put_block_sector, put_message_header,
 };
@@ -219,5 +221,44 @@ proptest! {
         }
         test.end();
         prop_assert!(events(&Recording::open(&test.dirs()).unwrap()) == expected);
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_journals_have_the_account_of_rejected_data(
+        data in prop::collection::vec((0..4_usize, 0..9_usize, 0..5_u64, prop::bool::ANY), 0..40),
+        volume in 0..2_usize,
+    ) {
+        let mut test = TestRecording::new(2, Placement::Free, &[0]);
+        let (mut account, mut sum) = (Rejections::default(), 0);
+        let enter = |volume: &mut crate::testing::TestVolume, row: Rejected| {
+            volume.journal().append(&JournalRecord::Rejected(row)).unwrap();
+        };
+        for (sender, reason, count, is_foreign) in data {
+            let rejection = Rejection {
+                sender: (sender > 0).then(|| format!("10.0.0.{sender}")),
+                reason: RejectReason::ALL[reason],
+                unit: RejectUnit::Packet,
+                count,
+                is_foreign,
+                detail: format!("number {sum}"),
+            };
+            sum += count;
+            // Entered at the first occurrence, in every journal.
+            if let Some(row) = account.add("udp://:1", &rejection) {
+                test.volumes.iter_mut().for_each(|volume| enter(volume, row.clone()));
+            }
+        }
+        let first = Recording::open(&test.dirs()).unwrap().rejected();
+        let without = |rows: &[Rejected]| -> Vec<Rejected> {
+            rows.iter().map(|row| Rejected { count: 0, ..row.clone() }).collect()
+        };
+        prop_assert_eq!(without(&first), without(&account.rows()));
+        // One volume has failed before the end.
+        account.rows().into_iter().for_each(|row| enter(&mut test.volumes[volume], row));
+        let rows = Recording::open(&test.dirs()).unwrap().rejected();
+        prop_assert_eq!(&rows, &account.rows());
+        prop_assert_eq!(rows.iter().map(|row| row.count).fold(0, u64::saturating_add), sum);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::manifest::Placement;
 use crate::reader::Recording;
-use crate::testing::{TestRecording, recover};
+use crate::testing::{TestRecording, TestVolume, recover};
 use crate::verify::{VerifyOptions, verify};
 
 fn stream(events: u64, end_sequence: u64) -> RemovedStream {
@@ -74,11 +74,12 @@ fn removed_events_explain_at_most_their_number() {
 }
 
 /// Adds a retention limit to the manifest.
-fn keep_a_part(dir: &Path) {
-    let mut manifest = Manifest::read(dir).unwrap();
+fn keep_a_part(volume: &mut TestVolume) {
+    let dir = volume.dir.clone();
+    let mut manifest = Manifest::read(&dir).unwrap();
     manifest.keep =
         Some(Keep { limit: KeepLimit::Bytes(1 << 30), disposable: true, until: KeepUntil::Drained });
-    fs::write(dir.join(crate::manifest::MANIFEST_FILE), serde_json::to_vec(&manifest).unwrap()).unwrap();
+    volume.journal().replace_manifest(&dir, &manifest).unwrap();
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn removed_events_are_neither_faults_nor_losses() {
         }
     }
     let dirs = test.dirs();
-    dirs.iter().for_each(|dir| keep_a_part(dir));
+    test.volumes.iter_mut().for_each(keep_a_part);
     test.release();
     let index = |dir: &Path| {
         let recording = Recording::open(&[dir.to_owned()]).unwrap();

@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::ranges::Ranges;
 use crate::reader::Recording;
 use crate::volume::{Segment, Volume};
-use closing::{check_endings, ending, location_path, settled_blocks};
+use closing::{check_endings, check_other_files, ending, location_path, settled_blocks};
 use coverage::Coverage;
 use lanes::Lanes;
 use report::Faults;
@@ -208,6 +208,8 @@ impl Tally {
             duplicate_blocks: 0,
             bytes: 0,
             streams: recording.streams().iter().map(stream).collect(),
+            rejected: recording.rejected(),
+            unchecked: Vec::new(),
             faults: Vec::new(),
             fault_count: 0,
         };
@@ -269,6 +271,7 @@ impl Tally {
                 faults.push(finding.fault(stream, &path));
             }
         }
+        self.report.unchecked = check_other_files(recording, &mut faults);
         check_endings(recording, &self.report.streams, &mut faults);
         self.report.take_faults(faults);
         self.report

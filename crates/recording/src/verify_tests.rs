@@ -8,9 +8,11 @@ use keepup_stream::ledger::Count;
 use super::*;
 use crate::export::one_file;
 use crate::hdf5::superblock;
-use crate::journal::{JournalRecord, StreamEnd};
+use crate::journal::{JOURNAL_FILE, JournalRecord, StreamEnd};
 use crate::layout::{FLAG_GAP_BEFORE, SECTOR, SUPERBLOCK_SPACE, segment_file_name};
-use crate::manifest::Placement;
+use crate::manifest::{MANIFEST_FILE, Manifest, Placement};
+use crate::master::MASTER_FILE;
+use crate::retention::DRAINED_FILE;
 use crate::seal::SEGMENT_EVENTS_MAX;
 use crate::testing::{TestRecording, payloads};
 
@@ -346,4 +348,83 @@ fn a_sample_checks_what_it_reads() {
     bytes[SECTOR + 200] ^= 1;
     fs::write(&first, bytes).unwrap();
     assert_eq!(sampled(true).fault_count, 1);
+}
+
+/// A sealed recording of one volume with a master.
+fn whole() -> TestRecording {
+    let mut made = TestRecording::new(1, Placement::Free, &[4]);
+    made.block(0, 4, 0, 0, &payloads(1, 5, 64));
+    made.end();
+    made.release();
+    crate::master::write_master(&Recording::open(&made.dirs()).unwrap()).unwrap();
+    made
+}
+
+#[test]
+fn a_changed_bit_of_the_manifest_or_the_master_is_a_fault_of_that_file() {
+    for file in [MANIFEST_FILE, MASTER_FILE] {
+        let made = whole();
+        let path = made.dirs()[0].join(file);
+        let intact = verify(&Recording::open(&made.dirs()).unwrap(), VerifyOptions { threads: 1 }, &|_| {});
+        assert_eq!((intact.fault_count, &intact.unchecked[..]), (0, &[][..]), "{:?}", intact.faults);
+        let good = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        for at in (0..good.len()).step_by(13).chain([good.len() - 8, good.len() - 1]) {
+            let mut bytes = good.clone();
+            bytes[at] ^= 1;
+            fs::write(&path, &bytes).unwrap();
+            // A manifest that is not JSON any more, or is of another recording, cannot be opened at all.
+            let Ok(recording) = Recording::open(&made.dirs()) else { continue };
+            let report = verify(&recording, VerifyOptions { threads: 1 }, &|_| {});
+            assert!(
+                report.faults.iter().any(|fault| fault.file == path),
+                "{file} at {at}: {:?}",
+                report.faults
+            );
+            let is_found =
+                crate::info::info(&recording).unwrap().damaged_lines.iter().any(|l| l.file == path);
+            assert_eq!(is_found, file == MANIFEST_FILE, "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_manifest_that_the_journal_has_no_checksum_of_is_listed_as_unchecked() {
+    let made = whole();
+    let (dir, journal) = (&made.dirs()[0], made.dirs()[0].join(JOURNAL_FILE));
+    let text = fs::read_to_string(&journal).unwrap();
+    let lines = text.lines().filter(|line| !line.contains(r#""t":"manifest""#));
+    let earlier: String = lines.flat_map(|line| [line, "\n"]).collect();
+    fs::write(&journal, earlier).unwrap();
+    let report = verify(&Recording::open(&made.dirs()).unwrap(), VerifyOptions { threads: 1 }, &|_| {});
+    assert_eq!((report.fault_count, &report.unchecked[..]), (0, &[dir.join(MANIFEST_FILE)][..]));
+}
+
+#[test]
+fn a_replaced_manifest_is_intact_also_if_a_crash_left_the_one_before() {
+    let mut made = TestRecording::new(1, Placement::Free, &[4]);
+    let dir = made.dirs()[0].clone();
+    let before = fs::read(dir.join(MANIFEST_FILE)).unwrap();
+    let metadata = BTreeMap::from([("gain".to_owned(), "2".to_owned())]);
+    let manifest = Manifest::read(&dir).unwrap().with_metadata(&metadata);
+    made.volumes[0].journal().replace_manifest(&dir, &manifest).unwrap();
+    let faults = || {
+        let recording = Recording::open(std::slice::from_ref(&dir)).unwrap();
+        recording.damaged_lines().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!((Manifest::read(&dir).unwrap(), faults()), (manifest, vec![]));
+    fs::write(dir.join(MANIFEST_FILE), before).unwrap();
+    assert_eq!(faults(), Vec::<String>::new());
+    let other = Manifest { run: Some(8), ..Manifest::read(&dir).unwrap() };
+    other.replace(&dir).unwrap();
+    assert_eq!(faults().len(), 1);
+}
+
+#[test]
+fn damaged_marks_of_a_drain_are_a_fault() {
+    let made = whole();
+    let path = made.dirs()[0].join(DRAINED_FILE);
+    fs::write(&path, "{} 00000000\n").unwrap();
+    let report = verify(&Recording::open(&made.dirs()).unwrap(), VerifyOptions { threads: 1 }, &|_| {});
+    assert_eq!(report.faults.iter().filter(|fault| fault.file == path).count(), 1, "{:?}", report.faults);
 }

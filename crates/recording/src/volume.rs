@@ -11,7 +11,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use keepup_error::Cause;
-use keepup_stream::ledger::Gap;
+use keepup_stream::ledger::{Explained, Gap, LossCause};
+use keepup_stream::rejected::{Rejected, Rejections};
 use keepup_stream::wire::{SEQUENCE_END, StreamInfo};
 
 use crate::error::RecordingError;
@@ -21,7 +22,7 @@ use crate::journal::{
     DamagedLine, JOURNAL_FILE, JournalReader, JournalRecord, Rotation, RotationState, StreamEnd, TornTail,
 };
 use crate::layout::{ChannelBytes, LayoutError, SECTOR, SegmentIdentity, parse_preamble, segment_file_name};
-use crate::manifest::Manifest;
+use crate::manifest::{MANIFEST_FILE, Manifest, ManifestSum};
 use crate::ranges::Ranges;
 use crate::retention::{Removed, RemovedStream};
 
@@ -36,6 +37,8 @@ const LOST_SEGMENTS_MAX: u32 = 1 << 20;
 pub struct Volume {
     dir: PathBuf,
     manifest: Manifest,
+    /// Checksums of the manifest and of the one that it replaced, from the journal.
+    manifest_sums: Vec<ManifestSum>,
     has_begun: bool,
     /// All segments, including removed ones.
     segments: Vec<Segment>,
@@ -44,8 +47,10 @@ pub struct Volume {
     /// First sequence numbers of streams that do not start at 0.
     starts: BTreeMap<u32, u64>,
     gaps: Vec<Gap>,
+    explained: Vec<Explained>,
     /// Stream and sequence numbers of events that recovery found again.
     found: Vec<(u32, Range<u64>)>,
+    rejections: Rejections,
     rotations: Vec<Rotation>,
     end: Option<End>,
     torn_tail: Option<TornTail>,
@@ -54,20 +59,24 @@ pub struct Volume {
     is_foreign: bool,
 }
 
-/// Gaps in the journals of `volumes`, by stream and position, without repetition and without
-/// events that were found again.
+/// Gaps in the journals of `volumes`, by stream and position: every missing event once, with the cause that
+/// became known, without events that were found again.
 pub(crate) fn gaps<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Gap> {
-    let (mut gaps, mut found) = (Vec::new(), Vec::new());
+    let (mut gaps, mut explained, mut found) = (Vec::new(), BTreeMap::new(), Vec::new());
     for volume in volumes {
         gaps.extend_from_slice(&volume.gaps);
         found.extend_from_slice(&volume.found);
+        for &Explained { stream, end_sequence, cause } in &volume.explained {
+            let known = explained.entry(stream).or_insert((end_sequence, cause));
+            *known = (end_sequence.max(known.0), cause);
+        }
     }
-    gaps.sort_by_key(|gap| (gap.stream, gap.first_sequence, gap.events, gap.cause));
-    // A gap may have been explained later: of several causes the first is the more specific one.
-    gaps.dedup_by_key(|gap| (gap.stream, gap.first_sequence, gap.events));
-    if found.is_empty() {
-        return gaps;
+    for gap in gaps.iter_mut().filter(|gap| gap.cause == LossCause::SequenceGap) {
+        let cause = explained.get(&gap.stream).filter(|(end, _)| gap.first_sequence < *end);
+        gap.cause = cause.map_or(gap.cause, |(_, cause)| *cause);
     }
+    // Of several causes the first is the more specific one.
+    gaps.sort_by_key(|gap| (gap.stream, gap.first_sequence, gap.cause, gap.events));
     found.sort_by_key(|(stream, events)| (*stream, events.start));
     let found: BTreeMap<u32, Ranges> = found
         .chunk_by(|a, b| a.0 == b.0)
@@ -75,16 +84,21 @@ pub(crate) fn gaps<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Gap> {
             Some((part.first()?.0, Ranges::join(part.iter().map(|(_, events)| events.clone()))))
         })
         .collect();
-    let left = |gap: Gap| {
-        let span = gap.first_sequence..gap.first_sequence + gap.events;
+    let (mut all, mut at) = (Vec::with_capacity(gaps.len()), (0, 0));
+    for gap in gaps {
+        let end = gap.first_sequence.saturating_add(gap.events);
+        let start = if at.0 == gap.stream { gap.first_sequence.max(at.1) } else { gap.first_sequence };
+        if start >= end {
+            continue;
+        }
+        at = (gap.stream, end);
+        let span = start..end;
         let parts = found.get(&gap.stream).map_or_else(|| vec![span.clone()], |found| found.outside(&span));
-        parts.into_iter().map(move |part| Gap {
-            first_sequence: part.start,
-            events: part.end - part.start,
-            ..gap
-        })
-    };
-    gaps.into_iter().flat_map(left).collect()
+        let part =
+            |part: Range<u64>| Gap { first_sequence: part.start, events: part.end - part.start, ..gap };
+        all.extend(parts.into_iter().map(part));
+    }
+    all
 }
 
 /// Reads the preamble of a segment, or returns its defect.
@@ -101,6 +115,13 @@ pub(crate) fn removed<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeMap
         streams.entry(id).or_default().add(stream);
     }
     streams
+}
+
+/// Rejected data in the journals of `volumes`, without repetition.
+pub(crate) fn rejected<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Rejected> {
+    let mut all = Rejections::default();
+    volumes.flat_map(Volume::rejected).for_each(|row| all.raise(&row));
+    all.rows()
 }
 
 /// First sequence numbers of streams that do not start at 0, over all volumes.
@@ -194,13 +215,16 @@ impl Volume {
         Volume {
             dir: dir.to_path_buf(),
             manifest,
+            manifest_sums: Vec::new(),
             has_begun: false,
             segments: Vec::new(),
             removed: Removed::default(),
             streams: BTreeMap::new(),
             starts: BTreeMap::new(),
             gaps: Vec::new(),
+            explained: Vec::new(),
             found: Vec::new(),
+            rejections: Rejections::default(),
             rotations: Vec::new(),
             end: None,
             torn_tail: None,
@@ -265,6 +289,11 @@ impl Volume {
         self.end.as_ref()
     }
 
+    /// Data that arrived and were not recorded, according to this volume's journal.
+    pub(crate) fn rejected(&self) -> Vec<Rejected> {
+        self.rejections.rows()
+    }
+
     /// Volumes taken out of rotation and brought back, according to this volume's journal.
     pub fn rotations(&self) -> &[Rotation] {
         &self.rotations
@@ -276,9 +305,9 @@ impl Volume {
         self.rotations.iter().any(|r| r.volume == own && r.state == RotationState::Failed)
     }
 
-    /// Number of journal lines about losses and found events.
+    /// Number of journal lines about losses, their causes and found events.
     pub(crate) fn gap_lines(&self) -> usize {
-        self.gaps.len() + self.found.len()
+        self.gaps.len() + self.explained.len() + self.found.len()
     }
 
     /// Torn last line of the journal.
@@ -286,7 +315,7 @@ impl Volume {
         self.torn_tail
     }
 
-    /// Unusable journal lines, the first hundred.
+    /// Unusable journal lines, the first hundred, and a damaged manifest.
     pub fn damaged_lines(&self) -> &[DamagedLine] {
         &self.damaged_lines
     }
@@ -309,9 +338,12 @@ impl Volume {
     pub(crate) fn read_journal(&mut self) -> Result<(), RecordingError> {
         // Needed to distinguish removed segments from those with lost lines.
         self.read_removed()?;
+        // Before the journal, which has the checksum of a new manifest before the manifest is replaced.
+        let found = ManifestSum::read(&self.dir)?;
         let mut journal = JournalReader::open(&self.dir)?;
         self.damaged_lines = journal.read_past_damage(&mut |record| self.apply_past_damage(record))?;
         self.torn_tail = journal.torn_tail();
+        self.check_manifest(found);
         if !self.is_foreign {
             return Ok(());
         }
@@ -319,6 +351,27 @@ impl Volume {
         let (line, offset) = foreign.map_or((1, 0), |foreign| (foreign.line, foreign.offset));
         let path = self.dir.join(JOURNAL_FILE);
         Err(RecordingError::JournalLine { path, line, offset, what: FOREIGN.to_owned() })
+    }
+
+    /// Whether the journal has a checksum of the manifest.
+    pub fn has_manifest_sum(&self) -> bool {
+        !self.manifest_sums.is_empty()
+    }
+
+    /// Compares the manifest with its checksum. That of the manifest before is accepted too: a crash may have
+    /// come between the journal's line and the new manifest.
+    fn check_manifest(&mut self, found: ManifestSum) {
+        let Some(last) = self.manifest_sums.last().filter(|_| !self.manifest_sums.contains(&found)) else {
+            return;
+        };
+        let what = format!(
+            "it has {} bytes with the CRC-32 {:08x}, and the journal has {} bytes with {:08x}; name, times, \
+             run or \
+             metadata may be wrong",
+            found.bytes, found.crc32, last.bytes, last.crc32
+        );
+        let file = self.dir.join(MANIFEST_FILE);
+        self.damaged_lines.push(DamagedLine { file, line: 0, offset: 0, what });
     }
 
     /// Applies a record that may follow lost lines.
@@ -389,6 +442,12 @@ impl Volume {
         }
         match record {
             JournalRecord::Begin { recording, volume, .. } => self.begin(recording, volume),
+            JournalRecord::Manifest(sum) => {
+                let before = self.manifest_sums.len().saturating_sub(1);
+                self.manifest_sums.drain(..before);
+                self.manifest_sums.push(sum);
+                Ok(())
+            }
             JournalRecord::Stream(stream) => self.add_stream(stream),
             JournalRecord::Start { stream, first_sequence } => self.add_start(stream, first_sequence),
             JournalRecord::Segment { index, id, file, .. } => self.add_segment(index, id, &file),
@@ -409,6 +468,14 @@ impl Volume {
                     return Err("its gap is empty or overflows".to_owned());
                 }
                 self.gaps.push(gap);
+                Ok(())
+            }
+            JournalRecord::Rejected(row) => {
+                self.rejections.raise(&row);
+                Ok(())
+            }
+            JournalRecord::Explained(explained) => {
+                self.explained.push(explained);
                 Ok(())
             }
             JournalRecord::Rotation(rotation) => {

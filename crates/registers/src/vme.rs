@@ -2,6 +2,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use keepup_measure::sum::Sums;
 use keepup_sys::vme::Master;
 
 /// Settings of a master window.
@@ -50,12 +51,12 @@ fn cycles(text: &str) -> Option<u32> {
         found |= known.1;
     }
     let group = |all: &[(&str, u32)], default: u32| {
-        let bits = all.iter().map(|(_, bit)| bit).sum::<u32>() & found;
+        let bits = all.iter().map(|(_, bit)| bit).saturating_sum::<u32>() & found;
         if bits == 0 { default } else { bits }
     };
     let groups = [group(&CYCLES, 0x1), group(&PRIVILEGES, 0x2000), group(&ACCESSES, 0x8000)];
     let has_one_each = groups.iter().all(|bits| bits.count_ones() == 1);
-    has_one_each.then_some(groups.iter().sum())
+    has_one_each.then_some(groups.iter().saturating_sum())
 }
 
 fn number(text: &str) -> Option<u64> {

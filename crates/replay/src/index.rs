@@ -2,6 +2,7 @@
 //! geometric means.
 use fastrand::Rng;
 use keepup_measure::stats::mean_interval;
+use keepup_measure::sum::Sums;
 use keepup_results::{ReplayIndex, ReplayMetric, ReplayPass, ReplayPlace, ReplayRatio};
 
 /// Coefficient of variation of passes above which a trace counts as noisy.
@@ -67,13 +68,13 @@ impl Cell {
     }
 
     fn mean(&self) -> Option<f64> {
-        (!self.means.is_empty()).then(|| self.means.iter().sum::<f64>() / self.means.len() as f64)
+        (!self.means.is_empty()).then(|| self.means.iter().float_sum() / self.means.len() as f64)
     }
 
     /// Mean of a bootstrap resample of the passes.
     fn drawn(&self, rng: &mut Rng) -> f64 {
         let draw = (0..self.means.len()).map(|_| self.means[rng.usize(..self.means.len())]);
-        draw.sum::<f64>() / self.means.len() as f64
+        draw.float_sum() / self.means.len() as f64
     }
 }
 
@@ -108,7 +109,7 @@ fn line((place, is_baseline): (&str, bool), traces: &[&str], cells: &[Cell], bas
         index,
         lower: interval.map(|(lower, _)| lower),
         upper: interval.map(|(_, upper)| upper),
-        arithmetic_mean: known.filter(|k| !k.is_empty()).map(|k| k.iter().sum::<f64>() / k.len() as f64),
+        arithmetic_mean: known.filter(|k| !k.is_empty()).map(|k| k.iter().float_sum() / k.len() as f64),
         loss_percent: index.map(|index| 100.0 * (1.0 - index)),
         best: with().max_by(by_ratio).map(named),
         worst: with().min_by(by_ratio).map(named),
@@ -119,7 +120,7 @@ fn line((place, is_baseline): (&str, bool), traces: &[&str], cells: &[Cell], bas
 fn ratio(trace: &str, cell: &Cell, base: &Cell) -> ReplayRatio {
     let interval = mean_interval(&cell.means);
     let variation = interval.map(|interval| {
-        let squares: f64 = cell.means.iter().map(|mean| (mean - interval.value).powi(2)).sum();
+        let squares: f64 = cell.means.iter().map(|mean| (mean - interval.value).powi(2)).float_sum();
         (squares / (cell.means.len() - 1) as f64).sqrt() / interval.value
     });
     ReplayRatio {
@@ -136,7 +137,7 @@ fn ratio(trace: &str, cell: &Cell, base: &Cell) -> ReplayRatio {
 
 /// Geometric mean of positive values; `None` for an empty list.
 fn geometric_mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp())
+    (!values.is_empty()).then(|| (values.iter().map(|v| v.ln()).float_sum() / values.len() as f64).exp())
 }
 
 /// 95 % percentile bootstrap interval of the index, resampling the passes of each trace for target

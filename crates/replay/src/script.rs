@@ -1,6 +1,7 @@
 //! A trace prepared for a target: selected requests, their times and addresses.
 use std::ops::Range;
 
+use keepup_measure::sum::Sums;
 use keepup_results::ReplayTrace;
 use keepup_sys::SysError;
 use keepup_sys::spill::{SpillLimit, SpillVec};
@@ -135,7 +136,7 @@ impl Script {
 
     /// Bytes of all extents that the requests read or write.
     pub fn touched_bytes(&self) -> u64 {
-        self.touched().map(|(_, bytes)| bytes).sum()
+        self.touched().map(|(_, bytes)| bytes).saturating_sum()
     }
 
     /// What the requests write to these addresses of the target.
@@ -146,9 +147,9 @@ impl Script {
         let writes = self.records.iter().filter(|record| record.operation == Operation::Write);
         let writes = writes.filter(|record| addresses.contains(&record.offset));
         Cost {
-            filled: self.touched().map(within).sum(),
-            written: writes.map(|record| u64::from(record.bytes)).sum(),
-            refilled: self.refilled().into_iter().map(within).sum(),
+            filled: self.touched().map(within).saturating_sum(),
+            written: writes.map(|record| u64::from(record.bytes)).saturating_sum(),
+            refilled: self.refilled().into_iter().map(within).saturating_sum(),
         }
     }
 

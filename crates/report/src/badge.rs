@@ -4,6 +4,7 @@
 //! say.
 
 use keepup_measure::stats::median;
+use keepup_measure::sum::Sums;
 use keepup_results::printable::is_printable;
 use keepup_results::{Better, FailedRate, Figure, Figures, Stored, Verdict};
 
@@ -109,7 +110,7 @@ fn width(text: &str) -> f64 {
         c if c.is_ascii() => 6.9,
         _ => 11.0,
     };
-    text.chars().map(letter).sum()
+    text.chars().map(letter).float_sum()
 }
 
 fn escape(text: &str) -> String {

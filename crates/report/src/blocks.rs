@@ -10,6 +10,7 @@ mod verdict;
 
 use std::cmp::Ordering;
 
+use keepup_measure::sum::Sums;
 use keepup_results::{ResultSummary, SessionLoad, TrialResult, VolumeCeiling};
 
 pub(crate) use self::bottleneck::block as bottleneck;
@@ -128,7 +129,8 @@ pub(crate) fn volumes(ceilings: &[VolumeCeiling]) -> Vec<(String, Option<f64>)> 
     if ceilings.len() == 1 {
         return vec![(format!("volume {path} alone"), named.bytes_per_second)];
     }
-    let sum = ceilings.iter().map(|volume| volume.bytes_per_second).sum();
+    let rates: Option<Vec<f64>> = ceilings.iter().map(|volume| volume.bytes_per_second).collect();
+    let sum = rates.map(|rates| rates.iter().float_sum());
     vec![
         (format!("slowest volume {path} alone"), named.bytes_per_second),
         (format!("sum of all {} volumes alone", ceilings.len()), sum),

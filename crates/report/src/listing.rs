@@ -42,6 +42,7 @@ use std::path::Path;
 
 use keepup_results::shell::quoted;
 use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::Rejected;
 
 use crate::Style;
 use crate::format::{digits, plural};
@@ -67,6 +68,20 @@ fn missing(causes: impl IntoIterator<Item = (LossCause, u64)>) -> Vec<Fact> {
     }
     let fact = |(cause, events)| Fact::new("missing", format!("{}, {cause}", plural(events, "event")));
     sums.into_iter().map(fact).collect()
+}
+
+/// Data that arrived and are not recorded. Senders choose parts of the texts.
+fn not_recorded(rejected: &[Rejected]) -> Vec<Fact> {
+    let row = |row: &Rejected| Fact::new("REJECTED", row.to_string().escape_debug().to_string());
+    let mut facts: Vec<Fact> = rejected.iter().take(ROWS_SHOWN).map(row).collect();
+    let hidden = rejected.len().saturating_sub(ROWS_SHOWN);
+    if hidden > 0 {
+        facts.push(Fact::new(
+            "REJECTED",
+            format!("... and {hidden} more sources or reasons (--json lists all)"),
+        ));
+    }
+    facts
 }
 
 /// Note on rows that were left out, if any.

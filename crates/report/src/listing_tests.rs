@@ -14,6 +14,7 @@ use keepup_recording::recover::{RecoverReport, SegmentRecovery, StreamRecovery, 
 use keepup_recording::verify::{Fault, VerifyOptions, verify};
 use keepup_results::{Begun, DoctorSummary, FleetDoctorSummary, FleetFinding, LoadResult};
 use keepup_stream::ledger::{Count, Ledger, StreamLedger};
+use keepup_stream::rejected::{RejectReason, RejectUnit};
 use keepup_stream::source::{FleetReport, SourceReport, StreamReport};
 use keepup_stream::wire::Bye;
 use keepup_trace::{Converted, Hints, Trace, describe};
@@ -63,6 +64,17 @@ fn full_info() -> RecordingInfo {
     found
 }
 
+fn rejected() -> Rejected {
+    Rejected {
+        source: "udp://10.0.0.9:4001 from 10.0.0.7:65535".into(),
+        reason: RejectReason::Malformed,
+        unit: RejectUnit::Packet,
+        count: 1 << 40,
+        is_foreign: false,
+        detail: "its header has version 9, and a name with a line end\n".into(),
+    }
+}
+
 fn account() -> RecordAccount {
     let thread = || ThreadCpu { name: "ku-intake".into(), cpu_ns: 123_456_789, run_delay_ns: None };
     let mut ledger = Ledger::default();
@@ -93,6 +105,7 @@ fn account() -> RecordAccount {
         written: total.written,
         durable: total.durable,
         missing_events: total.gap_events,
+        rejected: vec![rejected(); 30],
         ledger,
         elapsed_seconds: 86_400.0,
         cpu_seconds: 5000.0,

@@ -6,6 +6,7 @@
 mod tables;
 
 use keepup_measure::stats::median;
+use keepup_measure::sum::Sums;
 use keepup_model::papers::{PaperUnit, PublishedFigure};
 use keepup_plan::builtin;
 use keepup_results::{CampaignRatio, PaperAnswer, PaperColumn, PaperPage, PaperRow, PaperTable, Quantity};
@@ -178,8 +179,8 @@ pub(crate) fn repeatability(edition: &PublishedPaper) -> f64 {
         .map(|(_, ratio)| ratio)
         .collect();
     let count = ratios.len().max(1) as f64;
-    let mean = ratios.iter().sum::<f64>() / count;
-    (ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / count).sqrt()
+    let mean = ratios.iter().float_sum() / count;
+    (ratios.iter().map(|ratio| (ratio - mean).powi(2)).float_sum() / count).sqrt()
 }
 
 /// Minimum and maximum as text.

@@ -92,6 +92,14 @@ pub struct CampaignRun {
     pub why: Option<String>,
 }
 
+impl CampaignRun {
+    /// Whether a run with this exit code did what was asked: fit or done, or fit with limits.
+    #[must_use]
+    pub const fn is_success(exit_code: i32) -> bool {
+        matches!(exit_code, 0 | 6)
+    }
+}
+
 /// Comparison of a cell's figure with that of its baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

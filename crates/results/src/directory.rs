@@ -190,7 +190,7 @@ fn write_whole(path: &Path, bytes: &[u8], options: &OpenOptions) -> Result<(), R
         .open(path)
         .and_then(|mut file| {
             file.write_all(bytes)?;
-            file.sync_all()
+            keepup_sys::output::sync(&file)
         })
         .map_err(ResultsError::io("write", path))
 }

@@ -9,7 +9,9 @@ mod search;
 mod tap;
 
 pub use fleet::{FleetFlow, FleetHost, FleetHostState, FleetMove, FleetNow, FleetPool, FleetVolume};
-pub use moment::{CoreNow, Drained, Flow, Margin, Moment, PoolNow, ReductionNow, StreamNow, VolumeNow};
+pub use moment::{
+    CoreNow, Drained, Flow, Margin, Moment, PoolNow, ReductionNow, RejectedNow, StreamNow, VolumeNow,
+};
 pub use run::{
     METADATA_BYTES_MAX, METADATA_KEY_BYTES_MAX, METADATA_KEYS_MAX, RefusalKind, RunCommand, RunOrder,
     RunOutcome, RunRefusal, RunSettings, RunState, RunStatus, RunVolume, StopAfter,

@@ -5,6 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use keepup_measure::sum::Sums;
+
 use crate::head::Kind;
 use crate::latency::LatencyFigures;
 use crate::load::LoadResult;
@@ -266,6 +268,6 @@ impl NetRun {
     /// Bytes received in the window, all flows.
     #[must_use]
     pub fn received_bytes(&self) -> u64 {
-        self.flows.iter().filter_map(|flow| flow.received.as_ref()).map(|moved| moved.bytes).sum()
+        self.flows.iter().filter_map(|flow| flow.received.as_ref()).map(|moved| moved.bytes).saturating_sum()
     }
 }

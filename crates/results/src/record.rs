@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use keepup_measure::sum::Sums;
+
 use crate::figure::{Collected, Figure, Figures, Quantity};
 use crate::head::Kind;
 use crate::load::LoadResult;
@@ -177,7 +179,7 @@ impl RecordRun {
     #[must_use]
     pub fn cores_busy(&self) -> Option<f64> {
         let cores = &self.cpu.per_core_percent;
-        (!cores.is_empty()).then(|| cores.iter().sum::<f64>() / 100.0)
+        (!cores.is_empty()).then(|| cores.iter().float_sum() / 100.0)
     }
 
     /// Whether all due data was recorded undamaged, and verified if requested.

@@ -19,6 +19,8 @@
 //! | location of wrong bytes: medium, page cache or path | `locate.rs` |
 //! | the account and its state file | [`SoakState`] in `state.rs` |
 //! | error counters of the devices | [`counters()`], [`compared()`] |
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
 mod copy;
 mod counters;
 mod error;

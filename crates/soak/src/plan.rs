@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use keepup_measure::sum::Sums;
 use keepup_sys::file::{Access, Durability};
 use keepup_workload::Footprint;
 use md5::Digest as _;
@@ -119,10 +120,10 @@ impl SoakPlan {
     /// Space used and maximum bytes written per round, on each volume.
     fn bytes(&self) -> (u64, u64) {
         let made = self.references.iter().filter(|plan| matches!(plan, ReferencePlan::Made { .. }));
-        let made: u64 = made.map(ReferencePlan::bytes).sum();
+        let made: u64 = made.map(ReferencePlan::bytes).saturating_sum();
         let sizes = || self.references.iter().map(ReferencePlan::bytes);
         let space = made + sizes().max().unwrap_or(0) + self.stamped_bytes;
-        (space, sizes().sum::<u64>().max(self.stamped_bytes))
+        (space, sizes().saturating_sum::<u64>().max(self.stamped_bytes))
     }
 
     /// Estimated writes within `limits` and time on a slow disk.

@@ -3,6 +3,7 @@
 //! Layout of a 512-byte sector: magic (8 bytes), run, file, offset, generation (8 bytes each,
 //! little endian), 468 bytes derived from these, CRC-32 of all before. Invariants: pure; the
 //! content follows from the stamp, so every wrong byte is known; any input can be judged.
+use keepup_measure::sum::Sums;
 use keepup_recording::crc::crc32;
 use keepup_results::{SoakKind, SoakOrigin};
 use keepup_workload::random_data::{SEED, fill_random};
@@ -110,7 +111,7 @@ pub(crate) fn mix(state: u64, value: u64) -> u64 {
 
 /// Number of differing bits.
 pub(crate) fn different_bits(a: &[u8], b: &[u8]) -> u64 {
-    a.iter().zip(b).map(|(a, b)| u64::from((a ^ b).count_ones())).sum()
+    a.iter().zip(b).map(|(a, b)| u64::from((a ^ b).count_ones())).saturating_sum()
 }
 
 /// Classifies a page that should have the content of `expected` and had that of generation `previous`

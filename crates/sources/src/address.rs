@@ -13,7 +13,7 @@ use crate::dectris::Dectris;
 use crate::directory::{DirectoryAddress, Files, SCHEME};
 use crate::packets::{Options, Packets};
 use crate::pvaccess::{Options as PvOptions, PvAccess, QUEUE_MAX};
-use crate::{Decoder, Limits};
+use crate::{Decoder, Limits, STREAMS_MAX};
 
 /// Port of Stream V2. Stream V1 uses 9999.
 const DECTRIS_V2_PORT: u16 = 31_001;
@@ -189,6 +189,16 @@ impl SourceAddress {
     #[must_use]
     pub fn is_directory(&self) -> bool {
         matches!(self, Self::Directory(_))
+    }
+
+    /// Most streams that it has, not counting maps.
+    #[must_use]
+    pub fn streams_max(&self) -> usize {
+        match self {
+            Self::Packets(packets) => packets.options.streams,
+            Self::Capture(capture) => capture.options.streams,
+            Self::Dectris(_) | Self::Directory(_) | Self::PvAccess(_) => STREAMS_MAX,
+        }
     }
 
     /// Whether it sends packets.

@@ -101,7 +101,7 @@ fn capture_files_and_their_options() {
     assert!(why("pcap:a,port=70000").contains("0 to 65535"));
     assert!(
         why("pcap:a,buffer=1MiB")
-            .contains("udp has counter, step, group, frame, skip, window, as, port and pace")
+            .contains("udp has counter, step, group, frame, skip, window, streams, from, as, port and pace")
     );
 }
 
@@ -124,6 +124,9 @@ fn heaps_and_groups() {
     assert!(why("udp://:4001,group=0").contains("must be at least 1"));
     assert!(why("udp://:4001,frame=12").contains("expected a type and offset"));
     assert!(why("spead://:4001,window=0").contains("must be at least 1"));
-    assert!(why("spead://:4001,skip=8").contains("spead has step, senders, window, buffer and interface"));
+    assert!(
+        why("spead://:4001,skip=8")
+            .contains("spead has step, senders, window, streams, from, buffer and interface")
+    );
     assert!(why("vdif://:4001,frame=u64be").contains("vdif has frames-per-second, group, skip"));
 }

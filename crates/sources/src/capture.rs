@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keepup_error::{Diagnostic, ErrorClass};
+use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection};
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{Block, InterfaceDescriptionBlock, PcapBlockOwned, PcapError, create_reader};
 
@@ -77,6 +78,7 @@ pub struct Chunk {
 struct Packet {
     end: usize,
     sender: SocketAddr,
+    destination: SocketAddr,
     captured_ns: u64,
 }
 
@@ -85,6 +87,8 @@ struct Packet {
 pub struct Datagram<'a> {
     /// IP address and port of the sender.
     pub sender: SocketAddr,
+    /// IP address and port to which it was sent.
+    pub destination: SocketAddr,
     /// Time of the capture, ns since the Unix epoch.
     pub captured_ns: u64,
     /// Payload of the packet.
@@ -95,9 +99,9 @@ impl Chunk {
     /// Packet `index`, counted from 0.
     #[must_use]
     pub fn packet(&self, index: usize) -> Option<Datagram<'_>> {
-        let Packet { end, sender, captured_ns } = *self.packets.get(index)?;
+        let Packet { end, sender, destination, captured_ns } = *self.packets.get(index)?;
         let start = index.checked_sub(1).and_then(|before| self.packets.get(before)).map_or(0, |p| p.end);
-        Some(Datagram { sender, captured_ns, payload: self.bytes.get(start..end)? })
+        Some(Datagram { sender, destination, captured_ns, payload: self.bytes.get(start..end)? })
     }
 
     /// Whether it has no packets.
@@ -128,8 +132,8 @@ impl Chunk {
 
     fn push(&mut self, packet: Datagram<'_>) {
         self.bytes.extend_from_slice(packet.payload);
-        let Datagram { sender, captured_ns, .. } = packet;
-        self.packets.push(Packet { end: self.bytes.len(), sender, captured_ns });
+        let Datagram { sender, destination, captured_ns, .. } = packet;
+        self.packets.push(Packet { end: self.bytes.len(), sender, destination, captured_ns });
     }
 }
 
@@ -255,26 +259,34 @@ impl Capture {
     /// Sentences about packets of the file that were not handed out.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
-        let Counts { foreign, fragments, cut, other_ports, link, is_cut_off } = &self.counts;
+        let count = self.counts.other_ports;
+        let packets = if count == 1 { "packet" } else { "packets" };
+        let remark = format!("{count} {packets} of the file not recorded: sent to another port");
+        if count > 0 { vec![remark] } else { Vec::new() }
+    }
+
+    /// Packets of the file that were not handed out, and that no setting excludes.
+    #[must_use]
+    pub fn rejected(&self) -> Vec<Rejection> {
+        let Counts { foreign, fragments, cut, link, is_cut_off, .. } = self.counts;
         let causes = [
-            (foreign, "not UDP over IP"),
-            (other_ports, "sent to another port"),
-            (fragments, "IP fragments"),
-            (cut, "captured only in part"),
-            (link, "unsupported link type"),
+            (foreign, RejectReason::Unsupported, "not UDP over IP"),
+            (fragments, RejectReason::Unsupported, "IP fragments"),
+            (cut, RejectReason::Incomplete, "captured only in part"),
+            (link, RejectReason::Unsupported, "unsupported link type"),
+            (u64::from(is_cut_off), RejectReason::Incomplete, "the file ends within a record"),
         ];
-        let mut remarks: Vec<String> = causes
-            .into_iter()
-            .filter(|(count, _)| **count > 0)
-            .map(|(count, why)| {
-                let packets = if *count == 1 { "packet" } else { "packets" };
-                format!("{count} {packets} of the file not recorded: {why}")
-            })
-            .collect();
-        if *is_cut_off {
-            remarks.push("the file ends within a record".to_owned());
-        }
-        remarks
+        let rejection = |(at, (count, reason, why)): (usize, (u64, RejectReason, &str))| Rejection {
+            sender: None,
+            reason,
+            unit: RejectUnit::Packet,
+            count,
+            // Every network has packets of other protocols.
+            is_foreign: at == 0,
+            detail: why.to_owned(),
+        };
+        let causes = causes.into_iter().enumerate().filter(|(_, (count, ..))| *count > 0);
+        causes.map(rejection).collect()
     }
 }
 
@@ -291,10 +303,10 @@ impl Counts {
     fn take(&mut self, frame: &Frame<'_>, port: Option<u16>, chunk: &mut Chunk) {
         let Some(link) = frame.link else { return self.link += 1 };
         match frame::udp_packet(link, frame.data) {
-            Ok(udp) if port.is_some_and(|port| port != udp.to_port) => self.other_ports += 1,
+            Ok(udp) if port.is_some_and(|port| port != udp.destination.port()) => self.other_ports += 1,
             Ok(udp) => {
-                let (sender, captured_ns) = (udp.sender, frame.captured_ns);
-                chunk.push(Datagram { sender, captured_ns, payload: udp.payload });
+                let frame::Udp { sender, destination, payload } = udp;
+                chunk.push(Datagram { sender, destination, captured_ns: frame.captured_ns, payload });
             }
             Err(Unused::Fragment) => self.fragments += 1,
             Err(Unused::Short) if frame.is_cut => self.cut += 1,

@@ -24,9 +24,6 @@ pub enum DetectorError {
         /// The limit, bytes.
         bytes_max: usize,
     },
-    /// A message does not belong to the series that is being recorded.
-    #[error("cannot continue series: {0}")]
-    Series(String),
     /// A directory cannot be read any more.
     #[error("cannot read directory: {0}")]
     Directory(String),
@@ -35,9 +32,7 @@ pub enum DetectorError {
 impl Diagnostic for DetectorError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Zmtp(_) | Self::PvAccess(_) | Self::Message(_) | Self::Series(_) | Self::Directory(_) => {
-                ErrorClass::Failed
-            }
+            Self::Zmtp(_) | Self::PvAccess(_) | Self::Message(_) | Self::Directory(_) => ErrorClass::Failed,
             Self::TooLong { .. } => ErrorClass::Environment,
         }
     }
@@ -49,7 +44,7 @@ impl Diagnostic for DetectorError {
                 Some("check address, port and PV name, for example with `pvxinfo PV`".into())
             }
             Self::TooLong { .. } => Some("a larger --pool; above 512 MiB also --max-event".into()),
-            Self::Message(_) | Self::Series(_) | Self::Directory(_) => None,
+            Self::Message(_) | Self::Directory(_) => None,
         }
     }
 }

@@ -3,27 +3,36 @@
 //! The caller reads from the connection into the memory of a [`Decoder`] and takes items from it. Invariants:
 //! a decoder does no I/O; it checks lengths against its limits before it allocates memory; an item stays the
 //! same until [`Decoder::take`].
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
 mod address;
 pub mod capture;
+mod continuity;
 pub mod dectris;
 pub mod directory;
 mod error;
 pub mod packets;
 pub mod pvaccess;
+mod rejects;
 mod staging;
 pub mod zmtp;
 
 use std::collections::BTreeMap;
 
 use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::Rejection;
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::datagram::Batch;
 
 pub use address::{CaptureAddress, PacketAddress, SourceAddress, SourceAddressError};
 pub use error::DetectorError;
 
-/// Maximum number of streams of a detector, not counting maps. Their ids are below it.
+/// Maximum number of streams of a detector, not counting maps and sources of packets. Their ids are below it.
 pub const STREAMS_MAX: usize = 16;
+/// Smallest stream id of the streams of packets beyond [`STREAMS_MAX`], in a recording of several sources.
+pub const MORE_IDS_MIN: u32 = 1 << 13;
+/// One past the largest of these ids.
+pub const MORE_IDS_END: u32 = 1 << 15;
 /// Smallest stream id of a map (`keepup_stream::detector_map`), above those of reduced streams.
 pub const MAP_ID_MIN: u32 = 3 << 14;
 /// Maximum number of maps of a detector.
@@ -60,8 +69,17 @@ pub trait Decoder: Send {
         Vec::new()
     }
 
-    /// The payload of an event that began with [`Item::Start`] has arrived whole; `crc` is its CRC-32. Called
-    /// before [`Item::Complete`] is taken.
+    /// Data that have arrived since the last call and are neither handed out nor reported as [`Item::Lost`].
+    fn rejected(&mut self) -> Vec<Rejection> {
+        Vec::new()
+    }
+
+    /// The connection has ended: what arrived in part is rejected, and what waits for earlier events is
+    /// handed out now. [`Decoder::reconnect`] follows if the decoder gets another connection.
+    fn disconnected(&mut self) {}
+
+    /// The payload of an event was recorded; `crc` is its CRC-32. Called before [`Item::Event`] or
+    /// [`Item::Complete`] is taken.
     fn completed(&mut self, _crc: u32) {}
 
     /// Bytes to send to the detector.
@@ -72,6 +90,11 @@ pub trait Decoder: Send {
     /// Called about every 20 ms while connected, at `now_ns`, monotonic ns: adds what the protocol sends
     /// without being asked to [`Decoder::outgoing`].
     fn tick(&mut self, _now_ns: u64) {}
+
+    /// Whether an item has become due without further bytes: it has waited long enough for earlier ones.
+    fn has_due(&self) -> bool {
+        false
+    }
 
     /// Lower bound of the bytes that are missing for the next item; at least 1.
     fn bytes_due(&self) -> usize {

@@ -22,7 +22,7 @@ fn receive(decoder: &mut Packets, packets: &[(usize, Vec<u8>)]) -> Vec<String> {
     let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
     batch.clear();
     for (sender, data) in packets {
-        assert!(batch.put(data, SENDERS[*sender].parse().unwrap(), 2000));
+        assert!(batch.put(data, (SENDERS[*sender].parse().unwrap(), None), 2000));
     }
     decoder.received(packets.len(), 0);
     items(decoder)
@@ -49,15 +49,105 @@ fn items(decoder: &mut Packets) -> Vec<String> {
     found
 }
 
+/// What is rejected, as reason, count, and whether the sender is foreign.
+fn rejected(decoder: &mut Packets) -> Vec<(RejectReason, u64, bool)> {
+    decoder.rejected().iter().map(|row| (row.reason, row.count, row.is_foreign)).collect()
+}
+
+/// The end of a decoder: what it hands out then.
+fn finish(decoder: &mut Packets) -> Vec<String> {
+    decoder.finish(0);
+    items(decoder)
+}
+
 #[test]
 fn every_sender_is_a_stream() {
     let mut decoder = decoder(counted());
-    let found = receive(&mut decoder, &[(0, packet(0, 7)), (1, packet(1, 50)), (0, packet(0, 8))]);
-    assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0", "10.0.0.1:4001 [fd00::2]:4001", "1 0 of 1", "0 1 of 0"]);
+    let found = receive(
+        &mut decoder,
+        &[(0, packet(0, 7)), (1, packet(1, 50)), (0, packet(0, 8)), (1, packet(1, 51))],
+    );
+    let second = "10.0.0.1:4001 [fd00::2]:4001";
+    assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0", "0 1 of 0", second, "1 0 of 1", "1 1 of 1"]);
     let metadata = [("10.0.0.1:4001/first_counter", "7"), ("[fd00::2]:4001/first_counter", "50")];
     let expected = metadata.map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(decoder.metadata(), &BTreeMap::from(expected));
-    assert!(decoder.remarks().is_empty());
+    assert!(finish(&mut decoder).is_empty() && decoder.remarks().is_empty());
+    assert_eq!(rejected(&mut decoder), []);
+}
+
+#[test]
+fn a_stream_starts_with_the_lower_of_its_first_two_numbers() {
+    let mut decoder = decoder(counted());
+    let found = receive(&mut decoder, &[(0, packet(1, 8)), (0, packet(2, 7)), (0, packet(3, 9))]);
+    assert_eq!(found, ["10.0.0.1:4001", "0 0 of 2", "0 1 of 1", "0 2 of 3"]);
+}
+
+#[test]
+fn a_single_packet_is_recorded_if_it_is_the_only_one_or_like_the_others() {
+    let mut first = decoder(counted());
+    assert_eq!(receive(&mut first, &[(0, packet(0, 7))]), [""; 0]);
+    assert_eq!(finish(&mut first), ["10.0.0.1:4001", "0 0 of 0"]);
+    let mut second = decoder(counted());
+    let packets = [(0, packet(0, 7)), (0, packet(0, 8)), (1, packet(1, 50))];
+    assert_eq!(receive(&mut second, &packets).len(), 3);
+    assert_eq!(finish(&mut second), ["10.0.0.1:4001 [fd00::2]:4001", "1 0 of 1"]);
+    // Of another length: it is foreign.
+    let mut third = decoder(counted());
+    let packets = [(0, packet(0, 7)), (0, packet(0, 8)), (1, vec![0; 40])];
+    assert_eq!(receive(&mut third, &packets).len(), 3);
+    assert_eq!(finish(&mut third), [""; 0]);
+    assert_eq!(rejected(&mut third), [(RejectReason::NotAdmitted, 1, true)]);
+}
+
+#[test]
+fn stray_senders_take_no_places() {
+    let mut decoder = decoder(Options { streams: 2, ..counted() });
+    for port in 1..3000u16 {
+        let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
+        batch.clear();
+        let stray = ([10, 9, 9, 9], port).into();
+        assert!(batch.put(&[0; 40], (stray, None), 2000));
+        // The detector sends one packet for every 500 of others.
+        let is_due = port % 500 == 0;
+        let sender = SENDERS[0].parse().unwrap();
+        assert!(!is_due || batch.put(&packet(0, u64::from(port / 500)), (sender, None), 2000));
+        decoder.received(1 + usize::from(is_due), 0);
+        while decoder.item().unwrap().is_some() {
+            decoder.take();
+        }
+    }
+    decoder.finish(0);
+    assert_eq!(items(&mut decoder), [""; 0]);
+    assert_eq!((decoder.streams.len(), decoder.streams[0].order.sequence()), (1, 5));
+    let rows = decoder.rejected();
+    let strays: Vec<_> = rows.iter().map(|row| (row.sender.as_deref(), row.count, row.is_foreign)).collect();
+    assert_eq!(strays, [(Some("10.9.9.9"), 2999, true)], "ports are not listed one by one");
+}
+
+#[test]
+fn a_source_may_name_its_senders() {
+    let from = vec!["10.0.0.0/24".parse().unwrap()];
+    let mut decoder = decoder(Options { from, ..counted() });
+    let packets = [(0, packet(0, 7)), (1, packet(1, 50)), (1, packet(1, 51)), (0, vec![1])];
+    let found = receive(&mut decoder, &packets);
+    assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0"], "at once, and nobody else");
+    let expected = [(RejectReason::Malformed, 1, false), (RejectReason::NotAdmitted, 2, true)];
+    assert_eq!(rejected(&mut decoder), expected);
+}
+
+#[test]
+fn destinations_of_a_sender_are_streams_of_their_own() {
+    let mut decoder = decoder(counted());
+    let to = [(4001, 7), (4002, 7), (4001, 8), (4002, 8)];
+    let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
+    for (port, number) in to {
+        let destination = Some(([10, 0, 0, 9], port).into());
+        assert!(batch.put(&packet(0, number), (SENDERS[0].parse().unwrap(), destination), 2000));
+    }
+    decoder.received(to.len(), 0);
+    let both = "10.0.0.1:4001 10.0.0.1:4001-to-10.0.0.9:4002";
+    assert_eq!(items(&mut decoder), ["10.0.0.1:4001", "0 0 of 0", "0 1 of 0", both, "1 0 of 0", "1 1 of 0"]);
 }
 
 #[test]
@@ -66,55 +156,168 @@ fn what_waits_is_handed_out_at_the_end() {
     let found = receive(&mut decoder, &[(0, packet(0, 0)), (0, packet(0, 3)), (0, packet(0, 3))]);
     assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0"]);
     assert_eq!(receive(&mut decoder, &[(0, vec![1, 2])]), [""; 0]);
-    decoder.finish(0);
-    assert_eq!(items(&mut decoder), ["0 3 of 0 behind a sequence gap"]);
-    let remarks = decoder.remarks();
-    assert!(remarks[0].contains("1 packet not recorded: unexpected format (first: 2 bytes"), "{remarks:?}");
-    assert_eq!(remarks[1], "1 packet not recorded: duplicate or too late");
-    assert!(decoder.remarks().is_empty(), "each is returned once");
+    assert_eq!(finish(&mut decoder), ["0 3 of 0 behind a sequence gap"]);
+    let rows = decoder.rejected();
+    assert_eq!((rows.len(), rows[0].reason, rows[0].is_foreign), (1, RejectReason::Malformed, false));
+    assert!(rows[0].detail.contains("2 bytes"), "{rows:?}");
+    assert_eq!(decoder.remarks(), ["1 duplicate packet"]);
+    assert!(decoder.remarks().is_empty() && decoder.rejected().is_empty(), "each is returned once");
 }
 
 #[test]
 fn packets_from_before_the_start_are_no_part_of_it() {
     let mut decoder = Packets::new(counted(), LIMITS, 3000);
     assert_eq!(receive(&mut decoder, &[(0, packet(0, 0))]), [""; 0]);
-    decoder.finish(0);
+    assert_eq!(finish(&mut decoder), [""; 0]);
     assert_eq!(decoder.remarks(), ["1 packet not recorded: arrived before the start of the recording"]);
 }
 
 #[test]
-fn packets_that_cannot_be_events_are_counted() {
+fn packets_that_cannot_be_events_are_rejected() {
     let mut decoder = decoder(counted());
     let found = receive(&mut decoder, &[(0, Vec::new()), (0, vec![0; 101]), (0, packet(0, 0))]);
-    assert_eq!(found, ["10.0.0.1:4001", "0 0 of 0"]);
+    assert_eq!(found, [""; 0]);
+    assert_eq!(finish(&mut decoder), ["10.0.0.1:4001", "0 0 of 0"]);
+    let expected = [(RejectReason::Malformed, 1, true), (RejectReason::Unsupported, 1, true)];
+    assert_eq!(rejected(&mut decoder), expected);
+}
+
+/// A VDIF frame of 40 bytes without a sample rate.
+fn frame(thread: u32, second: u32, in_second: u32) -> Vec<u8> {
+    let words = [second, 40 << 24 | in_second, 1 << 29 | 5, thread << 16];
+    let mut frame: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    frame.resize(40, thread as u8);
+    frame
+}
+
+fn vdif(frames_per_second: Option<u64>) -> Options {
+    Options::new(Format::Vdif(Vdif { frames_per_second }))
+}
+
+/// Sequence numbers of the events of each stream, and causes of losses.
+fn sequences(decoder: &mut Packets, frames: &[Vec<u8>]) -> BTreeMap<usize, Vec<(u64, bool)>> {
+    let mut found = BTreeMap::<usize, Vec<(u64, bool)>>::new();
+    let mut take = |decoder: &mut Packets| {
+        while let Some(item) = decoder.item().unwrap() {
+            let mut crc = None;
+            if let Item::Event(event) = item {
+                let missing = event.missing.is_some();
+                found.entry(event.stream).or_default().push((event.sequence, missing));
+                crc = Some(crc32(event.payload));
+            }
+            crc.into_iter().for_each(|crc| decoder.completed(crc));
+            decoder.take();
+        }
+    };
+    for frames in frames.chunks(MESSAGES) {
+        let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
+        batch.clear();
+        frames.iter().for_each(|frame| assert!(batch.put(frame, (SENDERS[0].parse().unwrap(), None), 2000)));
+        decoder.received(frames.len(), 0);
+        take(decoder);
+    }
     decoder.finish(0);
-    let remarks = decoder.remarks();
-    assert_eq!(remarks, ["2 packets not recorded: unexpected format (first: 0 bytes)"]);
+    take(decoder);
+    found
 }
 
 #[test]
-fn streams_are_limited() {
-    let mut decoder = decoder(Options::new(Format::Vdif(Vdif { frames_per_second: Some(10) })));
-    for thread in 0..20u32 {
-        let words = [5, 0, 1 << 29 | 5, thread << 16];
-        let mut frame: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
-        frame.resize(40, 0);
-        let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
-        batch.clear();
-        assert!(batch.put(&frame, SENDERS[0].parse().unwrap(), 2000));
-        decoder.received(1, 0);
-        while decoder.item().unwrap().is_some() {
-            decoder.take();
+fn streams_are_limited_by_a_setting() {
+    for (streams, most) in [(256, 40), (32, 32)] {
+        let mut decoder = decoder(Options { streams, ..vdif(Some(10)) });
+        let frames: Vec<_> = (0..4).flat_map(|at| (0..40).map(move |thread| frame(thread, 5, at))).collect();
+        let found = sequences(&mut decoder, &frames);
+        assert_eq!(found.len(), most);
+        let all: Vec<_> = (0..4).map(|sequence| (sequence, false)).collect();
+        assert!(found.values().all(|sequences| *sequences == all), "{found:?}");
+        assert_eq!(decoder.infos[3].name, "0-thread-3");
+        let surplus = (most == 32).then_some((RejectReason::NotAdmitted, 4 * 8, false));
+        assert_eq!(rejected(&mut decoder), surplus.into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_stream_shows_its_frames_per_second() {
+    for per_second in [1, 2, 20, 100, 1000] {
+        for threads in [1, 17] {
+            // It starts within a second.
+            let start = per_second / 3;
+            let frames: Vec<_> = (start..3 * per_second + start)
+                .flat_map(|at| {
+                    (0..threads).map(move |thread| frame(thread, 5 + at / per_second, at % per_second))
+                })
+                .collect();
+            let mut decoder = decoder(vdif(None));
+            let found = sequences(&mut decoder, &frames);
+            assert_eq!(found.len(), threads as usize);
+            let all: Vec<_> = (0..u64::from(3 * per_second)).map(|at| (at, false)).collect();
+            assert!(found.values().all(|sequences| *sequences == all), "{per_second}: {found:?}");
+            assert_eq!((rejected(&mut decoder), decoder.remarks()), (Vec::new(), Vec::new()));
         }
     }
-    assert_eq!(decoder.infos.len(), STREAMS_MAX);
-    assert_eq!(decoder.infos[3].name, "0-thread-3");
+}
+
+#[test]
+fn frames_that_change_places_around_a_second_lose_nothing() {
+    // Few enough that all later seconds wait for the rate until the end; and more.
+    for per_second in [1, 3, 20, 64, 200] {
+        let mut numbers: Vec<u32> = (0..3 * per_second).collect();
+        (1..numbers.len().saturating_sub(3)).step_by(4).for_each(|at| numbers.swap(at, at + 3));
+        let frames: Vec<_> =
+            numbers.iter().map(|at| frame(0, 5 + at / per_second, at % per_second)).collect();
+        let mut decoder = decoder(vdif(None));
+        let all: Vec<_> = (0..u64::from(3 * per_second)).map(|at| (at, false)).collect();
+        assert_eq!(sequences(&mut decoder, &frames)[&0], all, "{per_second}");
+        assert_eq!(rejected(&mut decoder), []);
+    }
+}
+
+#[test]
+fn frames_lost_across_a_second_are_counted_once_the_rate_is_known() {
+    // 100 frames per second; the last two of second 0 and one of second 2 are lost.
+    let lost = [98, 99, 250];
+    let numbers = (0..400u32).filter(|at| !lost.contains(at));
+    let frames: Vec<_> = numbers.map(|at| frame(0, 5 + at / 100, at % 100)).collect();
+    let mut decoder = decoder(vdif(None));
+    let found = sequences(&mut decoder, &frames);
+    let sequences = &found[&0];
+    assert_eq!((sequences.len(), sequences.last().unwrap().0), (397, 399), "{sequences:?}");
+    assert_eq!(rejected(&mut decoder), []);
+}
+
+#[test]
+fn the_stream_has_precedence_over_a_stated_rate() {
+    let frames: Vec<_> = (0..60).map(|at| frame(0, 5 + at / 20, at % 20)).collect();
+    let mut decoder = decoder(vdif(Some(10)));
+    assert_eq!(sequences(&mut decoder, &frames)[&0].len(), 60);
+    assert_eq!(rejected(&mut decoder), []);
+    assert_eq!(decoder.remarks(), ["0-thread-0: 20 frames per second in the stream, 10 stated"]);
+}
+
+#[test]
+fn a_counter_that_restarts_loses_nothing() {
+    // Acquisitions of the same packets, of every length, and one more packet in the last.
+    for length in [2, 3, 10, 100, 255, 256, 257, 700] {
+        let mut decoder = decoder(counted());
+        let acquisitions = (0..10).flat_map(|_| 0..length).chain([length]);
+        let packets: Vec<_> = acquisitions.map(|number| packet(7, number)).collect();
+        let found = sequences(&mut decoder, &packets);
+        let all: Vec<_> = (0..10 * length + 1).map(|sequence| (sequence, false)).collect();
+        assert_eq!(found[&0], all, "{length}");
+        assert_eq!(decoder.remarks(), ["counter restarts: 9; losses at a restart are unknown"]);
+        assert_eq!(rejected(&mut decoder), []);
+    }
+}
+
+#[test]
+fn what_the_kernel_dropped_at_the_end_is_lost() {
+    let mut decoder = decoder(counted());
+    assert_eq!(receive(&mut decoder, &[(0, packet(0, 0)), (0, packet(0, 1))]).len(), 3);
     decoder.finish(3);
-    let expected = [
-        "4 packets not recorded: more than 16 streams",
-        "3 packets dropped by the kernel after the last received packet: socket buffer full",
-    ];
-    assert_eq!(decoder.remarks(), expected);
+    let expected = Item::Lost { stream: 0, sequence: 4, cause: LossCause::SocketBuffer };
+    assert_eq!(decoder.item().unwrap(), Some(expected));
+    decoder.take();
+    assert_eq!(decoder.item().unwrap(), None);
 }
 
 /// Events of a decoder, each as the first bytes of its packets.
@@ -123,7 +326,8 @@ fn events(decoder: &mut Packets, packets: &[Vec<u8>]) -> Vec<(u64, Option<LossCa
     for packets in packets.chunks(MESSAGES) {
         let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
         batch.clear();
-        packets.iter().for_each(|data| assert!(batch.put(data, SENDERS[0].parse().unwrap(), 2000)));
+        let sender = SENDERS[0].parse().unwrap();
+        packets.iter().for_each(|data| assert!(batch.put(data, (sender, None), 2000)));
         decoder.received(packets.len(), 0);
         while let Some(item) = decoder.item().unwrap() {
             if let Item::Event(event) = item {
@@ -150,7 +354,7 @@ fn consecutive_packets_are_an_event() {
     );
     decoder.take();
     assert!(decoder.item().unwrap().is_none());
-    assert_eq!(decoder.remarks(), ["2 packets not recorded: event incomplete"]);
+    assert_eq!(rejected(&mut decoder), [(RejectReason::Incomplete, 2, false)]);
 }
 
 #[test]
@@ -175,9 +379,9 @@ fn packets_that_are_numbered_in_their_frame_are_an_event() {
     assert_eq!(found, [(1, Some(LossCause::SequenceGap), lost[3..6].concat())]);
     second.finish(0);
     assert!(second.item().unwrap().is_none());
-    let remarks = second.remarks();
-    assert!(remarks[0].contains("packet 3 of a frame of 3 packets"), "{remarks:?}");
-    assert_eq!(remarks[1], "3 packets not recorded: event incomplete");
+    let rows = second.rejected();
+    assert!(rows[0].detail.contains("packet 3 of a frame of 3 packets"), "{rows:?}");
+    assert_eq!((rows[1].reason, rows[1].count), (RejectReason::Incomplete, 3));
 }
 
 #[test]

@@ -2,15 +2,17 @@
 //!
 //! The PV is one stream, each image an event of it; its `uniqueId` numbers the events. The monitor is
 //! pipelined: the server sends no more updates than were acknowledged, and an image is acknowledged when it
-//! was taken. Invariant: an image becomes an item only if its size, type and codec are those of the stream.
+//! was taken or is held until its predecessors arrive. An image that cannot be recorded is rejected, and the
+//! stream goes on. Invariant: an image becomes an item only if its size, type and codec are those of the
+//! stream.
+mod arrival;
 mod frames;
 mod image;
-mod numbers;
+mod order;
 mod types;
 mod values;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use keepup_stream::ledger::LossCause;
@@ -19,14 +21,18 @@ use keepup_stream::pvaccess::command::{
 };
 use keepup_stream::pvaccess::monitor::{DESTROY, INIT, PIPELINE, START};
 use keepup_stream::pvaccess::{Output, Reader, code};
-use keepup_stream::wire::{ElementType, METADATA_MAX, StreamInfo};
+use keepup_stream::rejected::RejectReason::Incomplete;
+use keepup_stream::rejected::{RejectUnit, Rejection};
+use keepup_stream::wire::StreamInfo;
 
+use self::arrival::{Image, Pending};
 use self::frames::{Frames, HEADROOM};
 use self::image::{Fields, Layout, check_type};
-use self::numbers::Numbers;
+use self::order::Order;
 use self::types::{Type, Types};
-use self::values::{Array, Values};
+use self::values::Values;
 use crate::error::DetectorError;
+use crate::rejects::Rejects;
 use crate::{Decoder, Event, Input, Item, Limits};
 
 /// Default of [`Options::queue`].
@@ -76,16 +82,6 @@ enum Phase {
     },
 }
 
-/// An image of the current message.
-#[derive(Debug)]
-struct Pending {
-    payload: Range<usize>,
-    sequence: u64,
-    timestamp_ns: u64,
-    /// The numbers with this image.
-    numbers: Numbers,
-}
-
 /// What is not recorded, for the report.
 #[derive(Debug, Default)]
 struct Counts {
@@ -93,8 +89,8 @@ struct Counts {
     empty: u64,
     /// Updates that the server combined because its queue was full.
     overruns: u64,
-    /// Images that the HDF5 filter could not read.
-    unreadable: u64,
+    /// Images that were recorded already, with the same content.
+    repeated: u64,
     /// Times that the server closed the channel or ended the monitor.
     closed: u64,
 }
@@ -115,7 +111,10 @@ pub struct PvAccess {
     streams: Vec<StreamInfo>,
     is_declared: bool,
     pending: Option<Pending>,
-    numbers: Numbers,
+    order: Order<(Image, Vec<u8>)>,
+    /// Checksum of the item that is taken next, if it was recorded.
+    crc: Option<u32>,
+    rejects: Rejects,
     /// Whether the server has closed the channel since the last image.
     was_closed: bool,
     /// Updates that were taken since the last acknowledgement.
@@ -144,7 +143,9 @@ impl PvAccess {
             streams: Vec::new(),
             is_declared: false,
             pending: None,
-            numbers: Numbers::default(),
+            order: Order::new(),
+            crc: None,
+            rejects: Rejects::default(),
             was_closed: false,
             unacknowledged: 0,
             metadata: BTreeMap::new(),
@@ -253,7 +254,9 @@ impl PvAccess {
     /// Notes that the channel is closed, and creates it again later.
     fn closed(&mut self) {
         self.counts.closed += 1;
-        self.was_closed |= self.numbers.last.is_some();
+        self.was_closed |= self.order.last_id().is_some();
+        self.order.after_loss();
+        self.note_refused();
         self.phase = Phase::Waiting { at_ns: None };
     }
 
@@ -275,7 +278,7 @@ impl PvAccess {
         let is_overrun = !values.reader.bits()?.is_empty();
         self.counts.overruns += u64::from(is_overrun && !self.is_first);
         match array {
-            Some(array) => self.image(&array)?,
+            Some(array) => self.image(&array),
             None => self.counts.empty += u64::from(!self.is_first),
         }
         self.is_first = false;
@@ -295,71 +298,27 @@ impl PvAccess {
         self.closed();
     }
 
-    /// Takes the pixels of an update.
-    fn image(&mut self, array: &Array) -> Result<(), DetectorError> {
-        let id = self.fields.unique_id;
-        // The server repeats the image that it had before the recording, or before the reconnection.
-        let is_old = self.is_first && self.numbers.last.is_none_or(|last| last == id);
-        if is_old {
-            return Ok(());
-        }
-        let Some(layout) = self.fields.layout(array)? else {
-            self.counts.empty += 1;
-            return Ok(());
-        };
-        if let Some(first) = self.layout.as_ref().filter(|first| **first != layout) {
-            if self.is_first {
-                // An image from before the reconnection; the next one shows whether the size has changed.
-                return Ok(());
+    /// Keeps the whole images that have not been taken, and forgets what has arrived in part.
+    fn disconnect(&mut self) {
+        self.hold_again();
+        while matches!(self.phase, Phase::Running { .. }) {
+            self.frames.take();
+            // An error makes no difference any more: the rest of what has arrived is lost.
+            if !self.frames.has_message().unwrap_or(false) || self.decode().is_err() {
+                break;
             }
-            let (found, expected) = (layout.text(), first.text());
-            return Err(DetectorError::Series(format!(
-                "image {id} is {found}; the images before are {expected}"
-            )));
+            self.hold_again();
         }
-        let Some(header) = layout.chunk_header(array.bytes.len()) else {
-            self.counts.unreadable += 1;
-            return Ok(());
-        };
-        if self.layout.is_none() {
-            self.declare(layout);
+        if matches!(self.phase, Phase::Running { .. }) && self.frames.has_part() {
+            self.rejects.add(Incomplete, RejectUnit::Message, "the connection was lost within a message");
         }
-        let is_big_endian = self.frames.head().1;
-        let message = self.frames.bytes_mut();
-        let size = array.element.bytes() as usize;
-        if is_big_endian && size > 1 {
-            message[array.bytes.clone()].chunks_exact_mut(size).for_each(<[u8]>::reverse);
-        }
-        // Everything in front of the pixels was decoded: the header takes its place.
-        let start = array.bytes.start - header.len();
-        message[start..array.bytes.start].copy_from_slice(&header);
-        let (sequence, numbers) = self.numbers.with(id);
-        let timestamp_ns = self.fields.time_ns().unwrap_or(self.received_ns);
-        self.pending = Some(Pending { payload: start..array.bytes.end, sequence, timestamp_ns, numbers });
-        Ok(())
-    }
-
-    /// Declares the stream of the first image.
-    fn declare(&mut self, layout: Layout) {
-        self.fields.wants_attributes = false;
-        let mut metadata = std::mem::take(&mut self.fields.attributes);
-        // Our own entries come first if there are too many.
-        while metadata.len() + 3 > METADATA_MAX {
-            metadata.pop_last();
-        }
-        metadata.insert("pv".to_owned(), self.options.name.clone());
-        metadata.insert("first_unique_id".to_owned(), self.fields.unique_id.to_string());
-        if !layout.codec.is_empty() {
-            metadata.insert("codec".to_owned(), layout.text());
-        }
-        self.metadata = metadata;
-        let (element, shape) = match layout.element {
-            Some(element) if !layout.is_opaque() => (element, layout.shape.clone()),
-            _ => (ElementType::U8, Vec::new()),
-        };
-        let (name, compression) = (self.options.name.clone(), layout.compression());
-        self.streams = vec![StreamInfo { id: 0, name, element, shape, compression }];
-        self.layout = Some(layout);
+        self.order.after_loss();
+        self.note_refused();
+        self.frames.reconnect();
+        self.types = Types::default();
+        self.phase = Phase::Greeting;
+        (self.echo_at_ns, self.unacknowledged) = (None, 0);
+        self.outgoing.clear();
     }
 
     /// Acknowledges the updates that were taken. It does not wait for more of them: some servers have a
@@ -387,7 +346,7 @@ impl Decoder for PvAccess {
     }
 
     fn item(&mut self) -> Result<Option<Item<'_>>, DetectorError> {
-        while self.pending.is_none() {
+        while self.pending.is_none() && !self.hand_out_due() {
             self.frames.take();
             if !self.frames.has_message()? {
                 return Ok(None);
@@ -397,13 +356,14 @@ impl Decoder for PvAccess {
         if !self.is_declared {
             return Ok(Some(Item::Streams(&self.streams)));
         }
-        Ok(self.pending.as_ref().map(|pending| {
+        Ok(self.pending.as_ref().map(|Pending { sequence, image, message }| {
+            let message = message.as_deref().unwrap_or(self.frames.bytes());
             Item::Event(Event {
                 stream: 0,
-                sequence: pending.sequence,
-                timestamp_ns: pending.timestamp_ns,
-                missing: self.was_closed.then_some(LossCause::ConnectionLost),
-                payload: &self.frames.bytes()[pending.payload.clone()],
+                sequence: *sequence,
+                timestamp_ns: image.timestamp_ns,
+                missing: image.is_after_closing.then_some(LossCause::ConnectionLost),
+                payload: &message[image.payload.clone()],
             })
         }))
     }
@@ -412,10 +372,17 @@ impl Decoder for PvAccess {
         if !std::mem::replace(&mut self.is_declared, true) {
             return;
         }
-        if let Some(pending) = self.pending.take() {
-            (self.numbers, self.was_closed) = (pending.numbers, false);
-            self.unacknowledged = self.unacknowledged.saturating_add(1);
+        let crc = self.crc.take();
+        if let Some(Pending { sequence, image, message }) = self.pending.take() {
+            let digest = image.digest(message.as_deref().unwrap_or(self.frames.bytes()), crc);
+            self.order.handed_out(sequence, digest);
+            // One that has waited was acknowledged then.
+            self.unacknowledged = self.unacknowledged.saturating_add(message.is_none().into());
         }
+    }
+
+    fn completed(&mut self, crc: u32) {
+        self.crc = Some(crc);
     }
 
     fn metadata(&self) -> &BTreeMap<String, String> {
@@ -426,14 +393,14 @@ impl Decoder for PvAccess {
         if !self.is_finishing {
             return Vec::new();
         }
-        let Counts { empty, overruns, unreadable, closed } = std::mem::take(&mut self.counts);
-        let Numbers { restarts, repeats, .. } = self.numbers;
-        (self.numbers.restarts, self.numbers.repeats) = (0, 0);
+        let Counts { empty, overruns, repeated, closed } = std::mem::take(&mut self.counts);
+        let restarts = std::mem::take(&mut self.order.restarts);
+        let repeats = std::mem::take(&mut self.order.repeats);
         let remarks = [
             (closed, "times that the server closed the PV or did not have it again yet"),
             (overruns, "updates that the server combined because its queue was full"),
             (empty, "updates without an image"),
-            (unreadable, "images not recorded: HDF5's LZ4 filter could not read them"),
+            (repeated, "repeated images, identical to those that are recorded"),
             (repeats, "images with the uniqueId of the image before; missing images cannot be detected"),
             (restarts, "restarts of uniqueId; losses at a restart are unknown"),
         ];
@@ -441,9 +408,17 @@ impl Decoder for PvAccess {
         remarks.map(|(count, what)| format!("{what}: {count}")).collect()
     }
 
+    fn rejected(&mut self) -> Vec<Rejection> {
+        self.rejects.take()
+    }
+
     fn outgoing(&mut self) -> Vec<u8> {
         self.acknowledge();
         std::mem::take(&mut self.outgoing)
+    }
+
+    fn has_due(&self) -> bool {
+        self.order.images.has_due()
     }
 
     fn bytes_due(&self) -> usize {
@@ -456,6 +431,7 @@ impl Decoder for PvAccess {
     }
 
     fn tick(&mut self, now_ns: u64) {
+        self.order.tick(now_ns);
         if let Phase::Waiting { at_ns } = &mut self.phase
             && now_ns >= *at_ns.get_or_insert(now_ns.saturating_add(RETRY_NS))
         {
@@ -469,14 +445,17 @@ impl Decoder for PvAccess {
     }
 
     fn reconnect(&mut self) {
-        self.frames.reconnect();
-        self.types = Types::default();
-        (self.phase, self.pending, self.is_declared) = (Phase::Greeting, None, false);
-        (self.echo_at_ns, self.unacknowledged) = (None, 0);
-        self.outgoing.clear();
+        self.disconnect();
+        self.is_declared = false;
+    }
+
+    fn disconnected(&mut self) {
+        self.disconnect();
     }
 
     fn finish(&mut self, _drops: u32) {
+        self.order.end();
+        self.note_refused();
         self.is_finishing = true;
     }
 }

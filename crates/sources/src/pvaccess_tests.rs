@@ -1,5 +1,5 @@
 //! A session with a server that is written here from the protocol's description.
-use keepup_stream::wire::Compression;
+use keepup_stream::wire::{Compression, ElementType};
 use proptest::prelude::*;
 
 use super::*;
@@ -328,6 +328,14 @@ fn error(found: &[Found]) -> String {
     }
 }
 
+/// What is rejected: count, unit and reason of each kind, and the detail of the first.
+fn rejected(decoder: &mut PvAccess) -> String {
+    let rows = decoder.rejected().into_iter();
+    rows.map(|row| format!("{} {} {}: {}", row.count, row.unit, row.reason.name(), row.detail))
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
 #[test]
 fn the_recorder_asks_for_a_pipelined_monitor() {
     let mut decoder = decoder();
@@ -397,7 +405,11 @@ proptest! {
         }
         let mut decoder = decoder();
         let expected = [Found::Streams(vec![stream()]), event(0, 7), event(1, 8), event(4, 11)];
-        prop_assert_eq!(feed(&mut decoder, &bytes, piece), expected);
+        let mut found = feed(&mut decoder, &bytes, piece);
+        // Image 11 waits for those before it.
+        decoder.finish(0);
+        found.extend(feed(&mut decoder, &[], piece));
+        prop_assert_eq!(found, expected);
         let metadata = decoder.metadata();
         let value = |key| metadata.get(key).map(String::as_str);
         let found = ["pv", "first_unique_id", "Gain", "Mode"].map(value);
@@ -434,14 +446,15 @@ fn fields_keep_their_values_until_they_change() {
     let second = |sequence, seconds: u64, unique| {
         Found::Event(sequence, seconds * 1_000_000_000 + 5, None, payload(unique))
     };
-    assert_eq!(found[1..], [event(0, 7), second(1, 1007, 8), second(2, 3, 9)]);
+    assert_eq!(found[1..], [event(0, 7), second(1, 1007, 8)]);
     assert_eq!(decoder.remarks(), [""; 0]);
     decoder.finish(0);
     let remarks = decoder.remarks().join("; ");
-    for what in ["combined because its queue was full: 1", "without an image: 1", "the image before; missing"]
-    {
+    for what in ["combined because its queue was full: 1", "without an image: 1"] {
         assert!(remarks.contains(what), "{remarks}");
     }
+    // Other pixels with the number of the image before.
+    assert_eq!(rejected(&mut decoder), "1 image conflicting: image 8 arrived again with other content");
 }
 
 #[test]
@@ -469,7 +482,7 @@ fn a_reconnected_series_continues() {
 }
 
 #[test]
-fn an_image_that_was_not_taken_is_missing_after_a_reconnection() {
+fn an_image_that_was_not_taken_is_recorded_after_a_reconnection() {
     let mut decoder = decoder();
     feed(&mut decoder, &[PLAIN.session(2), PLAIN.old(2, 6), PLAIN.image(2, 7)].concat(), 999);
     let Input::Bytes(space) = decoder.input() else { panic!() };
@@ -528,20 +541,90 @@ fn a_pv_that_is_not_there_or_has_no_images_is_refused() {
 }
 
 #[test]
-fn another_size_type_or_codec_ends_the_series() {
-    let begin = [PLAIN.session(2), PLAIN.old(2, 6), PLAIN.image(2, 7)].concat();
+fn images_of_another_size_type_or_codec_are_rejected() {
     let turned = Update { shape: Some(vec![HEIGHT as i32, WIDTH as i32]), ..image(8) };
     let bytes = Update { value: Some((0, vec![1; WIDTH * HEIGHT])), ..image(8) };
     let packed = Update { value: Some((0, vec![1; 9])), codec: Some(("lz4", 6)), ..image(8) };
-    for (update, text) in [(turned, "5x3 u16, uncompressed"), (bytes, "3x5 u8"), (packed, "3x5 u16, lz4")] {
-        let found = feed(&mut decoder(), &[begin.clone(), PLAIN.update(2, &update)].concat(), 999);
-        let error = error(&found);
-        let what = format!("cannot continue series: image 8 is {text}");
-        assert!(error.starts_with(&what) && error.ends_with("before are 3x5 u16, uncompressed"), "{error}");
-    }
     let short = Update { value: Some((1, vec![1; 8])), ..image(8) };
-    let found = feed(&mut decoder(), &[begin, PLAIN.update(2, &short)].concat(), 999);
-    assert!(error(&found).contains("image 8 has 8 bytes; its dimensions [3, 5] of u16"), "{found:?}");
+    let deep = Update { shape: Some(vec![1; 9]), ..image(8) };
+    let named = Update { value: Some((0, vec![1; 9])), codec: Some(("a\nb", 6)), ..image(8) };
+    let cases = [
+        (turned, "contradictory: image 8 is 5x3 u16, uncompressed; the stream has 3x5 u16, uncompressed"),
+        (bytes, "contradictory: image 8 is 3x5 u8, uncompressed; the stream"),
+        (packed, "contradictory: image 8 is 3x5 u16, lz4; the stream"),
+        (short, "contradictory: image 8 has 8 bytes; its dimensions [3, 5] of u16"),
+        (deep, "unsupported: image 8 has more than 8 dimensions"),
+        (named, "malformed: image 8 has a codec whose name is not valid"),
+    ];
+    for (update, what) in cases {
+        let mut decoder = decoder();
+        let images = [PLAIN.image(2, 7), PLAIN.update(2, &update), PLAIN.image(2, 9)].concat();
+        let found = feed(&mut decoder, &[PLAIN.session(2), PLAIN.old(2, 6), images].concat(), 999);
+        // Image 9 waits for image 8.
+        assert_eq!(found[1..], [event(0, 7)]);
+        decoder.finish(0);
+        assert_eq!(feed(&mut decoder, &[], 1), [event(2, 9)]);
+        let rejected = rejected(&mut decoder);
+        assert!(rejected.starts_with(&format!("1 image {what}")), "{rejected}");
+    }
+}
+
+#[test]
+fn images_out_of_order_are_recorded_in_their_place() {
+    let mut decoder = decoder();
+    let begin = [PLAIN.session(2), PLAIN.old(2, 6), PLAIN.image(2, 7)].concat();
+    feed(&mut decoder, &begin, 999);
+    sent(&mut decoder);
+    assert_eq!(feed(&mut decoder, &[PLAIN.image(2, 10), PLAIN.image(2, 9)].concat(), 999), []);
+    // Those that wait are acknowledged: the server may have no place for the one before them.
+    assert_eq!(sent(&mut decoder), [(13, vec![77, 0, 0, 0, 2, 0, 0, 0, 0x80, 2, 0, 0, 0])]);
+    let rest = [PLAIN.image(2, 8), PLAIN.image(2, 9), PLAIN.image(2, 11)].concat();
+    let expected = [event(1, 8), event(2, 9), event(3, 10), event(4, 11)];
+    assert_eq!(feed(&mut decoder, &rest, 999), expected);
+    assert_eq!(sent(&mut decoder)[0].1[9], 3);
+    decoder.finish(0);
+    assert_eq!(decoder.remarks(), ["repeated images, identical to those that are recorded: 1"]);
+    assert_eq!(rejected(&mut decoder), "");
+}
+
+#[test]
+fn images_without_a_number_are_numbered_one_by_one() {
+    let begin = [PLAIN.greeting(), PLAIN.validated(), PLAIN.channel(2)].concat();
+    let kind = PLAIN.out().u32(2).raw(&[0x08, 0xFF]).structure("epics:nt/NTNDArray:1.0", 2);
+    let kind = kind.text("value").raw(&[0x82]).text("dimension").raw(&[0x88]).structure("dimension_t", 1);
+    let init = PLAIN.message(13, &kind.text("size").raw(&[0x22]));
+    let image = |number| {
+        let head = PLAIN.out().u32(2).raw(&[0]).bits(&[1, 2]);
+        let out = head.raw(&[0x2D]).size(WIDTH * HEIGHT).raw(&payload(number));
+        let out = out.size(2).raw(&[1]).u32(WIDTH as u32).raw(&[1]).u32(HEIGHT as u32);
+        PLAIN.message(13, &out.bits(&[]))
+    };
+    // The first one was there before.
+    let images = [1, 2, 3, 3, 4].map(image).concat();
+    let found = feed(&mut decoder(), &[begin, init, images].concat(), 999);
+    let expected =
+        (0..).zip([2, 3, 3, 4]).map(|(sequence, of)| Found::Event(sequence, 42, None, payload(of)));
+    assert_eq!(found[1..], expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_lost_connection_rejects_only_what_arrived_in_part() {
+    let begin = [PLAIN.session(2), PLAIN.old(2, 6), PLAIN.image(2, 7)].concat();
+    let rest = [PLAIN.image(2, 8), PLAIN.image(2, 9), PLAIN.image(2, 11)].concat();
+    let whole = rest.len();
+    let rest = [rest, PLAIN.image(2, 12)].concat();
+    for cut in [whole, whole + 1, whole + 8, rest.len() - 1] {
+        let mut decoder = decoder();
+        feed(&mut decoder, &begin, 999);
+        // Arrives at once, and nothing is taken before the connection is lost.
+        let Input::Bytes(space) = decoder.input() else { panic!() };
+        space[..cut].copy_from_slice(&rest[..cut]);
+        decoder.received(cut, 42);
+        decoder.disconnected();
+        assert_eq!(feed(&mut decoder, &[], 1), [event(1, 8), event(2, 9), event(4, 11)], "{cut}");
+        let expected = "1 message incomplete: the connection was lost within a message";
+        assert_eq!(rejected(&mut decoder), if cut == whole { "" } else { expected }, "{cut}");
+    }
 }
 
 #[test]
@@ -566,7 +649,12 @@ fn compressed_images_get_the_header_of_their_filter() {
     let opaque = StreamInfo { element: ElementType::U8, shape: Vec::new(), ..stream() };
     assert_eq!((info, bytes), (opaque, vec![9, 8, 7]));
     // The filter would take a block of this size for an uncompressed one.
-    assert_eq!(compressed("lz4", &[1; 30]), []);
+    let mut decoder = decoder();
+    let update = Update { value: Some((0, vec![1; 30])), codec: Some(("lz4", 6)), ..image(7) };
+    let bytes = [PLAIN.session(2), PLAIN.old(2, 6), PLAIN.update(2, &update)].concat();
+    assert_eq!(feed(&mut decoder, &bytes, 999), []);
+    let expected = "1 image unsupported: image 7 cannot be read by HDF5's LZ4 filter";
+    assert_eq!(rejected(&mut decoder), expected);
 }
 
 #[test]

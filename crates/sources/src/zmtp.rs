@@ -111,6 +111,15 @@ impl Zmtp {
         !is_between && self.expect != Expect::Message
     }
 
+    /// Whether a part of a message has arrived that is not a part of the handshake or of a command.
+    pub fn has_part(&self) -> bool {
+        match self.expect {
+            Expect::Header => !self.ends.is_empty() || !self.staging.staged().is_empty(),
+            Expect::Body { .. } => true,
+            Expect::Greeting | Expect::Ready | Expect::Command { .. } | Expect::Message => false,
+        }
+    }
+
     /// The next message, once all of it has arrived. It is the same one until [`Zmtp::take`].
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
+use keepup_measure::sum::Sums;
 use serde::{Deserialize, Serialize};
 
 /// Most gaps listed per stream; later ones are only counted, which bounds the memory.
@@ -139,6 +140,19 @@ pub struct Gap {
     pub cause: LossCause,
 }
 
+/// Cause of events that a stream skipped, which became known later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Explained {
+    /// Stream id.
+    pub stream: u32,
+    /// It explains every gap of the stream below this sequence number with the cause
+    /// [`LossCause::SequenceGap`].
+    pub end_sequence: u64,
+    /// Cause.
+    pub cause: LossCause,
+}
+
 /// Counts of a reduced stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -177,16 +191,49 @@ pub struct StreamLedger {
     pub gaps: Vec<Gap>,
     /// Missing events by cause, over all gaps.
     pub gap_events: BTreeMap<LossCause, u64>,
+    /// Of these, the ones that clients declared, by the cause that they stated. They never arrived here,
+    /// whatever the cause.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub declared: BTreeMap<LossCause, u64>,
 }
 
 impl StreamLedger {
     /// Enters a gap.
     pub fn add_gap(&mut self, gap: Gap) {
-        let total = self.gap_events.entry(gap.cause).or_default();
-        *total = total.saturating_add(gap.events);
+        add_events(&mut self.gap_events, gap.cause, gap.events);
         if self.gaps.len() < MAX_GAPS_KEPT {
             self.gaps.push(gap);
         }
+    }
+
+    /// Enters a gap that a client declared.
+    pub fn add_declared(&mut self, gap: Gap) {
+        self.add_gap(gap);
+        add_events(&mut self.declared, gap.cause, gap.events);
+    }
+
+    /// Missing events with this cause that no client declared.
+    pub fn undeclared(&self, cause: LossCause) -> u64 {
+        let events = |of: &BTreeMap<LossCause, u64>| of.get(&cause).copied().unwrap_or(0);
+        events(&self.gap_events).saturating_sub(events(&self.declared))
+    }
+
+    /// Enters that the source has lost the events that it skipped without a reason, if its count of losses
+    /// says so and no client declared skipped numbers. Returns their number.
+    pub fn explain_skipped(&mut self) -> Option<u64> {
+        let skipped = self.undeclared(LossCause::SequenceGap);
+        let known = self.undeclared(LossCause::Source);
+        let stated = self.declared.values().saturating_sum::<u64>();
+        let all = skipped.saturating_add(known).saturating_add(stated);
+        let is_mixed = self.declared.contains_key(&LossCause::SequenceGap);
+        if skipped == 0 || is_mixed || all != self.lost_at_source.events {
+            return None;
+        }
+        self.gap_events.remove(&LossCause::SequenceGap);
+        add_events(&mut self.gap_events, LossCause::Source, skipped);
+        let gaps = self.gaps.iter_mut().filter(|gap| gap.cause == LossCause::SequenceGap);
+        gaps.for_each(|gap| gap.cause = LossCause::Source);
+        Some(skipped)
     }
 
     /// Whether everything received is durable, in reduced form if the stream is reduced.
@@ -198,7 +245,7 @@ impl StreamLedger {
     /// Enters that the source has sent exactly what was received or is missing, for a source that states
     /// sequence numbers and no counts.
     pub fn conclude_by_sequence(&mut self) {
-        let missing = self.gap_events_where(|cause| !cause.is_after_receipt());
+        let missing = self.missing_before_receipt();
         self.sent =
             Count { events: self.received.events.saturating_add(missing), bytes: self.received.bytes };
     }
@@ -212,9 +259,16 @@ impl StreamLedger {
         }
     }
 
-    fn gap_events_where(&self, chosen: impl Fn(LossCause) -> bool) -> u64 {
-        let chosen = self.gap_events.iter().filter(|(cause, _)| chosen(**cause));
-        chosen.fold(0, |sum, (_, events)| sum.saturating_add(*events))
+    /// Missing events that did not arrive whole.
+    fn missing_before_receipt(&self) -> u64 {
+        let all: u64 = self.gap_events.values().saturating_sum();
+        all.saturating_sub(self.lost_after_receipt())
+    }
+
+    /// Received events that were lost.
+    fn lost_after_receipt(&self) -> u64 {
+        let causes = LossCause::ALL.into_iter().filter(|cause| cause.is_after_receipt());
+        causes.map(|cause| self.undeclared(cause)).saturating_sum()
     }
 
     fn add(&mut self, other: &StreamLedger) {
@@ -230,18 +284,15 @@ impl StreamLedger {
             reduced.lost_events = reduced.lost_events.saturating_add(other.lost_events);
             reduced.raw_kept |= other.raw_kept;
         }
-        for (cause, events) in &other.gap_events {
-            let total = self.gap_events.entry(*cause).or_default();
-            *total = total.saturating_add(*events);
-        }
+        other.gap_events.iter().for_each(|(cause, n)| add_events(&mut self.gap_events, *cause, *n));
+        other.declared.iter().for_each(|(cause, n)| add_events(&mut self.declared, *cause, *n));
         let space = MAX_GAPS_KEPT - self.gaps.len().min(MAX_GAPS_KEPT);
         self.gaps.extend(other.gaps.iter().take(space));
     }
 
     /// First violated equality of this module's invariant, in the order of the events' path.
     fn first_difference(&self) -> Option<Imbalance> {
-        let before = self.gap_events_where(|cause| !cause.is_after_receipt());
-        let after = self.gap_events_where(LossCause::is_after_receipt);
+        let (before, after) = (self.missing_before_receipt(), self.lost_after_receipt());
         let due = self.sent + self.lost_at_source;
         let received = self.received;
         let arrived = received.events.saturating_add(before);
@@ -277,6 +328,11 @@ impl StreamLedger {
             .find(|(_, left, _, right)| left != right)?;
         Some(Imbalance { stream: 0, left_is, left, right_is, right })
     }
+}
+
+fn add_events(to: &mut BTreeMap<LossCause, u64>, cause: LossCause, events: u64) {
+    let total = to.entry(cause).or_default();
+    *total = total.saturating_add(events);
 }
 
 fn is_zero(count: &u64) -> bool {

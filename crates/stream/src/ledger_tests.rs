@@ -134,3 +134,35 @@ fn a_reduced_stream_has_both_sizes_and_its_reduced_form_is_accounted_for() {
     assert_eq!((difference.left, difference.right), (10, 9));
     assert!(!serde_json::to_string(&plain).unwrap().contains("reduced"));
 }
+
+#[test]
+fn declared_losses_never_arrived_whatever_their_cause() {
+    let mut stream = honest();
+    for cause in LossCause::ALL {
+        stream.add_declared(Gap { stream: 4, first_sequence: 100, events: 2, cause });
+        stream.lost_at_source.events += 2;
+        assert_eq!(stream.undeclared(cause), honest().undeclared(cause));
+        assert_eq!(ledger(stream.clone()).balance(), Ok(()), "{cause}");
+    }
+}
+
+#[test]
+fn skipped_events_are_explained_by_the_count_of_the_source() {
+    let gap = |first_sequence, events, cause| Gap { stream: 4, first_sequence, events, cause };
+    let mut stream = StreamLedger::default();
+    // More gaps than are kept.
+    (0..2000).for_each(|n| stream.add_gap(gap(n * 10, 3, LossCause::SequenceGap)));
+    stream.add_declared(gap(30_000, 5, LossCause::CutOff));
+    stream.lost_at_source.events = 6004;
+    assert_eq!(stream.clone().explain_skipped(), None, "another count");
+    stream.lost_at_source.events = 6005;
+    let mut mixed = stream.clone();
+    mixed.add_declared(gap(40_000, 1, LossCause::SequenceGap));
+    mixed.lost_at_source.events += 1;
+    assert_eq!(mixed.explain_skipped(), None, "the client itself knows no reason for some of them");
+    assert_eq!(stream.explain_skipped(), Some(6000));
+    let causes = [(LossCause::Source, 6000), (LossCause::CutOff, 5)];
+    assert_eq!(stream.gap_events, BTreeMap::from(causes));
+    assert!(stream.gaps.iter().all(|gap| gap.cause == LossCause::Source));
+    assert_eq!(stream.explain_skipped(), None);
+}

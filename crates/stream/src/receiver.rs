@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use keepup_error::Cause;
 
-use crate::ledger::Count;
+use crate::ledger::{Count, Gap};
 use crate::wire::{
     Ack, Bye, ByeStream, Control, ControlMessage, End, ErrorReply, EventHead, HEADER_BYTES, Hello, Limits,
     Next, Session, Welcome, WelcomeStream, crc32,
@@ -48,6 +48,8 @@ impl Default for Behaviour {
 pub(crate) struct Arrived {
     pub(crate) received: Count,
     pub(crate) missing_events: u64,
+    /// Gaps that the client declared.
+    pub(crate) declared: Vec<Gap>,
     pub(crate) bad_checksums: u64,
     pub(crate) next_sequence: u64,
     pub(crate) timestamps_ns: Vec<u64>,
@@ -129,6 +131,7 @@ fn serve_to_end(
                         talk.hello = Some(hello);
                         (behaviour.before_reading)();
                     }
+                    Ok(Control::Missing(missing)) => enter_gaps(&mut talk.streams, &missing.gaps),
                     Ok(Control::End(end)) => talk.end = Some(end),
                     Ok(Control::Locate(_)) => {
                         let reply = ErrorReply::of(&"not part of a fleet".into());
@@ -201,6 +204,18 @@ fn enter(stream: &mut Arrived, head: &EventHead, payload: &[u8]) {
         stream.received += Count::one(head.length);
     } else {
         stream.bad_checksums += 1;
+    }
+}
+
+/// Enters numbers that no event will have.
+fn enter_gaps(streams: &mut BTreeMap<u32, Arrived>, gaps: &[Gap]) {
+    for gap in gaps {
+        let stream = streams.get_mut(&gap.stream).unwrap();
+        assert!(gap.first_sequence >= stream.next_sequence, "sequence numbers rise");
+        let end = gap.first_sequence + gap.events;
+        stream.missing_events += end - stream.next_sequence;
+        stream.next_sequence = end;
+        stream.declared.push(*gap);
     }
 }
 

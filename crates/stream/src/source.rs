@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicU64;
 
 use hdrhistogram::Histogram;
 use keepup_error::{Cause, Diagnostic, ErrorClass};
+use keepup_measure::sum::Sums;
 use keepup_peer::Endpoint;
 use serde::{Deserialize, Serialize};
 
@@ -200,7 +201,7 @@ impl SourceReport {
             return fleet.durable_bytes();
         }
         let is_complete = self.bye.streams.len() == self.streams.len();
-        is_complete.then(|| self.bye.streams.iter().map(|stream| stream.durable_bytes).sum())
+        is_complete.then(|| self.bye.streams.iter().map(|stream| stream.durable_bytes).saturating_sum())
     }
 
     /// The report as `source --json` prints it.

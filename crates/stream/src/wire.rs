@@ -8,6 +8,7 @@ mod header;
 mod index;
 mod locate;
 mod message;
+mod missing;
 mod session;
 
 use std::borrow::Cow;
@@ -23,6 +24,7 @@ pub use message::{
     Ack, Bye, ByeStream, Compression, Continued, ControlMessage, ElementType, End, EndStream, ErrorReply,
     Hello, METADATA_BYTES_MAX, METADATA_MAX, SentRecording, StreamInfo, Welcome, WelcomeStream,
 };
+pub use missing::{MISSING_GAPS_MAX, Missing};
 pub use session::{Control, EventHead, Limits, Next, Session};
 
 /// Largest payload of a control frame, in bytes: holds the table of 65535 streams with typical

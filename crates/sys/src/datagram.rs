@@ -4,7 +4,7 @@
 //! Invariant of a [`Batch`]: the kernel sees only memory that the batch owns, and only during a
 //! call.
 use std::io::{Error, Result};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 mod ring;
@@ -18,7 +18,7 @@ pub const DATAGRAM_BYTES_MAX: usize = 65_507;
 /// Most segments of one train (UDP_MAX_SEGMENTS of kernels before 6.9).
 pub const SEGMENTS_MAX: usize = 64;
 
-/// Space for the control messages of a train: length of its segments, drops, time of arrival.
+/// Space for the control messages of a train: length of its segments, drops, time of arrival, destination.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Control([u8; 128]);
@@ -31,6 +31,8 @@ pub struct Batch {
     received: Vec<Message>,
     /// Sender of each message; an IPv4 address is shorter and has the same start.
     names: Vec<libc::sockaddr_in6>,
+    /// Destination of each message, if known.
+    destinations: Vec<Option<SocketAddr>>,
 }
 
 /// Length of one message and its position in the receiver's memory.
@@ -48,6 +50,7 @@ struct Notes {
     segment_bytes: Option<usize>,
     drops: u32,
     arrived_ns: Option<u64>,
+    destination: Option<IpAddr>,
 }
 
 /// Received message.
@@ -68,7 +71,7 @@ pub struct Received<'a> {
 
 impl Message {
     fn of(self, data: &[u8]) -> Received<'_> {
-        let Notes { segment_bytes, drops, arrived_ns } = self.notes;
+        let Notes { segment_bytes, drops, arrived_ns, .. } = self.notes;
         let segment_bytes = segment_bytes.unwrap_or(self.bytes).max(1);
         Received { data, segment_bytes, is_truncated: self.is_truncated, drops, arrived_ns }
     }
@@ -97,7 +100,8 @@ impl Batch {
     pub fn new(count: usize, bytes_each: usize) -> Self {
         let (count, bytes_each) = (count.clamp(1, BATCH_MAX), bytes_each.max(1));
         let (memory, received) = (vec![0; count * bytes_each], Vec::with_capacity(count));
-        Self { memory, bytes_each, count, received, names: vec![EMPTY_NAME; count] }
+        let (names, destinations) = (vec![EMPTY_NAME; count], vec![None; count]);
+        Self { memory, bytes_each, count, received, names, destinations }
     }
 
     /// Memory of message `index`.
@@ -135,14 +139,19 @@ impl Batch {
     }
 
     /// Adds a message as if it had been received, for packets of a file; returns whether there was space.
-    pub fn put(&mut self, data: &[u8], sender: SocketAddr, arrived_ns: u64) -> bool {
+    pub fn put(
+        &mut self,
+        data: &[u8],
+        (sender, destination): (SocketAddr, Option<SocketAddr>),
+        arrived_ns: u64,
+    ) -> bool {
         let index = self.received.len();
         if index == self.count || data.len() > self.bytes_each {
             return false;
         }
         let begin = index * self.bytes_each;
         self.memory[begin..][..data.len()].copy_from_slice(data);
-        self.names[index] = name_of(sender);
+        (self.names[index], self.destinations[index]) = (name_of(sender), destination);
         let notes = Notes { arrived_ns: Some(arrived_ns), ..Notes::default() };
         self.received.push(Message { begin, bytes: data.len(), notes, is_truncated: false });
         true
@@ -170,6 +179,14 @@ impl Batch {
             }
             _ => None,
         }
+    }
+}
+
+impl Batch {
+    /// Destination of message `index`: with port 0 for one that was received with [`set_destinations`];
+    /// `None` if it is not known.
+    pub fn destination(&self, index: usize) -> Option<SocketAddr> {
+        self.destinations.get(index).copied().flatten().filter(|_| index < self.received.len())
     }
 }
 
@@ -212,10 +229,12 @@ impl DatagramReceiver for Batch {
         }
         for (index, header) in headers.iter().take(got as usize).enumerate() {
             let bytes = (header.msg_len as usize).min(self.bytes_each);
+            let notes = notes(&header.msg_hdr);
+            self.destinations[index] = notes.destination.map(|ip| SocketAddr::new(ip, 0));
             self.received.push(Message {
                 begin: index * self.bytes_each,
                 bytes,
-                notes: notes(&header.msg_hdr),
+                notes,
                 is_truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
             });
         }
@@ -282,6 +301,14 @@ fn notes(header: &libc::msghdr) -> Notes {
                     let whole = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
                     notes.arrived_ns = Some(whole.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0)));
                 }
+                (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                    let info: libc::in_pktinfo = std::ptr::read_unaligned(value.cast());
+                    notes.destination = Some(Ipv4Addr::from(info.ipi_addr.s_addr.to_ne_bytes()).into());
+                }
+                (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                    let info: libc::in6_pktinfo = std::ptr::read_unaligned(value.cast());
+                    notes.destination = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
+                }
                 _ => {}
             }
             message = libc::CMSG_NXTHDR(header, message);
@@ -313,6 +340,17 @@ pub fn set_join(socket: BorrowedFd<'_>, is_on: bool) -> Result<()> {
 pub fn set_notes(socket: BorrowedFd<'_>) -> Result<()> {
     super::socket::set_option(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
     super::socket::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+}
+
+/// Lets the kernel note the destination of every message, for a socket that receives on several addresses.
+///
+/// # Errors
+/// The kernel's.
+pub fn set_destinations(socket: BorrowedFd<'_>, is_ipv6: bool) -> Result<()> {
+    match is_ipv6 {
+        true => super::socket::set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+        false => super::socket::set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+    }
 }
 
 /// Makes sends fail (ENOBUFS) when the interface's queue is full, instead of dropping silently.

@@ -1,5 +1,6 @@
 //! Errors of system calls, with hints.
 use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use keepup_error::{Diagnostic, ErrorClass};
@@ -72,12 +73,32 @@ impl Diagnostic for SysError {
             Self::Map { .. } => Some("choose a smaller pool with --pool".into()),
             Self::Ring { hint, .. } => Some((*hint).into()),
             Self::NotDirect { .. } => Some("measure through the page cache, without --direct".into()),
+            Self::File { source, .. } if source.kind() == ErrorKind::FileTooLarge => {
+                Some("raise the file size limit (ulimit -f), or use smaller files (--segment)".into())
+            }
             Self::Invalid { .. } | Self::File { .. } | Self::Call { .. } => None,
         }
     }
 }
 
+/// Whether a write failed because no more may be written there: the disk is full, or a quota or the file size
+/// limit of the process (`ulimit -f`) is reached.
+pub fn is_out_of_space(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+}
+
 impl SysError {
+    /// Whether no more may be written there, see [`is_out_of_space`].
+    pub fn is_out_of_space(&self) -> bool {
+        match self {
+            Self::Map { source, .. }
+            | Self::Ring { source, .. }
+            | Self::File { source, .. }
+            | Self::Call { source, .. } => is_out_of_space(source),
+            Self::Invalid { .. } | Self::NotDirect { .. } => false,
+        }
+    }
+
     /// The operating system's error number, if there is one.
     pub fn raw_os_error(&self) -> Option<i32> {
         match self {

@@ -5,6 +5,7 @@
 //! The public API is safe: a [`pool::Block`] has exactly one owner at a time (a thread or the
 //! kernel), and an engine returns a block only after the kernel has finished with it.
 #![allow(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
 
 pub mod addresses;
 pub mod cache;
@@ -15,7 +16,9 @@ pub mod ethtool;
 pub mod file;
 pub mod io_trace;
 pub mod lease;
+pub mod lock;
 pub mod nvme;
+pub mod output;
 pub mod pool;
 pub mod process;
 pub mod read_ahead;

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_sys::io_trace::{IoTracer, RequestKind, TracedFile, TracedRequest};
+use keepup_sys::output::sync;
 
 use super::convert::create;
 use super::header::{Corrections, Level, Origin, TraceClock, TraceDevice, TraceHeader, Unit};
@@ -113,6 +114,7 @@ fn run(tap: &IoTracer, file: File, end: &Receiver<()>) -> io::Result<Captured> {
         sorter.write_until(if is_over { u64::MAX } else { horizon_ns }, &|number| tap.file(number))?;
         if is_over {
             let (_, mut captured) = sorter.finish(tap.lost())?;
+            sync(&size)?;
             captured.trace_bytes = size.metadata()?.len();
             return Ok(captured);
         }

@@ -3,6 +3,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use keepup_sys::output::finish;
 use serde::Serialize;
 
 use super::batch::NAME_BYTES_MAX;
@@ -45,7 +46,12 @@ pub fn convert(trace: &mut Trace, target: Target, path: &Path) -> Result<Convert
     let mut records = Vec::new();
     let has_more = trace.fill(&mut records)?;
     let file = create(path)?;
-    let outcome = write(trace, target, path, (records, has_more), BufWriter::with_capacity(OUT_BYTES, file));
+    let mut out = BufWriter::with_capacity(OUT_BYTES, file);
+    let outcome = write(trace, target, path, (records, has_more), &mut out).and_then(|converted| {
+        let failed = |source| TraceError::Io { action: "write", path: path.to_owned(), source };
+        finish(out).map_err(failed)?;
+        Ok(converted)
+    });
     if outcome.is_err() {
         // A failed removal must not hide the original error.
         drop(std::fs::remove_file(path));

@@ -129,6 +129,11 @@ impl Format {
                 let names = Self::ALL.map(Self::name).join(", ");
                 let what = match head {
                     [] => "unrecognized trace format: the file is empty".to_owned(),
+                    [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+                        let help = "convert it: iconv -f UTF-16 -t UTF-8 FILE";
+                        let what = "cannot read the trace: its text is UTF-16";
+                        return Err(ReadError::Ambiguous(ParseError::new(what).help(help)));
+                    }
                     _ => {
                         let start = &head[..head.len().min(HEAD_SHOWN_BYTES)];
                         let bytes: Vec<String> = start.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -173,7 +178,7 @@ fn matching_formats(head: &[u8]) -> Vec<Format> {
     let tests: [(Format, bool); 9] = [
         (Format::Iolog2, first == b"fio version 2 iolog"),
         (Format::Iolog3, first == b"fio version 3 iolog"),
-        (Format::Blkparse, blkparse::is_event(first)),
+        (Format::Blkparse, blkparse::is_event(first) || blkparse::begins(head)),
         (Format::Biosnoop, first.starts_with(b"TIME") && words::<2>(first).0[1] == b"COMM"),
         (Format::Blkreplay, head.split(|byte| *byte == b'\n').any(is_names)),
         (Format::Msr, fits(&is_msr)),
@@ -215,11 +220,11 @@ fn is_simulator(line: &[u8], is_time: impl Fn(&[u8]) -> bool) -> bool {
         && u32::from_str_radix(std::str::from_utf8(fields[4]).unwrap_or("-"), 16).is_ok()
 }
 
-/// Converts an address or length to bytes.
+/// Converts an address or length to bytes. One that exceeds 2^64 bytes, such as the sector -1 of a request
+/// without data, becomes the largest number: requests there are dropped and counted.
 #[inline]
-fn in_bytes(count: u64, unit: Unit) -> Result<u64, ParseError> {
-    let far = || ParseError::new(format!("the address {count} ({}) exceeds 2^64 bytes", unit.name()));
-    count.checked_mul(unit.bytes()).ok_or_else(far)
+fn in_bytes(count: u64, unit: Unit) -> u64 {
+    count.saturating_mul(unit.bytes())
 }
 
 /// Opens the reader of a format. Only blktrace has several files.

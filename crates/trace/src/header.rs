@@ -224,6 +224,9 @@ pub struct Corrections {
     /// Not recorded: they came faster than they could be written, or went to more than 65 535 files.
     #[serde(default)]
     pub not_kept: u64,
+    /// Empty files, as blktrace writes them for processors without requests.
+    #[serde(default)]
+    pub empty_files: u64,
 }
 
 impl Corrections {
@@ -245,6 +248,7 @@ impl Corrections {
             (self.unfinished_lines, "last line without a terminator: the file may be truncated"),
             (self.failed, "requests that failed during the recording: kept"),
             (self.not_kept, "requests not recorded: too fast, or to more than 65 535 files: DROPPED"),
+            (self.empty_files, "empty files: processors without requests"),
         ];
         all.into_iter().filter(|(count, _)| *count > 0).collect()
     }
@@ -272,6 +276,7 @@ impl Corrections {
             (&mut self.unfinished_lines, other.unfinished_lines),
             (&mut self.failed, other.failed),
             (&mut self.not_kept, other.not_kept),
+            (&mut self.empty_files, other.empty_files),
         ];
         for (sum, count) in pairs {
             *sum = sum.saturating_add(count);

@@ -8,6 +8,7 @@ mod footprint;
 mod locality;
 
 use keepup_measure::histogram::LatencySummary;
+use keepup_measure::sum::Sums;
 use serde::Serialize;
 
 use self::flow::Flow;
@@ -236,7 +237,7 @@ impl Describer {
             header: trace.header().clone(),
             corrections: *trace.corrections(),
             stages: trace.stages(),
-            whole: whole.info(Some(&self.whole), pages.iter().sum(), page_bytes),
+            whole: whole.info(Some(&self.whole), pages.iter().saturating_sum(), page_bytes),
             devices: all,
         }
     }
@@ -255,12 +256,12 @@ impl Counts {
     fn info(&self, flow: Option<&Flow>, pages: u64, page_bytes: u64) -> DeviceInfo {
         let operations = Operation::ALL.into_iter().zip(self.operations);
         let operations = operations.filter(|(_, (records, _))| *records > 0);
-        let bytes = self.operations.iter().map(|(_, bytes)| bytes).sum();
+        let bytes = self.operations.iter().map(|(_, bytes)| bytes).saturating_sum();
         DeviceInfo {
             name: None,
             size_bytes: None,
             end_bytes: self.end_bytes,
-            records: self.operations.iter().map(|(records, _)| records).sum(),
+            records: self.operations.iter().map(|(records, _)| records).saturating_sum(),
             bytes,
             operations: operations
                 .map(|(operation, (records, bytes))| OperationInfo { operation, records, bytes })

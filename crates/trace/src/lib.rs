@@ -22,11 +22,14 @@
 //! | capture of keepup's own requests | `capture.rs`, from the tap of `keepup-sys` |
 //! | synthetic traces of servers and desktops | [`personality`] |
 //! | errors with file and line or byte | `error.rs` |
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may sum"))]
 mod batch;
 mod capture;
 mod convert;
 mod error;
 mod format;
+mod gzip;
 mod header;
 mod info;
 mod mix;

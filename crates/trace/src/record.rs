@@ -74,6 +74,12 @@ impl Flags {
         Self(self.0 | other.0)
     }
 
+    /// Without `other`.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Whether all of `other` are set.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0

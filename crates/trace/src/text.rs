@@ -19,6 +19,11 @@ pub(super) trait LineFormat: Send {
     /// Parses a line without its terminator. `number` counts from 1.
     fn line(&mut self, line: &[u8], number: u64, batch: &mut Batch) -> Result<(), ParseError>;
 
+    /// Whether a line is complete, as far as can be seen: the last one may have been cut.
+    fn is_whole(&self, _line: &[u8]) -> bool {
+        true
+    }
+
     /// Called after the last line.
     fn finish(&mut self, _batch: &mut Batch) -> Result<(), ParseError> {
         Ok(())
@@ -48,7 +53,14 @@ impl<R: Read + Send, F: LineFormat> Reader for TextReader<R, F> {
                 self.format.finish(batch).map_err(|c| c.at(FilePosition::Line(self.lines.number)))?;
                 return Ok(false);
             };
-            if let Err(error) = self.format.line(line, number, batch) {
+            let (parsed, is_whole) = (self.format.line(line, number, batch), self.format.is_whole(line));
+            let parsed = match parsed {
+                Ok(()) if self.lines.is_unfinished && !is_whole => {
+                    Err(ParseError::new("the line is incomplete"))
+                }
+                parsed => parsed,
+            };
+            if let Err(error) = parsed {
                 return Err(self.lines.add_hint(error).at(FilePosition::Line(number)));
             }
         }

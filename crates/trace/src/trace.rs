@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ParseError, ReadError, TraceError};
 use crate::format::{self, Hints};
+use crate::gzip::{GzipReader, is_gzip};
 use crate::header::{Corrections, Format, Origin, TraceDevice, TraceHeader};
 use crate::native;
 use crate::order::Sorter;
@@ -15,6 +16,8 @@ use crate::units::UnitCheck;
 
 /// Size of a file's head for format detection, bytes.
 const HEAD_BYTES: usize = 64 << 10;
+/// Byte order mark of a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Largest number of files; blktrace writes one per processor.
 const FILES_MAX: usize = 512;
 
@@ -70,8 +73,8 @@ impl Trace {
         device: Option<&str>,
     ) -> Result<Self, TraceError> {
         let opened = open(paths, sources, hints, device);
-        let (header, sorter) = opened.map_err(|(error, paths)| error.with_paths(&paths))?;
-        Ok(Self { header, paths: paths.to_vec(), sorter })
+        let (header, sorter, paths) = opened.map_err(|(error, paths)| error.with_paths(&paths))?;
+        Ok(Self { header, paths, sorter })
     }
 
     /// Appends the next requests to `records` in ascending time; false at the end.
@@ -109,29 +112,33 @@ impl Trace {
 /// An unreadable file, or one that matches no format or several.
 pub fn detect_format(path: &Path) -> Result<Format, TraceError> {
     let failed = |source| TraceError::Io { action: "open", path: path.to_owned(), source };
-    let mut file: Source = Box::new(File::open(path).map_err(failed)?);
-    let mut head = read_head(&mut file).map_err(failed)?;
-    if is_gzip(&head) {
-        let rest = Cursor::new(head).chain(file);
-        let mut inside: Source = Box::new(flate2::read::MultiGzDecoder::new(rest));
-        head = read_head(&mut inside).map_err(failed)?;
-    }
+    let file: Source = Box::new(File::open(path).map_err(failed)?);
+    let (head, _) = with_head(file).map_err(failed)?;
     Format::detect(&head).map_err(|error| error.with_paths(&[path.to_owned()]))
 }
 
-/// Detects the format of `sources` and opens them. An error is returned with the paths that its file
-/// number refers to.
+/// Header and requests of a trace, and the paths of its files that are not empty.
+type Opened = (TraceHeader, Sorter, Vec<PathBuf>);
+
+/// Detects the format of `sources` and opens them. Returns also the paths of those that are not empty. An
+/// error is returned with the paths that its file number refers to.
 fn open(
     paths: &[PathBuf],
     sources: Vec<Source>,
     hints: &Hints,
     device: Option<&str>,
-) -> Result<(TraceHeader, Sorter), (ReadError, Vec<PathBuf>)> {
+) -> Result<Opened, (ReadError, Vec<PathBuf>)> {
     let all = |error| (error, paths.to_vec());
-    let (mut files, mut format) = (Vec::new(), None);
+    let (mut files, mut format, mut empty_files) = (Vec::new(), None, 0);
+    let (several, mut used) = (sources.len() > 1, Vec::new());
     for (number, source) in sources.into_iter().enumerate() {
         let one = |error| (error, paths[number..=number].to_vec());
         let (head, file) = with_head(source).map_err(|e| one(ReadError::Io(0, e)))?;
+        // blktrace writes an empty file for a processor without requests.
+        if several && head.is_empty() {
+            empty_files += 1;
+            continue;
+        }
         let found = match hints.format {
             Some(format) => format,
             None => Format::detect(&head).map_err(one)?,
@@ -140,22 +147,24 @@ fn open(
         if let Some(error) = format::ambiguous_waits(found, hints, &head) {
             return Err(one(error));
         }
-        if number > 0 && (found != Format::Blktrace || format != Some(found)) {
+        if several && (found != Format::Blktrace || format.is_some_and(|format| format != found)) {
             let what = "cannot read several files as one trace: only blktrace writes one file per processor";
             return Err(one(ReadError::Usage(ParseError::new(what).help("read the files one by one"))));
         }
         format = Some(found);
         files.push(file);
+        used.push(paths[number].clone());
     }
     let Some(format) = format else {
-        return Err(all(ReadError::Usage(ParseError::new("no file was given"))));
+        let what = if several { "all of its files are empty" } else { "no file was given" };
+        return Err(all(ReadError::Usage(ParseError::new(what))));
     };
     let properties = format.properties(hints);
     let needs_unit_check = properties.is_blocks && hints.unit.is_none() && format != Format::Blktrace;
     let unit_check = needs_unit_check.then_some(UnitCheck { unit: properties.unit });
     if let (Format::Native, Some(file)) = (format, files.pop_if(|_| format == Format::Native)) {
         let (header, reader) = native::open(file).map_err(all)?;
-        return Ok((header, Sorter::new(Box::new(reader), None, device)));
+        return Ok((header, Sorter::new(Box::new(reader), None, device), used));
     }
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let header = TraceHeader {
@@ -167,24 +176,27 @@ fn open(
         level: properties.level,
         origin: Origin::Captured,
     };
-    let reader = format::open(format, hints, files).map_err(all)?;
-    Ok((header, Sorter::new(reader, unit_check, device)))
+    let reader = match format::open(format, hints, files) {
+        Ok(reader) => reader,
+        Err(error) => return Err((error, used)),
+    };
+    let mut sorter = Sorter::new(reader, unit_check, device);
+    sorter.batch.corrections.empty_files = empty_files;
+    Ok((header, sorter, used))
 }
 
 /// Returns the head of a source, decompressed if it is gzipped, and the complete source.
 fn with_head(mut source: Source) -> std::io::Result<(Vec<u8>, Source)> {
-    let head = read_head(&mut source)?;
-    if !is_gzip(&head) {
-        return Ok((head.clone(), Box::new(Cursor::new(head).chain(source))));
+    let mut head = read_head(&mut source)?;
+    if is_gzip(&head) {
+        source = Box::new(GzipReader::new(Cursor::new(head).chain(source)));
+        head = read_head(&mut source)?;
     }
-    let mut inside: Source = Box::new(flate2::read::MultiGzDecoder::new(Cursor::new(head).chain(source)));
-    let head = read_head(&mut inside)?;
-    Ok((head.clone(), Box::new(Cursor::new(head).chain(inside))))
-}
-
-/// Whether `head` is that of a gzip file (RFC 1952, section 2.3.1).
-fn is_gzip(head: &[u8]) -> bool {
-    head.starts_with(&[0x1f, 0x8b])
+    // Programs for spreadsheets write a byte order mark in front of a text.
+    if head.starts_with(BYTE_ORDER_MARK) {
+        head.drain(..BYTE_ORDER_MARK.len());
+    }
+    Ok((head.clone(), Box::new(Cursor::new(head).chain(source))))
 }
 
 fn read_head(source: &mut Source) -> std::io::Result<Vec<u8>> {

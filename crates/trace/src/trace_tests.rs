@@ -87,6 +87,25 @@ fn a_gzipped_file_is_decompressed() {
     assert!(refused(packed).contains("cannot read made"));
 }
 
+/// Spreadsheet programs write a byte order mark.
+#[test]
+fn a_byte_order_mark_is_skipped_and_utf_16_is_named() {
+    let mark = "\u{feff}";
+    assert_eq!(read(format!("{mark}{SPC}")).0, read(SPC).0);
+    let named = format!("{mark}ASU,LBA,Size,Opcode,Timestamp\n{SPC}");
+    assert_eq!(read(named).0, read(SPC).0);
+    let wide: Vec<u8> = format!("{mark}{SPC}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let message = refused(wide);
+    assert!(message.contains("UTF-16") && message.contains("iconv"), "{message}");
+}
+
+/// As of requests without data: one such line is no reason to refuse a file.
+#[test]
+fn a_sector_beyond_all_devices_is_dropped_and_counted() {
+    let (records, trace) = read(format!("{SPC}0,18446744073709551615,512,R,0.6\n"));
+    assert_eq!((records.len(), trace.corrections().too_large), (3, 1));
+}
+
 #[test]
 fn an_unrecognized_format_is_refused() {
     for text in ["", "hello\n", "1,2,3\n", "\0\0\0\0", "{}\n"] {

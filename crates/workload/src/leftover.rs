@@ -2,6 +2,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use keepup_measure::sum::Sums;
 use keepup_recording::journal::JOURNAL_FILE;
 use keepup_results::format;
 use keepup_results::shell::quoted;
@@ -24,7 +25,7 @@ pub fn warning(volume: &Path) -> Option<String> {
         return None;
     }
     left.sort();
-    let bytes = left.iter().map(|path| allocated_bytes(path)).sum();
+    let bytes = left.iter().map(|path| allocated_bytes(path)).saturating_sum();
     let names = left.iter().take(PATHS_MAX).map(|path| quoted(&path.display().to_string()));
     let names: Vec<String> = names.collect();
     let more = match left.len() - names.len() {
@@ -37,6 +38,17 @@ pub fn warning(volume: &Path) -> Option<String> {
         format::bytes(bytes),
         names.join(" ")
     ))
+}
+
+/// Command that removes what a measurement with this name leaves on `volumes` when it is killed; none without
+/// files.
+pub fn removal(volumes: &[PathBuf], name: &str) -> Option<String> {
+    let entries = volumes.iter().filter_map(|volume| std::fs::read_dir(volume).ok()).flatten();
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let is_own = |path: &PathBuf| path.file_name().is_some_and(|own| own.to_string_lossy().starts_with(name));
+    let mut own: Vec<String> = paths.filter(is_own).map(|path| quoted(&path.display().to_string())).collect();
+    own.sort();
+    (!own.is_empty()).then(|| format!("rm -r {}", own.join(" ")))
 }
 
 fn is_left(directory: &Path) -> bool {
@@ -58,7 +70,7 @@ fn is_unlocked(path: &Path) -> bool {
 fn allocated_bytes(directory: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.blocks() * 512).sum()
+    entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.blocks() * 512).saturating_sum()
 }
 
 #[cfg(test)]

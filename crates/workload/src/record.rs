@@ -22,6 +22,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_measure::cpu::{CoreTimes, CoreUsage, ProcessCpu, core_usage, thread_cpu_ns};
 use keepup_measure::sampler::Sampler;
+use keepup_measure::sum::Sums;
 use keepup_peer::Endpoint;
 use keepup_recorder::counters::Counters;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, DrainReport, drain};
@@ -314,7 +315,7 @@ fn file_bytes(directory: &Path) -> u64 {
         .filter_map(|file| file.metadata().ok())
         .filter(|found| found.is_file())
         .map(|found| found.len())
-        .sum()
+        .saturating_sum()
 }
 
 impl Workload for RecordTrial {
@@ -407,7 +408,8 @@ impl Workload for RecordTrial {
         self.cpu_ns = ProcessCpu::now().since_ns(cpu);
         self.cores = core_usage(&cores, &CoreTimes::read_all(root)?);
         self.occupancy = Some(Occupancy::of(&running.counters, self.elapsed_ns));
-        let source = outcome?;
+        // A source that lost its recorder knows only that; the volumes say why.
+        let source = outcome.map_err(|error| failed_volume(&running.counters).unwrap_or(error))?;
         if let Some(timeline) = &source.timeline {
             samples.iter_mut().for_each(|(sample, _)| sample.align(timeline, begin_ns));
         }
@@ -430,7 +432,7 @@ impl Workload for RecordTrial {
             record.ledger.streams.retain(|id, _| !self.index.ids.contains(id));
         }
         self.record = Some(record);
-        self.file_bytes = self.directories.iter().map(|directory| file_bytes(directory)).sum();
+        self.file_bytes = self.directories.iter().map(|directory| file_bytes(directory)).saturating_sum();
         if let Some(drain) = running.drain {
             // A drain slower than the recording is not a failure of the recording: it is stopped,
             // and its figures show the rate.
@@ -446,7 +448,7 @@ impl Workload for RecordTrial {
         if let Some(sink) = running.sink {
             sink.recorder.stopper().stop();
             let report = sink.recorder.join()?;
-            self.sink_cpu_ns = report.threads().map(|thread| thread.cpu_ns).sum();
+            self.sink_cpu_ns = report.threads().map(|thread| thread.cpu_ns).saturating_sum();
         }
         Ok(())
     }
@@ -574,4 +576,10 @@ impl TrialMeasured {
     pub fn durable_bytes_per_second(&self) -> f64 {
         self.record.ledger.total().durable.bytes as f64 / (self.elapsed_ns.max(1) as f64 / 1e9)
     }
+}
+
+/// Failure of the first volume that takes no more data, if any.
+fn failed_volume(counters: &Counters) -> Option<WorkloadError> {
+    let why = counters.volumes.iter().find_map(|volume| volume.failure.get())?;
+    Some(RecorderError::Ended { why: Cause::from_text(why) }.into())
 }

@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use keepup_measure::sum::Sums;
 use serde_json::Value;
 
 /// Host name that exists only in the hosts file of the root directory.
@@ -37,7 +38,7 @@ pub(super) fn run(archive: &Path) -> Result<ExitCode> {
     let (source, verified): (Value, Value) =
         (serde_json::from_str(&source)?, serde_json::from_str(&verified)?);
     let streams = verified["streams"].as_object().into_iter().flat_map(|streams| streams.values());
-    let found: u64 = streams.filter_map(|stream| stream["recorded"]["events"].as_u64()).sum();
+    let found: u64 = streams.filter_map(|stream| stream["recorded"]["events"].as_u64()).saturating_sum();
     let sent = source["sent"]["events"].as_u64().unwrap_or(0);
     ensure!(sent > 0 && found == sent, "{sent} events were sent to {address}, {found} verified");
     println!("{sent} events sent to {address}, all recorded and verified");

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use keepup_measure::sum::Sums;
 use keepup_sys::process::{Ended, Process};
 
 use super::loopback;
@@ -69,7 +70,7 @@ impl Running {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.process.id())).ok()?;
         let run_ns = |text: String| text.split_ascii_whitespace().next()?.parse::<u64>().ok();
         let texts = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok());
-        texts.map(run_ns).sum()
+        Some(texts.map(run_ns).collect::<Option<Vec<u64>>>()?.iter().saturating_sum())
     }
 
     /// Waits for its exit, at most for `limit`.

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
+use keepup_measure::sum::Sums;
 use keepup_sys::process::Ended;
 
 use super::children::Running;
@@ -70,10 +71,14 @@ impl Contestant for Program {
         let (ended, mut phases) = self.once(limits.directory, limits.time)?;
         let whole = Run {
             phase: WHOLE.to_owned(),
-            bytes: phases.iter().map(|phase| phase.bytes).sum(),
-            seconds: phases.iter().map(|phase| phase.seconds).sum(),
+            bytes: phases.iter().map(|phase| phase.bytes).saturating_sum(),
+            seconds: phases.iter().map(|phase| phase.seconds).float_sum(),
             cpu_ns: Some(cpu_ns(&ended)),
-            billed_ns: phases.iter().map(|phase| phase.billed_ns).sum(),
+            billed_ns: phases
+                .iter()
+                .map(|phase| phase.billed_ns)
+                .collect::<Option<Vec<_>>>()
+                .map(|all| all.iter().saturating_sum()),
             resident_bytes_max: Some(ended.resident_bytes_max),
             ..Run::default()
         };

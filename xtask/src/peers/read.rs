@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use keepup_measure::sum::Sums;
 
 use super::campaign::Campaign;
 use super::children::Running;
@@ -90,7 +91,8 @@ impl Reading {
 
     fn read(&self, phase: &str, limit: Duration) -> Result<Run> {
         let files = self.files()?;
-        let bytes = files.iter().map(|path| Ok(fs::metadata(path)?.len())).sum::<Result<u64>>()?;
+        let sizes: Result<Vec<u64>> = files.iter().map(|path| Ok(fs::metadata(path)?.len())).collect();
+        let bytes = sizes?.iter().saturating_sum();
         let (cached, begin) = (cached_bytes()?, Instant::now());
         let (ended, said) = Running::start(self.program(&files))?.finish(limit)?;
         let mut seconds = begin.elapsed().as_secs_f64();

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use keepup_measure::sum::Sums;
+
 use super::contestant::{Contestant, Figure, Run, RunLimits};
 use super::scratch::Scratch;
 
@@ -112,8 +114,8 @@ pub(super) fn once(contestant: &dyn Contestant, turns: Turns, scratch: &Scratch)
 fn run_text(runs: &Result<Vec<Run>>) -> String {
     match runs {
         Ok(runs) => {
-            let bytes: u64 = runs.iter().map(|run| run.bytes).sum();
-            let seconds: f64 = runs.iter().map(|run| run.seconds).sum();
+            let bytes: u64 = runs.iter().map(|run| run.bytes).saturating_sum();
+            let seconds: f64 = runs.iter().map(|run| run.seconds).float_sum();
             match bytes {
                 0 => format!("{seconds:.1} s"),
                 _ => format!("{:.0} MB/s", bytes as f64 / seconds / 1e6),

@@ -1,6 +1,7 @@
 //! Requirements for the README sample. Stricter than [`ResultSummary::check`]: a search tolerates a trial
 //! that fails by chance, but a sample with one is confusing.
 
+use keepup_measure::sum::Sums;
 use keepup_results::{ResultSummary, TrialResult, Verdict};
 
 /// Tolerated relative difference of a figure derived in two ways: sources and clocks start at slightly
@@ -108,7 +109,7 @@ fn plainness(summary: &ResultSummary) -> Vec<String> {
 pub(super) fn noise(summary: &ResultSummary) -> Option<String> {
     let cpu = &summary.cpu;
     let cores = cpu.per_core_percent.len() as f64;
-    let busy = cpu.per_core_percent.iter().sum::<f64>() / 100.0;
+    let busy = cpu.per_core_percent.iter().float_sum() / 100.0;
     let stolen = cpu.steal_percent.unwrap_or(0.0) / 100.0 * cores;
     let per_gb = cpu.seconds_per_gb? + cpu.source_seconds_per_gb? + cpu.drain_seconds_per_gb.unwrap_or(0.0);
     let foreign = busy + stolen - per_gb * summary.qualified_bytes_per_second? / 1e9;

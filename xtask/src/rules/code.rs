@@ -1,10 +1,8 @@
-//! Rules on code: location of `unsafe`, clocks, I/O and tests, and length of functions.
+//! Rules on code: location of `unsafe`, clocks, I/O and tests.
 
 use crate::source::SourceFile;
 use crate::violation::Violation;
 
-/// Longest function outside of tests, lines.
-const FUNCTION_LINES_MAX: usize = 70;
 /// Files that may read the clock, with reasons. Other code gets the time as an argument.
 const CLOCK_ALLOWED: [(&str, &str); 5] = [
     ("crates/measure/src/clock.rs", "the clock that others are given"),
@@ -31,7 +29,6 @@ pub(crate) fn check(file: &SourceFile) -> Vec<Violation> {
     if !file.is_test() {
         found.extend(clock(file));
         found.extend(pure(file));
-        found.extend(functions(file));
         found.extend(hints(file));
     }
     found
@@ -123,42 +120,6 @@ fn std_uses<'a>(code: &'a str, module: &'a str) -> impl Iterator<Item = usize> +
             None => words(rest.trim_start(), module).next() == Some(0),
         }
     })
-}
-
-fn functions(file: &SourceFile) -> Vec<Violation> {
-    let long = words(&file.code, "fn").filter_map(|at| {
-        let body = &file.code[at..=function_end(&file.code, at)?];
-        let lines = body.lines().count();
-        (lines >= FUNCTION_LINES_MAX).then_some((at, lines))
-    });
-    long.map(|(at, lines)| {
-        let advice = format!("{lines} lines; split it into functions below {FUNCTION_LINES_MAX}");
-        violation(file, at, "function-length", advice)
-    })
-    .collect()
-}
-
-/// End of the body of the function at `start`; none without a body.
-fn function_end(code: &str, start: usize) -> Option<usize> {
-    let signature = code[start + 2..].trim_start();
-    if !signature.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-        return None;
-    }
-    // A semicolon or brace within brackets belongs to a type: `[u8; N]`.
-    let mut brackets = 0usize;
-    let mut braces = 0usize;
-    for (at, c) in code[start..].char_indices() {
-        match c {
-            '(' | '[' => brackets += 1,
-            ')' | ']' => brackets = brackets.saturating_sub(1),
-            ';' if brackets == 0 && braces == 0 => return None,
-            '{' => braces += 1,
-            '}' if braces == 1 => return Some(start + at),
-            '}' => braces = braces.saturating_sub(1),
-            _ => {}
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -46,23 +46,6 @@ fn the_search_does_no_io() {
 }
 
 #[test]
-fn functions_are_short_outside_of_tests() {
-    let function =
-        |lines: usize| format!("\nfn f<'a>(x: [u8; 3]) -> u8 {{\n{}}}\n", "{ '}' };\n".repeat(lines - 2));
-    assert_eq!(rules("crates/a/src/b.rs", &function(69)), []);
-    assert_eq!(rules("crates/a/src/b.rs", &function(70)), [("function-length", 2)]);
-    assert_eq!(rules("crates/a/tests/b.rs", &function(70)), []);
-}
-
-#[test]
-fn types_and_declarations_have_no_length() {
-    let lines = "\n".repeat(100);
-    let code =
-        format!("trait T {{ fn f(&self) -> u8; {lines} }}\ntype F = fn(u8) -> u8;{lines}struct S {{ }}");
-    assert_eq!(rules("crates/a/src/b.rs", &code), []);
-}
-
-#[test]
 fn a_hint_is_no_part_of_a_message() {
     let found = |code| rules("crates/a/src/b.rs", code);
     assert_eq!(found("let text = \"it failed\\nhint: try\";"), [("hint-apart", 1)]);

@@ -1,4 +1,4 @@
-//! Rules on the modules of a crate: its length, and no circles.
+//! Rule on the modules of a crate: no circles.
 //!
 //! Sibling modules must not use each other in a circle; what a module's descendants use counts for it. A
 //! parent and its children may use each other. Re-exports are followed to the module that defines the name.
@@ -10,8 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::source::SourceFile;
 use crate::violation::Violation;
 
-/// Longest crate, tests included, lines.
-const CRATE_LINES_MAX: usize = 20_000;
 /// Longest chain of re-exports that is followed.
 const REEXPORTS_MAX: usize = 8;
 
@@ -25,7 +23,7 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Violation> {
             crates.entry(root).or_default().push(file);
         }
     }
-    crates.iter().flat_map(|(root, files)| [too_long(root, files), circles(root, files)].concat()).collect()
+    crates.iter().flat_map(|(root, files)| circles(root, files)).collect()
 }
 
 /// Folder of the crate that a file belongs to.
@@ -37,14 +35,6 @@ fn root_of(path: &str) -> Option<&str> {
         "testkit" | "xtask" => Some(&path[..first]),
         _ => None,
     }
-}
-
-fn too_long(root: &str, files: &[&SourceFile]) -> Vec<Violation> {
-    let lines: usize = files.iter().map(|file| file.text.lines().count()).sum();
-    let advice = format!("{lines} lines; split the crate below {CRATE_LINES_MAX}");
-    let manifest = format!("{root}/Cargo.toml");
-    let found = (lines >= CRATE_LINES_MAX).then(|| violation(&manifest, "crate-length", advice));
-    found.into_iter().collect()
 }
 
 fn violation(file: &str, rule: &'static str, advice: String) -> Violation {

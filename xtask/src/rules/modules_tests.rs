@@ -82,12 +82,3 @@ fn modules_for_tests_do_not_count() {
     ];
     assert_eq!(broken(&files), Vec::<String>::new());
 }
-
-#[test]
-fn a_crate_that_is_too_long_is_found_with_its_tests() {
-    let text = "//! Lines.\n".repeat(10_000);
-    let found = broken(&[("a.rs", &text), ("a_tests.rs", &text)]);
-    assert_eq!(found, ["crates/plan/Cargo.toml crate-length: 20000 lines; split the crate below 20000"]);
-    let shorter = "//! Lines.\n".repeat(9_999);
-    assert_eq!(broken(&[("a.rs", &text), ("a_tests.rs", &shorter)]), Vec::<String>::new());
-}

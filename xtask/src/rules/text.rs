@@ -1,12 +1,8 @@
-//! Rules on the text of a file: length, first line, name, and forbidden words.
+//! Rules on the text of a file: first line, name, and forbidden words.
 
 use crate::source::SourceFile;
 use crate::violation::Violation;
 
-/// Longest shipping file, lines.
-const FILE_LINES_MAX: usize = 600;
-/// Longest test file, lines.
-const TEST_FILE_LINES_MAX: usize = 900;
 const LINE_CHARACTERS_MAX: usize = 110;
 /// Directories of a developer machine, split because this file is checked too.
 const MACHINE_PATHS: [&str; 2] = [concat!("/ro", "ot/"), concat!("/wo", "rk/")];
@@ -14,7 +10,6 @@ const MACHINE_PATHS: [&str; 2] = [concat!("/ro", "ot/"), concat!("/wo", "rk/")];
 pub(crate) fn check(file: &SourceFile) -> Vec<Violation> {
     let mut found = machine_paths(file);
     if file.is_rust() {
-        found.extend(length(file));
         found.extend(long_lines(file));
         found.extend(opening(file));
     }
@@ -23,19 +18,6 @@ pub(crate) fn check(file: &SourceFile) -> Vec<Violation> {
 
 fn violation(file: &SourceFile, line: usize, rule: &'static str, advice: impl Into<String>) -> Violation {
     Violation { file: file.path.clone(), line, rule, advice: advice.into() }
-}
-
-fn length(file: &SourceFile) -> Option<Violation> {
-    let limit = if file.is_test() { TEST_FILE_LINES_MAX } else { FILE_LINES_MAX };
-    let lines = file.text.lines().count();
-    (lines >= limit).then(|| {
-        violation(
-            file,
-            lines,
-            "file-length",
-            format!("{lines} lines; split it so that each file has below {limit}"),
-        )
-    })
 }
 
 fn long_lines(file: &SourceFile) -> Vec<Violation> {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::archived::{ArchivedFile, archive_path};
 use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
@@ -92,10 +93,10 @@ impl<'a> ArchiveRun<'a> {
         ArchiveReport {
             archive: self.uploader.store.location.to_string(),
             files: files().count() as u64,
-            bytes: files().map(|known| known.file.bytes).sum(),
+            bytes: files().map(|known| known.file.bytes).saturating_sum(),
             known_bytes: self.uploader.live.known_bytes.load(Ordering::Relaxed),
             sealed_segments: segments.filter(|segment| segment.is_ended()).count() as u64,
-            archived_segments: archived.sum(),
+            archived_segments: archived.saturating_sum(),
             damaged_segments: files().filter(|known| known.intact == Some(false)).count() as u64,
             removed_segments: self.removed_segments,
             is_archived,
@@ -226,7 +227,7 @@ impl<'a> ArchiveRun<'a> {
 
     /// Counts the bytes of all segments.
     fn count_total(&self) {
-        let archived: u64 = self.state.files.values().map(|known| known.file.bytes).sum();
+        let archived: u64 = self.state.files.values().map(|known| known.file.bytes).saturating_sum();
         let volumes = self.follower.volumes().iter().zip(0..);
         let waiting: u64 = volumes
             .flat_map(|(part, volume)| part.segments().iter().map(move |segment| (volume, segment)))
@@ -235,7 +236,7 @@ impl<'a> ArchiveRun<'a> {
                 !self.state.files.contains_key(&path)
             })
             .map(|(_, segment)| segment.file_bytes())
-            .sum();
+            .saturating_sum();
         self.uploader.live.total_bytes.store(archived + waiting, Ordering::Relaxed);
     }
 }

@@ -2,6 +2,7 @@
 //! too few values do not count.
 use fastrand::Rng;
 use keepup_measure::stats::{median, quantile};
+use keepup_measure::sum::Sums;
 use keepup_results::{Better, Change, ComparedIndex, ComparedRow, Quantity};
 
 use super::is_headline;
@@ -78,7 +79,7 @@ impl Sides<'_> {
 fn mean_ratio(ratios: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let logarithms = ratios.map(|ratio| ratio.map(f64::ln)).collect::<Option<Vec<f64>>>()?;
     let count = logarithms.len();
-    (count > 0).then(|| (logarithms.iter().sum::<f64>() / count as f64).exp())
+    (count > 0).then(|| (logarithms.iter().float_sum() / count as f64).exp())
 }
 
 /// 95 % percentile bootstrap interval of the index. Resamples both sides of each row.

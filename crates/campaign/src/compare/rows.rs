@@ -1,5 +1,6 @@
 //! Ratios of all figures to the baseline.
 use keepup_measure::stats::{CHANCE_MAX, Pairing, VALUES_MIN, compare, median};
+use keepup_measure::sum::Sums;
 use keepup_results::{Better, Change, ComparedCell, ComparedRatio, ComparedRow, Figure, Quantity};
 
 use super::systems::System;
@@ -97,17 +98,17 @@ fn ratio(
 /// Standard deviation over mean.
 fn variation(values: &[f64]) -> Option<f64> {
     let count = values.len();
-    let mean = values.iter().sum::<f64>() / count as f64;
+    let mean = values.iter().float_sum() / count as f64;
     if count < 2 || mean == 0.0 {
         return None;
     }
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).float_sum();
     Some((squares / (count - 1) as f64).sqrt() / mean)
 }
 
 /// Whether a system lost events and the baseline none. A ratio cannot express this.
 pub(super) fn loses_more(row: &ComparedRow, cell: &ComparedCell) -> bool {
-    let lost = |cell: &ComparedCell| cell.values.iter().sum::<f64>();
+    let lost = |cell: &ComparedCell| cell.values.iter().float_sum();
     row.cells.first().and_then(Option::as_ref).is_some_and(|base| lost(base) == 0.0 && lost(cell) > 0.0)
 }
 

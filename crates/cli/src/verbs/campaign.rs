@@ -17,14 +17,14 @@ use keepup_measure::environment::Environment;
 use keepup_recording::id::Id;
 use keepup_report::listing;
 use keepup_results::shell::quoted;
-use keepup_results::{Begun, CampaignSummary, Ended, Stored};
+use keepup_results::{Begun, CampaignRun as StoredRun, CampaignSummary, Ended, Stored};
 
 use self::runner::Child;
 use crate::cells::{Place, cell_error, commands};
 use crate::exit::Exit;
 use crate::forecast::print_plan;
 use crate::output::{command, json, log, log_cause, page, print_listing};
-use crate::signals::stop_flag;
+use crate::signals::{self, Stopping, stop_flag};
 
 /// Run a matrix of configurations and tests in interleaved order against a baseline
 #[derive(clap::Args)]
@@ -267,6 +267,11 @@ struct CampaignRun<'a> {
 
 impl CampaignRun<'_> {
     fn run(mut self, place: &mut dyn Place) -> anyhow::Result<Exit> {
+        let resume = self.resume_command();
+        signals::describe(move || Stopping {
+            left: "end the current run".to_owned(),
+            after_cut_off: Some(resume.clone()),
+        });
         let ended = drive(&mut self.state, &mut self.directory, place, &SystemClock);
         place.clear_line();
         let (ending, failure) = match ended {
@@ -291,12 +296,16 @@ impl CampaignRun<'_> {
         }
         if summary.totals.left > 0 {
             let left = Cause::new(format!("{} runs remain", summary.totals.left));
-            let fleet = self.fleet.map(|file| format!(" --fleet {}", quoted(&file.display().to_string())));
-            let fleet = fleet.unwrap_or_default();
-            let path = quoted(&path.to_string());
-            log_cause(&left.with_hint(format!("keepup campaign resume {path}{fleet}")));
+            log_cause(&left.with_hint(self.resume_command()));
         }
         Ok(exit(&summary))
+    }
+
+    /// Command that continues this campaign.
+    fn resume_command(&self) -> String {
+        let path = quoted(&self.directory.path().display().to_string());
+        let fleet = self.fleet.map(|file| format!(" --fleet {}", quoted(&file.display().to_string())));
+        format!("keepup campaign resume {path}{}", fleet.unwrap_or_default())
     }
 }
 
@@ -306,7 +315,7 @@ fn exit(summary: &CampaignSummary) -> Exit {
     match () {
         () if summary.interrupted => Exit::Interrupted,
         () if codes().any(|code| code == 1 || code >= 128) => Exit::Failed,
-        () if codes().any(|code| code != 0 && code != 5) => Exit::Environment,
+        () if codes().any(|code| !StoredRun::is_success(code) && code != 5) => Exit::Environment,
         () if codes().any(|code| code == 5) || summary.totals.left > 0 => Exit::Inconclusive,
         () => Exit::Done,
     }

@@ -8,10 +8,12 @@ use keepup_error::Cause;
 use keepup_recording::access::{From, StreamReader};
 use keepup_recording::export::create;
 use keepup_recording::reader::Recording;
+use keepup_sys::output::finish;
 
 use crate::args::RecordingDirs;
 use crate::exit::{Exit, usage};
 use crate::output::{log, warn_of_damage};
+use crate::stdout;
 
 /// Write raw events of a stream to stdout or a file
 ///
@@ -61,9 +63,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let from = args.from_time.map_or(From::Sequence(args.from), From::Time);
     let exit = match &args.out {
-        None => copy(&mut reader, from, args.count, &mut std::io::stdout().lock()),
+        None => copy(&mut reader, from, args.count, &mut stdout::lock()),
         Some(path) => {
-            copy(&mut reader, from, args.count, &mut BufWriter::with_capacity(1 << 20, create(path)?))
+            let mut out = BufWriter::with_capacity(1 << 20, create(path)?);
+            let exit = copy(&mut reader, from, args.count, &mut out)?;
+            finish(out).with_context(|| format!("cannot write {}", path.display()))?;
+            Ok(exit)
         }
     }?;
     Ok(if is_damaged { Exit::Failed } else { exit })

@@ -19,7 +19,8 @@ use crate::forecast::{forecast, print_plan};
 use crate::loads::{check_loads, format_rate, parse_load, plan, start};
 use crate::output::{log, print_listing, report_error, result};
 use crate::progress::StatusLine;
-use crate::signals::stop_flag;
+use crate::signals::{stop_flag, stop_flag_of_child};
+use crate::stdout;
 use crate::token::net_credentials;
 
 /// Interval between reports.
@@ -134,7 +135,7 @@ fn print_json(over: &str, loads: &[LoadResult]) -> anyhow::Result<()> {
 
 /// Main function of the process of one load. The parent reads its output, including errors.
 fn child(spec: &LoadSpec, name: &str) -> anyhow::Result<Exit> {
-    let stop = stop_flag()?;
+    let stop = stop_flag_of_child()?;
     let parent = Arc::clone(&stop);
     let watching = std::thread::Builder::new().name("ku-parent".into());
     watching
@@ -151,6 +152,6 @@ fn child(spec: &LoadSpec, name: &str) -> anyhow::Result<Exit> {
         note: Box::new(log),
     };
     let credentials = net_credentials(None)?;
-    let outcome = run_child(spec, credentials, name, &mut context, &mut std::io::stdout().lock());
+    let outcome = run_child(spec, credentials, name, &mut context, &mut stdout::lock());
     Ok(outcome.map_or_else(|why| Exit::of(&why.into()), |()| Exit::Done))
 }

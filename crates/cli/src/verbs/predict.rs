@@ -13,6 +13,7 @@ use keepup_model::{Ask, Machine, SAMPLES, Sweep, assumptions, predict, predicted
 use keepup_plan::units::{Bytes, Span};
 use keepup_plan::{Profile, load};
 use keepup_results::{Begun, PredictSummary, PredictedMachine, Prediction, Stored, TestSummary};
+use keepup_sys::output as output_file;
 
 use crate::exit::{Exit, usage};
 use crate::output::{command, json, log, page};
@@ -254,7 +255,8 @@ fn print(summary: &PredictSummary, output: &OutputArgs) -> anyhow::Result<()> {
     }
     if let Some(path) = &output.html {
         let html = keepup_report::html(&stored, &keepup_report::History::default());
-        std::fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))?;
+        output_file::write(path, html.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
         log(&format!("report: {}", path.display()));
     }
     if let Some(out) = &output.out {

@@ -30,11 +30,12 @@ use crate::forecast::{forecast, print_plan};
 use crate::generator::{GeneratorArgs, files_place};
 use crate::http::HttpArgs;
 use crate::loads::{LoadArgs, check_loads};
-use crate::output::{command, full_page, json, log, page};
+use crate::output::{command, full_page, json, log, missing_file, page};
 use crate::progress::StatusLine;
 use crate::protocol::ProtocolArgs;
 use crate::signals::stop_flag;
 use crate::verbs::record::with_reductions;
+use crate::verbs::test_session::describe_measurement;
 
 /// Find the highest rate that this machine records without loss, and what limits it
 ///
@@ -151,6 +152,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let stop = stop_flag()?;
     let mut status = StatusLine::new();
     let identity = Id::random().context("cannot read random bytes")?;
+    describe_measurement(&settings.volumes, &format!("keepup-qualify-{}", &identity.to_string()[..8]));
     let clock = Arc::new(SystemClock);
     let mut live = SearchPage::start(&args.http, &settings)?;
     let mut watch = |progress| {
@@ -196,7 +198,8 @@ fn exit(summary: &ResultSummary, generator_limited: bool) -> Exit {
     match summary.verdict {
         _ if summary.loads.iter().any(|load| load.session.failure.is_some()) => Exit::Environment,
         _ if summary.interrupted => Exit::Interrupted,
-        Verdict::Fit | Verdict::FitWithLimits => Exit::Done,
+        Verdict::Fit => Exit::Done,
+        Verdict::FitWithLimits => Exit::FitWithLimits,
         Verdict::NotFit => Exit::Failed,
         Verdict::Inconclusive if generator_limited => Exit::Environment,
         Verdict::Inconclusive => Exit::Inconclusive,
@@ -278,6 +281,7 @@ fn show(status: &mut StatusLine, progress: &Progress) {
         }
         Progress::Done { text } | Progress::Tried { text, .. } => status.log(&format!("  {text}")),
         Progress::Warning { text } => status.log(&format!("warning: {text}")),
+        Progress::MissingFile { why } => missing_file(why),
     }
 }
 

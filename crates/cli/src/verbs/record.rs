@@ -176,9 +176,27 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "2", requires = "after_seal")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=AFTER_SEAL_JOBS_MAX as i64))]
     after_seal_jobs: u16,
+    /// File to create when all sockets are bound and packets are recorded
+    ///
+    /// It contains the process id. With --controlled, it is created when commands are accepted. A service
+    /// manager is notified at the same time.
+    #[arg(long, value_name = "PATH")]
+    ready_file: Option<PathBuf>,
     /// Continue after the last source has ended, until stopped
     #[arg(long)]
     stay: bool,
+    /// Client or stream that must end before the recording does; repeatable
+    ///
+    /// The recording ends when all of these have sent their end and no connection is left. Without this
+    /// option it ends when a client has ended, no connection is left, and every client whose connection was
+    /// lost has come back and ended.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["stay", "from"])]
+    expect: Vec<String>,
+    /// Longest wait for clients that are expected or lost their connection [default: until stopped]
+    ///
+    /// The time counts from the end of the last connection, once a client has ended.
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["stay", "from"])]
+    return_timeout: Option<Duration>,
     /// Start and stop runs by HTTP commands, until Ctrl-C (see `keepup ctl`)
     #[arg(long, requires = "http")]
     controlled: bool,
@@ -240,6 +258,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     config.slow_after = args.slow_after;
     config.peer_timeout = args.peer_timeout;
     config.stay = args.stay;
+    config.expect.clone_from(&args.expect);
+    config.return_timeout = args.return_timeout;
     let volumes = match &config.target {
         Target::Volumes(volumes) => volumes.as_slice(),
         Target::Null => &[],
@@ -253,7 +273,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let chain = SeriesChain::new(args.series, &mut config)?;
     let detectors = DetectorControl::connect(&args.detectors, &mut config)?;
     let (controlled, json) = (args.controlled, args.json);
-    record(config, settings, RecordOptions { http, qualified, controlled, json, chain, detectors })
+    config.records_early = !controlled;
+    let ready_file = args.ready_file.clone();
+    let options = RecordOptions { http, qualified, controlled, json, ready_file, chain, detectors };
+    record(config, settings, options)
 }
 
 /// Command of `--after-seal`.
@@ -278,6 +301,8 @@ pub(super) struct RecordOptions {
     pub(super) controlled: bool,
     /// Print the report as one JSON object.
     pub(super) json: bool,
+    /// File to create when the recorder is ready.
+    pub(super) ready_file: Option<PathBuf>,
     /// Runs after the first one.
     pub(super) chain: SeriesChain,
     /// Detectors to control.
@@ -316,7 +341,15 @@ pub(super) fn record(
     settings: RunSettings,
     options: RecordOptions,
 ) -> anyhow::Result<Exit> {
-    let RecordOptions { http, qualified, controlled, json: prints_json, mut chain, mut detectors } = options;
+    let RecordOptions {
+        http,
+        qualified,
+        controlled,
+        json: prints_json,
+        ready_file,
+        mut chain,
+        mut detectors,
+    } = options;
     preflight(&config)?;
     let stop = stop_flag()?;
     let live = serve(&http, &mut config)?;
@@ -335,7 +368,7 @@ pub(super) fn record(
     let is_asked = || stop.load(Ordering::Acquire);
     if !controlled {
         session.start_now(&settings)?;
-        session.service.ready();
+        session.service.ready(ready_file.as_deref())?;
         let exit = record_series(&mut session, line, &mut chain, &mut detectors, (&is_asked, &account))?;
         return match detectors.take_failure() {
             Some(failure) => Err(failure.into()),
@@ -344,7 +377,7 @@ pub(super) fn record(
         };
     }
     log("waiting for commands: keepup ctl configure");
-    session.service.ready();
+    session.service.ready(ready_file.as_deref())?;
     let mut worst = Exit::Done;
     loop {
         let is_asked = is_asked();
@@ -439,8 +472,7 @@ fn preflight(config: &RecorderConfig) -> anyhow::Result<()> {
 }
 
 fn exit(report: &RecordReport) -> Exit {
-    let missing: u64 = report.ledger.total().gap_events.values().sum();
-    if report.is_whole() && missing == 0 { Exit::Done } else { Exit::Failed }
+    if report.is_complete() { Exit::Done } else { Exit::Failed }
 }
 
 /// Applies the reductions of `recorder` to `profile` and validates it.

@@ -3,11 +3,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use keepup_catalog::{open_result, report_page};
+use keepup_error::Cause;
 use keepup_report::{badge, markdown};
 use keepup_results::StoredResult;
+use keepup_sys::output as output_file;
 
 use crate::exit::Exit;
-use crate::output::{full_page, log, page, result};
+use crate::output::{full_page, log, missing_file, page, result};
 
 /// Name of the report in a result directory.
 const PAGE: &str = "report.html";
@@ -56,16 +58,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes report.html into a new result directory. A failure is only a warning, to keep the measurement.
+/// Writes report.html into a new result directory. After a failure the command goes on: the measurement is
+/// still printed.
 pub(super) fn write_beside(directory: &Path) {
     let stored = StoredResult::open(directory).map_err(anyhow::Error::from);
     if let Err(why) = stored.and_then(|stored| write(&stored, &directory.join(PAGE))) {
-        log(&format!("warning: {why:#}"));
+        missing_file(&Cause::new(format!("{why:#}")));
     }
 }
 
 fn write(stored: &StoredResult, path: &Path) -> anyhow::Result<()> {
-    std::fs::write(path, report_page(stored))
+    output_file::write(path, report_page(stored).as_bytes())
         .with_context(|| format!("cannot write the report {}", path.display()))?;
     log(&format!("report: {}", path.display()));
     Ok(())

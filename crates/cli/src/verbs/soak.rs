@@ -20,8 +20,9 @@ use crate::args::{OutputArgs, duration, size, volumes_or_default};
 use crate::exit::{Exit, UsageError, usage};
 use crate::forecast::{forecast, print_plan};
 use crate::loads::{self, LoadArgs, check_loads};
-use crate::output::log;
+use crate::output::{command, log};
 use crate::progress::StatusLine;
+use crate::signals::{self, Stopping};
 use crate::verbs::test_session::TestSession;
 
 /// Default copies per reference, as in the paper's script.
@@ -193,6 +194,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let state = state(args, SoakStart::new(id, SystemClock.unix_ns(), plan, before.clone()))?;
     let mut session = TestSession::<SoakSummary>::start("soak", settings, &volumes, &args.output)?;
     let mut context = Context { sample: progress(args.output.json), ..session.context() };
+    let resume = args.state.is_some().then(command);
+    signals::describe(move || Stopping {
+        left: "end the current turn".into(),
+        after_cut_off: resume.clone(),
+    });
     let mut soak = Soak::new(state, limits);
     let mut loads = loads::start(&load_plan, session.id(), &session.stop)?;
     let begin_ns = SystemClock.now_ns();

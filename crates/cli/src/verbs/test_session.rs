@@ -15,14 +15,14 @@ use keepup_results::{
     Begun, Ended, Event, EventLog, Figures as _, Kind, ResultDirectory, ResultsError, Stored, TestSummary,
     Verdict,
 };
-use keepup_workload::Context;
+use keepup_workload::{Context, leftover};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::args::OutputArgs;
 use crate::exit::Exit;
-use crate::output::{command, json, log, log_cause, page, report_error};
-use crate::signals::stop_flag;
+use crate::output::{command, json, log, missing_file, page, report_error};
+use crate::signals::{self, Stopping, stop_flag};
 
 /// Sampling interval of CPU usage.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -122,8 +122,8 @@ pub(super) fn store(
     Ok(directory.path().to_owned())
 }
 
-/// Result directory in progress: event log, CPU samples, and the summary at the end. A failure of the log
-/// is only a warning: it must not lose the result.
+/// Result directory in progress: event log, CPU samples, and the summary at the end. After a failure of the
+/// log the test goes on, so that the result is not lost.
 pub(super) struct ResultWriter {
     directory: ResultDirectory,
     log: Arc<Mutex<EventLog>>,
@@ -142,7 +142,7 @@ impl ResultWriter {
         Ok(Self { directory, log, sampler })
     }
 
-    /// Logs an event. A failure is only a warning.
+    /// Logs an event.
     pub(super) fn append(&mut self, event: &Event) {
         warn(self.log.lock().unwrap_or_else(PoisonError::into_inner).append(event));
     }
@@ -162,17 +162,27 @@ impl ResultWriter {
         Ok(self.directory.path().to_owned())
     }
 
-    /// Removes the directory of a test that failed before its first result. A failure is only a warning.
+    /// Removes the directory of a test that failed before its first result.
     #[cfg(feature = "fleet")]
     pub(super) fn discard(self) {
         warn(self.directory.discard());
     }
 }
 
-/// Logs a failure that does not end the test.
+/// Sets what a signal says during a measurement whose recordings on `volumes` have names that begin with
+/// `name`.
+pub(super) fn describe_measurement(volumes: &[PathBuf], name: &str) {
+    let (volumes, name) = (volumes.to_vec(), name.to_owned());
+    signals::describe(move || Stopping {
+        left: "end the current trial and remove its files".to_owned(),
+        after_cut_off: leftover::removal(&volumes, &name),
+    });
+}
+
+/// Reports a file of the result that is incomplete. The test goes on.
 pub(super) fn warn(outcome: Result<(), ResultsError>) {
     if let Err(why) = outcome {
-        log_cause(&Cause::of(&why).map(|why| format!("warning: {why}")));
+        missing_file(&Cause::of(&why));
     }
 }
 

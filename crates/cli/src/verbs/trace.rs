@@ -210,7 +210,9 @@ fn is_one_trace(files: &[PathBuf], hints: &Hints) -> Result<bool, TraceError> {
     if files.len() < 2 {
         return Ok(true);
     }
-    for file in files {
+    // blktrace writes an empty file for a processor without requests.
+    let is_empty = |file: &&PathBuf| file.metadata().is_ok_and(|found| found.is_file() && found.len() == 0);
+    for file in files.iter().filter(|file| !is_empty(file)) {
         let format = hints.format.map_or_else(|| detect_format(file), Ok)?;
         if format != Format::Blktrace {
             return Ok(false);

@@ -33,7 +33,7 @@ use crate::loads::{self, check_loads};
 use crate::output::log;
 use crate::protocol::ProtocolArgs;
 use crate::verbs::record::with_reductions;
-use crate::verbs::test_session::TestSession;
+use crate::verbs::test_session::{TestSession, describe_measurement};
 
 /// Default duration of a trial.
 const TIME: Duration = Duration::from_secs(10);
@@ -145,6 +145,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut session =
         TestSession::<RecordSummary>::start("record", settings(args, &plan), &plan.volumes, output)?;
     plan.spec.recorder.name = format!("keepup-trial-{}", session.id());
+    describe_measurement(&plan.volumes, &plan.spec.recorder.name);
     let (samples, received) = channel();
     let mut context = session.context();
     // Sending fails only after the receiver is dropped at the end.

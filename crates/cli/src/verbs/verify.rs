@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::reader::Recording;
-use keepup_recording::verify::{Ending, Seed, Selection, VerifyReport, VerifyState, verify_selected};
+use keepup_recording::verify::{Seed, Selection, VerifyReport, VerifyState, verify_selected};
 use keepup_report::{listing, plural};
 
 use super::recording_set::{self, RecordingOrSet, options};
@@ -74,8 +74,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         }
     }
     state.map_or(Ok(()), VerifyState::remove)?;
-    let whole = report.is_intact() && report.ending == Ending::Clean && report.lost_events() == 0;
-    Ok(if whole { Exit::Done } else { Exit::Failed })
+    Ok(if report.is_complete() { Exit::Done } else { Exit::Failed })
 }
 
 /// Verifies with a progress line.

@@ -1,5 +1,6 @@
 //! Command templates that start an agent on a host. No shell reads them.
 use keepup_error::Cause;
+use keepup_measure::sum::Sums;
 use serde::Deserialize;
 
 /// Placeholder of the host's address.
@@ -65,7 +66,8 @@ impl Template {
             Words::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
             Words::Arguments(arguments) => arguments.clone(),
         };
-        let count = |place: &str| arguments.iter().map(|text| text.matches(place).count()).sum::<usize>();
+        let count =
+            |place: &str| arguments.iter().map(|text| text.matches(place).count()).saturating_sum::<usize>();
         let why = match arguments.first() {
             None => "it is empty",
             Some(program) if program.is_empty() || program.contains(['{', '}']) => {

@@ -1,6 +1,7 @@
 //! One outcome of the outcomes of all recorders. Pure.
 use std::time::Duration;
 
+use keepup_measure::sum::Sums;
 use keepup_qualify::judge;
 use keepup_qualify::search::TrialOutcome;
 
@@ -39,7 +40,7 @@ pub(super) fn lowest<'a>(parts: impl IntoIterator<Item = &'a Part>, rate: impl F
 
 /// Sum of the `rate` of the parts: what all recorders together have reached, bytes per second.
 pub(super) fn sum(parts: &[Part], rate: impl Fn(&Outcome) -> f64) -> f64 {
-    parts.iter().map(|part| rate(&part.outcome)).sum()
+    parts.iter().map(|part| rate(&part.outcome)).float_sum()
 }
 
 /// Outcome of the trial, for the search. It is the machines' failure if one recorder failed by itself; if
@@ -62,7 +63,7 @@ pub(super) fn combine(parts: &[Part], elapsed_s: f64) -> TrialOutcome {
         duration_s: least(|judged| judged.duration_s),
         clean_s: least(|judged| judged.clean_s),
         elapsed_s,
-        bytes: judged().map(|judged| judged.bytes).sum(),
+        bytes: judged().map(|judged| judged.bytes).float_sum(),
         offered_events: judged().map(|judged| judged.offered_events).fold(0, u64::saturating_add),
         lost_events: counted().map(|judged| judged.lost_events).fold(0, u64::saturating_add),
         backlog_growing: counted().any(|judged| judged.backlog_growing),

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_recorder::report::RecordReport;
 use keepup_recording::id::Id;
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ pub struct RecordOutcome {
     pub elapsed_ns: u64,
     /// CPU time of the data path, ns.
     pub cpu_ns: u64,
-    /// Defects of the recording and the first incidents.
+    /// Defects of the recording, data that arrived and are not recorded, and the first incidents.
     pub incidents: Vec<String>,
     /// Its drain, if there is a drain host and a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +65,9 @@ impl RecordOutcome {
         drain: Option<DrainOutcome>,
     ) -> Self {
         let total = report.ledger.total();
-        let incidents = report.trouble.iter().cloned().chain(report.incidents.listed.iter().cloned());
+        let rejected = report.rejected.iter().map(ToString::to_string);
+        let incidents = report.trouble.iter().cloned().chain(rejected);
+        let incidents = incidents.chain(report.incidents.listed.iter().cloned());
         Self {
             recording,
             directories: if report.removed { Vec::new() } else { directories },
@@ -75,10 +78,10 @@ impl RecordOutcome {
             received_bytes: total.received.bytes,
             durable_events: total.durable.events,
             durable_bytes: total.durable.bytes,
-            missing_events: total.gap_events.values().sum(),
+            missing_events: total.gap_events.values().saturating_sum(),
             missing: total.gap_events.iter().map(|(cause, events)| (cause.to_string(), *events)).collect(),
             elapsed_ns: report.elapsed_ns,
-            cpu_ns: report.threads().map(|thread| thread.cpu_ns).sum(),
+            cpu_ns: report.threads().map(|thread| thread.cpu_ns).saturating_sum(),
             incidents: incidents.take(INCIDENTS_MAX).collect(),
             drain: drain.filter(|_| !report.removed),
         }

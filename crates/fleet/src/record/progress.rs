@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keepup_measure::clock::Clock;
+use keepup_measure::sum::Sums;
 use keepup_recorder::Recorder;
 use keepup_recorder::counters::{Counters as RecorderCounters, StreamCounters};
 use keepup_recorder::watch::Watcher;
@@ -85,9 +86,13 @@ impl Progress {
         };
         let intakes = &counters.intakes;
         Counters {
-            events: intakes.iter().map(|intake| intake.received_events.load(Relaxed)).sum(),
-            bytes: intakes.iter().map(|intake| intake.received_bytes.load(Relaxed)).sum(),
-            durable_events: counters.volumes.iter().map(|volume| volume.durable_events.load(Relaxed)).sum(),
+            events: intakes.iter().map(|intake| intake.received_events.load(Relaxed)).saturating_sum(),
+            bytes: intakes.iter().map(|intake| intake.received_bytes.load(Relaxed)).saturating_sum(),
+            durable_events: counters
+                .volumes
+                .iter()
+                .map(|volume| volume.durable_events.load(Relaxed))
+                .saturating_sum(),
             connected_streams: has(|stream| stream.connected.load(Relaxed)),
             ended_streams: has(|stream| stream.ended.load(Relaxed)),
             drained_bytes: feed.as_ref().map_or(0, FeedFigures::drained_bytes),

@@ -2,16 +2,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 
 use super::App;
 use crate::board::{Frame, PARTS};
+use crate::places::{Peer, Place};
 use crate::response::{problem, text};
 
 /// Most concurrent event streams.
@@ -24,7 +26,7 @@ struct StreamClient {
     frames: watch::Receiver<Arc<Frame>>,
     sent: [u64; PARTS],
     is_new: bool,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl StreamClient {
@@ -55,8 +57,8 @@ impl StreamClient {
 
 /// The event stream: `run`, `streams`, `now`, `search` and `fleet`, each after a change. A slow reader
 /// gets the latest state and misses intermediate ones.
-pub(super) async fn events(State(app): State<Arc<App>>) -> Response {
-    let Ok(place) = Arc::clone(&app.watchers).try_acquire_owned() else {
+pub(super) async fn events(State(app): State<Arc<App>>, Extension(peer): Extension<Peer>) -> Response {
+    let Some(place) = app.watchers.enter(&peer, |standing| standing < peer.standing()) else {
         return problem(
             StatusCode::SERVICE_UNAVAILABLE,
             "too many event streams are open",

@@ -58,6 +58,8 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     if let Some(missing) = missing.filter(|missing| *missing > 0) {
         failures.push(format!("{missing} events are missing"));
     }
+    let rejected = moment.iter().flat_map(|moment| &moment.flow.rejected).filter(|row| !row.foreign);
+    failures.extend(rejected.map(|row| row.text.clone()));
     let warnings = moment.map(|moment| &moment.warnings).or(fleet.map(|fleet| &fleet.warnings));
     let warnings = warnings.cloned().unwrap_or_default();
     let (status, word) = match (failures.is_empty(), warnings.is_empty()) {

@@ -18,9 +18,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::App;
-use crate::answers::{AnswerLimits, Answers, Peer};
+use crate::answers::{AnswerLimits, Answers};
 use crate::catalog::Catalog;
 use crate::event::{EVENT_HEADER, EventCopy};
+use crate::places::Peer;
 use crate::response::{problem, text};
 
 /// Most concurrent lookups on disks.

@@ -10,6 +10,8 @@
 use std::collections::VecDeque;
 use std::f64::consts::{LN_2, LN_10};
 
+use crate::sum::Sums as _;
+
 use super::{mad, median};
 
 /// Parameters of a pair of sums. Deviations are natural logarithms.
@@ -180,7 +182,7 @@ impl ChangeDetector {
 fn long_run_variance(values: &[f64]) -> Option<f64> {
     let single = (MAD_TO_SIGMA * mad(values)?).powi(2) * CORRELATED;
     let means: Vec<f64> =
-        values.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+        values.chunks_exact(BATCH).map(|batch| batch.iter().float_sum() / BATCH as f64).collect();
     if means.len() < BATCHES_MIN {
         return (values.len() >= FIRST).then_some(single);
     }

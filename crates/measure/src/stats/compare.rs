@@ -8,6 +8,8 @@ use statrs::stats_tests::mannwhitneyu::{MannWhitneyUMethod, mannwhitneyu};
 use statrs::stats_tests::ttest_onesample::ttest_onesample;
 use statrs::stats_tests::{Alternative, NaNPolicy};
 
+use crate::sum::Sums;
+
 use super::bootstrap::bootstrap_median_ratio;
 use super::{Interval, median, quantile_sorted, sorted};
 
@@ -171,7 +173,7 @@ fn exact_chance(m: usize, n: usize, above: usize) -> f64 {
     }
     let counts = &ways[m];
     let extreme = above.min(m * n - above);
-    let tail: f64 = counts.iter().take(extreme + 1).sum();
+    let tail: f64 = counts.iter().take(extreme + 1).float_sum();
     (2.0 * tail).min(1.0)
 }
 

@@ -6,6 +6,8 @@
 
 use fastrand::Rng;
 
+use crate::sum::Sums;
+
 use super::{Interval, median, quantile_sorted, sorted};
 
 /// Maximum number of lengths; all pairs of them are tried.
@@ -79,7 +81,7 @@ fn fit(points: &[(u64, f64)], words_max: Option<u64>) -> Option<Cost> {
     for (index, one) in points.iter().enumerate() {
         for other in &points[index + 1..] {
             let Some(cost) = through(*one, *other, words_max) else { continue };
-            let off: f64 = points.iter().map(|point| deviation(&cost, *point).abs()).sum();
+            let off: f64 = points.iter().map(|point| deviation(&cost, *point).abs()).float_sum();
             if best.is_none_or(|(least, _)| off < least) {
                 best = Some((off, cost));
             }

@@ -7,6 +7,8 @@ use std::f64::consts::PI;
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
+use crate::sum::Sums;
+
 use super::compare::{CHANCE_MAX, Pairing, VALUES_MIN};
 
 /// Power of the test alone. The bootstrap interval must exclude 1 as well, which leaves about 80 % for
@@ -79,8 +81,8 @@ fn quantiles(distribution: &impl ContinuousCDF<f64, f64>) -> f64 {
 /// Sample variance of at least two values.
 fn variance(values: &[f64]) -> f64 {
     let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)
+    let mean = values.iter().float_sum() / count;
+    values.iter().map(|value| (value - mean).powi(2)).float_sum() / (count - 1.0)
 }
 
 #[cfg(test)]

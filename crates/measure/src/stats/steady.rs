@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::sum::Sums;
+
 use super::least_squares_slope;
 
 /// Rounds in the window.
@@ -37,7 +39,7 @@ impl SteadyWindow {
 /// not positive.
 pub fn steady_window(rounds: &[f64]) -> Option<SteadyWindow> {
     let window = &rounds[rounds.len().checked_sub(STEADY_ROUNDS)?..];
-    let average = window.iter().sum::<f64>() / STEADY_ROUNDS as f64;
+    let average = window.iter().float_sum() / STEADY_ROUNDS as f64;
     let points: Vec<(f64, f64)> = window.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect();
     let slope = least_squares_slope(&points)?;
     let highest = window.iter().copied().reduce(f64::max)?;

@@ -2,6 +2,7 @@
 //! machines. Skill is also given with each machine left out, since one machine can make all of it.
 
 use keepup_measure::stats::median;
+use keepup_measure::sum::Sums;
 use keepup_results::{Origin, PredictedCell, Skill, SkillWithout};
 
 /// Fewest machines for leaving one out.
@@ -90,7 +91,7 @@ fn accuracy(errors: &[Errors<'_>], without: Option<&str>) -> Option<SkillWithout
     let absolute = |of: &dyn Fn(&Errors<'_>) -> Option<f64>| -> Option<f64> {
         median(&kept.iter().filter_map(|one| Some(of(one)?.abs())).collect::<Vec<f64>>())
     };
-    let squares = |of: fn(&Errors<'_>) -> f64| kept.iter().map(|one| of(one).powi(2)).sum::<f64>();
+    let squares = |of: fn(&Errors<'_>) -> f64| kept.iter().map(|one| of(one).powi(2)).float_sum();
     let (own, unchanged) = (squares(|one| one.model), squares(|one| one.unchanged));
     Some(SkillWithout {
         machine: without.unwrap_or_default().to_owned(),

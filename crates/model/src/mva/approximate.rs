@@ -1,5 +1,7 @@
 //! Approximation for many operations, with a cost independent of their number.
 
+use keepup_measure::sum::Sums;
+
 use crate::engine_error::EngineError;
 use crate::mva::{Method, NetworkSolution, Station, check, load};
 
@@ -29,11 +31,11 @@ pub(crate) fn approximate(stations: &[Station], population: u32) -> Result<Netwo
     // The number of operations increases with the rate, between zero and the saturation of the
     // slowest station.
     let slowest = stations.iter().filter(|one| !one.is_delay()).map(fast).fold(0.0, f64::max);
-    let unhindered = number / stations.iter().map(|one| one.service_seconds).sum::<f64>();
+    let unhindered = number / stations.iter().map(|one| one.service_seconds).float_sum();
     let (mut low, mut high) = (0.0, unhindered.min(1.0 / slowest));
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
-        if middle * seconds(middle).iter().sum::<f64>() < number { low = middle } else { high = middle }
+        if middle * seconds(middle).iter().float_sum() < number { low = middle } else { high = middle }
     }
     load(stations, population, &seconds(high), Method::Approximate)
 }

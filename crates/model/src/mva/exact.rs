@@ -6,6 +6,8 @@
 //! all digits near saturation. Here it is the ratio of the normalizing constants without and with
 //! the station (Buzen 1973), without subtraction.
 
+use keepup_measure::sum::Sums;
+
 use crate::engine_error::EngineError;
 use crate::mva::{EXACT_POPULATION_MAX, Method, NetworkSolution, Station, check, check_population, load};
 
@@ -50,7 +52,7 @@ impl StationState<'_> {
             return service;
         }
         let idle: f64 =
-            self.often.iter().enumerate().map(|(n, often)| (self.servers - 1 - n) as f64 * often).sum();
+            self.often.iter().enumerate().map(|(n, often)| (self.servers - 1 - n) as f64 * often).float_sum();
         service / self.servers as f64 * (1.0 + self.queue + idle)
     }
 
@@ -133,7 +135,7 @@ fn join(one: &[f64], other: &[f64]) -> Vec<f64> {
         if largest == f64::NEG_INFINITY {
             return largest;
         }
-        largest + terms().map(|term| (term - largest).exp()).sum::<f64>().ln()
+        largest + terms().map(|term| (term - largest).exp()).float_sum().ln()
     };
     (0..one.len()).map(sum).collect()
 }

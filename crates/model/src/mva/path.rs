@@ -1,5 +1,7 @@
 //! Conversion of a path through a machine to a queueing network.
 
+use keepup_measure::sum::Sums;
+
 use crate::engine_error::EngineError;
 use crate::mva::{NetworkSolution, Station, StationKind, network};
 use crate::solve::{LimitKind, is_shared, solve, window_rate};
@@ -47,7 +49,7 @@ fn stations(system: &System) -> Vec<Station> {
         // Of all of them together, per operation.
         let mut seconds = system.operation_bytes / limit.bytes_per_second;
         let uses = || system.uses.iter().filter(|one| one.resource == limit.resource);
-        let each: f64 = uses().map(|one| one.demand(system.operation_bytes)).sum();
+        let each: f64 = uses().map(|one| one.demand(system.operation_bytes)).float_sum();
         let shared = is_shared(system, limit.resource);
         let mut windows = Vec::new();
         for one in uses() {

@@ -8,6 +8,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use fastrand::Rng;
 
+use keepup_measure::sum::Sums;
+
 use crate::engine_error::EngineError;
 use crate::simulate::draw::{exponential_ps, picoseconds, seconds};
 use crate::simulate::{Outcome, Pattern, Service, Simulation, Stage, StageOutcome, WhenFull};
@@ -294,7 +296,7 @@ impl<'a> Chain<'a> {
         let rank = |share: f64| (share * out as f64).ceil() as usize;
         let quantile =
             |share| self.latencies_ps.get(rank(share).saturating_sub(1)).map_or(0.0, |ps| seconds(*ps));
-        let sum: f64 = self.latencies_ps.iter().map(|ps| seconds(*ps)).sum();
+        let sum: f64 = self.latencies_ps.iter().map(|ps| seconds(*ps)).float_sum();
         Outcome {
             seconds: time,
             bytes_per_second_in: per_second(self.due, if sent_in > 0.0 { sent_in } else { time }),

@@ -1,6 +1,7 @@
 //! Constant, random and measured times.
 
 use fastrand::Rng;
+use keepup_measure::sum::Sums;
 
 /// Maximum drawn time, seconds: far above what an exponential distribution with the maximum mean
 /// gives.
@@ -21,7 +22,7 @@ pub enum Draw {
 impl Draw {
     /// Mean, seconds; NaN for no values.
     pub(super) fn mean(&self) -> f64 {
-        self.values().iter().sum::<f64>() / self.values().len() as f64
+        self.values().iter().float_sum() / self.values().len() as f64
     }
 
     pub(super) fn values(&self) -> &[f64] {

@@ -159,6 +159,7 @@ impl DirectoryReader {
             self.take_changes()?;
             self.check_directory()?;
             self.scan_if_due()?;
+            self.report_unreadable()?;
             if is_ending {
                 return self.finish();
             }
@@ -570,8 +571,17 @@ impl DirectoryReader {
 
     /// Sends what was not recorded, and why.
     fn report_counts(&mut self) -> Result<(), Stop> {
+        self.report_unreadable()?;
+        let unfinished = self.tally.unfinished();
+        unfinished.into_iter().try_for_each(|notice| self.send(&notice))?;
         let tally = std::mem::take(&mut self.tally);
         tally.remarks().into_iter().try_for_each(|remark| self.send(&Notice::Remark(remark)))
+    }
+
+    /// Sends that a subdirectory cannot be read, once.
+    fn report_unreadable(&mut self) -> Result<(), Stop> {
+        let unreadable = self.tally.take_unreadable();
+        unreadable.into_iter().try_for_each(|notice| self.send(&notice))
     }
 
     fn send(&self, notice: &Notice) -> Result<(), Stop> {

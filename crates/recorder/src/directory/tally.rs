@@ -1,6 +1,9 @@
 //! What was not recorded from a directory, or recorded again: counts for the report.
 use std::collections::HashSet;
 
+use keepup_sources::directory::Notice;
+use keepup_stream::rejected::RejectReason;
+
 use super::scan::Scan;
 
 /// Most names that are not regular files and are counted.
@@ -20,8 +23,9 @@ pub(super) struct Tally {
     directories: u64,
     irregular: HashSet<Vec<u8>>,
     unwatched: u64,
-    /// First subdirectory that could not be read, and why.
+    /// First subdirectory that could not be read, and why, until it is reported.
     unreadable: Option<(Vec<u8>, String)>,
+    is_unreadable_reported: bool,
 }
 
 impl Tally {
@@ -45,21 +49,30 @@ impl Tally {
         }
     }
 
+    /// The first subdirectory that could not be read: its files are not recorded. Returned once.
+    pub(super) fn take_unreadable(&mut self) -> Option<Notice> {
+        let (name, why) = self.unreadable.as_ref().filter(|_| !self.is_unreadable_reported)?;
+        let detail = format!("files of the subdirectory {}: {why}", quoted(name));
+        self.is_unreadable_reported = true;
+        Some(Notice::Rejected { reason: RejectReason::Unreadable, count: 1, detail })
+    }
+
+    /// Files that were still changing at the end.
+    pub(super) fn unfinished(&self) -> Option<Notice> {
+        let detail = format!("still changing at the end; first: {}", quoted(&self.first_unfinished));
+        let notice = Notice::Rejected { reason: RejectReason::Incomplete, count: self.unfinished, detail };
+        (self.unfinished > 0).then_some(notice)
+    }
+
     /// Sentences for the report.
     pub(super) fn remarks(self) -> Vec<String> {
-        let text = |name: &[u8]| format!("{:?}", String::from_utf8_lossy(name));
-        let first = self.irregular.iter().min().map(|name| text(name)).unwrap_or_default();
+        let first = self.irregular.iter().min().map(|name| quoted(name)).unwrap_or_default();
         let irregular = self.irregular.len() as u64;
-        let Self { existing, directories, changed, again, overflows, unfinished, unwatched, .. } = self;
-        let (first_again, first_unfinished) = (text(&self.first_again), text(&self.first_unfinished));
-        let (unreadable, why) = self.unreadable.unwrap_or_default();
+        let Self { existing, directories, changed, again, overflows, unwatched, .. } = self;
+        let first_again = quoted(&self.first_again);
         let counts = [
             (existing, format!("files not recorded, there before the start: {existing}")),
             (directories, format!("subdirectories not recorded: {directories}")),
-            (
-                u64::from(!why.is_empty()),
-                format!("subdirectories that could not be read; first: {}: {why}", text(&unreadable)),
-            ),
             (
                 unwatched,
                 format!(
@@ -69,12 +82,6 @@ impl Tally {
             ),
             (irregular, format!("names not recorded, not regular files: {irregular}; first: {first}")),
             (again, format!("files recorded again, changed: {again}; first: {first_again}")),
-            (
-                unfinished,
-                format!(
-                    "files not recorded, still changing at the end: {unfinished}; first: {first_unfinished}"
-                ),
-            ),
             (changed, format!("files that changed while they were read, and were read again: {changed}")),
             (
                 overflows,
@@ -86,4 +93,8 @@ impl Tally {
         ];
         counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, remark)| remark).collect()
     }
+}
+
+fn quoted(name: &[u8]) -> String {
+    format!("{:?}", String::from_utf8_lossy(name))
 }

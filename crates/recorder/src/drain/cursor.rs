@@ -3,6 +3,7 @@
 //! Invariant: everything skipped is entered in the marks, so that it never counts as durable
 //! elsewhere.
 use keepup_error::Cause;
+use keepup_measure::sum::Sums;
 use keepup_recording::error::RecordingError;
 use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Block, SegmentReader};
@@ -170,7 +171,7 @@ impl Cursor {
             return 0;
         }
         let unread = volume.segments().iter().filter(|segment| segment.index >= self.segment);
-        let ahead = unread.map(|segment| segment.readable_bytes()).sum::<u64>();
+        let ahead = unread.map(|segment| segment.readable_bytes()).saturating_sum::<u64>();
         ahead.saturating_sub(self.offset)
     }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::error::RecordingError;
 use keepup_recording::follow::Follower;
 use keepup_recording::id::Id;
@@ -20,8 +21,8 @@ use keepup_recording::retention::Drained;
 use keepup_stream::wire::{SentRecording, StreamInfo};
 
 use super::cursor::{BLOCK_BYTES_MAX, BlockLocation, Cursor, LoadedBlock, copy_block};
+use super::delivery::{Deliver, Delivery, Resume};
 use super::missing::Losses;
-use super::outlet::Resume;
 use crate::RecorderError;
 
 /// Most blocks set aside; reading stops at that number until one of them is sent.
@@ -46,9 +47,6 @@ pub(super) enum Step {
     Ended,
 }
 
-/// Takes a block of a stream, which starts at the given sequence number.
-type Deliver<'a> = dyn FnMut((&StreamInfo, u64), &BlockHeader, Events<'_>) -> Result<u64, RecorderError> + 'a;
-
 /// A block that was read and not handed over yet.
 struct DeferredBlock {
     first_sequence: u64,
@@ -70,6 +68,8 @@ struct Progress {
     block: u64,
     /// One past the last event handed over or missing.
     sequence: u64,
+    /// One past the last number that was delivered, in a block or as a loss.
+    delivered: u64,
     /// Events handed over, and missing events that no journal lists as lost.
     accounted: u64,
     /// Highest `sequence` ever reached: events sent again count once.
@@ -119,7 +119,13 @@ impl Merge {
     /// Notes where streams start, failed volumes and unreadable journals.
     fn review(&mut self) {
         for (stream, start) in self.follower.starts() {
-            let progress = || Progress { start, sequence: start, reached: start, ..Progress::default() };
+            let progress = || Progress {
+                start,
+                sequence: start,
+                delivered: start,
+                reached: start,
+                ..Progress::default()
+            };
             self.streams.entry(stream).or_insert_with(progress);
         }
         for (at, cursor) in self.cursors.iter_mut().enumerate() {
@@ -187,7 +193,7 @@ impl Merge {
     pub(super) fn rewind(&mut self, resume: &Resume) {
         for (stream, &(block, sequence)) in resume {
             let progress = self.streams.entry(*stream).or_default();
-            progress.sequence = sequence;
+            (progress.sequence, progress.delivered) = (sequence, sequence);
             if let Some(block) = block {
                 progress.block = block;
                 progress.skipped.retain(|blocks| blocks.start < block);
@@ -207,12 +213,12 @@ impl Merge {
             .iter()
             .zip(&self.cursors)
             .map(|(volume, cursor)| cursor.behind_bytes(volume))
-            .sum()
+            .saturating_sum()
     }
 
     /// Durable bytes that have been read, once each.
     pub(super) fn passed_bytes(&self) -> u64 {
-        self.cursors.iter().map(|cursor| cursor.passed_bytes).sum()
+        self.cursors.iter().map(|cursor| cursor.passed_bytes).saturating_sum()
     }
 
     /// Whether a recorder is writing the recording.
@@ -314,7 +320,7 @@ impl Merge {
     fn is_explained(&mut self, stream: u32, first: First) -> bool {
         let start = self.streams.get(&stream).map_or(0, |progress| progress.sequence);
         let lost = self.follower.lost(stream, start..first.first_sequence);
-        let events: u64 = lost.iter().map(|gap| gap.events).sum();
+        let events: u64 = lost.iter().map(|gap| gap.events).saturating_sum();
         events > 0 && start.saturating_add(events) == first.first_sequence
     }
 
@@ -414,10 +420,14 @@ impl Merge {
         let header = &held.header;
         self.advance(header.stream, header.stream_block, header.first_sequence);
         let progress = self.streams.entry(header.stream).or_default();
+        let gaps = self.follower.lost(header.stream, progress.delivered..header.first_sequence);
         let events = Events::new(header.first_sequence, &held.records);
-        let until_ns = deliver((&held.info, progress.start), header, events)?;
+        let end = header.first_sequence.saturating_add(header.event_count.into());
+        let block = Some((header, events));
+        let until_ns =
+            deliver(Delivery { info: &held.info, start: progress.start, gaps: &gaps, end, block })?;
         progress.block = header.stream_block.saturating_add(1);
-        progress.sequence = header.first_sequence.saturating_add(header.event_count.into());
+        (progress.sequence, progress.delivered) = (end, end);
         progress.accounted += progress.sequence.saturating_sub(progress.reached.max(header.first_sequence));
         progress.reached = progress.reached.max(progress.sequence);
         Ok(Step::Sent { until_ns })
@@ -425,48 +435,92 @@ impl Merge {
 
     /// Enters what is missing of a stream before `block`, which starts with event `sequence`.
     fn advance(&mut self, stream: u32, block: u64, sequence: u64) {
+        let cause = impairments(&self.cursors);
+        self.pass(stream, sequence, &cause);
         let progress = self.streams.entry(stream).or_default();
-        let start = progress.sequence.max(progress.reached);
-        if sequence > start {
-            let lost = self.follower.lost(stream, start..sequence);
-            let cause = impairments(&self.cursors);
-            let unexplained = self.losses.miss(stream, (start, sequence), &lost, &cause);
-            progress.accounted += unexplained;
-            progress.reached = sequence;
-            if unexplained > 0 {
-                progress.first_skipped.get_or_insert(start);
-            }
-        }
         if block > progress.block {
             note_skipped(&mut progress.skipped, progress.block..block);
             progress.block = block;
         }
     }
 
-    /// Enters what the journals list for each stream after the last event handed over.
-    pub(super) fn conclude(&mut self) {
+    /// Enters everything up to `sequence` that was not handed over as missing, each event once; `cause`
+    /// explains what no journal lists.
+    fn pass(&mut self, stream: u32, sequence: u64, cause: &str) {
+        let progress = self.streams.entry(stream).or_default();
+        let start = progress.sequence.max(progress.reached);
+        if sequence > start {
+            let lost = self.follower.lost(stream, start..sequence);
+            let unexplained = self.losses.miss(stream, (start, sequence), &lost, cause);
+            progress.accounted = progress.accounted.saturating_add(unexplained);
+            progress.reached = sequence;
+            if unexplained > 0 {
+                progress.first_skipped.get_or_insert(start);
+            }
+        }
+    }
+
+    /// Delivers what is missing at the end of each stream of a recording that has ended.
+    pub(super) fn conclude(&mut self, deliver: &mut Deliver<'_>) -> Result<(), RecorderError> {
         let ends =
             self.follower.volumes().iter().filter_map(|volume| volume.end()).flat_map(|end| &end.streams);
         let ends: BTreeMap<u32, u64> = ends.map(|end| (end.id, end.durable.events)).collect();
         let cause = impairments(&self.cursors);
-        let ids: Vec<u32> = self.streams.keys().chain(ends.keys()).copied().collect();
-        for stream in ids {
-            let progress = self.streams.entry(stream).or_default();
-            if let Some(durable) = ends.get(&stream) {
-                let (start, rest) = (progress.sequence, durable.saturating_sub(progress.accounted));
-                progress.sequence = start.saturating_add(rest);
-                progress.accounted += self.losses.miss(stream, (start, progress.sequence), &[], &cause);
-                if rest > 0 {
-                    progress.first_skipped.get_or_insert(start);
-                }
+        for info in self.infos() {
+            let progress = self.streams.entry(info.id).or_default();
+            // Events that are durable and were not found stand where no loss is listed.
+            let mut rest = ends.get(&info.id).map_or(0, |durable| durable.saturating_sub(progress.accounted));
+            let mut end = progress.sequence;
+            for gap in self.follower.lost(info.id, end..u64::MAX) {
+                rest = rest.saturating_sub(gap.first_sequence.saturating_sub(end));
+                end = gap.first_sequence.saturating_add(gap.events);
             }
-            let start = progress.sequence;
-            for gap in self.follower.lost(stream, start..u64::MAX) {
-                let end = gap.first_sequence + gap.events;
-                self.losses.miss(stream, (gap.first_sequence, end), &[gap], &cause);
-                progress.sequence = end;
-            }
+            end = end.saturating_add(rest).max(progress.reached);
+            self.pass(info.id, end, &cause);
+            self.deliver_losses(&info, end, deliver)?;
         }
+        Ok(())
+    }
+
+    /// Delivers the losses that directly follow the last delivery of each stream: nothing else will come
+    /// before them.
+    pub(super) fn deliver_known_losses(&mut self, deliver: &mut Deliver<'_>) -> Result<(), RecorderError> {
+        for info in self.infos() {
+            let progress = self.streams.entry(info.id).or_default();
+            let start = progress.delivered;
+            let mut end = start;
+            for gap in self.follower.lost(info.id, start..u64::MAX) {
+                if gap.first_sequence != end {
+                    break;
+                }
+                end = end.saturating_add(gap.events);
+            }
+            self.pass(info.id, end, "");
+            self.deliver_losses(&info, end, deliver)?;
+        }
+        Ok(())
+    }
+
+    /// Delivers losses of a stream up to `end`, behind everything else.
+    fn deliver_losses(
+        &mut self,
+        info: &StreamInfo,
+        end: u64,
+        deliver: &mut Deliver<'_>,
+    ) -> Result<(), RecorderError> {
+        let progress = self.streams.entry(info.id).or_default();
+        if progress.delivered < end {
+            let gaps = self.follower.lost(info.id, progress.delivered..end);
+            deliver(Delivery { info, start: progress.start, gaps: &gaps, end, block: None })?;
+            progress.delivered = end;
+        }
+        Ok(())
+    }
+
+    /// Streams that the journals declare, by id.
+    fn infos(&self) -> Vec<StreamInfo> {
+        let infos = self.follower.volumes().iter().flat_map(|volume| volume.streams());
+        infos.collect::<BTreeMap<_, _>>().into_values().cloned().collect()
     }
 
     /// Loads a volume's next block into its head; skips what cannot be read.

@@ -75,6 +75,8 @@ struct Test {
     volumes: Vec<TestVolume>,
     merge: Merge,
     sent: Vec<(u32, u64)>,
+    /// Losses that were delivered.
+    lost: Vec<Gap>,
     now_ns: u64,
 }
 
@@ -101,7 +103,7 @@ impl Test {
         };
         let volumes: Vec<TestVolume> = (0..2).map(volume).collect();
         let merge = Merge::open(&[volumes[0].dir.clone(), volumes[1].dir.clone()]).unwrap();
-        Self { _root: root, volumes, merge, sent: Vec::new(), now_ns: 0 }
+        Self { _root: root, volumes, merge, sent: Vec::new(), lost: Vec::new(), now_ns: 0 }
     }
 
     /// Adds blocks of a stream to a volume, by their numbers; each has [`EVENTS`] events.
@@ -133,9 +135,12 @@ impl Test {
         self.merge.poll();
         let mut sent = Vec::new();
         loop {
-            let step = self.merge.step(self.now_ns, &mut |(info, _), header, events| {
+            let lost = &mut self.lost;
+            let step = self.merge.step(self.now_ns, &mut |delivery| {
+                let (header, events) = delivery.block.unwrap();
                 assert_eq!(events.count() as u64, EVENTS);
-                sent.push((info.id, header.first_sequence));
+                lost.extend_from_slice(delivery.gaps);
+                sent.push((delivery.info.id, header.first_sequence));
                 Ok(0)
             });
             match step.unwrap() {
@@ -146,6 +151,18 @@ impl Test {
                 }
             }
         }
+    }
+
+    /// Concludes; returns the stream, the listed losses and the end of each delivery.
+    fn conclude(&mut self) -> Vec<(u32, Vec<Gap>, u64)> {
+        let mut delivered = Vec::new();
+        let mut deliver = |delivery: Delivery<'_>| {
+            assert!(delivery.block.is_none());
+            delivered.push((delivery.info.id, delivery.gaps.to_vec(), delivery.end));
+            Ok(0)
+        };
+        self.merge.conclude(&mut deliver).unwrap();
+        delivered
     }
 
     /// Drain marks of a volume when everything that was sent is durable elsewhere.
@@ -237,7 +254,8 @@ fn an_unreadable_volume_is_skipped_to_the_end() {
     let (sent, step) = test.drain();
     assert_eq!(sent, firsts(&[1, 3]));
     assert!(matches!(step, Step::Ended));
-    test.merge.conclude();
+    assert_eq!(test.conclude(), [(0, vec![], 15)]);
+    assert!(test.conclude().is_empty(), "nothing is delivered twice");
     let spans: Vec<_> = test.causes().iter().map(|(first, events, _)| (*first, *events)).collect();
     assert_eq!(spans, [(0, 3), (6, 3), (12, 3)], "also the tail, which only the end record lists");
     assert!(
@@ -337,4 +355,31 @@ fn read_and_unread_bytes_add_up_also_after_a_new_connection() {
     assert_eq!(test.merge.passed_bytes() + again, total);
     assert_eq!(test.drain().0, firsts(&[1, 2]));
     assert_eq!((test.merge.passed_bytes(), test.merge.behind_bytes()), (total, 0));
+}
+
+#[test]
+fn losses_are_delivered_before_the_block_behind_them_and_at_the_end() {
+    let mut test = Test::new();
+    let gap = |stream, first_sequence, events, cause| Gap { stream, first_sequence, events, cause };
+    let listed = [
+        gap(0, 3, 2, LossCause::Source),
+        gap(0, 5, 1, LossCause::ConnectionLost),
+        gap(0, 9, 4, LossCause::CutOff),
+        gap(1, 0, 7, LossCause::BadChecksum),
+    ];
+    test.blocks(0, 0, &[0, 2]);
+    listed.iter().for_each(|gap| test.volumes[0].journal.append(&JournalRecord::Gap(*gap)).unwrap());
+    test.volumes.iter_mut().for_each(TestVolume::flush);
+    assert_eq!(test.drain().0, firsts(&[0, 2]));
+    test.end(0, 6);
+    test.end(1, 6);
+    assert!(matches!(test.drain().1, Step::Ended));
+    assert_eq!(test.lost, listed[..2]);
+    assert_eq!(test.conclude(), [(0, vec![listed[2]], 13), (1, vec![listed[3]], 7)]);
+    assert_eq!(test.merge.losses.events, 14, "each once");
+    // A connection that broke continues in the middle of a loss.
+    test.merge.rewind(&Resume::from([(0, (None, 10))]));
+    assert!(matches!(test.drain().1, Step::Ended));
+    assert_eq!(test.conclude(), [(0, vec![gap(0, 10, 3, LossCause::CutOff)], 13)]);
+    assert_eq!(test.merge.losses.events, 14);
 }

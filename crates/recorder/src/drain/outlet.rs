@@ -6,7 +6,7 @@
 //! the other side lost.
 use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSlice;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,12 +16,14 @@ use keepup_recording::id::Id;
 use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Event, Events};
 use keepup_stream::client::{Acked, Client, ClientError, Sent};
-use keepup_stream::ledger::Count;
+use keepup_stream::ledger::{Count, Gap, LossCause};
 use keepup_stream::wire::{
-    Continued, End, EndStream, FrameKind, HEADER_BYTES, Header, Hello, SentRecording, StreamInfo,
+    Continued, ControlMessage, End, EndStream, FrameKind, HEADER_BYTES, Header, Hello, MISSING_GAPS_MAX,
+    Missing, SentRecording, StreamInfo,
 };
 
 use super::DrainCounters;
+use super::delivery::{Delivery, Resume};
 use crate::RecorderError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -97,10 +99,6 @@ struct Link {
     recording: String,
 }
 
-/// Position from which a stream continues after its connection broke: number of the block, and
-/// event.
-pub(super) type Resume = BTreeMap<u32, (Option<u64>, u64)>;
-
 /// Connections to one sink.
 pub(super) struct Outlet {
     to: Endpoint,
@@ -136,53 +134,35 @@ impl Outlet {
         self.accounts.iter().filter_map(lost)
     }
 
-    /// Sends the events of a block that the other side lacks; returns their payload bytes.
+    /// Sends the losses and events of a delivery that the other side lacks; returns their payload bytes.
     pub(super) fn send(
         &mut self,
-        (info, start): (&StreamInfo, u64),
-        header: &BlockHeader,
-        events: Events<'_>,
+        delivery: Delivery<'_>,
         stop: &AtomicBool,
         live: &DrainCounters,
     ) -> Result<u64, RecorderError> {
+        let Delivery { info, start, gaps, end, block } = delivery;
         self.declare(std::iter::once((info, start)))?;
         let Some(account) = self.accounts.get_mut(&info.id) else { return Ok(0) };
         let Some(link) = self.links.get_mut(account.connection) else { return Ok(0) };
         let Some(client) = &mut link.client else { return Err(closed(&self.to).into()) };
-        let (mut total, mut sent) = (Count::default(), Count::default());
-        let mut wanted = events.filter(|event| {
-            let one = Count::one(event.payload.len() as u64);
-            total += if event.sequence >= account.total_end { one } else { Count::default() };
-            let is_wanted = event.sequence >= account.next_sequence;
-            sent += if is_wanted { one } else { Count::default() };
-            is_wanted
-        });
-        loop {
-            let batch: Vec<_> =
-                wanted.by_ref().take(BATCH).map(|event| (head(info.id, &event), event.payload)).collect();
-            if batch.is_empty() {
-                break;
-            }
-            match send_batch(client, &batch, stop, live) {
-                Ok(Sent::All) => {}
-                Ok(Sent::Stopped) => {
-                    let what = "the drain was stopped in the middle of a block".into();
-                    return Err(RecorderError::Config { what });
-                }
-                Err(error) => {
+        let losses_end = block.as_ref().map_or(end, |(header, _)| header.first_sequence);
+        let missing = missing(info.id, account.next_sequence..losses_end, gaps);
+        let sent = send_missing(client, missing, stop, live);
+        account.next_sequence = account.next_sequence.max(losses_end);
+        let sent = match (sent, block) {
+            (Ok(()), Some((header, events))) => send_block(client, account, (header, events), stop, live),
+            (sent, _) => sent.map(|()| Count::default()),
+        };
+        match sent {
+            Ok(sent) => Ok(sent.bytes),
+            Err(error) => {
+                if matches!(error, RecorderError::Client(_)) {
                     link.client = None;
-                    return Err(error.into());
                 }
+                Err(error)
             }
         }
-        drop(wanted);
-        let end_sequence = header.first_sequence.saturating_add(header.event_count.into());
-        account.total += total;
-        account.total_end = account.total_end.max(end_sequence);
-        account.sent += sent;
-        account.next_sequence = account.next_sequence.max(end_sequence);
-        account.unacked.push_back(SentBlock { number: header.stream_block, end_sequence });
-        Ok(sent.bytes)
     }
 
     /// Connects for those of `streams` that have no connection yet, if any.
@@ -357,15 +337,84 @@ fn head(stream: u32, event: &Event<'_>) -> [u8; HEADER_BYTES] {
     head.encode()
 }
 
-/// Sends whole events. A stop waits for them, unless the other side accepts nothing for too long.
-fn send_batch(
+/// Losses of a stream among `numbers`: those that the recording lists, and as lost at the source what the
+/// recording has and cannot be read.
+fn missing(stream: u32, numbers: Range<u64>, listed: &[Gap]) -> Vec<Gap> {
+    let (mut missing, mut at) = (Vec::new(), numbers.start);
+    let mut enter = |first_sequence: u64, end: u64, cause: LossCause| {
+        let events = end.saturating_sub(first_sequence);
+        if events > 0 {
+            missing.push(Gap { stream, first_sequence, events, cause });
+        }
+    };
+    for gap in listed {
+        let first = gap.first_sequence.clamp(at, numbers.end.max(at));
+        let end = gap.first_sequence.saturating_add(gap.events).clamp(first, numbers.end.max(first));
+        enter(at, first, LossCause::Source);
+        enter(first, end, gap.cause);
+        at = end;
+    }
+    enter(at, numbers.end, LossCause::Source);
+    missing
+}
+
+/// Declares losses.
+fn send_missing(
     client: &mut Client,
-    batch: &[([u8; HEADER_BYTES], &[u8])],
+    missing: Vec<Gap>,
     stop: &AtomicBool,
     live: &DrainCounters,
-) -> Result<Sent, ClientError> {
-    let mut slices: Vec<IoSlice<'_>> =
-        batch.iter().flat_map(|(head, payload)| [IoSlice::new(head), IoSlice::new(payload)]).collect();
+) -> Result<(), RecorderError> {
+    for gaps in missing.chunks(MISSING_GAPS_MAX) {
+        let frame = Missing { gaps: gaps.to_vec() }.to_frame().map_err(ClientError::from)?;
+        send_slices(client, &mut [IoSlice::new(&frame)], stop, live)?;
+    }
+    Ok(())
+}
+
+/// Sends the events of a block that the other side lacks, and enters them.
+fn send_block(
+    client: &mut Client,
+    account: &mut Account,
+    (header, events): (&BlockHeader, Events<'_>),
+    stop: &AtomicBool,
+    live: &DrainCounters,
+) -> Result<Count, RecorderError> {
+    let (mut total, mut sent) = (Count::default(), Count::default());
+    let mut wanted = events.filter(|event| {
+        let one = Count::one(event.payload.len() as u64);
+        total += if event.sequence >= account.total_end { one } else { Count::default() };
+        let is_wanted = event.sequence >= account.next_sequence;
+        sent += if is_wanted { one } else { Count::default() };
+        is_wanted
+    });
+    loop {
+        let batch: Vec<_> =
+            wanted.by_ref().take(BATCH).map(|event| (head(header.stream, &event), event.payload)).collect();
+        if batch.is_empty() {
+            break;
+        }
+        let mut slices: Vec<IoSlice<'_>> =
+            batch.iter().flat_map(|(head, payload)| [IoSlice::new(head), IoSlice::new(payload)]).collect();
+        send_slices(client, &mut slices, stop, live)?;
+    }
+    drop(wanted);
+    let end_sequence = header.first_sequence.saturating_add(header.event_count.into());
+    account.total += total;
+    account.total_end = account.total_end.max(end_sequence);
+    account.sent += sent;
+    account.next_sequence = account.next_sequence.max(end_sequence);
+    account.unacked.push_back(SentBlock { number: header.stream_block, end_sequence });
+    Ok(sent)
+}
+
+/// Sends whole frames. A stop waits for them, unless the other side accepts nothing for too long.
+fn send_slices(
+    client: &mut Client,
+    slices: &mut [IoSlice<'_>],
+    stop: &AtomicBool,
+    live: &DrainCounters,
+) -> Result<(), RecorderError> {
     let blocked_before_ns = client.blocked_ns();
     let mut polls_left = STOP_POLLS;
     let mut go_on = || {
@@ -374,5 +423,10 @@ fn send_batch(
     };
     let outcome = client.send(&mut &mut slices[..], &mut go_on);
     live.blocked_ns.fetch_add(client.blocked_ns() - blocked_before_ns, Ordering::Relaxed);
-    outcome
+    match outcome? {
+        Sent::All => Ok(()),
+        Sent::Stopped => {
+            Err(RecorderError::Config { what: "the drain was stopped in the middle of a frame".into() })
+        }
+    }
 }

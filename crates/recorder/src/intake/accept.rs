@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection};
 use keepup_stream::wire::{
     ControlMessage, ErrorReply, Limits, MAX_CONTROL_BYTES, MAX_STREAMS, Session, StreamInfo,
 };
-use rustix::event::epoll;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::net::{SocketAddrAny, SocketFlags, sockopt};
 
 use super::connection::{Connection, Expect, Phase};
@@ -23,6 +24,14 @@ const STALLED_TIMEOUTS: u64 = 6;
 const LAST_FRAME_NS: u64 = 1_000_000_000;
 /// Reads from a closing client in one turn.
 const DISCARDED_READS: usize = 64;
+
+/// Whether a connection waits at a listening socket.
+fn is_readable(listener: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(listener, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // When this fails, it counts as waiting.
+    poll(&mut fds, Some(&now)).is_err() || fds[0].revents().contains(PollFlags::IN)
+}
 
 impl Intake {
     /// Watches the listening socket from now on, which reports waiting connections first; or connects to
@@ -51,6 +60,10 @@ impl Intake {
                     self.is_short_of_descriptors = false;
                     return;
                 }
+                // The kernel reports this even if no connection waits.
+                Err(_) if !is_readable(listener) => return,
+                // Strangers must not hold the descriptors of clients. Those of this turn may be clients.
+                Err(_) if self.drop_stranger_before(now_ns, "no free descriptor") => {}
                 Err(e) => return self.pause_accepting(e),
             }
         }
@@ -72,6 +85,9 @@ impl Intake {
     fn admit(&mut self, socket: OwnedFd, address: Option<SocketAddrAny>, now_ns: u64) {
         let address = address.and_then(|a| std::net::SocketAddr::try_from(a).ok());
         let peer = address.map_or_else(|| "unknown client".to_owned(), |a| a.to_string());
+        if self.shards.connected() >= self.config.connections_max {
+            self.drop_oldest_stranger("too many connections");
+        }
         if let Some((reply, incident)) = self.reason_to_refuse(address.map(|address| address.ip())) {
             if let Ok(frame) = reply.to_frame() {
                 let _ = rustix::net::send(&socket, &frame, rustix::net::SendFlags::NOSIGNAL);
@@ -249,6 +265,21 @@ impl Intake {
         self.start_closing(index, connection, Some(LossCause::ConnectionLost));
     }
 
+    /// Handles data of a client that cannot be recorded, as a protocol violation. Who has not been welcomed
+    /// is a stranger. A client that is refused by its hello has sent no data.
+    pub(super) fn reject(&mut self, index: usize, connection: Connection, reason: RejectReason, why: &Cause) {
+        // A detector that cannot be recorded is a failure of the recording.
+        if connection.detector.is_none() {
+            self.enter_rejection(&connection.peer, connection.slots.is_empty(), reason, &why.to_string());
+        }
+        self.refuse(index, connection, why);
+    }
+
+    fn enter_rejection(&mut self, peer: &str, is_foreign: bool, reason: RejectReason, detail: &str) {
+        let (unit, count, detail) = (RejectUnit::Message, 1, detail.to_owned());
+        self.store.reject(peer, &Rejection { sender: None, reason, unit, count, is_foreign, detail });
+    }
+
     /// Releases the streams once the last frame is in the outbox; closes the connection when the
     /// client does.
     pub(super) fn start_closing(
@@ -292,9 +323,13 @@ impl Intake {
             (Some(_), _) => return self.detector_ended(index, connection),
             (None, _) => {}
         }
-        let has_begun = !connection.expects_streams() || connection.header_bytes > 0;
+        let has_begun = !connection.expects_streams() || connection.is_within_frame();
         if !connection.is_closing() && has_begun {
             let streams = connection.slots.len();
+            if streams == 0 {
+                let reason = RejectReason::Incomplete;
+                self.enter_rejection(&connection.peer, true, reason, "the connection ended before hello");
+            }
             self.enter_loss(&connection, &format!("connection with {streams} streams lost"));
         }
         let cause = (connection.phase == Phase::Open).then_some(LossCause::ConnectionLost);
@@ -305,7 +340,11 @@ impl Intake {
     pub(super) fn enter_loss(&mut self, connection: &Connection, why: &str) {
         let place = match connection.event_under_way() {
             Some((slot, sequence)) => {
-                let stream = self.store.streams[slot].info.id;
+                let stream = &mut self.store.streams[slot];
+                if connection.detector.is_none() {
+                    stream.cut_off = Some(sequence);
+                }
+                let stream = stream.info.id;
                 format!(" in the middle of event {sequence} of stream {stream}, which is not recorded")
             }
             None => String::new(),
@@ -325,6 +364,9 @@ impl Intake {
         for slot in std::mem::take(&mut connection.slots) {
             self.store.streams[slot].ledger.unfinished += u64::from(is_unfinished);
             self.store.release(slot, index, cause);
+            if is_unfinished && connection.detector.is_none() {
+                self.store.await_return(slot);
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Messages to clients: welcome, acknowledgements of durable events, and the final message.
 use keepup_error::Cause;
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::LossCause;
 use keepup_stream::wire::{Ack, Bye, ByeStream, EndStream, ErrorReply, Welcome, WelcomeStream};
 
@@ -14,8 +15,8 @@ fn account(stream: &Stream) -> Account {
     Account {
         received: stream.ledger.received,
         durable: stream.ledger.durable,
-        missing_events: gaps.values().sum(),
-        damaged_events: gaps.get(&LossCause::BadChecksum).copied().unwrap_or(0),
+        missing_events: gaps.values().saturating_sum(),
+        damaged_events: stream.ledger.undeclared(LossCause::BadChecksum),
         next_sequence: stream.next_sequence,
     }
 }
@@ -23,6 +24,7 @@ fn account(stream: &Stream) -> Account {
 impl Intake {
     /// Answers hello with the next sequence number of every stream and the limits.
     pub(super) fn welcome(&mut self, connection: &mut Connection) {
+        connection.is_admitted = true;
         let slots = connection.slots.iter().map(|&slot| &self.store.streams[slot]);
         connection.before = slots.clone().map(account).collect();
         let streams = slots
@@ -61,7 +63,7 @@ impl Intake {
             if connection.phase == Phase::Ending && settled {
                 let bye = self.bye(&connection);
                 connection.push_message(&bye);
-                self.shards.note_end();
+                self.note_end_of(&connection);
                 self.start_closing(index, connection, None);
                 continue;
             }
@@ -126,23 +128,28 @@ impl Intake {
     pub(super) fn check_counts(&self, slot: usize, before: &Account, last: &EndStream) -> Result<(), String> {
         let now = account(&self.store.streams[slot]);
         let received = now.received - before.received;
-        let damaged = now.damaged_events - before.damaged_events;
+        let damaged = now.damaged_events.saturating_sub(before.damaged_events);
+        let arrived = received.events.saturating_add(damaged);
         let wrong = |what: String| Err(format!("the end message of stream {} is wrong: {what}", last.id));
         if last.next_sequence < now.next_sequence {
             let (stated, expected) = (last.next_sequence, now.next_sequence);
             return wrong(format!("next_sequence is {stated}, and event {} has arrived", expected - 1));
         }
-        if last.events != received.events + damaged {
-            return wrong(format!("events is {}, and {} arrived", last.events, received.events + damaged));
+        if self.store.streams[slot].check_jump(last.next_sequence).is_err() {
+            let (stated, expected) = (last.next_sequence, now.next_sequence);
+            return wrong(format!("next_sequence is {stated}, and event {expected} is due"));
+        }
+        if last.events != arrived {
+            return wrong(format!("events is {}, and {arrived} arrived", last.events));
         }
         if damaged == 0 && last.bytes != received.bytes {
             return wrong(format!("bytes is {}, and {} arrived", last.bytes, received.bytes));
         }
-        let numbers = last.next_sequence - before.next_sequence;
-        if last.events + last.lost_events > numbers {
+        let numbers = last.next_sequence.saturating_sub(before.next_sequence);
+        let stated = last.events.saturating_add(last.lost_events);
+        if stated > numbers {
             return wrong(format!(
-                "events and lost_events are {}, and this connection had {numbers} sequence numbers",
-                last.events + last.lost_events
+                "events and lost_events are {stated}, and this connection had {numbers} sequence numbers"
             ));
         }
         Ok(())

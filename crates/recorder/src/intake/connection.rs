@@ -1,7 +1,8 @@
 //! One connection: its protocol state, and what remains to be sent to it.
 //!
 //! Invariant: the memory of a connection is bounded: one control message, one staging buffer of
-//! bytes that arrived before a block was free, one outbox.
+//! bytes that arrived before a block was free, one outbox. Control messages of strangers are bounded
+//! together (`strangers.rs`).
 use std::os::fd::{AsFd, OwnedFd};
 
 use keepup_recording::crc::Crc32;
@@ -69,6 +70,8 @@ pub(super) struct Account {
 pub(super) struct Connection {
     pub(super) socket: OwnedFd,
     pub(super) peer: String,
+    /// Name that the client gave itself; empty before hello.
+    pub(super) client: String,
     pub(super) session: Session,
     pub(super) expect: Expect,
     pub(super) header: [u8; HEADER_BYTES],
@@ -102,6 +105,8 @@ pub(super) struct Connection {
     pub(super) watched: bool,
     /// Whether the recorder's owner has the other end, and sends hello when it has a document.
     pub(super) is_of_owner: bool,
+    /// Whether its hello was accepted.
+    pub(super) is_admitted: bool,
     /// Decoder of a detector that the recorder has connected to.
     pub(super) detector: Option<Box<Detector>>,
     outbox: Vec<u8>,
@@ -114,6 +119,7 @@ impl Connection {
         Self {
             socket,
             peer,
+            client: String::new(),
             session,
             expect: Expect::Header,
             header: [0; HEADER_BYTES],
@@ -134,6 +140,7 @@ impl Connection {
             ticket: None,
             watched: true,
             is_of_owner: false,
+            is_admitted: false,
             detector: None,
             outbox: Vec::new(),
             sent: 0,
@@ -208,6 +215,19 @@ impl Connection {
     /// Address of the detector.
     pub(super) fn address(&self) -> Option<&SourceAddress> {
         self.detector.as_ref().map(|detector| &detector.address)
+    }
+
+    /// Whether the peer is unknown: nothing that it has sent was accepted so far.
+    pub(super) fn is_stranger(&self) -> bool {
+        !self.is_admitted && !self.is_of_owner && self.detector.is_none() && self.ticket.is_none()
+    }
+
+    /// Memory of a control message that is arriving, in bytes.
+    pub(super) fn control_bytes(&self) -> usize {
+        match &self.expect {
+            Expect::Control { bytes, .. } => bytes.capacity(),
+            Expect::Header | Expect::Blocked { .. } | Expect::Event(_) => 0,
+        }
     }
 
     /// Whether its streams are not known yet.

@@ -10,10 +10,11 @@ use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_recording::account::Incidents;
 use keepup_sources::capture::Capture;
-use keepup_sources::{Decoder, Limits, MAP_ID_MIN, MAPS_MAX, STREAMS_MAX, SourceAddress};
+use keepup_sources::{Decoder, Limits, MAP_ID_MIN, MAPS_MAX, MORE_IDS_MIN, STREAMS_MAX, SourceAddress};
 use keepup_stream::wire::{METADATA_BYTES_MAX, StreamInfo};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use super::store::Store;
 use crate::capture_feed::CaptureFeed;
 use crate::counters::Counters;
 
@@ -33,6 +34,8 @@ pub(super) struct Detector {
     pub(super) place: u32,
     /// Whether there are others.
     is_one_of_several: bool,
+    /// Id of its first stream beyond [`STREAMS_MAX`].
+    more_ids: u32,
     /// Next of its addresses to try.
     attempts: usize,
     /// Earliest time of the next attempt.
@@ -51,7 +54,7 @@ impl Detector {
     pub(super) fn new(
         address: SourceAddress,
         event_bytes_max: u64,
-        (place, is_one_of_several): (u32, bool),
+        (place, is_one_of_several, more_ids): (u32, bool, u32),
         opened_ns: u64,
     ) -> Self {
         let event_bytes = usize::try_from(event_bytes_max).unwrap_or(usize::MAX);
@@ -65,6 +68,7 @@ impl Detector {
             event_bytes_max,
             place,
             is_one_of_several,
+            more_ids: MORE_IDS_MIN + more_ids,
             attempts: 0,
             retry_ns: 0,
             is_noted: false,
@@ -83,14 +87,17 @@ impl Detector {
     }
 
     /// Tells the decoder that its file has ended; returns whether this is new.
-    pub(super) fn finish_file(&mut self, incidents: &mut Incidents) -> bool {
+    pub(super) fn finish_file(&mut self, store: &mut Store) -> bool {
         if std::mem::replace(&mut self.is_finished, true) {
             return false;
         }
         self.decoder.finish(0);
-        let remarks = self.feed.as_mut().map(|feed| std::mem::take(&mut feed.remarks));
-        let remarks = remarks.unwrap_or_default().into_iter();
-        remarks.for_each(|remark| incidents.push(format!("{}: {remark}", self.address)));
+        if let Some(feed) = &mut self.feed {
+            let source = self.address.to_string();
+            let remarks = std::mem::take(&mut feed.remarks).into_iter();
+            remarks.for_each(|remark| store.incidents.push(format!("{source}: {remark}")));
+            std::mem::take(&mut feed.rejected).iter().for_each(|rejection| store.reject(&source, rejection));
+        }
         true
     }
 
@@ -115,7 +122,10 @@ impl Detector {
         }
         let id = |id: u32| match id.checked_sub(MAP_ID_MIN) {
             Some(map) => MAP_ID_MIN + self.place * MAPS_MAX as u32 + map,
-            None => self.place * STREAMS_MAX as u32 + id,
+            None => match id.checked_sub(STREAMS_MAX as u32) {
+                Some(more) => self.more_ids + more,
+                None => self.place * STREAMS_MAX as u32 + id,
+            },
         };
         let stream = |info: &StreamInfo| StreamInfo {
             id: id(info.id),

@@ -2,6 +2,7 @@
 use keepup_error::Cause;
 use keepup_recording::crc::Crc32;
 use keepup_sources::{Event, EventStart, Item};
+use keepup_stream::rejected::RejectReason;
 use keepup_stream::wire::{Control, ControlMessage, EventHead, Hello};
 
 use super::connection::{Connection, Expect, Partial};
@@ -36,8 +37,9 @@ pub(super) fn take_items(connection: &mut Connection, store: &mut Store, now_ns:
                     store.streams[slot].gap_cause = cause;
                 }
                 detector.blocked = Some((slot, sequence));
-                take_event(&event, slot, store, now_ns)?;
+                let crc = take_event(&event, slot, store, now_ns)?;
                 detector.blocked = None;
+                detector.decoder.completed(crc);
                 detector.decoder.take();
                 if store.makes_gaps_too_fast(slot) {
                     return Err(Pause::Journal);
@@ -59,6 +61,7 @@ pub(super) fn take_items(connection: &mut Connection, store: &mut Store, now_ns:
             }
             Item::Lost { stream, sequence, cause } => {
                 let slot = slot_of(&connection.slots, stream)?;
+                check_jump(sequence, &store.streams[slot])?;
                 store.skip(slot, sequence, cause);
                 detector.decoder.take();
                 if store.makes_gaps_too_fast(slot) {
@@ -82,6 +85,12 @@ impl Store {
         for remark in detector.decoder.remarks() {
             self.incidents.push(format!("{}: {remark}", detector.address));
         }
+        let rejected = detector.decoder.rejected();
+        if rejected.is_empty() {
+            return;
+        }
+        let source = detector.address.to_string();
+        rejected.iter().for_each(|rejection| self.reject(&source, rejection));
     }
 }
 
@@ -100,9 +109,13 @@ fn check_size(sequence: u64, bytes: u64, bytes_max: u64) -> Result<(), Pause> {
     Err(Pause::Broken(cause))
 }
 
+fn check_jump(sequence: u64, stream: &Stream) -> Result<(), Pause> {
+    stream.check_jump(sequence).map_err(|why| Pause::Rejected(RejectReason::Contradictory, why))
+}
+
 fn check_order(sequence: u64, stream: &Stream) -> Result<(), Pause> {
     if sequence >= stream.next_sequence {
-        return Ok(());
+        return check_jump(sequence, stream);
     }
     let what = format!(
         "cannot record event {sequence} of stream {}: out of order, expected at least {}",
@@ -143,8 +156,8 @@ fn end_event(
     Ok(Some(crc))
 }
 
-/// Copies an event to its block.
-fn take_event(event: &Event<'_>, slot: usize, store: &mut Store, now_ns: u64) -> Result<(), Pause> {
+/// Copies an event to its block; returns its checksum.
+fn take_event(event: &Event<'_>, slot: usize, store: &mut Store, now_ns: u64) -> Result<u32, Pause> {
     let stream = &store.streams[slot];
     check_order(event.sequence, stream)?;
     let length = event.payload.len() as u64;
@@ -168,5 +181,5 @@ fn take_event(event: &Event<'_>, slot: usize, store: &mut Store, now_ns: u64) ->
     let crc = crc.value();
     // Cannot fail: the expected checksum is the one just computed.
     let _ = store.complete(slot, &EventHead { crc, ..head }, crc, now_ns);
-    Ok(())
+    Ok(crc)
 }

@@ -8,8 +8,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_error::Cause;
-use keepup_sources::{Input, SourceAddress};
+use keepup_measure::sum::Sums;
+use keepup_sources::{Input, STREAMS_MAX, SourceAddress};
 use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection};
 use keepup_stream::wire::{Control, Hello};
 use keepup_sys::datagram::{Batch, DatagramReceiver};
 use rustix::event::epoll;
@@ -45,12 +47,16 @@ impl Intake {
         let several = sources.len() > 1;
         let inputs = std::mem::take(&mut self.inputs);
         let now_ns = self.clock.now_ns();
+        let mut more_ids = 0_u32;
         for ((place, address), input) in (0..).zip(sources).zip(inputs) {
             self.shards.connect();
             let held = self.config.series.as_ref().and_then(|series| series.take(place as usize, &address));
             let event_bytes_max = self.config.event_bytes_max();
             let opened_ns = self.switches.opened_ns();
-            let mut detector = Detector::new(address, event_bytes_max, (place, several), opened_ns);
+            let more = address.streams_max().saturating_sub(STREAMS_MAX) as u32;
+            let of_recording = (place, several, more_ids);
+            more_ids = more_ids.saturating_add(more);
+            let mut detector = Detector::new(address, event_bytes_max, of_recording, opened_ns);
             if let Some(held) = held {
                 detector.decoder = held.decoder;
                 match held.socket {
@@ -147,10 +153,12 @@ impl Intake {
         if streams > 0 {
             self.enter_loss(&connection, &format!("connection with {streams} streams lost"));
         }
+        self.take_held(index, &mut connection);
         self.release_streams(index, &mut connection, Some(LossCause::ConnectionLost));
         self.count_connections(-1);
         let Some(mut detector) = connection.detector.take() else { return };
         detector.decoder.reconnect();
+        self.store.note_remarks(&mut detector);
         detector.publish(&self.counters);
         (detector.blocked, detector.retry_ns) = (None, now_ns + RETRY_NS);
         match streams {
@@ -166,11 +174,11 @@ impl Intake {
         if let Some(detector) = &mut connection.detector {
             let drops = keepup_sys::socket::drops(connection.socket.as_fd()).unwrap_or(0);
             detector.decoder.finish(drops);
-            self.store.note_remarks(detector);
             if let Some(progress) = self.counters.sources.get(detector.place as usize) {
                 progress.has_failed.store(true, Relaxed);
             }
         }
+        self.take_held(index, &mut connection);
         self.release_streams(index, &mut connection, Some(LossCause::ConnectionLost));
         self.shards.note_failure(what);
         self.drop_connection(connection);
@@ -197,6 +205,8 @@ impl Intake {
             let Some(Some(connection)) = self.connections.get_mut(index) else { continue };
             let Some(detector) = &mut connection.detector else { continue };
             detector.decoder.tick(now_ns);
+            // It is served at the next tick.
+            connection.quiet &= !detector.decoder.has_due();
             connection.push_answers();
             if !connection.is_flushed() {
                 self.flush(index);
@@ -211,6 +221,14 @@ impl Intake {
             detector.decoder.finish(0);
             self.store.note_remarks(detector);
         }
+        // A series that has not ended is unfinished. What is not read from its connection is not sent again.
+        self.finish_each(SourceAddress::has_series, |intake, index, connection| {
+            if let Some(detector) = &mut connection.detector {
+                detector.decoder.finish(0);
+            }
+            intake.take_rest(index, connection, 0);
+            false
+        });
         let is_endless = |address: &SourceAddress| address.is_endless() && !address.is_directory();
         self.finish_each(is_endless, |intake, index, connection| {
             // What is in the socket's buffer has arrived.
@@ -283,21 +301,64 @@ impl Intake {
                         Ok(()) => {}
                         Err(why) => break why,
                     },
-                    Control::End(_) | Control::Locate(_) => break Cause::new("unexpected message"),
+                    Control::End(_) | Control::Locate(_) | Control::Missing(_) => {
+                        break Cause::new("unexpected message");
+                    }
                 },
-                Pause::Broken(why) => break why,
+                Pause::Broken(why) | Pause::Rejected(_, why) => break why,
                 Pause::Closed => break Cause::new("its thread has ended"),
             }
         };
-        let what = format!("{}: the last files are not recorded: {why}", connection.peer);
-        self.store.incidents.push(what.clone());
-        self.shards.note_failure(what);
+        self.reject_rest(connection, "the last files are not recorded", &why);
+        self.shards.note_failure(format!("{}: the last files are not recorded: {why}", connection.peer));
         false
     }
 
-    /// Takes the items of a detector, after reading at most about `bytes_max`. Returns whether it took all;
-    /// gives up when the volumes do not follow.
+    /// Takes the events that a detector's decoder holds back for the order of events, after the connection
+    /// has ended. What arrived in part is rejected.
+    fn take_held(&mut self, index: usize, connection: &mut Connection) {
+        let Some(detector) = &mut connection.detector else { return };
+        detector.decoder.disconnected();
+        // The reason of a connection that broke has been entered.
+        let _ = self.take_items_of(index, connection, 0);
+        if let Some(detector) = &mut connection.detector {
+            self.store.note_remarks(detector);
+        }
+    }
+
+    /// Takes what is left of a detector, after reading at most about `bytes_max`. Returns whether it took
+    /// all; what it did not take is rejected.
     fn take_rest(&mut self, index: usize, connection: &mut Connection, bytes_max: usize) -> bool {
+        let taken = self.take_items_of(index, connection, bytes_max);
+        if let Err(why) = &taken {
+            self.reject_rest(connection, "the last events are not recorded", why);
+        }
+        taken.is_ok()
+    }
+
+    /// Enters that what a detector sent last is not recorded.
+    fn reject_rest(&mut self, connection: &Connection, what: &str, why: &Cause) {
+        let rejection = Rejection {
+            sender: None,
+            reason: RejectReason::Incomplete,
+            unit: RejectUnit::Message,
+            count: 1,
+            is_foreign: false,
+            detail: format!("{what}: {why}"),
+        };
+        self.store.reject(&connection.peer, &rejection);
+    }
+
+    /// Takes the items of a detector, after reading at most about `bytes_max`.
+    ///
+    /// # Errors
+    /// The detector violates the protocol, or the volumes do not follow.
+    fn take_items_of(
+        &mut self,
+        index: usize,
+        connection: &mut Connection,
+        bytes_max: usize,
+    ) -> Result<(), Cause> {
         let patience_ns = self.config.peer_timeout.as_nanos() as u64;
         let (mut total, mut waited_ns) = (0, 0);
         for _ in 0..REST_TURNS {
@@ -305,7 +366,7 @@ impl Intake {
             let (bytes, pause) = match total < bytes_max {
                 true => receive(connection, &mut self.store, (now_ns, self.clock.unix_ns())),
                 false => match take_items(connection, &mut self.store, now_ns) {
-                    Ok(()) => return true,
+                    Ok(()) => return Ok(()),
                     Err(pause) => (0, pause),
                 },
             };
@@ -315,7 +376,7 @@ impl Intake {
             }
             let why = match pause {
                 Pause::Turn => continue,
-                Pause::Drained => return true,
+                Pause::Drained => return Ok(()),
                 Pause::NoMemory | Pause::Journal if waited_ns < patience_ns => {
                     self.wait_for_reports();
                     waited_ns += self.clock.now_ns().saturating_sub(now_ns);
@@ -327,16 +388,14 @@ impl Intake {
                         Ok(()) => continue,
                         Err(why) => why,
                     },
-                    Control::End(_) | Control::Locate(_) => return true,
+                    Control::End(_) | Control::Locate(_) | Control::Missing(_) => return Ok(()),
                 },
-                Pause::Broken(why) => why,
-                Pause::Closed | Pause::EndOfSeries { .. } => return true,
+                Pause::Broken(why) | Pause::Rejected(_, why) => why,
+                Pause::Closed | Pause::EndOfSeries { .. } => return Ok(()),
             };
-            let peer = &connection.peer;
-            self.store.incidents.push(format!("{peer}: the last events are not recorded: {why}"));
-            return false;
+            return Err(why);
         }
-        false
+        Err(Cause::new("they do not end"))
     }
 
     /// Declares streams of a detector while no stream moves any more.
@@ -428,7 +487,7 @@ pub(super) fn receive(
                     Some(feed) => match feed.fill(batch) {
                         Fill::Packets(count, bytes) => Ok((count, bytes)),
                         Fill::Empty => Err(rustix::io::Errno::AGAIN),
-                        Fill::End if detector.finish_file(&mut store.incidents) => continue,
+                        Fill::End if detector.finish_file(store) => continue,
                         Fill::End => {
                             let end = Pause::EndOfSeries { events: 0, streams: 0 };
                             return (total, detector.take_failure().map_or(end, Pause::Broken));
@@ -479,5 +538,8 @@ fn receive_batch(socket: &OwnedFd, batch: &mut Batch) -> rustix::io::Result<(usi
     let count = batch
         .receive(socket.as_fd())
         .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))?;
-    Ok((count, (0..count).filter_map(|index| batch.received(index)).map(|got| got.data.len()).sum()))
+    Ok((
+        count,
+        (0..count).filter_map(|index| batch.received(index)).map(|got| got.data.len()).saturating_sum(),
+    ))
 }

@@ -1,5 +1,7 @@
 //! The end of a recording: every intake makes durable what it has received, accounts for it, and tells its
 //! clients. Writers end once no intake has blocks for them.
+use super::connection::Expect;
+use super::receive::finish_event;
 use super::shards::Step;
 use super::{Intake, IntakeReport, SHUTDOWN_NS};
 use crate::keeper::Conclusion;
@@ -16,6 +18,10 @@ impl Intake {
         self.switches.end();
         self.reach(Step::MovesStopped);
         self.take_last_mail();
+        if !matches!(ended, Ended::VolumesFailed(_)) {
+            self.finish_events();
+        }
+        self.store.skip_cut_off();
         self.finish_detectors();
         for slot in 0..self.store.streams.len() {
             self.store.seal(slot);
@@ -50,6 +56,25 @@ impl Intake {
         }
     }
 
+    /// Takes the rest of events that have arrived in part: their clients may be sending it.
+    fn finish_events(&mut self) {
+        let deadline_ns = self.clock.now_ns() + SHUTDOWN_NS;
+        for index in 0..self.connections.len() {
+            let Some(mut connection) = self.connections[index].take() else { continue };
+            let is_client = connection.detector.is_none() && !connection.is_closing();
+            while is_client && !finish_event(&mut connection, &mut self.store, self.clock.now_ns()) {
+                if self.clock.now_ns() >= deadline_ns {
+                    break;
+                }
+                self.wait_for_reports();
+            }
+            if let (true, Expect::Event(partial)) = (is_client, &connection.expect) {
+                self.store.streams[partial.slot].cut_off = Some(partial.head.sequence);
+            }
+            self.connections[index] = Some(connection);
+        }
+    }
+
     /// Adds this intake's part to the account of the recording. The last one hands it to the journals and
     /// ends the writers.
     fn account(&mut self, ended: &Ended) {
@@ -66,6 +91,7 @@ impl Intake {
                 Ended::VolumesFailed(why) | Ended::SourceFailed(why) => why.clone(),
             },
             streams: self.shards.take_ends(),
+            rejected: self.counters.rejected(),
         });
         self.store.volumes.close();
     }

@@ -118,6 +118,7 @@ impl Intake {
             self.counters.continues.store(true, std::sync::atomic::Ordering::Relaxed);
         }
         connection.resume.clone_from(&hello.resume);
+        connection.client.clone_from(&hello.client);
         replaced.into_iter().for_each(|old| self.replace(old, &connection.peer));
         // Only the first drain's recording gives this one its name.
         hello.recording.iter().for_each(|sent| drop(self.counters.sent.set(sent.clone())));

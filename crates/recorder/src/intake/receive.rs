@@ -4,10 +4,12 @@ use std::io::IoSliceMut;
 
 use keepup_error::Cause;
 use keepup_recording::crc::Crc32;
-use keepup_stream::wire::{Control, EventHead, HEADER_BYTES, Next};
+use keepup_stream::rejected::RejectReason;
+use keepup_stream::wire::{Control, EventHead, HEADER_BYTES, Missing, Next, WireError};
 
 use super::connection::{Connection, Expect, IN_PLACE_BYTES, Partial};
 use super::store::{Allocation, Store};
+use super::stream::Stream;
 
 /// Bytes per read for small events; also the most that a waiting connection keeps in memory.
 pub(super) const STAGING_BYTES: usize = 64 << 10;
@@ -36,8 +38,11 @@ pub(super) enum Pause {
     },
     /// The client closed the connection.
     Closed,
-    /// The client broke the protocol, or the socket failed.
+    /// The connection cannot continue: the socket failed, a detector violated its protocol, or a client must
+    /// send an event again.
     Broken(Cause),
+    /// A client sent what cannot be recorded.
+    Rejected(RejectReason, Cause),
 }
 
 /// Reads and decodes what has arrived on `connection`, for one turn. Returns the bytes read and
@@ -82,6 +87,22 @@ pub(super) fn receive(
         }
         if total >= TURN_BYTES {
             return (total, Pause::Turn);
+        }
+    }
+}
+
+/// Receives the rest of the event that has arrived in part, and nothing behind it. Returns whether no more of
+/// it can arrive.
+pub(super) fn finish_event(connection: &mut Connection, store: &mut Store, now_ns: u64) -> bool {
+    loop {
+        let Expect::Event(partial) = &connection.expect else { return true };
+        let space = &mut store.payload(partial.slot, partial.head.length)[partial.received..];
+        match rustix::io::read(&connection.socket, space) {
+            Ok(0) => return true,
+            // Nothing follows, so it need not wait for the journal.
+            Ok(bytes) => drop(finish_in_place(connection, store, bytes, now_ns)),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return error != rustix::io::Errno::AGAIN,
         }
     }
 }
@@ -154,7 +175,7 @@ fn feed(connection: &mut Connection, store: &mut Store, mut bytes: &[u8], now_ns
         }
         let outcome = match &mut connection.expect {
             Expect::Header => feed_header(connection, store, &mut bytes),
-            Expect::Control { .. } => feed_control(connection, &mut bytes),
+            Expect::Control { .. } => feed_control(connection, store, &mut bytes),
             Expect::Event(_) => feed_event(connection, store, &mut bytes, now_ns),
             Expect::Blocked { .. } => Ok(()),
         };
@@ -171,7 +192,7 @@ fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
     head
 }
 
-fn feed_header(connection: &mut Connection, store: &Store, bytes: &mut &[u8]) -> Result<(), Pause> {
+fn feed_header(connection: &mut Connection, store: &mut Store, bytes: &mut &[u8]) -> Result<(), Pause> {
     let part = take(bytes, HEADER_BYTES - connection.header_bytes);
     connection.header[connection.header_bytes..connection.header_bytes + part.len()].copy_from_slice(part);
     connection.header_bytes += part.len();
@@ -182,43 +203,83 @@ fn feed_header(connection: &mut Connection, store: &Store, bytes: &mut &[u8]) ->
     match connection.session.header(&connection.header) {
         Ok(Next::Control { length }) => {
             connection.expect = Expect::Control { length, bytes: Vec::new() };
-            if length == 0 { finish_control(connection) } else { Ok(()) }
+            if length == 0 { finish_control(connection, store) } else { Ok(()) }
         }
         Ok(Next::Event(head)) => {
             connection.last_event_bytes = head.length;
             let Some(&slot) = connection.slots.get(head.index) else {
-                return Err(Pause::Broken(format!("stream {} is not known", head.stream).into()));
+                let what = format!("stream {} is not known", head.stream);
+                return Err(Pause::Rejected(RejectReason::Contradictory, what.into()));
             };
-            let expected = store.streams[slot].next_sequence;
-            if head.sequence < expected {
-                let (stream, sequence) = (head.stream, head.sequence);
-                let what = format!(
-                    "cannot take event {sequence} of stream {stream}: it goes backwards, {expected} was due"
-                );
-                let hint = "after a reconnection continue from the next_sequence of the welcome message";
-                return Err(Pause::Broken(Cause::new(what).with_hint(hint)));
-            }
+            check_sequence(&store.streams[slot], head.sequence)?;
             connection.expect = Expect::Blocked { slot, head };
             Ok(())
         }
-        Err(e) => Err(Pause::Broken(Cause::of(&e))),
+        Err(e) => Err(Pause::Rejected(reason(&e), Cause::of(&e))),
     }
 }
 
-fn feed_control(connection: &mut Connection, bytes: &mut &[u8]) -> Result<(), Pause> {
-    let Expect::Control { length, bytes: payload } = &mut connection.expect else { return Ok(()) };
-    payload.extend_from_slice(take(bytes, *length - payload.len()));
-    if payload.len() < *length { Ok(()) } else { finish_control(connection) }
+/// Why a frame cannot be recorded.
+fn reason(error: &WireError) -> RejectReason {
+    match error {
+        WireError::Shape { .. }
+        | WireError::TooLong { .. }
+        | WireError::UnknownStream { .. }
+        | WireError::Sequence { .. }
+        | WireError::Unexpected { .. }
+        | WireError::Invalid { .. } => RejectReason::Contradictory,
+        _ => RejectReason::Malformed,
+    }
 }
 
-fn finish_control(connection: &mut Connection) -> Result<(), Pause> {
+fn feed_control(connection: &mut Connection, store: &mut Store, bytes: &mut &[u8]) -> Result<(), Pause> {
+    let Expect::Control { length, bytes: payload } = &mut connection.expect else { return Ok(()) };
+    payload.extend_from_slice(take(bytes, *length - payload.len()));
+    if payload.len() < *length { Ok(()) } else { finish_control(connection, store) }
+}
+
+fn finish_control(connection: &mut Connection, store: &mut Store) -> Result<(), Pause> {
     let Expect::Control { bytes, .. } = std::mem::replace(&mut connection.expect, Expect::Header) else {
         return Ok(());
     };
-    Err(match connection.session.control(&bytes) {
-        Ok(message) => Pause::Message(Box::new(message)),
-        Err(e) => Pause::Broken(Cause::of(&e)),
-    })
+    match connection.session.control(&bytes) {
+        Ok(Control::Missing(missing)) => {
+            take_missing(connection, store, &missing)?;
+            let is_too_fast = connection.slots.iter().any(|&slot| store.makes_gaps_too_fast(slot));
+            if is_too_fast { Err(Pause::Journal) } else { Ok(()) }
+        }
+        Ok(message) => Err(Pause::Message(Box::new(message))),
+        Err(e) => Err(Pause::Rejected(reason(&e), Cause::of(&e))),
+    }
+}
+
+/// Enters the gaps that a client declares.
+///
+/// # Errors
+/// A gap is not behind the events before it.
+fn take_missing(connection: &Connection, store: &mut Store, missing: &Missing) -> Result<(), Pause> {
+    for &gap in &missing.gaps {
+        let index = connection.session.index_of(gap.stream);
+        let Some(&slot) = index.and_then(|index| connection.slots.get(index)) else {
+            let what = format!("stream {} is not known", gap.stream);
+            return Err(Pause::Rejected(RejectReason::Contradictory, what.into()));
+        };
+        check_sequence(&store.streams[slot], gap.first_sequence)?;
+        store.declare_missing(slot, gap);
+    }
+    Ok(())
+}
+
+/// Checks that an event with this number may follow.
+fn check_sequence(stream: &Stream, sequence: u64) -> Result<(), Pause> {
+    let (id, expected) = (stream.info.id, stream.next_sequence);
+    if sequence < expected {
+        let what =
+            format!("cannot take event {sequence} of stream {id}: it goes backwards, {expected} was due");
+        let hint = "after a reconnection continue from the next_sequence of the welcome message";
+        return Err(Pause::Rejected(RejectReason::Late, Cause::new(what).with_hint(hint)));
+    }
+    stream.check_jump(sequence).map_err(|why| Pause::Rejected(RejectReason::Contradictory, why))
 }
 
 /// The event has its memory: start receiving the payload.

@@ -3,7 +3,7 @@
 //! While events flow, intakes only read its flags; they take the lock when a client says hello.
 //! Invariants: a stream is at one intake or on its way to one; the first reason to end holds for all; no
 //! writer is closed before every intake has handed over its last block.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use keepup_sys::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
@@ -148,6 +148,12 @@ pub(crate) struct Shards {
     places: Mutex<Places>,
     connected: AtomicUsize,
     ended_any: AtomicBool,
+    /// Names of clients and streams that must end before the run does.
+    expected: Mutex<BTreeSet<String>>,
+    /// Streams whose connections were lost before their end.
+    awaited: AtomicUsize,
+    /// Name of the stream that was lost last.
+    last_awaited: Mutex<String>,
     /// Why data of a source could not be recorded.
     failed_source: OnceLock<String>,
     ended: OnceLock<Ended>,
@@ -166,6 +172,9 @@ impl Shards {
             wakers,
             connected: AtomicUsize::new(0),
             ended_any: AtomicBool::new(false),
+            expected: Mutex::new(BTreeSet::new()),
+            awaited: AtomicUsize::new(0),
+            last_awaited: Mutex::new(String::new()),
             failed_source: OnceLock::new(),
             ended: OnceLock::new(),
             steps: std::array::from_fn(|_| AtomicUsize::new(0)),
@@ -205,13 +214,44 @@ impl Shards {
         self.ended_any.store(true, Ordering::Release);
     }
 
+    /// Waits for the ends of these clients and streams.
+    pub(crate) fn expect(&self, names: &[String]) {
+        lock(&self.expected).extend(names.iter().cloned());
+    }
+
+    /// Notes the end of a client or stream with this name.
+    pub(super) fn note_end_of(&self, name: &str) {
+        lock(&self.expected).remove(name);
+    }
+
+    /// Clients and streams that are expected and have not ended.
+    pub(super) fn expected(&self) -> Vec<String> {
+        lock(&self.expected).iter().cloned().collect()
+    }
+
+    /// Notes that a stream was lost before its end.
+    pub(super) fn await_stream(&self, name: &str) {
+        name.clone_into(&mut lock(&self.last_awaited));
+        self.awaited.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Notes that a stream that was lost has a connection again.
+    pub(super) fn stream_is_back(&self) {
+        self.awaited.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Number of streams that were lost before their end, and the name of the last one.
+    pub(super) fn awaited(&self) -> (usize, String) {
+        (self.awaited.load(Ordering::Acquire), lock(&self.last_awaited).clone())
+    }
+
     /// Notes that data of a source cannot be recorded; the first cause holds.
     pub(super) fn note_failure(&self, why: String) {
         let _ = self.failed_source.set(why);
         self.note_end();
     }
 
-    /// How the run has ended, once sources have ended and none is left.
+    /// How the run has ended, once sources have ended and no connection is left.
     pub(super) fn end_of_run(&self) -> Option<Ended> {
         let is_over = self.ended_any.load(Ordering::Acquire) && self.connected() == 0;
         is_over.then(|| self.failed_source.get().cloned().map_or(Ended::EndOfRun, Ended::SourceFailed))

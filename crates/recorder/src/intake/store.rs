@@ -15,6 +15,7 @@ use keepup_error::Cause;
 use keepup_recording::account::Incidents;
 use keepup_recording::crc::Combiner;
 use keepup_stream::ledger::{Gap, LossCause};
+use keepup_stream::rejected::Rejection;
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Pool;
 
@@ -262,6 +263,21 @@ impl Store {
         skipped
     }
 
+    /// Enters the events that arrived only in part, and that their clients did not send again.
+    pub(super) fn skip_cut_off(&mut self) {
+        // The next recorder may have received them.
+        if self.has_successor {
+            return;
+        }
+        for slot in 0..self.streams.len() {
+            let stream = &mut self.streams[slot];
+            let cut_off = stream.cut_off.take().filter(|&sequence| sequence >= stream.next_sequence);
+            if let Some(sequence) = cut_off {
+                self.skip(slot, sequence, LossCause::ConnectionLost);
+            }
+        }
+    }
+
     /// Discards the event that is being received. The next one may have its sequence number.
     pub(super) fn discard(&mut self, slot: usize) {
         self.streams[slot].under_way = None;
@@ -273,10 +289,24 @@ impl Store {
         if let Some(gap) = tail {
             self.note_missing(slot, gap);
         }
-        for gap in explained {
-            self.figures().explain_gap(gap.cause, gap.events);
-            self.volumes.note_gap(gap);
+        if let Some((explained, events)) = explained {
+            self.figures().explain_gap(explained.cause, events);
+            self.volumes.note_explained(explained);
         }
+        self.streams[slot].publish();
+    }
+
+    /// Enters events that a client declares as missing, and those that it skipped before them.
+    pub(super) fn declare_missing(&mut self, slot: usize, gap: Gap) {
+        // The gap belongs behind the events that arrived before it.
+        self.seal(slot);
+        let stream = &mut self.streams[slot];
+        let skipped = stream.note_gap(gap.first_sequence, stream.gap_cause);
+        stream.note_declared(gap);
+        skipped.into_iter().for_each(|gap| self.note_missing(slot, gap));
+        let entry = self.note_gap(gap);
+        // They never arrived here, so none is an event that reached the recorder and is not stored.
+        self.streams[slot].watermark.missing(0, entry);
         self.streams[slot].publish();
     }
 
@@ -286,6 +316,13 @@ impl Store {
             self.note_missing(slot, gap);
         }
         self.streams[slot].publish();
+    }
+
+    /// Enters data of a source that are not recorded.
+    pub(super) fn reject(&mut self, source: &str, rejection: &Rejection) {
+        if let Some(row) = self.counters.reject(source, rejection) {
+            self.volumes.note_rejected(&row);
+        }
     }
 
     /// Enters a gap into the journals; returns the number of the entry.
@@ -352,6 +389,14 @@ impl Store {
         }
         if self.reserved_for == Some(slot) {
             self.reserved_for = None;
+        }
+    }
+
+    /// Waits for the client of a released stream to come back, unless another connection has the stream.
+    pub(super) fn await_return(&mut self, slot: usize) {
+        let stream = &mut self.streams[slot];
+        if stream.owner.is_none() && !std::mem::replace(&mut stream.is_awaited, true) {
+            self.shards.await_stream(&stream.info.name);
         }
     }
 

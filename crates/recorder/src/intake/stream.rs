@@ -6,20 +6,26 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use keepup_error::Cause;
+use keepup_measure::sum::Sums;
 use keepup_recording::crc::{Combiner, Crc32};
 use keepup_recording::layout::{
     BlockHeader, ChannelBytes, FLAG_GAP_BEFORE, MESSAGE_HEADER, block_bytes, put_block_tail,
     put_message_header,
 };
 use keepup_recording::seal::EventMark;
-use keepup_stream::ledger::{Count, Gap, LossCause, StreamLedger};
-use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
+use keepup_stream::ledger::{Count, Explained, Gap, LossCause, StreamLedger};
+use keepup_stream::wire::{EndStream, EventHead, SEQUENCE_END, StreamInfo};
 use keepup_sys::pool::Block;
 
 use super::reduction::Reducing;
 use super::watermark::Watermark;
 use crate::counters::StreamCounters;
 use crate::link::{MESSAGES_START, Sealed, SealedMeta};
+
+/// Most sequence numbers that may be skipped at once without a declaration: three days at 10^9 events per
+/// second. A larger jump is a damaged or wrong number.
+const JUMP_MAX: u64 = 1 << 48;
 
 /// A block that still takes events.
 #[derive(Debug)]
@@ -89,6 +95,8 @@ pub(super) struct Stream {
     pub(super) open: Option<OpenBlock>,
     /// Payload length of the event being received into the open block.
     pub(super) under_way: Option<u64>,
+    /// Sequence number of the last event that arrived only in part. Its client may send it again.
+    pub(super) cut_off: Option<u64>,
     /// Smallest event so far, in bytes.
     event_bytes_min: u64,
     /// Events in the last block; capacity reserved for the next one.
@@ -104,6 +112,8 @@ pub(super) struct Stream {
     pub(super) ledger: StreamLedger,
     /// The connection that feeds it, if any.
     pub(super) owner: Option<usize>,
+    /// Its connection was lost before its end: the client may come back.
+    pub(super) is_awaited: bool,
     /// Shares of the pool that it needs, with its reduced form.
     pub(super) shares: usize,
     /// It has moved to another intake; this place in the table is empty.
@@ -131,6 +141,7 @@ impl Stream {
             next_sequence: 0,
             open: None,
             under_way: None,
+            cut_off: None,
             event_bytes_min: u64::MAX,
             events_per_block: 0,
             next_block: 0,
@@ -140,6 +151,7 @@ impl Stream {
             gap_cause: LossCause::SequenceGap,
             ledger: StreamLedger::default(),
             owner: None,
+            is_awaited: false,
             shares: 0,
             is_gone: false,
             dirty: false,
@@ -178,7 +190,7 @@ impl Stream {
         figures.received_bytes.store(ledger.received.bytes, Relaxed);
         figures.durable_events.store(ledger.durable.events, Relaxed);
         figures.durable_bytes.store(ledger.durable.bytes, Relaxed);
-        figures.gap_events.store(ledger.gap_events.values().sum(), Relaxed);
+        figures.gap_events.store(ledger.gap_events.values().saturating_sum(), Relaxed);
         figures.next_sequence.store(self.next_sequence, Relaxed);
     }
 
@@ -252,32 +264,53 @@ impl Stream {
         let first_sequence = self.next_sequence;
         let gap = Gap { stream: self.info.id, first_sequence, events: sequence - first_sequence, cause };
         self.ledger.add_gap(gap);
-        self.next_sequence = sequence;
-        self.gap_before = true;
+        self.pass(sequence);
         Some(gap)
     }
 
-    /// Enters the source's final counts. Returns the gap at the end, if any, and the number of
-    /// missing events that the source declares as its own losses.
-    pub(super) fn conclude(&mut self, last: &EndStream) -> (Option<Gap>, Vec<Gap>) {
+    /// Enters a gap that the client declares. Its numbers are due, or behind those that are.
+    pub(super) fn note_declared(&mut self, gap: Gap) {
+        self.ledger.add_declared(gap);
+        self.pass(gap.first_sequence.saturating_add(gap.events));
+        self.gap_cause = LossCause::SequenceGap;
+    }
+
+    /// Continues behind missing events.
+    fn pass(&mut self, sequence: u64) {
+        self.next_sequence = sequence;
+        self.gap_before = true;
+    }
+
+    /// Checks that no detector needs `sequence` to follow the sequence numbers so far.
+    ///
+    /// # Errors
+    /// More numbers are skipped than any detector skips.
+    pub(super) fn check_jump(&self, sequence: u64) -> Result<(), Cause> {
+        let skipped = sequence.saturating_sub(self.next_sequence);
+        if skipped <= JUMP_MAX && sequence <= SEQUENCE_END {
+            return Ok(());
+        }
+        let what = format!(
+            "cannot continue stream {} at event {sequence}: event {} is due, and at most 2^48 numbers may be \
+             skipped",
+            self.info.id, self.next_sequence
+        );
+        let hint = "declare skipped numbers in a `missing` message; a stream that does not start at 0 states \
+                    its start in `continued` of hello";
+        Err(Cause::new(what).with_hint(hint))
+    }
+
+    /// Enters the source's final counts. Returns the gap at the end, if any, and the cause and number of
+    /// skipped events, if the counts explain them.
+    pub(super) fn conclude(&mut self, last: &EndStream) -> (Option<Gap>, Option<(Explained, u64)>) {
         self.figures.ended.store(true, Relaxed);
         let tail = self.note_gap(last.next_sequence, LossCause::SequenceGap);
         let ledger = &mut self.ledger;
         ledger.sent += Count { events: last.events, bytes: last.bytes };
         ledger.lost_at_source += Count { events: last.lost_events, bytes: last.lost_bytes };
-        let missing = ledger.gap_events.get(&LossCause::SequenceGap).copied().unwrap_or(0);
-        let known = ledger.gap_events.get(&LossCause::Source).copied().unwrap_or(0);
-        if missing > 0 && missing + known == ledger.lost_at_source.events {
-            ledger.gap_events.remove(&LossCause::SequenceGap);
-            ledger.gap_events.insert(LossCause::Source, missing + known);
-            let unexplained = |gap: &&mut Gap| gap.cause == LossCause::SequenceGap;
-            let explained = ledger.gaps.iter_mut().filter(unexplained).map(|gap| {
-                gap.cause = LossCause::Source;
-                *gap
-            });
-            return (tail, explained.collect());
-        }
-        (tail, Vec::new())
+        let (stream, end_sequence, cause) = (self.info.id, self.next_sequence, LossCause::Source);
+        let explained = ledger.explain_skipped();
+        (tail, explained.map(|events| (Explained { stream, end_sequence, cause }, events)))
     }
 
     /// Enters the end of a detector's series before the sequence number `next`. Returns the gap at the end,

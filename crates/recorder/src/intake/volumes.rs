@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-use keepup_stream::ledger::{Gap, LossCause};
+use keepup_measure::sum::Sums;
+use keepup_stream::ledger::{Explained, Gap, LossCause};
+use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
 use keepup_sys::ring;
 use keepup_sys::waker::Waker;
@@ -138,7 +140,7 @@ impl Volumes {
 
     /// Bytes of this intake that were handed over and are not written.
     pub(super) fn bytes_waiting(&self) -> u64 {
-        self.loads.iter().map(|load| load.bytes_waiting).sum()
+        self.loads.iter().map(|load| load.bytes_waiting).saturating_sum()
     }
 
     /// Reasons why volumes failed.
@@ -251,13 +253,24 @@ impl Volumes {
     /// Enters a gap into every journal; returns the number of this intake's entry.
     pub(super) fn note_gap(&mut self, gap: Gap) -> u64 {
         if let Some(open) = self.open_gap.as_mut().filter(|open| is_continued(open, &gap)) {
-            open.events += gap.events;
+            open.events = open.events.saturating_add(gap.events);
             return self.gaps;
         }
         self.send_open_gap();
         self.open_gap = Some(gap);
         self.gaps += 1;
         self.gaps
+    }
+
+    /// Enters a row of the account of rejected data into every journal.
+    pub(super) fn note_rejected(&self, row: &Rejected) {
+        self.send_to_keepers(|| ToKeeper::Rejected(row.clone()));
+    }
+
+    /// Enters the cause of skipped events into every journal.
+    pub(super) fn note_explained(&mut self, explained: Explained) {
+        self.send_open_gap();
+        self.send_to_keepers(|| ToKeeper::Explained(explained));
     }
 
     /// Enters the open gap, if any.
@@ -312,7 +325,7 @@ impl Volumes {
 fn is_continued(gap: &Gap, next: &Gap) -> bool {
     let is_alike =
         gap.cause == LossCause::BadChecksum && (gap.stream, gap.cause) == (next.stream, next.cause);
-    is_alike && gap.first_sequence + gap.events == next.first_sequence
+    is_alike && gap.first_sequence.saturating_add(gap.events) == next.first_sequence
 }
 
 #[cfg(test)]

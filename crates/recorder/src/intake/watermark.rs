@@ -27,7 +27,7 @@ struct Pending {
 
 impl Pending {
     fn lost_events(&self) -> u64 {
-        self.damaged + if self.fate == Fate::Lost { self.events } else { 0 }
+        self.damaged.saturating_add(if self.fate == Fate::Lost { self.events } else { 0 })
     }
 }
 
@@ -82,7 +82,7 @@ impl Watermark {
     /// Enters events that are missing in front of the next one; `damaged` of them arrived with a
     /// wrong checksum. `entry` is the number of their journal entry.
     pub(super) fn missing(&mut self, damaged: u64, entry: u64) {
-        self.damaged += damaged;
+        self.damaged = self.damaged.saturating_add(damaged);
         self.entry = self.entry.max(entry);
         self.last_entry = entry;
     }
@@ -132,13 +132,13 @@ impl Watermark {
             if pending.fate == Fate::Open || pending.entry > journalled {
                 return self.next != before;
             }
-            self.next = pending.first_sequence + pending.events;
-            self.lost_events += pending.lost_events();
+            self.next = pending.first_sequence.saturating_add(pending.events);
+            self.lost_events = self.lost_events.saturating_add(pending.lost_events());
             self.pending.pop_front();
         }
         if let Some(next) = received_next.filter(|_| self.entry <= journalled) {
             self.next = self.next.max(next);
-            self.lost_events += std::mem::take(&mut self.damaged);
+            self.lost_events = self.lost_events.saturating_add(std::mem::take(&mut self.damaged));
         }
         self.next != before
     }

@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::path::Path;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::archived::ArchiveStates;
 use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
@@ -190,7 +191,7 @@ impl Retention {
             self.going = Some((take_away(&path)?, bytes));
         }
         let must_stay = |kept: &&SealedSegment| kept.is_changed || !self.may_go(kept, &drained);
-        let excess: u64 = self.due(now_ns).filter(must_stay).map(|kept| kept.bytes).sum();
+        let excess: u64 = self.due(now_ns).filter(must_stay).map(|kept| kept.bytes).saturating_sum();
         self.excess_bytes = excess;
         Ok(excess)
     }

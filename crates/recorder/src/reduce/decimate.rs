@@ -5,6 +5,8 @@
 //! first and last sample of a row are repeated beyond its ends.
 use std::f64::consts::PI;
 
+use keepup_measure::sum::Sums;
+
 use super::Kernel;
 use super::sample::{Real, Sample};
 
@@ -43,7 +45,7 @@ fn taps(by: usize) -> Vec<f64> {
         sinc * (0.54 + 0.46 * (PI * at / reach as f64).cos())
     };
     let taps: Vec<f64> = (0..count).map(tap).collect();
-    let sum: f64 = taps.iter().sum();
+    let sum: f64 = taps.iter().float_sum();
     taps.into_iter().map(|tap| tap / sum).collect()
 }
 

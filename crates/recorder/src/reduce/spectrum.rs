@@ -7,6 +7,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use keepup_measure::sum::Sums;
 use keepup_plan::reduction::Window;
 use realfft::num_complex::Complex32;
 use realfft::{RealFftPlanner, RealToComplex};
@@ -35,7 +36,7 @@ impl<T: Sample> Spectrum<T> {
             Window::Hann => 0.5 - 0.5 * (2.0 * std::f64::consts::PI * index as f64 / size as f64).cos(),
         };
         let weights: Vec<f64> = (0..size).map(weight).collect();
-        let root = weights.iter().map(|w| w * w).sum::<f64>().sqrt();
+        let root = weights.iter().map(|w| w * w).float_sum().sqrt();
         Self {
             bytes,
             weights: weights.into_iter().map(|w| (w / root) as f32).collect(),

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
+use keepup_measure::sum::Sums;
 use keepup_plan::reduction::{Samples, Step};
 use keepup_recording::crc::Crc32;
 use keepup_recording::layout::{
@@ -215,7 +216,7 @@ pub(crate) fn reduced_block(
     let header = BlockHeader {
         stream: to.stream,
         chunk_records_bytes: records,
-        payload_bytes: events.iter().map(|event| event.payload_bytes).sum(),
+        payload_bytes: events.iter().map(|event| event.payload_bytes).saturating_sum(),
         chunk_crc,
         ..raw.meta.header
     };

@@ -25,12 +25,13 @@ pub(super) fn outcome(report: &RecordReport, run: Option<u64>, name: &str) -> Ru
         incidents: report
             .trouble
             .iter()
-            .chain(&report.incidents.listed)
-            .take(INCIDENTS_MAX)
             .cloned()
+            .chain(report.rejected.iter().map(ToString::to_string))
+            .chain(report.incidents.listed.iter().cloned())
+            .take(INCIDENTS_MAX)
             .collect(),
         directories: directories.map(|directory| directory.display().to_string()).collect(),
         master: report.master.as_ref().map(|master| master.display().to_string()),
-        whole: report.is_whole() && total.gap_events.values().all(|&events| events == 0),
+        whole: report.is_complete(),
     }
 }

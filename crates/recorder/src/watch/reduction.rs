@@ -1,6 +1,7 @@
 //! Figures of the reducer threads since the last sample.
 use std::sync::atomic::Ordering::Relaxed;
 
+use keepup_measure::sum::Sums;
 use keepup_results::live::ReductionNow;
 
 use crate::counters::ReducerCounters;
@@ -19,7 +20,7 @@ impl Reduction {
         if threads.is_empty() {
             return None;
         }
-        let sum = |of: fn(&ReducerCounters) -> u64| threads.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&ReducerCounters) -> u64| threads.iter().map(of).saturating_sum::<u64>();
         let input_bytes = sum(|t| t.input_bytes.load(Relaxed));
         let output_bytes = sum(|t| t.output_bytes.load(Relaxed));
         let busy_ns: Vec<u64> = threads.iter().map(|t| t.busy_ns.load(Relaxed)).collect();

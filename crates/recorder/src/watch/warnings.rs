@@ -1,6 +1,7 @@
 //! Warnings about a recording: the current ones, and the new ones.
 use std::sync::atomic::Ordering::Relaxed;
 
+use keepup_measure::sum::Sums;
 use keepup_results::live::{Moment, VolumeNow};
 
 use super::margin::{self, RateRange};
@@ -17,6 +18,9 @@ const STALL_SECONDS: f64 = 1.0;
 const FULL_IN_SECONDS: f64 = 3600.0;
 /// A reducer thread that is busy for more than this share of the time is overloaded.
 const REDUCER_BUSY: f64 = 0.95;
+
+/// Most rows of rejected data that are listed.
+const REJECTED_MAX: usize = 10;
 
 /// Warnings already issued, so that each is issued once.
 #[derive(Debug, Default)]
@@ -43,6 +47,12 @@ impl Warnings {
                 moment.flow.missing_events,
                 causes.join(", ")
             ));
+        }
+        let rejected = &moment.flow.rejected;
+        warnings.extend(rejected.iter().take(REJECTED_MAX).map(|row| row.text.clone()));
+        if rejected.len() > REJECTED_MAX {
+            let more = rejected.len() - REJECTED_MAX;
+            warnings.push(format!("data of {more} more sources or for other reasons are not recorded"));
         }
         let pool = &moment.pool;
         if pool.waiting {
@@ -85,7 +95,7 @@ impl Warnings {
                 self.filling[at] = false;
             }
         }
-        let excess: u64 = counters.volumes.iter().map(|v| v.keep_excess_bytes.load(Relaxed)).sum();
+        let excess: u64 = counters.volumes.iter().map(|v| v.keep_excess_bytes.load(Relaxed)).saturating_sum();
         if excess > 0 && !std::mem::replace(&mut self.was_behind, excess > 0) {
             news.push(format!(
                 "{:.2} GB above the --keep limit are kept because no drain has copied them: \
@@ -108,7 +118,6 @@ impl Warnings {
             news.push(format!("{more} events are missing, {missing} so far"));
         }
         news.extend(self.new_range(moment));
-        news.extend(counters.take_warnings());
         news
     }
 

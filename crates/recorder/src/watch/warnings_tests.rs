@@ -1,6 +1,6 @@
 //! Warnings for constructed figures.
 use keepup_results::FailedRate;
-use keepup_results::live::{Flow, Margin, Moment, PoolNow, ReductionNow, VolumeNow};
+use keepup_results::live::{Flow, Margin, Moment, PoolNow, ReductionNow, RejectedNow, VolumeNow};
 
 use super::Warnings;
 use crate::counters::Counters;
@@ -39,6 +39,18 @@ fn the_most_severe_warning_comes_first() {
             "the rate is 95 % of the 100 MB/s that this machine was qualified for",
         ]
     );
+}
+
+#[test]
+fn rejected_data_are_listed_and_the_list_is_bounded() {
+    let mut moment = quiet();
+    let row = |number: usize| RejectedNow { text: format!("row {number}"), ..RejectedNow::default() };
+    moment.flow.rejected = (0..3).map(row).collect();
+    assert_eq!(Warnings::default().current(&moment), ["row 0", "row 1", "row 2"]);
+    moment.flow.rejected = (0..300).map(row).collect();
+    let warnings = Warnings::default().current(&moment);
+    assert_eq!(warnings.len(), 11);
+    assert_eq!(warnings[10], "data of 290 more sources or for other reasons are not recorded");
 }
 
 #[test]

@@ -76,6 +76,9 @@ pub fn files<'a>(
         exported.streams += 1;
         exported.events += events;
     }
+    // One flush of the file system, because one for each of many small files takes minutes.
+    let flushed = fs::File::open(dir).and_then(|directory| Ok(rustix::fs::syncfs(directory)?));
+    flushed.map_err(RecordingError::io("flush", dir))?;
     Ok(exported)
 }
 

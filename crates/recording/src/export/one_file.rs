@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use keepup_measure::clock::{Clock, SystemClock};
+use keepup_measure::sum::Sums;
 use keepup_sys::PAGE_BYTES;
 use keepup_sys::read_ahead::ReadAhead;
 use keepup_sys::regular::{open_direct, open_direct_to_write};
@@ -109,7 +110,7 @@ pub fn one_file<'a>(
     let out = create(path)?;
     let identity = SegmentIdentity { recording: recording.about().id, ..SegmentIdentity::default() };
     // One stream is a part of the segments.
-    let copied_bytes = pieces.iter().map(Piece::bytes).sum::<u64>();
+    let copied_bytes = pieces.iter().map(Piece::bytes).saturating_sum::<u64>();
     state.total_bytes = checked_bytes.saturating_add(copied_bytes);
     let mut copied = |bytes| {
         state.done_bytes = state.done_bytes.saturating_add(bytes);

@@ -4,6 +4,8 @@ use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use keepup_sys::output::finish;
+
 use super::{Exported, create, not_created, payload_bytes, require_sealed, wants};
 use crate::access::{From, StreamReader};
 use crate::error::RecordingError;
@@ -51,8 +53,8 @@ pub fn raw<'a>(
             progress(Progress { done_bytes: exported.payload_bytes + at, known_bytes: 0, total_bytes });
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        let flushed = outcome.and_then(|()| out.flush()).and_then(|()| index.flush());
-        flushed.map_err(RecordingError::io("write", &path))?;
+        outcome.and_then(|()| finish(out)).map_err(RecordingError::io("write", &path))?;
+        finish(index).map_err(RecordingError::io("write", &table))?;
         exported.streams += 1;
         exported.events += events;
         exported.payload_bytes += at;

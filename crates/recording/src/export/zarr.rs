@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use keepup_stream::wire::{ElementType, StreamInfo};
+use keepup_sys::output::finish;
 
 use super::{Exported, create, require_sealed, wants};
 use crate::error::RecordingError;
@@ -46,7 +47,7 @@ pub fn zarr_reference<'a>(
             None => exported.left_out += 1,
         }
     }
-    out.write_all(b"}}\n").and_then(|()| out.flush()).map_err(failed)?;
+    out.write_all(b"}}\n").and_then(|()| finish(out)).map_err(failed)?;
     Ok(exported)
 }
 

@@ -34,8 +34,8 @@ impl<W: Write> HdfWriter<'_, W> {
         let mut block = vec![0];
         block.extend_from_slice(&count.to_le_bytes());
         for map in maps {
-            for text in [map.file, map.dataset] {
-                block.extend_from_slice(text.as_bytes());
+            for name in [map.file, map.dataset] {
+                block.extend_from_slice(source_name(name).as_bytes());
                 block.push(0);
             }
             map.from.put(&mut block);
@@ -57,6 +57,11 @@ impl<W: Write> HdfWriter<'_, W> {
         self.put(&vec![0; free])?;
         Ok(at)
     }
+}
+
+/// A name as the source of a virtual dataset: HDF5 replaces `%b` by a number there, and `%%` by `%`.
+fn source_name(name: &str) -> String {
+    name.replace('%', "%%")
 }
 
 fn object_header(index: u16, references: u16, bytes: u64) -> Vec<u8> {

@@ -27,12 +27,12 @@ pub struct TornTail {
 }
 
 /// An unusable line of a journal that is not the last one: damaged, or contradicting earlier
-/// lines.
+/// lines. Also a damaged manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DamagedLine {
     /// The journal.
     pub file: PathBuf,
-    /// Number of the line, from 1.
+    /// Number of the line, from 1; 0 for the whole file.
     pub line: u64,
     /// Offset of the line in the file, bytes.
     pub offset: u64,
@@ -43,6 +43,9 @@ pub struct DamagedLine {
 impl fmt::Display for DamagedLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, offset, what } = self;
+        if *line == 0 {
+            return write!(f, "cannot trust {}: {what}", file.display());
+        }
         write!(f, "cannot use line {line} of {}, at offset {offset}: {what}", file.display())
     }
 }

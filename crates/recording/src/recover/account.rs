@@ -48,13 +48,16 @@ pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, (usize, Recordi
     }
     let starts = crate::volume::starts(volumes.iter().map(|open| &open.volume));
     let mut removed = crate::volume::removed(volumes.iter().map(|open| &open.volume));
+    for &stream in gaps.keys() {
+        account.streams.entry(stream).or_default();
+    }
     for (&stream, summary) in &mut account.streams {
         let mut recorded = runs.remove(&stream).unwrap_or_default();
         recorded.sort_by_key(|run| run.start);
         let recorded = Ranges::join(recorded.into_iter());
         let gaps = gaps.remove(&stream).unwrap_or_default();
         for gap in &gaps {
-            let span = gap.first_sequence..gap.first_sequence + gap.events;
+            let span = gap.first_sequence..gap.first_sequence.saturating_add(gap.events);
             let there = recorded.count_within(&span);
             account.found_again.extend(recorded.within(&span).map(|part| part_of(*gap, &part)));
             if gap.events > there {
@@ -67,7 +70,9 @@ pub(super) fn account(volumes: &[OpenVolume]) -> Result<Account, (usize, Recordi
         summary.removed = removed.count();
         let cut_off = Gap { stream, first_sequence: 0, events: 0, cause: LossCause::CutOff };
         let start = starts.get(&stream).copied().unwrap_or(0);
-        for mut hole in recorded.holes(start).iter().flat_map(|hole| known.outside(hole)) {
+        // A loss may stand behind the last block that survived.
+        let end = recorded.end().max(known.end());
+        for mut hole in recorded.outside(&(start..end)).iter().flat_map(|hole| known.outside(hole)) {
             hole.start += removed.explain(&hole, hole.end - hole.start);
             if hole.is_empty() {
                 continue;

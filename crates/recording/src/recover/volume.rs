@@ -45,7 +45,7 @@ impl OpenVolume {
             volume.report_missing_begin();
         }
         let faults: Vec<String> = volume.damaged_lines().iter().map(ToString::to_string).collect();
-        let is_damaged = !faults.is_empty();
+        let is_damaged = volume.damaged_lines().iter().any(|damaged| damaged.line > 0);
         let journal_cut_bytes = journal.cut_off(volume.torn_tail())?;
         let report =
             VolumeRecovery { directory: dir.into(), journal_cut_bytes, faults, ..Default::default() };

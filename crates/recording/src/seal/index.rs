@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::wire::StreamInfo;
 
 use crate::layout::{BlockHeader, ChannelBytes, MESSAGE_HEADER, SECTOR, block_bytes, parse_channel};
@@ -143,13 +144,13 @@ impl SegmentIndex {
         let record = |mark: &EventMark| mark.payload_bytes + MESSAGE_HEADER as u64;
         let part = BlockPart {
             offset,
-            skipped_bytes: before.iter().map(record).sum(),
+            skipped_bytes: before.iter().map(record).saturating_sum(),
             first_sequence: events.start,
             events: taken.len() as u32,
             first_timestamp_ns: taken.iter().map(|mark| mark.timestamp_ns).min()?,
             last_timestamp_ns: taken.iter().map(|mark| mark.timestamp_ns).max()?,
-            records_bytes: taken.iter().map(record).sum(),
-            payload_bytes: taken.iter().map(|mark| mark.payload_bytes).sum(),
+            records_bytes: taken.iter().map(record).saturating_sum(),
+            payload_bytes: taken.iter().map(|mark| mark.payload_bytes).saturating_sum(),
         };
         if let Some(channel) = other.channels.get(&block.stream) {
             self.channels.entry(block.stream).or_insert_with(|| Arc::clone(channel));
@@ -200,7 +201,7 @@ impl SegmentIndex {
 
     /// Payload bytes of all events.
     pub(crate) fn payload_bytes(&self) -> u64 {
-        self.blocks.iter().map(|block| block.payload_bytes).sum()
+        self.blocks.iter().map(|block| block.payload_bytes).saturating_sum()
     }
 
     /// Offset of a block, bytes.

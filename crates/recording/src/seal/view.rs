@@ -1,6 +1,7 @@
 //! HDF5 view of a segment: one group per stream, with datasets in place inside the blocks.
 use std::io::{self, Write};
 
+use keepup_measure::sum::Sums;
 use keepup_stream::detector_map::is_map;
 use keepup_stream::wire::{Compression, ElementType, StreamInfo};
 
@@ -55,7 +56,7 @@ impl StreamView<'_> {
         data_bytes: u64,
         bytes: &mut Option<u64>,
     ) -> io::Result<u64> {
-        let count: u64 = self.blocks.iter().map(|block| u64::from(block.events)).sum();
+        let count: u64 = self.blocks.iter().map(|block| u64::from(block.events)).saturating_sum();
         let mut links = Links::default();
         let sequences =
             self.blocks.iter().flat_map(|b| b.first_sequence..b.first_sequence + u64::from(b.events));

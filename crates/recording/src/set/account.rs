@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::{Gap, LossCause};
+use keepup_stream::rejected::{Rejected, Rejections, makes_incomplete};
 use keepup_stream::wire::StreamInfo;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +35,9 @@ use crate::retention::RemovedStream;
 pub struct SetAccount {
     /// Streams, by id.
     pub streams: BTreeMap<u32, SetStream>,
+    /// Data that arrived and were not recorded, over all recordings that are here.
+    #[serde(default)]
+    pub rejected: Vec<Rejected>,
     /// Hosts with a recording that is not, or not completely, here.
     pub incomplete_hosts: Vec<String>,
     /// Faults of the set as a whole. Faults of a single recording are in its own report.
@@ -80,7 +85,9 @@ impl SetAccount {
             let missing = stream.missing.values().any(|events| *events > 0) || stream.unexplained > 0;
             !missing && stream.is_end_known && stream.different.unwrap_or(0) == 0
         };
-        self.faults.is_empty() && self.incomplete_hosts.is_empty() && self.streams.values().all(is_complete)
+        let events = self.streams.values().map(|stream| stream.events).fold(0, u64::saturating_add);
+        let is_whole = self.incomplete_hosts.is_empty() && !makes_incomplete(&self.rejected, events);
+        self.faults.is_empty() && is_whole && self.streams.values().all(is_complete)
     }
 }
 
@@ -110,6 +117,9 @@ pub struct RecordingFacts {
     removed: BTreeMap<u32, RemovedStream>,
     /// Missing events in the journals.
     pub gaps: Vec<Gap>,
+    /// Data that arrived and were not recorded.
+    #[serde(default)]
+    rejected: Vec<Rejected>,
 }
 
 impl RecordingFacts {
@@ -125,6 +135,7 @@ impl RecordingFacts {
             starts: recording.starts(),
             removed: recording.removed(),
             gaps: recording.gaps(),
+            rejected: recording.rejected(),
         })
     }
 
@@ -219,7 +230,7 @@ impl<'a> Accounting<'a> {
             let mut union = Seen::default();
             let stored = of_stream().flat_map(Seen::ranges).map(length).fold(0, u64::saturating_add);
             of_stream().flat_map(Seen::ranges).for_each(|range| drop(union.add(range)));
-            stream.events = union.ranges().map(length).sum();
+            stream.events = union.ranges().map(length).saturating_sum();
             stream.duplicates = stored.saturating_sub(stream.events);
             if stream.duplicates > 0 {
                 let event_bytes = self.infos.get(id).and_then(|info| fixed_event_bytes(info));
@@ -234,6 +245,11 @@ impl<'a> Accounting<'a> {
 
     fn conclude(mut self) -> SetAccount {
         let mut account = std::mem::take(&mut self.account);
+        let mut rejections = Rejections::default();
+        for row in self.parts.iter().flat_map(|part| &part.facts.rejected) {
+            rejections.merge(row);
+        }
+        account.rejected = rejections.rows();
         let (gaps, mut removed) = (self.gaps(), self.removed());
         for (&id, stream) in &mut account.streams {
             let union = Ranges::join(self.sorted(id).into_iter());

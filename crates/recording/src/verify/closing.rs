@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use keepup_error::Cause;
+
 use super::coverage::{Coverage, Location};
 use super::report::{Ending, Fault, Faults, Stop, StreamReport};
+use crate::info::archives;
 use crate::journal::{DamagedLine, JOURNAL_FILE};
-use crate::manifest::Placement;
+use crate::manifest::{MANIFEST_FILE, Placement};
+use crate::master::check_master;
 use crate::reader::Recording;
+use crate::retention::{DRAINED_FILE, Drained};
 use crate::volume::{Segment, Volume};
 
 /// How the run ended.
@@ -23,6 +28,37 @@ pub(super) fn ending(recording: &Recording) -> Ending {
         Some(end) => Ending::Unclean { reason: end.reason.clone() },
         None => Ending::Clean,
     }
+}
+
+/// Checks the files beside segments and journals. Returns those without a checksum, of earlier versions.
+pub(super) fn check_other_files(recording: &Recording, faults: &mut Faults) -> Vec<PathBuf> {
+    let mut fault = |file: PathBuf, what: String| {
+        faults.push(Fault { file, offset: 0, stream: None, event: None, what });
+    };
+    let mut unchecked = Vec::new();
+    for volume in recording.volumes() {
+        if volume.has_begun() && !volume.has_manifest_sum() {
+            unchecked.push(volume.dir().join(MANIFEST_FILE));
+        }
+        if let Err(error) = Drained::read(volume.dir(), volume.manifest().recording) {
+            fault(volume.dir().join(DRAINED_FILE), Cause::of(&error).to_text());
+        }
+    }
+    for (path, what) in archives(recording).faults() {
+        fault(path.to_path_buf(), what.to_owned());
+    }
+    let master = recording.master_path();
+    if recording.has_master() {
+        match check_master(&master) {
+            Ok(Some(())) => {}
+            Ok(None) if recording.volumes().iter().any(Volume::has_manifest_sum) => {
+                fault(master, "its checksum is missing".to_owned());
+            }
+            Ok(None) => unchecked.push(master),
+            Err(what) => fault(master, what),
+        }
+    }
+    unchecked
 }
 
 /// First block number of a stream from which blocks may have been lost with a volume while later
@@ -55,7 +91,7 @@ pub(super) fn check_endings(
     faults: &mut Faults,
 ) {
     for DamagedLine { file, line, offset, what } in recording.damaged_lines() {
-        let what = format!("line {line} cannot be used: {what}");
+        let what = if *line == 0 { what.clone() } else { format!("line {line} cannot be used: {what}") };
         faults.push(Fault { file: file.clone(), offset: *offset, stream: None, event: None, what });
     }
     for volume in recording.volumes() {

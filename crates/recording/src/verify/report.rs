@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use keepup_measure::sum::Sums;
 use keepup_stream::ledger::Count;
+use keepup_stream::rejected::{Rejected, makes_incomplete};
 use serde::{Deserialize, Serialize};
 
 use super::sample::damaged_share_max;
@@ -36,6 +38,12 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// Results of each stream, by id.
     pub streams: BTreeMap<u32, StreamReport>,
+    /// Data that arrived and were not recorded, according to the journals.
+    #[serde(default)]
+    pub rejected: Vec<Rejected>,
+    /// Files that cannot be checked, because an earlier version wrote no checksum for them.
+    #[serde(default)]
+    pub unchecked: Vec<PathBuf>,
     /// The first [`FAULTS_MAX`] faults.
     pub faults: Vec<Fault>,
     /// All faults.
@@ -111,6 +119,20 @@ impl VerifyReport {
         self.fault_count == 0
     }
 
+    /// Whether the run ended cleanly, nothing is damaged or missing, and nothing that arrived was rejected.
+    pub fn is_complete(&self) -> bool {
+        self.is_intact()
+            && self.ending == Ending::Clean
+            && self.lost_events() == 0
+            && !makes_incomplete(&self.rejected, self.recorded_events())
+    }
+
+    /// Events of all streams, also those that the retention limit removed.
+    fn recorded_events(&self) -> u64 {
+        let ever = |stream: &StreamReport| stream.recorded.events.saturating_add(stream.removed.events);
+        self.streams.values().map(ever).fold(0, u64::saturating_add)
+    }
+
     /// Upper bound of the share of damaged segments with 95 % confidence, of a sample without a damaged one
     /// ([`damaged_share_max`]).
     pub fn damaged_share_max(&self) -> Option<f64> {
@@ -120,7 +142,7 @@ impl VerifyReport {
 
     /// Missing events of all streams that a journal lists.
     pub fn lost_events(&self) -> u64 {
-        self.streams.values().map(|stream| stream.lost_events).sum()
+        self.streams.values().map(|stream| stream.lost_events).saturating_sum()
     }
 
     /// Adds faults to the list up to its limit, and to the count.

@@ -1,8 +1,8 @@
 //! Results of sealed segments in a file, so that an interrupted verification goes on where it was.
 //!
-//! One line of JSON for each segment, after a line that names the recording. Invariants: a line counts only
-//! for a file of the same size and modification time; a line that was cut off is read again; the file is
-//! removed when the verification is complete, so that the next one reads everything.
+//! One line of JSON with a checksum for each segment, after a line that names the recording. Invariants: a
+//! line counts only for a file of the same size and modification time; a line that was cut off is read
+//! again; the file is removed when the verification is complete, so that the next one reads everything.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,11 +19,12 @@ use super::scan::SegmentScan;
 use crate::error::RecordingError;
 use crate::files::create_new;
 use crate::id::Id;
+use crate::line::{self, parse_line};
 use crate::reader::Recording;
 use crate::volume::{Segment, Volume};
 
 /// Version of the lines.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Longest file that is read, bytes.
 const BYTES_MAX: u64 = 4 << 30;
 
@@ -136,10 +137,10 @@ fn file_state(segment: &Segment) -> io::Result<FileState> {
     Ok(FileState { bytes: found.len(), modified_s: found.mtime(), modified_ns: found.mtime_nsec() })
 }
 
-fn put_line(file: &mut File, line: &impl Serialize) -> io::Result<()> {
-    let mut text = serde_json::to_string(line)?;
-    text.push('\n');
-    file.write_all(text.as_bytes())
+fn put_line(file: &mut File, content: &impl Serialize) -> io::Result<()> {
+    let mut text = Vec::new();
+    line::put_line(&mut text, content).map_err(io::Error::other)?;
+    file.write_all(&text)
 }
 
 /// Opens the file to append, without a line that was cut off.
@@ -157,8 +158,8 @@ fn parse(path: &Path, text: &str, expected: &Head) -> Result<Known, RecordingErr
         path: path.into(),
         what: Cause::new(what).with_hint("--resume with another file, which is created"),
     };
-    let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-    let head = lines.next().and_then(|line| serde_json::from_str::<Head>(line).ok());
+    let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::as_bytes);
+    let head = lines.next().and_then(|line| parse_line::<Head>(line).ok());
     let head = head.filter(|head| head.verification == VERSION);
     let head = head.ok_or_else(|| unusable("it is not the state of a verification".into()))?;
     if head.recording != expected.recording {
@@ -166,8 +167,7 @@ fn parse(path: &Path, text: &str, expected: &Head) -> Result<Known, RecordingErr
     }
     let mut known = Known::new();
     for (number, line) in lines.enumerate() {
-        let line: Line =
-            serde_json::from_str(line).map_err(|why| unusable(format!("line {}: {why}", number + 2)))?;
+        let line: Line = parse_line(line).map_err(|why| unusable(format!("line {}: {why}", number + 2)))?;
         if !line.scan.is_consistent() {
             return Err(unusable(format!("line {}: its figures are impossible", number + 2)));
         }

@@ -69,15 +69,19 @@ fn a_file_of_something_else_is_refused() {
         assert_eq!(fs::read_to_string(&path).unwrap(), text, "it is not changed");
         message
     };
-    let other = format!("{{\"verification\":1,\"recording\":\"{}\"}}\n", "0".repeat(32));
+    let summed = |json: &str| format!("{json} {:08x}\n", crate::crc::crc32(json.as_bytes()));
+    let other = summed(&format!("{{\"verification\":2,\"recording\":\"{}\"}}", "0".repeat(32)));
     assert!(refused(&other).contains("it is the state of recording 0000"));
     assert!(refused("my notes, without an end").contains("it is not the state of a verification"));
     assert!(refused("hello\n").contains("it is not the state of a verification"));
     let id = opened.manifest().recording;
-    let head = format!("{{\"verification\":1,\"recording\":\"{id}\"}}\n");
-    assert!(refused(&format!("{head}{{}}\n")).contains("line 2: "));
+    let head = summed(&format!("{{\"verification\":2,\"recording\":\"{id}\"}}"));
+    assert!(refused(&format!("{head}{}", summed("{}"))).contains("line 2: "));
     let line = "{\"volume\":0,\"segment\":0,\"file\":{\"bytes\":1,\"modified_s\":1,\"modified_ns\":1},\
                 \"scan\":{\"blocks\":1,\"duplicates\":0,\"bytes\":18446744073709551615,\"streams\":{},\
-                \"faults\":{\"list\":[],\"count\":0}}}\n";
+                \"faults\":{\"list\":[],\"count\":0}}}";
+    let line = summed(line);
     assert!(refused(&format!("{head}{line}")).contains("line 2: its figures are impossible"));
+    let flipped = line.replace("\"blocks\":1", "\"blocks\":0");
+    assert!(refused(&format!("{head}{flipped}")).contains("line 2: its checksum is not"));
 }

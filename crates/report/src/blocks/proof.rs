@@ -1,5 +1,6 @@
 //! Required and proven: rate, headroom, duration, loss and confidence.
 
+use keepup_measure::sum::Sums;
 use keepup_results::{FailedRate, LoadUnit, ResultSummary, SessionLoad, Soak, SteadyState};
 
 use crate::format::{
@@ -126,7 +127,7 @@ fn incidents(soak: &Soak, run_seconds: Option<f64>) -> (String, bool) {
 /// What an incident cost. A soak ends shortly after its first loss, so each that lost events is one incident.
 fn incident_cost(summary: &ResultSummary) -> Option<String> {
     let lost: Vec<u64> = summary.soak_losses().collect();
-    let mean = lost.iter().map(|events| *events as f64).sum::<f64>() / lost.len() as f64;
+    let mean = lost.iter().map(|events| *events as f64).float_sum() / lost.len() as f64;
     let soaks = plural(lost.len() as u64, "failed soak");
     (!lost.is_empty()).then(|| format!("; an incident cost {} events on average ({soaks})", digits(mean)))
 }

@@ -1,5 +1,6 @@
 //! Page of record trials: rates of every run, event ledger and cost.
 
+use keepup_measure::sum::Sums;
 use keepup_results::{Figures as _, RecordRun, RecordSummary, Stored};
 use serde_json::json;
 
@@ -23,7 +24,7 @@ pub(super) fn document(stored: &Stored, summary: &RecordSummary, history: &Histo
         omits_figures: true,
         ..PageContent::default()
     };
-    let lost: u64 = summary.runs.iter().map(|run| run.ledger.lost.events).sum();
+    let lost: u64 = summary.runs.iter().map(|run| run.ledger.lost.events).saturating_sum();
     let is_whole = lost == 0 && summary.runs.iter().all(|run| run.broken_off.is_none());
     content.answer = (!summary.runs.is_empty()).then(|| match is_whole {
         true => ("NO LOSS".to_owned(), Tone::Good),

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::account::{RecordAccount, VolumeAccount, VolumeStalls};
 use keepup_stream::ledger::StreamLedger;
 
-use super::{ROWS_SHOWN, megabytes, missing, more, per_gb, recover, render};
+use super::{ROWS_SHOWN, megabytes, missing, more, not_recorded, per_gb, recover, render};
 use crate::Style;
 use crate::format::{bytes, rate, seconds, time};
 use crate::page::{Block, Fact, Item};
@@ -24,6 +25,7 @@ pub fn record(account: &RecordAccount, style: Style) -> String {
         items.push(Item::Table(streams(account)));
         items.extend(more(account.ledger.streams.len(), "streams"));
         facts.extend(missing(account.missing_events.clone()));
+        facts.extend(not_recorded(&account.rejected));
         facts.extend(reduced(account));
         facts.extend(rates(account));
         facts.extend(account.volumes.iter().zip(&account.stalls.volumes).flat_map(volume));
@@ -85,7 +87,7 @@ fn reduced(account: &RecordAccount) -> Option<Fact> {
     for (received, reduced) in streams.filter_map(|stream| Some((stream.received, stream.reduced?))) {
         (from, to, lost) = (from + received.bytes, to + reduced.durable.bytes, lost + reduced.lost_events);
     }
-    let cpu_s = account.reducers_cpu.iter().map(|thread| thread.cpu_ns).sum::<u64>() as f64 / 1e9;
+    let cpu_s = account.reducers_cpu.iter().map(|thread| thread.cpu_ns).saturating_sum::<u64>() as f64 / 1e9;
     let lost = if lost > 0 { format!("; {lost} REDUCED EVENTS LOST") } else { String::new() };
     let cost = if from > 0 { format!(", {} of CPU", per_gb(cpu_s, from)) } else { String::new() };
     let text = format!("{} to {}{cost}{lost}", bytes(from), bytes(to));

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use keepup_measure::sum::Sums;
 use keepup_recording::info::{RecordingInfo, SegmentInfo, State, StreamSummaryInfo};
 use keepup_recording::journal::{Rotation, RotationState};
 use keepup_recording::retention::{Keep, KeepLimit, KeepUntil};
 use keepup_results::rfc3339;
 
-use super::{ROWS_SHOWN, megabytes, missing, more, recover, render};
+use super::{ROWS_SHOWN, megabytes, missing, more, not_recorded, recover, render};
 use crate::Style;
 use crate::format::{bytes, plural, seconds};
 use crate::page::{Block, Fact, Item};
@@ -26,11 +27,12 @@ pub fn recording(info: &RecordingInfo, style: Style) -> String {
     items.extend(info.metadata.iter().map(entry));
     let streams = info.streams.iter().take(ROWS_SHOWN).map(|(id, stream)| row(*id, stream)).collect();
     let mut below: Vec<Fact> = info.keep.iter().map(|kept| Fact::new("kept", keep(kept))).collect();
-    let removed: u64 = info.streams.values().map(|stream| stream.removed.events).sum();
+    let removed: u64 = info.streams.values().map(|stream| stream.removed.events).saturating_sum();
     if removed > 0 {
         below.push(Fact::new("removed", format!("{}, by --keep", plural(removed, "event"))));
     }
     below.extend(missing(info.streams.values().flat_map(|stream| stream.missing.clone())));
+    below.extend(not_recorded(&info.rejected));
     if info.state == State::CutOff {
         let first = info.volumes.first().map(|volume| volume.directory.as_path());
         below.push(recover("recover with", first.unwrap_or(Path::new(""))));

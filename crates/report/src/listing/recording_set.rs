@@ -9,7 +9,7 @@ use keepup_recording::set::{
 use keepup_results::rfc3339;
 
 use super::verification::verification_with;
-use super::{ROWS_SHOWN, Verified, megabytes, missing, more, recover, recovery, render};
+use super::{ROWS_SHOWN, Verified, megabytes, missing, more, not_recorded, recover, recovery, render};
 use crate::Style;
 use crate::format::{bytes, plural};
 use crate::page::{Block, Fact, Item};
@@ -200,6 +200,7 @@ fn streams(account: &SetAccount) -> Vec<Item> {
     let mut items = vec![Item::Table(Table { columns, rows })];
     items.extend(more(account.streams.len(), "streams"));
     items.push(Item::Facts(totals(account)));
+    items.push(Item::Facts(not_recorded(&account.rejected)));
     items
 }
 

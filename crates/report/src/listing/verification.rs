@@ -5,7 +5,7 @@ use std::path::Path;
 use keepup_recording::verify::{Ending, Fault, StreamReport, VerifyReport};
 use keepup_stream::ledger::Gap;
 
-use super::{ROWS_SHOWN, megabytes, missing, more, recover, render};
+use super::{ROWS_SHOWN, megabytes, missing, more, not_recorded, recover, render};
 use crate::Style;
 use crate::format::{bytes, percent, plural, rate, time};
 use crate::page::{Block, Fact, Item};
@@ -40,6 +40,7 @@ pub(super) fn verification_with(verified: &Verified<'_>, recover: Option<Fact>, 
     items.extend(more(report.streams.len(), "streams"));
     let mut facts = totals(verified);
     facts.extend(missing(verified.gaps.iter().map(|gap| (gap.cause, gap.events))));
+    facts.extend(not_recorded(&report.rejected));
     facts.extend(ending(verified, recover));
     facts.extend(report.faults.iter().take(ROWS_SHOWN).map(fault));
     if report.fault_count > ROWS_SHOWN as u64 {
@@ -103,6 +104,9 @@ fn totals(verified: &Verified<'_>) -> Vec<Fact> {
             let most = percent(100.0 * most);
             Fact::new("", format!("with 95 % confidence fewer than {most} of the segments are damaged"))
         }));
+    }
+    for file in &report.unchecked {
+        facts.push(Fact::path("unchecked", format!("{}: it has no checksum", file.display())));
     }
     if report.duplicate_blocks > 0 {
         let twice = plural(report.duplicate_blocks, "block");

@@ -2,6 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use keepup_measure::sum::Sums;
+
 use crate::table::{Cell, Table};
 
 /// Step by which a column shrinks.
@@ -33,7 +35,7 @@ pub(super) fn columns(
         least.push(narrowest.max(words(title).min(WORD_MAX)));
     }
     loop {
-        let over = widths.iter().sum::<usize>().saturating_sub(width);
+        let over = widths.iter().saturating_sum::<usize>().saturating_sub(width);
         if over == 0 {
             return Some(widths);
         }

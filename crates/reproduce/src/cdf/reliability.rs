@@ -1,5 +1,6 @@
 //! Bit errors and burn-in of the CDF logger paper with this machine added.
 use keepup_measure::stats::poisson_interval;
+use keepup_measure::sum::Sums;
 use keepup_model::papers::PaperUnit;
 use keepup_results::{PaperCell, PaperColumn, PaperRow, PaperTable};
 
@@ -33,10 +34,10 @@ pub(super) fn errors(found: &Reproduced<'_>, edition: &PublishedPaper) -> PaperT
     let mut rows = vec![published("RAID 5"), published("RAID 10")];
     for (_, cell) in found.cells_of_kind(ERRORS) {
         let soaks: Vec<_> = cell.soaks().collect();
-        let bytes: f64 = soaks.iter().map(|soak| soak.totals.read.bytes as f64).sum();
+        let bytes: f64 = soaks.iter().map(|soak| soak.totals.read.bytes as f64).float_sum();
         if bytes > 0.0 {
-            let corrupt: f64 = soaks.iter().map(|soak| soak.damage.mismatches as f64).sum();
-            let copies: f64 = soaks.iter().map(|soak| soak.totals.files as f64).sum();
+            let corrupt: f64 = soaks.iter().map(|soak| soak.damage.mismatches as f64).float_sum();
+            let copies: f64 = soaks.iter().map(|soak| soak.totals.files as f64).float_sum();
             let cells = vec![
                 PaperCell::published(copies),
                 PaperCell::published(bytes / 1e12),
@@ -71,7 +72,7 @@ fn counted(soaks: &[&keepup_results::SoakSummary]) -> PaperCell {
     let rises: Vec<u64> = counters.filter_map(|c| Some(c.after?.saturating_sub(c.first?))).collect();
     match rises.is_empty() {
         true => PaperCell::words("no readable counter"),
-        false => PaperCell::published(rises.iter().sum::<u64>() as f64),
+        false => PaperCell::published(rises.iter().saturating_sum::<u64>() as f64),
     }
 }
 
@@ -98,9 +99,9 @@ pub(super) fn burn_in(found: &Reproduced<'_>, edition: &PublishedPaper) -> Paper
             rows.push(PaperRow::here("this machine", vec![PaperCell::words(NOT_MEASURED); 4]));
             continue;
         }
-        let hours: f64 = soaks.iter().map(|soak| soak.totals.elapsed_ns as f64 / 3.6e12).sum();
-        let terabytes: f64 = soaks.iter().map(|soak| soak.totals.read.bytes as f64 / 1e12).sum();
-        let damaged: f64 = soaks.iter().map(|soak| soak.damage.mismatches as f64).sum();
+        let hours: f64 = soaks.iter().map(|soak| soak.totals.elapsed_ns as f64 / 3.6e12).float_sum();
+        let terabytes: f64 = soaks.iter().map(|soak| soak.totals.read.bytes as f64 / 1e12).float_sum();
+        let damaged: f64 = soaks.iter().map(|soak| soak.damage.mismatches as f64).float_sum();
         let cells = vec![
             PaperCell::published(hours),
             PaperCell::published(terabytes),

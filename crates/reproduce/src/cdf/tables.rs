@@ -1,5 +1,6 @@
 //! Tables and figures of the CDF logger paper with this machine added.
 use keepup_measure::stats::median;
+use keepup_measure::sum::Sums;
 use keepup_model::papers::PaperUnit;
 use keepup_plan::builtin;
 use keepup_results::{
@@ -152,7 +153,7 @@ fn settings_of(cell: &CellResults<'_>) -> Vec<Throttled> {
         let Some((writers, pause_ms)) = setting(&phase.name) else { continue };
         let rate = |writes| {
             let parts = phase.parts.iter().filter(|part| part.writes == writes);
-            parts.filter_map(|part| part.bytes_per_second()).sum::<f64>() / MB
+            parts.filter_map(|part| part.bytes_per_second()).float_sum() / MB
         };
         let known = settings.iter_mut().find(|s| s.writers == writers && s.pause_ms == pause_ms);
         match known {
@@ -266,8 +267,8 @@ pub(super) fn together_sums(found: &Reproduced<'_>) -> Vec<(u32, f64, f64, f64)>
         let of = |sums: &Vec<(u32, f64, f64)>| {
             sums.iter().find(|(w, p, _)| (*w, *p) == (writers, pause)).map(|(_, _, rate)| *rate)
         };
-        let sum: Option<f64> = alone.iter().map(of).sum();
-        Some((writers, pause, sum?, at_once))
+        let rates: Option<Vec<f64>> = alone.iter().map(of).collect();
+        Some((writers, pause, rates?.iter().float_sum(), at_once))
     };
     sums(cell).into_iter().filter_map(with_alone).collect()
 }
@@ -333,7 +334,7 @@ pub(super) fn together(found: &Reproduced<'_>, kind: &str) -> Option<[Vec<f64>; 
     let mut figures: [Vec<f64>; 3] = Default::default();
     for run in cells.iter().flat_map(|(_, cell)| cell.disks()).flat_map(|summary| &summary.runs) {
         let (all, alone) = run.phases.split_last()?;
-        let sum: f64 = alone.iter().filter_map(moved).sum();
+        let sum: f64 = alone.iter().filter_map(moved).float_sum();
         let all = moved(all)?;
         if sum > 0.0 {
             figures[0].push(sum);

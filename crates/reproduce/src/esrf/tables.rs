@@ -1,5 +1,6 @@
 //! Tables and figures of the ESRF report beside its tables 1 and 2.
 use keepup_measure::environment::{Link, Reading};
+use keepup_measure::sum::Sums;
 use keepup_model::papers::PaperUnit;
 use keepup_results::{
     Event, PaperCell, PaperColumn, PaperCurve, PaperRow, PaperSeries, PaperTable, Quantity, StoredResult,
@@ -146,12 +147,12 @@ impl Load {
 
     /// Mean of all cores over time.
     fn series(&self) -> Vec<(f64, f64)> {
-        self.0.iter().map(|(t, cores)| (*t, cores.iter().sum::<f64>() / cores.len() as f64)).collect()
+        self.0.iter().map(|(t, cores)| (*t, cores.iter().float_sum() / cores.len() as f64)).collect()
     }
 
     fn mean(&self) -> Option<f64> {
         let series = self.series();
-        (!series.is_empty()).then(|| series.iter().map(|point| point.1).sum::<f64>() / series.len() as f64)
+        (!series.is_empty()).then(|| series.iter().map(|point| point.1).float_sum() / series.len() as f64)
     }
 
     fn most(&self) -> Option<f64> {
@@ -161,7 +162,7 @@ impl Load {
     fn busiest_core(&self) -> Option<f64> {
         let cores = self.0.iter().map(|(_, cores)| cores.len()).min()?;
         let mean =
-            |core: usize| self.0.iter().map(|(_, cores)| cores[core]).sum::<f64>() / self.0.len() as f64;
+            |core: usize| self.0.iter().map(|(_, cores)| cores[core]).float_sum() / self.0.len() as f64;
         (0..cores).map(mean).reduce(f64::max)
     }
 }

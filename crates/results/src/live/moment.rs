@@ -61,10 +61,31 @@ pub struct Flow {
     pub missing: BTreeMap<String, u64>,
     /// Missing events so far.
     pub missing_events: u64,
+    /// Data that arrived and are not recorded, by source and reason.
+    #[serde(default)]
+    pub rejected: Vec<RejectedNow>,
     /// Open connections.
     pub connections: u64,
     /// Busy share of the intake.
     pub intake_busy: f64,
+}
+
+/// Data of one source that arrived and are not recorded, for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RejectedNow {
+    /// Address of the source or sender.
+    pub source: String,
+    /// Reason.
+    pub reason: String,
+    /// Unit of the count: packet, heap, message, image, event or file.
+    pub unit: String,
+    /// Number so far.
+    pub count: u64,
+    /// Whether the sender was never admitted and not asked for.
+    pub foreign: bool,
+    /// Source, count and reason as a sentence.
+    pub text: String,
 }
 
 /// Progress of drains.

@@ -20,7 +20,7 @@ pub(super) enum Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Udp<'a> {
     pub(super) sender: SocketAddr,
-    pub(super) to_port: u16,
+    pub(super) destination: SocketAddr,
     pub(super) payload: &'a [u8],
 }
 
@@ -65,9 +65,9 @@ pub(super) fn udp_packet(link: Link, frame: &[u8]) -> Result<Udp<'_>, Unused> {
     if sliced.is_ip_payload_fragmented() {
         return Err(Unused::Fragment);
     }
-    let address: IpAddr = match &sliced.net {
-        Some(NetSlice::Ipv4(ip)) => ip.header().source_addr().into(),
-        Some(NetSlice::Ipv6(ip)) => ip.header().source_addr().into(),
+    let (from, to): (IpAddr, IpAddr) = match &sliced.net {
+        Some(NetSlice::Ipv4(ip)) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        Some(NetSlice::Ipv6(ip)) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
         _ => return Err(Unused::Foreign),
     };
     let Some(TransportSlice::Udp(udp)) = sliced.transport else { return Err(Unused::Foreign) };
@@ -75,6 +75,7 @@ pub(super) fn udp_packet(link: Link, frame: &[u8]) -> Result<Udp<'_>, Unused> {
         // A jumbogram (RFC 2675); no socket would receive it.
         return Err(Unused::Foreign);
     }
-    let sender = SocketAddr::new(address, udp.source_port());
-    Ok(Udp { sender, to_port: udp.destination_port(), payload: udp.payload() })
+    let sender = SocketAddr::new(from, udp.source_port());
+    let destination = SocketAddr::new(to, udp.destination_port());
+    Ok(Udp { sender, destination, payload: udp.payload() })
 }

@@ -3,6 +3,7 @@
 //! Each map becomes the only event of a stream. Invariants: a map that cannot be recorded is left out with a
 //! remark, so it never stops the recording of images; no memory is allocated for lengths that a message
 //! claims.
+use std::borrow::Cow;
 use std::ops::Range;
 
 use keepup_stream::detector_map::stream_name;
@@ -22,7 +23,7 @@ const REMARK_CHARS_MAX: usize = 300;
 #[derive(Debug)]
 pub(super) struct SentMap<'a> {
     /// Its channel; `None` for all channels.
-    pub(super) channel: Option<&'a str>,
+    pub(super) channel: Option<Cow<'a, str>>,
     /// What it is, such as `flatfield`.
     pub(super) map: &'static str,
     pub(super) element: ElementType,
@@ -34,7 +35,10 @@ pub(super) struct SentMap<'a> {
 
 impl SentMap<'_> {
     fn name(&self) -> String {
-        self.channel.map_or_else(|| self.map.to_owned(), |channel| stream_name(channel, self.map))
+        match &self.channel {
+            Some(channel) => stream_name(channel, self.map),
+            None => self.map.to_owned(),
+        }
     }
 
     /// Its shape, if its type and shape match its length.

@@ -4,7 +4,7 @@ use super::*;
 const F32: ElementType = ElementType::F32;
 
 fn sent<'a>(shape: &[u64], bytes: &'a [u8]) -> SentMap<'a> {
-    let (channel, map, shape) = (Some("a"), "flatfield", shape.to_vec());
+    let (channel, map, shape) = (Some("a".into()), "flatfield", shape.to_vec());
     SentMap { channel, map, element: F32, shape, compression: None, bytes }
 }
 
@@ -76,10 +76,10 @@ fn maps_that_cannot_be_recorded_are_left_out() {
     let deep = [1, 1, 1, 1, 1, 1, 1, 1, 6];
     assert!(left_out(sent(&deep, &bytes[..24]), &bytes).contains("cannot be that of a stream"));
     for channel in ["\u{7}", &"x".repeat(200)] {
-        let why = left_out(SentMap { channel: Some(channel), ..sent(&[6], &bytes[..24]) }, &bytes);
+        let why = left_out(SentMap { channel: Some(channel.into()), ..sent(&[6], &bytes[..24]) }, &bytes);
         assert!(why.contains("cannot be that of a stream") && why.len() < 300, "{why}");
     }
-    let taken = SentMap { channel: Some("b"), map: "pixel_mask", ..sent(&[6], &bytes[..24]) };
+    let taken = SentMap { channel: Some("b".into()), map: "pixel_mask", ..sent(&[6], &bytes[..24]) };
     assert!(left_out(taken, &bytes).contains("another stream has this name"));
 }
 
@@ -88,7 +88,7 @@ fn the_number_of_maps_and_remarks_is_bounded() {
     let bytes = [0; 24];
     let names: Vec<String> = (0..3 * MAPS_MAX).map(|number| number.to_string()).collect();
     let sent: Vec<_> =
-        names.iter().map(|name| SentMap { channel: Some(name), ..sent(&[6], &bytes) }).collect();
+        names.iter().map(|name| SentMap { channel: Some(name.into()), ..sent(&[6], &bytes) }).collect();
     let (streams, remarks) = maps(&sent, &bytes, 100);
     assert_eq!((streams.len(), remarks.len()), (MAPS_MAX, REMARKS_MAX));
     assert!(remarks[0].contains("the detector has more than 48 maps"), "{remarks:?}");

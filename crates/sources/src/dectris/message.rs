@@ -1,13 +1,22 @@
 //! Messages of a series, the same for both versions of the stream.
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use keepup_stream::rejected::{RejectReason, RejectUnit};
 use keepup_stream::wire::{Compression, ElementType};
 
 use super::maps::Maps;
-use crate::error::DetectorError;
 
 /// Above any number of images.
 const COUNT_END: u64 = 1 << 48;
+
+/// Why a message or an image is not recorded.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) reason: RejectReason,
+    pub(super) unit: RejectUnit,
+    pub(super) why: String,
+}
 
 /// A message.
 #[derive(Debug)]
@@ -46,14 +55,9 @@ impl Start {
         (self.series_id, &self.unique_id) == (other.series_id, &other.unique_id)
     }
 
-    /// Checks that a start message that is repeated within its series describes the same images.
-    pub(super) fn check_repeated(&self, other: &Start) -> Result<(), DetectorError> {
-        let is_same =
-            self.channels == other.channels && other.format.is_none_or(|it| self.format == Some(it));
-        match is_same {
-            true => Ok(()),
-            false => Err(DetectorError::Series("its start message was repeated with other images".into())),
-        }
+    /// Whether a start message that is repeated within its series describes the same images.
+    pub(super) fn has_images_of(&self, other: &Start) -> bool {
+        self.channels == other.channels && other.format.is_none_or(|it| self.format == Some(it))
     }
 }
 
@@ -61,7 +65,7 @@ impl Start {
 #[derive(Debug)]
 pub(super) struct Image<'a> {
     pub(super) series_id: u64,
-    pub(super) unique_id: &'a str,
+    pub(super) unique_id: Cow<'a, str>,
     pub(super) image_id: u64,
     pub(super) time: Time,
     pub(super) channels: Vec<ChannelData<'a>>,
@@ -75,12 +79,14 @@ pub(super) enum Time {
     Absolute(u64),
     /// Its start and end relative to the start of the series, ns.
     Relative { start_ns: u64, stop_ns: u64 },
+    /// The message does not state it.
+    Unknown,
 }
 
 /// An image of one channel.
 #[derive(Debug)]
 pub(super) struct ChannelData<'a> {
-    pub(super) name: &'a str,
+    pub(super) name: Cow<'a, str>,
     pub(super) format: Format,
     pub(super) compression: Option<Compression>,
     pub(super) bytes: &'a [u8],
@@ -95,21 +101,36 @@ pub(super) const LZ4_HEADER_BYTES: usize = 16;
 #[derive(Debug)]
 pub(super) struct End<'a> {
     pub(super) series_id: u64,
-    pub(super) unique_id: &'a str,
+    pub(super) unique_id: Cow<'a, str>,
 }
 
-/// Error for a message that does not conform to the protocol.
-pub(super) fn malformed(what: impl Into<String>) -> DetectorError {
-    DetectorError::Message(what.into())
+/// A message that does not conform to the protocol.
+pub(super) fn malformed(what: impl Into<String>) -> Refused {
+    Refused { reason: RejectReason::Malformed, unit: RejectUnit::Message, why: what.into() }
 }
 
-pub(super) fn need<T>(field: Option<T>, name: &str) -> Result<T, DetectorError> {
+/// A message with content that cannot be recorded.
+pub(super) fn unsupported(what: impl Into<String>) -> Refused {
+    Refused { reason: RejectReason::Unsupported, unit: RejectUnit::Message, why: what.into() }
+}
+
+/// An image that is not recorded.
+pub(super) fn image_refused(reason: RejectReason, what: impl Into<String>) -> Refused {
+    Refused { reason, unit: RejectUnit::Image, why: what.into() }
+}
+
+pub(super) fn need<T>(field: Option<T>, name: &str) -> Result<T, Refused> {
     field.ok_or_else(|| malformed(format!("missing field {name}")))
 }
 
-/// Checks a number of images.
-pub(super) fn check_count(count: u64, field: &str) -> Result<u64, DetectorError> {
+/// Checks the number of an image.
+pub(super) fn check_count(count: u64, field: &str) -> Result<u64, Refused> {
     if count < COUNT_END { Ok(count) } else { Err(malformed(format!("{field}: {count} is too large"))) }
+}
+
+/// A number of images in a series; 0, for unknown, if it is larger than any.
+pub(super) fn images_announced(count: u64) -> u64 {
+    if count < COUNT_END { count } else { 0 }
 }
 
 /// Type of pixels by its name.
@@ -118,6 +139,13 @@ pub(super) fn element_of(name: &str) -> Option<ElementType> {
         "uint8" => ElementType::U8,
         "uint16" => ElementType::U16,
         "uint32" => ElementType::U32,
+        "uint64" => ElementType::U64,
+        "int8" => ElementType::I8,
+        "int16" => ElementType::I16,
+        "int32" => ElementType::I32,
+        "int64" => ElementType::I64,
+        "float32" => ElementType::F32,
+        "float64" => ElementType::F64,
         _ => return None,
     })
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::dectris::Dectris;
+use crate::error::DetectorError;
 use crate::{Decoder, Input, Item, Limits};
 
 const LIMITS: Limits = Limits { message_bytes_max: 1 << 20, event_bytes_max: u64::MAX };
@@ -88,8 +89,13 @@ fn decoded(messages: &[Frames]) -> Result<(Vec<String>, Dectris), DetectorError>
     }
 }
 
+/// The error at which the decoder ends, or reason and detail of what is rejected.
 fn refused(messages: &[Frames]) -> String {
-    items(messages).unwrap_err().to_string()
+    let rows = match decoded(messages) {
+        Ok((_, mut decoder)) => decoder.rejected(),
+        Err(error) => return error.to_string(),
+    };
+    rows.iter().map(|row| format!("{}: {}", row.reason.name(), row.detail)).collect()
 }
 
 #[test]
@@ -122,8 +128,9 @@ fn an_lz4_block_gets_the_header_of_the_hdf5_filter() {
     let expected = [&[0, 0, 0, 0, 0, 0, 0, 12, 0, 0, 0, 12, 0, 0, 0, 5][..], &[9; 5]].concat();
     assert_eq!(found[1], format!("0 at 4 s: {expected:?}"));
     // What bitshuffle writes has its header already.
-    let (found, _) = items(&[header(4, None), image(4, 0, "bs16-lz4<", &[9; 5]), end(4)]).unwrap();
-    assert_eq!(found[1], format!("0 at 4 s: {:?}", [9; 5]));
+    let chunk = [&12_u64.to_be_bytes()[..], &[9; 5]].concat();
+    let (found, _) = items(&[header(4, None), image(4, 0, "bs16-lz4<", &chunk), end(4)]).unwrap();
+    assert_eq!(found[1], format!("0 at 4 s: {chunk:?}"));
 }
 
 #[test]
@@ -134,7 +141,9 @@ fn what_the_user_appended_is_no_configuration() {
     };
     let (found, metadata) = items(&[appended("none"), image(4, 0, "<", &[7; 12]), end(4)]).unwrap();
     assert_eq!((found.len(), metadata.len()), (3, 1));
-    assert!(refused(&[appended("basic")]).contains("expected value"));
+    let messages = [appended("basic"), image(4, 0, "<", &[7; 12])];
+    assert_eq!(items(&messages).unwrap().0.len(), 2);
+    assert!(remarks(&messages).contains("the configuration in the header is not recorded: expected value"));
 }
 
 /// A header with a map for each of `maps`: htype, type, width, height and bytes.
@@ -196,14 +205,15 @@ fn a_series_without_images_has_no_streams() {
 }
 
 #[test]
-fn contradictions_and_gaps_in_messages_are_refused() {
+fn contradictions_and_gaps_in_messages_are_rejected() {
     let plain = [7; 12];
     let cases = [
         (vec![header(4, None), image(5, 0, "<", &plain)], "image 0 is of series 5"),
         (vec![header(4, None), image(4, 0, "<", &plain[1..])], "has 11 bytes, not 12"),
         (vec![header(4, None), image(4, 0, "bs32-lz4<", &plain)], "unsupported encoding \"bs32-lz4<\""),
         (vec![header(4, None), image(4, 0, "lz4<", &plain)], "as long as the image"),
-        (vec![header(4, None), image(4, 0, "<", &plain)[..2].to_vec()], "only 2 frames"),
+        (vec![header(4, None), image(4, 0, "<", &plain)[..2].to_vec()], "malformed: it has only 2 frames"),
+        (vec![header(4, None), image(4, 0, "bs16-lz4<", &plain)], "contradictory: image 0"),
         (vec![header(4, None), image(4, 1 << 50, "<", &plain)], "too large"),
         (vec![vec![b"{\"htype\": \"dother-1.0\", \"series\": 1}".to_vec()]], "unknown htype \"dother-1.0\""),
         (vec![vec![b"{\"htype\"".to_vec()]], "EOF"),
@@ -213,6 +223,26 @@ fn contradictions_and_gaps_in_messages_are_refused() {
         let error = refused(&messages);
         assert!(error.contains(why), "{error}");
     }
+}
+
+#[test]
+fn an_image_without_times_is_recorded() {
+    let mut bare = image(4, 0, "<", &[7; 12]);
+    bare.truncate(3);
+    let (found, _) = items(&[header(4, None), bare, end(4)]).unwrap();
+    assert_eq!(found[1], format!("0 at 5 s: {:?}", [7; 12]));
+}
+
+#[test]
+fn repeated_and_late_images_do_not_end_the_series() {
+    let numbers = [0, 1, 1, 3, 2, 3, 4];
+    let images = numbers.map(|number| image(4, number, "lz4<", &[number as u8; 5]));
+    let (found, mut decoder) = decoded(&[&[header(4, None)][..], &images, &[end(4)]].concat()).unwrap();
+    let recorded: Vec<_> = found[1..6].iter().filter_map(|item| item.chars().next()).collect();
+    assert_eq!((recorded, found.len()), (vec!['0', '1', '2', '3', '4'], 7));
+    assert!(found[4].ends_with("3, 3, 3, 3, 3]"), "the header of the filter is that of its own image");
+    assert_eq!(decoder.remarks(), ["repeated images, identical to those that are recorded: 2"]);
+    assert!(decoder.rejected().is_empty());
 }
 
 proptest! {

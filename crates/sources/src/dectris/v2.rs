@@ -6,7 +6,9 @@
 mod array;
 mod metadata;
 mod skip;
+mod values;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use keepup_stream::detector_map::{COUNTRATE_LOOKUP_TABLE, FLATFIELD, PIXEL_MASK, stream_name};
@@ -14,27 +16,24 @@ use keepup_stream::wire::ElementType;
 use minicbor::Decoder;
 use minicbor::data::Type;
 use minicbor::decode::Error;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use self::array::{Elements, array, elements};
 use self::metadata::put_metadata;
 use self::skip::{DEPTH_MAX, skip};
+use self::values::{date_ns, has_more, lenient, number, rational_ns, tags, text};
 use super::maps::{Maps, SentMap};
 use super::message::{
-    ChannelData, End, Format, Image, Message, Start, Time, check_count, element_of, malformed, need,
+    ChannelData, End, Format, Image, Message, Refused, Start, Time, check_count, element_of,
+    images_announced, malformed, need, unsupported,
 };
 use super::quote::quoted;
-use crate::error::DetectorError;
 use crate::{MAPS_MAX, STREAMS_MAX as CHANNELS_MAX};
-
-const NS: u128 = 1_000_000_000;
 
 /// Fields of all message types. Which ones are required depends on the type.
 #[derive(Default)]
 struct Fields<'a> {
     series_id: Option<u64>,
-    unique_id: Option<&'a str>,
+    unique_id: Option<Cow<'a, str>>,
     channels: Option<Vec<String>>,
     element: Option<ElementType>,
     width: Option<u64>,
@@ -51,13 +50,15 @@ struct Fields<'a> {
 }
 
 /// Decodes a message. Maps have at most `map_bytes_max`.
-pub(super) fn parse(bytes: &[u8], map_bytes_max: u64) -> Result<Message<'_>, DetectorError> {
+pub(super) fn parse(bytes: &[u8], map_bytes_max: u64) -> Result<Message<'_>, Refused> {
     let mut decoder = Decoder::new(bytes);
-    let mut kind = None;
+    let mut kind: Option<Cow<'_, str>> = None;
     let mut fields = Fields::default();
-    each_field(&mut decoder, |key, decoder| match (key, kind) {
+    // Detectors mark a message as CBOR (tag 55799, RFC 8949 section 3.4.6); others may not.
+    tags(&mut decoder).map_err(|error| cbor("message", &error))?;
+    each_field(&mut decoder, |key, decoder| match (&*key, &kind) {
         ("type", None) => {
-            kind = Some(text(decoder, "type")?);
+            kind = Some(text(decoder).map_err(|error| cbor("type", &error))?);
             Ok(())
         }
         (_, None) => Err(malformed("its first field is not its type")),
@@ -68,43 +69,46 @@ pub(super) fn parse(bytes: &[u8], map_bytes_max: u64) -> Result<Message<'_>, Det
             fields.field(key, decoder)
         }
     })?;
-    match kind {
+    match kind.as_deref() {
         Some("start") => fields.start(bytes, map_bytes_max).map(Message::Start),
         Some("image") => fields.image().map(Message::Image),
         Some("end") => fields.end().map(Message::End),
-        Some(other) => Err(malformed(format!("its type is {}", quoted(other)))),
+        Some(other) => Err(unsupported(format!("its type is {}", quoted(other)))),
         None => Err(malformed("it is empty")),
     }
 }
 
 impl<'a> Fields<'a> {
-    fn field(&mut self, key: &str, decoder: &mut Decoder<'a>) -> Result<(), DetectorError> {
+    fn field(&mut self, key: &str, decoder: &mut Decoder<'a>) -> Result<(), Refused> {
+        let failed = |error| cbor(key, &error);
+        let number = |decoder: &mut Decoder<'a>| number(decoder).map_err(failed);
         match key {
-            "series_id" => self.series_id = Some(number(decoder, key)?),
-            "series_unique_id" => self.unique_id = Some(text(decoder, key)?),
+            "series_id" => self.series_id = Some(number(decoder)?),
+            "series_unique_id" => self.unique_id = Some(text(decoder).map_err(failed)?),
             "channels" => self.channels = Some(names(decoder)?),
             "image_dtype" => {
-                let name = text(decoder, key)?;
-                let unknown = || malformed(format!("unsupported image_dtype {}", quoted(name)));
-                self.element = Some(element_of(name).ok_or_else(unknown)?);
+                let name = text(decoder).map_err(failed)?;
+                let unknown = || unsupported(format!("unsupported image_dtype {}", quoted(&name)));
+                self.element = Some(element_of(&name).ok_or_else(unknown)?);
             }
-            "image_size_x" => self.width = Some(number(decoder, key)?),
-            "image_size_y" => self.height = Some(number(decoder, key)?),
-            "number_of_images" => self.images = Some(number_of(decoder, key)?),
-            "image_id" => self.image_id = Some(number_of(decoder, key)?),
-            "series_date" => self.series_ns = date_ns(decoder)?,
-            "start_time" => self.start_ns = Some(rational_ns(decoder)?),
+            "image_size_x" => self.width = Some(number(decoder)?),
+            "image_size_y" => self.height = Some(number(decoder)?),
+            "number_of_images" => self.images = lenient(decoder, values::number).map_err(failed)?,
+            "image_id" => self.image_id = Some(check_count(number(decoder)?, key)?),
+            // An image is recorded whatever its times are.
+            "series_date" => self.series_ns = lenient(decoder, date_ns).map_err(failed)?.flatten(),
+            "start_time" => self.start_ns = lenient(decoder, rational_ns).map_err(failed)?,
             "data" => self.data = Some(channels(decoder)?),
             FLATFIELD => self.channel_maps(FLATFIELD, decoder)?,
             PIXEL_MASK => self.channel_maps(PIXEL_MASK, decoder)?,
             COUNTRATE_LOOKUP_TABLE => self.lookup_table(decoder)?,
-            _ => skip(decoder, DEPTH_MAX).map_err(|error| cbor(key, &error))?,
+            _ => skip(decoder, DEPTH_MAX).map_err(failed)?,
         }
         Ok(())
     }
 
     /// Adds the maps of all channels. One that is malformed is left out.
-    fn channel_maps(&mut self, map: &'static str, decoder: &mut Decoder<'a>) -> Result<(), DetectorError> {
+    fn channel_maps(&mut self, map: &'static str, decoder: &mut Decoder<'a>) -> Result<(), Refused> {
         let mut maps = decoder.clone();
         skip(decoder, DEPTH_MAX).map_err(|error| cbor(map, &error))?;
         if matches!(maps.datatype(), Ok(Type::Null | Type::Undefined)) {
@@ -121,7 +125,7 @@ impl<'a> Fields<'a> {
                     let (channel, shape) = (Some(channel), dimensions.as_slice().to_vec());
                     self.maps.push(SentMap { channel, map, element, shape, compression, bytes });
                 }
-                Err(why) => self.leave_out(stream_name(channel, map), why),
+                Err(why) => self.leave_out(stream_name(&channel, map), why),
             }
             Ok(())
         });
@@ -131,18 +135,14 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    fn leave_out(&mut self, map: String, why: DetectorError) {
+    fn leave_out(&mut self, map: String, refused: Refused) {
         if self.left_out.len() < MAPS_MAX {
-            let why = match why {
-                DetectorError::Message(what) => what,
-                other => other.to_string(),
-            };
-            self.left_out.push((map, why));
+            self.left_out.push((map, refused.why));
         }
     }
 
     /// Adds the table of the count rate correction, unless it is malformed.
-    fn lookup_table(&mut self, decoder: &mut Decoder<'a>) -> Result<(), DetectorError> {
+    fn lookup_table(&mut self, decoder: &mut Decoder<'a>) -> Result<(), Refused> {
         let map = COUNTRATE_LOOKUP_TABLE;
         let mut table = decoder.clone();
         skip(decoder, DEPTH_MAX).map_err(|error| cbor(map, &error))?;
@@ -161,103 +161,95 @@ impl<'a> Fields<'a> {
     }
 
     /// The start message `message`.
-    fn start(self, message: &[u8], map_bytes_max: u64) -> Result<Start, DetectorError> {
+    fn start(self, message: &[u8], map_bytes_max: u64) -> Result<Start, Refused> {
         let channels = need(self.channels, "channels")?;
         let (mut maps, base) = (Maps::default(), message.as_ptr().addr());
         self.maps.iter().for_each(|map| maps.add(map, base, &channels, map_bytes_max));
         self.left_out.iter().for_each(|(name, why)| maps.leave_out(name, why));
+        // If it does not state all of the format, images do.
+        let size = self.width.zip(self.height).zip(self.element);
+        let format = size.map(|((width, height), element)| Format { element, width, height });
         Ok(Start {
             series_id: need(self.series_id, "series_id")?,
-            unique_id: self.unique_id.unwrap_or_default().to_owned(),
+            unique_id: self.unique_id.unwrap_or_default().into_owned(),
             channels,
-            format: Some(Format {
-                element: need(self.element, "image_dtype")?,
-                width: need(self.width, "image_size_x")?,
-                height: need(self.height, "image_size_y")?,
-            }),
-            images: self.images.unwrap_or(0),
+            format,
+            images: images_announced(self.images.unwrap_or(0)),
             metadata: self.metadata,
             maps,
         })
     }
 
-    fn image(self) -> Result<Image<'a>, DetectorError> {
+    fn image(self) -> Result<Image<'a>, Refused> {
+        let time = match (self.series_ns, self.start_ns) {
+            (None, None) => Time::Unknown,
+            (date, start) => Time::Absolute(date.unwrap_or(0).saturating_add(start.unwrap_or(0))),
+        };
         Ok(Image {
             series_id: need(self.series_id, "series_id")?,
             unique_id: self.unique_id.unwrap_or_default(),
             image_id: need(self.image_id, "image_id")?,
-            time: Time::Absolute(self.series_ns.unwrap_or(0).saturating_add(self.start_ns.unwrap_or(0))),
+            time,
             channels: need(self.data, "data")?,
         })
     }
 
-    fn end(self) -> Result<End<'a>, DetectorError> {
+    fn end(self) -> Result<End<'a>, Refused> {
         let unique_id = self.unique_id.unwrap_or_default();
         Ok(End { series_id: need(self.series_id, "series_id")?, unique_id })
     }
 }
 
-fn cbor(field: &str, error: &Error) -> DetectorError {
+fn cbor(field: &str, error: &Error) -> Refused {
     malformed(format!("{field}: {error}"))
 }
 
-fn number(decoder: &mut Decoder<'_>, field: &str) -> Result<u64, DetectorError> {
-    decoder.u64().map_err(|error| cbor(field, &error))
-}
-
-/// A number of images.
-fn number_of(decoder: &mut Decoder<'_>, field: &str) -> Result<u64, DetectorError> {
-    check_count(number(decoder, field)?, field)
-}
-
-fn text<'a>(decoder: &mut Decoder<'a>, field: &str) -> Result<&'a str, DetectorError> {
-    decoder.str().map_err(|error| cbor(field, &error))
-}
-
-/// Calls `take` with each key of a map; `take` must consume the value.
+/// Calls `take` with each key of a map that is a text; `take` must consume the value.
 fn each_field<'a>(
     decoder: &mut Decoder<'a>,
-    mut take: impl FnMut(&'a str, &mut Decoder<'a>) -> Result<(), DetectorError>,
-) -> Result<(), DetectorError> {
+    mut take: impl FnMut(Cow<'a, str>, &mut Decoder<'a>) -> Result<(), Refused>,
+) -> Result<(), Refused> {
     let mut left = decoder.map().map_err(|error| cbor("map", &error))?;
-    while left != Some(0) {
-        let kind = decoder.datatype().map_err(|error| cbor("key", &error))?;
-        if left.is_none() && kind == Type::Break {
-            // Skips the break byte.
-            decoder.set_position(decoder.position() + 1);
-            return Ok(());
+    while has_more(decoder, &mut left).map_err(|error| cbor("key", &error))? {
+        let is_text = matches!(decoder.datatype(), Ok(Type::String | Type::StringIndef | Type::Tag));
+        if is_text {
+            let key = text(decoder).map_err(|error| cbor("key", &error))?;
+            take(key, decoder)?;
+        } else {
+            for part in ["key", "value"] {
+                skip(decoder, DEPTH_MAX).map_err(|error| cbor(part, &error))?;
+            }
         }
-        let key = text(decoder, "key")?;
-        take(key, decoder)?;
-        left = left.map(|left| left - 1);
     }
     Ok(())
 }
 
 /// Names of channels.
-fn names(decoder: &mut Decoder<'_>) -> Result<Vec<String>, DetectorError> {
-    let count = decoder.array().map_err(|error| cbor("channels", &error))?;
-    let count = count.filter(|count| (1..=CHANNELS_MAX as u64).contains(count));
-    let count = count.ok_or_else(|| malformed(format!("it has no channels, or more than {CHANNELS_MAX}")))?;
+fn names(decoder: &mut Decoder<'_>) -> Result<Vec<String>, Refused> {
+    let failed = |error| cbor("channels", &error);
+    let mut left = decoder.array().map_err(failed)?;
     let mut names: Vec<String> = Vec::new();
-    for _ in 0..count {
-        let name = text(decoder, "channels")?.to_owned();
+    while has_more(decoder, &mut left).map_err(failed)? {
+        let name = text(decoder).map_err(failed)?.into_owned();
         if names.contains(&name) {
             return Err(malformed(format!("it has the channel {} twice", quoted(&name))));
         }
+        if names.len() == CHANNELS_MAX {
+            return Err(unsupported(format!("it has more than {CHANNELS_MAX} channels")));
+        }
         names.push(name);
     }
-    Ok(names)
+    if names.is_empty() { Err(malformed("it has no channels")) } else { Ok(names) }
 }
 
 /// Images of all channels.
-fn channels<'a>(decoder: &mut Decoder<'a>) -> Result<Vec<ChannelData<'a>>, DetectorError> {
+fn channels<'a>(decoder: &mut Decoder<'a>) -> Result<Vec<ChannelData<'a>>, Refused> {
     let mut channels: Vec<ChannelData<'a>> = Vec::new();
     each_field(decoder, |name, decoder| {
         if channels.len() == CHANNELS_MAX || channels.iter().any(|channel| channel.name == name) {
             return Err(malformed(format!(
                 "data: duplicate channel {}, or over {CHANNELS_MAX} channels",
-                quoted(name)
+                quoted(&name)
             )));
         }
         channels.push(channel(name, decoder)?);
@@ -267,33 +259,11 @@ fn channels<'a>(decoder: &mut Decoder<'a>) -> Result<Vec<ChannelData<'a>>, Detec
 }
 
 /// A multi-dimensional typed array, compressed or not.
-fn channel<'a>(name: &'a str, decoder: &mut Decoder<'a>) -> Result<ChannelData<'a>, DetectorError> {
+fn channel<'a>(name: Cow<'a, str>, decoder: &mut Decoder<'a>) -> Result<ChannelData<'a>, Refused> {
     let (dimensions, Elements { element, compression, bytes }) = array(decoder, "data")?;
     let &[height, width] = dimensions.as_slice() else {
-        return Err(malformed("data: the array is not two-dimensional"));
+        return Err(unsupported("data: the array is not two-dimensional"));
     };
     let format = Format { element, width, height };
     Ok(ChannelData { name, format, compression, bytes, lz4_header: None })
-}
-
-/// A date, ns since the Unix epoch; `None` if it is not RFC 3339 or before the epoch.
-fn date_ns(decoder: &mut Decoder<'_>) -> Result<Option<u64>, DetectorError> {
-    let failed = |error: Error| cbor("series_date", &error);
-    if decoder.datatype().map_err(failed)? == Type::Tag {
-        decoder.tag().map_err(failed)?;
-    }
-    let date = OffsetDateTime::parse(text(decoder, "series_date")?, &Rfc3339).ok();
-    Ok(date.and_then(|date| u64::try_from(date.unix_timestamp_nanos()).ok()))
-}
-
-/// A time in seconds as numerator and denominator, in ns.
-fn rational_ns(decoder: &mut Decoder<'_>) -> Result<u64, DetectorError> {
-    let parts = decoder.array().map_err(|error| cbor("start_time", &error))?;
-    if parts != Some(2) {
-        return Err(malformed("start_time: not a pair of numerator and denominator"));
-    }
-    let (ticks, rate) = (number(decoder, "start_time")?, number(decoder, "start_time")?);
-    let ns = (u128::from(ticks) * NS).checked_div(u128::from(rate));
-    let ns = ns.ok_or_else(|| malformed("start_time: the denominator is 0"))?;
-    Ok(u64::try_from(ns).unwrap_or(u64::MAX))
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use keepup_stream::file_index::{FILES, FileEntry, INDEX_SUFFIX};
 use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::{RejectUnit, Rejection};
 use keepup_stream::wire::{ElementType, StreamInfo};
 
 use super::notice::{LENGTH_BYTES, Notice};
@@ -38,6 +39,7 @@ pub struct Files {
     arriving: Option<FileEntry>,
     index_sequence: u64,
     remarks: Vec<String>,
+    rejected: Vec<Rejection>,
     failure: Option<DetectorError>,
     unix_ns: u64,
     outgoing: Vec<u8>,
@@ -64,6 +66,7 @@ impl Files {
             arriving: None,
             index_sequence: 0,
             remarks: Vec::new(),
+            rejected: Vec::new(),
             failure: None,
             unix_ns: 0,
             outgoing: vec![1],
@@ -107,6 +110,10 @@ impl Files {
                 self.enter(&FileEntry { lost: Some(why), ..FileEntry::new(sequence, &name) });
             }
             (Notice::Remark(remark), false) => self.remarks.push(remark),
+            (Notice::Rejected { reason, count, detail }, false) => {
+                let (sender, unit, is_foreign) = (None, RejectUnit::File, false);
+                self.rejected.push(Rejection { sender, reason, unit, count, is_foreign, detail });
+            }
             (Notice::Failed(why), false) => self.failure = Some(DetectorError::Directory(why)),
             (Notice::End, false) => self.queue.push_back(Queued::EndOfFiles),
             (notice, _) => return Err(DetectorError::Message(format!("unexpected {notice:?}"))),
@@ -175,6 +182,10 @@ impl Decoder for Files {
 
     fn remarks(&mut self) -> Vec<String> {
         std::mem::take(&mut self.remarks)
+    }
+
+    fn rejected(&mut self) -> Vec<Rejection> {
+        std::mem::take(&mut self.rejected)
     }
 
     fn outgoing(&mut self) -> Vec<u8> {

@@ -1,4 +1,5 @@
 //! Notices become streams, events and index lines.
+use keepup_stream::rejected::RejectReason;
 use proptest::prelude::*;
 
 use super::*;
@@ -34,6 +35,8 @@ fn decode(bytes: &[u8], piece: usize) -> Result<(Vec<String>, Vec<u8>), Detector
             }
         }
         seen.extend(decoder.remarks());
+        let rejected = decoder.rejected().into_iter();
+        seen.extend(rejected.map(|row| format!("{} {}: {} {}", row.count, row.unit, row.reason, row.detail)));
         if rest.is_empty() {
             return Ok((seen, content));
         }
@@ -70,6 +73,8 @@ fn files_losses_and_new_names() {
         Notice::Lost { sequence: 1, name: b"c".to_vec(), why: "gone".into() }.to_bytes(),
         file(2, b"", 0),
         Notice::Whole.to_bytes(),
+        Notice::Rejected { reason: RejectReason::Unreadable, count: 2, detail: "no permission".into() }
+            .to_bytes(),
         Notice::Remark("that is all".into()).to_bytes(),
         Notice::End.to_bytes(),
     ]
@@ -85,6 +90,7 @@ fn files_losses_and_new_names() {
         r#"file 1 "c" is lost: gone"#,
         "start 2 at 5",
         r#"1/3 {"sequence":2,"name":"","bytes":0,"mtime_ns":5,"crc32":"000000ab"}"#,
+        "2 file: not readable no permission",
         "that is all",
         "end",
     ];

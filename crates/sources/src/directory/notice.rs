@@ -1,4 +1,5 @@
 //! Messages from the thread that reads a directory to the intake.
+use keepup_stream::rejected::RejectReason;
 use serde::{Deserialize, Serialize};
 
 use crate::DetectorError;
@@ -46,6 +47,15 @@ pub enum Notice {
     },
     /// A sentence for the report.
     Remark(String),
+    /// Files that are not recorded and have no sequence number.
+    Rejected {
+        /// The reason.
+        reason: RejectReason,
+        /// How many.
+        count: u64,
+        /// The reason of the first of them, in full.
+        detail: String,
+    },
     /// The directory cannot be read any more, with the cause.
     Failed(String),
     /// All files have been sent.

@@ -25,11 +25,14 @@ impl Counter {
     /// Parses a place such as `u64be@0`, `u48be@2` or `u32le`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (kind, offset) = text.split_once('@').unwrap_or((text, "0"));
-        let (bits, is_little_endian) = match kind.strip_prefix('u')?.split_at_checked(2)? {
-            ("8", _) => return None,
-            (bits, "be") => (bits, false),
-            (bits, "le") => (bits, true),
-            _ => return None,
+        let (bits, is_little_endian) = match kind.strip_prefix('u')? {
+            // One byte has no order.
+            "8" => ("8", false),
+            kind => match kind.split_at_checked(2)? {
+                (bits, "be") => (bits, false),
+                (bits, "le") => (bits, true),
+                _ => return None,
+            },
         };
         let bytes = bits.parse::<usize>().ok().filter(|bits| bits % 8 == 0)? / 8;
         let offset = offset.parse().ok().filter(|offset| *offset <= 1024)?;

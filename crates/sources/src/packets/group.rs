@@ -100,10 +100,10 @@ impl Groups {
         self.spare = bytes;
     }
 
-    /// Packets of events that were not whole, and events that were too large; drops all.
-    pub(super) fn take_counts(&mut self) -> (u64, u64) {
+    /// For each stream, packets of events that were not whole, and of events that were too large; drops all.
+    pub(super) fn take_counts(&mut self) -> (Vec<u64>, Vec<u64>) {
         let all = std::mem::take(&mut self.all);
-        (all.iter().map(Group::discarded).sum(), all.iter().map(|group| group.too_large).sum())
+        (all.iter().map(Group::discarded).collect(), all.iter().map(|group| group.too_large).collect())
     }
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Group {
     cause: Option<LossCause>,
     /// Packets of events that were not whole.
     discarded: u64,
-    /// Events that were too large.
+    /// Packets of events that were too large.
     too_large: u64,
 }
 
@@ -181,8 +181,7 @@ impl Group {
         open.packets += 1;
         open.bytes.extend_from_slice(packet.payload);
         if open.bytes.len() as u64 > bytes_max {
-            self.too_large += 1;
-            self.discard();
+            self.too_large += self.open.take().map_or(0, |open| open.packets);
         }
     }
 

@@ -5,12 +5,19 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use keepup_measure::sum::Sums;
+use keepup_stream::rejected::RejectReason;
+
 use super::spead::{self, HeapPacket};
 
 /// Most immediate values of a heap that are kept.
 const VALUES_MAX: usize = 16;
 /// Most separate parts of a heap; packets of a heap arrive nearly in order.
 const PARTS_MAX: usize = 1024;
+/// Whole heaps that are remembered, half of the least number.
+const HISTORY_MIN: usize = 32;
+/// Most heaps that are assembled at once.
+const OPEN_MAX: usize = 1024;
 /// Buffers that are kept for the next heaps, and their bytes.
 const SPARE_MAX: usize = 4;
 const SPARE_BYTES_MAX: usize = 64 << 20;
@@ -29,6 +36,14 @@ pub(super) struct Heap {
     pub(super) drops: u32,
     /// Immediate values, if the stream is not known yet.
     pub(super) values: Vec<(u64, u64)>,
+    /// How many heaps of the sender had started before it, and with its last packet.
+    started: u64,
+    heard: u64,
+    /// Whole heaps that started after its last packet.
+    passed: usize,
+    packets: u64,
+    /// A heap with this number was whole already.
+    is_copy: bool,
 }
 
 /// What becomes of a packet.
@@ -38,16 +53,16 @@ pub(super) enum Added {
     Part,
     /// Its heap is whole.
     Whole(Heap),
-    /// This part has arrived before.
+    /// This part has arrived before, with the same content.
     Duplicate,
     /// It contradicts the packets before it.
-    Refused(String),
+    Refused(RejectReason, String),
 }
 
 /// Limits of the heaps of one sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeapLimits {
-    /// Heaps that are assembled at once.
+    /// Whole heaps that start after the last packet of a heap in the making until that one is given up.
     pub(super) window: usize,
     /// Bytes of these heaps.
     pub(super) bytes: usize,
@@ -80,7 +95,7 @@ impl Buffers {
 
     /// Takes back the buffer of a heap.
     pub(super) fn put_back(&mut self, buffer: Vec<u8>) {
-        let bytes: usize = self.spare.iter().map(Vec::capacity).sum();
+        let bytes: usize = self.spare.iter().map(Vec::capacity).saturating_sum();
         if self.spare.len() < SPARE_MAX && bytes + buffer.capacity() <= SPARE_BYTES_MAX {
             self.spare.push(buffer);
         }
@@ -92,10 +107,20 @@ impl Buffers {
 pub(super) struct Heaps {
     /// In the order of their first packets.
     open: Vec<Heap>,
-    /// Numbers of the last whole heaps: packets that repeat a part of them start no new heap.
+    /// Numbers of the last whole heaps: packets that repeat a part of them make a copy, or a new count.
     whole: VecDeque<u64>,
-    /// Heaps that were given up.
-    incomplete: u64,
+    started: u64,
+    given_up: GivenUp,
+}
+
+/// Heaps that were given up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct GivenUp {
+    pub(super) heaps: u64,
+    /// What the first one lacks.
+    pub(super) first: Option<String>,
+    /// Packets of copies of whole heaps.
+    pub(super) duplicates: u64,
 }
 
 impl Heaps {
@@ -107,20 +132,18 @@ impl Heaps {
         limits: HeapLimits,
         buffers: &mut Buffers,
     ) -> Added {
-        if self.whole.contains(&header.heap) {
-            return Added::Duplicate;
-        }
         let at = match self.open.iter().position(|heap| heap.number == header.heap) {
             Some(at) => at,
             None => match self.start(header, arrived_ns, limits, buffers) {
                 Ok(at) => at,
-                Err(why) => return Added::Refused(why),
+                Err(why) => return Added::Refused(RejectReason::Unsupported, why),
             },
         };
         let heap = &mut self.open[at];
         if heap.bytes.len() as u64 != header.length {
             let (stated, before) = (header.length, heap.bytes.len());
-            return Added::Refused(format!("heap length {stated}, {before} in the packets before"));
+            let why = format!("heap length {stated}, {before} in the packets before");
+            return Added::Refused(RejectReason::Contradictory, why);
         }
         if limits.keeps_values {
             let free = VALUES_MAX.saturating_sub(heap.values.len());
@@ -130,17 +153,28 @@ impl Heaps {
         let range = header.offset as usize..header.offset as usize + payload.len();
         match heap.insert(range.clone()) {
             Ok(true) => {}
-            Ok(false) => return Added::Duplicate,
-            Err(why) => return Added::Refused(why),
+            Ok(false) if heap.bytes[range] == *payload => return Added::Duplicate,
+            Ok(false) => {
+                let why = format!("a part of heap {} arrived again with other content", header.heap);
+                return Added::Refused(RejectReason::Conflicting, why);
+            }
+            Err(why) => return Added::Refused(RejectReason::Contradictory, why),
         }
         heap.bytes[range].copy_from_slice(payload);
-        heap.drops = drops;
+        (heap.drops, heap.heard, heap.passed) = (drops, self.started, 0);
+        heap.packets += 1;
         if !heap.is_whole() {
             return Added::Part;
         }
         let heap = self.open.remove(at);
-        self.whole.push_back(heap.number);
-        if self.whole.len() > 2 * limits.window {
+        self.open.iter_mut().filter(|open| open.heard <= heap.started).for_each(|open| open.passed += 1);
+        while let Some(at) = self.open.iter().position(|open| open.passed >= limits.window.max(1)) {
+            self.give_up(at, buffers);
+        }
+        if !heap.is_copy {
+            self.whole.push_back(heap.number);
+        }
+        if self.whole.len() > 2 * limits.window.max(HISTORY_MIN) {
             self.whole.pop_front();
         }
         Added::Whole(heap)
@@ -159,16 +193,14 @@ impl Heaps {
             return Err(format!("heap of {} bytes, limit {most} bytes", header.length));
         }
         let length = header.length as usize;
-        let mut bytes: usize = self.open.iter().map(|heap| heap.bytes.len()).sum();
-        while self.open.len() >= limits.window.max(1) || bytes + length > limits.bytes {
-            if self.open.is_empty() {
-                break;
-            }
-            let given_up = self.open.remove(0);
-            bytes -= given_up.bytes.len();
-            self.incomplete += 1;
-            buffers.put_back(given_up.bytes);
+        let mut bytes: usize = self.open.iter().map(|heap| heap.bytes.len()).saturating_sum();
+        while !self.open.is_empty() && (self.open.len() >= OPEN_MAX || bytes + length > limits.bytes) {
+            // Copies first.
+            let at = self.open.iter().position(|open| open.is_copy).unwrap_or(0);
+            bytes -= self.open[at].bytes.len();
+            self.give_up(at, buffers);
         }
+        self.started += 1;
         let bytes = buffers.take(length);
         let (number, mask, timestamp_ns) = (header.heap, header.mask, arrived_ns);
         self.open.push(Heap {
@@ -179,6 +211,11 @@ impl Heaps {
             timestamp_ns,
             drops: 0,
             values: Vec::new(),
+            started: self.started,
+            heard: self.started,
+            passed: 0,
+            packets: 0,
+            is_copy: self.whole.contains(&number),
         });
         Ok(self.open.len() - 1)
     }
@@ -192,9 +229,45 @@ impl Heaps {
         whole.number.wrapping_sub(near.max().unwrap_or(0)) & whole.mask
     }
 
-    /// Heaps that are not whole, and those that were given up.
-    pub(super) fn unfinished(&self) -> u64 {
-        self.open.len() as u64 + self.incomplete
+    /// Gives up a heap in the making.
+    fn give_up(&mut self, at: usize, buffers: &mut Buffers) {
+        let heap = self.open.remove(at);
+        if heap.is_copy {
+            self.given_up.duplicates += heap.packets;
+        } else {
+            let arrived: usize = heap.parts.iter().fold(0, |sum, part| sum + part.len());
+            let (number, length) = (heap.number, heap.bytes.len());
+            self.given_up.heaps += 1;
+            self.given_up
+                .first
+                .get_or_insert_with(|| format!("{arrived} of {length} bytes of heap {number} arrived"));
+        }
+        buffers.put_back(heap.bytes);
+    }
+
+    /// Heaps that were given up since the last call.
+    pub(super) fn take_given_up(&mut self) -> GivenUp {
+        std::mem::take(&mut self.given_up)
+    }
+
+    /// Gives up all heaps in the making.
+    pub(super) fn close(&mut self, buffers: &mut Buffers) {
+        while !self.open.is_empty() {
+            self.give_up(0, buffers);
+        }
+    }
+
+    /// The sender counts its heaps from the start again: none of those in the making is a copy.
+    pub(super) fn restart(&mut self) {
+        self.whole.clear();
+        self.open.iter_mut().for_each(|open| open.is_copy = false);
+    }
+
+    /// Whether a heap is being assembled with a number from `from` to before `to`.
+    pub(super) fn is_assembling(&self, from: u64, to: u64) -> bool {
+        let is_between =
+            |open: &Heap| open.number.wrapping_sub(from) & open.mask < to.wrapping_sub(from) & open.mask;
+        self.open.iter().any(|open| !open.is_copy && is_between(open))
     }
 }
 

@@ -33,30 +33,37 @@ fn several_heaps_at_once() {
     }
     assert!(matches!(add(&mut heaps, 8, 10, 0..3), Added::Duplicate));
     assert!(matches!(add(&mut heaps, 8, 10, 1..2), Added::Duplicate));
-    assert!(matches!(add(&mut heaps, 8, 10, 2..4), Added::Refused(why) if why.contains("overlap")));
+    assert!(matches!(add(&mut heaps, 8, 10, 2..4), Added::Refused(_, why) if why.contains("overlap")));
     assert!(
-        matches!(add(&mut heaps, 8, 11, 3..6), Added::Refused(why) if why.contains("heap length 11, 10"))
+        matches!(add(&mut heaps, 8, 11, 3..6), Added::Refused(_, why) if why.contains("heap length 11, 10"))
     );
     assert_eq!(whole(add(&mut heaps, 8, 10, 3..6)), Some(bytes(8, 10)));
     assert_eq!(whole(add(&mut heaps, 7, 10, 3..6)), Some(bytes(7, 10)));
-    // A late duplicate starts no new heap.
-    assert!(matches!(add(&mut heaps, 8, 10, 0..3), Added::Duplicate));
-    assert_eq!(heaps.unfinished(), 0);
+    // A late duplicate is a copy, not a heap that is missing.
+    assert!(matches!(add(&mut heaps, 8, 10, 0..3), Added::Part));
+    heaps.close(&mut Buffers::default());
+    assert_eq!(heaps.take_given_up(), GivenUp { heaps: 0, first: None, duplicates: 1 });
     assert_eq!(whole(add(&mut heaps, 9, 0, 0..0)), Some(Vec::new()));
 }
 
 #[test]
-fn the_oldest_heap_is_given_up_beyond_the_window_and_the_memory() {
+fn a_heap_is_given_up_when_later_ones_are_whole_or_memory_is_short() {
     let mut heaps = Heaps::default();
     (0..6).for_each(|heap| assert!(matches!(add(&mut heaps, heap, 10, 0..5), Added::Part)));
-    assert_eq!(heaps.open.iter().map(|heap| heap.number).collect::<Vec<_>>(), [2, 3, 4, 5]);
-    assert_eq!(whole(add(&mut heaps, 2, 10, 5..10)), Some(bytes(2, 10)));
-    // 3 * 10 + 500 + 500 bytes are too many.
-    (6..8).for_each(|heap| assert!(matches!(add(&mut heaps, heap, 500, 0..5), Added::Part)));
-    assert_eq!(heaps.open.iter().map(|heap| heap.number).collect::<Vec<_>>(), [6, 7]);
-    assert!(matches!(add(&mut heaps, 9, 501, 0..5), Added::Refused(why) if why.contains("limit 500 bytes")));
-    assert!(matches!(add(&mut heaps, 9, 1 << 40, 0..5), Added::Refused(_)));
-    assert_eq!(heaps.unfinished(), 5 + 2);
+    assert_eq!(heaps.open.len(), 6, "as many as are sent at once");
+    (1..4).for_each(|heap| assert_eq!(whole(add(&mut heaps, heap, 10, 5..10)), Some(bytes(heap, 10))));
+    assert_eq!((heaps.open.len(), heaps.take_given_up().heaps), (3, 0));
+    // The fourth that started after its last packet.
+    assert!(whole(add(&mut heaps, 4, 10, 5..10)).is_some());
+    let first = Some("5 of 10 bytes of heap 0 arrived".to_owned());
+    assert_eq!(heaps.take_given_up(), GivenUp { heaps: 1, first, duplicates: 0 });
+    // 10 + 500 + 500 bytes are too many.
+    add(&mut heaps, 10, 10, 0..5);
+    (11..13).for_each(|heap| assert!(matches!(add(&mut heaps, heap, 500, 0..5), Added::Part)));
+    assert_eq!(heaps.open.iter().map(|heap| heap.number).collect::<Vec<_>>(), [11, 12]);
+    let is_too_large = |why: &str| why.contains("limit 500 bytes");
+    assert!(matches!(add(&mut heaps, 13, 501, 0..5), Added::Refused(_, why) if is_too_large(&why)));
+    assert!(matches!(add(&mut heaps, 13, 1 << 40, 0..5), Added::Refused(..)));
 }
 
 #[test]
@@ -106,7 +113,7 @@ proptest! {
         for (heap, length, start, bytes) in packets {
             let end = (start + bytes).min(length);
             let added = add(&mut heaps, heap, length, start.min(end)..end);
-            prop_assert!(heaps.open.len() <= LIMITS.window);
+            prop_assert!(heaps.open.len() <= OPEN_MAX);
             prop_assert!(heaps.open.iter().map(|heap| heap.bytes.len()).sum::<usize>() <= LIMITS.bytes);
             if let Added::Whole(whole) = added {
                 prop_assert_eq!(whole.bytes, self::bytes(heap, length));

@@ -1,15 +1,17 @@
 //! Meaning of the packets of a source, as a user names it.
+use keepup_stream::rejected::RejectUnit;
+
+use super::admission::{Packet, Senders};
 use super::counter::unwrapped;
 use super::group::Rule;
 use super::{Counter, Numbered, Spead, Vdif, vdif};
-use crate::STREAMS_MAX;
 
 /// Default of [`Options::window`].
 const WINDOW: usize = 64;
 /// Default of [`Options::window`] for heaps, as in spead2.
 const HEAPS_WINDOW: usize = 4;
 /// Limit of [`Options::window`] for heaps.
-const HEAPS_WINDOW_MAX: usize = 64;
+const HEAPS_WINDOW_MAX: usize = 256;
 /// Limit of [`Options::window`].
 const WINDOW_MAX: u64 = 4096;
 /// Limit of [`Options::group`].
@@ -19,7 +21,14 @@ const FRAME_BITS: u32 = 46;
 /// What the place of a number must look like.
 const PLACE: &str = "expected a type and offset such as u64be@0, u48be@2 or u32le";
 /// Options of udp, for messages.
-const COUNTER_OPTIONS: &str = "counter, step, group, frame, skip, window";
+const COUNTER_OPTIONS: &str = "counter, step, group, frame, skip, window, streams, from";
+/// Default and limit of [`Options::streams`].
+const STREAMS: usize = 256;
+const STREAMS_MAX: u64 = 4096;
+/// Most entries of [`Options::from`].
+const FROM_MAX: usize = 256;
+/// Packets within which two packets of a sender are taken for parts of one stream.
+const NEAR_MAX: u64 = 64;
 /// Limit of [`Options::skip`].
 const SKIP_MAX: u64 = 1024;
 
@@ -37,6 +46,10 @@ pub struct Options {
     /// Place of the number of the frame to which a packet belongs. With [`Options::group`], the counter
     /// counts the packets of a frame, from 0.
     pub frame: Option<Counter>,
+    /// Most streams of the source.
+    pub streams: usize,
+    /// Senders that are recorded; empty: those of which two packets fit together.
+    pub from: Vec<Senders>,
 }
 
 /// Header of the packets.
@@ -55,7 +68,8 @@ impl Options {
     #[must_use]
     pub fn new(format: Format) -> Self {
         let window = if matches!(format, Format::Spead(_)) { HEAPS_WINDOW } else { WINDOW };
-        Self { format, skip: 0, window, group: None, frame: None }
+        let (streams, from) = (STREAMS, Vec::new());
+        Self { format, skip: 0, window, group: None, frame: None, streams, from }
     }
 
     /// Defaults of a scheme such as `udp`.
@@ -80,11 +94,18 @@ impl Options {
             number => Ok(number),
         };
         match (name, &mut self.format) {
+            ("streams", _) => self.streams = positive(STREAMS_MAX)? as usize,
+            ("from", _) if self.from.len() >= FROM_MAX => {
+                return Err(format!("at most {FROM_MAX} senders"));
+            }
+            ("from", _) => self.from.push(value.parse()?),
             ("window", Format::Spead(_)) => self.window = positive(HEAPS_WINDOW_MAX as u64)? as usize,
             ("step", Format::Spead(spead)) => spead.step = positive(1 << 32)?,
-            ("senders", Format::Spead(spead)) => spead.senders = positive(STREAMS_MAX as u64)? as usize,
+            ("senders", Format::Spead(spead)) => spead.senders = positive(STREAMS_MAX)? as usize,
             (_, Format::Spead(_)) => {
-                return Err(format!("unknown option; spead has step, senders, window, {others}"));
+                return Err(format!(
+                    "unknown option; spead has step, senders, window, streams, from, {others}"
+                ));
             }
             ("group", _) => self.group = Some(positive(GROUP_MAX)?),
             ("frame", Format::Counter(_)) => self.frame = Some(Counter::parse(value).ok_or(PLACE)?),
@@ -104,7 +125,7 @@ impl Options {
             }
             (_, Format::Vdif(_)) => {
                 return Err(format!(
-                    "unknown option; vdif has frames-per-second, group, skip, window, {others}"
+                    "unknown option; vdif has frames-per-second, group, skip, window, streams, from, {others}"
                 ));
             }
         }
@@ -156,12 +177,37 @@ impl Options {
         }
     }
 
-    /// Reads the header of a packet.
-    pub(super) fn read(&self, packet: &[u8], event_bytes_max: u64) -> Result<Numbered, String> {
-        let bytes = packet.len().saturating_sub(self.skip) as u64;
-        if bytes > event_bytes_max {
-            return Err(format!("{bytes} bytes, limit {event_bytes_max} bytes; raise --pool or --max-event"));
+    /// Whether two packets of a sender are taken for packets of one stream: that their numbers are neighbors.
+    pub(super) fn are_of_one_stream(&self, earlier: &[u8], later: &[u8]) -> bool {
+        let (Ok(earlier), Ok(later)) = (self.read(earlier), self.read(later)) else { return false };
+        if let (Some(earlier), Some(later)) = (earlier.vdif, later.vdif) {
+            // Lengths in the headers agree with the packets; threads of a sender follow one another.
+            return earlier != later;
         }
+        let first = self.number(&earlier, None);
+        let second = self.number(&later, Some(first));
+        let (step, mask) = self.steps();
+        let ahead = second.wrapping_sub(first) & mask;
+        let distance = ahead.min(ahead.wrapping_neg() & mask);
+        distance > 0 && distance.is_multiple_of(step) && distance / step <= NEAR_MAX
+    }
+
+    /// Sorts packets of a sender that has just been admitted.
+    pub(super) fn sort(&self, packets: &mut [Packet]) {
+        let read = |packet: &Packet| self.read(&packet.bytes).ok();
+        let Some(first) = packets.first().and_then(read) else { return };
+        let (_, mask) = self.steps();
+        let (start, shift) = (self.number(&first, None), mask.leading_zeros());
+        packets.sort_by_key(|packet| {
+            let Some(numbered) = read(packet) else { return (0, 0) };
+            let number = self.number(&numbered, Some(start));
+            let distance = (number.wrapping_sub(start) << shift).cast_signed() >> shift;
+            (numbered.vdif.map_or(0, |frame| frame.elapsed_s()), distance)
+        });
+    }
+
+    /// Reads the header of a packet.
+    pub(super) fn read(&self, packet: &[u8]) -> Result<Numbered, String> {
         match &self.format {
             Format::Counter(counter) => {
                 let number = counter.read(packet, self.skip)?;
@@ -172,9 +218,12 @@ impl Options {
                     return Err(format!("packet {number} of a frame of {packets} packets"));
                 }
                 let frame = frame.unwrap_or(0) & (u64::MAX >> (u64::BITS - FRAME_BITS));
-                Ok(Numbered { thread: None, number, frame, timestamp_ns: None })
+                Ok(Numbered { number, frame, vdif: None })
             }
-            Format::Vdif(vdif) => vdif.read(packet.get(self.skip..).unwrap_or(&[])),
+            Format::Vdif(_) => {
+                let frame = vdif::Frame::read(packet.get(self.skip..).unwrap_or(&[]))?;
+                Ok(Numbered { number: frame.in_second, frame: 0, vdif: Some(frame) })
+            }
             Format::Spead(_) => Err("a part of a heap".to_owned()),
         }
     }
@@ -187,6 +236,14 @@ impl Format {
             Format::Counter(_) => "counter",
             Format::Vdif(_) => "frame",
             Format::Spead(_) => "heap",
+        }
+    }
+
+    /// What is counted where it is not recorded.
+    pub(super) fn event_unit(&self) -> RejectUnit {
+        match self {
+            Format::Counter(_) | Format::Vdif(_) => RejectUnit::Packet,
+            Format::Spead(_) => RejectUnit::Heap,
         }
     }
 }

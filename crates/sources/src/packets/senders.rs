@@ -1,14 +1,14 @@
 //! From packets of heaps to whole heaps in order, for every sender.
-use std::net::SocketAddr;
-use std::ops::Range;
-
+use keepup_stream::ledger::LossCause;
+use keepup_stream::rejected::{RejectReason, RejectUnit};
 use keepup_sys::datagram::DatagramReceiver;
 
-use super::heaps::{Added, Buffers, Heap, HeapLimits, Heaps};
-use super::order::{Held, Verdict};
-use super::spead::{self, Spead};
-use super::{Current, Format, HELD_BYTES_MAX, Key, Packets, Place};
-use crate::STREAMS_MAX;
+use super::admission::Flow;
+use super::heaps::{Added, Buffers, GivenUp, Heap, HeapLimits, Heaps};
+use super::order::Held;
+use super::spead::{HeapPacket, Spead};
+use super::tally::{Subject, Tally};
+use super::{Format, HELD_BYTES_MAX, Key, Packets, Payload};
 
 /// Bytes of all heaps that are being assembled. Each sender has an equal share.
 const OPEN_BYTES_MAX: usize = 512 << 20;
@@ -18,12 +18,10 @@ const HELD_HEAPS_BYTES_MAX: usize = 256 << 20;
 /// One sender of heaps.
 #[derive(Debug)]
 struct Sender {
-    address: Option<SocketAddr>,
+    flow: Flow,
     heaps: Heaps,
     /// Its stream, once a heap is whole.
     stream: Option<usize>,
-    /// Number of its first heap.
-    first: u64,
     /// Number of the heap with which it stopped.
     stopped_at: Option<u64>,
 }
@@ -33,10 +31,8 @@ struct Sender {
 pub(super) struct Senders {
     all: Vec<Sender>,
     buffers: Buffers,
-    /// A whole heap whose stream is being declared, or continues behind a jump.
-    waiting: Option<(usize, Held)>,
-    /// Events that each stream has sent, once all senders have stopped.
-    end: Option<u64>,
+    /// All senders have stopped, and the end was not handed out.
+    is_ending: bool,
     announced: u64,
     is_over: bool,
 }
@@ -44,9 +40,7 @@ pub(super) struct Senders {
 impl Senders {
     /// Whether all senders have stopped; once.
     pub(super) fn take_end(&mut self) -> bool {
-        let end = self.end.take();
-        self.announced = end.unwrap_or(self.announced);
-        end.is_some()
+        std::mem::take(&mut self.is_ending)
     }
 
     /// Events of each stream at the end; 0 if unknown.
@@ -54,26 +48,52 @@ impl Senders {
         self.announced
     }
 
-    /// Number of heaps that are not handed out because a part of them is missing; drops these.
-    pub(super) fn take_unfinished(&mut self) -> u64 {
-        let heaps = self.all.iter_mut().map(|sender| std::mem::take(&mut sender.heaps));
-        heaps.map(|heaps| heaps.unfinished()).sum()
+    /// Whether a heap of a stream is being assembled with a number from `from` to before `to`.
+    pub(super) fn awaits(&self, stream: usize, from: u64, to: u64) -> bool {
+        let sender = self.all.iter().find(|sender| sender.stream == Some(stream));
+        sender.is_some_and(|sender| sender.heaps.is_assembling(from, to))
+    }
+
+    /// The numbers of a stream have started again.
+    pub(super) fn restart(&mut self, stream: usize) {
+        let sender = self.all.iter_mut().find(|sender| sender.stream == Some(stream));
+        sender.into_iter().for_each(|sender| sender.heaps.restart());
+    }
+
+    /// Counts the heaps that are not whole; drops these.
+    pub(super) fn close(&mut self, tally: &mut Tally) {
+        for sender in &mut self.all {
+            sender.heaps.close(&mut self.buffers);
+            count_given_up(sender, tally);
+        }
     }
 
     /// Takes back the buffer of a heap that was handed out.
     pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
-        self.buffers.put_back(buffer);
+        if buffer.capacity() > 0 {
+            self.buffers.put_back(buffer);
+        }
     }
 
     /// Place of a sender, a new one included; `None`: one too many.
-    fn position(&mut self, address: Option<SocketAddr>) -> Option<usize> {
-        let found = self.all.iter().position(|sender| sender.address == address);
-        if found.is_none() && self.all.len() < STREAMS_MAX {
-            let heaps = Heaps::default();
-            self.all.push(Sender { address, heaps, stream: None, first: 0, stopped_at: None });
+    fn position(&mut self, flow: Flow, most: usize) -> Option<usize> {
+        let found = self.all.iter().position(|sender| sender.flow == flow);
+        if found.is_none() && self.all.len() < most {
+            self.all.push(Sender { flow, heaps: Heaps::default(), stream: None, stopped_at: None });
             return Some(self.all.len() - 1);
         }
         found
+    }
+}
+
+/// Counts heaps of a sender that were given up.
+fn count_given_up(sender: &mut Sender, tally: &mut Tally) {
+    let GivenUp { heaps, first, duplicates } = sender.heaps.take_given_up();
+    tally.duplicates = tally.duplicates.saturating_add(duplicates);
+    if heaps > 0 {
+        let (reason, unit) = (RejectReason::Incomplete, RejectUnit::Heap);
+        let subject = Subject { sender: sender.flow.sender, reason, unit, is_foreign: false };
+        tally.reject(subject, heaps, || first.unwrap_or_default());
     }
 }
 
@@ -86,25 +106,32 @@ impl Packets {
         }
     }
 
-    /// Takes a packet of the current message: a part of a heap.
-    pub(super) fn take_part_of_heap(&mut self, range: Range<usize>, arrived: (u64, u32), options: Spead) {
+    /// Takes a packet: a part of a heap.
+    pub(super) fn take_part_of_heap(
+        &mut self,
+        flow: Flow,
+        (header, packet): (&HeapPacket, &Payload),
+        arrived: (u64, u32),
+        options: Spead,
+    ) {
         if self.senders.is_over {
+            if !header.is_stop {
+                let why = || "its sender had stopped".to_owned();
+                self.refuse(flow, RejectReason::OutsideSeries, why);
+            }
             return;
         }
-        let address = self.batch.peer(self.message);
-        let packet = self.batch.received(self.message).and_then(|received| received.data.get(range));
-        let packet = packet.unwrap_or(&[]);
-        let header = match spead::read(packet) {
-            Ok(header) => header,
-            Err(why) => return self.refuse(why),
+        let most = self.options.streams;
+        let Some(at) = self.senders.position(flow, most) else {
+            let why = || format!("more than {most} senders; raise streams= of the source");
+            return self.reject_sender(flow, 1, false, why);
         };
-        let Some(at) = self.senders.position(address) else { return self.refused.surplus += 1 };
         let share = OPEN_BYTES_MAX / self.senders.all.len();
         let Senders { all, buffers, .. } = &mut self.senders;
         let sender = &mut all[at];
         if header.is_stop {
             sender.stopped_at = Some(header.heap);
-            return self.end_if_all_stopped(header.mask, options);
+            return self.end_if_all_stopped(options);
         }
         // A packet of an earlier heap is late; any other one shows that the sender has started again.
         let is_late = |stop: &u64| stop.wrapping_sub(header.heap) & header.mask <= header.mask / 2;
@@ -115,10 +142,19 @@ impl Packets {
             heap_bytes: self.event_bytes_max,
             keeps_values: sender.stream.is_none(),
         };
-        match sender.heaps.add((&header, packet), arrived, limits, buffers) {
+        let data = match packet {
+            Payload::InMessage(range) => {
+                let received = self.batch.received(self.message);
+                received.and_then(|received| received.data.get(range.clone())).unwrap_or(&[])
+            }
+            Payload::Owned(bytes) => bytes,
+        };
+        let added = sender.heaps.add((header, data), arrived, limits, buffers);
+        count_given_up(sender, &mut self.tally);
+        match added {
             Added::Part => {}
-            Added::Duplicate => self.refused.late += 1,
-            Added::Refused(why) => self.refuse(why),
+            Added::Duplicate => self.tally.duplicates = self.tally.duplicates.saturating_add(1),
+            Added::Refused(reason, why) => self.refuse(flow, reason, || why),
             Added::Whole(heap) => self.take_heap(at, heap, options.step),
         }
     }
@@ -128,62 +164,47 @@ impl Packets {
         let sender = &mut self.senders.all[at];
         let first = sender.heaps.first_number(&heap, step);
         let Heap { number, mask, bytes, timestamp_ns, drops, values, .. } = heap;
-        let stream = sender.stream.unwrap_or(self.keys.len());
+        let stream = sender.stream.unwrap_or(self.streams.len());
         let held = Held { timestamp_ns, drops, number, frame: 0, bytes };
         if sender.stream.is_none() {
-            (sender.stream, sender.first) = (Some(stream), first);
-            let address = sender.address;
-            self.declare(Key::Sender(address), (first, first), drops, (step, mask));
-            let name = self.infos.last().map_or("", |info| &info.name);
-            let values = values.iter().map(|(id, value)| (format!("{name}/item_{id:#x}"), value.to_string()));
-            self.metadata.extend(values);
+            sender.stream = Some(stream);
+            let key = Key { flow: sender.flow, thread: None };
+            self.declare(key, (first, first), drops, (step, mask), None);
+            let name = self.infos.last().map_or(String::new(), |info| info.name.clone());
+            values.iter().for_each(|(id, value)| {
+                self.note_metadata(format!("{name}/item_{id:#x}"), value.to_string());
+            });
         }
-        self.senders.waiting = Some((stream, held));
-    }
-
-    /// Places the heap that waits for its stream; returns whether there was one.
-    pub(super) fn place_waiting_heap(&mut self) -> bool {
-        let Some((stream, held)) = self.senders.waiting.take() else { return false };
-        match self.orders[stream].judge(held.number, held.drops) {
-            Verdict::Next(sequence, missing) => {
-                self.due = self.orders[stream].has_held().then_some(stream);
-                let packet = Place { stream, sequence, timestamp_ns: held.timestamp_ns, missing };
-                self.current = Some(Current::Held { packet, held });
-            }
-            Verdict::Early => {
-                self.held_bytes += held.bytes.len();
-                self.orders[stream].hold(held);
-                self.due = Some(stream);
-            }
-            Verdict::Late => self.refused.late_heaps += 1,
-            Verdict::OffStep => self.refuse(format!(
-                "heap {} is not a whole number of steps from the expected number",
-                held.number
-            )),
-            Verdict::Restart => {
-                self.senders.waiting = Some((stream, held));
-                self.due = Some(stream);
-            }
-        }
-        true
+        self.pending.push_back((stream, held));
     }
 
     /// Ends the series once every sender has stopped.
-    fn end_if_all_stopped(&mut self, mask: u64, options: Spead) {
+    fn end_if_all_stopped(&mut self, options: Spead) {
         let all = &self.senders.all;
         if all.len() < options.senders || all.iter().any(|sender| sender.stopped_at.is_none()) {
             return;
         }
-        // Heaps of a single sender are counted up to its stop, which has a number of its own.
-        let events = match &all[..] {
-            [Sender { stream: Some(_), first, stopped_at: Some(stop), .. }] => {
-                (stop.wrapping_sub(*first) & mask) / options.step
-            }
-            _ => 0,
-        };
-        (self.senders.end, self.senders.is_over) = (Some(events), true);
+        (self.senders.is_ending, self.senders.is_over) = (true, true);
         self.is_finishing = true;
-        self.due = (!self.orders.is_empty()).then_some(0);
+    }
+
+    /// Enters the heaps that are missing before the stop of each sender, which has a number of its own.
+    pub(super) fn count_heaps_before_stop(&mut self) {
+        if !self.senders.is_ending {
+            return;
+        }
+        let is_only = self.senders.all.len() == 1;
+        for sender in &self.senders.all {
+            let Some((stream, stop)) = sender.stream.zip(sender.stopped_at) else { continue };
+            let order = &self.streams[stream].order;
+            let Some(missing) = order.until(stop) else { continue };
+            let end = order.sequence().saturating_add(missing);
+            if is_only {
+                self.senders.announced = end;
+            } else if missing > 0 {
+                self.lost.push_back((stream, end - 1, LossCause::SequenceGap));
+            }
+        }
     }
 }
 

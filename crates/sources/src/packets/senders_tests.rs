@@ -1,4 +1,6 @@
 //! Heaps of several senders, from their packets to events.
+use keepup_stream::wire::crc32;
+
 use super::super::{Item, Options};
 use super::*;
 use crate::{Decoder, Input, Limits};
@@ -40,7 +42,7 @@ fn receive(decoder: &mut Packets, packets: &[(u8, Vec<u8>)]) -> Vec<String> {
         let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
         batch.clear();
         for (sender, data) in packets {
-            assert!(batch.put(data, ([10, 0, 0, *sender], 7).into(), 2000));
+            assert!(batch.put(data, (([10, 0, 0, *sender], 7).into(), None), 2000));
         }
         decoder.received(packets.len(), 0);
         found.extend(items(decoder));
@@ -61,6 +63,11 @@ fn items(decoder: &mut Packets) -> Vec<String> {
             Item::End { events, .. } => format!("end {events}"),
             other => format!("{other:?}"),
         });
+        let crc = match decoder.item().unwrap() {
+            Some(Item::Event(event)) => Some(crc32(event.payload)),
+            _ => None,
+        };
+        crc.into_iter().for_each(|crc| decoder.completed(crc));
         decoder.take();
     }
     found
@@ -101,8 +108,25 @@ fn heaps_of_every_sender_are_a_stream() {
         receive(&mut decoder, &[(2, half(6, 0)), (2, half(6, 1)), (2, stop(7))]),
         ["1:1 of 6", "end 0"]
     );
+    assert!(decoder.rejected().is_empty());
     assert_eq!(receive(&mut decoder, &whole([8])), [""; 0], "nothing follows the end");
-    assert!(decoder.remarks().is_empty());
+    assert_eq!(reasons(&mut decoder), [(RejectReason::OutsideSeries, 2)]);
+}
+
+/// Reasons and counts of what was rejected.
+fn reasons(decoder: &mut Packets) -> Vec<(RejectReason, u64)> {
+    decoder.rejected().iter().map(|row| (row.reason, row.count)).collect()
+}
+
+#[test]
+fn heaps_that_lack_at_the_stop_of_several_senders_are_lost() {
+    let mut decoder = decoder(Spead { step: 1, senders: 2 });
+    let other = [(2, half(7, 0)), (2, half(7, 1)), (2, half(8, 0))];
+    let packets = [&whole([1])[..], &other, &[(1, stop(2)), (2, stop(9))]].concat();
+    let lost = Item::Lost { stream: 1, sequence: 1, cause: LossCause::SequenceGap };
+    let found = receive(&mut decoder, &packets);
+    assert_eq!(found, ["1 streams", "0:0 of 1", "2 streams", "1:0 of 7", &format!("{lost:?}"), "end 0"]);
+    assert_eq!(reasons(&mut decoder), [(RejectReason::Incomplete, 1)]);
 }
 
 #[test]
@@ -124,20 +148,36 @@ fn heaps_that_lack_a_packet_are_lost() {
     let mut packets = whole([10]);
     packets.push((1, half(12, 0)));
     packets.extend(whole([14, 16, 18, 20]));
-    // The fifth heap behind it, of which one is being assembled, gives it up.
+    // The fourth whole heap behind it gives it up, and the fifth gives up the wait for it.
     assert_eq!(receive(&mut decoder, &packets), ["1 streams", "0:0 of 10"]);
     let found = receive(&mut decoder, &whole([22]));
     assert_eq!(found[0], "0:2 of 14 behind a sequence gap");
     assert_eq!(found.len(), 5);
+    assert_eq!(reasons(&mut decoder), [(RejectReason::Incomplete, 1)]);
     // Late, off the step, and lost at the end.
-    let packets = [whole([12, 23]), vec![(1, half(24, 0)), (1, stop(28))]].concat();
-    assert_eq!(receive(&mut decoder, &packets), ["end 9"]);
-    let remarks = decoder.remarks();
-    assert!(remarks[0].contains("heap 23 is not a whole number of steps"), "{remarks:?}");
-    // The first part of heap 12 arrived twice, and the heap was whole when the stream had gone on.
-    assert_eq!(remarks[1], "1 packet not recorded: duplicate or too late");
-    assert_eq!(remarks[2], "1 heap not recorded: duplicate or too late");
-    assert_eq!(remarks[3], "1 heap not recorded: incomplete");
+    let packets = [whole([12, 24, 27]), vec![(1, half(26, 0)), (1, stop(28))]].concat();
+    assert_eq!(receive(&mut decoder, &packets), ["0:7 of 24", "end 9"]);
+    let rows = decoder.rejected();
+    let expected = [(RejectReason::Malformed, 1), (RejectReason::Incomplete, 1), (RejectReason::Late, 1)];
+    assert_eq!(rows.iter().map(|row| (row.reason, row.count)).collect::<Vec<_>>(), expected);
+    assert!(rows[0].detail.contains("heap 27"), "{rows:?}");
+    assert!(rows[1].detail.contains("4 of 8 bytes of heap 26"), "{rows:?}");
+}
+
+#[test]
+fn any_number_of_heaps_may_be_sent_at_the_same_time() {
+    for count in [6, 40, 200] {
+        let first = (1..=count).map(|heap| (1, half(heap, 0)));
+        let rest = (1..=count).map(|heap| (1, half(heap, 1)));
+        let packets: Vec<_> = first.chain(rest).chain([(1, stop(count + 1))]).collect();
+        let mut decoder = decoder(Spead::default());
+        let found = receive(&mut decoder, &packets);
+        let expected = (0..count).map(|at| format!("0:{at} of {}", (at + 1) as u8));
+        let expected: Vec<_> = ["1 streams".to_owned()].into_iter().chain(expected).collect();
+        assert_eq!(found[..found.len() - 1], expected);
+        assert_eq!(found.last().unwrap(), &format!("end {count}"));
+        assert!(decoder.rejected().is_empty());
+    }
 }
 
 #[test]
@@ -149,25 +189,53 @@ fn heaps_may_be_sent_at_the_same_time() {
 }
 
 #[test]
-fn numbers_that_start_again_are_confirmed_by_a_few_heaps() {
-    let mut decoder = decoder(Spead::default());
-    assert_eq!(receive(&mut decoder, &whole([100, 101])).len(), 3);
-    let found = receive(&mut decoder, &whole(1..12));
-    assert_eq!(found, ["0:2 of 9", "0:3 of 10", "0:4 of 11"]);
-    assert!(decoder.remarks().is_empty());
-    decoder.finish(0);
-    assert_eq!(items(&mut decoder), [""; 0]);
-    let remarks = decoder.remarks();
-    assert_eq!(remarks[0], "8 heaps not recorded: duplicate or too late");
-    assert_eq!(remarks[1], "counter restarts: 1; losses at a restart are unknown");
+fn numbers_that_start_again_lose_no_heap() {
+    for count in [2, 6, 12, 40] {
+        let mut decoder = decoder(Spead::default());
+        let heaps = (0..3).flat_map(|_| 1..=count).chain([count + 1]);
+        let packets = [whole(heaps), vec![(1, half(count + 2, 0))]].concat();
+        let mut found = receive(&mut decoder, &packets);
+        decoder.finish(0);
+        found.extend(items(&mut decoder));
+        let events: Vec<_> = (0..3 * count + 1).map(|at| format!("0:{at} of {}", at % count + 1)).collect();
+        let last = format!("0:{} of {}", 3 * count, count + 1);
+        assert_eq!(found[1..3 * count as usize + 1], events[..3 * count as usize], "{count}");
+        assert_eq!(found.last().unwrap(), &last);
+        assert_eq!(reasons(&mut decoder), [(RejectReason::Incomplete, 1)]);
+        assert_eq!(decoder.remarks(), ["counter restarts: 2; losses at a restart are unknown"]);
+    }
 }
 
 #[test]
-fn large_heaps_are_refused() {
+fn packets_of_a_whole_heap_that_arrive_again_are_duplicates() {
+    let mut decoder = decoder(Spead::default());
+    let twice = [(1, half(2, 1)), (1, half(2, 0)), (1, half(1, 1))];
+    let packets = [&whole([1, 2])[..], &twice, &whole([3])].concat();
+    let found = receive(&mut decoder, &packets);
+    assert_eq!(found, ["1 streams", "0:0 of 1", "0:1 of 2", "0:2 of 3"]);
+    decoder.finish(0);
+    assert_eq!(items(&mut decoder), [""; 0]);
+    assert!(decoder.rejected().is_empty());
+    assert_eq!(decoder.remarks(), ["1 duplicate packet", "1 duplicate heap"]);
+}
+
+#[test]
+fn large_heaps_are_rejected() {
     let mut decoder = decoder(Spead::default());
     let mut packet = half(1, 0);
     packet[16..24].copy_from_slice(&(1 << 63 | 2 << 48 | 101u64).to_be_bytes());
     assert_eq!(receive(&mut decoder, &[(1, packet)]), [""; 0]);
+    let rows = decoder.rejected();
+    assert_eq!(rows[0].reason, RejectReason::Unsupported);
+    assert!(rows[0].detail.contains("heap of 101 bytes, limit 100 bytes"), "{rows:?}");
+}
+
+#[test]
+fn heaps_are_not_completed_from_packets_of_two_senders() {
+    let mut decoder = decoder(Spead::default());
+    let packets = [(1, half(1, 0)), (2, half(1, 1)), (1, half(2, 1)), (2, half(2, 0))];
+    assert_eq!(receive(&mut decoder, &packets), [""; 0]);
     decoder.finish(0);
-    assert!(decoder.remarks()[0].contains("heap of 101 bytes, limit 100 bytes"));
+    assert_eq!(items(&mut decoder), [""; 0]);
+    assert_eq!(reasons(&mut decoder), [(RejectReason::Incomplete, 2), (RejectReason::Incomplete, 2)]);
 }

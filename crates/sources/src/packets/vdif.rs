@@ -1,11 +1,6 @@
 //! VLBI Data Interchange Format, release 1.1.1 (<https://vlbi.org/vlbi-standards/vdif/>): one data frame per
 //! packet.
-//!
-//! A frame is numbered within its second, so numbering across seconds needs the frames per second, which only
-//! some extended headers state.
 use time::{Date, Month, OffsetDateTime, Time};
-
-use super::Numbered;
 
 /// Bytes of the header without extended data.
 const LEGACY_BYTES: usize = 16;
@@ -13,17 +8,34 @@ const LEGACY_BYTES: usize = 16;
 const HEADER_BYTES: usize = 32;
 /// Most frames per second that the 24 bits of a frame number can count.
 pub(crate) const FRAMES_PER_SECOND_MAX: u64 = 1 << 24;
+/// Times after the leap seconds since 2000, s since the Unix epoch: 2006, 2009, July 2012, July 2015, 2017.
+const LEAPS: [u64; 5] = [1_136_073_600, 1_230_768_000, 1_341_100_800, 1_435_708_800, 1_483_228_800];
 
 /// VDIF frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vdif {
-    /// Frames of a thread per second, where the header does not state the sample rate.
+    /// Frames of a thread per second; `None`: as the stream shows.
     pub frames_per_second: Option<u64>,
 }
 
-impl Vdif {
-    /// Number and time of a frame.
-    pub(super) fn read(&self, frame: &[u8]) -> Result<Numbered, String> {
+/// What the header of a frame states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub(super) station: u16,
+    pub(super) thread: u16,
+    /// Reference epoch: half years since 2000.
+    pub(super) epoch: u32,
+    /// Seconds since the reference epoch, leap seconds included.
+    pub(super) second: u32,
+    /// Number within the second.
+    pub(super) in_second: u64,
+    /// Frames of the thread per second, by the sample rate in the header.
+    pub(super) stated: Option<u64>,
+}
+
+impl Frame {
+    /// Reads the header of a frame.
+    pub(super) fn read(frame: &[u8]) -> Result<Self, String> {
         let Some(header) = frame.get(..LEGACY_BYTES) else {
             return Err(format!("{} bytes, shorter than a VDIF header", frame.len()));
         };
@@ -32,27 +44,41 @@ impl Vdif {
         if stated != frame.len() {
             return Err(format!("{} bytes, but its VDIF header states {stated}", frame.len()));
         }
-        let per_second = self.frames_per_second.or_else(|| frames_per_second(frame));
-        let Some(per_second) = per_second else {
-            return Err(
-                "its VDIF header states no sample rate; add frames-per-second=N to the source".to_owned()
-            );
-        };
-        let (seconds, epoch) = (u64::from(word(0) & 0x3FFF_FFFF), (word(1) >> 24) & 0x3F);
-        let in_second = u64::from(word(1) & 0xFF_FFFF);
-        if in_second >= per_second {
-            return Err(format!("frame number {in_second} is out of range: {per_second} frames per second"));
-        }
-        let (station, thread) = ((word(3) & 0xFFFF) as u16, (word(3) >> 16 & 0x3FF) as u16);
-        let number = seconds * per_second + in_second;
-        let within_ns = in_second * 1_000_000_000 / per_second;
-        let timestamp_ns = epoch_seconds(epoch).saturating_add(seconds) * 1_000_000_000 + within_ns;
-        Ok(Numbered { thread: Some((station, thread)), number, frame: 0, timestamp_ns: Some(timestamp_ns) })
+        Ok(Self {
+            station: (word(3) & 0xFFFF) as u16,
+            thread: (word(3) >> 16 & 0x3FF) as u16,
+            epoch: (word(1) >> 24) & 0x3F,
+            second: word(0) & 0x3FFF_FFFF,
+            in_second: u64::from(word(1) & 0xFF_FFFF),
+            stated: frames_per_second(frame),
+        })
+    }
+
+    /// Seconds since 2000 without a leap second left out, so that they increase by 1 with each second.
+    pub(super) fn elapsed_s(&self) -> u64 {
+        let start = epoch_seconds(self.epoch);
+        let leaps = LEAPS.iter().filter(|after| **after <= start).count() as u64;
+        (start + leaps - epoch_seconds(0)).saturating_add(u64::from(self.second))
+    }
+
+    /// Start of its second, s since the Unix epoch.
+    pub(super) fn unix_s(&self) -> u64 {
+        let start = epoch_seconds(self.epoch);
+        let elapsed = u64::from(self.second);
+        let leaps = LEAPS.iter().filter(|after| **after > start).zip(0u64..);
+        let passed = leaps.filter(|(after, before)| elapsed > **after - start + before).count() as u64;
+        start.saturating_add(elapsed).saturating_sub(passed)
+    }
+
+    /// Whether its second is the last of its reference epoch, or a leap second behind that.
+    pub(super) fn is_last_of_epoch(&self) -> bool {
+        let days = epoch_seconds(self.epoch + 1) - epoch_seconds(self.epoch);
+        (days.saturating_sub(1)..=days).contains(&u64::from(self.second))
     }
 }
 
 fn word(header: &[u8], at: usize) -> Option<u32> {
-    header[4 * at..].first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+    header.get(4 * at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
 /// Start of a reference epoch, s since the Unix epoch: each is half a year, the first one 2000-01-01.
@@ -63,12 +89,13 @@ fn epoch_seconds(epoch: u32) -> u64 {
     start.ok().and_then(|start| u64::try_from(start).ok()).unwrap_or(0)
 }
 
-/// Frames of a thread per second, by the rate in extended data of version 3 (VLBA): that of complex samples,
-/// half the one of real samples. The same field of version 1 has several interpretations.
+/// Frames of a thread per second, by the rate in extended data of versions 1 (NICT) and 3 (VLBA): that of
+/// complex samples, half the one of real samples. Version 1 is also used with the rate of real samples, so
+/// what the stream shows has precedence.
 fn frames_per_second(frame: &[u8]) -> Option<u64> {
     let is_legacy = word(frame, 0)? & 1 << 30 != 0;
     let extended = word(frame.get(..HEADER_BYTES)?, 4)?;
-    if is_legacy || extended >> 24 != 3 {
+    if is_legacy || ![1, 3].contains(&(extended >> 24)) {
         return None;
     }
     let unit = if extended & 1 << 23 == 0 { 1_000 } else { 1_000_000 };

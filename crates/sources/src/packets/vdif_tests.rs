@@ -22,31 +22,51 @@ fn frame(seconds: u32, in_second: u32, bandwidth_mhz: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_frame_is_numbered_by_its_sample_rate() {
+fn a_header_states_second_thread_and_rate() {
     // 128 million 2-bit samples a second in frames of 5000 bytes: 6400 frames a second.
-    let found = Vdif::default().read(&frame(100, 3200, 64)).unwrap();
+    let found = Frame::read(&frame(100, 3200, 64)).unwrap();
+    assert_eq!((found.station, found.thread), (u16::from_be_bytes(*b"Ef"), 3));
+    assert_eq!((found.epoch, found.second, found.in_second), (40, 100, 3200));
+    assert_eq!(found.stated, Some(6400));
     // Epoch 40 is the first half of 2020.
-    let time = (1_577_836_800 + 100) * 1_000_000_000 + 500_000_000;
-    assert_eq!(found.number, 100 * 6400 + 3200);
-    assert_eq!(found.timestamp_ns, Some(time));
-    assert_eq!(found.thread, Some((u16::from_be_bytes(*b"Ef"), 3)));
-    let stated = Vdif { frames_per_second: Some(10_000) };
-    assert_eq!(stated.read(&frame(100, 3200, 64)).unwrap().number, 1_003_200);
+    assert_eq!(found.unix_s(), 1_577_836_800 + 100);
+    // Version 1 has the rate in the same place.
+    let mut other = frame(100, 3200, 64);
+    other[19] = 1;
+    assert_eq!(Frame::read(&other).unwrap().stated, Some(6400));
+    // Other versions and headers without extended data have none.
+    other[19] = 2;
+    assert_eq!(Frame::read(&other).unwrap().stated, None);
+    let mut legacy = frame(1, 0, 64);
+    legacy[3] |= 0x40;
+    assert_eq!(Frame::read(&legacy).unwrap().stated, None);
 }
 
 #[test]
 fn what_is_no_frame() {
-    let read = |frame: &[u8]| Vdif::default().read(frame).unwrap_err();
+    let read = |frame: &[u8]| Frame::read(frame).unwrap_err();
     assert!(read(&[0; 8]).contains("shorter than a VDIF header"));
     assert!(read(&frame(1, 0, 64)[..5000]).contains("states 5032"));
-    assert!(read(&frame(1, 6400, 64)).contains("frame number 6400 is out of range: 6400 frames per second"));
-    // No sample rate: extended data of another version, and none.
-    let mut other = frame(1, 0, 64);
-    other[19] = 1;
-    assert!(read(&other).contains("frames-per-second=N"));
-    let mut legacy = frame(1, 0, 64);
-    legacy[3] |= 0x40;
-    assert!(read(&legacy).contains("frames-per-second=N"));
+}
+
+/// Header with a reference epoch and a second.
+fn of(epoch: u32, second: u32) -> Frame {
+    Frame { epoch, second, ..Frame::read(&frame(0, 0, 64)).unwrap() }
+}
+
+#[test]
+fn leap_seconds_are_seconds_of_their_own() {
+    // Epoch 33 is the second half of 2016, with a leap second at its end.
+    let days = 184 * 86_400;
+    let (last, leap, next) = (of(33, days - 1), of(33, days), of(34, 0));
+    assert_eq!([leap, next].map(|frame| frame.elapsed_s() - last.elapsed_s()), [1, 2]);
+    assert_eq!([last, leap, next].map(|frame| frame.unix_s()), [1_483_228_799, 1_483_228_800, 1_483_228_800]);
+    // A sender that stays in the old epoch.
+    assert_eq!(of(33, days + 1).elapsed_s(), next.elapsed_s());
+    assert_eq!(of(33, days + 1).unix_s(), next.unix_s());
+    // No leap second at the end of epoch 40.
+    assert_eq!(of(41, 0).elapsed_s() - of(40, 182 * 86_400 - 1).elapsed_s(), 1);
+    assert!(of(40, 182 * 86_400 - 1).is_last_of_epoch() && !of(40, 182 * 86_400 - 2).is_last_of_epoch());
 }
 
 #[test]
@@ -72,7 +92,9 @@ proptest! {
             let eighths = (frame.len() / 8) as u32;
             frame[8..11].copy_from_slice(&eighths.to_le_bytes()[..3]);
         }
-        let _ = Vdif::default().read(&frame);
-        let _ = Vdif { frames_per_second: Some(1 << 24) }.read(&frame);
+        if let Ok(frame) = Frame::read(&frame) {
+            prop_assert!(frame.in_second < FRAMES_PER_SECOND_MAX);
+            prop_assert!(frame.unix_s() <= 946_684_800 + frame.elapsed_s());
+        }
     }
 }

@@ -114,6 +114,16 @@ impl Frames {
         self.staging.bytes_mut()
     }
 
+    /// Moves the bytes of the message out, with the [`HEADROOM`].
+    pub(super) fn detach(&mut self) -> Vec<u8> {
+        self.staging.detach()
+    }
+
+    /// Whether a part of a message has arrived.
+    pub(super) fn has_part(&self) -> bool {
+        self.is_segmented || matches!(self.expect, Expect::Body { .. }) || !self.staging.staged().is_empty()
+    }
+
     /// Takes the message.
     pub(super) fn take(&mut self) {
         if self.expect == Expect::Message {

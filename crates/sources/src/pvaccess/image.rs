@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use keepup_stream::pvaccess::{Bits, NUMBERS};
+use keepup_stream::rejected::RejectReason;
 use keepup_stream::wire::{Compression, ElementType, METADATA_BYTES_MAX, METADATA_MAX};
 
 use super::types::{Kind, Type};
@@ -62,7 +63,8 @@ pub(super) fn check_type(found: &Type) -> Result<(), String> {
     };
     let is_image = found.kind == Kind::Structure
         && has("value", |kind| matches!(kind, Kind::Union | Kind::Any))
-        && has("uniqueId", |kind| matches!(kind, Kind::Scalar(_)))
+        // Servers of records (QSRV) may not have it: their images are numbered one by one.
+        && found.field("uniqueId").is_none_or(|field| matches!(field.kind, Kind::Scalar(_)))
         && has("dimension", |kind| matches!(kind, Kind::StructureArray(_)));
     let id: String = found.id.chars().filter(|c| !c.is_control()).collect();
     let id = if id.is_empty() { "without a name".to_owned() } else { id };
@@ -117,11 +119,6 @@ impl Fields {
             match name {
                 "name" => {
                     self.codec = values.text(field, part)?.unwrap_or_default();
-                    let is_name =
-                        self.codec.len() <= CODEC_BYTES_MAX && !self.codec.chars().any(char::is_control);
-                    if !is_name {
-                        return Err(DetectorError::Message("the name of its codec is not valid".into()));
-                    }
                 }
                 "parameters" => self.original = values.any_integer(field)?,
                 _ => values.skip(field, part)?,
@@ -141,11 +138,10 @@ impl Fields {
                 }
                 Ok(())
             })?;
-            if self.shape.len() == DIMENSIONS_MAX {
-                let what = format!("the image has more than {DIMENSIONS_MAX} dimensions");
-                return Err(DetectorError::Message(what));
+            // One more shows that there are too many.
+            if self.shape.len() <= DIMENSIONS_MAX {
+                self.shape.push(size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0));
             }
-            self.shape.push(size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0));
             Ok(())
         })?;
         // The server lists the fastest dimension first.
@@ -183,11 +179,18 @@ impl Fields {
     /// Meaning of the bytes of an image; `None` if it has no pixels.
     ///
     /// # Errors
-    /// The dimensions do not match the number of bytes.
-    pub(super) fn layout(&self, array: &Array) -> Result<Option<Layout>, DetectorError> {
+    /// The image cannot be recorded: why.
+    pub(super) fn layout(&self, array: &Array) -> Result<Option<Layout>, (RejectReason, String)> {
         let bytes = array.bytes.len() as u64;
         if bytes == 0 {
             return Ok(None);
+        }
+        if self.shape.len() > DIMENSIONS_MAX {
+            let what = format!("has more than {DIMENSIONS_MAX} dimensions");
+            return Err((RejectReason::Unsupported, what));
+        }
+        if self.codec.len() > CODEC_BYTES_MAX || self.codec.chars().any(char::is_control) {
+            return Err((RejectReason::Malformed, "has a codec whose name is not valid".into()));
         }
         let shape = match &self.shape[..] {
             [] if self.codec.is_empty() => vec![bytes / array.element.bytes()],
@@ -200,10 +203,9 @@ impl Fields {
         let layout = Layout { element: Some(array.element), shape, codec: String::new() };
         if layout.bytes() != Some(bytes) {
             let Layout { shape, .. } = &layout;
-            let (id, element) = (self.unique_id, array.element);
-            return Err(DetectorError::Message(format!(
-                "image {id} has {bytes} bytes; its dimensions {shape:?} of {element} do not match"
-            )));
+            let what =
+                format!("has {bytes} bytes; its dimensions {shape:?} of {} do not match", array.element);
+            return Err((RejectReason::Contradictory, what));
         }
         Ok(Some(layout))
     }

@@ -67,7 +67,7 @@ impl Inbox {
             FrameKind::Bye => Frame::Bye(Bye::from_payload(payload)?),
             FrameKind::Error => Frame::Error(ErrorReply::from_payload(payload)?),
             FrameKind::Located => Frame::Located(Located::from_payload(payload)?),
-            FrameKind::Hello | FrameKind::Event | FrameKind::End | FrameKind::Locate => {
+            FrameKind::Hello | FrameKind::Event | FrameKind::Missing | FrameKind::End | FrameKind::Locate => {
                 return Err(WireError::Unexpected { kind, why: "only a client sends this kind" });
             }
         };

@@ -200,6 +200,10 @@ impl Connection {
                     match session.control(&payload).unwrap() {
                         Control::Locate(locate) => self.locate(&locate.streams)?,
                         Control::Hello(hello) => self.greet(&hello)?,
+                        Control::Missing(missing) => {
+                            let what = format!("{missing:?}, but a fleet's source declares nothing missing");
+                            self.state.faults.lock().unwrap().push(what);
+                        }
                         Control::End(end) => {
                             for stream in &end.streams {
                                 let (first, events, bytes) = self.streams[&stream.id];

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use keepup_measure::sum::Sums;
+
 use super::clock::{Clock, thread_cpu_ns};
 use super::event::Event;
 use super::fill::{BATCH_SLICES_MAX, Fill};
@@ -100,7 +102,7 @@ impl<'a> Lane<'a> {
         let cpu_ns = pace.publish_last(ended_ns, blocked_ns);
         let (bye, error) = match bye {
             Ok(bye) => {
-                durable_events = bye.streams.iter().map(|s| s.durable_events).sum();
+                durable_events = bye.streams.iter().map(|s| s.durable_events).saturating_sum();
                 (bye.streams, None)
             }
             Err(error) => (Vec::new(), Some(error)),

@@ -25,6 +25,8 @@ pub enum FrameKind {
     End = 3,
     /// Question before hello, in a fleet: JSON `Locate`.
     Locate = 4,
+    /// Numbers that no event will have: JSON `Missing`.
+    Missing = 5,
     /// Answer to hello: JSON `Welcome`.
     Welcome = 0x81,
     /// Watermarks of one stream, header only.
@@ -44,6 +46,7 @@ impl FrameKind {
             FrameKind::Event,
             FrameKind::End,
             FrameKind::Locate,
+            FrameKind::Missing,
             FrameKind::Welcome,
             FrameKind::Ack,
             FrameKind::Bye,
@@ -66,6 +69,7 @@ impl std::fmt::Display for FrameKind {
             FrameKind::Bye => "bye",
             FrameKind::Error => "error",
             FrameKind::Locate => "locate",
+            FrameKind::Missing => "missing",
             FrameKind::Located => "located",
         })
     }
@@ -153,7 +157,7 @@ impl Header {
             return Err(WireError::Field {
                 field: "kind",
                 value: u64::from(bytes[4]),
-                allowed: "1 to 3 and 129 to 132",
+                allowed: "1 to 5 and 129 to 133",
             });
         };
         let stream = u32_at(bytes, 8);

@@ -6,9 +6,15 @@
 //! a stream may outlive its connection.
 
 use super::{
-    ControlMessage, End, FrameKind, HEADER_BYTES, Header, Hello, Locate, MAX_CONTROL_BYTES, SEQUENCE_END,
-    StreamIndex, StreamInfo, WireError, crc32,
+    ControlMessage, End, FrameKind, HEADER_BYTES, Header, Hello, Locate, MAX_CONTROL_BYTES, Missing,
+    SEQUENCE_END, StreamIndex, StreamInfo, WireError, crc32,
 };
+use crate::ledger::Gap;
+
+/// Largest end message without streams, bytes.
+const END_BYTES_MIN: u64 = 64 << 10;
+/// Further bytes of an end message for each stream; its counts take less than 200.
+const END_STREAM_BYTES: u64 = 1 << 10;
 
 /// Limits of a receiver for one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +65,13 @@ pub enum Control {
     End(End),
     /// Which recorders take these streams? Hello, another question or nothing follows.
     Locate(Locate),
+    /// Numbers of declared streams that no event will have. Events may follow.
+    Missing(Missing),
+}
+
+/// Largest end message for this many streams, bytes: clients that declare few streams get little memory.
+fn end_bytes_max(streams: usize) -> u64 {
+    END_BYTES_MIN.saturating_add(END_STREAM_BYTES.saturating_mul(streams as u64))
 }
 
 /// State of the protocol.
@@ -138,6 +151,12 @@ impl Session {
                 self.state = State::ExpectHello;
                 Ok(Control::Locate(locate))
             }
+            FrameKind::Missing => {
+                let missing = Missing::from_payload(payload)?;
+                self.check_missing(&missing)?;
+                self.state = State::Open;
+                Ok(Control::Missing(missing))
+            }
             _ => {
                 let end = End::from_payload(payload)?;
                 self.check_end(&end)?;
@@ -152,23 +171,30 @@ impl Session {
         &self.streams
     }
 
+    /// Index of a stream in this session's table.
+    pub fn index_of(&self, stream: u32) -> Option<usize> {
+        self.index.get(stream)
+    }
+
     /// Whether the client has sent end: no frame may follow.
     pub fn is_ended(&self) -> bool {
         self.state == State::Ended
     }
 
-    /// Whether hello is the only allowed next frame.
+    /// Whether no complete hello has arrived yet.
     pub fn expects_hello(&self) -> bool {
-        self.state == State::ExpectHello
+        matches!(
+            self.state,
+            State::ExpectHello | State::Payload { kind: FrameKind::Hello | FrameKind::Locate, .. }
+        )
     }
 
     fn admit(&mut self, header: &Header) -> Result<Next, WireError> {
         let kind = header.kind;
         match (self.state, kind) {
             (State::Open, FrameKind::Event) => self.event(header).map(Next::Event),
-            (State::ExpectHello, FrameKind::Hello | FrameKind::Locate) | (State::Open, FrameKind::End) => {
-                self.announce(header)
-            }
+            (State::ExpectHello, FrameKind::Hello | FrameKind::Locate)
+            | (State::Open, FrameKind::Missing | FrameKind::End) => self.announce(header),
             (
                 _,
                 FrameKind::Welcome | FrameKind::Ack | FrameKind::Bye | FrameKind::Error | FrameKind::Located,
@@ -220,7 +246,10 @@ impl Session {
     }
 
     fn announce(&mut self, header: &Header) -> Result<Next, WireError> {
-        let (kind, bytes_max) = (header.kind, self.limits.max_control_bytes);
+        let (kind, mut bytes_max) = (header.kind, self.limits.max_control_bytes);
+        if kind == FrameKind::End {
+            bytes_max = bytes_max.min(end_bytes_max(self.streams.len()));
+        }
         if header.stream != 0 {
             let value = u64::from(header.stream);
             return Err(WireError::Field { field: "stream of a control frame", value, allowed: "0" });
@@ -248,6 +277,15 @@ impl Session {
         let fixed = |info: &StreamInfo| Some(info).filter(is_fixed).and_then(StreamInfo::event_bytes);
         self.event_bytes = hello.streams.iter().map(fixed).collect();
         Ok(hello)
+    }
+
+    fn check_missing(&self, missing: &Missing) -> Result<(), WireError> {
+        let undeclared = missing.gaps.iter().find(|gap| self.index.get(gap.stream).is_none());
+        let unknown = |gap: &Gap| {
+            let what = format!("stream {} was not declared in hello", gap.stream);
+            Err(WireError::Invalid { kind: FrameKind::Missing, what: what.into() })
+        };
+        undeclared.map_or(Ok(()), unknown)
     }
 
     /// Checks that end lists every declared stream once, and no other.

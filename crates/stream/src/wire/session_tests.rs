@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::ledger::LossCause;
 use crate::wire::{ElementType, EndStream};
 
 const LIMITS: Limits = Limits { max_event_bytes: 1000, max_control_bytes: 4096, max_streams: 3 };
@@ -56,6 +57,10 @@ fn give(session: &mut Session, frame: &[u8]) -> Result<Control, WireError> {
 fn opened(ids: &[u32]) -> Session {
     let mut session = Session::new(LIMITS);
     assert!(session.expects_hello());
+    let frame = hello(ids);
+    session.header(frame.first_chunk().unwrap()).unwrap();
+    assert!(session.expects_hello(), "half a hello is none");
+    let mut session = Session::new(LIMITS);
     assert!(matches!(give(&mut session, &hello(ids)), Ok(Control::Hello(_))));
     assert!(!session.expects_hello());
     session
@@ -103,6 +108,12 @@ fn limits_are_enforced() {
     assert!(why(opened(&[1]).header(&event(1, 1001))).contains("1001 bytes, the limit is 1000"));
     assert!(why(opened(&[1]).header(&event(2, 1))).contains("stream 2 was not declared"));
     assert!(why(opened(&[5]).header(&event(4, 1))).contains("stream 4 was not declared"));
+    let long = |length| Header { length, ..Header::control(FrameKind::End, &[]) }.encode();
+    let wide = Limits { max_control_bytes: MAX_CONTROL_BYTES, ..LIMITS };
+    let mut few = Session::new(wide);
+    give(&mut few, &hello(&[1, 2])).unwrap();
+    let most = (64 << 10) + 2 * 1024;
+    assert!(why(few.header(&long(most + 1))).contains(&format!("the limit is {most}")), "end of two streams");
     let long = Header { length: 4097, ..Header::control(FrameKind::Hello, &[]) }.encode();
     assert!(why(Session::new(LIMITS).header(&long)).contains("4097 bytes, the limit is 4096"));
     let boundless = Limits { max_control_bytes: u64::MAX, ..LIMITS };
@@ -214,4 +225,22 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn missing_may_come_between_hello_and_end() {
+    let gap = |stream| Gap { stream, first_sequence: 5, events: 2, cause: LossCause::Source };
+    let missing = |stream| Missing { gaps: vec![gap(stream)] }.to_frame().unwrap();
+    let mut session = Session::new(LIMITS);
+    assert!(give(&mut session, &missing(1)).is_err(), "before hello");
+    let mut session = Session::new(LIMITS);
+    give(&mut session, &hello(&[1, 2])).unwrap();
+    assert_eq!(give(&mut session, &missing(2)), Ok(Control::Missing(Missing { gaps: vec![gap(2)] })));
+    assert!(session.header(&event(1, 3)).is_ok(), "events follow");
+    assert_eq!((session.index_of(2), session.index_of(3)), (Some(1), None));
+    assert!(give(&mut session, &missing(3)).unwrap_err().to_string().contains("was not declared"));
+    let mut session = Session::new(LIMITS);
+    give(&mut session, &hello(&[1])).unwrap();
+    give(&mut session, &end(&[1])).unwrap();
+    assert!(give(&mut session, &missing(1)).is_err(), "nothing follows end");
 }

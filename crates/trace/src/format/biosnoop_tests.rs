@@ -47,3 +47,28 @@ fn unknown_columns_are_refused_by_name() {
     let message = refused(format!("{HEAD}0.5 a 1 sda R 8 512\n0.5 sda R 8 512 1\n"));
     assert!(message.contains("line 2 of made"), "{message}");
 }
+
+/// The kernel's sector -1 of requests without data, letters of the version for libbpf, lost samples,
+/// latencies of centuries and requests without a disk: all are in public reports.
+#[test]
+fn what_biosnoop_prints_besides_plain_requests_is_counted() {
+    let (records, trace) = read(format!(
+        "{HEAD}0.000004    jbd2/sda1-8    210    sda     W   8          4096      0.74\n\
+         0.000104    kworker/1:1H   99     sda     W   18446744073709551615 0    1.34\n\
+         0.000110    kworker/1:1H   99     sda     W   18446744073709551615 512  1.34\n\
+         0.000114    kworker/1:1H   99     sda     FF  18446744073709551615 0    0.01\n\
+         Possibly lost 10 samples\n\
+         lost 5 events on CPU #1\n\
+         0.000200    fio            7      sda     R   24         512 18014398509481984.00\n\
+         0.000300    fio            7      sda     WSM 16         512       0.10\n\
+         0.000400    fio            7      sda     N   16         512       0.10\n\
+         0.000500    ?              0              R   0          8         0.10\n"
+    ));
+    let kinds: Vec<Operation> = records.iter().map(|record| record.operation).collect();
+    let (write, read) = (Operation::Write, Operation::Read);
+    assert_eq!(kinds, [write, Operation::Flush, write, read]);
+    assert_eq!(names(&trace), ["sda", "?"]);
+    let found = trace.corrections();
+    assert_eq!((found.zero_sizes, found.too_large, found.not_kept), (1, 1, 15), "{found:?}");
+    assert_eq!((found.absurd_times, found.other_operations), (1, 1), "{found:?}");
+}

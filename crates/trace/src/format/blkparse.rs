@@ -36,8 +36,12 @@ impl Blkparse {
 impl LineFormat for Blkparse {
     fn line(&mut self, line: &[u8], position: u64, batch: &mut Batch) -> Result<(), ParseError> {
         let (fields, count) = words::<WORDS>(line);
-        self.is_at_summary |= SUMMARY.iter().any(|begin| line.starts_with(begin));
-        if count == 0 || self.is_at_summary {
+        self.is_at_summary |= SUMMARY.iter().any(|begin| line.starts_with(begin)) || is_process(line);
+        if self.is_at_summary && is_event(line) {
+            let help = "the file joins several outputs of blkparse: read them one by one";
+            return Err(ParseError::new("an event behind the summary").help(help));
+        }
+        if count == 0 || self.is_at_summary || is_input_name(line) {
             return Ok(());
         }
         let [device, processor, sequence, time, process, action, rwbs, sector, plus, sectors] = fields;
@@ -52,17 +56,20 @@ impl LineFormat for Blkparse {
             batch.corrections.other_events += 1;
             return Ok(());
         }
-        let Some((operation, flags)) = kind(rwbs) else {
+        let Some((mut operation, mut flags)) = kind(rwbs) else {
             batch.corrections.other_operations += u64::from(is_queued);
             return Ok(());
         };
+        // An fsync is a write with a preflush and no data, such as `FWS`.
+        if plus != b"+" && flags.has(Flags::PREFLUSH) {
+            (operation, flags) = (Operation::Flush, flags.without(Flags::PREFLUSH));
+        }
         let mut raw = request(time_ns, position, batch.device(device)?, operation);
         raw.flags = flags;
-        // A pure flush has no sectors.
         if plus == b"+" {
-            raw.offset = in_bytes(number(sector, "sector")?, self.unit)?;
+            raw.offset = in_bytes(number(sector, "sector")?, self.unit);
             let length = number(sectors, "number of sectors")?.min(SECTORS_MAX);
-            raw.bytes = in_bytes(length, self.unit)?;
+            raw.bytes = in_bytes(length, self.unit);
         } else if operation != Operation::Flush {
             // A passthrough command, with its bytes in parentheses.
             batch.corrections.other_operations += u64::from(is_queued);
@@ -79,14 +86,40 @@ impl LineFormat for Blkparse {
         Ok(())
     }
 
+    /// Without a summary (`-q`), an interrupted output may end within a number.
+    fn is_whole(&self, line: &[u8]) -> bool {
+        line.ends_with(b"]") || !matches!(words::<WORDS>(line).0[5], b"Q" | b"D" | b"C")
+    }
+
     fn finish(&mut self, batch: &mut Batch) -> Result<(), ParseError> {
         self.pending.finish(batch);
         Ok(())
     }
 }
 
-/// Decodes the letters of `RWBS` (blkparse(1)); `None` if the event is not a storage access.
-fn kind(rwbs: &[u8]) -> Option<(Operation, Flags)> {
+/// Whether a line names an input file: `Input file sda.blktrace.0 added`.
+fn is_input_name(line: &[u8]) -> bool {
+    line.starts_with(b"Input file ") && line.trim_ascii_end().ends_with(b" added")
+}
+
+/// Whether a line begins the statistics of a process (`-s`): `fio (8699)`.
+fn is_process(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let id = line.iter().rposition(|byte| *byte == b'(').map(|at| &line[at + 1..]);
+    let id = id.and_then(|id| id.strip_suffix(b")"));
+    id.is_some_and(|id| number(id, "process").is_ok()) && words::<3>(line).1 <= 3 && !is_event(line)
+}
+
+/// Whether a file begins with names of input files and then an event.
+pub(super) fn begins(head: &[u8]) -> bool {
+    let mut lines = head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let is_named = lines.clone().next().is_some_and(is_input_name);
+    is_named && lines.find(|line| !is_input_name(line)).is_some_and(is_event)
+}
+
+/// Decodes the letters of `RWBS` (blkparse(1)), also those of other tools; `None` if the event is not a
+/// storage access.
+pub(super) fn kind(rwbs: &[u8]) -> Option<(Operation, Flags)> {
     // F before the operation is a preflush, F after it is FUA; a pure flush is `F` or `FN`.
     let (before, rest) = match rwbs {
         [b'F', b'F', ..] => (true, &rwbs[2..]),
@@ -97,20 +130,24 @@ fn kind(rwbs: &[u8]) -> Option<(Operation, Flags)> {
         Some(b'R') => Operation::Read,
         Some(b'W') => Operation::Write,
         Some(b'D') => Operation::Discard,
-        _ if before => return Some((Operation::Flush, Flags::NONE)),
+        _ if before => return Some((Operation::Flush, with_letters(Flags::NONE, rest))),
         _ => return None,
     };
-    let mut flags = if before { Flags::PREFLUSH } else { Flags::NONE };
-    for letter in &rest[1..] {
-        flags = flags.with(match letter {
+    let flags = if before { Flags::PREFLUSH } else { Flags::NONE };
+    Some((operation, with_letters(flags, &rest[1..])))
+}
+
+/// Adds the flags of the letters behind an operation.
+fn with_letters(flags: Flags, letters: &[u8]) -> Flags {
+    letters.iter().fold(flags, |flags, letter| {
+        flags.with(match letter {
             b'F' => Flags::FUA,
             b'S' => Flags::SYNC,
             b'M' => Flags::META,
             b'A' => Flags::AHEAD,
             _ => Flags::NONE,
-        });
-    }
-    Some((operation, flags))
+        })
+    })
 }
 
 /// Whether a line is an event, for format detection.

@@ -60,3 +60,46 @@ fn a_given_unit_is_used() {
         read_with("  8,0    1        2     0.000001829   697  Q  WS 4096 + 512 [k]\n", &hints).unwrap();
     assert_eq!((records[0].offset, records[0].bytes), (4096, 512));
 }
+
+/// An fsync is `FWS` without sectors.
+#[test]
+fn a_write_with_a_preflush_and_no_data_is_a_flush() {
+    let (records, trace) = read(
+        "  8,0    1        1     0.000000000  8699  Q  WS 2048 + 8 [fio]\n\
+         \x20 8,0    1        2     0.010000000  8699  Q FWS [fio]\n\
+         \x20 8,0    1        3     0.011000000     0  C FWS 0 [0]\n\
+         \x20 8,0    1        4     0.020000000  8699  Q  FF [fio]\n\
+         \x20 8,0    1        5     0.030000000  8699  Q  WS [fio]\n",
+    );
+    let flushes: Vec<_> = short(&records).into_iter().filter(|r| r.2 == Operation::Flush).collect();
+    let expected = [
+        (10_000_000, Some(11_000_000), Operation::Flush, 0, 0, 0),
+        (20_000_000, None, Operation::Flush, 0, 0, 0),
+    ];
+    assert_eq!(flushes, expected);
+    assert_eq!(records[1].flags, Flags::SYNC);
+    assert_eq!(trace.corrections().other_operations, 1, "a write without sectors and without a flush");
+}
+
+#[test]
+fn names_of_input_files_and_statistics_are_skipped() {
+    let named = format!("Input file sda.blktrace.0 added\nInput file sda.blktrace.1 added\n{EVENTS}");
+    assert_eq!(read(named).0, read(EVENTS).0);
+    let events = EVENTS.split("CPU0").next().unwrap();
+    let statistics = format!("{events}fio (8699)\n Reads Queued:   1,  4KiB\tWrites Queued:  2,  8KiB\n");
+    assert_eq!(read(statistics).0, read(EVENTS).0);
+    let message = refused(format!("{EVENTS}{EVENTS}"));
+    assert!(message.contains("behind the summary") && message.contains("one by one"), "{message}");
+}
+
+/// Without a summary, an output that was cut may end within a number.
+#[test]
+fn a_cut_last_line_is_refused() {
+    let events = "  8,0    1        4     0.000005000   697  Q   W 223498 + 16 [kjournald]\n\
+                  \x20 8,0    1        5     0.000006000   697  Q   W 223498 + 16 [kjournald]";
+    assert_eq!(read(events).0.len(), 2, "only the terminator is missing");
+    for cut in [1, 5, 11, 13] {
+        let message = refused(&events[..events.len() - cut]);
+        assert!(message.contains("line 2 of made") && message.contains("truncated"), "{cut}: {message}");
+    }
+}

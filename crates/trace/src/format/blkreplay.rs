@@ -50,8 +50,8 @@ impl LineFormat for Blkreplay {
         batch.corrections.negative_times += u64::from(time_ns < 0);
         let mut raw = request(time_ns, position, batch.device(DEVICE)?, operation);
         raw.flags = flags;
-        raw.offset = in_bytes(number(sector, "sector")?, self.unit)?;
-        raw.bytes = in_bytes(number(length, "length")?, self.unit)?;
+        raw.offset = in_bytes(number(sector, "sector")?, self.unit);
+        raw.bytes = in_bytes(number(length, "length")?, self.unit);
         batch.records.push(raw);
         Ok(())
     }

@@ -104,6 +104,8 @@ fn merged(files: Vec<Vec<u8>>) -> Result<Vec<crate::Record>, crate::TraceError> 
     let mut records = Vec::new();
     while trace.fill(&mut records)? {}
     assert_eq!(trace.corrections().reordered, 0);
+    let empty = files.iter().filter(|file| file.is_empty()).count() as u64;
+    assert_eq!(trace.corrections().empty_files, empty);
     Ok(records)
 }
 
@@ -112,15 +114,15 @@ fn files_of_all_processors_are_one_trace() {
     // Requests complete on another processor; one file is empty, one has the other byte order.
     let first = encode(&[queued(0, 0, 512), queued(200, 8, 512), completed(900, 16, 512)], false);
     let second = encode(&[completed(100, 0, 512), queued(300, 16, 512)], true);
-    let records = merged(
-        vec![first, encode(&[], false).repeat(0), second].into_iter().filter(|f| !f.is_empty()).collect(),
-    );
+    let records = merged(vec![Vec::new(), first, Vec::new(), second]);
     let expected = [
         (0, Some(100), Operation::Read, 0, 0, 512),
         (200, None, Operation::Read, 0, 4096, 512),
         (300, Some(900), Operation::Read, 0, 8192, 512),
     ];
     assert_eq!(short(&records.unwrap()), expected);
+    let refused = merged(vec![Vec::new(), Vec::new()]).unwrap_err().to_string();
+    assert!(refused.contains("all of its files are empty"), "{refused}");
 }
 
 #[test]

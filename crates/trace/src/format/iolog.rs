@@ -145,7 +145,7 @@ fn add(
     [file, offset, length]: [&[u8]; 3],
 ) -> Result<(), ParseError> {
     let device = batch.device(file)?;
-    let mut offset = in_bytes(number(offset, "offset")?, unit)?;
+    let mut offset = in_bytes(number(offset, "offset")?, unit);
     let mut bytes = number(length, "length")?;
     if operation == Operation::Flush {
         (offset, bytes) = (0, 0);

@@ -73,8 +73,8 @@ fn add(
     }
     number(fields[1], "device")?;
     let device = batch.device(fields[1])?;
-    let offset = in_bytes(number(fields[2], "address")?, unit)?;
-    let bytes = in_bytes(number(fields[3], "size")?, unit)?;
+    let offset = in_bytes(number(fields[2], "address")?, unit);
+    let bytes = in_bytes(number(fields[3], "size")?, unit);
     let (completion_ns, flags) = (NO_TIME, Flags::NONE);
     batch.records.push(RawRecord {
         time_ns,

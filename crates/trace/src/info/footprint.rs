@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
+use keepup_measure::sum::Sums;
+
 use crate::mix::Mixer;
 
 /// Initial page size, bytes.
@@ -109,7 +111,10 @@ impl Footprint {
         let mut pages = vec![0; devices];
         for (key, place) in &self.places {
             if let Some(count) = pages.get_mut((key >> DEVICE_SHIFT) as usize) {
-                *count += self.regions[*place].iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+                *count += self.regions[*place]
+                    .iter()
+                    .map(|word| u64::from(word.count_ones()))
+                    .saturating_sum::<u64>();
             }
         }
         pages

@@ -1,4 +1,6 @@
 //! Distances of a device's requests from previous ones.
+use keepup_measure::sum::Sums;
+
 use super::Jumps;
 
 /// Number of request ends that are tracked, to detect interleaved streams.
@@ -70,7 +72,7 @@ impl Locality {
     }
 
     pub(super) fn jumps(&self) -> Option<Jumps> {
-        let all: u64 = self.jumps.iter().sum();
+        let all: u64 = self.jumps.iter().saturating_sum();
         let mut seen = 0;
         let median = self.jumps.iter().position(|count| {
             seen += count;

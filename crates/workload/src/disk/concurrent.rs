@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use keepup_measure::sum::Sums;
+
 use super::fio::FioFile;
 use super::lanes::{Lane, Pace, Until, run_lanes};
 use super::phase::RATE_GUESS;
@@ -60,11 +62,13 @@ impl DiskTest for Concurrent {
     }
 
     fn cost(&self) -> Cost {
-        let space = (0..self.most).map(|n| self.bytes_of(n)).sum::<u64>();
+        let space = (0..self.most).map(|n| self.bytes_of(n)).saturating_sum::<u64>();
         // During one pass of the first file each of the others makes at most one pass.
-        let moved: u64 = (1..=self.most).map(|n| (0..n).map(|n| self.bytes_of(n)).sum::<u64>()).sum();
+        let moved: u64 = (1..=self.most)
+            .map(|n| (0..n).map(|n| self.bytes_of(n)).saturating_sum::<u64>())
+            .saturating_sum();
         let each = |kind: &IoDirection| if *kind == IoDirection::Write { moved } else { space };
-        let written = self.kinds.iter().map(each).sum();
+        let written = self.kinds.iter().map(each).saturating_sum();
         let time = Duration::from_secs_f64((moved * self.kinds.len() as u64) as f64 / RATE_GUESS);
         Cost { bytes_written: written, space_bytes: space, time }
     }

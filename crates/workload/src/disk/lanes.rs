@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_measure::histogram::Latency;
+use keepup_measure::sum::Sums;
 use keepup_results::{DiskPart, DiskPhase, LatencyFigures};
 use keepup_sys::file::forget_cached;
 
@@ -182,9 +183,9 @@ pub(super) fn run_lanes(
         return Ok(None);
     }
     let window_ns = gate.end_ns.load(Ordering::Acquire) - gate.begin_ns.load(Ordering::Acquire);
-    let bytes = worked.iter().map(|worked| worked.bytes).sum();
+    let bytes = worked.iter().map(|worked| worked.bytes).saturating_sum();
     let mut phase = begun.end(gate.clock, name, all, bytes);
-    phase.operations = Some(worked.iter().map(|worked| worked.operations).sum());
+    phase.operations = Some(worked.iter().map(|worked| worked.operations).saturating_sum());
     phase.latency = common_latency(lanes, &worked);
     phase.parts = lanes.iter().zip(worked).map(|(lane, worked)| part(lane, worked, window_ns)).collect();
     Ok(Some(phase))

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use keepup_measure::sum::Sums;
 use keepup_results::DiskPhase;
 use keepup_sys::file::{Access, open_truncated, sync_everything, write_all_at};
 use keepup_sys::pool::{Block, Pool};
@@ -174,7 +175,8 @@ impl DiskTest for Testdisk {
     }
 
     fn cost(&self) -> Cost {
-        let round: u64 = self.sequence.iter().map(|series| u64::from(series.files) * series.bytes).sum();
+        let round: u64 =
+            self.sequence.iter().map(|series| u64::from(series.files) * series.bytes).saturating_sum();
         let time = Duration::from_secs_f64(2.0 * round as f64 / RATE_GUESS);
         Cost { bytes_written: 2 * round, space_bytes: round, time }
     }

@@ -6,6 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use keepup_measure::sum::Sums;
+
 use super::fio::FioFile;
 use super::lanes::{Lane, Pace, Until, run_lanes};
 use super::phase::RATE_GUESS;
@@ -151,7 +153,7 @@ impl DiskTest for Throttle {
 
     fn cost(&self) -> Cost {
         let files = self.file_bytes * u64::from(self.most(IoDirection::Write) + self.most(IoDirection::Read));
-        let written: f64 = self.settings.iter().map(|setting| self.written_bytes(setting)).sum();
+        let written: f64 = self.settings.iter().map(|setting| self.written_bytes(setting)).float_sum();
         let running = (self.ramp + self.run) * self.settings.len() as u32;
         let fill = Duration::from_secs_f64(files as f64 / RATE_GUESS);
         Cost { bytes_written: files + written as u64, space_bytes: files, time: fill + running }

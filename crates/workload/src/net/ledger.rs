@@ -2,6 +2,7 @@
 //!
 //! Invariants: sent = received + lost; lost = the sum of all layers + unexplained; nothing counts
 //! twice, even if foreign traffic increased the counters.
+use keepup_measure::sum::Sums;
 use keepup_results::{NetLayer, NetLedger, NetLoss};
 
 use super::wire::{Counted, Datagrams, FlowReport, Sent};
@@ -31,7 +32,7 @@ pub(super) fn ledger(
     // once.
     let received = (came.unique + came.too_late).min(sent.sent).max(came.unique);
     let lost = sent.sent.saturating_sub(received);
-    let sum = |of: &[Counted], counter: fn(&Counted) -> u64| of.iter().map(counter).sum::<u64>();
+    let sum = |of: &[Counted], counter: fn(&Counted) -> u64| of.iter().map(counter).saturating_sum::<u64>();
     let joined = came.longest_train.max(1);
     let train = train.max(joined);
     // Counters specific to these flows are attributed first. A layer that counts trains may have

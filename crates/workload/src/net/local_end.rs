@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_measure::net::NetCounters;
+use keepup_measure::sum::Sums;
 use keepup_results::{NetEnd, NetInterface, NetMoved};
 
 use super::flow::{Flow, FlowContext, Shared};
@@ -200,7 +201,7 @@ impl LocalEnd {
 
     /// Bytes received since the start, inside the window or not.
     pub(super) fn received_bytes(&self) -> u64 {
-        self.flows.iter().filter(|flow| flow.receives).map(|flow| mark(&flow.shared).0).sum()
+        self.flows.iter().filter(|flow| flow.receives).map(|flow| mark(&flow.shared).0).saturating_sum()
     }
 
     /// First flow that ended prematurely, with the reason.
@@ -313,10 +314,10 @@ fn mark(shared: &Shared) -> Mark {
 fn counted(grown: &NetCounters) -> Counted {
     let interfaces = grown.interfaces.values();
     Counted {
-        interface_dropped_out: interfaces.clone().map(|i| i.send_dropped + i.send_errors).sum(),
+        interface_dropped_out: interfaces.clone().map(|i| i.send_dropped + i.send_errors).saturating_sum(),
         interface_dropped_in: interfaces
             .map(|i| i.receive_dropped + i.receive_overruns + i.receive_errors)
-            .sum(),
+            .saturating_sum(),
         softirq_dropped: grown.softnet.dropped,
         reassembly_failed: grown.protocols.ip_reassembly_failed,
         buffer_full: grown.protocols.udp_receive_buffer_errors,

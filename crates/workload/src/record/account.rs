@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use keepup_measure::cpu::CoreUsage;
+use keepup_measure::sum::Sums;
 use keepup_recorder::report::Ended;
 use keepup_recorder::{PlacementKind, Target};
 use keepup_results::{
@@ -66,7 +67,7 @@ impl TrialMeasured {
         let verified = self.verify.as_ref().map(|report| {
             let streams = report.streams.values();
             let recorded = streams.clone().fold(LedgerCount::default(), |sum, s| sum + s.recorded);
-            let damaged: u64 = streams.map(|s| s.damaged_events).sum();
+            let damaged: u64 = streams.map(|s| s.damaged_events).saturating_sum();
             Count { events: recorded.events - damaged.min(recorded.events), bytes: recorded.bytes }
         });
         LedgerSummary {
@@ -101,7 +102,7 @@ impl TrialMeasured {
         let sent = self.source.total(|s| s.sent).bytes as f64 / 1e9;
         let cores = &self.cores;
         let mean = |of: fn(&CoreUsage) -> f64| {
-            (!cores.is_empty()).then(|| cores.iter().map(of).sum::<f64>() / cores.len() as f64)
+            (!cores.is_empty()).then(|| cores.iter().map(of).float_sum() / cores.len() as f64)
         };
         CpuCost {
             seconds_per_gb: (received > 0.0).then(|| seconds(self.recorder_cpu_ns) / received),
@@ -139,7 +140,8 @@ impl TrialMeasured {
         match &self.record.ended {
             Ended::VolumesFailed(why) | Ended::SourceFailed(why) => Some(format!("recording aborted: {why}")),
             _ => self.broken.clone().or_else(|| {
-                let trouble = self.record.trouble.first();
+                let rejected = self.record.rejected.iter().find(|_| self.record.has_rejected());
+                let trouble = self.record.trouble.first().cloned().or(rejected.map(ToString::to_string));
                 trouble.map(|what| format!("the recording is incomplete: {what}"))
             }),
         }

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use keepup_measure::sum::Sums;
 use keepup_recorder::counters::{Counters, StreamCounters};
 use keepup_stream::file_index::INDEX_SUFFIX;
 use keepup_stream::ledger::Count;
@@ -30,7 +31,7 @@ impl FileIndexes {
 
     /// Durable files and lines of the index. The counts of streams follow those of volumes after a moment.
     pub(super) fn durable_with_files(&self) -> u64 {
-        self.all().iter().map(|stream| stream.durable_events.load(Relaxed)).sum()
+        self.all().iter().map(|stream| stream.durable_events.load(Relaxed)).saturating_sum()
     }
 
     /// Their durable events.

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
+use keepup_measure::sum::Sums;
+
 use crate::peers::contestant::{Contestant, Run, RunLimits};
 use crate::peers::program::Program;
 use crate::peers::tools::Tool;
@@ -27,10 +29,14 @@ fn all(program: &Program, limits: &RunLimits<'_>, name: &str) -> Result<Run> {
     // The next run may need the space.
     fs::remove_dir_all(&directory).with_context(|| format!("remove {}", directory.display()))?;
     Ok(Run {
-        bytes: phases.iter().map(|phase| phase.bytes).sum(),
-        seconds: phases.iter().map(|phase| phase.seconds).sum(),
+        bytes: phases.iter().map(|phase| phase.bytes).saturating_sum(),
+        seconds: phases.iter().map(|phase| phase.seconds).float_sum(),
         cpu_ns: Some(cpu_ns(&ended)),
-        billed_ns: phases.iter().map(|phase| phase.billed_ns).sum(),
+        billed_ns: phases
+            .iter()
+            .map(|phase| phase.billed_ns)
+            .collect::<Option<Vec<_>>>()
+            .map(|all| all.iter().saturating_sum()),
         ..Run::default()
     })
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
+use keepup_measure::sum::Sums;
 use serde_json::Value;
 
 use super::ends::{ClientReport, Ends};
@@ -87,7 +88,10 @@ fn read_keepup(said: &str) -> Result<ClientReport> {
     }
     let run = &summary["runs"][0];
     let flows = run["flows"].as_array().context("no flows in the output of keepup")?;
-    let sum = |key: &str| flows.iter().map(|flow| flow["received"][key].as_u64()).sum::<Option<u64>>();
+    let sum = |key: &str| {
+        let counts: Option<Vec<u64>> = flows.iter().map(|flow| flow["received"][key].as_u64()).collect();
+        Some(counts?.iter().saturating_sum::<u64>())
+    };
     let seconds = flows.first().and_then(|flow| flow["received"]["seconds"].as_f64());
     let (bytes, seconds) = sum("bytes").zip(seconds).context("no received bytes in the output of keepup")?;
     let ledger = &run["ledger"];

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use keepup_measure::sum::Sums;
 use serde_json::Value;
 
 use super::traces::{FILE_BYTES, Trace};
@@ -130,7 +131,10 @@ fn read_keepup(said: &str, seconds: Option<f64>) -> Result<Run> {
     let warm: Vec<&Value> = passes.iter().filter(|pass| pass["is_cold"] == false).collect();
     ensure!(!warm.is_empty(), "no pass that counts in the output of keepup");
     ensure!(warm.iter().all(|pass| pass["failed"] == 0), "requests of keepup failed");
-    let sum = |key: &str| warm.iter().map(|pass| pass[key].as_f64()).sum::<Option<f64>>();
+    let sum = |key: &str| {
+        let figures: Option<Vec<f64>> = warm.iter().map(|pass| pass[key].as_f64()).collect();
+        Some(figures?.iter().float_sum())
+    };
     let figures = sum("requests").zip(sum("seconds")).zip(sum("cpu_seconds"));
     let ((requests, took), cpu) = figures.context("no rate in the output of keepup")?;
     let worst = |what: &str, key: &str| warm.iter().filter_map(|p| p[what][key].as_f64()).reduce(f64::max);

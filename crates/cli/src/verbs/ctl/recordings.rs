@@ -7,11 +7,13 @@ use keepup_catalog::{LAST, find_recording};
 use keepup_error::Cause;
 use keepup_recording::export::create;
 use keepup_report::listing;
+use keepup_sys::output::sync;
 
 use super::client::Client;
 use crate::ctl_error::CtlError;
 use crate::exit::Exit;
 use crate::output::{json, log, print_listing};
+use crate::stdout;
 use crate::verbs::info;
 
 /// Selection of events.
@@ -53,8 +55,13 @@ pub(super) fn show(client: &Client, which: &str, as_json: bool) -> anyhow::Resul
 pub(super) fn cat(client: &Client, args: &CatArgs) -> anyhow::Result<Exit> {
     let id = find_id(client, &args.recording)?;
     match &args.out {
-        None => copy(client, &id, args, &mut std::io::stdout().lock()),
-        Some(path) => copy(client, &id, args, &mut create(path)?),
+        None => copy(client, &id, args, &mut stdout::lock()),
+        Some(path) => {
+            let mut out = create(path)?;
+            let exit = copy(client, &id, args, &mut out)?;
+            sync(&out).with_context(|| format!("cannot write {}", path.display()))?;
+            Ok(exit)
+        }
     }
 }
 

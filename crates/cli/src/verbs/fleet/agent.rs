@@ -22,7 +22,7 @@ use keepup_workload::leftover;
 use super::host_command::Keepup;
 use crate::exit::Exit;
 use crate::output::log;
-use crate::signals::stop_flag_of_child;
+use crate::signals::stop_flag_of_agent;
 use crate::token::random_hex;
 
 #[derive(clap::Args)]
@@ -35,7 +35,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let info = JoinInfo::read(&mut std::io::stdin().lock())?;
     let JoinInfo { fleet, controller, host, token, shared, tls, join_time, timing, volumes } = info;
-    let closed = StopRequest::new(stop_flag_of_child()?);
+    let closed = StopRequest::new(stop_flag_of_agent()?);
     let wake = watch_input(&closed)?;
     let mut on_wait = || log("waiting until the agent of an earlier controller has ended");
     let is_closed = || closed.is_set();

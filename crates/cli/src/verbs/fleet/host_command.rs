@@ -22,8 +22,8 @@ const PLAIN: &str = "\
     frames_per_second full generic identity intake_cpus intake_threads keep_files kind log map max \
     max_rate max_records max_write message method mode no_delay no_verify offset outstanding passes \
     pause per_second placement pool probe protocol quick ramp rate raw read read_back read_delays \
-    readers reads_only receive receive_buffer reduce reduce_threads reference repeats request round \
-    search seeks segment send send_buffer servers shared size sizes soak source source_cpus \
+    read_token_file readers reads_only receive receive_buffer reduce reduce_threads reference repeats \
+    request round search seeks segment send send_buffer servers shared size sizes soak source source_cpus \
     source_token_file space span speed streams target time time_unit to_null together token_file traces \
     trials udp unflushed unit until_steady waits width window writer_cpus writers zero_copy";
 /// Flags that a host refuses: the agent sets them, they change a device or open a port, or they are for the

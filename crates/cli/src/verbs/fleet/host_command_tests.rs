@@ -79,6 +79,7 @@ fn a_profile_without_a_dma_engine_is_accepted() {
 /// Paths that commands only read, as `COMMAND FLAG`.
 const ONLY_READ: &[&str] = &[
     "net token_file",
+    "qualify read_token_file",
     "qualify source_token_file",
     "qualify token_file",
     "replay raw",

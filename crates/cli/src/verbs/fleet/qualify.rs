@@ -33,7 +33,8 @@ pub(crate) struct FleetArgs {
     /// Fleet file: qualify all its recorders together, see `keepup fleet`
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "volume", "until_steady", "endurance", "drain_to", "source", "source_token_file", "files_in",
-        "protocol", "frames_per_second", "keep_files", "source_cpus", "http", "token_file", "http_name",
+        "protocol", "frames_per_second", "keep_files", "source_cpus", "http", "token_file", "read_token_file",
+        "http_name",
         "loads", "full", "pool", "unflushed", "block", "segment", "depth", "engine", "placement",
         "reduce", "reduce_threads", "intake_threads", "cpus", "intake_cpus", "writer_cpus",
     ])]
@@ -192,7 +193,8 @@ fn start(file: &FleetFile, settings: &QualifySettings, recorders: usize) -> anyh
 fn exit(found: &FleetQualifySummary) -> Exit {
     match found.verdict {
         _ if found.interrupted => Exit::Interrupted,
-        Verdict::Fit | Verdict::FitWithLimits => Exit::Done,
+        Verdict::Fit => Exit::Done,
+        Verdict::FitWithLimits => Exit::FitWithLimits,
         Verdict::NotFit => Exit::Failed,
         Verdict::Inconclusive if found.generator_limited => Exit::Environment,
         Verdict::Inconclusive => Exit::Inconclusive,

@@ -20,7 +20,7 @@ use keepup_results::format::plural;
 use super::events::Reporter;
 use crate::exit::Exit;
 use crate::output::{log, result};
-use crate::signals::stop_flag;
+use crate::signals::{self, Stopping, stop_flag};
 use crate::token::random_hex;
 
 /// Interval at which signals are checked.
@@ -54,6 +54,13 @@ impl Session {
         let tls = file.tls.then(|| ControllerTls::new(file.listen)).transpose()?;
         let starts = starts(&file, &secret, tls.as_ref())?;
         let stop = stop_flag()?;
+        signals::describe(|| Stopping {
+            left: "end the run on all hosts".to_owned(),
+            // Agents end their recordings when the controller is gone.
+            after_cut_off: Some(
+                "keepup recover DIRECTORY, for a recording whose host was cut off too".to_owned(),
+            ),
+        });
         let socket = control::socket_of(path)?;
         // Another controller of this file is named first, before its port is found to be in use.
         control::check_free(&socket)?;

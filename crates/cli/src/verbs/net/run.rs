@@ -164,7 +164,7 @@ impl Common {
     /// Describes the test and estimates its duration.
     fn plan(&self, workload: &str, servers: &[NetServer], grid: &Grid) -> (String, Duration) {
         let each = grid.specs.iter().map(|(_, spec)| spec.ramp + spec.run + AROUND_A_RUN);
-        let time = each.sum::<Duration>() * self.runs.repeats;
+        let time = each.fold(Duration::ZERO, Duration::saturating_add).saturating_mul(self.runs.repeats);
         let names: Vec<String> = servers.iter().map(NetServer::label).collect();
         let runs = grid.specs.len() * self.runs.repeats as usize;
         let text = format!(

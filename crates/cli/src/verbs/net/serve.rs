@@ -11,7 +11,7 @@ use keepup_workload::net::{Listening, PORT, ServerSettings};
 use super::loopback::{LISTENING, end_with_parent};
 use crate::exit::Exit;
 use crate::output::{log, result};
-use crate::signals::stop_flag;
+use crate::signals::{stop_flag, stop_flag_of_child};
 use crate::token;
 
 /// Serve network tests to clients with the token, until stopped
@@ -46,7 +46,7 @@ pub(super) fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let settings = ServerSettings { sessions: args.sessions.max(1), ..ServerSettings::default() };
-    let stop = stop_flag()?;
+    let stop = if args.child { stop_flag_of_child()? } else { stop_flag()? };
     if args.child {
         end_with_parent(&stop)?;
     }

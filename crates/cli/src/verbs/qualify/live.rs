@@ -79,6 +79,7 @@ impl SearchPage {
                 let (what, bytes_per_second) = (what.clone(), *bytes_per_second);
                 search.ceilings.push(SearchCeiling { what, bytes_per_second });
             }
+            Progress::MissingFile { .. } => return,
             Progress::Done { text } | Progress::Warning { text } => {
                 search.said.push(text.clone());
                 if search.said.len() > MESSAGES_MAX {

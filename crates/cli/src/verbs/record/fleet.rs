@@ -22,7 +22,8 @@ pub(super) struct FleetArgs {
         value_name = "FILE",
         conflicts_with_all = [
             "listen", "from", "series", "volume", "to_null", "keep", "after_seal", "stay", "controlled",
-            "qualified_by", "simplon", "cpus", "intake_cpus", "writer_cpus", "engine",
+            "qualified_by", "simplon", "expect", "return_timeout", "cpus", "intake_cpus",
+            "writer_cpus", "engine",
         ],
     )]
     pub(super) fleet: Option<PathBuf>,

@@ -1,6 +1,9 @@
 //! Notifications for systemd: ready, stopping, and watchdog keep-alives while the recorder works.
 //!
 //! Without a service manager (`NOTIFY_SOCKET`) nothing is sent.
+use std::path::Path;
+
+use anyhow::Context as _;
 use sd_notify::NotifyState;
 
 /// Keep-alives are sent every 1/SHARE of the watchdog timeout.
@@ -19,9 +22,18 @@ impl ServiceNotifier {
         Self { watchdog: limit_ns.map(Watchdog::new), is_stopping: false }
     }
 
-    /// Reports that sources can connect or commands are accepted.
-    pub(super) fn ready(&self) {
+    /// Reports that sources can connect or commands are accepted: to the service manager, and by the file
+    /// that was asked for, which appears with its contents.
+    pub(super) fn ready(&self, file: Option<&Path>) -> anyhow::Result<()> {
+        if let Some(file) = file {
+            let mut new = file.as_os_str().to_owned();
+            new.push(".new");
+            let written = std::fs::write(&new, format!("{}\n", std::process::id()));
+            let written = written.and_then(|()| std::fs::rename(&new, file));
+            written.with_context(|| format!("cannot create ready file {}", file.display()))?;
+        }
         notify(NotifyState::Ready);
+        Ok(())
     }
 
     /// Reports that the process is stopping.

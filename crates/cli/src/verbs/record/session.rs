@@ -1,4 +1,5 @@
 //! Main loop around run control: signals, HTTP commands, progress line and live page.
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -7,19 +8,22 @@ use anyhow::Context;
 use keepup_error::Cause;
 use keepup_live::{Live, Scene};
 use keepup_measure::clock::{Clock, SystemClock};
-use keepup_recorder::counters::IntakeCounters;
+use keepup_recorder::counters::{Counters, IntakeCounters};
 use keepup_recorder::report::{Ended, RecordReport};
 use keepup_recorder::run::{RunControl, RunOffer, RunParts};
 use keepup_recorder::watch::{Qualified, Watcher};
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
+use keepup_results::format;
 use keepup_results::live::{Moment, RunCommand, RunRefusal, RunSettings, RunState};
+use keepup_results::shell::quoted;
 use keepup_workload::detector::recorder_config;
 
 use super::service::ServiceNotifier;
 use super::{recording_name, status};
 use crate::output::{log, log_cause};
 use crate::progress::StatusLine;
+use crate::signals::{self, Stopping};
 
 /// Polling interval of run control. Commands are handled at once.
 const POLL_EVERY: Duration = Duration::from_millis(50);
@@ -65,6 +69,17 @@ pub(super) fn control(base: RecorderConfig, takes_commands: bool) -> RunControl 
         clock: Arc::new(SystemClock),
         new_id: Box::new(Id::random),
     })
+}
+
+/// What a signal says during a run.
+fn stopping(counters: &Counters, directories: &[PathBuf]) -> Stopping {
+    let left_bytes = counters.received_bytes().saturating_sub(counters.durable_payload_bytes());
+    let paths = directories.iter().map(|path| quoted(&path.display().to_string()));
+    let paths = paths.collect::<Vec<_>>().join(" ");
+    Stopping {
+        left: format!("{} to write", format::bytes(left_bytes)),
+        after_cut_off: (!paths.is_empty()).then(|| format!("keepup recover {paths}")),
+    }
 }
 
 impl Session {
@@ -131,6 +146,7 @@ impl Session {
             None => SystemClock.sleep_until_ns(SystemClock.now_ns() + POLL_EVERY.as_nanos() as u64),
         }
         self.control.poll();
+        self.log_notices(line);
         let idle_ns = |intake: &IntakeCounters| intake.idle_ns.load(Relaxed);
         let recorder = self.control.recorder();
         let intakes_ns = recorder.map(|r| r.counters().intakes.iter().map(idle_ns).collect());
@@ -185,6 +201,12 @@ impl Session {
         }
     }
 
+    /// Logs what the recorder warned of.
+    fn log_notices(&self, line: &StatusLine) {
+        let notices = self.watcher.iter().flat_map(Watcher::take_notices);
+        notices.for_each(|notice| line.log(&format!("warning: {notice}")));
+    }
+
     /// Error of run control.
     pub(super) fn error(&self) -> Option<String> {
         self.control.status().error
@@ -197,13 +219,17 @@ impl Session {
                 if self.watcher.as_ref().is_none_or(|watcher| watcher.recording() != recorder.recording()) {
                     let clock = Arc::new(SystemClock);
                     self.watcher = Some(Watcher::new(recorder, clock, self.qualified.clone()));
+                    let (counters, directories) = (recorder.counters(), recorder.directories());
+                    signals::describe(move || stopping(&counters, &directories));
                     self.moment = None;
                 }
             }
             (RunState::Draining, _) => {}
             (RunState::Sealed | RunState::Error, _) => {
+                signals::describe_nothing();
                 // The page keeps the last counters of the run.
                 if let Some(mut watcher) = self.watcher.take() {
+                    watcher.take_notices().iter().for_each(|notice| log(&format!("warning: {notice}")));
                     self.moment = Some(watcher.sample());
                     self.published = None;
                 }

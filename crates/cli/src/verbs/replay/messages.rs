@@ -1,4 +1,5 @@
 //! Messages of a replay: plan, finished passes, exit code.
+use keepup_measure::sum::Sums;
 use keepup_replay::{Mode, ReplayOptions, TargetSpec};
 use keepup_results::{ReplayPass, ReplaySummary, ReplayTrace};
 use keepup_workload::Footprint;
@@ -75,7 +76,7 @@ pub(super) fn describe_trace(trace: &ReplayTrace, options: &ReplayOptions) -> Ve
 /// Describes the cost of all passes.
 pub(super) fn cost(targets: &[TargetSpec], options: &ReplayOptions, whole: &Footprint) -> String {
     let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
-    let written: u64 = whole.bytes_written.values().sum();
+    let written: u64 = whole.bytes_written.values().saturating_sum();
     let held: u64 = whole.space_bytes.values().copied().max().unwrap_or(0);
     let how = match options.mode {
         Mode::Timed { speed } if speed != 1.0 => format!("timed, {speed} times as fast"),

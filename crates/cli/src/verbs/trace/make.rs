@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use keepup_error::Cause;
+use keepup_sys::output::finish;
 use keepup_trace::personality::{PERSONALITIES, Personality};
 
 use crate::args::nonzero_duration;
@@ -63,7 +64,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         _ => anyhow::Error::new(e).context(what()),
     })?;
     let rounds = args.rounds.unwrap_or(personality.rounds_per_second);
-    let made = match personality.make(args.seed, args.time, rounds, BufWriter::new(file)) {
+    let mut out = BufWriter::new(file);
+    let made = personality.make(args.seed, args.time, rounds, &mut out);
+    let made = match made.and_then(|made| finish(out).map(|()| made)) {
         Ok(made) => made,
         Err(e) => {
             // A partial file must not be mistaken for a complete trace.

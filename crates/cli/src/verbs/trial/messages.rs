@@ -1,4 +1,5 @@
 //! Messages of a trial: plan and finished runs.
+use keepup_measure::sum::Sums;
 use keepup_results::RecordRun;
 use keepup_stream::source::Rate;
 use keepup_workload::Footprint;
@@ -23,7 +24,7 @@ pub(super) fn plan(plan: &Plan, repeats: u32, footprint: &Footprint) -> String {
     let time = source.duration.map(|time| format!("{} s", time.as_secs_f64()));
     let events = source.events.map(|events| format!("{events} events"));
     let until: Vec<String> = time.into_iter().chain(events).collect();
-    let written: u64 = footprint.bytes_written.values().sum();
+    let written: u64 = footprint.bytes_written.values().saturating_sum();
     let has_files = plan.spec.generator.file_store().is_some();
     let cost = match plan.volumes.is_empty() {
         true if has_files => "nothing else is written".to_owned(),

@@ -1,4 +1,6 @@
 //! Formulas for registers, disks and CPUs.
+use keepup_measure::sum::Sums;
+
 use super::{Evaluated, evaluated};
 use crate::formulas::{register, store};
 use crate::papers::PaperUnit;
@@ -21,7 +23,7 @@ pub(super) fn word_rate(word_bytes: f64, word_us: f64) -> Evaluated {
 }
 
 pub(super) fn ratio(over: &[f64], under: &[f64]) -> Evaluated {
-    let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
+    let mean = |numbers: &[f64]| numbers.iter().float_sum() / numbers.len() as f64;
     let text = |numbers: &[f64]| {
         let all: Vec<String> = numbers.iter().map(ToString::to_string).collect();
         match numbers.len() {

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use keepup_error::Cause;
+use keepup_measure::sum::Sums;
 use keepup_stream::wire::StreamInfo;
 
 use super::Store;
@@ -88,7 +89,7 @@ impl Store {
         let new: Vec<&StreamInfo> = declared.iter().filter(|info| self.known(info).is_none()).collect();
         let mut claimed = Vec::new();
         let made = self.prepare(&new, &mut claimed).and_then(|made| {
-            let shares = self.shares + made.iter().map(Prepared::shares).sum::<usize>();
+            let shares = self.shares + made.iter().map(Prepared::shares).saturating_sum::<usize>();
             // Known streams have their memory.
             let block_bytes = match made.is_empty() {
                 true => self.block_bytes,
@@ -110,6 +111,9 @@ impl Store {
             declared.iter().filter_map(|info| self.by_id.get(&info.id).copied()).collect();
         for &slot in &slots {
             self.streams[slot].owner = Some(owner);
+            if std::mem::take(&mut self.streams[slot].is_awaited) {
+                self.shards.stream_is_back();
+            }
             // Events that became durable without a connection are acknowledged now.
             self.streams[slot].dirty = true;
             self.streams[slot].figures.ended.store(false, Relaxed);

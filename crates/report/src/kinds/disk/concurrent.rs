@@ -1,5 +1,6 @@
 //! Concurrent files: total rate, and the rate of the first file times the number of files.
 
+use keepup_measure::sum::Sums;
 use keepup_results::{DiskPhase, DiskSummary};
 
 use super::phases::{Column, table};
@@ -37,7 +38,7 @@ const NOTE: &str = "Medians. Normalised: rate of the first file times the number
 /// Table with a row for each number of files.
 fn rows(summary: &DiskSummary, place: &str, verb: &str) -> Table {
     let moved = |phase: &DiskPhase| {
-        let bytes: u64 = phase.parts.iter().map(|part| part.bytes).sum();
+        let bytes: u64 = phase.parts.iter().map(|part| part.bytes).saturating_sum();
         let seconds = phase.parts.first().map(|first| first.seconds).filter(|seconds| *seconds > 0.0)?;
         Some(bytes as f64 / seconds / 1e6)
     };

@@ -1,5 +1,6 @@
 //! Paced writers against readers: heat maps of write rate, read rate and write latency.
 
+use keepup_measure::sum::Sums;
 use keepup_results::{DiskPart, DiskPhase, DiskSummary, LatencyFigures};
 
 use super::phases::{Column, of_places, table};
@@ -56,7 +57,7 @@ fn rows(summary: &DiskSummary, place: &str) -> Table {
     let asked = |phase: &DiskPhase| {
         let targets: Option<Vec<f64>> =
             of_side(phase, true).map(|part| part.target_bytes_per_second).collect();
-        targets.filter(|targets| !targets.is_empty()).map(|targets| targets.iter().sum::<f64>() / 1e6)
+        targets.filter(|targets| !targets.is_empty()).map(|targets| targets.iter().float_sum() / 1e6)
     };
     let latency = |phase: &DiskPhase, writes: bool, of: fn(&LatencyFigures) -> u64| {
         let times = of_side(phase, writes).filter_map(|part| part.latency.as_ref());

@@ -1,5 +1,6 @@
 //! Datagram ledger: datagrams and losses of each layer.
 
+use keepup_measure::sum::Sums;
 use keepup_results::{NetLayer, NetLedger, NetLoss, NetRun, NetSummary};
 use serde_json::json;
 
@@ -87,7 +88,7 @@ fn layers(of: &[(&NetRun, &NetLedger)]) -> Vec<Layer> {
 
 /// Duplicates, reordered and foreign datagrams, and the longest receiver pause.
 fn notes(of: &[(&NetRun, &NetLedger)]) -> Vec<String> {
-    let sum = |pick: fn(&NetLedger) -> u64| of.iter().map(|(_, ledger)| pick(ledger)).sum::<u64>();
+    let sum = |pick: fn(&NetLedger) -> u64| of.iter().map(|(_, ledger)| pick(ledger)).saturating_sum::<u64>();
     let (twice, odd, foreign) =
         (sum(|ledger| ledger.duplicates), sum(|ledger| ledger.reordered), sum(|ledger| ledger.foreign));
     let mut notes = Vec::new();

@@ -2,17 +2,18 @@
 use keepup_stream::wire::{Compression, ElementType};
 use minicbor::Decoder;
 use minicbor::data::Type;
-use minicbor::decode::Error;
 
-use super::{cbor, number, text};
-use crate::dectris::message::malformed;
+use super::cbor;
+use super::values::{bytes, end, has_more, number, text};
+use crate::dectris::message::{Refused, malformed, unsupported};
 use crate::dectris::quote::quoted;
-use crate::error::DetectorError;
 
 /// Multi-dimensional array, rows first.
 const TAG_ARRAY: u64 = 40;
 /// Compressed byte string.
 const TAG_COMPRESSED: u64 = 56_500;
+/// Tags of typed arrays.
+const TAGS_TYPED: std::ops::RangeInclusive<u64> = 64..=87;
 /// Most dimensions of an array.
 const DIMENSIONS_MAX: usize = 8;
 
@@ -37,51 +38,74 @@ impl Dimensions {
     }
 }
 
-fn expect(is: bool, field: &str, what: &str) -> Result<(), DetectorError> {
-    if is { Ok(()) } else { Err(malformed(format!("{field}: {what}"))) }
+/// The beginning of an array of exactly `count` items, or of one without a length; returns whether it has
+/// none.
+fn begin(decoder: &mut Decoder<'_>, count: u64, field: &str, what: &str) -> Result<bool, Refused> {
+    let found = decoder.array().map_err(|error| cbor(field, &error))?;
+    match found {
+        Some(found) if found != count => Err(malformed(format!("{field}: {what}"))),
+        found => Ok(found.is_none()),
+    }
 }
 
 /// A multi-dimensional array of the field `field`.
 pub(super) fn array<'a>(
     decoder: &mut Decoder<'a>,
     field: &str,
-) -> Result<(Dimensions, Elements<'a>), DetectorError> {
-    let failed = |error: Error| cbor(field, &error);
-    let tag = decoder.tag().map_err(failed)?.as_u64();
-    expect(tag == TAG_ARRAY, field, "not a row-major array (CBOR tag 40)")?;
-    let parts = decoder.array().map_err(failed)?;
-    expect(parts == Some(2), field, "the array lacks dimensions or elements")?;
-    let count = decoder.array().map_err(failed)?.and_then(|count| usize::try_from(count).ok());
-    let count = count.filter(|count| (1..=DIMENSIONS_MAX).contains(count));
-    let count = count.ok_or_else(|| malformed(format!("{field}: not 1 to {DIMENSIONS_MAX} dimensions")))?;
-    let mut sizes = [0; DIMENSIONS_MAX];
-    for size in &mut sizes[..count] {
-        *size = number(decoder, field)?;
+) -> Result<(Dimensions, Elements<'a>), Refused> {
+    let failed = |error| cbor(field, &error);
+    match decoder.tag().map_err(failed)?.as_u64() {
+        TAG_ARRAY => {}
+        1040 => return Err(unsupported(format!("{field}: an array with columns first (CBOR tag 1040)"))),
+        _ => return Err(malformed(format!("{field}: not a row-major array (CBOR tag 40)"))),
     }
-    Ok((Dimensions { sizes, count }, elements(decoder, field)?))
+    let is_open = begin(decoder, 2, field, "the array lacks dimensions or elements")?;
+    let mut left = decoder.array().map_err(failed)?;
+    let (mut sizes, mut count) = ([0; DIMENSIONS_MAX], 0);
+    while has_more(decoder, &mut left).map_err(failed)? {
+        let size = sizes.get_mut(count);
+        let size = size.ok_or_else(|| malformed(format!("{field}: over {DIMENSIONS_MAX} dimensions")))?;
+        *size = number(decoder).map_err(failed)?;
+        count += 1;
+    }
+    if count == 0 {
+        return Err(malformed(format!("{field}: not 1 to {DIMENSIONS_MAX} dimensions")));
+    }
+    let elements = elements(decoder, field)?;
+    if is_open {
+        end(decoder).map_err(failed)?;
+    }
+    Ok((Dimensions { sizes, count }, elements))
 }
 
 /// A typed array of the field `field`.
-pub(super) fn elements<'a>(decoder: &mut Decoder<'a>, field: &str) -> Result<Elements<'a>, DetectorError> {
-    let failed = |error: Error| cbor(field, &error);
+pub(super) fn elements<'a>(decoder: &mut Decoder<'a>, field: &str) -> Result<Elements<'a>, Refused> {
+    let failed = |error| cbor(field, &error);
     let tag = decoder.tag().map_err(failed)?.as_u64();
-    let unknown = || malformed(format!("{field}: elements with tag {tag} are not known"));
-    let element = element_of(tag).ok_or_else(unknown)?;
-    if decoder.datatype().map_err(failed)? != Type::Tag {
-        return Ok(Elements { element, compression: None, bytes: decoder.bytes().map_err(failed)? });
-    }
-    let is_compressed = decoder.tag().map_err(failed)?.as_u64() == TAG_COMPRESSED;
-    expect(is_compressed, field, "the elements are not a byte string")?;
-    let parts = decoder.array().map_err(failed)?;
-    expect(parts == Some(3), field, "compressed data (tag 56500) needs 3 elements")?;
-    let algorithm = text(decoder, field)?;
-    let size = number(decoder, field)?;
-    let bytes = decoder.bytes().map_err(failed)?;
-    let Some(compression) = Compression::parse(algorithm) else {
-        return Err(malformed(format!("{field}: the compression {} is not known", quoted(algorithm))));
+    let Some(element) = element_of(tag) else {
+        let what = format!("{field}: elements with tag {tag} are not known");
+        return Err(if TAGS_TYPED.contains(&tag) { unsupported(what) } else { malformed(what) });
     };
-    let fits = compression != Compression::BitshuffleLz4 || size == element.bytes();
-    expect(fits, field, "bitshuffle element size differs from that of the elements")?;
+    if decoder.datatype().map_err(failed)? != Type::Tag {
+        return Ok(Elements { element, compression: None, bytes: bytes(decoder).map_err(failed)? });
+    }
+    if decoder.tag().map_err(failed)?.as_u64() != TAG_COMPRESSED {
+        return Err(malformed(format!("{field}: the elements are not a byte string")));
+    }
+    let is_open = begin(decoder, 3, field, "compressed data (tag 56500) needs 3 elements")?;
+    let algorithm = text(decoder).map_err(failed)?;
+    let size = number(decoder).map_err(failed)?;
+    let bytes = bytes(decoder).map_err(failed)?;
+    if is_open {
+        end(decoder).map_err(failed)?;
+    }
+    let Some(compression) = Compression::parse(&algorithm) else {
+        return Err(unsupported(format!("{field}: the compression {} is not known", quoted(&algorithm))));
+    };
+    if compression == Compression::BitshuffleLz4 && size != element.bytes() {
+        let what = format!("{field}: bitshuffle element size differs from that of the elements");
+        return Err(malformed(what));
+    }
     Ok(Elements { element, compression: Some(compression), bytes })
 }
 

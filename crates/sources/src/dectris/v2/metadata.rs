@@ -10,13 +10,14 @@ use minicbor::data::Type;
 use minicbor::decode::Error;
 
 use super::skip::{DEPTH_MAX as NESTED_MAX, skip};
+use super::values::{half, has_more, tags, text};
 
 /// Most levels of maps, such as those of a goniometer's axes.
 const DEPTH_MAX: usize = 3;
 /// Most entries of a map.
 const ENTRIES_MAX: u64 = 64;
 /// Most elements of an array, such as a translation.
-const ELEMENTS_MAX: u64 = 16;
+const ELEMENTS_MAX: usize = 16;
 
 /// Adds the next item under `key`. Items of a map are added under `key/NAME`.
 ///
@@ -35,19 +36,19 @@ fn put(
         return skip(decoder, NESTED_MAX);
     }
     let begin = decoder.position();
-    if decoder.datatype()? == Type::Map && depth > 0 {
-        match decoder.map()? {
-            Some(count) if count <= ENTRIES_MAX => {
-                for _ in 0..count {
-                    let name = decoder.str()?;
-                    put(out, &format!("{key}/{name}"), decoder, depth - 1)?;
-                }
-                return Ok(());
+    tags(decoder)?;
+    if matches!(decoder.datatype()?, Type::Map | Type::MapIndef) && depth > 0 {
+        let mut left = decoder.map()?;
+        if left.is_none_or(|count| count <= ENTRIES_MAX) {
+            while has_more(decoder, &mut left)? {
+                let name = text(decoder)?;
+                put(out, &format!("{key}/{name}"), decoder, depth - 1)?;
             }
-            _ => decoder.set_position(begin),
+            return Ok(());
         }
     }
-    let text = text_of(decoder)?;
+    decoder.set_position(begin);
+    let text = text_of(decoder).unwrap_or_default();
     // Skips the whole item, even if only part of it was read.
     decoder.set_position(begin);
     skip(decoder, NESTED_MAX)?;
@@ -62,30 +63,31 @@ fn put(
 
 /// A number, a truth value, a text, a date, or a few of them; `None` for anything else.
 fn text_of(decoder: &mut Decoder<'_>) -> Result<Option<String>, Error> {
-    let count = match decoder.datatype()? {
-        Type::Array => decoder.array()?.filter(|count| *count <= ELEMENTS_MAX),
-        _ => return scalar(decoder),
-    };
+    tags(decoder)?;
+    if !matches!(decoder.datatype()?, Type::Array | Type::ArrayIndef) {
+        return scalar(decoder);
+    }
+    let mut left = decoder.array()?;
     let mut texts = Vec::new();
-    for _ in 0..count.unwrap_or(0) {
+    while has_more(decoder, &mut left)? {
         match scalar(decoder)? {
-            Some(text) => texts.push(text),
-            None => return Ok(None),
+            Some(text) if texts.len() < ELEMENTS_MAX => texts.push(text),
+            _ => return Ok(None),
         }
     }
     Ok(Some(texts.join(", ")))
 }
 
 fn scalar(decoder: &mut Decoder<'_>) -> Result<Option<String>, Error> {
+    tags(decoder)?;
     Ok(Some(match decoder.datatype()? {
         Type::Bool => decoder.bool()?.to_string(),
         Type::U8 | Type::U16 | Type::U32 | Type::U64 => decoder.u64()?.to_string(),
         Type::I8 | Type::I16 | Type::I32 | Type::I64 => decoder.i64()?.to_string(),
+        Type::F16 => half(decoder)?.to_string(),
         Type::F32 => decoder.f32()?.to_string(),
         Type::F64 => decoder.f64()?.to_string(),
-        Type::String => decoder.str()?.to_owned(),
-        // A date.
-        Type::Tag if decoder.tag()?.as_u64() == 0 => decoder.str()?.to_owned(),
+        Type::String | Type::StringIndef => text(decoder)?.into_owned(),
         _ => return Ok(None),
     }))
 }

@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use keepup_measure::sum::Sums;
+
 use super::super::clock::Clock;
 use super::super::event::Event;
 use super::super::link::native::header;
@@ -183,7 +185,7 @@ impl Outlet {
         let mut slices = [IoSlice::new(&self.out[self.sent_bytes..])];
         let mut unsent = &mut slices[..];
         let sent = self.client.send(&mut unsent, &mut || ControlFlow::Break(()))?;
-        let left: usize = unsent.iter().map(|slice| slice.len()).sum();
+        let left: usize = unsent.iter().map(|slice| slice.len()).saturating_sum();
         let sent_bytes = self.out.len() - left;
         if sent_bytes > self.sent_bytes {
             self.progress_ns = now_ns;

@@ -1,5 +1,7 @@
 //! Photon counts of pixels at a given brightness.
 
+use keepup_measure::sum::Sums;
+
 /// Quantiles in a table: each is drawn with 16 random bits.
 const QUANTILES: usize = 1 << 16;
 /// Largest mean of a table. Brighter pixels are sums of several draws.
@@ -57,7 +59,7 @@ impl Photons {
             Brightness::Mean(_) => {
                 for pixel in pixels.chunks_mut(pixel_bytes) {
                     let draw = |_| u32::from(self.table[usize::from(rng.u16(..))]);
-                    let photons: u32 = (0..self.draws).map(draw).sum();
+                    let photons: u32 = (0..self.draws).map(draw).saturating_sum();
                     pixel.copy_from_slice(&photons.to_le_bytes()[..pixel.len()]);
                 }
             }

@@ -9,35 +9,114 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::{RecvFlags, recv};
+
+use keepup_measure::sum::Sums;
 
 use super::super::StreamReport;
 use super::super::event::Event;
 use super::super::plan::{DectrisVersion, SourcePlan};
 use super::{Door, Framing, Link};
-use crate::client::{ClientError, SendError, Sent, Waits, poll_slice, send_all};
+use crate::client::{ClientError, SendError, Sent, Waits, poll_all, poll_slice, send_all};
 use crate::time::monotonic_ns;
 use crate::wire::{Bye, ElementType};
 use crate::zmtp;
 
-/// Timeout for the handshake with a receiver that has connected.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for a receiver to take the start of a series.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+/// Most connections that are served until one of them has proved to be a receiver; beyond them the oldest is
+/// closed.
+const GUESTS_MAX: usize = 16;
 /// Action in errors of sending.
 const SEND: &str = "send to";
 
-/// Waits for a receiver that answers.
+/// Waits for a receiver that answers. Others, which may never send anything, are served meanwhile.
 fn accept(door: &Door, stop: &AtomicBool) -> Result<(TcpStream, SocketAddr), ClientError> {
-    let mut wait = door.wait(stop);
+    let (mut wait, mut guests) = (door.wait(stop), Vec::new());
     loop {
-        if let Some((mut socket, addr)) = door.accept()? {
-            match shake_hands(&mut socket) {
-                Ok(()) => return Ok((socket, addr)),
+        while let Some((socket, addr)) = door.accept()? {
+            match Guest::new(socket, addr) {
+                Ok(guest) => {
+                    if guests.len() == GUESTS_MAX {
+                        guests.remove(0);
+                    }
+                    guests.push(guest);
+                }
                 Err(why) => wait.rejected(addr, why),
             }
         }
+        for index in (0..guests.len()).rev() {
+            match guests[index].shake_hands() {
+                Ok(true) => return guests.remove(index).admit().map_err(|source| door.failed(source)),
+                Ok(false) => {}
+                Err(why) => wait.rejected(guests.remove(index).addr, why),
+            }
+        }
         wait.check()?;
-        poll_slice(door.listener(), PollFlags::IN).map_err(|errno| door.failed(errno.into()))?;
+        let sockets = guests.iter().map(|guest: &Guest| PollFd::new(&guest.socket, PollFlags::IN));
+        let mut fds: Vec<_> = sockets.chain([PollFd::new(door.listener(), PollFlags::IN)]).collect();
+        poll_all(&mut fds).map_err(|errno| door.failed(errno.into()))?;
+    }
+}
+
+/// A peer that has connected and may be a receiver.
+struct Guest {
+    socket: TcpStream,
+    addr: SocketAddr,
+    /// Its greeting and its first command, as far as they have arrived.
+    received: Vec<u8>,
+}
+
+impl Guest {
+    /// Greets a peer.
+    fn new(mut socket: TcpStream, addr: SocketAddr) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        socket.write_all(&zmtp::greeting())?;
+        Ok(Self { socket, addr, received: Vec::new() })
+    }
+
+    /// Reads what has arrived; returns whether the peer has shown that it is a receiver.
+    ///
+    /// # Errors
+    /// It is none, or has gone.
+    fn shake_hands(&mut self) -> io::Result<bool> {
+        let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+        let command_at = zmtp::GREETING_BYTES + 2;
+        loop {
+            let wanted = match self.received.len() {
+                0..zmtp::GREETING_BYTES => zmtp::GREETING_BYTES,
+                length if length < command_at => command_at,
+                _ => command_at + usize::from(self.received[command_at - 1]),
+            };
+            let mut part = vec![0; wanted - self.received.len()];
+            match self.socket.read(&mut part) {
+                Ok(0) if !part.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.received.extend_from_slice(&part[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+            let (bytes, length) = (&self.received, self.received.len());
+            if length == zmtp::GREETING_BYTES {
+                if (bytes[0], bytes[9]) != (0xFF, 0x7F) || bytes[10] < 3 {
+                    return Err(invalid("the receiver does not speak ZeroMQ (ZMTP 3)"));
+                }
+                self.socket.write_all(&zmtp::ready("PUSH"))?;
+            }
+            if length >= command_at && length == command_at + usize::from(bytes[command_at - 1]) {
+                let (flags, ready) = (bytes[zmtp::GREETING_BYTES], &bytes[command_at..]);
+                let is_pull = flags == zmtp::FLAG_COMMAND && ready.windows(4).any(|word| word == b"PULL");
+                return if is_pull { Ok(true) } else { Err(invalid("the receiver is not a PULL socket")) };
+            }
+        }
+    }
+
+    /// The connection of a receiver, with a time limit for the start of the series.
+    fn admit(self) -> io::Result<(TcpStream, SocketAddr)> {
+        self.socket.set_nonblocking(false)?;
+        self.socket.set_write_timeout(Some(START_TIMEOUT))?;
+        Ok((self.socket, self.addr))
     }
 }
 
@@ -60,7 +139,7 @@ impl Series {
         let bytes = plan.size.max_bytes();
         match (plan.element, plan.shape.split_last()) {
             (ElementType::U8 | ElementType::U16 | ElementType::U32, Some((&width, lines))) => {
-                let (height, element) = (lines.iter().product(), plan.element);
+                let (height, element) = (lines.iter().saturating_product(), plan.element);
                 let is_compressed = plan.uncompressed_bytes().is_some();
                 Self { width, height, element, is_compressed, ..Self::of_bytes(plan, bytes) }
             }
@@ -120,28 +199,6 @@ impl Dectris {
             .map_err(|source| ClientError::Io { action: "start a series for", addr, source })?;
         Ok(Self { socket, addr, series, messages, waits: Waits::default() })
     }
-}
-
-/// Greets a receiver and checks that it is one.
-fn shake_hands(socket: &mut TcpStream) -> io::Result<()> {
-    let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-    // An accepted socket does not inherit the mode of its listener.
-    socket.set_nonblocking(false)?;
-    socket.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
-    socket.set_write_timeout(Some(HANDSHAKE_TIMEOUT))?;
-    socket.write_all(&zmtp::greeting())?;
-    let mut greeting = [0; zmtp::GREETING_BYTES];
-    socket.read_exact(&mut greeting)?;
-    if (greeting[0], greeting[9]) != (0xFF, 0x7F) || greeting[10] < 3 {
-        return Err(invalid("the receiver does not speak ZeroMQ (ZMTP 3)"));
-    }
-    socket.write_all(&zmtp::ready("PUSH"))?;
-    let mut header = [0; 2];
-    socket.read_exact(&mut header)?;
-    let mut ready = vec![0; usize::from(header[1])];
-    socket.read_exact(&mut ready)?;
-    let is_pull = header[0] == zmtp::FLAG_COMMAND && ready.windows(4).any(|word| word == b"PULL");
-    if is_pull { Ok(()) } else { Err(invalid("the receiver is not a PULL socket")) }
 }
 
 /// A message of whole frames.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::super::super::plan::{DectrisVersion, EventSize, Protocol, Rate, SourcePlan};
 use super::super::super::{Destination, SourceCounters, SourceError, SourceReport, run};
-use super::Door;
+use super::{Door, GUESTS_MAX};
 use crate::bslz4::tests::decompressed;
 use crate::wire::ElementType;
 use crate::zmtp::{FLAG_COMMAND, FLAG_LONG, FLAG_MORE, greeting, ready};
@@ -86,12 +86,39 @@ fn a_series_of_stream_v2_ends_each_message_with_the_pixels() {
     assert!(!report.unwrap().is_acknowledged);
     let messages = messages(&bytes);
     assert_eq!(messages.len(), 5);
+    // A map that is marked as CBOR, as detectors mark it.
+    let is_marked =
+        |frames: &Vec<&[u8]>| frames[0].starts_with(&[0xD9, 0xD9, 0xF7]) && frames[0][3] >> 5 == 5;
+    assert!(messages.iter().all(is_marked));
     for message in &messages[1..4] {
         // A byte string of 120000 bytes of 16-bit integers, at the very end.
         let head = [0xD8, 69, 0x5A, 0, 1, 0xD4, 0xC0];
         let at = message[0].len() - 120_000 - head.len();
         assert_eq!(message[0][at..at + head.len()], head);
     }
+}
+
+/// Connections that say nothing, such as those of a port scan, keep no receiver waiting.
+#[test]
+fn silent_connections_do_not_keep_a_receiver_out() {
+    let door = Door::open((Ipv4Addr::LOCALHOST, 0).into(), None).unwrap();
+    let silent: Vec<TcpStream> =
+        (0..2 * GUESTS_MAX).map(|_| TcpStream::connect(door.address()).unwrap()).collect();
+    let mut socket = TcpStream::connect(door.address()).unwrap();
+    let receiver = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // In parts, as a slow receiver sends it.
+        for part in opening().chunks(30) {
+            socket.write_all(part).unwrap();
+        }
+        socket.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let stop = AtomicBool::new(false);
+    let plan = plan(DectrisVersion::V2);
+    let report = run(&plan, Destination::Accept(door), &stop, &SourceCounters::default()).unwrap();
+    assert_eq!(report.streams[0].sent.events, 3);
+    assert_eq!(messages(&receiver.join().unwrap().unwrap()).len(), 5);
+    drop(silent);
 }
 
 /// Series of compressed images, and the sizes that the source counts.

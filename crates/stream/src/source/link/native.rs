@@ -3,6 +3,7 @@ use std::io::IoSlice;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use keepup_measure::sum::Sums;
 use keepup_peer::Endpoint;
 
 use super::super::StreamReport;
@@ -85,7 +86,7 @@ impl Link for Native {
         let passed = self.0.acks().iter().zip(streams);
         let passed =
             passed.map(|(ack, s)| ack.durable_next.saturating_sub(s.first_sequence).min(s.sent.events));
-        passed.zip(self.0.lost_events()).map(|(passed, lost)| passed.saturating_sub(lost)).sum()
+        passed.zip(self.0.lost_events()).map(|(passed, lost)| passed.saturating_sub(lost)).saturating_sum()
     }
 
     fn finish(self: Box<Self>, streams: &[StreamReport], timeout: Duration) -> Result<Bye, ClientError> {

@@ -4,6 +4,7 @@ use std::io::IoSlice;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use keepup_measure::sum::Sums;
 use keepup_peer::Endpoint;
 
 use super::super::StreamReport;
@@ -47,7 +48,7 @@ impl Packets {
     /// Number of slices of the next train: events of the same length, as many as the kernel sends with one
     /// call.
     fn train(&self, slices: &[IoSlice<'_>]) -> (usize, usize) {
-        let length = |event: &[IoSlice<'_>]| event.iter().map(|slice| slice.len()).sum::<usize>();
+        let length = |event: &[IoSlice<'_>]| event.iter().map(|slice| slice.len()).saturating_sum::<usize>();
         let first = slices.chunks(2).next().map_or(0, length);
         let most = self.datagrams.datagrams_max(first);
         let same = slices.chunks(2).take(most).take_while(|event| length(event) == first).count();

@@ -33,7 +33,7 @@ impl LineFormat for Alibaba {
             b"W" | b"w" => Operation::Write,
             _ => return Err(bad(code, "opcode", "R or W")),
         };
-        let offset = in_bytes(number(offset, "offset")?, self.unit)?;
+        let offset = in_bytes(number(offset, "offset")?, self.unit);
         let bytes = number(length, "length")?;
         let time_ns = self.base.relative_ns(number(time, "timestamp")?, TICK_NS);
         let (completion_ns, flags) = (NO_TIME, Flags::NONE);

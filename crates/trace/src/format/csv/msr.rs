@@ -45,7 +45,7 @@ impl LineFormat for Msr {
             _ if kind.eq_ignore_ascii_case(b"write") => Operation::Write,
             _ => return Err(bad(kind, "Type", "Read or Write")),
         };
-        let offset = in_bytes(number(offset, "Offset")?, self.unit)?;
+        let offset = in_bytes(number(offset, "Offset")?, self.unit);
         let bytes = number(size, "Size")?;
         let time_ns = self.base.relative_ns(ticks, TICK_NS);
         let completion_ns = match response {

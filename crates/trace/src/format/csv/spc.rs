@@ -37,7 +37,7 @@ impl LineFormat for Spc {
             b"W" | b"w" => Operation::Write,
             _ => return Err(bad(code, "Opcode", "R or W")),
         };
-        let offset = in_bytes(number(address, "LBA")?, self.unit)?;
+        let offset = in_bytes(number(address, "LBA")?, self.unit);
         let bytes = number(size, "Size")?;
         let time_ns = time_ns(time, SECONDS, "Timestamp")?;
         batch.corrections.negative_times += u64::from(time_ns < 0);

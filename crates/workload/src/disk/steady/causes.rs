@@ -2,6 +2,7 @@
 //!
 //! Causes are hints, not proof. An otherwise unexplained drop is attributed to an exhausted write
 //! cache inside the drive, the usual reason.
+use keepup_measure::sum::Sums;
 use keepup_results::{SteadyCause, SteadyCauseKind, SteadyConditions, SteadySample};
 
 /// Temperature above which a drive without a stated limit counts as hot, degrees Celsius: most
@@ -33,7 +34,7 @@ pub(super) struct Sides<'a> {
 /// Mean of a reading, if available.
 fn mean(samples: &[SteadySample], read: impl Fn(&SteadyConditions) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> = samples.iter().filter_map(|sample| read(&sample.conditions)).collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    (!values.is_empty()).then(|| values.iter().float_sum() / values.len() as f64)
 }
 
 impl Sides<'_> {

@@ -6,6 +6,7 @@ use keepup_measure::cpu::CoreTimes;
 use keepup_measure::disk::{Device, DiskCounters};
 use keepup_measure::heat::Heat;
 use keepup_measure::space::Space;
+use keepup_measure::sum::Sums;
 use keepup_results::SteadyConditions;
 
 /// Monitor of one volume.
@@ -62,7 +63,8 @@ impl<'a> Watch<'a> {
 fn steal_cores(before: &Reading, now: &Reading) -> Option<f64> {
     let passed_ns = now.ns.saturating_sub(before.ns) as f64;
     let pairs = before.cores.as_ref()?.iter().zip(now.cores.as_ref()?);
-    let stolen_ns: u64 = pairs.filter(|(b, n)| b.core == n.core).map(|(b, n)| n.since(b).steal_ns).sum();
+    let stolen_ns: u64 =
+        pairs.filter(|(b, n)| b.core == n.core).map(|(b, n)| n.since(b).steal_ns).saturating_sum();
     (passed_ns > 0.0).then(|| stolen_ns as f64 / passed_ns)
 }
 

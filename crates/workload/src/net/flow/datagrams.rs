@@ -3,6 +3,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use keepup_measure::sum::Sums;
 use keepup_sys::datagram::{
     BATCH_MAX, Batch, DATAGRAM_BYTES_MAX, DatagramReceiver, Received, RingReceiver, set_join,
     set_report_drops, set_segment_bytes,
@@ -139,7 +140,7 @@ pub(super) fn send(socket: &UdpSocket, number: u32, flow_context: &FlowContext) 
         }
         match batch.send(socket.as_fd(), &lengths[..used]) {
             Ok(taken) => {
-                let datagrams: usize = lengths[..taken].iter().map(|length| length / bytes).sum();
+                let datagrams: usize = lengths[..taken].iter().map(|length| length / bytes).saturating_sum();
                 sent += datagrams as u64;
                 schedule.handled += datagrams as u64;
                 shared.moved(datagrams * bytes, datagrams as u64);

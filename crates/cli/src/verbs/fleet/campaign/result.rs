@@ -1,8 +1,9 @@
 //! The result of a command on a host, stored as if the command had run here.
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use keepup_fleet::command::{CommandEnd, Reply, ReplyError, unpack};
+use keepup_sys::output;
 use serde::Deserialize;
 
 /// Summary of a result.
@@ -51,8 +52,7 @@ fn name_directories(run_directory: &Path) -> std::io::Result<()> {
         for file in FILES {
             let path = directory.join(file);
             if let Some(text) = read(&path) {
-                fs::write(&path, text.replace(&old, &new))?;
-                File::open(&path)?.sync_all()?;
+                output::write(&path, text.replace(&old, &new).as_bytes())?;
             }
         }
     }

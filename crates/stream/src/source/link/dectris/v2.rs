@@ -16,6 +16,8 @@ use crate::zmtp::{HEADER_BYTES_MAX, frame_header};
 const SERIES: u64 = 1;
 /// Name of its channel.
 const CHANNEL: &str = "threshold_1";
+/// In front of each message: it is CBOR (RFC 8949, section 3.4.6).
+const TAG_SELF_DESCRIBED: u64 = 55_799;
 /// Multi-dimensional array, rows first (RFC 8746).
 const TAG_ARRAY: u64 = 40;
 /// Compressed byte string: algorithm, bytes of an element, data.
@@ -55,7 +57,12 @@ impl Messages for V2 {
 
 /// The fields that all messages start with; `fields` is the number of all fields.
 fn put_head(out: &mut Out<'_>, fields: u64, kind: &str, series: &Series) -> Written {
-    out.map(fields)?.str("type")?.str(kind)?.str("series_id")?.u64(SERIES)?;
+    out.tag(Tag::new(TAG_SELF_DESCRIBED))?
+        .map(fields)?
+        .str("type")?
+        .str(kind)?
+        .str("series_id")?
+        .u64(SERIES)?;
     out.str("series_unique_id")?.str(&series.unique_id)?;
     Ok(())
 }
