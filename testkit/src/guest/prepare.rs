@@ -91,24 +91,41 @@ fn apt(arguments: &[&str]) -> Result<(), String> {
     command("env", &[&quiet[..], arguments].concat())
 }
 
-/// Newest kernel known to apt.
+/// Newest kernel of which apt has everything. A security update reaches the archive in parts: for hours it has
+/// the new tools and not yet the signed kernel. The kernel of the last point release is always complete.
 fn newest() -> Result<Kernel, String> {
     if rustix::process::geteuid().is_root() {
         // Old lists name removed packages. Without a network the download fails with a message.
         drop(apt(&["update"]));
     }
-    let known = output("apt-cache", &["show", "--no-all-versions", NEWEST]);
+    let known = output("apt-cache", &["show", NEWEST]);
     let known =
         known.map_err(|why| format!("apt knows no kernel: {why}\nhint: apt-get update, on Debian 12"))?;
-    kernel(&known).ok_or_else(|| format!("{NEWEST} names no kernel:\n{known}\nhint: this needs Debian 12"))
+    let kernels = kernels(&known);
+    if kernels.is_empty() {
+        return Err(format!("{NEWEST} names no kernel:\n{known}\nhint: this needs Debian 12"));
+    }
+    let complete = kernels.into_iter().find(|kernel| {
+        // `apt-cache show` succeeds for an unknown version, and prints nothing.
+        kernel.packages().iter().all(|name| {
+            let package = format!("{name}={}", kernel.version);
+            output("apt-cache", &["show", &package]).is_ok_and(|shown| !shown.trim().is_empty())
+        })
+    });
+    complete.ok_or_else(|| {
+        "apt has no kernel together with its headers and its source\nhint: apt-get update".to_owned()
+    })
 }
 
-/// Parses the kernel from the description of [`NEWEST`]: `Depends: linux-image-6.1.0-56-amd64 (=
-/// 6.1.192-2)`.
-fn kernel(description: &str) -> Option<Kernel> {
-    let depends = description.lines().find_map(|line| line.strip_prefix("Depends: "))?;
-    let (release, version) = depends.strip_prefix("linux-image-")?.split_once(" (= ")?;
-    Some(Kernel { release: release.to_owned(), version: version.split_once(')')?.0.to_owned() })
+/// Parses the kernels, the newest first, from the descriptions of [`NEWEST`]: `Depends:
+/// linux-image-6.1.0-56-amd64 (= 6.1.192-2)`.
+fn kernels(descriptions: &str) -> Vec<Kernel> {
+    let depends = descriptions.lines().filter_map(|line| line.strip_prefix("Depends: "));
+    let parsed = depends.filter_map(|depends| {
+        let (release, version) = depends.strip_prefix("linux-image-")?.split_once(" (= ")?;
+        Some(Kernel { release: release.to_owned(), version: version.split_once(')')?.0.to_owned() })
+    });
+    parsed.collect()
 }
 
 impl Kernel {
@@ -123,6 +140,13 @@ impl Kernel {
         let flavour = self.release.rfind('-').unwrap_or(self.release.len());
         format!("linux-headers-{}-common", &self.release[..flavour])
     }
+
+    /// Its packages: image, headers, common headers, tools to build modules, source.
+    fn packages(&self) -> [String; 5] {
+        let [image, headers] = ["image", "headers"].map(|kind| format!("linux-{kind}-{}", self.release));
+        let [kbuild, source] = ["kbuild", "source"].map(|kind| format!("linux-{kind}-{}", self.series()));
+        [image, headers, self.common_headers(), kbuild, source]
+    }
 }
 
 fn fill(store: &Store, kernel: &Kernel, tell: &mut dyn FnMut(&str)) -> Result<(), String> {
@@ -135,12 +159,11 @@ fn fill(store: &Store, kernel: &Kernel, tell: &mut dyn FnMut(&str)) -> Result<()
     }
     let Kernel { release, version } = kernel;
     let series = kernel.series();
-    let [image, headers] = ["image", "headers"].map(|kind| format!("linux-{kind}-{release}"));
-    let [kbuild, source] = ["kbuild", "source"].map(|kind| format!("linux-{kind}-{series}"));
-    let common = kernel.common_headers();
-    for name in [&image, &headers, &common, &kbuild, &source] {
+    let packages = kernel.packages();
+    for name in &packages {
         download(&work, &format!("{name}={version}"))?;
     }
+    let [image, headers, common, kbuild, _] = packages;
     download(&work, "busybox-static")?;
     tell("unpacking");
     let members = [format!("./boot/vmlinuz-{release}"), format!("./lib/modules/{release}/kernel")];
