@@ -70,7 +70,8 @@ part_recording_faults() { # PHASE
         part="$phase, $fault"
         ends_last=r1
         case "$fault" in controller | restart) ends_last=r0 ;; esac
-        timing='' lease="$lease_ms" finish=2000
+        # A host that does not answer is lost before the time to end its part is over.
+        timing='' lease="$lease_ms" finish=$((lease_ms * 3 + 200))
         case "$phase" in
         # A host is held here while another one is killed, stopped or cut off.
         preparing) lease=$((lease_ms * 2)) ;;
@@ -78,7 +79,7 @@ part_recording_faults() { # PHASE
         esac
         # A link that was cut for a lease carries data again after up to twice that time: TCP doubles its intervals.
         orphan=$((lease * 3 + 200))
-        timing="$timing"$'\n'"lease = \"$lease ms\""$'\nprepare = "10 s"\nfinish = "2 s"\n'"orphan = \"$orphan ms\""
+        timing="$timing"$'\n'"lease = \"$lease ms\""$'\nprepare = "10 s"\n'"finish = \"$finish ms\""$'\n'"orphan = \"$orphan ms\""
         # Time to notice that no orders come: `orphan`, and a heartbeat.
         orphan=$((orphan + 150))
         slow=s1
