@@ -91,8 +91,8 @@ fn apt(arguments: &[&str]) -> Result<(), String> {
     command("env", &[&quiet[..], arguments].concat())
 }
 
-/// Newest kernel of which apt has everything. A security update reaches the archive in parts: for hours it has
-/// the new tools and not yet the signed kernel. The kernel of the last point release is always complete.
+/// Newest kernel of which apt has everything. A security update reaches the archive in parts: for hours it
+/// has the new tools and not yet the signed kernel. The kernel of the last point release is always complete.
 fn newest() -> Result<Kernel, String> {
     if rustix::process::geteuid().is_root() {
         // Old lists name removed packages. Without a network the download fails with a message.
