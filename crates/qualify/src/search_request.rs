@@ -84,13 +84,43 @@ impl SearchRequest<'_> {
         self.soak.unwrap_or_else(|| self.unbounded(1.0, 1.0).soak)
     }
 
+    /// Payload of one soak at the target, the required rate times the headroom, bytes.
+    pub fn target_soak_bytes(&self) -> f64 {
+        self.target() * self.soak_planned().as_secs_f64()
+    }
+
+    fn target(&self) -> f64 {
+        self.profile.required_bytes_per_second() * self.profile.headroom
+    }
+
+    /// Checks a limit of bytes before anything is measured: it must hold the soak at the target, which answers
+    /// the question, and as much for the search.
+    ///
+    /// # Errors
+    /// The limit is too low; the hint has the lowest useful one.
+    pub fn check_write_limit(&self, write_bytes_max: u64) -> Result<(), QualifyError> {
+        let (soak, needed) = (self.target_soak_bytes(), self.target_soak_bytes() / SOAK_SHARE);
+        if write_bytes_max as f64 >= needed {
+            return Ok(());
+        }
+        let [limit, soak, rate] = [write_bytes_max as f64 / 1e9, soak / 1e9, self.target() / 1e6];
+        let seconds = self.soak_planned().as_secs_f64();
+        let what = format!(
+            "cannot qualify with --max-write {limit:.1} GB: the soak of {seconds:.0} s at the target, \
+             {rate:.0} MB/s, writes {soak:.1} GB, and the search needs as much"
+        );
+        let hint =
+            format!("--max-write '{:.1} GB' or more, or a shorter --soak", (needed / 1e8).ceil() / 10.0);
+        Err(QualifyError::Settings { what: Cause::new(what).with_hint(hint), environment: true })
+    }
+
     /// The plan. The soak is shortened to fit the limits of bytes and space.
     ///
     /// # Errors
     /// A soak time, or a search, that the limits do not permit.
     pub fn plan(&self, bounds: &Bounds) -> Result<SearchPlan, QualifyError> {
         let mut plan = self.unbounded(bounds.min_rate, bounds.max_rate);
-        let target = self.profile.required_bytes_per_second() * self.profile.headroom;
+        let target = self.target();
         plan.target_rate = Some(target).filter(|&rate| rate <= bounds.max_rate);
         if let Some(burst) = self.profile.burst {
             // A trial must contain whole bursts to have the correct mean rate.
@@ -101,8 +131,11 @@ impl SearchRequest<'_> {
         }
         let rate = bounds.write_rate.min(bounds.max_rate).max(1.0);
         let counter_bytes = COUNTER_MARGIN * rate * self.counter_s;
-        plan.bytes = bounds.bytes_left - counter_bytes.min(COUNTER_SHARE * bounds.bytes_left);
-        plan.search_bytes = (1.0 - SOAK_SHARE) * plan.bytes;
+        // The soak at the target comes before anything else.
+        let reserved = plan.target_rate.map_or(0.0, |_| self.target_soak_bytes()).min(bounds.bytes_left);
+        let spare = bounds.bytes_left - reserved;
+        plan.bytes = bounds.bytes_left - counter_bytes.min(COUNTER_SHARE * bounds.bytes_left).min(spare);
+        plan.search_bytes = ((1.0 - SOAK_SHARE) * plan.bytes).min(plan.bytes - reserved);
         plan.trial_bytes = bounds.usable_bytes;
         let soak_bytes = (plan.bytes - plan.search_bytes).min(plan.trial_bytes);
         let soak_s = soak_bytes / rate;

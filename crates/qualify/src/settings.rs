@@ -127,6 +127,7 @@ impl Settings {
     pub fn preflight_all(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
         self.profile.validate()?;
         self.soak.map(check_soak).transpose()?;
+        self.check_write_limit()?;
         self.preflight()?;
         self.try_sink()?;
         self.try_recorder(identity, clock)
@@ -169,6 +170,19 @@ impl Settings {
     fn search_request(&self) -> SearchRequest<'_> {
         let counter_s = self.lengths().counter_trials_s();
         SearchRequest { profile: &self.profile, quick: self.quick, soak: self.soak, counter_s }
+    }
+
+    /// Checks that the limit of bytes permits an answer.
+    ///
+    /// # Errors
+    /// See [`SearchRequest::check_write_limit`].
+    pub fn check_write_limit(&self) -> Result<(), QualifyError> {
+        self.search_request().check_write_limit(self.write_bytes_max)
+    }
+
+    /// Payload of one soak at the target, bytes.
+    pub(crate) fn target_soak_bytes(&self) -> f64 {
+        self.search_request().target_soak_bytes()
     }
 
     /// Search plan, once the speed of volumes and source is known.

@@ -70,10 +70,20 @@ impl Judgement {
 /// Derives the verdict.
 pub fn judge(basis: &Basis<'_>) -> Judgement {
     let mut judgement = judge_rate(basis);
+    if let Some(reason) = out_of_bytes(basis) {
+        judgement.reasons.insert(0, reason);
+    }
     judge_run_space(&basis.run_space, &mut judgement);
     basis.wear.limits().into_iter().for_each(|limit| judgement.limit(limit));
     judgement.reasons.extend(basis.loads.iter().filter(|load| load.fell_short).map(short));
     judgement
+}
+
+/// Sentence on a search that ended at the limit of bytes, unless something else ended it.
+fn out_of_bytes(basis: &Basis<'_>) -> Option<String> {
+    let has_ended = basis.fault.is_none() && basis.load_failure.is_none();
+    let is_limit = basis.outcome.is_out_of_bytes && has_ended && basis.outcome.end != End::Interrupted;
+    is_limit.then(|| "the search ended at the limit of bytes written (--max-write)".to_owned())
 }
 
 /// Lowers the verdict if the volumes do not hold one run.
@@ -151,6 +161,10 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
     if let Some(stall) = basis.outcome.unbridged_stall(basis.required) {
         limited = true;
         reasons.push(unbridged(stall, "required"));
+    }
+    if let Some(failed) = failed_above(basis.outcome).filter(|failed| failed.is_far_above(qualified)) {
+        let [held, failed] = rates([qualified, failed.bytes_per_second]);
+        reasons.push(format!("rates between {held} and {failed} are not resolved"));
     }
     if matches!(end, End::GeneratorLimited { .. }) && !machine_failed {
         reasons.push(not_found(basis, qualified).0);

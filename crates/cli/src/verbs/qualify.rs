@@ -121,6 +121,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let mut settings = settings(args)?;
     settings.profile.validate().map_err(keepup_qualify::QualifyError::from)?;
+    settings.check_write_limit()?;
     let checked = check(&settings.volumes, 0)?;
     let usable = usable_bytes_each(&checked) * checked.len() as u64;
     let cost = settings.cost(usable);

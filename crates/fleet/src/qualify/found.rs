@@ -1,6 +1,7 @@
 //! What a qualification of a fleet is asked for, and what its search finds.
 use std::time::Duration;
 
+use crate::FleetError;
 use keepup_plan::Profile;
 use keepup_qualify::run_time::{Lengths, RunTime, TRIAL_OVERHEAD_S};
 use keepup_qualify::search::{End, Outcome, SearchPlan, TrialOutcome};
@@ -32,6 +33,17 @@ impl QualifySettings {
     /// What the search depends on; `soak` is the soak time, if not the default.
     pub(super) fn request<'a>(&self, profile: &'a Profile, soak: Option<Duration>) -> SearchRequest<'a> {
         SearchRequest { profile, quick: self.quick, soak, counter_s: 0.0 }
+    }
+
+    /// Checks that the limit of bytes permits an answer.
+    ///
+    /// # Errors
+    /// The limit does not hold the soak at the target and a search.
+    pub fn check_write_limit(&self) -> Result<(), FleetError> {
+        if self.to_null {
+            return Ok(());
+        }
+        Ok(self.request(&self.profile, self.soak).check_write_limit(self.write_bytes_max)?)
     }
 
     /// Expected time on so many recorders, seconds, before anything is known about them.

@@ -50,7 +50,8 @@ pub struct SearchPlan {
     pub soak_passes: u32,
     /// Maximum number of soaks, passed or failed; when all failed, one more goes to the target rate.
     pub soak_attempts_max: u32,
-    /// Number of soaks after which a rate that held is not refined any further.
+    /// Number of soaks after which a rate that held is not refined any further, unless the next rate that
+    /// failed is far above it.
     pub soak_refine_max: u32,
 }
 

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use keepup_results::FailedRate;
+
 use super::outcome::{End, Interval, SoakRecord, TrialOutcome, TrialRecord};
 use super::plan::SearchPlan;
 
@@ -49,6 +51,8 @@ pub(super) struct Soaks {
     attempts: u32,
     /// Soaks spoiled by the generator.
     spoiled: u32,
+    /// Whether a soak was left out because of the bytes.
+    is_out_of_bytes: bool,
 }
 
 /// Next step after a soak.
@@ -93,7 +97,13 @@ impl Soaks {
             outdated_s: 0.0,
             attempts: 0,
             spoiled: 0,
+            is_out_of_bytes: false,
         }
+    }
+
+    /// Whether a soak was left out because of the limit of bytes.
+    pub(super) fn is_out_of_bytes(&self) -> bool {
+        self.is_out_of_bytes
     }
 
     /// The highest rate that held, with the time and the failures that count for it.
@@ -130,6 +140,7 @@ impl Soaks {
         if fits(self.rate) {
             return SoakStep::Again;
         }
+        self.is_out_of_bytes = self.rate * self.length.as_secs_f64() > left;
         if self.held.is_some() {
             return SoakStep::Ended;
         }
@@ -224,7 +235,10 @@ impl Soaks {
     fn refine(&mut self, plan: &SearchPlan) -> SoakStep {
         let (Some(held), Some(upper)) = (self.held, self.upper) else { return SoakStep::Ended };
         let is_close = upper - held.rate <= GAP * upper * (1.0 + 1e-9);
-        if is_close || self.attempts >= plan.soak_refine_max {
+        // A wide gap is no answer, so it is narrowed for as long as there are attempts.
+        let is_wide = upper > FailedRate::FAR_ABOVE * held.rate;
+        let attempts_max = if is_wide { plan.soak_attempts_max } else { plan.soak_refine_max };
+        if is_close || self.attempts >= attempts_max {
             return SoakStep::Ended;
         }
         self.start((held.rate * upper).sqrt());

@@ -65,6 +65,30 @@ fn soaks(plan: &SearchPlan, knee: (f64, Option<f64>), limit: f64) -> (Vec<f64>, 
 }
 
 #[test]
+fn a_wide_gap_is_narrowed_beyond_the_usual_number_of_soaks() {
+    let plan = SearchPlan { soak_refine_max: 1, soak_attempts_max: 4, ..plan() };
+    // The first soak holds far below what failed; the machine sustains something between.
+    let (rates, held) = soaks(&plan, (104.0, Some(657.0)), 400.0);
+    assert!(rates.len() > 1, "{rates:?}");
+    assert!(657.0 < 2.0 * held.unwrap().rate, "{rates:?}");
+    // A gap that is not wide is not refined.
+    assert_eq!(soaks(&plan, (500.0, Some(657.0)), 400.0 + 200.0).0.len(), 1);
+}
+
+#[test]
+fn a_soak_that_was_left_out_because_of_the_bytes_is_known() {
+    let plan = SearchPlan { soak_refine_max: 3, ..plan() };
+    let outcome = |left: f64| {
+        let mut soaks = below(&plan, 104.0, Some(657.0));
+        assert!(!soaks.is_out_of_bytes());
+        let step = soaks.count(&plan, left, &lossy(0));
+        (step, soaks.is_out_of_bytes())
+    };
+    assert_eq!(outcome(f64::INFINITY), (SoakStep::Again, false));
+    assert_eq!(outcome(1.0), (SoakStep::Ended, true));
+}
+
+#[test]
 fn passes_must_come_in_a_row_at_one_rate() {
     let plan = SearchPlan { soak_passes: 2, ..plan() };
     let mut soaks = below(&plan, 1000.0, None);

@@ -86,6 +86,7 @@ pub(crate) fn run(path: &Path, args: &FleetArgs, shared: &Shared<'_>) -> anyhow:
     };
     // A fleet that cannot run it is refused before an agent starts.
     let recorders = pairs(&file, settings.profile.streams, &Default::default())?.len();
+    settings.check_write_limit()?;
     let forecast = forecast(&file, &settings, recorders);
     if shared.dry_run {
         print_plan(&forecast, shared.json);
