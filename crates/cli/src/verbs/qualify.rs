@@ -21,7 +21,7 @@ use keepup_results::format::plural;
 use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
 use keepup_workload::detector::{SourceRate, recorder_config, source_plan};
-use keepup_workload::preflight::{check, usable_bytes_each};
+use keepup_workload::preflight::{check, common_disks, usable_bytes_each};
 
 use self::live::SearchPage;
 use crate::args::{Cpus, RecorderArgs, cpus, duration, size, volumes_or_default};
@@ -143,6 +143,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let held = settings.volumes.iter().map(|volume| (volume.clone(), settings.space_bytes_min())).collect();
     let loads = check_loads(&settings.loads, &held, Some(time))?;
     let plan = std::iter::once(plan).chain(loads).collect::<Vec<_>>().join("\n");
+    common_disks(&settings.volumes).iter().for_each(|warning| log(&format!("warning: {warning}")));
     if args.dry_run {
         let own = footprint(&settings, &cost, time);
         print_plan(&forecast(&own, &settings.loads, plan), args.json);
