@@ -35,10 +35,10 @@ struct Cli {
     /// Log format on stderr: text or json [default: $KEEPUP_LOG, or text]
     #[arg(long, global = true, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     log: Option<LogForm>,
-    /// Name of this machine in results, beside its host name
+    /// Name of this machine in results, beside its host name [default: $KEEPUP_LABEL]
     #[arg(long, global = true, value_name = "TEXT")]
     label: Option<String>,
-    /// Leave the host name out of results
+    /// Leave the host name out of results [also: $KEEPUP_NO_HOST_NAME]
     #[arg(long, global = true)]
     no_host_name: bool,
     #[command(subcommand)]
@@ -101,13 +101,22 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::report_flags(&error).into(),
     };
-    set_naming(Naming { hides_host: cli.no_host_name, label: cli.label.clone() });
+    set_naming(naming(&cli));
     let done = choose_log_format(cli.log).and_then(|()| signals::ignore_file_size_limit());
     let exit = done.and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
         output::report_error(&error);
         Exit::of(&error)
     });
     output::finish(exit).into()
+}
+
+/// Names of this machine in results. Commands of a campaign inherit the variables.
+fn naming(cli: &Cli) -> Naming {
+    let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
+    Naming {
+        hides_host: cli.no_host_name || variable("KEEPUP_NO_HOST_NAME").is_some(),
+        label: cli.label.clone().or_else(|| variable("KEEPUP_LABEL")),
+    }
 }
 
 /// Sets the log format from the flag, else from the environment.

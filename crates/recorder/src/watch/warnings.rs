@@ -60,7 +60,7 @@ impl Warnings {
         volumes().filter(|(at, _)| is_first(*at)).map(|(at, volume)| (at, volume, names(at))).collect()
     }
 
-    /// New forecasts: the first for a disk, one that is much earlier than the last, and one that takes it back.
+    /// New forecasts: the first for a disk, one that is much earlier than the last, one that takes it back.
     fn new_forecasts(&mut self, moment: &Moment) -> Vec<String> {
         self.filling.resize(moment.volumes.len(), None);
         let mut news = Vec::new();
