@@ -70,7 +70,7 @@ fn a_wide_gap_is_narrowed_beyond_the_usual_number_of_soaks() {
     // The first soak holds far below what failed; the machine sustains something between.
     let (rates, held) = soaks(&plan, (104.0, Some(657.0)), 400.0);
     assert!(rates.len() > 1, "{rates:?}");
-    assert!(657.0 < 2.0 * held.unwrap().rate, "{rates:?}");
+    assert!(held.unwrap().rate > 300.0, "{rates:?}");
     // A gap that is not wide is not refined.
     assert_eq!(soaks(&plan, (500.0, Some(657.0)), 400.0 + 200.0).0.len(), 1);
 }
