@@ -93,8 +93,8 @@ impl SearchRequest<'_> {
         self.profile.required_bytes_per_second() * self.profile.headroom
     }
 
-    /// Checks a limit of bytes before anything is measured: it must hold the soak at the target, which answers
-    /// the question, and as much for the search.
+    /// Checks a limit of bytes before anything is measured: it must hold the soak at the target, which
+    /// answers the question, and as much for the search.
     ///
     /// # Errors
     /// The limit is too low; the hint has the lowest useful one.

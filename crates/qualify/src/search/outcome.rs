@@ -240,7 +240,7 @@ pub struct Outcome {
     pub soak: Option<SoakRecord>,
     /// How much slower the machine became after its first soak that held, if it did.
     pub slower: Option<Slower>,
-    /// Whether trials or soaks that would have narrowed the result were left out because of the limit of bytes.
+    /// Whether trials or soaks that would have narrowed the result were left out because of the bytes.
     pub is_out_of_bytes: bool,
     /// Reason for the end.
     pub end: End,
