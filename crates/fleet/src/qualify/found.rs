@@ -110,6 +110,7 @@ impl Found {
             qualified_rate: None,
             soak: None,
             slower: None,
+            is_out_of_bytes: false,
             end,
             trials: Vec::new(),
         };
