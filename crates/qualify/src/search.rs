@@ -333,7 +333,8 @@ impl Search {
         let inside = |knee| self.highest_held(knee).or_else(|| self.came_through(end, knee));
         let below = |knee: Interval| Soaks::below(&self.plan, left, knee, inside(knee));
         let near = |knee: Interval| Soaks::near(&self.plan, left, knee);
-        match self.knee().map(below).or_else(|| self.estimate(end).map(near)) {
+        let estimate = || self.estimate(end).map(near).or_else(|| self.untried_target().map(near));
+        match self.knee().map(below).or_else(estimate) {
             Some(soaks) => {
                 let rate = soaks.rate;
                 self.soaks = Some(soaks);
@@ -345,6 +346,17 @@ impl Search {
                 Pending::End(stalls.unwrap_or(end))
             }
         }
+    }
+
+    /// The target, if the bytes did not suffice for the trials that would have led to it.
+    fn untried_target(&self) -> Option<Interval> {
+        let target = self.plan.target_rate.filter(|_| self.is_out_of_bytes)?;
+        let is_open = |failed: Option<f64>| failed.is_none_or(|failed| failed > target);
+        let lowest_bad = self.loads.lowest_bad().map(|load| self.grid.rate(load));
+        let bytes = target * self.plan.soak.as_secs_f64();
+        let fits = bytes <= self.bytes_left().min(self.plan.trial_bytes);
+        let is_untried = target <= self.plan.max_rate && is_open(lowest_bad) && is_open(self.generator_limit);
+        (fits && is_untried).then_some(Interval { lower: target, upper: lowest_bad })
     }
 
     /// Highest rate within `knee` that held in a trial, however short.

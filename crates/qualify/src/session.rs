@@ -347,7 +347,7 @@ impl Session<'_> {
             return Ok((last, Some(steady)));
         }
         self.phase("the whole path, unthrottled")?;
-        let spare = (self.bytes_left() - self.settings.target_soak_bytes()).max(0.0);
+        let spare = (self.bytes_left() - self.settings.reserved_bytes()).max(0.0);
         let (duration, bytes_max) =
             (self.settings.lengths().saturated, spare.min(SATURATED_SHARE * self.bytes_left()));
         Ok((self.trial(&Request::unverified("saturated".to_owned(), None, duration, bytes_max))?, None))

@@ -24,8 +24,6 @@ use crate::run_time::{Lengths, RunTime};
 use crate::search::SearchPlan;
 use crate::search_request::{Bounds, SearchRequest, check_soak};
 
-/// Default limit of bytes written: search, three soaks and counter-trials at 2 GB/s.
-pub const WRITE_BYTES_MAX: u64 = 400_000_000_000;
 /// Connection timeout of a sink.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Settings of one qualification.
@@ -180,9 +178,14 @@ impl Settings {
         self.search_request().check_write_limit(self.write_bytes_max)
     }
 
-    /// Payload of one soak at the target, bytes.
-    pub(crate) fn target_soak_bytes(&self) -> f64 {
-        self.search_request().target_soak_bytes()
+    /// Limit of bytes without one from the user.
+    pub fn write_bytes_default(&self) -> u64 {
+        self.search_request().write_bytes_default()
+    }
+
+    /// Bytes kept for a soak at the target.
+    pub(crate) fn reserved_bytes(&self) -> f64 {
+        self.search_request().reserved_bytes()
     }
 
     /// Search plan, once the speed of volumes and source is known.

@@ -82,8 +82,10 @@ pub fn judge(basis: &Basis<'_>) -> Judgement {
 /// Sentence on a search that ended at the limit of bytes, unless something else ended it.
 fn out_of_bytes(basis: &Basis<'_>) -> Option<String> {
     let has_ended = basis.fault.is_none() && basis.load_failure.is_none();
+    // The reason for the end says it already.
+    let is_said = basis.outcome.end == End::ByteLimit && basis.outcome.qualified_rate.is_none();
     let is_limit = basis.outcome.is_out_of_bytes && has_ended && basis.outcome.end != End::Interrupted;
-    is_limit.then(|| "the search ended at the limit of bytes written (--max-write)".to_owned())
+    (is_limit && !is_said).then(|| "the search ended at the limit of bytes written (--max-write)".to_owned())
 }
 
 /// Lowers the verdict if the volumes do not hold one run.
@@ -271,6 +273,9 @@ fn nothing_held(basis: &Basis<'_>) -> Judgement {
         End::ByteLimit => {
             let reason = "the limit of bytes written (--max-write) was reached before a rate held a soak";
             answer(Verdict::Inconclusive, reason.into())
+        }
+        _ if basis.outcome.is_out_of_bytes => {
+            answer(Verdict::Inconclusive, "no rate held a soak before that".into())
         }
         End::Converged | End::MaxRateHolds | End::TimeCap | End::Interrupted => {
             answer(Verdict::Inconclusive, "the time limit was reached before a soak".into())

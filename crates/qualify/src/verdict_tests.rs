@@ -473,8 +473,15 @@ fn a_search_that_ended_at_the_limit_of_bytes_says_so_first() {
         assert_eq!(reasons[0], "the search ended at the limit of bytes written (--max-write)");
         assert!(reasons[1].starts_with("200 MB/s sustained"), "{reasons:?}");
     }
-    let found = Outcome { is_out_of_bytes: true, ..outcome(None, End::Interrupted) };
-    assert_eq!(verdict(&found, |_| ()).reasons, ["the run was interrupted"]);
+    let reasons = |end| {
+        let found = Outcome { is_out_of_bytes: true, ..outcome(None, end) };
+        verdict(&found, |_| ()).reasons
+    };
+    let limit = "the search ended at the limit of bytes written (--max-write)";
+    assert_eq!(reasons(End::TimeCap), [limit, "no rate held a soak before that"]);
+    let once = "the limit of bytes written (--max-write) was reached before a rate held a soak";
+    assert_eq!(reasons(End::ByteLimit), [once]);
+    assert_eq!(reasons(End::Interrupted), ["the run was interrupted"]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use keepup_peer::Endpoint;
 use keepup_qualify::progress::Progress;
 use keepup_qualify::qualify;
 use keepup_qualify::search_request::check_soak;
-use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
+use keepup_qualify::settings::{Cost, Settings};
 use keepup_recorder::watch::WatcherSlot;
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     /// Duration of the soak, such as "10m"
     #[arg(long, value_parser = soak, value_name = "TIME")]
     soak: Option<Duration>,
-    /// Limit on the data written by all trials [default: 400 GB]
+    /// Limit on the data written by all trials [default: 400 GB, or two soaks at the target]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     max_write: Option<u64>,
     /// Rated endurance (TBW) of each volume, such as "600 TB"; once, or for each --volume
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             profile: &args.profile,
             quick: args.quick,
             soak: args.soak,
-            write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
+            write_bytes_max: args.max_write,
             out: &args.out,
             dry_run: args.dry_run,
             json: args.json,
@@ -250,13 +250,13 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
     let plan = source_plan(&profile, SourceRate::Profile, None);
     let protocol = args.protocol.of_trial(&plan, &profile, args.generator.is_remote(), true);
     let generator = args.generator.local(protocol, args.protocol.keep_files(), &volumes)?;
-    Ok(Settings {
+    let mut settings = Settings {
         profile,
         volumes,
         quick: args.quick,
         until_steady: args.until_steady,
         soak: args.soak,
-        write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
+        write_bytes_max: args.max_write.unwrap_or_default(),
         endurance,
         drain_to: args.drain_to.clone(),
         recorder,
@@ -268,7 +268,9 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         results: args.out.clone(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
         watcher_slot: args.http.http.is_some().then(WatcherSlot::default),
-    })
+    };
+    settings.write_bytes_max = args.max_write.unwrap_or_else(|| settings.write_bytes_default());
+    Ok(settings)
 }
 
 fn show(status: &mut StatusLine, progress: &Progress) {

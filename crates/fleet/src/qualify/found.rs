@@ -46,6 +46,12 @@ impl QualifySettings {
         Ok(self.request(&self.profile, self.soak).check_write_limit(self.write_bytes_max)?)
     }
 
+    /// Limit of bytes without one from the user.
+    #[must_use]
+    pub fn write_bytes_default(&self) -> u64 {
+        self.request(&self.profile, self.soak).write_bytes_default()
+    }
+
     /// Expected time on so many recorders, seconds, before anything is known about them.
     #[must_use]
     pub fn seconds(&self, recorders: usize) -> f64 {
