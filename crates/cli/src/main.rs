@@ -101,22 +101,14 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::report_flags(&error).into(),
     };
-    set_naming(naming(&cli));
+    let naming = Naming { hides_host: cli.no_host_name, label: cli.label.clone() };
+    set_naming(naming.or_environment(|name| std::env::var(name).ok()));
     let done = choose_log_format(cli.log).and_then(|()| signals::ignore_file_size_limit());
     let exit = done.and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
         output::report_error(&error);
         Exit::of(&error)
     });
     output::finish(exit).into()
-}
-
-/// Names of this machine in results. Commands of a campaign inherit the variables.
-fn naming(cli: &Cli) -> Naming {
-    let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-    Naming {
-        hides_host: cli.no_host_name || variable("KEEPUP_NO_HOST_NAME").is_some(),
-        label: cli.label.clone().or_else(|| variable("KEEPUP_LABEL")),
-    }
 }
 
 /// Sets the log format from the flag, else from the environment.

@@ -176,7 +176,10 @@ fn start_at(
         return Ok(Exit::Done);
     }
     log(&messages::announcement(&state, &forecast));
-    let environment = Environment::collect(&volumes, Path::new("/"));
+    let mut environment = Environment::collect(&volumes, Path::new("/"));
+    if !is_here {
+        environment.host = None;
+    }
     let begun = Begun {
         id: Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").into(),

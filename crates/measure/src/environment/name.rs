@@ -4,6 +4,10 @@ use std::sync::OnceLock;
 
 use crate::text;
 
+/// Variables that stand for the flags `--label` and `--no-host-name`.
+const LABEL_VARIABLE: &str = "KEEPUP_LABEL";
+const NO_HOST_NAME_VARIABLE: &str = "KEEPUP_NO_HOST_NAME";
+
 /// What results say about the name of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Naming {
@@ -23,8 +27,27 @@ pub fn set_naming(naming: Naming) {
 
 impl Naming {
     /// The naming of this process.
-    pub(super) fn current() -> Self {
+    #[must_use]
+    pub fn current() -> Self {
         NAMING.get().cloned().unwrap_or_default()
+    }
+
+    /// What is still open, from the environment that `read` reads. An empty value is none.
+    #[must_use]
+    pub fn or_environment(self, read: impl Fn(&str) -> Option<String>) -> Self {
+        let variable = |name| read(name).filter(|text| !text.is_empty());
+        Self {
+            hides_host: self.hides_host || variable(NO_HOST_NAME_VARIABLE).is_some(),
+            label: self.label.or_else(|| variable(LABEL_VARIABLE)),
+        }
+    }
+
+    /// Variables that give another process the same naming.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let hidden = self.hides_host.then(|| (NO_HOST_NAME_VARIABLE, "1".to_owned()));
+        let label = self.label.clone().map(|label| (LABEL_VARIABLE, label));
+        hidden.into_iter().chain(label).collect()
     }
 
     /// Host name to record.
