@@ -146,6 +146,27 @@ fn a_write_limit_too_small_is_reported_before_the_search() {
     assert_eq!(left_in(directory.path()), [Vec::<String>::new(), Vec::new()], "no incomplete result");
 }
 
+#[test]
+fn a_limit_that_cannot_hold_the_target_is_refused_with_the_lowest_useful_one() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir(here.join("disk")).unwrap();
+    for more in [&["--quick"][..], &[], &["--quick", "--soak", "100s"]] {
+        let qualify = |limit: &str| {
+            let base = ["qualify", "csl-old", "--volume", "disk", "--dry-run", "--max-write", limit];
+            keepup(here, &[&base[..], more].concat())
+        };
+        let run = qualify("40 MB");
+        assert_eq!(run.code(), 4, "{run:#?}");
+        assert!(run.stderr.contains("the soak of ") && run.stderr.contains(" at the target, "), "{run:#?}");
+        let hint = run.stderr.lines().find_map(|line| line.strip_prefix("hint: --max-write '")).unwrap();
+        let lowest: u64 = hint.split(' ').next().unwrap().parse().unwrap();
+        assert_eq!(qualify(&format!("{lowest} MB")).code(), 0, "{hint}");
+        assert_eq!(qualify(&format!("{} MB", lowest - 1)).code(), 4, "{hint}");
+    }
+    assert_eq!(left_in(here), [Vec::<String>::new(), Vec::new()], "nothing was written");
+}
+
 /// File names in the directories of results and of the disk.
 fn left_in(here: &Path) -> [Vec<String>; 2] {
     ["results", "disk"].map(|directory| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{TestDirectory, directory, json, keepup, start};
+use crate::common::{TestDirectory, directory, json, keepup, recorder, squeezed, start};
 
 /// Two volumes with two orders, compared with the first of each; 0.2 s per run.
 const FOUR_CELLS: &str = r#"
@@ -385,4 +385,33 @@ fn a_campaign_has_at_most_ten_thousand_cells() {
     let run = keepup(here, &["campaign", "run", "c.toml", "--dry-run"]);
     assert_eq!(run.code(), 2);
     assert!(run.stderr.contains("100 x 101 cells x 1 repetitions = 10100 runs"), "{:?}", run.stderr);
+}
+
+/// `doctor` decides whether the volumes share a disk here: a directory may be on none.
+#[test]
+fn volumes_of_one_disk_are_named_wherever_they_are_compared() {
+    let place = place(FOUR_CELLS);
+    let here = place.path();
+    let both = ["--volume", "a", "--volume", "b"];
+    let says = |text: &str| squeezed(text).contains("b are on the same disk (");
+    let doctor = keepup(here, &[&["doctor"][..], &both].concat());
+    let is_shared = says(&doctor.stdout);
+    for command in [
+        &["qualify", "csl-old", "--dry-run"][..],
+        &["trial", "csl-old", "--dry-run"],
+        &["disk", "sweep", "--dry-run"],
+        &["reproduce", "esrf-2007", "--scale", "0.01", "--dry-run"],
+    ] {
+        let run = keepup(here, &[command, &both].concat());
+        assert_eq!((run.code(), says(&run.stderr)), (0, is_shared), "{command:?}: {run:#?}");
+        let alone = keepup(here, &[command, &both[..2]].concat());
+        assert!(!says(&alone.stderr), "{command:?}: {alone:#?}");
+    }
+    let run = keepup(here, &["campaign", "run", "c.toml", "--dry-run"]);
+    assert_eq!((run.code(), says(&run.stderr)), (0, is_shared), "{run:#?}");
+    let mut record = recorder(here, &["a", "b"], &[]);
+    record.address();
+    record.signal("INT");
+    let run = record.wait();
+    assert_eq!(says(&run.stderr), is_shared, "{run:#?}");
 }

@@ -2,6 +2,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use keepup_testkit::Program;
+
 use crate::common::{directory, keepup};
 
 const LARGEST: usize = 1_500_000;
@@ -152,4 +154,57 @@ fn hostile_names_are_escaped() {
         assert!(!run.stdout.contains('\u{1b}'), "{flag:?}: {run:#?}");
         assert!(flag.is_empty() || !run.stdout.contains("<script"), "{flag:?}: {run:#?}");
     }
+}
+
+/// Runs a small disk test with these arguments before it. Returns its result directory.
+fn named(here: &Path, flags: &[&str], variables: &str) -> PathBuf {
+    let test = "disk sweep --sizes '64 KiB' --depths 1 --time 50ms --file '1 MiB' --volume . --out out";
+    let quoted: Vec<String> = flags.iter().map(|flag| format!("'{flag}'")).collect();
+    let script = format!("{variables} exec {} {} {test}", env!("CARGO_BIN_EXE_keepup"), quoted.join(" "));
+    let run = Program::start("sh", &["-c", &script], here).wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let line = run.stderr.lines().find_map(|line| line.strip_prefix("result: "));
+    here.join(line.unwrap_or_else(|| panic!("no result: {run:#?}")))
+}
+
+#[test]
+fn a_result_its_page_its_badge_and_a_comparison_name_the_machine() {
+    let place = directory();
+    let here = place.path();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_owned();
+    let plain = "env -u KEEPUP_LABEL -u KEEPUP_NO_HOST_NAME";
+    let label = "env KEEPUP_LABEL='rack 4' KEEPUP_NO_HOST_NAME=1";
+    let mut seen = Vec::new();
+    for (flags, variables, name) in [
+        (&["--label", "rack 3"][..], plain, Some(format!("rack 3 ({host})"))),
+        (&["--label", "rack 3", "--no-host-name"], plain, Some("rack 3".into())),
+        (&[], plain, Some(host.clone())),
+        (&[], label, Some("rack 4".into())),
+        (&["--label", "rack 3"], label, Some("rack 3".into())),
+        (&["--no-host-name"], plain, None),
+    ] {
+        let result = named(here, flags, variables);
+        let path = result.to_str().unwrap().to_owned();
+        let summary: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(result.join("result.json")).unwrap()).unwrap();
+        let environment = &summary["environment"];
+        assert_eq!(environment["label"].is_string(), name.is_some() && name.as_ref() != Some(&host));
+        assert_eq!(environment["host"].is_string(), name.as_ref().is_some_and(|name| name.contains(&host)));
+        let shown = keepup(here, &["report", &path]);
+        let page = shown.stdout.replace("\n  ", " ");
+        let on = name.clone().unwrap_or_else(|| "this machine".to_owned());
+        assert!(page.contains(&format!("disk sweep on {on}, ")), "{name:?}: {page}");
+        let badge = keepup(here, &["report", &path, "--badge"]).stdout;
+        assert_eq!(badge.contains(" on "), name.is_some(), "{name:?}: {badge}");
+        seen.push((path, name));
+    }
+    let (first, second) = (format!("old={}", seen[1].0), format!("new={}", seen[3].0));
+    let compared = keepup(here, &["compare", &first, &second, "--json"]);
+    let systems = serde_json::from_str::<serde_json::Value>(&compared.stdout).unwrap()["systems"].clone();
+    assert_eq!(
+        (&systems[0]["machines"][0], &systems[1]["machines"][0]),
+        (&"rack 3".into(), &"rack 4".into())
+    );
+    let page = keepup(here, &["compare", &first, &second]).stdout;
+    assert!(page.contains("rack 3") && page.contains("rack 4"), "{page}");
 }

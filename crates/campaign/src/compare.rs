@@ -159,6 +159,7 @@ impl System {
             place: self.place.clone(),
             created: self.created.clone(),
             tool_version: self.tool_version.clone(),
+            machines: self.machines.clone(),
             published: self.published.clone(),
         }
     }

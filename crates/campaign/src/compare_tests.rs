@@ -303,3 +303,89 @@ fn cells_of_a_campaign_are_compared_as_they_took_turns() {
     let beside = row(&summary, Quantity::BytesPerSecond).cells[3].clone().unwrap().beside.unwrap();
     assert!(beside.is_paired);
 }
+
+/// A result whose settings name its volume, as those of `trial` and `qualify` do.
+fn with_settings(volume: &str, loads: &[&str]) -> StoredResult {
+    let mut result = on(volume, &FIVE);
+    let Stored::Disk(summary) = &mut result.summary else { panic!() };
+    summary.plan["volumes"] = json!([volume]);
+    summary.plan["loads"] = json!(loads);
+    result
+}
+
+#[test]
+fn the_setting_that_names_the_volume_is_no_difference_beside_the_place() {
+    let both =
+        [candidate("one", with_settings("/data/a", &[])), candidate("two", with_settings("/data/z", &[]))];
+    let summary = compare(&both, &[], &options()).unwrap();
+    assert_eq!(summary.not_ranked, None, "{:?}", summary.differences);
+    assert!(summary.differences.len() > 1 && summary.differences.iter().all(|d| d.axis == "place"));
+    for name in ["place", "volume", "volumes"] {
+        let declared = CompareOptions { axes: vec![name.into()], ..options() };
+        let summary = compare(&both, &[], &declared).unwrap();
+        assert!(summary.differences.iter().all(|d| d.is_declared), "{name}: {:?}", summary.differences);
+    }
+    // Another load is a second axis.
+    let loaded = with_settings("/data/z", &["disk=1MB/s@/data/z,read"]);
+    let both = [candidate("one", with_settings("/data/a", &[])), candidate("two", loaded)];
+    let why = compare(&both, &[], &options()).unwrap().not_ranked.unwrap();
+    assert!(why.starts_with("the systems differ in load and in place,"), "{why}");
+}
+
+/// A campaign with the axes `array` and `load`: cells with a label on each, and the volume of its figures.
+fn campaign(cells: &[[&str; 3]]) -> StoredResult {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/samples");
+    let mut result = StoredResult::open(&samples.join("campaign-v1.json")).unwrap();
+    let Stored::Campaign(summary) = &mut result.summary else { panic!() };
+    let cell = summary.cells.iter().find(|cell| !cell.figures.is_empty()).unwrap().clone();
+    summary.axes[0].name = "array".into();
+    let load = summary.axes[1].name.clone();
+    summary.cells = cells
+        .iter()
+        .map(|[array, loaded, volume]| {
+            let labels = [("array".to_owned(), (*array).to_owned()), (load.clone(), (*loaded).to_owned())];
+            let figures =
+                cell.figures.iter().map(|figure| Figure { place: (*volume).into(), ..figure.clone() });
+            keepup_results::CampaignCell {
+                coordinates: labels.into(),
+                figures: figures.collect(),
+                ..cell.clone()
+            }
+        })
+        .collect();
+    result
+}
+
+#[test]
+fn the_axis_of_a_campaign_that_chooses_the_volume_is_one_with_the_place() {
+    let cells = [["raid0", "quiet", "/data/a"], ["raid5", "quiet", "/data/b"]];
+    let summary = compare(&[candidate("campaign", campaign(&cells))], &[], &options()).unwrap();
+    assert_eq!(summary.not_ranked, None, "{:?}", summary.differences);
+    assert!(summary.differences.iter().all(|d| d.axis == "array"), "{:?}", summary.differences);
+    assert!(!summary.rows.is_empty());
+    // The other axis is a second difference, and not declared by the name of the first.
+    let cells = [&cells[..], &[["raid0", "busy", "/data/a"], ["raid5", "busy", "/data/b"]]].concat();
+    for (axes, is_ranked) in [(vec!["array"], false), (vec!["array", "load"], true), (vec!["place"], false)] {
+        let axes = axes.into_iter().map(str::to_owned).collect();
+        let declared = CompareOptions { axes, ..options() };
+        let summary = compare(&[candidate("campaign", campaign(&cells))], &[], &declared).unwrap();
+        assert_eq!(summary.not_ranked.is_none(), is_ranked, "{:?}", summary.not_ranked);
+        let places = summary.differences.iter().filter(|d| d.axis == "array");
+        assert!(places.clone().count() > 0 && places.clone().all(|d| d.is_declared));
+    }
+}
+
+#[test]
+fn the_machines_of_the_systems_are_named() {
+    let named = |host: &str| {
+        let mut result = on("/data/a", &FIVE);
+        let Stored::Disk(summary) = &mut result.summary else { panic!() };
+        summary.environment["host"] = json!(host);
+        result
+    };
+    let two = Candidate { name: "new".into(), results: vec![named("daq2"), named("daq3"), named("daq2")] };
+    let summary = compare(&[candidate("old", named("daq1")), two], &[], &options()).unwrap();
+    let machines: Vec<&[String]> = summary.systems.iter().map(|system| &system.machines[..]).collect();
+    assert_eq!(machines, [&["daq1"][..], &["daq2", "daq3"]]);
+    assert!(summary.differences.is_empty(), "a name is no difference: {:?}", summary.differences);
+}

@@ -102,7 +102,8 @@ fn machine(environment: &Value) -> Option<String> {
     let product = read("/machine/product/value").and_then(Value::as_str).map(str::to_owned);
     let model = read("/cpu/model/value").and_then(Value::as_str).map(str::to_owned);
     let cores = read("/cpu/logical_cores/value").and_then(Value::as_u64).map(|n| format!("{n} cores"));
-    let parts: Vec<String> = [product, model, cores].into_iter().flatten().collect();
+    let name = keepup_results::machine_name(environment);
+    let parts: Vec<String> = [name, product, model, cores].into_iter().flatten().collect();
     if parts.is_empty() { None } else { Some(parts.join(", ")) }
 }
 

@@ -20,6 +20,7 @@ mod verbs;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use keepup_measure::environment::{Naming, set_naming};
 
 use crate::exit::Exit;
 use crate::output::LogForm;
@@ -34,6 +35,12 @@ struct Cli {
     /// Log format on stderr: text or json [default: $KEEPUP_LOG, or text]
     #[arg(long, global = true, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     log: Option<LogForm>,
+    /// Name of this machine in results, beside its host name [default: $KEEPUP_LABEL]
+    #[arg(long, global = true, value_name = "TEXT")]
+    label: Option<String>,
+    /// Leave the host name out of results [also: $KEEPUP_NO_HOST_NAME]
+    #[arg(long, global = true)]
+    no_host_name: bool,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -94,6 +101,8 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::report_flags(&error).into(),
     };
+    let naming = Naming { hides_host: cli.no_host_name, label: cli.label.clone() };
+    set_naming(naming.or_environment(|name| std::env::var(name).ok()));
     let done = choose_log_format(cli.log).and_then(|()| signals::ignore_file_size_limit());
     let exit = done.and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
         output::report_error(&error);

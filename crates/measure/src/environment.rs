@@ -6,6 +6,7 @@
 mod compare;
 mod link;
 mod machine;
+mod name;
 mod network;
 mod volume;
 
@@ -13,6 +14,7 @@ pub use compare::{Difference, differences};
 pub use link::Link;
 pub(crate) use link::{nearest, upwards};
 pub use machine::{Cpu, Kernel, Machine, MemorySettings};
+pub use name::{Naming, set_naming};
 pub use network::{Interface, Network};
 pub use volume::{Disk, Volume, VolumeFree};
 
@@ -81,6 +83,12 @@ impl<T> From<Result<T, MeasureError>> for Reading<T> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
+    /// Host name, unless it was left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Label from the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Hardware.
     pub machine: Machine,
     /// CPUs.
@@ -128,7 +136,10 @@ pub struct Moment {
 impl Environment {
     /// Collects the record of this machine and the volumes. `root` is `/` outside tests.
     pub fn collect(volumes: &[PathBuf], root: &Path) -> Self {
+        let naming = Naming::current();
         Self {
+            host: naming.host(root),
+            label: naming.label,
             machine: Machine::collect(root),
             cpu: Cpu::collect(root),
             memory: MemorySettings::collect(root),

@@ -88,6 +88,8 @@ pub struct Search {
     /// Trials since the last soak.
     recheck: Recheck,
     slower: Option<Slower>,
+    /// Whether a trial was left out because of the bytes.
+    is_out_of_bytes: bool,
     /// Repetitions of the pending trial.
     repeats: u32,
     pending: Pending,
@@ -130,6 +132,7 @@ impl Search {
             soaks: None,
             recheck: Recheck::default(),
             slower: None,
+            is_out_of_bytes: false,
             repeats: 0,
             pending: first,
             plan,
@@ -225,8 +228,15 @@ impl Search {
     /// Whether a trial of this length fits the budget of time and bytes.
     fn fits(&self, load: usize, trial_s: f64) -> bool {
         let bytes = trial_s * self.grid.rate(load);
-        let is_in_time = self.spent_s + trial_s <= self.plan.budget.as_secs_f64();
-        is_in_time && self.written + bytes <= self.plan.search_bytes && bytes <= self.plan.trial_bytes
+        self.is_in_time(trial_s) && self.is_in_bytes(bytes) && bytes <= self.plan.trial_bytes
+    }
+
+    fn is_in_time(&self, trial_s: f64) -> bool {
+        self.spent_s + trial_s <= self.plan.budget.as_secs_f64()
+    }
+
+    fn is_in_bytes(&self, bytes: f64) -> bool {
+        self.written + bytes <= self.plan.search_bytes
     }
 
     /// Payload that may still be written, bytes.
@@ -291,7 +301,13 @@ impl Search {
                 phase: if next.last_round { Phase::Knee } else { Phase::Narrow },
             },
             _ if main_is_done => self.first_soak(self.settled_end()),
-            _ => self.first_soak(End::TimeCap),
+            left_out => {
+                self.is_out_of_bytes = left_out.is_some_and(|next| {
+                    let bytes = next.trial_s * self.grid.rate(next.load);
+                    self.is_in_time(next.trial_s) && !self.is_in_bytes(bytes)
+                });
+                self.first_soak(End::TimeCap)
+            }
         }
     }
 
@@ -317,7 +333,8 @@ impl Search {
         let inside = |knee| self.highest_held(knee).or_else(|| self.came_through(end, knee));
         let below = |knee: Interval| Soaks::below(&self.plan, left, knee, inside(knee));
         let near = |knee: Interval| Soaks::near(&self.plan, left, knee);
-        match self.knee().map(below).or_else(|| self.estimate(end).map(near)) {
+        let estimate = || self.estimate(end).map(near).or_else(|| self.untried_target().map(near));
+        match self.knee().map(below).or_else(estimate) {
             Some(soaks) => {
                 let rate = soaks.rate;
                 self.soaks = Some(soaks);
@@ -329,6 +346,17 @@ impl Search {
                 Pending::End(stalls.unwrap_or(end))
             }
         }
+    }
+
+    /// The target, if the bytes did not suffice for the trials that would have led to it.
+    fn untried_target(&self) -> Option<Interval> {
+        let target = self.plan.target_rate.filter(|_| self.is_out_of_bytes)?;
+        let is_open = |failed: Option<f64>| failed.is_none_or(|failed| failed > target);
+        let lowest_bad = self.loads.lowest_bad().map(|load| self.grid.rate(load));
+        let bytes = target * self.plan.soak.as_secs_f64();
+        let fits = bytes <= self.bytes_left().min(self.plan.trial_bytes);
+        let is_untried = target <= self.plan.max_rate && is_open(lowest_bad) && is_open(self.generator_limit);
+        (fits && is_untried).then_some(Interval { lower: target, upper: lowest_bad })
     }
 
     /// Highest rate within `knee` that held in a trial, however short.
@@ -450,6 +478,7 @@ impl Search {
             qualified_rate: soak.map(|soak| soak.rate),
             soak,
             slower: self.slower,
+            is_out_of_bytes: self.is_out_of_bytes || self.soaks.as_ref().is_some_and(Soaks::is_out_of_bytes),
             end,
             trials: self.trials.clone(),
         }

@@ -3,10 +3,13 @@ use std::time::Duration;
 
 use keepup_error::Cause;
 use keepup_plan::Profile;
+use keepup_results::format::{bytes, rate, seconds};
 
 use crate::QualifyError;
 use crate::search::SearchPlan;
 
+/// Usual limit of bytes written: search, three soaks and counter-trials at 2 GB/s.
+const WRITE_BYTES_MAX: u64 = 400_000_000_000;
 /// Share of the bytes of search and soaks that is kept for soaks.
 const SOAK_SHARE: f64 = 0.5;
 /// Largest share of the byte limit that is kept for counter-trials.
@@ -84,13 +87,60 @@ impl SearchRequest<'_> {
         self.soak.unwrap_or_else(|| self.unbounded(1.0, 1.0).soak)
     }
 
+    /// Payload of one soak at the target, the required rate times the headroom, bytes.
+    fn target_soak_bytes(&self) -> f64 {
+        self.target() * self.soak_planned().as_secs_f64()
+    }
+
+    /// Bytes written by one soak at the target, as far as known beforehand: what reductions leave is not.
+    pub fn reserved_bytes(&self) -> f64 {
+        if self.profile.reductions.is_empty() { self.target_soak_bytes() } else { 0.0 }
+    }
+
+    /// Lowest limit of bytes that permits an answer: the soak at the target, and as much for the search.
+    pub fn write_bytes_min(&self) -> u64 {
+        (self.reserved_bytes() / SOAK_SHARE).ceil() as u64
+    }
+
+    /// Limit of bytes without one from the user. A detector that needs more than usual gets what a soak of
+    /// the default length needs.
+    pub fn write_bytes_default(&self) -> u64 {
+        WRITE_BYTES_MAX.max(Self { soak: None, ..*self }.write_bytes_min())
+    }
+
+    fn target(&self) -> f64 {
+        self.profile.required_bytes_per_second() * self.profile.headroom
+    }
+
+    /// Checks a limit of bytes before anything is measured: it must hold the soak at the target, which
+    /// answers the question, and as much for the search.
+    ///
+    /// # Errors
+    /// The limit is too low; the hint has the lowest useful one.
+    pub fn check_write_limit(&self, write_bytes_max: u64) -> Result<(), QualifyError> {
+        let needed = self.write_bytes_min();
+        if write_bytes_max >= needed {
+            return Ok(());
+        }
+        let what = format!(
+            "cannot qualify with a limit of {} written: the soak of {} at the target, {}, writes {}, and the \
+             search needs as much",
+            bytes(write_bytes_max),
+            seconds(self.soak_planned().as_secs_f64()),
+            rate(self.target()),
+            bytes(self.reserved_bytes() as u64)
+        );
+        let hint = format!("--max-write '{} MB' or more, or a shorter --soak", needed.div_ceil(1_000_000));
+        Err(QualifyError::Settings { what: Cause::new(what).with_hint(hint), environment: true })
+    }
+
     /// The plan. The soak is shortened to fit the limits of bytes and space.
     ///
     /// # Errors
     /// A soak time, or a search, that the limits do not permit.
     pub fn plan(&self, bounds: &Bounds) -> Result<SearchPlan, QualifyError> {
         let mut plan = self.unbounded(bounds.min_rate, bounds.max_rate);
-        let target = self.profile.required_bytes_per_second() * self.profile.headroom;
+        let target = self.target();
         plan.target_rate = Some(target).filter(|&rate| rate <= bounds.max_rate);
         if let Some(burst) = self.profile.burst {
             // A trial must contain whole bursts to have the correct mean rate.
@@ -101,25 +151,30 @@ impl SearchRequest<'_> {
         }
         let rate = bounds.write_rate.min(bounds.max_rate).max(1.0);
         let counter_bytes = COUNTER_MARGIN * rate * self.counter_s;
-        plan.bytes = bounds.bytes_left - counter_bytes.min(COUNTER_SHARE * bounds.bytes_left);
-        plan.search_bytes = (1.0 - SOAK_SHARE) * plan.bytes;
+        // The soak at the target comes before anything else.
+        let reserved = plan.target_rate.map_or(0.0, |_| self.target_soak_bytes()).min(bounds.bytes_left);
+        let spare = bounds.bytes_left - reserved;
+        plan.bytes = bounds.bytes_left - counter_bytes.min(COUNTER_SHARE * bounds.bytes_left).min(spare);
+        plan.search_bytes = ((1.0 - SOAK_SHARE) * plan.bytes).min(plan.bytes - reserved);
         plan.trial_bytes = bounds.usable_bytes;
         let soak_bytes = (plan.bytes - plan.search_bytes).min(plan.trial_bytes);
-        let soak_s = soak_bytes / rate;
+        // Soaks at higher rates are shortened, or left out.
+        let soak_rate = plan.target_rate.unwrap_or(rate);
+        let soak_s = soak_bytes / soak_rate;
         match self.soak {
             Some(asked) if asked.as_secs_f64() > soak_s => {
                 return Err(QualifyError::Settings {
                     what: Cause::new(format!(
                         "cannot soak for {:.0} s: it may write {:.0} GB and {:.0} GB may be used",
                         asked.as_secs_f64(),
-                        rate * asked.as_secs_f64() / 1e9,
+                        soak_rate * asked.as_secs_f64() / 1e9,
                         soak_bytes / 1e9
                     ))
                     .with_hint("a shorter --soak, more space, or a larger --max-write"),
                     environment: true,
                 });
             }
-            Some(asked) => plan.soak = asked,
+            Some(asked) => (plan.soak, plan.soak_share_min) = (asked, 1.0),
             // Bytes and space may come from another host: they can be negative or infinite.
             None => {
                 let most = Duration::try_from_secs_f64(soak_s.max(0.0)).unwrap_or(Duration::MAX);
@@ -128,7 +183,11 @@ impl SearchRequest<'_> {
         }
         let first_bytes = plan.initial_trial.as_secs_f64() * bounds.max_rate;
         let trial_bytes = first_bytes.max(plan.trial.as_secs_f64() * rate);
-        let is_too_little = trial_bytes > plan.search_bytes.min(plan.trial_bytes);
+        // Without bytes for the search, the soak at the target still answers the question.
+        let is_search_vital = plan.target_rate.is_none() || reserved > soak_bytes;
+        let is_too_little =
+            trial_bytes > plan.trial_bytes || is_search_vital && trial_bytes > plan.search_bytes;
+        plan.search_bytes = plan.search_bytes.max(1.0);
         if plan.soak.as_secs_f64() < SOAK_SECONDS_MIN || is_too_little {
             return Err(QualifyError::Settings {
                 what: Cause::new(format!(

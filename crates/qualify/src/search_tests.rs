@@ -324,6 +324,32 @@ fn the_last_bytes_are_for_the_target() {
 }
 
 #[test]
+fn without_bytes_for_the_search_the_target_is_soaked() {
+    let soak = Duration::from_secs(6);
+    let plan = SearchPlan { soak, target_rate: Some(50.0 * MB), ..quick() };
+    let plan = SearchPlan { bytes: 320.0 * MB, search_bytes: 1.0, ..plan };
+    let outcome = drive(plan.clone(), ideal(800.0 * MB));
+    assert_eq!((rates(&outcome, Phase::Soak), outcome.trials.len()), (vec![50.0], 1));
+    assert_eq!((outcome.qualified_rate, outcome.is_out_of_bytes), (Some(50.0 * MB), true));
+    assert_eq!(outcome.soak.unwrap().seconds, 6.0);
+    // A target beyond the highest rate is no rate to soak at.
+    let beyond = SearchPlan { target_rate: Some(2001.0 * MB), ..plan.clone() };
+    assert_eq!(drive(beyond, ideal(800.0 * MB)).trials.len(), 0);
+    // Nor is one that failed: what came through then is.
+    let plan = SearchPlan { search_bytes: 80.0 * MB, bytes: 400.0 * MB, ..plan };
+    let outcome = drive(plan, ideal(30.0 * MB));
+    assert!(rates(&outcome, Phase::Soak).iter().all(|rate| *rate < 31.0), "{:#?}", outcome.trials);
+    assert!(!outcome.trials.is_empty() && outcome.is_out_of_bytes);
+}
+
+#[test]
+fn a_search_with_enough_bytes_is_not_ended_by_them() {
+    let plan = SearchPlan { target_rate: Some(50.0 * MB), ..quick() };
+    assert!(!drive(plan.clone(), ideal(800.0 * MB)).is_out_of_bytes);
+    assert!(!drive(limited(plan, 400e9), ideal(800.0 * MB)).is_out_of_bytes);
+}
+
+#[test]
 fn a_trial_spoiled_by_the_generator_is_repeated_and_not_counted() {
     let mut trials = 0;
     let quiet = drive(plan(), ideal(800.0 * MB));

@@ -347,7 +347,9 @@ impl Session<'_> {
             return Ok((last, Some(steady)));
         }
         self.phase("the whole path, unthrottled")?;
-        let (duration, bytes_max) = (self.settings.lengths().saturated, SATURATED_SHARE * self.bytes_left());
+        let spare = (self.bytes_left() - self.settings.reserved_bytes()).max(0.0);
+        let (duration, bytes_max) =
+            (self.settings.lengths().saturated, spare.min(SATURATED_SHARE * self.bytes_left()));
         Ok((self.trial(&Request::unverified("saturated".to_owned(), None, duration, bytes_max))?, None))
     }
 

@@ -24,8 +24,6 @@ use crate::run_time::{Lengths, RunTime};
 use crate::search::SearchPlan;
 use crate::search_request::{Bounds, SearchRequest, check_soak};
 
-/// Default limit of bytes written: search, three soaks and counter-trials at 2 GB/s.
-pub const WRITE_BYTES_MAX: u64 = 400_000_000_000;
 /// Connection timeout of a sink.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Settings of one qualification.
@@ -127,6 +125,7 @@ impl Settings {
     pub fn preflight_all(&self, identity: Id, clock: &Arc<dyn Clock>) -> Result<(), QualifyError> {
         self.profile.validate()?;
         self.soak.map(check_soak).transpose()?;
+        self.check_write_limit()?;
         self.preflight()?;
         self.try_sink()?;
         self.try_recorder(identity, clock)
@@ -169,6 +168,24 @@ impl Settings {
     fn search_request(&self) -> SearchRequest<'_> {
         let counter_s = self.lengths().counter_trials_s();
         SearchRequest { profile: &self.profile, quick: self.quick, soak: self.soak, counter_s }
+    }
+
+    /// Checks that the limit of bytes permits an answer.
+    ///
+    /// # Errors
+    /// See [`SearchRequest::check_write_limit`].
+    pub fn check_write_limit(&self) -> Result<(), QualifyError> {
+        self.search_request().check_write_limit(self.write_bytes_max)
+    }
+
+    /// Limit of bytes without one from the user.
+    pub fn write_bytes_default(&self) -> u64 {
+        self.search_request().write_bytes_default()
+    }
+
+    /// Bytes kept for a soak at the target.
+    pub(crate) fn reserved_bytes(&self) -> f64 {
+        self.search_request().reserved_bytes()
     }
 
     /// Search plan, once the speed of volumes and source is known.

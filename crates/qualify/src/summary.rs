@@ -72,6 +72,7 @@ impl Findings {
             qualified_rate: None,
             soak: None,
             slower: None,
+            is_out_of_bytes: false,
             end: End::Interrupted,
             trials: Vec::new(),
         };

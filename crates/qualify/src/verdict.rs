@@ -70,10 +70,22 @@ impl Judgement {
 /// Derives the verdict.
 pub fn judge(basis: &Basis<'_>) -> Judgement {
     let mut judgement = judge_rate(basis);
+    if let Some(reason) = out_of_bytes(basis) {
+        judgement.reasons.insert(0, reason);
+    }
     judge_run_space(&basis.run_space, &mut judgement);
     basis.wear.limits().into_iter().for_each(|limit| judgement.limit(limit));
     judgement.reasons.extend(basis.loads.iter().filter(|load| load.fell_short).map(short));
     judgement
+}
+
+/// Sentence on a search that ended at the limit of bytes, unless something else ended it.
+fn out_of_bytes(basis: &Basis<'_>) -> Option<String> {
+    let has_ended = basis.fault.is_none() && basis.load_failure.is_none();
+    // The reason for the end says it already.
+    let is_said = basis.outcome.end == End::ByteLimit && basis.outcome.qualified_rate.is_none();
+    let is_limit = basis.outcome.is_out_of_bytes && has_ended && basis.outcome.end != End::Interrupted;
+    (is_limit && !is_said).then(|| "the search ended at the limit of bytes written (--max-write)".to_owned())
 }
 
 /// Lowers the verdict if the volumes do not hold one run.
@@ -151,6 +163,10 @@ fn judge_rate(basis: &Basis<'_>) -> Judgement {
     if let Some(stall) = basis.outcome.unbridged_stall(basis.required) {
         limited = true;
         reasons.push(unbridged(stall, "required"));
+    }
+    if let Some(failed) = failed_above(basis.outcome).filter(|failed| failed.is_far_above(qualified)) {
+        let [held, failed] = rates([qualified, failed.bytes_per_second]);
+        reasons.push(format!("rates between {held} and {failed} are not resolved"));
     }
     if matches!(end, End::GeneratorLimited { .. }) && !machine_failed {
         reasons.push(not_found(basis, qualified).0);
@@ -257,6 +273,9 @@ fn nothing_held(basis: &Basis<'_>) -> Judgement {
         End::ByteLimit => {
             let reason = "the limit of bytes written (--max-write) was reached before a rate held a soak";
             answer(Verdict::Inconclusive, reason.into())
+        }
+        _ if basis.outcome.is_out_of_bytes => {
+            answer(Verdict::Inconclusive, "no rate held a soak before that".into())
         }
         End::Converged | End::MaxRateHolds | End::TimeCap | End::Interrupted => {
             answer(Verdict::Inconclusive, "the time limit was reached before a soak".into())

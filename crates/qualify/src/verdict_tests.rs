@@ -7,7 +7,16 @@ use super::*;
 use crate::search::{FailedCondition, Interval, Phase, SoakRecord, TrialOutcome, TrialRecord};
 
 fn outcome(qualified_rate: Option<f64>, end: End) -> Outcome {
-    Outcome { knee: None, second_knee: None, qualified_rate, soak: None, slower: None, end, trials: vec![] }
+    Outcome {
+        knee: None,
+        second_knee: None,
+        qualified_rate,
+        soak: None,
+        slower: None,
+        is_out_of_bytes: false,
+        end,
+        trials: vec![],
+    }
 }
 
 /// A failed trial at 80 MB/s, because of the generator or the machine, which throttled the source.
@@ -454,4 +463,34 @@ fn a_worn_disk_and_a_short_endurance_limit() {
         verdict(&outcome(Some(79e6), End::Converged), |_| {}).verdict
     );
     assert_eq!(judged(None, 100, 9e5).verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn a_search_that_ended_at_the_limit_of_bytes_says_so_first() {
+    for end in [End::TimeCap, End::Converged, End::ByteLimit] {
+        let found = Outcome { is_out_of_bytes: true, ..outcome(Some(200e6), end) };
+        let reasons = verdict(&found, |_| ()).reasons;
+        assert_eq!(reasons[0], "the search ended at the limit of bytes written (--max-write)");
+        assert!(reasons[1].starts_with("200 MB/s sustained"), "{reasons:?}");
+    }
+    let reasons = |end| {
+        let found = Outcome { is_out_of_bytes: true, ..outcome(None, end) };
+        verdict(&found, |_| ()).reasons
+    };
+    let limit = "the search ended at the limit of bytes written (--max-write)";
+    assert_eq!(reasons(End::TimeCap), [limit, "no rate held a soak before that"]);
+    let once = "the limit of bytes written (--max-write) was reached before a rate held a soak";
+    assert_eq!(reasons(End::ByteLimit), [once]);
+    assert_eq!(reasons(End::Interrupted), ["the run was interrupted"]);
+}
+
+#[test]
+fn a_wide_gap_between_what_held_and_what_failed_is_not_resolved() {
+    let gap = |failed_rate: f64| {
+        let trials = vec![passed(104e6), failed_on_schedule(failed_rate)];
+        let found = Outcome { trials, ..outcome(Some(104e6), End::TimeCap) };
+        verdict(&found, |_| ()).reasons.into_iter().find(|reason| reason.ends_with("are not resolved"))
+    };
+    assert_eq!(gap(657e6).unwrap(), "rates between 104 MB/s and 657 MB/s are not resolved");
+    assert_eq!(gap(150e6), None);
 }

@@ -2,6 +2,7 @@
 //! load of the machine.
 //!
 //! Sampling takes no lock of the data path and does not wait for a disk.
+mod filling;
 mod margin;
 mod reduction;
 mod slot;
@@ -21,6 +22,7 @@ use keepup_results::live::{
 use keepup_results::{Count, FailedRate};
 use keepup_stream::rejected::Rejected;
 
+use self::filling::Filling;
 use self::reduction::Reduction;
 pub use self::slot::WatcherSlot;
 use self::warnings::Warnings;
@@ -52,6 +54,7 @@ pub struct Watcher {
     qualified: Option<Qualified>,
     spaces: SpaceMonitor,
     warnings: Warnings,
+    filling: Filling,
     streams: Vec<LastStreamSample>,
     known: Vec<Arc<StreamCounters>>,
     before: LastSample,
@@ -101,6 +104,7 @@ impl Watcher {
             is_kept_in_part: recorder.is_kept_in_part(),
             spaces,
             warnings: Warnings::default(),
+            filling: Filling::default(),
             streams: Vec::new(),
             known: Vec::new(),
             before: LastSample {
@@ -214,10 +218,13 @@ impl Watcher {
             .map(|(at, v)| (self.volume(at, v, now_ns, passed_s), self.spaces.of(at, now_ns)))
             .collect();
         // Other writers fill the same file system too.
-        let rates: Vec<(Option<u64>, f64)> = seen
-            .iter()
-            .map(|(volume, space)| (space.map(|space| space.device), volume.written_bytes_per_second))
-            .collect();
+        let written = seen.iter().map(|(volume, _)| volume.written_bytes).collect();
+        let average = self.filling.rates(now_ns, written);
+        let devices: Vec<Option<u64>> =
+            seen.iter().map(|(_, space)| space.map(|space| space.device)).collect();
+        let rates: Vec<(Option<u64>, f64)> =
+            devices.iter().copied().zip(average.into_iter().flatten()).collect();
+        self.warnings.set_devices(devices);
         for (volume, space) in &mut seen {
             let Some(space) = space else { continue };
             let beside = rates.iter().filter(|(device, _)| *device == Some(space.device));

@@ -6,7 +6,7 @@
 use keepup_measure::stats::median;
 use keepup_measure::sum::Sums;
 use keepup_results::printable::is_printable;
-use keepup_results::{Better, FailedRate, Figure, Figures, Stored, Verdict};
+use keepup_results::{Better, FailedRate, Figure, Figures, Headed, Kind, Stored, Verdict, machine_name};
 
 use crate::format::{rate, rates, shorten};
 use crate::kinds;
@@ -15,13 +15,15 @@ use crate::table::Tone;
 const LABEL: &str = "keepup";
 const HEIGHT: u32 = 20;
 const PADDING: f64 = 6.0;
-/// Longest text on a badge.
+/// Longest answer on a badge, and longest name of a machine.
 const CHARACTERS_MAX: usize = 60;
+const MACHINE_CHARACTERS_MAX: usize = 30;
 
 /// Renders the badge.
 pub(crate) fn render(result: &Stored) -> String {
     let (text, tone) = answer(result);
-    let text = shorten(&text, CHARACTERS_MAX);
+    let on = machine(result).map(|name| format!(" on {}", shorten(&name, MACHINE_CHARACTERS_MAX)));
+    let text = shorten(&text, CHARACTERS_MAX) + &on.unwrap_or_default();
     let label_width = width(LABEL) + 2.0 * PADDING;
     let text_width = width(&text) + 2.0 * PADDING;
     let whole = label_width + text_width;
@@ -48,6 +50,13 @@ pub(crate) fn render(result: &Stored) -> String {
         words(0.0, label_width, LABEL),
         words(label_width, text_width, &text),
     )
+}
+
+/// Name of the machine that was measured, if it is one and has a name.
+fn machine(result: &Stored) -> Option<String> {
+    let head = result.head();
+    let is_one = !matches!(head.kind, Kind::Compare | Kind::QualifyFleet);
+    machine_name(head.environment).filter(|_| is_one)
 }
 
 /// Text and tone of the badge: the verdict and its rate, or the test and its best figure.

@@ -31,6 +31,24 @@ fn the_two_rates_of_a_badge_have_one_unit() {
 }
 
 #[test]
+fn a_badge_names_the_machine() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fit.json");
+    let Stored::Qualify(mut summary) = StoredResult::open(&path).unwrap().summary else {
+        panic!("another kind")
+    };
+    let mut badge = |environment| {
+        summary.environment = environment;
+        render(&Stored::Qualify(summary.clone()))
+    };
+    let named = badge(serde_json::json!({ "host": "daq1", "label": "rack <3>" }));
+    assert!(named.contains("aria-label=\"keepup: FIT 120 MB/s on rack &lt;3&gt; (daq1)\""), "{named}");
+    assert!(named.contains("</text><text"), "{named}");
+    let long = badge(serde_json::json!({ "host": "x".repeat(300) }));
+    assert!(long.contains("FIT 120 MB/s on xxx") && long.contains('…') && long.len() < 1200, "{long}");
+    assert!(badge(serde_json::json!({})).contains("aria-label=\"keepup: FIT 120 MB/s\""));
+}
+
+#[test]
 fn another_test_says_its_best_figure() {
     assert!(badge("../results/samples/disk-v4.json").contains("keepup: disk concurrent "));
     assert!(badge("../results/samples/disk-v4.json").contains("B/s"));

@@ -11,7 +11,7 @@ mod verdict;
 use std::cmp::Ordering;
 
 use keepup_measure::sum::Sums;
-use keepup_results::{ResultSummary, SessionLoad, TrialResult, VolumeCeiling};
+use keepup_results::{ResultSummary, SessionLoad, TrialResult, VolumeCeiling, machine_name};
 
 pub(crate) use self::bottleneck::block as bottleneck;
 pub(crate) use self::cost::block as cost;
@@ -79,10 +79,11 @@ pub(crate) fn headline(summary: &ResultSummary) -> Headline {
     if !reasons.is_empty() {
         items.push(Item::List(reasons));
     }
+    let machine = machine_name(&summary.environment).unwrap_or_else(|| "this machine".to_owned());
     Headline {
         verdict: summary.verdict.to_string(),
         tone: Tone::of(summary.verdict),
-        title: format!("{profile} on this machine, {}, result {}", summary.created, summary.id),
+        title: format!("{profile} on {machine}, {}, result {}", summary.created, summary.id),
         items,
     }
 }

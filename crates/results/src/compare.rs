@@ -71,6 +71,9 @@ pub struct ComparedSystem {
     pub created: String,
     /// Version of keepup that measured; null for a published system.
     pub tool_version: Option<String>,
+    /// Names of the machines of its results; empty without any, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<String>,
     /// Publication of the figures, which have no repeats and thus no intervals.
     pub published: Option<String>,
 }

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::printable::one_line;
+
 /// Kind of result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -56,8 +58,22 @@ pub struct Head<'a> {
     pub interrupted: bool,
 }
 
+/// Name of a machine from its environment record: label and host name, as far as it has them.
+#[must_use]
+pub fn machine_name(environment: &serde_json::Value) -> Option<String> {
+    let read = |key: &str| environment.get(key)?.as_str().map(one_line).filter(|text| !text.is_empty());
+    match (read("label"), read("host")) {
+        (Some(label), Some(host)) => Some(format!("{label} ({host})")),
+        (label, host) => label.or(host),
+    }
+}
+
 /// A result with common fields.
 pub trait Headed {
     /// Common fields.
     fn head(&self) -> Head<'_>;
 }
+
+#[cfg(test)]
+#[path = "head_tests.rs"]
+mod tests;

@@ -75,7 +75,7 @@ pub use fleet_qualify::{
     ClockOffset, ControlTraffic, FleetBottleneck, FleetQualifySummary, FleetTrialPart, FleetTrialResult,
     LostHost, QualifiedHost,
 };
-pub use head::{Head, Headed, Kind};
+pub use head::{Head, Headed, Kind, machine_name};
 pub use latency::LatencyFigures;
 pub use load::{LoadKind, LoadReading, LoadResult, LoadUnit, SessionLoad};
 pub use log::{EventLog, EventReader};

@@ -177,6 +177,14 @@ impl fmt::Display for FailedRate {
 }
 
 impl FailedRate {
+    /// Above this multiple of the rate that held, a rate that failed leaves the limit between them open.
+    pub const FAR_ABOVE: f64 = 1.5;
+
+    /// Whether the rates between `held` bytes per second and this one are not resolved.
+    pub fn is_far_above(&self, held: f64) -> bool {
+        self.bytes_per_second > Self::FAR_ABOVE * held
+    }
+
     /// How it failed: "lost 51 events".
     pub fn outcome(&self) -> String {
         match self.lost_events {

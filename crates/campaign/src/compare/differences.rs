@@ -1,4 +1,6 @@
 //! Differences between systems, by axes that a user can declare.
+use std::collections::BTreeMap;
+
 use keepup_error::Cause;
 use keepup_measure::environment::differences;
 use keepup_results::ComparedDifference;
@@ -22,16 +24,18 @@ pub(super) fn of(
     declared: &[String],
     notes: &mut Vec<String>,
 ) -> Vec<ComparedDifference> {
+    let place_axis = axis_of_places(systems);
     let Some((first, others)) = systems.split_first_mut() else { return Vec::new() };
     let mut found = Vec::new();
     for system in others {
         let mut add = |axis: String, item: String, baseline: String, value: String| {
-            let is_declared = declares(declared, &axis);
+            let is_place = axis == place_axis && declares(declared, PLACE);
+            let is_declared = is_place || declares(declared, &axis);
             let system = system.name.clone();
             found.push(ComparedDifference { system, axis, is_declared, item, baseline, value });
         };
         for (item, baseline, value) in places(first, system) {
-            add(PLACE.to_owned(), item, baseline, value);
+            add(place_axis.clone(), item, baseline, value);
         }
         for difference in differences(&first.environment, &system.environment) {
             if difference.lasting {
@@ -79,7 +83,7 @@ pub(super) fn refusal(differences: &[ComparedDifference], declared: &[String]) -
 }
 
 fn declares(declared: &[String], axis: &str) -> bool {
-    let is_named = |name: &str| declared.iter().any(|declared| declared == name);
+    let is_named = |name: &str| declared.iter().any(|declared| canonical(declared) == name);
     is_named(axis) || (is_named(MACHINE) && OF_A_MACHINE.contains(&axis))
 }
 
@@ -98,7 +102,31 @@ fn axis_of(item: &str) -> String {
 /// Axis of a setting: its name.
 fn setting_of(item: &str) -> String {
     let mut parts = item.split('.').map(|part| part.split('[').next().unwrap_or(part));
-    parts.find(|part| !part.is_empty()).unwrap_or(item).to_owned()
+    canonical(parts.find(|part| !part.is_empty()).unwrap_or(item)).to_owned()
+}
+
+/// Axis of a setting or of a declared name: settings that choose the place or the loads are not a second
+/// difference beside these.
+fn canonical(name: &str) -> &str {
+    match name {
+        "volume" | "volumes" | "target" => PLACE,
+        "loads" => LOAD,
+        other => other,
+    }
+}
+
+/// Axis of the places: of cells of one campaign the axis that chooses them, whatever its name.
+fn axis_of_places(systems: &[System]) -> String {
+    let is_cell = |system: &System| system.place.is_none() && system.turns.is_some();
+    let is_campaign = systems.iter().all(|system| is_cell(system) && system.turns == systems[0].turns);
+    let coordinates = systems.first().and_then(|first| first.plan.as_object()).filter(|_| is_campaign);
+    let chooses = |axis: &&String| {
+        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let of = |system: &System| (system.plan[axis.as_str()].to_string(), system.places());
+        systems.iter().map(of).all(|(value, found)| *places.entry(value).or_insert(found.clone()) == found)
+    };
+    let axis = coordinates.and_then(|coordinates| coordinates.keys().find(chooses));
+    canonical(axis.map_or(PLACE, String::as_str)).to_owned()
 }
 
 /// Differences of the places of two systems and of their volumes.

@@ -1,5 +1,5 @@
 //! Systems of a comparison: results, places of one result, or cells of a campaign.
-use keepup_results::{CampaignSummary, Figure, Figures, Headed, Stored, StoredResult};
+use keepup_results::{CampaignSummary, Figure, Figures, Headed, Stored, StoredResult, machine_name};
 use serde_json::Value;
 
 use super::{Candidate, CompareError, Published, workload_of};
@@ -16,6 +16,8 @@ pub(super) struct System {
     pub(super) place: Option<String>,
     pub(super) created: String,
     pub(super) tool_version: Option<String>,
+    /// Distinct names of the machines of its results.
+    pub(super) machines: Vec<String>,
     pub(super) published: Option<String>,
     pub(super) workload: String,
     pub(super) plan: Value,
@@ -38,6 +40,7 @@ impl System {
             place: None,
             created: head.created.to_owned(),
             tool_version: Some(head.tool_version.to_owned()),
+            machines: machine_name(head.environment).into_iter().collect(),
             published: None,
             workload: workload_of(result),
             plan: head.plan.clone(),
@@ -61,6 +64,7 @@ impl System {
             place: None,
             created: published.year.map_or_else(String::new, |year| year.to_string()),
             tool_version: None,
+            machines: Vec::new(),
             published: Some(published.source.clone()),
             workload: String::new(),
             plan: Value::Null,
@@ -124,6 +128,9 @@ fn pool(system: &mut System, name: &str, result: &StoredResult) -> Result<(), Co
         });
     }
     system.results.extend(more.results);
+    let is_new = |machine: &String| !system.machines.contains(machine);
+    let machines: Vec<String> = more.machines.into_iter().filter(is_new).collect();
+    system.machines.extend(machines);
     system.qualified.extend(more.qualified);
     system.figures = Figure::pooled(std::mem::take(&mut system.figures).into_iter().chain(more.figures));
     Ok(())

@@ -18,6 +18,7 @@ use keepup_recording::id::Id;
 use keepup_report::listing;
 use keepup_results::shell::quoted;
 use keepup_results::{Begun, CampaignRun as StoredRun, CampaignSummary, Ended, Stored};
+use keepup_workload::preflight::common_disks;
 
 use self::runner::Child;
 use crate::cells::{Place, cell_error, commands};
@@ -166,15 +167,19 @@ fn start_at(
     let Some(forecasts) = place.forecasts(campaign, &cells)? else { return Ok(Exit::Interrupted) };
     let state = State::new(campaign.clone(), forecasts.clone());
     let forecast = messages::forecast(&state, &forecasts);
+    // Volumes of other hosts are in the results of the cells.
+    let is_here = cells.iter().all(|cell| cell.host.is_none());
+    let volumes = forecast.space_bytes.keys().filter(|_| is_here).map(PathBuf::from).collect::<Vec<_>>();
+    common_disks(&volumes).iter().for_each(|warning| log(&format!("warning: {warning}")));
     if options.dry_run {
         print_plan(&forecast, options.json);
         return Ok(Exit::Done);
     }
     log(&messages::announcement(&state, &forecast));
-    // Volumes of other hosts are in the results of the cells.
-    let is_here = cells.iter().all(|cell| cell.host.is_none());
-    let volumes = forecast.space_bytes.keys().filter(|_| is_here).map(PathBuf::from).collect::<Vec<_>>();
-    let environment = Environment::collect(&volumes, Path::new("/"));
+    let mut environment = Environment::collect(&volumes, Path::new("/"));
+    if !is_here {
+        environment.host = None;
+    }
     let begun = Begun {
         id: Id::random().context("cannot read random bytes")?.to_string()[..8].to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").into(),

@@ -13,7 +13,7 @@ use keepup_peer::Endpoint;
 use keepup_qualify::progress::Progress;
 use keepup_qualify::qualify;
 use keepup_qualify::search_request::check_soak;
-use keepup_qualify::settings::{Cost, Settings, WRITE_BYTES_MAX};
+use keepup_qualify::settings::{Cost, Settings};
 use keepup_recorder::watch::WatcherSlot;
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
@@ -21,7 +21,7 @@ use keepup_results::format::plural;
 use keepup_results::{ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
 use keepup_workload::detector::{SourceRate, recorder_config, source_plan};
-use keepup_workload::preflight::{check, usable_bytes_each};
+use keepup_workload::preflight::{check, common_disks, usable_bytes_each};
 
 use self::live::SearchPage;
 use crate::args::{Cpus, RecorderArgs, cpus, duration, size, volumes_or_default};
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     /// Duration of the soak, such as "10m"
     #[arg(long, value_parser = soak, value_name = "TIME")]
     soak: Option<Duration>,
-    /// Limit on the data written by all trials [default: 400 GB]
+    /// Limit on the data written by all trials [default: 400 GB, or two soaks at the target]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     max_write: Option<u64>,
     /// Rated endurance (TBW) of each volume, such as "600 TB"; once, or for each --volume
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
             profile: &args.profile,
             quick: args.quick,
             soak: args.soak,
-            write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
+            write_bytes_max: args.max_write,
             out: &args.out,
             dry_run: args.dry_run,
             json: args.json,
@@ -121,6 +121,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let mut settings = settings(args)?;
     settings.profile.validate().map_err(keepup_qualify::QualifyError::from)?;
+    settings.check_write_limit()?;
     let checked = check(&settings.volumes, 0)?;
     let usable = usable_bytes_each(&checked) * checked.len() as u64;
     let cost = settings.cost(usable);
@@ -142,6 +143,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let held = settings.volumes.iter().map(|volume| (volume.clone(), settings.space_bytes_min())).collect();
     let loads = check_loads(&settings.loads, &held, Some(time))?;
     let plan = std::iter::once(plan).chain(loads).collect::<Vec<_>>().join("\n");
+    common_disks(&settings.volumes).iter().for_each(|warning| log(&format!("warning: {warning}")));
     if args.dry_run {
         let own = footprint(&settings, &cost, time);
         print_plan(&forecast(&own, &settings.loads, plan), args.json);
@@ -248,13 +250,13 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
     let plan = source_plan(&profile, SourceRate::Profile, None);
     let protocol = args.protocol.of_trial(&plan, &profile, args.generator.is_remote(), true);
     let generator = args.generator.local(protocol, args.protocol.keep_files(), &volumes)?;
-    Ok(Settings {
+    let mut settings = Settings {
         profile,
         volumes,
         quick: args.quick,
         until_steady: args.until_steady,
         soak: args.soak,
-        write_bytes_max: args.max_write.unwrap_or(WRITE_BYTES_MAX),
+        write_bytes_max: args.max_write.unwrap_or_default(),
         endurance,
         drain_to: args.drain_to.clone(),
         recorder,
@@ -266,7 +268,9 @@ fn settings(args: &Args) -> anyhow::Result<Settings> {
         results: args.out.clone(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
         watcher_slot: args.http.http.is_some().then(WatcherSlot::default),
-    })
+    };
+    settings.write_bytes_max = args.max_write.unwrap_or_else(|| settings.write_bytes_default());
+    Ok(settings)
 }
 
 fn show(status: &mut StatusLine, progress: &Progress) {

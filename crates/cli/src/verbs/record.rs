@@ -31,7 +31,7 @@ use keepup_recording::retention::{Keep, KeepLimit, KeepUntil};
 use keepup_report::listing;
 use keepup_results::live::{RunSettings, RunState};
 use keepup_sources::SourceAddress;
-use keepup_workload::preflight::check;
+use keepup_workload::preflight::{check, common_disks};
 
 use self::detectors::{DetectorArgs, DetectorControl};
 use self::line::status;
@@ -461,6 +461,7 @@ fn preflight(config: &RecorderConfig) -> anyhow::Result<()> {
         for volume in check(volumes, kept.max(2 * config.segment_bytes))? {
             volume.warnings.iter().for_each(|warning| log(&format!("warning: {warning}")));
         }
+        common_disks(volumes).iter().for_each(|warning| log(&format!("warning: {warning}")));
     }
     if !config.listen.is_loopback() {
         log(&format!(

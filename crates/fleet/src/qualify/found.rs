@@ -1,6 +1,7 @@
 //! What a qualification of a fleet is asked for, and what its search finds.
 use std::time::Duration;
 
+use crate::FleetError;
 use keepup_plan::Profile;
 use keepup_qualify::run_time::{Lengths, RunTime, TRIAL_OVERHEAD_S};
 use keepup_qualify::search::{End, Outcome, SearchPlan, TrialOutcome};
@@ -32,6 +33,23 @@ impl QualifySettings {
     /// What the search depends on; `soak` is the soak time, if not the default.
     pub(super) fn request<'a>(&self, profile: &'a Profile, soak: Option<Duration>) -> SearchRequest<'a> {
         SearchRequest { profile, quick: self.quick, soak, counter_s: 0.0 }
+    }
+
+    /// Checks that the limit of bytes permits an answer.
+    ///
+    /// # Errors
+    /// The limit does not hold the soak at the target and a search.
+    pub fn check_write_limit(&self) -> Result<(), FleetError> {
+        if self.to_null {
+            return Ok(());
+        }
+        Ok(self.request(&self.profile, self.soak).check_write_limit(self.write_bytes_max)?)
+    }
+
+    /// Limit of bytes without one from the user.
+    #[must_use]
+    pub fn write_bytes_default(&self) -> u64 {
+        self.request(&self.profile, self.soak).write_bytes_default()
     }
 
     /// Expected time on so many recorders, seconds, before anything is known about them.
@@ -98,6 +116,7 @@ impl Found {
             qualified_rate: None,
             soak: None,
             slower: None,
+            is_out_of_bytes: false,
             end,
             trials: Vec::new(),
         };

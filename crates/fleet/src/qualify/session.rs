@@ -102,6 +102,7 @@ pub fn qualify(
     watch: &mut dyn FnMut(QualifyEvent<'_>),
 ) -> Result<FleetQualifySummary, FleetError> {
     pairs(file, settings.profile.streams, &BTreeSet::new())?;
+    settings.check_write_limit()?;
     let mut session = Session::new(file, settings, trials, watch);
     let (found, pairs) = session.find()?;
     let mut alone = BTreeMap::new();

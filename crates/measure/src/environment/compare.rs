@@ -84,7 +84,7 @@ fn text_of(items: &BTreeMap<String, String>, name: &str) -> String {
 fn lasts(item: &str) -> bool {
     let mut places = item.split('.');
     match (places.next(), places.next()) {
-        (Some("moment"), _) => false,
+        (Some("moment" | "host" | "label"), _) => false,
         (Some(place), Some("free" | "path")) => !place.starts_with("volumes["),
         _ => true,
     }

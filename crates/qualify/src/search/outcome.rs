@@ -240,6 +240,8 @@ pub struct Outcome {
     pub soak: Option<SoakRecord>,
     /// How much slower the machine became after its first soak that held, if it did.
     pub slower: Option<Slower>,
+    /// Whether trials or soaks that would have narrowed the result were left out because of the bytes.
+    pub is_out_of_bytes: bool,
     /// Reason for the end.
     pub end: End,
     /// All trials and soaks in order.

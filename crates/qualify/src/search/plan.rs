@@ -41,6 +41,9 @@ pub struct SearchPlan {
     pub trial_bytes: f64,
     /// Length of one soak; shorter if the bytes do not suffice.
     pub soak: Duration,
+    /// Least share of `soak` to which the bytes may shorten a soak above the target. If they do not suffice
+    /// for it, the target is soaked instead.
+    pub soak_share_min: f64,
     /// First soak rate as a share of the knee. The knee tolerates stalls bridged by the buffer; the
     /// soak must also catch up after them.
     pub soak_start: f64,
@@ -50,7 +53,8 @@ pub struct SearchPlan {
     pub soak_passes: u32,
     /// Maximum number of soaks, passed or failed; when all failed, one more goes to the target rate.
     pub soak_attempts_max: u32,
-    /// Number of soaks after which a rate that held is not refined any further.
+    /// Number of soaks after which a rate that held is not refined any further, unless the next rate that
+    /// failed is far above it.
     pub soak_refine_max: u32,
 }
 
@@ -74,6 +78,7 @@ impl SearchPlan {
             bytes: f64::INFINITY,
             trial_bytes: f64::INFINITY,
             soak: Duration::from_secs(120),
+            soak_share_min: 0.5,
             soak_start: 0.96,
             soak_step: 0.05,
             soak_passes: 1,
@@ -155,6 +160,8 @@ impl SearchPlan {
             check(bytes > 0.0, setting, bytes, "above 0")?;
         }
         check(!self.soak.is_zero(), "soak", 0.0, "longer than 0 s")?;
+        let share = self.soak_share_min;
+        check((0.0..=1.0).contains(&share), "soak_share_min", share, "0 to 1")?;
         let start = self.soak_start;
         check(start > 0.0 && start <= 1.0, "soak_start", start, "above 0, at most 1")?;
         check(self.soak_step > 0.0 && self.soak_step < 1.0, "soak_step", self.soak_step, "between 0 and 1")?;

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use keepup_results::FailedRate;
+
 use super::outcome::{End, Interval, SoakRecord, TrialOutcome, TrialRecord};
 use super::plan::SearchPlan;
 
@@ -49,6 +51,8 @@ pub(super) struct Soaks {
     attempts: u32,
     /// Soaks spoiled by the generator.
     spoiled: u32,
+    /// Whether a soak was left out because of the bytes.
+    is_out_of_bytes: bool,
 }
 
 /// Next step after a soak.
@@ -72,7 +76,7 @@ impl Soaks {
         // Time ran out before the knee was narrow: a short trial or the middle says more than the lower end.
         let rate = inside.map_or((knee.lower * upper).sqrt(), |inside| inside * plan.soak_start);
         let rate = rate.max(first.rate);
-        Self { rate, length: affordable(plan, left, rate), ..first }
+        first.at(plan, left, rate)
     }
 
     /// First soak just below the lower end of `knee`, for which `left` bytes may be written.
@@ -81,9 +85,9 @@ impl Soaks {
         // The target rate is worth a soak; the lowest rate of the plan may be the knee.
         let target = plan.target_rate.filter(|&target| start < target && target <= knee.lower);
         let rate = target.unwrap_or(start).max(plan.min_rate);
-        Self {
+        let soaks = Self {
             rate,
-            length: affordable(plan, left, rate),
+            length: plan.soak,
             upper: knee.upper,
             held: None,
             passes: 0,
@@ -93,7 +97,28 @@ impl Soaks {
             outdated_s: 0.0,
             attempts: 0,
             spoiled: 0,
-        }
+            is_out_of_bytes: false,
+        };
+        soaks.at(plan, left, rate)
+    }
+
+    /// The first soak at `rate`, shortened to fit `left` bytes less those of a soak at a lower target. If it
+    /// would be too short, the target is soaked instead: that answers the user's question.
+    fn at(mut self, plan: &SearchPlan, left: f64, rate: f64) -> Self {
+        let target = plan.target_rate.filter(|&target| target < rate);
+        let spare = left - target.map_or(0.0, |target| soak_bytes(plan, target));
+        let is_too_short = spare < plan.soak_share_min * soak_bytes(plan, rate);
+        (self.rate, self.length) = match target.filter(|_| is_too_short) {
+            Some(target) => (target, affordable(plan, left, target)),
+            None => (rate, affordable(plan, spare, rate)),
+        };
+        self.is_out_of_bytes = target.is_some() && is_too_short;
+        self
+    }
+
+    /// Whether a soak was left out because of the limit of bytes.
+    pub(super) fn is_out_of_bytes(&self) -> bool {
+        self.is_out_of_bytes
     }
 
     /// The highest rate that held, with the time and the failures that count for it.
@@ -124,18 +149,27 @@ impl Soaks {
     }
 
     /// Keeps the next soak if it fits `left` bytes. Otherwise a rate that held is not refined, and without
-    /// one the target is soaked, which answers the user's question.
+    /// one the target is soaked, which answers the user's question. Until it is, its bytes are reserved.
     fn afford(&mut self, plan: &SearchPlan, left: f64, counted_rate: f64) -> SoakStep {
-        let fits = |rate: f64| rate * self.length.as_secs_f64() <= left.min(plan.trial_bytes);
-        if fits(self.rate) {
+        let target = plan.target_rate.filter(|&target| target < counted_rate && self.held.is_none());
+        let above = target.filter(|&target| target < self.rate);
+        let spare = left - above.map_or(0.0, |target| soak_bytes(plan, target));
+        if target == Some(self.rate) {
+            // The length that was reserved, even if soaks at higher rates were shorter.
+            self.length = self.length.max(affordable(plan, left, self.rate));
+        }
+        let bytes = |rate: f64| rate * self.length.as_secs_f64();
+        if bytes(self.rate) <= spare.min(plan.trial_bytes) {
             return SoakStep::Again;
         }
+        self.is_out_of_bytes |= bytes(self.rate) > spare;
         if self.held.is_some() {
             return SoakStep::Ended;
         }
-        match plan.target_rate.filter(|&target| target < counted_rate && fits(target)) {
+        match above.filter(|&target| bytes(target) <= left.min(plan.trial_bytes)) {
             Some(target) => {
                 self.start(target);
+                self.length = self.length.max(affordable(plan, left, target));
                 SoakStep::Again
             }
             None => SoakStep::OutOfBytes,
@@ -224,7 +258,10 @@ impl Soaks {
     fn refine(&mut self, plan: &SearchPlan) -> SoakStep {
         let (Some(held), Some(upper)) = (self.held, self.upper) else { return SoakStep::Ended };
         let is_close = upper - held.rate <= GAP * upper * (1.0 + 1e-9);
-        if is_close || self.attempts >= plan.soak_refine_max {
+        // A wide gap is no answer, so it is narrowed for as long as there are attempts.
+        let is_wide = upper > FailedRate::FAR_ABOVE * held.rate;
+        let attempts_max = if is_wide { plan.soak_attempts_max } else { plan.soak_refine_max };
+        if is_close || self.attempts >= attempts_max {
             return SoakStep::Ended;
         }
         self.start((held.rate * upper).sqrt());
@@ -259,10 +296,14 @@ impl Soaks {
     }
 }
 
-/// Length of soaks at `rate` of which the first leaves enough of `left` bytes for one at a lower target.
-fn affordable(plan: &SearchPlan, left: f64, rate: f64) -> Duration {
-    let reserved = plan.target_rate.filter(|&target| target < rate).unwrap_or(0.0);
-    let seconds = (left / (rate + reserved)).min(plan.trial_bytes / rate);
+/// Payload of a whole soak at `rate`, bytes.
+fn soak_bytes(plan: &SearchPlan, rate: f64) -> f64 {
+    rate * plan.soak.as_secs_f64()
+}
+
+/// Length of a soak at `rate` for which `bytes` may be written.
+fn affordable(plan: &SearchPlan, bytes: f64, rate: f64) -> Duration {
+    let seconds = (bytes.max(0.0) / rate).min(plan.trial_bytes / rate);
     // Infinite without a limit.
     Duration::try_from_secs_f64(seconds).map_or(plan.soak, |length| length.min(plan.soak))
 }

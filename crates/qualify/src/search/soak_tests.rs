@@ -65,6 +65,55 @@ fn soaks(plan: &SearchPlan, knee: (f64, Option<f64>), limit: f64) -> (Vec<f64>, 
 }
 
 #[test]
+fn a_wide_gap_is_narrowed_beyond_the_usual_number_of_soaks() {
+    let plan = SearchPlan { soak_refine_max: 1, soak_attempts_max: 4, ..plan() };
+    // The first soak holds far below what failed; the machine sustains something between.
+    let (rates, held) = soaks(&plan, (104.0, Some(657.0)), 400.0);
+    assert!(rates.len() > 1, "{rates:?}");
+    assert!(held.unwrap().rate > 300.0, "{rates:?}");
+    // A gap that is not wide is not refined.
+    assert_eq!(soaks(&plan, (500.0, Some(657.0)), 400.0 + 200.0).0.len(), 1);
+}
+
+#[test]
+fn a_soak_that_was_left_out_because_of_the_bytes_is_known() {
+    let plan = SearchPlan { soak_refine_max: 3, ..plan() };
+    let outcome = |left: f64| {
+        let mut soaks = below(&plan, 104.0, Some(657.0));
+        assert!(!soaks.is_out_of_bytes());
+        let step = soaks.count(&plan, left, &lossy(0));
+        (step, soaks.is_out_of_bytes())
+    };
+    assert_eq!(outcome(f64::INFINITY), (SoakStep::Again, false));
+    assert_eq!(outcome(1.0), (SoakStep::Ended, true));
+}
+
+#[test]
+fn the_bytes_of_a_soak_at_the_target_are_reserved() {
+    // Soaks of 120 s; half of the time is enough above the target.
+    let plan = SearchPlan { target_rate: Some(100.0), soak_share_min: 0.5, ..plan() };
+    let first = |left: f64| {
+        let soaks = Soaks::below(&plan, left, Interval { lower: 1000.0, upper: None }, None);
+        (soaks.rate, soaks.length.as_secs_f64(), soaks.is_out_of_bytes())
+    };
+    let target = 100.0 * 120.0;
+    assert_eq!(first(900.0 * 120.0 + target), (900.0, 120.0, false));
+    assert_eq!(first(900.0 * 90.0 + target), (900.0, 90.0, false));
+    assert_eq!(first(900.0 * 50.0 + target), (100.0, 120.0, true));
+    assert_eq!(first(target), (100.0, 120.0, true));
+    // A soak that failed leaves a whole one for the target, not a second one above it.
+    let left = 900.0 * 90.0 + target;
+    let mut soaks = Soaks::below(&plan, left, Interval { lower: 1000.0, upper: None }, None);
+    assert_eq!(soaks.count(&plan, left - 0.5 * 900.0 * 90.0, &lossy(1)), SoakStep::Again);
+    assert_eq!((soaks.rate, soaks.length.as_secs_f64()), (100.0, 120.0));
+    assert!(soaks.is_out_of_bytes());
+    // A soak whose length the user gave is not shortened.
+    let whole = SearchPlan { soak_share_min: 1.0, ..plan.clone() };
+    let soaks = Soaks::below(&whole, left, Interval { lower: 1000.0, upper: None }, None);
+    assert_eq!((soaks.rate, soaks.length.as_secs_f64()), (100.0, 120.0));
+}
+
+#[test]
 fn passes_must_come_in_a_row_at_one_rate() {
     let plan = SearchPlan { soak_passes: 2, ..plan() };
     let mut soaks = below(&plan, 1000.0, None);

@@ -29,12 +29,60 @@ pub(super) struct Warnings {
     missing: u64,
     failed: Vec<bool>,
     rests: Vec<u64>,
-    filling: Vec<bool>,
+    /// Device of each volume, if known.
+    devices: Vec<Option<u64>>,
+    /// For each volume that was the first on its disk: when the disk is full by the last warning, in seconds
+    /// since the start of the recording.
+    filling: Vec<Option<f64>>,
     was_behind: bool,
     range: RateRange,
 }
 
 impl Warnings {
+    /// Sets the device of each volume.
+    pub(super) fn set_devices(&mut self, devices: Vec<Option<u64>>) {
+        self.devices = devices;
+    }
+
+    /// Disks that take data: the first volume on each, and the names of all on it.
+    fn disks<'a>(&self, moment: &'a Moment) -> Vec<(usize, &'a VolumeNow, String)> {
+        let device = |at: usize| self.devices.get(at).copied().flatten();
+        let volumes = || moment.volumes.iter().enumerate();
+        let is_first =
+            |at: usize| device(at).is_none() || !(0..at).any(|before| device(before) == device(at));
+        let names = |at: usize| {
+            let beside = |(other, _): &(usize, &VolumeNow)| {
+                *other == at || device(at).is_some() && device(*other) == device(at)
+            };
+            let names: Vec<&str> = volumes().filter(beside).map(|(_, volume)| volume.path.as_str()).collect();
+            names.join(", ")
+        };
+        volumes().filter(|(at, _)| is_first(*at)).map(|(at, volume)| (at, volume, names(at))).collect()
+    }
+
+    /// New forecasts: the first for a disk, one that is much earlier than the last, one that takes it back.
+    fn new_forecasts(&mut self, moment: &Moment) -> Vec<String> {
+        self.filling.resize(moment.volumes.len(), None);
+        let mut news = Vec::new();
+        for (at, volume, names) in self.disks(moment) {
+            let Some(seconds) = volume.full_in_seconds else { continue };
+            let announced = self.filling[at].map(|full_at| full_at - moment.seconds);
+            let is_worse = announced.is_none_or(|announced| seconds < 0.5 * announced);
+            if seconds < FULL_IN_SECONDS && is_worse {
+                self.filling[at] = Some(moment.seconds + seconds);
+                news.extend(full_soon(volume, &names));
+            } else if seconds > 2.0 * FULL_IN_SECONDS && announced.is_some() {
+                // Taken back only far from the limit: a rate that varies about it causes no new warning.
+                self.filling[at] = None;
+                let hours = seconds / 3600.0;
+                news.push(format!(
+                    "{names} fills more slowly than announced: full in {hours:.1} h at this rate"
+                ));
+            }
+        }
+        news
+    }
+
     /// Current warnings, most severe first.
     pub(super) fn current(&self, moment: &Moment) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -64,7 +112,8 @@ impl Warnings {
         }
         warnings.extend(moment.volumes.iter().filter_map(stalled));
         warnings.extend(moment.margin.as_ref().and_then(margin::warning));
-        warnings.extend(moment.volumes.iter().filter_map(full_soon));
+        let disks = self.disks(moment);
+        warnings.extend(disks.into_iter().filter_map(|(_, volume, names)| full_soon(volume, &names)));
         warnings
     }
 
@@ -72,7 +121,6 @@ impl Warnings {
     pub(super) fn take_new(&mut self, moment: &Moment, counters: &Counters) -> Vec<String> {
         self.failed.resize(moment.volumes.len(), false);
         self.rests.resize(moment.volumes.len(), 0);
-        self.filling.resize(moment.volumes.len(), false);
         let mut news = Vec::new();
         for (at, volume) in moment.volumes.iter().enumerate() {
             if volume.rests > std::mem::replace(&mut self.rests[at], volume.rests) {
@@ -85,16 +133,8 @@ impl Warnings {
                 self.failed[at] = true;
                 news.push(warning);
             }
-            if let (Some(warning), false) = (full_soon(volume), self.filling[at]) {
-                self.filling[at] = true;
-                news.push(warning);
-            }
-            // Re-armed only far from the limit: a rate that varies about it causes no new
-            // warning.
-            if volume.full_in_seconds.is_some_and(|seconds| seconds > 2.0 * FULL_IN_SECONDS) {
-                self.filling[at] = false;
-            }
         }
+        news.extend(self.new_forecasts(moment));
         let excess: u64 = counters.volumes.iter().map(|v| v.keep_excess_bytes.load(Relaxed)).saturating_sum();
         if excess > 0 && !std::mem::replace(&mut self.was_behind, excess > 0) {
             news.push(format!(
@@ -150,9 +190,10 @@ fn stalled(volume: &VolumeNow) -> Option<String> {
     stalled.then(|| format!("{} has not answered for {:.1} s", volume.path, volume.stalled_seconds))
 }
 
-fn full_soon(volume: &VolumeNow) -> Option<String> {
+/// Warning of the disk of `volume`, with these volumes.
+fn full_soon(volume: &VolumeNow, names: &str) -> Option<String> {
     let seconds = volume.full_in_seconds.filter(|seconds| *seconds < FULL_IN_SECONDS)?;
-    Some(format!("{} is full in {:.0} min at this rate", volume.path, seconds / 60.0))
+    Some(format!("{names} is full in {:.0} min at this rate", seconds / 60.0))
 }
 
 #[cfg(test)]

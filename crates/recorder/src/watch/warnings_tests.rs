@@ -98,11 +98,41 @@ fn a_nearly_full_disk_is_reported_once() {
     assert_eq!(news(Some(1e6)), Vec::<String>::new());
     assert_eq!(news(Some(600.0)), ["/a is full in 10 min at this rate"]);
     // Not again for a rate that varies, or after a pause.
-    for seconds in [Some(300.0), Some(4000.0), None, Some(3000.0)] {
+    for seconds in [Some(310.0), Some(4000.0), None, Some(3000.0)] {
         assert_eq!(news(seconds), Vec::<String>::new(), "{seconds:?}");
     }
-    assert_eq!(news(Some(1e5)), Vec::<String>::new());
-    assert_eq!(news(Some(3000.0)), ["/a is full in 50 min at this rate"]);
+    // Much earlier than announced.
+    assert_eq!(news(Some(120.0)), ["/a is full in 2 min at this rate"]);
+}
+
+#[test]
+fn a_forecast_that_was_wrong_is_taken_back() {
+    let (mut warnings, counters) = (Warnings::default(), Counters::new(1, 1, 0));
+    let mut moment = quiet();
+    let mut news = |full_in_seconds: f64| {
+        moment.volumes[0].full_in_seconds = Some(full_in_seconds);
+        warnings.take_new(&moment, &counters)
+    };
+    assert_eq!(news(600.0), ["/a is full in 10 min at this rate"]);
+    assert_eq!(news(36_000.0), ["/a fills more slowly than announced: full in 10.0 h at this rate"]);
+    assert_eq!(news(36_000.0), Vec::<String>::new());
+    assert_eq!(news(3000.0), ["/a is full in 50 min at this rate"]);
+}
+
+#[test]
+fn volumes_on_one_disk_have_one_forecast() {
+    let (mut warnings, counters) = (Warnings::default(), Counters::new(3, 1, 0));
+    let mut moment = quiet();
+    let volume = |path: &str| VolumeNow {
+        path: path.to_owned(),
+        full_in_seconds: Some(600.0),
+        ..moment.volumes[0].clone()
+    };
+    moment.volumes = ["/a", "/b", "/c"].map(volume).to_vec();
+    warnings.set_devices(vec![Some(1), Some(2), Some(1)]);
+    let expected = ["/a, /c is full in 10 min at this rate", "/b is full in 10 min at this rate"];
+    assert_eq!(warnings.take_new(&moment, &counters), expected);
+    assert_eq!(warnings.current(&moment), expected);
 }
 
 #[test]

@@ -16,8 +16,9 @@ const STAGE_CHARACTERS_MAX: usize = 25;
 /// Short terminal page: reasons, what was not tested, verdict.
 pub(crate) fn brief(summary: &ResultSummary) -> VerdictLast {
     let mut blocks = Vec::new();
-    // The reasons of FIT repeat the verdict, except for a load that missed its rate.
-    if summary.verdict != Verdict::Fit || summary.loads.iter().any(|load| load.shown.fell_short) {
+    // The first reason of FIT repeats the verdict.
+    let fell_short = summary.loads.iter().any(|load| load.shown.fell_short);
+    if summary.verdict != Verdict::Fit || summary.verdict_reasons.len() > 1 || fell_short {
         blocks.extend(reasons(summary));
     }
     let mut untested = vec![Item::List(summary.limits.clone())];
@@ -87,7 +88,9 @@ fn held(summary: &ResultSummary) -> String {
             let upper = failed.as_ref().map_or(qualified, |(rate, _)| *rate);
             let [held, upper] = rates([qualified, upper]);
             let failed = failed.map_or_else(|| nothing_failed(summary), |(_, how)| format!("{upper} {how}"));
-            format!("{held} ({}x) for {time} {lost}; {failed}", digits(headroom))
+            let is_open = summary.failed_above.as_ref().is_some_and(|above| above.is_far_above(qualified));
+            let open = if is_open { ", between them not resolved" } else { "" };
+            format!("{held} ({}x) for {time} {lost}; {failed}{open}", digits(headroom))
         }
         _ => summary.knee_bytes_per_second.map_or_else(
             || "no rate".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use keepup_measure::stats::quantile;
-use keepup_results::{Figure, Figures, Headed, Kind, LoadResult, Quantity, Stored};
+use keepup_results::{Figure, Figures, Headed, Kind, LoadResult, Quantity, Stored, machine_name};
 
 use super::loads;
 use crate::chart::{Chart, size_name};
@@ -54,7 +54,10 @@ pub(super) fn document(stored: &Stored, content: PageContent) -> Document {
     let title = match head.kind {
         Kind::Compare => format!("{}, {}", name(stored), head.created),
         Kind::QualifyFleet => format!("{}, {}{id}", name(stored), head.created),
-        _ => format!("{what}on this machine, {}{id}", head.created),
+        _ => {
+            let machine = machine_name(head.environment).unwrap_or_else(|| "this machine".to_owned());
+            format!("{what}on {machine}, {}{id}", head.created)
+        }
     };
     let method = || Block::new("Method", vec![Item::Facts(method_facts(stored))]).detail();
     let mut glance = vec![content.at_a_glance.unwrap_or_else(method)];

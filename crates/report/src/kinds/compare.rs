@@ -250,13 +250,21 @@ fn systems(summary: &CompareSummary) -> Block {
         );
         vec![
             system.name.as_str().into(),
+            shorten(&system.machines.join(", "), NAME_CHARACTERS_MAX).into(),
             system.created.as_str().into(),
             system.tool_version.clone().unwrap_or_default().into(),
             system.place.clone().unwrap_or_default().into(),
             source.into(),
         ]
     });
-    let columns = vec![left("system"), left("measured"), left("keepup"), left("place"), left("source")];
+    let columns = vec![
+        left("system"),
+        left("machine"),
+        left("measured"),
+        left("keepup"),
+        left("place"),
+        left("source"),
+    ];
     Block::new("Systems", vec![Item::Table(Table { columns, rows: rows.collect() })])
 }
 

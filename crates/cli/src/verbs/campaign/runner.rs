@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use keepup_campaign::{
     Campaign, CampaignError, CampaignEvent, Cell, Forecasts, RunReport, Runner, run_command,
 };
+use keepup_measure::environment::Naming;
 
 use super::cells::{forecasts, program};
 use super::is_raised;
@@ -41,6 +42,7 @@ impl Runner for Child {
     fn run(&mut self, cell: &Cell, run_directory: &Path) -> Result<RunReport, CampaignError> {
         let mut command = Command::new(&self.program);
         command.args(&cell.arguments).arg("--out").arg(run_directory).env_remove(LOG_VARIABLE);
+        command.envs(Naming::current().variables());
         let status = run_command(command, run_directory, &|| is_raised(&self.stop))
             .map_err(|why| CampaignError::Run { cell: cell.number, name: cell.arguments.join(" "), why })?;
         Ok(report_of(run_directory, status.code(), status.signal(), is_raised(&self.stop)))

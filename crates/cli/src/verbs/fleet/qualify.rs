@@ -61,7 +61,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) profile: &'a str,
     pub(crate) quick: bool,
     pub(crate) soak: Option<Duration>,
-    pub(crate) write_bytes_max: u64,
+    pub(crate) write_bytes_max: Option<u64>,
     pub(crate) out: &'a Path,
     pub(crate) dry_run: bool,
     pub(crate) json: bool,
@@ -75,17 +75,19 @@ pub(crate) fn run(path: &Path, args: &FleetArgs, shared: &Shared<'_>) -> anyhow:
         (file, left_out) = file.first_recorders(count)?;
     }
     let detector = Detector { profile: shared.profile, streams: args.streams, event_bytes: args.event };
-    let settings = QualifySettings {
+    let mut settings = QualifySettings {
         profile: detector.load()?,
         quick: shared.quick,
         soak: shared.soak,
-        write_bytes_max: shared.write_bytes_max,
+        write_bytes_max: shared.write_bytes_max.unwrap_or_default(),
         to_null: args.to_null,
         each: args.each,
         left_out,
     };
+    settings.write_bytes_max = shared.write_bytes_max.unwrap_or_else(|| settings.write_bytes_default());
     // A fleet that cannot run it is refused before an agent starts.
     let recorders = pairs(&file, settings.profile.streams, &Default::default())?.len();
+    settings.check_write_limit()?;
     let forecast = forecast(&file, &settings, recorders);
     if shared.dry_run {
         print_plan(&forecast, shared.json);
