@@ -28,6 +28,7 @@ fn a_packet_of_spead2() {
         offset: 944,
         payload: 40..596,
         is_stop: false,
+        has_values: false,
     };
     assert_eq!(read(&bytes), Ok(expected));
     assert_eq!(values(&bytes).count(), 0);
