@@ -163,7 +163,7 @@ impl Heaps {
                 let why = format!("a part of heap {} arrived again with other content", header.heap);
                 return Added::Refused(RejectReason::Conflicting, why);
             }
-            Err(why) => return Added::Refused(RejectReason::Contradictory, why),
+            Err((reason, why)) => return Added::Refused(reason, why),
         }
         heap.bytes[range].copy_from_slice(payload);
         (heap.drops, heap.heard, heap.passed) = (drops, self.started, 0);
@@ -298,7 +298,7 @@ impl Heap {
     }
 
     /// Notes a part; returns whether it is new.
-    fn insert(&mut self, part: Range<usize>) -> Result<bool, String> {
+    fn insert(&mut self, part: Range<usize>) -> Result<bool, (RejectReason, String)> {
         let next = self.parts.partition_point(|known| known.start < part.start);
         let covers = |known: &Range<usize>| known.start <= part.start && part.end <= known.end;
         // An empty heap.
@@ -311,7 +311,7 @@ impl Heap {
         let overlaps = self.parts[..next].last().is_some_and(|before| before.end > part.start)
             || self.parts.get(next).is_some_and(|after| after.start < part.end);
         if overlaps {
-            return Err("SPEAD payloads of a heap overlap".to_owned());
+            return Err((RejectReason::Contradictory, "SPEAD payloads of a heap overlap".to_owned()));
         }
         let joins_before = next > 0 && self.parts[next - 1].end == part.start;
         let joins_after = self.parts.get(next).is_some_and(|after| after.start == part.end);
@@ -320,7 +320,8 @@ impl Heap {
             (true, false) => self.parts[next - 1].end = part.end,
             (false, true) => self.parts[next].start = part.start,
             (false, false) if self.parts.len() >= PARTS_MAX => {
-                return Err("SPEAD heap in too many parts".to_owned());
+                let why = format!("SPEAD heap in more than {PARTS_MAX} separate parts");
+                return Err((RejectReason::Unsupported, why));
             }
             (false, false) => self.parts.insert(next, part),
         }
