@@ -845,16 +845,13 @@ impl Decoder for Packets {
             _ => format!("{count} {what}s"),
         };
         let early = counted(self.early, "packet");
-        let stray_stops = self.senders.stray_stops;
+        let early_stops = self.senders.early_stops;
         let remarks = [
             (self.early, format!("{early} not recorded: arrived before the start of the recording")),
             (self.tally.duplicates, counted(self.tally.duplicates, "duplicate packet")),
             (self.tally.duplicate_heaps, counted(self.tally.duplicate_heaps, "duplicate heap")),
             (restarts, format!("counter restarts: {restarts}; losses at a restart are unknown")),
-            (
-                stray_stops,
-                format!("{} ignored: no heap of the sender had arrived", counted(stray_stops, "stop")),
-            ),
+            (early_stops, format!("{} before the first heap of a sender", counted(early_stops, "stop"))),
         ];
         found.extend(remarks.into_iter().filter(|(count, _)| *count > 0).map(|(_, remark)| remark));
         for (info, stream) in self.infos.iter().zip(&self.streams) {

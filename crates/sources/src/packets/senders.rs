@@ -29,6 +29,8 @@ struct Sender {
     /// Its stream, once a heap is whole.
     stream: Option<usize>,
     stop: Option<Stop>,
+    /// Whether heaps of it have arrived, in part at least.
+    has_heaps: bool,
     /// Immediate values of its first heap.
     values: BTreeMap<u64, u64>,
 }
@@ -55,8 +57,8 @@ pub(super) struct Senders {
     /// once that is known.
     awaits_heap: bool,
     awaits_since_ns: Option<u64>,
-    /// Stops of senders without heaps.
-    pub(super) stray_stops: u64,
+    /// Stops before the first heap of their sender.
+    pub(super) early_stops: u64,
     /// Ids of items with values after the first heap of a sender that differ.
     changed: BTreeSet<u64>,
     remarks: Vec<String>,
@@ -118,7 +120,7 @@ impl Senders {
     /// Adds a sender; the others give up what exceeds their new share of memory.
     fn add(&mut self, flow: Flow, tally: &mut Tally) -> usize {
         let (heaps, values) = (Heaps::default(), BTreeMap::new());
-        self.all.push(Sender { flow, heaps, stream: None, stop: None, values });
+        self.all.push(Sender { flow, heaps, stream: None, stop: None, has_heaps: false, values });
         let share = self.share();
         for sender in &mut self.all {
             sender.heaps.shrink((share, usize::MAX), &mut self.buffers);
@@ -179,14 +181,8 @@ impl Packets {
             }
             return;
         }
-        let known = self.senders.find(flow);
-        if header.is_stop && !header.has_data() && known.is_none() {
-            // That of a series before this one.
-            self.senders.stray_stops = self.senders.stray_stops.saturating_add(1);
-            return;
-        }
         let most = self.options.streams;
-        let at = match known {
+        let at = match self.senders.find(flow) {
             Some(at) => at,
             None if self.senders.all.len() < most => self.senders.add(flow, &mut self.tally),
             None => {
@@ -195,14 +191,20 @@ impl Packets {
             }
         };
         let share = self.senders.share();
-        let Senders { all, buffers, .. } = &mut self.senders;
+        let Senders { all, buffers, early_stops, .. } = &mut self.senders;
         let sender = &mut all[at];
+        if !header.is_stop && !sender.has_heaps {
+            // Its stop was that of a series before this one.
+            sender.stop = None;
+        }
         if header.is_stop {
             sender.stop = Some(Stop { heap: header.heap, has_data: header.has_data() });
             if !header.has_data() {
+                *early_stops = early_stops.saturating_add(u64::from(!sender.has_heaps));
                 return self.end_if_all_stopped(options);
             }
         }
+        sender.has_heaps = true;
         // A packet of an earlier heap is late; any other one shows that the sender has started again.
         let is_late = |stop: &Stop| stop.heap.wrapping_sub(header.heap) & header.mask <= header.mask / 2;
         sender.stop = sender.stop.filter(is_late);
@@ -264,7 +266,9 @@ impl Packets {
     fn end_if_all_stopped(&mut self, options: Spead) {
         (self.senders.awaits_heap, self.senders.awaits_since_ns) = (false, None);
         let all = &self.senders.all;
-        if all.len() < options.senders || all.iter().any(|sender| sender.stop.is_none()) {
+        let is_stopped = all.len() >= options.senders && all.iter().all(|sender| sender.stop.is_some());
+        // A series has heaps.
+        if !is_stopped || !all.iter().any(|sender| sender.has_heaps) {
             return;
         }
         let awaits = |sender: &Sender| sender.stop.is_some_and(|stop| sender.heaps.has(stop.heap));

@@ -57,7 +57,7 @@ pub(super) struct HeapPacket {
 impl HeapPacket {
     /// Whether a heap with a stop has data: senders put one null item into a heap that has none.
     pub(super) fn has_data(&self) -> bool {
-        self.length > NULL_BYTES_MAX
+        self.length > NULL_BYTES_MAX && !self.payload.is_empty()
     }
 }
 
