@@ -405,6 +405,23 @@ fn a_counter_that_restarts_loses_nothing() {
 }
 
 #[test]
+fn a_counter_of_half_a_byte_shows_losses_across_its_wrap() {
+    let options = Options::new(Format::Counter(Counter::parse("u4@1").unwrap()));
+    let packet = |number: u32| [&[0x18, 0xE0 | (number & 15) as u8][..], &number.to_be_bytes()].concat();
+    for lost in 1..7 {
+        let mut decoder = decoder(options.clone());
+        // One more packet changes places with the next one.
+        let mut numbers: Vec<u32> = (0..400).filter(|number| !(108..108 + lost).contains(number)).collect();
+        numbers.swap(300, 301);
+        let packets: Vec<_> = numbers.iter().map(|number| packet(*number)).collect();
+        let found = sequences(&mut decoder, &packets);
+        assert_eq!(found[&0].len() as u32 + lost, 400);
+        assert_eq!(found[&0].last().unwrap().0, 399, "{lost}");
+        assert_eq!((rejected(&mut decoder), decoder.remarks()), (Vec::new(), Vec::new()), "{lost}");
+    }
+}
+
+#[test]
 fn what_the_kernel_dropped_at_the_end_is_lost() {
     let mut decoder = decoder(counted());
     assert_eq!(receive(&mut decoder, &[(0, packet(0, 0)), (0, packet(0, 1))]).len(), 3);

@@ -131,6 +131,9 @@ impl Order {
         number: u64,
         drops: u32,
     ) -> Self {
+        // What may be ahead in a count of less than a byte is either held or known to be missing.
+        let most = if mask < u64::from(u8::MAX) { (mask / 8 / step).max(1) as usize } else { usize::MAX };
+        let window = window.min(most);
         Self {
             step,
             mask,
