@@ -337,9 +337,12 @@ impl Packets {
         let key = Key { flow, thread };
         let known = match self.last {
             Some((last, stream)) if last == key => Some(stream),
-            _ => self.by_key.get(&key).copied(),
+            _ => {
+                let stream = self.by_key.get(&key).copied();
+                self.last = stream.map(|stream| (key, stream)).or(self.last);
+                stream
+            }
         };
-        self.last = known.map(|stream| (key, stream)).or(self.last);
         if known.is_none() && !self.admissions.has(&key) {
             let packet = Packet { key, arrived_ns, drops, bytes: data.to_vec() };
             let options = &self.options;
