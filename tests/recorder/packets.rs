@@ -344,17 +344,24 @@ fn heaps_are_assembled_until_their_sender_stops() {
     let address = free_address();
     let program = record(here, &[format!("spead://{address}")]);
     let sender = Sender::to(address);
+    // The heap of a stop has a null item of one byte.
+    let stop = |heap| {
+        let mut stop = half_of_heap(heap, 0);
+        stop[16..24].copy_from_slice(&(1 << 63 | 2 << 48 | 1u64).to_be_bytes());
+        stop[32..40].copy_from_slice(&(1 << 63 | 4 << 48 | 1u64).to_be_bytes());
+        stop.splice(40..40, (1u64 << 63 | 6 << 48 | 2).to_be_bytes());
+        stop[7] = 5;
+        sender.0.send(&stop).unwrap();
+    };
+    // That of the observation before ends nothing.
+    stop(900);
     // Heap 5 lacks a packet, heaps 7 and 8 are sent at once, heap 9 is lost at the end.
     let mut packets: Vec<_> = [(4, 0), (4, 1), (5, 0)].into();
     packets.extend([(6, 1), (6, 0), (7, 0), (8, 0), (7, 1), (8, 1)]);
     packets
         .into_iter()
         .for_each(|(heap, part)| assert_eq!(sender.0.send(&half_of_heap(heap, part)).unwrap(), 72));
-    let mut stop = half_of_heap(10, 0);
-    stop[8 + 24..16 + 24].copy_from_slice(&(1 << 63 | 4 << 48 | 24u64).to_be_bytes());
-    stop.splice(40..40, (1u64 << 63 | 6 << 48 | 2).to_be_bytes());
-    stop[7] = 5;
-    sender.0.send(&stop).unwrap();
+    stop(10);
     // The recording ends by itself.
     let run = program.wait();
     assert_eq!(run.code(), 1, "{run:#?}");

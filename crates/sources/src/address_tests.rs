@@ -56,7 +56,7 @@ fn packets_and_their_options() {
     assert_eq!(packets.options, Options::new(Format::Counter(Counter::default())));
     let packets =
         parse("udp://239.1.2.3:4001,step=8192,counter=u48be@2,window=8,interface=eth2,buffer=8 MiB");
-    let counter = Counter { offset: 2, bytes: 6, is_little_endian: false, step: 8192 };
+    let counter = Counter { offset: 2, bytes: 6, step: 8192, ..Counter::default() };
     assert_eq!(packets.options, Options { window: 8, ..Options::new(Format::Counter(counter)) });
     assert_eq!((packets.interface.as_deref(), packets.buffer_bytes), (Some("eth2"), 8 << 20));
     let packets = parse("vdif://[::]:5000,skip=8,frames-per-second=25600");

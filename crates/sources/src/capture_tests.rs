@@ -94,6 +94,19 @@ impl Order {
         self.block(1, &[&self.u16(link)[..], &[0; 2], &self.u32(0), &option].concat())
     }
 
+    /// Obsolete block with a packet.
+    fn packet(self, drops: u16, time: u64, frame: &[u8], more: u32) -> Vec<u8> {
+        let bytes = frame.len() as u32 + more;
+        let head = [(time >> 32) as u32, time as u32, bytes, bytes].map(|number| self.u32(number));
+        self.block(2, &[&self.u16(0)[..], &self.u16(drops), &head.concat(), frame].concat())
+    }
+
+    /// Option of 8 bytes.
+    fn option(self, code: u16, number: u64) -> Vec<u8> {
+        let bytes = if self.is_big_endian { number.to_be_bytes() } else { number.to_le_bytes() };
+        [&self.u16(code)[..], &self.u16(8), &bytes].concat()
+    }
+
     fn enhanced(self, interface: u32, time: u64, frame: &[u8]) -> Vec<u8> {
         let bytes = frame.len() as u32;
         let head = [interface, (time >> 32) as u32, time as u32, bytes, bytes].map(|number| self.u32(number));
@@ -155,6 +168,10 @@ fn every_link_layer() {
         (228, v4.clone()),
         (113, cooked(14, 0)),
         (276, cooked(0, 18)),
+        (0, [&[2, 0, 0, 0], &v4[..]].concat()),
+        (108, [&[0, 0, 0, 2], &v4[..]].concat()),
+        (12, v4.clone()),
+        (14, v4.clone()),
     ];
     for (link, frame) in frames {
         let file = [LITTLE.pcap(0xA1B2_C3D4, link), LITTLE.record((5000, 7), &frame, 0)].concat();
@@ -191,8 +208,160 @@ fn sections_and_interfaces_of_pcapng() {
             order.enhanced(0, ns, &v4),
         ];
         let second = SENT.replace("5000000007000", "1500000000");
-        let expected = [SENT, &second, &second, "unsupported link type: 2 unsupported"];
+        let untimed = "1 packet of the file without a valid time: they have the time of the packet before";
+        let expected = [SENT, &second, &second, untimed, "unsupported link type: 2 unsupported"];
         assert_eq!(read(file.concat(), None), expected);
+    }
+}
+
+#[test]
+fn obsolete_packet_blocks_are_read() {
+    let v4 = ipv4(&[1, 2, 3], 0);
+    for order in [LITTLE, BIG] {
+        let file = [
+            order.section(),
+            order.interface(101, 9),
+            order.packet(u16::MAX, 5_000_000_007_000, &v4, 0),
+            order.packet(3, 5_000_000_007_000, &v4, 0),
+            // Its data exceed it.
+            order.packet(0, 0, &v4, 4),
+            order.block(2, &[0; 12]),
+            order.enhanced(0, 5_000_000_007_000, &v4),
+        ];
+        let dropped = "3 packets dropped between packets of the capture, as the file states";
+        let expected = [SENT, SENT, SENT, dropped, "damaged record: 2 malformed"];
+        assert_eq!(read(file.concat(), None), expected);
+    }
+}
+
+#[test]
+fn times_are_relative_to_the_offset_of_their_interface() {
+    let v4 = ipv4(&[1, 2, 3], 0);
+    for order in [LITTLE, BIG] {
+        let interface = |offset_s: i64| {
+            let head = [&order.u16(101)[..], &[0; 6]].concat();
+            order.block(1, &[&head[..], &order.option(14, offset_s.cast_unsigned()), &[0; 4]].concat())
+        };
+        let file = [
+            order.section(),
+            interface(4990),
+            interface(-10),
+            order.enhanced(0, 10_000_007, &v4),
+            order.enhanced(1, 5_010_000_007, &v4),
+            // Before 1970.
+            order.enhanced(1, 7, &v4),
+        ];
+        let untimed = "1 packet of the file without a valid time: they have the time of the packet before";
+        assert_eq!(read(file.concat(), None), [SENT, SENT, SENT, untimed]);
+    }
+}
+
+#[test]
+fn lengths_of_headers_that_contradict_the_record() {
+    let record = |packet: &[u8]| LITTLE.record((5000, 7), packet, 0);
+    let with = |at: usize, length: u16| {
+        let mut packet = ipv4(&[1, 2, 3], 0);
+        packet[at..at + 2].copy_from_slice(&length.to_be_bytes());
+        packet
+    };
+    let padded = [with(2, 0), vec![0; 15]].concat();
+    let header = LITTLE.pcap(0xA1B2_C3D4, 101);
+    // Without the length of the IP packet, that of UDP is enough.
+    let file = [header.clone(), record(&with(2, 0)), record(&padded)].concat();
+    assert_eq!(read(file, None), [SENT, SENT]);
+    let mut neither = with(2, 0);
+    neither[24..26].copy_from_slice(&[0, 200]);
+    let odd = [with(2, 5), with(2, 200), with(24, 200), with(24, 7), neither];
+    let file = odd.iter().fold(header.clone(), |file, packet| [file, record(packet)].concat());
+    assert_eq!(read(file.clone(), None), ["contradictory lengths of IP or UDP: 5 malformed"]);
+    assert_eq!(read(file, Some(1)), ["5 packets of the file not recorded: sent to another port"]);
+    let file = [header, LITTLE.record((5000, 7), &with(24, 200), 160)].concat();
+    assert_eq!(read(file, None), ["captured only in part: 1 incomplete"]);
+}
+
+#[test]
+fn damage_within_a_block_costs_that_block_alone() {
+    let v4 = ipv4(&[1, 2, 3], 0);
+    for order in [LITTLE, BIG] {
+        let whole = order.enhanced(0, 5_000_000_007_000, &v4);
+        let captured = |bytes: u32| {
+            let mut block = whole.clone();
+            block[20..24].copy_from_slice(&order.u32(bytes));
+            block
+        };
+        let head = [order.section(), order.interface(101, 9)].concat();
+        // The last one is the last block of the file.
+        for bytes in [100, 2 << 20, u32::MAX] {
+            let file = [&head[..], &captured(bytes), &whole, &captured(bytes)].concat();
+            assert_eq!(read(file, None), [SENT, "damaged record: 2 malformed"], "{bytes}");
+        }
+        // Blocks shorter than their kind: a packet, statistics.
+        let file = [&head[..], &order.block(6, &[0; 8]), &order.block(5, &[]), &whole].concat();
+        assert_eq!(read(file, None), [SENT, "damaged record: 1 malformed"]);
+        // The lengths at both ends differ.
+        let mut torn = captured(100);
+        let end = torn.len() - 4;
+        torn[end] ^= 0x40;
+        let found = read([&head[..], &torn, &whole].concat(), None);
+        assert!(found[0].contains(&format!("beyond byte {}: damaged record", head.len())), "{found:?}");
+    }
+}
+
+#[test]
+fn long_blocks_without_packets_are_passed_over() {
+    let whole = |order: Order| order.enhanced(0, 5_000_000_007_000, &ipv4(&[1, 2, 3], 0));
+    for order in [LITTLE, BIG] {
+        let head = [order.section(), order.interface(101, 9)].concat();
+        for bytes in [BUFFER_BYTES - 12, BUFFER_BYTES, 20 << 20] {
+            let long = order.block(10, &vec![7; bytes]);
+            let file = [&head[..], &long, &whole(order), &long, &long, &whole(order)].concat();
+            assert_eq!(read(file, None), [SENT, SENT], "{bytes}");
+            let refused = format!("cannot read capture file beyond byte {}: damaged", head.len());
+            let mut torn = long.clone();
+            let end = torn.len() - 4;
+            torn[end] ^= 0x40;
+            for file in [[&head[..], &torn, &whole(order)].concat(), [&head[..], &long[..end]].concat()] {
+                let found = read(file, None);
+                // A block that is held whole may also have been cut by the end of the file.
+                let is_said = found[0].starts_with(&refused) || found[0].contains("ends within a record");
+                assert!(is_said, "{bytes}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stated_drops_are_reported() {
+    for order in [LITTLE, BIG] {
+        let statistics = |interface: u32, options: &[Vec<u8>]| {
+            let head = [&order.u32(interface)[..], &[0; 8]].concat();
+            order.block(5, &[&head[..], &options.concat(), &[0; 4]].concat())
+        };
+        let v4 = ipv4(&[1, 2, 3], 0);
+        let bytes = order.u32(v4.len() as u32);
+        let time = 5_000_000_007_000u64;
+        let numbers = [order.u32(0), order.u32((time >> 32) as u32), order.u32(time as u32), bytes, bytes];
+        let mut packet = [numbers.concat(), v4].concat();
+        packet.resize(packet.len().next_multiple_of(4), 0);
+        let packet = order.block(6, &[&packet[..], &order.option(4, 9), &[0; 4]].concat());
+        let section = [
+            order.section(),
+            order.interface(101, 9),
+            order.interface(101, 9),
+            statistics(0, &[order.option(5, 1), order.option(7, 2)]),
+            packet,
+            // The last statistics are valid.
+            statistics(0, &[order.option(5, 20), order.option(7, 100)]),
+            statistics(1, &[order.option(7, 5)]),
+            statistics(7, &[order.option(7, 5)]),
+        ];
+        let file = section.concat().repeat(2);
+        let expected = [
+            "40 packets dropped by the network interface of the capture, as the file states",
+            "210 packets dropped by the operating system of the capture, as the file states",
+            "18 packets dropped between packets of the capture, as the file states",
+        ];
+        assert_eq!(read(file, None), [&[SENT, SENT][..], &expected].concat());
     }
 }
 
@@ -217,12 +386,14 @@ fn packets_that_are_not_handed_out_are_counted() {
     ];
     let mut expected = vec![
         SENT,
-        "not UDP over IP: 3 unsupported",
+        "not UDP over IP: 2 unsupported",
         "IP fragments: 2 unsupported",
         "captured only in part: 1 incomplete",
+        "contradictory lengths of IP or UDP: 1 malformed",
     ];
     assert_eq!(read(file.concat(), Some(4001)), expected);
-    expected[0] = "1 packet of the file not recorded: sent to another port";
+    expected[0] = "3 packets of the file not recorded: sent to another port";
+    expected.truncate(3);
     assert_eq!(read(file.concat(), Some(4002)), expected);
 }
 
@@ -240,6 +411,17 @@ fn files_that_break_off_or_lie() {
     for bytes in [&b""[..], b"keepup", &[0; 100]] {
         assert_eq!(read(bytes.to_vec(), None), ["cannot read capture file: it is neither pcap nor pcapng"]);
     }
+    for (start, program) in
+        [(&[0x1F, 0x8B, 8][..], "gzip"), (&[0x28, 0xB5, 0x2F, 0xFD], "zstd"), (b"\xFD7zXZ", "xz")]
+    {
+        let expected = format!("cannot read capture file: it is compressed by {program}");
+        assert_eq!(read([start, &[0; 100]].concat(), None), [expected]);
+    }
+    for order in [LITTLE, BIG] {
+        let found = read(order.pcap(0xA1B2_CD34, 1), None);
+        assert_eq!(found, ["cannot read capture file: modified pcap format (a1b2cd34) is not supported"]);
+    }
+    assert_eq!(read(LITTLE.pcap(0xA1B2_C3D4, 1), None), ["the file has no packets"]);
     let crowd = [LITTLE.section(), LITTLE.interface(101, 6).repeat(INTERFACES_MAX + 1)].concat();
     assert!(read(crowd, None)[0].contains("damaged record"));
 }

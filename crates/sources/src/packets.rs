@@ -28,12 +28,12 @@ use keepup_stream::wire::{ElementType, METADATA_MAX, StreamInfo, crc32};
 use keepup_sys::datagram::{Batch, DATAGRAM_BYTES_MAX, DatagramReceiver};
 
 pub use self::admission::Senders as NamedSenders;
-use self::admission::{Admission, Admissions, Flow, GivenUp, Packet};
+use self::admission::{Admission, Admissions, Flow, GivenUp, Key, Packet};
 pub use self::counter::Counter;
 use self::group::{Group, Grouped, Groups, Ordered};
 pub use self::options::{Format, Options};
 use self::order::{Held, Order, Outcome, Verdict};
-use self::seconds::Seconds;
+use self::seconds::{DAY_S, Seconds};
 use self::senders::Senders;
 pub use self::spead::Spead;
 use self::tally::{Subject, Tally};
@@ -59,13 +59,6 @@ struct Numbered {
     frame: u64,
     /// The header, if it is one of VDIF.
     vdif: Option<vdif::Frame>,
-}
-
-/// What tells streams apart: sender and destination, and the thread of a VDIF station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    flow: Flow,
-    thread: Option<(u16, u16)>,
 }
 
 /// The item that is handed out.
@@ -301,8 +294,8 @@ impl Packets {
 
     /// Takes a packet that was held until its sender was admitted.
     fn take_admitted(&mut self, packet: Packet) {
-        let Packet { flow, arrived_ns, drops, bytes } = packet;
-        self.take_from(flow, (arrived_ns, drops), Payload::Owned(bytes));
+        let Packet { key, arrived_ns, drops, bytes } = packet;
+        self.take_from(key.flow, (arrived_ns, drops), Payload::Owned(bytes));
     }
 
     /// Sender and destination of the current message.
@@ -340,9 +333,18 @@ impl Packets {
             Ok(numbered) => numbered,
             Err(why) => return self.refuse(flow, RejectReason::Malformed, || why),
         };
-        let is_last = self.last.is_some_and(|(key, _)| key.flow == flow);
-        if !is_last && !self.admissions.is_admitted(&flow) {
-            let packet = Packet { flow, arrived_ns, drops, bytes: data.to_vec() };
+        let thread = numbered.vdif.map(|frame| (frame.station, frame.thread));
+        let key = Key { flow, thread };
+        let known = match self.last {
+            Some((last, stream)) if last == key => Some(stream),
+            _ => {
+                let stream = self.by_key.get(&key).copied();
+                self.last = stream.map(|stream| (key, stream)).or(self.last);
+                stream
+            }
+        };
+        if known.is_none() && !self.admissions.has(&key) {
+            let packet = Packet { key, arrived_ns, drops, bytes: data.to_vec() };
             let options = &self.options;
             match self.admissions.take(&packet, |earlier, later| options.are_of_one_stream(earlier, later)) {
                 Admission::Held => return self.report_given_up(),
@@ -356,12 +358,10 @@ impl Packets {
                 }
             }
         }
-        if !is_last && self.lengths.len() < LENGTHS_MAX {
+        if known.is_none() && self.lengths.len() < LENGTHS_MAX {
             self.lengths.insert(data.len());
         }
-        let thread = numbered.vdif.map(|frame| (frame.station, frame.thread));
-        let key = Key { flow, thread };
-        let Some(stream) = self.stream(key, &numbered, drops) else { return };
+        let Some(stream) = known.or_else(|| self.new_stream(key, &numbered, drops)) else { return };
         let skip = self.options.skip;
         let payload = match packet {
             Payload::InMessage(range) => Payload::InMessage(range.start + skip..range.end),
@@ -521,6 +521,9 @@ impl Packets {
     /// Counts a packet that is not of the format.
     fn refuse(&mut self, flow: Flow, reason: RejectReason, why: impl FnOnce() -> String) {
         let is_foreign = !self.admissions.is_admitted(&flow) && !self.admissions.names(&flow);
+        if is_foreign && self.options.from.is_empty() && self.end == End::Open {
+            return self.tally.reject_undecided(flow, reason, why);
+        }
         let subject = Subject { sender: flow.sender, reason, unit: RejectUnit::Packet, is_foreign };
         self.tally.reject(subject, 1, why);
     }
@@ -538,23 +541,23 @@ impl Packets {
 
     /// Counts packets of senders that were given up.
     fn report_given_up(&mut self) {
-        for GivenUp { flow, packets } in self.admissions.take_given_up() {
-            let is_foreign = !self.admissions.is_admitted(&flow);
-            let why =
-                || "no two packets of the sender fit together; name it with from= to record it".to_owned();
+        for GivenUp { key: Key { flow, thread }, packets } in self.admissions.take_given_up() {
+            let is_foreign = !self.admissions.is_admitted(&flow) && !self.admissions.names(&flow);
+            let why = || match thread {
+                Some((station, thread)) => {
+                    let station = vdif::station_name(station);
+                    format!("no two frames of {station}-thread-{thread} fit together")
+                }
+                None => {
+                    "no two packets of the sender fit together; name it with from= to record it".to_owned()
+                }
+            };
             self.reject_sender(flow, packets, is_foreign, why);
         }
     }
 
-    /// Stream of a packet, declared now if it is new; `None`: one stream too many.
-    fn stream(&mut self, key: Key, packet: &Numbered, drops: u32) -> Option<usize> {
-        if let Some((_, stream)) = self.last.filter(|(last, _)| *last == key) {
-            return Some(stream);
-        }
-        if let Some(stream) = self.by_key.get(&key) {
-            self.last = Some((key, *stream));
-            return Some(*stream);
-        }
+    /// Declares the stream of a packet; `None`: one stream too many.
+    fn new_stream(&mut self, key: Key, packet: &Numbered, drops: u32) -> Option<usize> {
         if !self.has_place(key.flow) {
             return None;
         }
@@ -633,6 +636,7 @@ impl Packets {
         let order = Order::new(steps, (self.options.window, aside_max), number, drops);
         self.by_key.insert(key, self.streams.len());
         self.streams.push(Stream { key, order, seconds });
+        self.limit_gap(self.streams.len() - 1);
         self.current = Some(Current::Streams);
     }
 
@@ -659,10 +663,19 @@ impl Packets {
         }
     }
 
+    /// Takes a step of a stream's time by more than a day for a clock that was set, not for lost frames.
+    fn limit_gap(&mut self, stream: usize) {
+        let Stream { order, seconds, .. } = &mut self.streams[stream];
+        if let Some(per_second) = seconds.as_ref().and_then(Seconds::per_second) {
+            order.limit_gap(per_second.saturating_mul(DAY_S));
+        }
+    }
+
     /// Settles the frames per second of a stream, and places the frames that have waited for them.
     fn settle_seconds(&mut self, stream: usize) {
         let Some(seconds) = &mut self.streams[stream].seconds else { return };
         let waited = seconds.settle();
+        self.limit_gap(stream);
         self.held_bytes -= waited.iter().map(|held| held.bytes.len()).saturating_sum();
         self.pending.extend(waited.into_iter().map(|held| (stream, held)));
     }
@@ -673,7 +686,11 @@ impl Packets {
         if self.end == End::Open {
             self.end = End::Admitted;
             let (lengths, is_first) = (&self.lengths, !self.admissions.has_admitted());
-            let welcome = self.admissions.finish(|packet| is_first || lengths.contains(&packet.len()));
+            let (options, is_named) = (&self.options, !self.options.from.is_empty());
+            let welcome = self.admissions.finish(|packet| {
+                let is_alike = is_first || is_named || lengths.contains(&packet.bytes.len());
+                is_alike && !options.is_marked_invalid(&packet.bytes)
+            });
             self.report_given_up();
             self.admitted.extend(welcome);
             return true;
@@ -707,9 +724,10 @@ impl Packets {
         self.end = End::Closed;
         let is_grouped = !self.groups.is_empty();
         let (discarded, too_large) = self.groups.take_counts();
+        let is_large = "their event is too large; raise --pool or --max-event, or record fewer streams";
         for (counts, reason, why) in [
             (discarded, RejectReason::Incomplete, "their event is incomplete"),
-            (too_large, RejectReason::Unsupported, "their event is too large; raise --pool or --max-event"),
+            (too_large, RejectReason::Unsupported, is_large),
         ] {
             for (stream, count) in counts.into_iter().enumerate() {
                 let sender = self.streams.get(stream).and_then(|stream| stream.key.flow.sender);
@@ -792,6 +810,8 @@ impl Decoder for Packets {
     }
 
     fn rejected(&mut self) -> Vec<Rejection> {
+        let (admissions, is_end) = (&self.admissions, self.end > End::Open);
+        self.tally.decide(|flow| admissions.is_admitted(flow), is_end);
         self.tally.take()
     }
 
@@ -807,9 +827,19 @@ impl Decoder for Packets {
         self.is_finishing = true;
     }
 
+    fn tick(&mut self, now_ns: u64) {
+        self.limit_wait_for_stop(now_ns);
+        self.tally.tick(now_ns);
+    }
+
+    fn has_due(&self) -> bool {
+        self.senders.has_end() || self.tally.has_due()
+    }
+
     fn remarks(&mut self) -> Vec<String> {
+        let mut found = self.senders.take_remarks();
         if self.end != End::Closed {
-            return Vec::new();
+            return found;
         }
         self.end = End::Remarked;
         let restarts: u64 = self.streams.iter().map(|stream| stream.order.restarts()).saturating_sum();
@@ -818,21 +848,22 @@ impl Decoder for Packets {
             _ => format!("{count} {what}s"),
         };
         let early = counted(self.early, "packet");
+        let early_stops = self.senders.early_stops;
         let remarks = [
             (self.early, format!("{early} not recorded: arrived before the start of the recording")),
             (self.tally.duplicates, counted(self.tally.duplicates, "duplicate packet")),
             (self.tally.duplicate_heaps, counted(self.tally.duplicate_heaps, "duplicate heap")),
             (restarts, format!("counter restarts: {restarts}; losses at a restart are unknown")),
+            (early_stops, format!("{} before the first heap of a sender", counted(early_stops, "stop"))),
         ];
-        let mut remarks: Vec<String> =
-            remarks.into_iter().filter(|(count, _)| *count > 0).map(|(_, remark)| remark).collect();
+        found.extend(remarks.into_iter().filter(|(count, _)| *count > 0).map(|(_, remark)| remark));
         for (info, stream) in self.infos.iter().zip(&self.streams) {
             if let Some((stated, used)) = stream.seconds.as_ref().and_then(Seconds::contradiction) {
                 let name = &info.name;
-                remarks.push(format!("{name}: {used} frames per second in the stream, {stated} stated"));
+                found.push(format!("{name}: {used} frames per second in the stream, {stated} stated"));
             }
         }
-        remarks
+        found
     }
 }
 

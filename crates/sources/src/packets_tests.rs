@@ -165,6 +165,39 @@ fn what_waits_is_handed_out_at_the_end() {
 }
 
 #[test]
+fn malformed_packets_of_a_sender_that_is_admitted_later_are_its_own() {
+    let mut decoder = decoder(counted());
+    let packets = [(0, vec![1]), (1, vec![2]), (0, packet(0, 7)), (0, packet(0, 8))];
+    assert_eq!(receive(&mut decoder, &packets).len(), 3);
+    assert_eq!(rejected(&mut decoder), [(RejectReason::Malformed, 1, false)]);
+    // A sender that is not admitted within a second is foreign.
+    decoder.tick(5_000_000_000);
+    assert!(!decoder.has_due() && rejected(&mut decoder).is_empty());
+    decoder.tick(6_000_000_000);
+    assert!(decoder.has_due());
+    assert_eq!(rejected(&mut decoder), [(RejectReason::Malformed, 1, true)]);
+    assert_eq!(receive(&mut decoder, &[(1, vec![3])]), [""; 0]);
+    assert!(rejected(&mut decoder).is_empty());
+    assert_eq!(finish(&mut decoder), [""; 0]);
+    assert_eq!(rejected(&mut decoder), [(RejectReason::Malformed, 1, true)]);
+}
+
+#[test]
+fn undecided_senders_are_bounded() {
+    let mut decoder = decoder(counted());
+    for port in 1..=100u16 {
+        let Input::Datagrams(batch) = decoder.input() else { panic!("it receives packets") };
+        batch.clear();
+        assert!(batch.put(&[1], (([10, 9, 9, 9], port).into(), None), 2000));
+        decoder.received(1, 0);
+        assert!(items(&mut decoder).is_empty());
+    }
+    assert_eq!(rejected(&mut decoder), [(RejectReason::Malformed, 36, true)]);
+    finish(&mut decoder);
+    assert_eq!(rejected(&mut decoder), [(RejectReason::Malformed, 64, true)]);
+}
+
+#[test]
 fn packets_from_before_the_start_are_no_part_of_it() {
     let mut decoder = Packets::new(counted(), LIMITS, 3000);
     assert_eq!(receive(&mut decoder, &[(0, packet(0, 0))]), [""; 0]);
@@ -178,7 +211,7 @@ fn packets_that_cannot_be_events_are_rejected() {
     let found = receive(&mut decoder, &[(0, Vec::new()), (0, vec![0; 101]), (0, packet(0, 0))]);
     assert_eq!(found, [""; 0]);
     assert_eq!(finish(&mut decoder), ["10.0.0.1:4001", "0 0 of 0"]);
-    let expected = [(RejectReason::Malformed, 1, true), (RejectReason::Unsupported, 1, true)];
+    let expected = [(RejectReason::Malformed, 1, false), (RejectReason::Unsupported, 1, false)];
     assert_eq!(rejected(&mut decoder), expected);
 }
 
@@ -233,6 +266,68 @@ fn streams_are_limited_by_a_setting() {
         assert_eq!(decoder.infos[3].name, "0-thread-3");
         let surplus = (most == 32).then_some((RejectReason::NotAdmitted, 4 * 8, false));
         assert_eq!(rejected(&mut decoder), surplus.into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn junk_headers_take_no_streams() {
+    for from in [Vec::new(), vec!["10.0.0.1".parse().unwrap()]] {
+        let mut decoder = decoder(Options { from, streams: 4, ..vdif(Some(20)) });
+        let mut random = 1u32;
+        // In place of lost frames: marked as invalid, with old memory as header.
+        let junk = (0..300).map(|_| {
+            let mut word = || {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                random
+            };
+            let words = [word() | 1 << 31, word(), 5, word()];
+            let mut frame: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+            frame.resize(40, 0);
+            frame
+        });
+        let frames: Vec<_> = (0..20)
+            .map(|at| frame(0, 5, at))
+            .chain(junk)
+            .chain((0..20).flat_map(|at| [frame(1, 6, at), frame(0, 6, at)]))
+            // A thread of one frame, at the end.
+            .chain([frame(2, 6, 0)])
+            .collect();
+        let found = sequences(&mut decoder, &frames);
+        let lengths: Vec<_> = found.values().map(Vec::len).collect();
+        assert_eq!(lengths, [40, 20, 1], "{:?}", decoder.infos);
+        assert_eq!(rejected(&mut decoder), [(RejectReason::NotAdmitted, 300, false)]);
+    }
+}
+
+#[test]
+fn a_thread_may_start_with_invalid_frames() {
+    let mut decoder = decoder(vdif(Some(20)));
+    let frames: Vec<_> = (0..20)
+        .map(|at| {
+            let mut frame = frame(0, 5, at);
+            frame[3] |= if at < 15 { 0x80 } else { 0 };
+            frame
+        })
+        .collect();
+    assert_eq!(sequences(&mut decoder, &frames)[&0].len(), 20);
+    assert_eq!(rejected(&mut decoder), []);
+}
+
+#[test]
+fn a_clock_that_is_set_is_no_loss() {
+    for (per_second, given) in [(10, None), (10, Some(10)), (1000, None)] {
+        // From January 2020 to another time, within a day and beyond.
+        for (step_s, is_set) in [(80_000, false), (90_000, true), (800_000_000, true)] {
+            let before = (0..10).map(|at| frame(0, 5, at));
+            let after = (0..2 * per_second).map(|at| frame(0, 5 + step_s + at / per_second, at % per_second));
+            let frames: Vec<_> = before.chain(after).collect();
+            let mut decoder = decoder(vdif(given));
+            let found = sequences(&mut decoder, &frames);
+            assert_eq!(found[&0].len(), frames.len());
+            let last = found[&0].last().unwrap().0;
+            assert_eq!(last < frames.len() as u64 + 1000, is_set, "{per_second} {step_s}: {last}");
+            assert_eq!(rejected(&mut decoder), []);
+        }
     }
 }
 
@@ -306,6 +401,23 @@ fn a_counter_that_restarts_loses_nothing() {
         assert_eq!(found[&0], all, "{length}");
         assert_eq!(decoder.remarks(), ["counter restarts: 9; losses at a restart are unknown"]);
         assert_eq!(rejected(&mut decoder), []);
+    }
+}
+
+#[test]
+fn a_counter_of_half_a_byte_shows_losses_across_its_wrap() {
+    let options = Options::new(Format::Counter(Counter::parse("u4@1").unwrap()));
+    let packet = |number: u32| [&[0x18, 0xE0 | (number & 15) as u8][..], &number.to_be_bytes()].concat();
+    for lost in 1..7 {
+        let mut decoder = decoder(options.clone());
+        // One more packet changes places with the next one.
+        let mut numbers: Vec<u32> = (0..400).filter(|number| !(108..108 + lost).contains(number)).collect();
+        numbers.swap(300, 301);
+        let packets: Vec<_> = numbers.iter().map(|number| packet(*number)).collect();
+        let found = sequences(&mut decoder, &packets);
+        assert_eq!(found[&0].len() as u32 + lost, 400);
+        assert_eq!(found[&0].last().unwrap().0, 399, "{lost}");
+        assert_eq!((rejected(&mut decoder), decoder.remarks()), (Vec::new(), Vec::new()), "{lost}");
     }
 }
 

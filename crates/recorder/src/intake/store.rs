@@ -143,14 +143,14 @@ impl Store {
         let share = self.pool.bytes() / (4 * shares.max(1));
         let smallest = BLOCK_BYTES_MIN.min(self.block_bytes_wanted);
         if share < block_bytes_needed(smallest) {
-            let needed = (4 * shares * block_bytes_needed(smallest)) >> 20;
+            let needed = (4 * shares * block_bytes_needed(smallest)).div_ceil(1 << 20);
             let (has, intakes) = (self.pool.bytes() >> 20, self.shards.count());
             let part = if intakes > 1 { " for their intake thread" } else { "" };
             let what = format!(
                 "cannot take {streams} streams: they need a pool of {needed} MiB{part}, this one has \
                  {has} MiB"
             );
-            let hint = format!("keepup record --pool {}MiB", (needed + 1) * intakes);
+            let hint = format!("keepup record --pool {}MiB", needed * intakes);
             return Err(Cause::new(what).with_hint(hint));
         }
         let space = share.saturating_sub(block_bytes_needed(0));

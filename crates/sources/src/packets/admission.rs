@@ -1,9 +1,10 @@
 //! Which senders are recorded, and what is kept of those that are not known yet.
 //!
-//! A sender is admitted once two of its packets fit together, or at once if the source names it. Until then
-//! its packets are held. Unknown senders have a limited number of places and bytes; the one that has been
-//! silent for longest gives up its place. Invariant: senders that send packets of another kind never use up a
-//! place for the rest of the recording.
+//! A sender is admitted once two of its packets fit together, or at once if the source names it. A VDIF
+//! thread of a sender always needs two frames, as the header of a frame may be junk. Until then its packets
+//! are held. Unknown senders have a limited number of places and bytes; the one that has been silent for
+//! longest gives up its place. Invariant: senders that send packets of another kind never use up a place for
+//! the rest of the recording.
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -23,6 +24,13 @@ pub(super) struct Flow {
     pub(super) sender: Option<SocketAddr>,
     /// Known for captures, and for sockets that receive on several addresses.
     pub(super) destination: Option<SocketAddr>,
+}
+
+/// What tells streams apart: sender and destination, and the thread of a VDIF station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) flow: Flow,
+    pub(super) thread: Option<(u16, u16)>,
 }
 
 /// Senders that a source names: an address, one with a port, or a prefix.
@@ -78,13 +86,13 @@ impl Senders {
 /// A packet of a sender that is not known yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packet {
-    pub(super) flow: Flow,
+    pub(super) key: Key,
     pub(super) arrived_ns: u64,
     pub(super) drops: u32,
     pub(super) bytes: Vec<u8>,
 }
 
-/// What is known of a sender that is not admitted.
+/// What is known of a sender or thread that is not admitted.
 #[derive(Debug, Default)]
 struct Unknown {
     packets: Vec<Packet>,
@@ -109,7 +117,7 @@ pub(super) enum Admission {
 /// Packets of senders that are given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GivenUp {
-    pub(super) flow: Flow,
+    pub(super) key: Key,
     pub(super) packets: u64,
 }
 
@@ -117,8 +125,8 @@ pub(super) struct GivenUp {
 #[derive(Debug, Default)]
 pub(super) struct Admissions {
     named: Vec<Senders>,
-    admitted: BTreeSet<Flow>,
-    unknown: BTreeMap<Flow, Unknown>,
+    admitted: BTreeSet<Key>,
+    unknown: BTreeMap<Key, Unknown>,
     bytes: usize,
     heard: u64,
     given_up: Vec<GivenUp>,
@@ -131,7 +139,13 @@ impl Admissions {
 
     /// Whether a sender is recorded.
     pub(super) fn is_admitted(&self, flow: &Flow) -> bool {
-        self.admitted.contains(flow)
+        let least = Key { flow: *flow, thread: None };
+        self.admitted.range(least..).next().is_some_and(|key| key.flow == *flow)
+    }
+
+    /// Whether a sender, or a thread of it, is recorded.
+    pub(super) fn has(&self, key: &Key) -> bool {
+        self.admitted.contains(key)
     }
 
     /// Whether senders have been admitted.
@@ -139,24 +153,25 @@ impl Admissions {
         !self.admitted.is_empty()
     }
 
-    /// Takes a packet of the format. `fits` says whether it and an earlier packet of the same sender are
-    /// packets of one stream.
+    /// Takes a packet of the format. `fits` says whether it and an earlier packet of the same sender and
+    /// thread are packets of one stream.
     pub(super) fn take(&mut self, packet: &Packet, fits: impl Fn(&[u8], &[u8]) -> bool) -> Admission {
-        let flow = packet.flow;
-        if self.admitted.contains(&flow) {
+        let key = packet.key;
+        if self.admitted.contains(&key) {
             return Admission::Admitted;
         }
-        if !self.named.is_empty() {
-            return match self.admit_at_once(flow) {
-                true => Admission::New(Vec::new()),
-                false => Admission::Excluded,
-            };
+        if !self.named.is_empty() && !self.names(&key.flow) {
+            return Admission::Excluded;
+        }
+        if !self.named.is_empty() && key.thread.is_none() {
+            self.admitted.insert(key);
+            return Admission::New(Vec::new());
         }
         self.heard += 1;
-        let unknown = self.unknown.entry(flow).or_default();
+        let unknown = self.unknown.entry(key).or_default();
         unknown.heard = self.heard;
         if unknown.packets.iter().any(|earlier| fits(&earlier.bytes, &packet.bytes)) {
-            return Admission::New(self.admit(flow));
+            return Admission::New(self.admit(key));
         }
         if unknown.packets.len() >= UNKNOWN_PACKETS_MAX {
             self.bytes -= unknown.packets.remove(0).bytes.len();
@@ -165,7 +180,7 @@ impl Admissions {
         self.bytes += packet.bytes.len();
         unknown.packets.push(packet.clone());
         while self.unknown.len() > UNKNOWN_MAX || self.bytes > UNKNOWN_BYTES_MAX {
-            let oldest = self.unknown.iter().min_by_key(|(_, unknown)| unknown.heard).map(|(flow, _)| *flow);
+            let oldest = self.unknown.iter().min_by_key(|(_, unknown)| unknown.heard).map(|(key, _)| *key);
             let Some(oldest) = oldest else { break };
             self.give_up(oldest);
         }
@@ -175,9 +190,10 @@ impl Admissions {
     /// Admits a sender without a packet that fits, unless the source names others; returns whether it is
     /// admitted.
     pub(super) fn admit_at_once(&mut self, flow: Flow) -> bool {
-        let is_welcome = self.admitted.contains(&flow) || self.named.is_empty() || self.names(&flow);
+        let key = Key { flow, thread: None };
+        let is_welcome = self.admitted.contains(&key) || self.named.is_empty() || self.names(&flow);
         if is_welcome {
-            self.admitted.insert(flow);
+            self.admitted.insert(key);
         }
         is_welcome
     }
@@ -187,33 +203,33 @@ impl Admissions {
         flow.sender.is_some_and(|sender| self.named.iter().any(|named| named.contains(sender)))
     }
 
-    /// Admits a sender; returns its packets that were held.
-    fn admit(&mut self, flow: Flow) -> Vec<Packet> {
-        self.admitted.insert(flow);
-        let Some(unknown) = self.unknown.remove(&flow) else { return Vec::new() };
+    /// Admits a sender or thread; returns its packets that were held.
+    fn admit(&mut self, key: Key) -> Vec<Packet> {
+        self.admitted.insert(key);
+        let Some(unknown) = self.unknown.remove(&key) else { return Vec::new() };
         self.bytes -= unknown.packets.iter().map(|packet| packet.bytes.len()).saturating_sum();
         if unknown.dropped > 0 {
-            self.given_up.push(GivenUp { flow, packets: unknown.dropped });
+            self.given_up.push(GivenUp { key, packets: unknown.dropped });
         }
         unknown.packets
     }
 
-    fn give_up(&mut self, flow: Flow) {
-        let Some(unknown) = self.unknown.remove(&flow) else { return };
+    fn give_up(&mut self, key: Key) {
+        let Some(unknown) = self.unknown.remove(&key) else { return };
         self.bytes -= unknown.packets.iter().map(|packet| packet.bytes.len()).saturating_sum();
         let packets = unknown.dropped + unknown.packets.len() as u64;
-        self.given_up.push(GivenUp { flow, packets });
+        self.given_up.push(GivenUp { key, packets });
     }
 
-    /// At the end: admits the unknown senders that `is_welcome` accepts, and gives up the others. Returns the
-    /// packets of the former.
-    pub(super) fn finish(&mut self, is_welcome: impl Fn(&[u8]) -> bool) -> Vec<Packet> {
+    /// At the end: admits the unknown senders and threads whose last packet `is_welcome`, and gives up the
+    /// others. Returns the packets of the former.
+    pub(super) fn finish(&mut self, is_welcome: impl Fn(&Packet) -> bool) -> Vec<Packet> {
         let mut packets = Vec::new();
-        for flow in self.unknown.keys().copied().collect::<Vec<_>>() {
-            let last = self.unknown.get(&flow).and_then(|unknown| unknown.packets.last());
-            match last.is_some_and(|packet| is_welcome(&packet.bytes)) {
-                true => packets.extend(self.admit(flow)),
-                false => self.give_up(flow),
+        for key in self.unknown.keys().copied().collect::<Vec<_>>() {
+            let last = self.unknown.get(&key).and_then(|unknown| unknown.packets.last());
+            match last.is_some_and(&is_welcome) {
+                true => packets.extend(self.admit(key)),
+                false => self.give_up(key),
             }
         }
         packets

@@ -3,7 +3,8 @@ use super::*;
 
 fn packet(port: u16, number: u8, bytes: usize) -> Packet {
     let flow = Flow { sender: Some(([10, 0, 0, 1], port).into()), destination: None };
-    Packet { flow, arrived_ns: 0, drops: 0, bytes: vec![number; bytes] }
+    let key = Key { flow, thread: None };
+    Packet { key, arrived_ns: 0, drops: 0, bytes: vec![number; bytes] }
 }
 
 /// Packets fit whose numbers differ by 1.
@@ -36,8 +37,8 @@ fn packets_and_senders_are_bounded() {
     assert_eq!(admissions.take_given_up(), []);
     // The one that was silent for longest is given up.
     admissions.take(&packet(5000, 0, 9), fits);
-    let flow = packet(1, 0, 0).flow;
-    assert_eq!(admissions.take_given_up(), [GivenUp { flow, packets: 20 }]);
+    let key = packet(1, 0, 0).key;
+    assert_eq!(admissions.take_given_up(), [GivenUp { key, packets: 20 }]);
     for port in 1..200 {
         admissions.take(&packet(port, 0, 60_000), fits);
         assert!(admissions.bytes <= UNKNOWN_BYTES_MAX);
@@ -49,9 +50,29 @@ fn the_end_decides_about_the_rest() {
     let mut admissions = Admissions::default();
     admissions.take(&packet(1, 0, 9), fits);
     admissions.take(&packet(2, 0, 40), fits);
-    assert_eq!(admissions.finish(|bytes| bytes.len() == 9), [packet(1, 0, 9)]);
-    assert_eq!(admissions.take_given_up(), [GivenUp { flow: packet(2, 0, 0).flow, packets: 1 }]);
+    assert_eq!(admissions.finish(|packet| packet.bytes.len() == 9), [packet(1, 0, 9)]);
+    assert_eq!(admissions.take_given_up(), [GivenUp { key: packet(2, 0, 0).key, packets: 1 }]);
     assert_eq!(admissions.bytes, 0);
+}
+
+#[test]
+fn threads_are_admitted_one_by_one() {
+    let of_thread = |thread: u16, number| {
+        let packet = packet(1, number, 9);
+        Packet { key: Key { thread: Some((0, thread)), ..packet.key }, ..packet }
+    };
+    for named in [Vec::new(), vec!["10.0.0.1".parse().unwrap()]] {
+        let mut admissions = Admissions::new(named);
+        let flow = of_thread(0, 0).key.flow;
+        assert_eq!(admissions.take(&of_thread(3, 7), fits), Admission::Held);
+        assert_eq!(admissions.take(&of_thread(4, 8), fits), Admission::Held);
+        assert!(!admissions.is_admitted(&flow));
+        assert_eq!(admissions.take(&of_thread(3, 8), fits), Admission::New(vec![of_thread(3, 7)]));
+        assert_eq!(admissions.take(&of_thread(5, 9), fits), Admission::Held);
+        assert!(admissions.is_admitted(&flow));
+        let other = Flow { destination: flow.sender, ..flow };
+        assert!(!admissions.is_admitted(&other) && !admissions.is_admitted(&Flow { sender: None, ..flow }));
+    }
 }
 
 #[test]

@@ -79,9 +79,16 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Adds a stream.
+    /// Adds a stream; the others drop events beyond their new share of memory.
     pub(super) fn push(&mut self, group: Group) {
         self.all.push(group);
+        let share = self.share();
+        self.all.iter_mut().for_each(|group| group.drop_larger(share));
+    }
+
+    /// Bytes of the event of one stream.
+    fn share(&self) -> u64 {
+        (BYTES_MAX / self.all.len().max(1)) as u64
     }
 
     /// Whether each packet is an event.
@@ -91,7 +98,7 @@ impl Groups {
 
     /// Adds a packet of a stream; returns the event that it completes, which has at most `bytes_max`.
     pub(super) fn add(&mut self, stream: usize, packet: Ordered<'_>, bytes_max: u64) -> Option<Grouped> {
-        let share = (BYTES_MAX / self.all.len().max(1)) as u64;
+        let share = self.share();
         self.all.get_mut(stream)?.add(packet, bytes_max.min(share), &mut self.spare)
     }
 
@@ -180,8 +187,13 @@ impl Group {
         let Some(open) = &mut self.open else { return };
         open.packets += 1;
         open.bytes.extend_from_slice(packet.payload);
-        if open.bytes.len() as u64 > bytes_max {
-            self.too_large += self.open.take().map_or(0, |open| open.packets);
+        self.drop_larger(bytes_max);
+    }
+
+    /// Drops the event in the making if it is larger than `bytes_max`.
+    fn drop_larger(&mut self, bytes_max: u64) {
+        if let Some(open) = self.open.take_if(|open| open.bytes.len() as u64 > bytes_max) {
+            self.too_large += open.packets;
         }
     }
 

@@ -47,6 +47,16 @@ fn events_start_at_multiples() {
 }
 
 #[test]
+fn an_event_beyond_a_smaller_share_of_memory_is_dropped() {
+    let mut group = by_count(5);
+    assert_eq!(grouped(&mut group, &numbers(5..8)), []);
+    group.drop_larger(3);
+    assert_eq!((group.too_large, group.discarded()), (0, 3));
+    group.drop_larger(2);
+    assert_eq!((group.too_large, group.discarded()), (3, 0));
+}
+
+#[test]
 fn an_event_that_lacks_a_packet_is_lost() {
     let mut group = by_count(3);
     let here = Some(LossCause::SocketBuffer);

@@ -2,7 +2,7 @@
 //!
 //! Invariants: a heap is whole once every byte of it has arrived exactly once; memory is bounded by the
 //! limits of [`Heaps::add`], whatever lengths the packets state.
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use keepup_measure::sum::Sums;
@@ -11,7 +11,7 @@ use keepup_stream::rejected::RejectReason;
 use super::spead::{self, HeapPacket};
 
 /// Most immediate values of a heap that are kept.
-const VALUES_MAX: usize = 16;
+pub(super) const VALUES_MAX: usize = 64;
 /// Most separate parts of a heap; packets of a heap arrive nearly in order.
 const PARTS_MAX: usize = 1024;
 /// Whole heaps that are remembered, half of the least number.
@@ -34,8 +34,10 @@ pub(super) struct Heap {
     pub(super) timestamp_ns: u64,
     /// What the kernel had dropped when its last packet arrived.
     pub(super) drops: u32,
-    /// Immediate values, if the stream is not known yet.
-    pub(super) values: Vec<(u64, u64)>,
+    /// Immediate values, if the stream is not known yet; each id once.
+    pub(super) values: BTreeMap<u64, u64>,
+    /// Whether it had more of them than are kept.
+    pub(super) has_more_values: bool,
     /// How many heaps of the sender had started before it, and with its last packet.
     started: u64,
     heard: u64,
@@ -145,11 +147,14 @@ impl Heaps {
             let why = format!("heap length {stated}, {before} in the packets before");
             return Added::Refused(RejectReason::Contradictory, why);
         }
-        if limits.keeps_values {
-            let free = VALUES_MAX.saturating_sub(heap.values.len());
-            heap.values.extend(spead::values(packet).take(free));
+        if limits.keeps_values && header.has_values {
+            heap.keep_values(packet);
         }
         let payload = packet.get(header.payload.clone()).unwrap_or(&[]);
+        if payload.is_empty() && header.length > 0 {
+            // It has nothing but items.
+            return Added::Part;
+        }
         let range = header.offset as usize..header.offset as usize + payload.len();
         match heap.insert(range.clone()) {
             Ok(true) => {}
@@ -158,7 +163,7 @@ impl Heaps {
                 let why = format!("a part of heap {} arrived again with other content", header.heap);
                 return Added::Refused(RejectReason::Conflicting, why);
             }
-            Err(why) => return Added::Refused(RejectReason::Contradictory, why),
+            Err((reason, why)) => return Added::Refused(reason, why),
         }
         heap.bytes[range].copy_from_slice(payload);
         (heap.drops, heap.heard, heap.passed) = (drops, self.started, 0);
@@ -193,13 +198,7 @@ impl Heaps {
             return Err(format!("heap of {} bytes, limit {most} bytes", header.length));
         }
         let length = header.length as usize;
-        let mut bytes: usize = self.open.iter().map(|heap| heap.bytes.len()).saturating_sum();
-        while !self.open.is_empty() && (self.open.len() >= OPEN_MAX || bytes + length > limits.bytes) {
-            // Copies first.
-            let at = self.open.iter().position(|open| open.is_copy).unwrap_or(0);
-            bytes -= self.open[at].bytes.len();
-            self.give_up(at, buffers);
-        }
+        self.shrink((limits.bytes - length, OPEN_MAX - 1), buffers);
         self.started += 1;
         let bytes = buffers.take(length);
         let (number, mask, timestamp_ns) = (header.heap, header.mask, arrived_ns);
@@ -210,7 +209,8 @@ impl Heaps {
             parts: Vec::new(),
             timestamp_ns,
             drops: 0,
-            values: Vec::new(),
+            values: BTreeMap::new(),
+            has_more_values: false,
             started: self.started,
             heard: self.started,
             passed: 0,
@@ -218,6 +218,22 @@ impl Heaps {
             is_copy: self.whole.contains(&number),
         });
         Ok(self.open.len() - 1)
+    }
+
+    /// Gives up the oldest heaps beyond `bytes` and `heaps`.
+    pub(super) fn shrink(&mut self, (bytes, heaps): (usize, usize), buffers: &mut Buffers) {
+        let mut held: usize = self.open.iter().map(|heap| heap.bytes.len()).saturating_sum();
+        while self.open.len() > heaps || held > bytes {
+            // Copies first.
+            let at = self.open.iter().position(|open| open.is_copy).unwrap_or(0);
+            held -= self.open[at].bytes.len();
+            self.give_up(at, buffers);
+        }
+    }
+
+    /// Whether a heap is being assembled.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.open.iter().any(|open| open.number == number)
     }
 
     /// Number with which a stream starts when `whole` is its first whole heap: that of an earlier heap of
@@ -272,13 +288,22 @@ impl Heaps {
 }
 
 impl Heap {
+    fn keep_values(&mut self, packet: &[u8]) {
+        for (id, value) in spead::values(packet) {
+            match self.values.len() < VALUES_MAX || self.values.contains_key(&id) {
+                true => drop(self.values.insert(id, value)),
+                false => self.has_more_values = true,
+            }
+        }
+    }
+
     /// Notes a part; returns whether it is new.
-    fn insert(&mut self, part: Range<usize>) -> Result<bool, String> {
+    fn insert(&mut self, part: Range<usize>) -> Result<bool, (RejectReason, String)> {
         let next = self.parts.partition_point(|known| known.start < part.start);
         let covers = |known: &Range<usize>| known.start <= part.start && part.end <= known.end;
-        // Only an empty heap has empty parts.
+        // An empty heap.
         if part.is_empty() {
-            return Ok(self.bytes.is_empty());
+            return Ok(true);
         }
         if self.parts[..next].last().is_some_and(covers) || self.parts.get(next).is_some_and(covers) {
             return Ok(false);
@@ -286,7 +311,7 @@ impl Heap {
         let overlaps = self.parts[..next].last().is_some_and(|before| before.end > part.start)
             || self.parts.get(next).is_some_and(|after| after.start < part.end);
         if overlaps {
-            return Err("SPEAD payloads of a heap overlap".to_owned());
+            return Err((RejectReason::Contradictory, "SPEAD payloads of a heap overlap".to_owned()));
         }
         let joins_before = next > 0 && self.parts[next - 1].end == part.start;
         let joins_after = self.parts.get(next).is_some_and(|after| after.start == part.end);
@@ -295,7 +320,8 @@ impl Heap {
             (true, false) => self.parts[next - 1].end = part.end,
             (false, true) => self.parts[next].start = part.start,
             (false, false) if self.parts.len() >= PARTS_MAX => {
-                return Err("SPEAD heap in too many parts".to_owned());
+                let why = format!("SPEAD heap in more than {PARTS_MAX} separate parts");
+                return Err((RejectReason::Unsupported, why));
             }
             (false, false) => self.parts.insert(next, part),
         }

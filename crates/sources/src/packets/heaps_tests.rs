@@ -9,7 +9,8 @@ const LIMITS: HeapLimits = HeapLimits { window: 4, bytes: 1000, heap_bytes: 500,
 fn add(heaps: &mut Heaps, heap: u64, length: u64, part: Range<u64>) -> Added {
     let packet: Vec<u8> = part.clone().map(|at| (heap + at) as u8).collect();
     let payload = 0..packet.len();
-    let header = HeapPacket { heap, mask: 0xFFFF, length, offset: part.start, payload, is_stop: false };
+    let (is_stop, has_values, offset) = (false, false, part.start);
+    let header = HeapPacket { heap, mask: 0xFFFF, length, offset, payload, is_stop, has_values };
     heaps.add((&header, &packet), (heap, 0), LIMITS, &mut Buffers::default())
 }
 

@@ -181,8 +181,9 @@ impl Options {
     pub(super) fn are_of_one_stream(&self, earlier: &[u8], later: &[u8]) -> bool {
         let (Ok(earlier), Ok(later)) = (self.read(earlier), self.read(later)) else { return false };
         if let (Some(earlier), Some(later)) = (earlier.vdif, later.vdif) {
-            // Lengths in the headers agree with the packets; threads of a sender follow one another.
-            return earlier != later;
+            // Of the same thread, with lengths that agree with the packets.
+            let apart_s = earlier.elapsed_s().abs_diff(later.elapsed_s());
+            return apart_s <= NEAR_MAX && (apart_s > 0 || earlier.in_second != later.in_second);
         }
         let first = self.number(&earlier, None);
         let second = self.number(&later, Some(first));
@@ -190,6 +191,11 @@ impl Options {
         let ahead = second.wrapping_sub(first) & mask;
         let distance = ahead.min(ahead.wrapping_neg() & mask);
         distance > 0 && distance.is_multiple_of(step) && distance / step <= NEAR_MAX
+    }
+
+    /// Whether a packet is a VDIF frame that its sender has marked as invalid.
+    pub(super) fn is_marked_invalid(&self, packet: &[u8]) -> bool {
+        self.read(packet).is_ok_and(|numbered| numbered.vdif.is_some_and(|frame| frame.is_invalid))
     }
 
     /// Sorts packets of a sender that has just been admitted.

@@ -99,6 +99,8 @@ pub(super) struct Order {
     window: usize,
     /// Most packets that are set aside.
     aside_max: usize,
+    /// A gap of more packets is a new start.
+    gap_max: u64,
     /// First number of the current count.
     first: u64,
     /// Number and sequence number of the next packet.
@@ -129,11 +131,15 @@ impl Order {
         number: u64,
         drops: u32,
     ) -> Self {
+        // What may be ahead in a count of less than a byte is either held or known to be missing.
+        let most = if mask < u64::from(u8::MAX) { (mask / 8 / step).max(1) as usize } else { usize::MAX };
+        let window = window.min(most);
         Self {
             step,
             mask,
             window,
             aside_max,
+            gap_max: GAP_MAX,
             first: number,
             number,
             sequence: 0,
@@ -146,6 +152,11 @@ impl Order {
             restarts: 0,
             is_after_gap: false,
         }
+    }
+
+    /// Takes a gap of more than `packets` for a new start of the counter.
+    pub(super) fn limit_gap(&mut self, packets: u64) {
+        self.gap_max = packets.min(GAP_MAX);
     }
 
     /// Times that the counter started again.
@@ -207,7 +218,8 @@ impl Order {
     fn ahead(&self, number: u64) -> Option<u64> {
         let ahead = number.wrapping_sub(self.number) & self.mask;
         let packets = ahead / self.step;
-        (ahead <= self.mask / 2 && packets < GAP_MAX && ahead.is_multiple_of(self.step)).then_some(packets)
+        (ahead <= self.mask / 2 && packets < self.gap_max && ahead.is_multiple_of(self.step))
+            .then_some(packets)
     }
 
     /// Packets within which numbers are neighbors; fewer with a narrow counter.

@@ -13,6 +13,9 @@ const IN_SECOND_BITS: u32 = 24;
 /// Number of the first frame where the frames per second are not known.
 const BASE: u64 = 1 << 40;
 
+/// A longer step of the time, s, shows that a clock was set.
+pub(super) const DAY_S: u64 = 86_400;
+
 /// A frame of a later second that waits for the frames per second.
 #[derive(Debug)]
 struct Waiting {
@@ -125,6 +128,11 @@ impl Seconds {
         per_second.map_or(0, |per_second| in_second * 1_000_000_000 / per_second)
     }
 
+    /// Frames per second that are used, if they are known.
+    pub(super) fn per_second(&self) -> Option<u64> {
+        self.per_second
+    }
+
     /// Lets a frame wait that has no number yet; returns how many wait.
     pub(super) fn wait(&mut self, held: Held) -> usize {
         let (elapsed_s, in_second) = parts(held.frame);
@@ -145,7 +153,10 @@ impl Seconds {
         if let Some(passed @ 1..) = elapsed_s.checked_sub(self.second) {
             let owed = std::mem::take(&mut self.owed);
             self.base = self.base.wrapping_add(passed.wrapping_mul(per_second)).wrapping_add(owed);
-            (self.second, self.changes) = (elapsed_s, self.changes.saturating_add(passed));
+            // Changes before a clock was set say nothing about the seconds that it passed over.
+            let before = if passed > DAY_S { None } else { Some(self.changes) };
+            (self.second, self.changes) =
+                (elapsed_s, before.map_or(0, |before| before.saturating_add(passed)));
         }
         if elapsed_s == self.second && in_second >= per_second {
             let raised = self.stated.filter(|stated| *stated > in_second).unwrap_or(in_second + 1);

@@ -2,7 +2,7 @@
 use super::*;
 
 fn frame(epoch: u32, second: u32, in_second: u64) -> Frame {
-    Frame { station: 1, thread: 0, epoch, second, in_second, stated: None }
+    Frame { station: 1, thread: 0, epoch, second, in_second, stated: None, is_invalid: false }
 }
 
 /// Numbers of frames, which are accepted as they come.

@@ -1,12 +1,14 @@
 //! From packets of heaps to whole heaps in order, for every sender.
+use std::collections::{BTreeMap, BTreeSet};
+
 use keepup_stream::ledger::LossCause;
 use keepup_stream::rejected::{RejectReason, RejectUnit};
 use keepup_sys::datagram::DatagramReceiver;
 
 use super::admission::Flow;
-use super::heaps::{Added, Buffers, GivenUp, Heap, HeapLimits, Heaps};
+use super::heaps::{Added, Buffers, GivenUp, Heap, HeapLimits, Heaps, VALUES_MAX};
 use super::order::Held;
-use super::spead::{HeapPacket, Spead};
+use super::spead::{self, HeapPacket, Spead};
 use super::tally::{Subject, Tally};
 use super::{Format, HELD_BYTES_MAX, Key, Packets, Payload};
 
@@ -14,6 +16,10 @@ use super::{Format, HELD_BYTES_MAX, Key, Packets, Payload};
 const OPEN_BYTES_MAX: usize = 512 << 20;
 /// Bytes of whole heaps that wait for earlier ones; with more, those are given up.
 const HELD_HEAPS_BYTES_MAX: usize = 256 << 20;
+/// How long the next packet of a heap with a stop is waited for once all senders have stopped, ns.
+const STOP_WAIT_NS: u64 = 1_000_000_000;
+/// Most items that are reported because their values change.
+const CHANGED_MAX: usize = 64;
 
 /// One sender of heaps.
 #[derive(Debug)]
@@ -22,8 +28,20 @@ struct Sender {
     heaps: Heaps,
     /// Its stream, once a heap is whole.
     stream: Option<usize>,
-    /// Number of the heap with which it stopped.
-    stopped_at: Option<u64>,
+    stop: Option<Stop>,
+    /// Whether heaps of it have arrived, in part at least.
+    has_heaps: bool,
+    /// Immediate values of its first heap.
+    values: BTreeMap<u64, u64>,
+}
+
+/// Stop of a sender.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    /// Number of its heap.
+    heap: u64,
+    /// That heap is an event.
+    has_data: bool,
 }
 
 /// Senders of heaps.
@@ -35,12 +53,26 @@ pub(super) struct Senders {
     is_ending: bool,
     announced: u64,
     is_over: bool,
+    /// All have stopped, but a heap with a stop is not whole. Since when no packet has arrived, monotonic ns,
+    /// once that is known.
+    awaits_heap: bool,
+    awaits_since_ns: Option<u64>,
+    /// Stops before the first heap of their sender.
+    pub(super) early_stops: u64,
+    /// Ids of items with values after the first heap of a sender that differ.
+    changed: BTreeSet<u64>,
+    remarks: Vec<String>,
 }
 
 impl Senders {
     /// Whether all senders have stopped; once.
     pub(super) fn take_end(&mut self) -> bool {
         std::mem::take(&mut self.is_ending)
+    }
+
+    /// Whether the end is due without another packet.
+    pub(super) fn has_end(&self) -> bool {
+        self.is_ending
     }
 
     /// Events of each stream at the end; 0 if unknown.
@@ -75,14 +107,42 @@ impl Senders {
         }
     }
 
-    /// Place of a sender, a new one included; `None`: one too many.
-    fn position(&mut self, flow: Flow, most: usize) -> Option<usize> {
-        let found = self.all.iter().position(|sender| sender.flow == flow);
-        if found.is_none() && self.all.len() < most {
-            self.all.push(Sender { flow, heaps: Heaps::default(), stream: None, stopped_at: None });
-            return Some(self.all.len() - 1);
+    /// What was found since the last call, for the report.
+    pub(super) fn take_remarks(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.remarks)
+    }
+
+    /// Place of a sender.
+    fn find(&self, flow: Flow) -> Option<usize> {
+        self.all.iter().position(|sender| sender.flow == flow)
+    }
+
+    /// Adds a sender; the others give up what exceeds their new share of memory.
+    fn add(&mut self, flow: Flow, tally: &mut Tally) -> usize {
+        let (heaps, values) = (Heaps::default(), BTreeMap::new());
+        self.all.push(Sender { flow, heaps, stream: None, stop: None, has_heaps: false, values });
+        let share = self.share();
+        for sender in &mut self.all {
+            sender.heaps.shrink((share, usize::MAX), &mut self.buffers);
+            count_given_up(sender, tally);
         }
-        found
+        self.all.len() - 1
+    }
+
+    /// Bytes of the heaps of one sender.
+    fn share(&self) -> usize {
+        OPEN_BYTES_MAX / self.all.len().max(1)
+    }
+
+    /// Notes immediate values of a packet that differ from those of the first heap, which are recorded.
+    fn compare_values(&mut self, at: usize, packet: &[u8]) {
+        for (id, value) in spead::values(packet) {
+            let is_same = self.all[at].values.get(&id) == Some(&value);
+            if !is_same && self.changed.len() < CHANGED_MAX && self.changed.insert(id) {
+                let what = "differ from those of the first heap of a sender; they are not recorded";
+                self.remarks.push(format!("values of item {id:#x} {what}"));
+            }
+        }
     }
 }
 
@@ -122,20 +182,33 @@ impl Packets {
             return;
         }
         let most = self.options.streams;
-        let Some(at) = self.senders.position(flow, most) else {
-            let why = || format!("more than {most} senders; raise streams= of the source");
-            return self.reject_sender(flow, 1, false, why);
+        let at = match self.senders.find(flow) {
+            Some(at) => at,
+            None if self.senders.all.len() < most => self.senders.add(flow, &mut self.tally),
+            None => {
+                let why = || format!("more than {most} senders; raise streams= of the source");
+                return self.reject_sender(flow, 1, false, why);
+            }
         };
-        let share = OPEN_BYTES_MAX / self.senders.all.len();
-        let Senders { all, buffers, .. } = &mut self.senders;
+        let share = self.senders.share();
+        let Senders { all, buffers, early_stops, .. } = &mut self.senders;
         let sender = &mut all[at];
-        if header.is_stop {
-            sender.stopped_at = Some(header.heap);
-            return self.end_if_all_stopped(options);
+        if !header.is_stop && !sender.has_heaps {
+            // Its stop was that of a series before this one.
+            sender.stop = None;
         }
+        if header.is_stop {
+            sender.stop = Some(Stop { heap: header.heap, has_data: header.has_data() });
+            if !header.has_data() {
+                *early_stops = early_stops.saturating_add(u64::from(!sender.has_heaps));
+                return self.end_if_all_stopped(options);
+            }
+        }
+        sender.has_heaps = true;
         // A packet of an earlier heap is late; any other one shows that the sender has started again.
-        let is_late = |stop: &u64| stop.wrapping_sub(header.heap) & header.mask <= header.mask / 2;
-        sender.stopped_at = sender.stopped_at.filter(is_late);
+        let is_late = |stop: &Stop| stop.heap.wrapping_sub(header.heap) & header.mask <= header.mask / 2;
+        sender.stop = sender.stop.filter(is_late);
+        let has_stopped = sender.stop.is_some();
         let limits = HeapLimits {
             window: self.options.window,
             bytes: share,
@@ -151,11 +224,17 @@ impl Packets {
         };
         let added = sender.heaps.add((header, data), arrived, limits, buffers);
         count_given_up(sender, &mut self.tally);
+        if header.has_values && sender.stream.is_some() {
+            self.senders.compare_values(at, data);
+        }
         match added {
             Added::Part => {}
             Added::Duplicate => self.tally.duplicates = self.tally.duplicates.saturating_add(1),
             Added::Refused(reason, why) => self.refuse(flow, reason, || why),
             Added::Whole(heap) => self.take_heap(at, heap, options.step),
+        }
+        if has_stopped {
+            self.end_if_all_stopped(options);
         }
     }
 
@@ -163,7 +242,7 @@ impl Packets {
     fn take_heap(&mut self, at: usize, heap: Heap, step: u64) {
         let sender = &mut self.senders.all[at];
         let first = sender.heaps.first_number(&heap, step);
-        let Heap { number, mask, bytes, timestamp_ns, drops, values, .. } = heap;
+        let Heap { number, mask, bytes, timestamp_ns, drops, values, has_more_values, .. } = heap;
         let stream = sender.stream.unwrap_or(self.streams.len());
         let held = Held { timestamp_ns, drops, number, frame: 0, bytes };
         if sender.stream.is_none() {
@@ -174,30 +253,61 @@ impl Packets {
             values.iter().for_each(|(id, value)| {
                 self.note_metadata(format!("{name}/item_{id:#x}"), value.to_string());
             });
+            if has_more_values {
+                let what = format!("{name}: {VALUES_MAX} immediate values are recorded, the others are not");
+                self.senders.remarks.push(what);
+            }
+            self.senders.all[at].values = values;
         }
         self.pending.push_back((stream, held));
     }
 
-    /// Ends the series once every sender has stopped.
+    /// Ends the series once every sender has stopped, and its heap with the stop is whole or given up.
     fn end_if_all_stopped(&mut self, options: Spead) {
+        (self.senders.awaits_heap, self.senders.awaits_since_ns) = (false, None);
         let all = &self.senders.all;
-        if all.len() < options.senders || all.iter().any(|sender| sender.stopped_at.is_none()) {
+        let is_stopped = all.len() >= options.senders && all.iter().all(|sender| sender.stop.is_some());
+        // A series has heaps.
+        if !is_stopped || !all.iter().any(|sender| sender.has_heaps) {
             return;
         }
-        (self.senders.is_ending, self.senders.is_over) = (true, true);
-        self.is_finishing = true;
+        let awaits = |sender: &Sender| sender.stop.is_some_and(|stop| sender.heaps.has(stop.heap));
+        self.senders.awaits_heap = all.iter().any(awaits);
+        if !self.senders.awaits_heap {
+            self.end_series();
+        }
     }
 
-    /// Enters the heaps that are missing before the stop of each sender, which has a number of its own.
+    fn end_series(&mut self) {
+        (self.senders.is_ending, self.senders.is_over) = (true, true);
+        (self.senders.awaits_heap, self.is_finishing) = (false, true);
+    }
+
+    /// Ends the series if a heap with a stop does not become whole.
+    pub(super) fn limit_wait_for_stop(&mut self, now_ns: u64) {
+        if !self.senders.awaits_heap {
+            self.senders.awaits_since_ns = None;
+            return;
+        }
+        let since_ns = *self.senders.awaits_since_ns.get_or_insert(now_ns);
+        if now_ns.saturating_sub(since_ns) >= STOP_WAIT_NS {
+            self.end_series();
+        }
+    }
+
+    /// Enters the heaps that are missing before the stop of each sender. A stop without data has a number of
+    /// its own.
     pub(super) fn count_heaps_before_stop(&mut self) {
+        let Format::Spead(Spead { step, .. }) = self.options.format else { return };
         if !self.senders.is_ending {
             return;
         }
         let is_only = self.senders.all.len() == 1;
         for sender in &self.senders.all {
-            let Some((stream, stop)) = sender.stream.zip(sender.stopped_at) else { continue };
+            let Some((stream, stop)) = sender.stream.zip(sender.stop) else { continue };
             let order = &self.streams[stream].order;
-            let Some(missing) = order.until(stop) else { continue };
+            let end = if stop.has_data { stop.heap.wrapping_add(step) } else { stop.heap };
+            let Some(missing) = order.until(end) else { continue };
             let end = order.sequence().saturating_add(missing);
             if is_only {
                 self.senders.announced = end;

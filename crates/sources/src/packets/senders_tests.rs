@@ -1,4 +1,5 @@
 //! Heaps of several senders, from their packets to events.
+use keepup_measure::sum::Sums;
 use keepup_stream::wire::crc32;
 
 use super::super::{Item, Options};
@@ -16,7 +17,7 @@ fn half(heap: u64, part: u64) -> Vec<u8> {
         pointer(2, 8),
         pointer(3, 4 * part),
         pointer(4, 4),
-        pointer(0x1600 + part, 1000 + heap),
+        pointer(0x1600 + part, 1000 + part),
     ];
     let mut packet: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
     packet.extend([heap as u8; 4]);
@@ -29,6 +30,20 @@ fn stop(heap: u64) -> Vec<u8> {
         [0x5304_0206_0000_0005, pointer(1, heap), pointer(2, 1), pointer(3, 0), pointer(4, 1), pointer(6, 2)];
     let mut packet: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
     packet.push(0);
+    packet
+}
+
+/// Item pointer of a stop.
+const STOP: u64 = 1 << 63 | 6 << 48 | 2;
+
+/// A packet of a heap of `length` bytes, with `payload` at `offset`, and more item pointers.
+fn part(heap: u64, (length, offset): (u64, u64), payload: &[u8], more: &[u64]) -> Vec<u8> {
+    let pointer = |id: u64, value: u64| 1 << 63 | id << 48 | value;
+    let head = 0x5304_0206_0000_0004 + more.len() as u64;
+    let words =
+        [head, pointer(1, heap), pointer(2, length), pointer(3, offset), pointer(4, payload.len() as u64)];
+    let mut packet: Vec<u8> = words.iter().chain(more).flat_map(|word| word.to_be_bytes()).collect();
+    packet.extend(payload);
     packet
 }
 
@@ -57,7 +72,7 @@ fn items(decoder: &mut Packets) -> Vec<String> {
             Item::Streams(streams) => format!("{} streams", streams.len()),
             Item::Event(event) => {
                 let missing = event.missing.map_or(String::new(), |cause| format!(" behind a {cause}"));
-                assert_eq!(event.payload, [event.payload[0]; 8]);
+                assert!(event.payload.iter().all(|byte| *byte == event.payload[0]));
                 format!("{}:{} of {}{missing}", event.stream, event.sequence, event.payload[0])
             }
             Item::End { events, .. } => format!("end {events}"),
@@ -95,11 +110,11 @@ fn heaps_of_every_sender_are_a_stream() {
     let metadata: Vec<_> = decoder.metadata().iter().map(|(name, value)| format!("{name}={value}")).collect();
     let expected = [
         "10.0.0.1:7/first_heap=1",
-        "10.0.0.1:7/item_0x1600=1001",
+        "10.0.0.1:7/item_0x1600=1000",
         "10.0.0.1:7/item_0x1601=1001",
         "10.0.0.2:7/first_heap=5",
-        "10.0.0.2:7/item_0x1600=1005",
-        "10.0.0.2:7/item_0x1601=1005",
+        "10.0.0.2:7/item_0x1600=1000",
+        "10.0.0.2:7/item_0x1601=1001",
     ];
     assert_eq!(metadata, expected);
     // Both must stop.
@@ -140,6 +155,95 @@ fn more_senders_can_be_awaited() {
     assert_eq!(receive(&mut decoder, &[(1, half(1, 0)), (1, half(3, 0)), (2, stop(2))]), [""; 0]);
     let found = receive(&mut decoder, &[(1, half(3, 1)), (1, stop(4)), (1, half(3, 0))]);
     assert_eq!(found, ["0:2 of 3 behind a sequence gap", "end 0"]);
+}
+
+#[test]
+fn a_stop_before_the_first_heap_is_that_of_another_series() {
+    let mut decoder = decoder(Spead::default());
+    assert_eq!(receive(&mut decoder, &[(1, stop(900)), (2, stop(7))]), [""; 0]);
+    // The first sender must stop again. The other one has no heaps.
+    let packets = [&whole([1, 2])[..], &[(1, stop(3))]].concat();
+    assert_eq!(receive(&mut decoder, &packets), ["1 streams", "0:0 of 1", "0:1 of 2", "end 0"]);
+    assert_eq!(decoder.remarks(), ["2 stops before the first heap of a sender"]);
+    assert!(decoder.rejected().is_empty());
+}
+
+#[test]
+fn the_heap_of_a_stop_is_recorded() {
+    let halves = |stops: [bool; 2]| {
+        [0, 1].map(|at| {
+            let more: &[u64] = if stops[at] { &[STOP] } else { &[] };
+            (1, part(3, (16, 8 * at as u64), &[3; 8], more))
+        })
+    };
+    for stops in [[true, true], [true, false], [false, true]] {
+        let mut decoder = decoder(Spead::default());
+        let packets = [&whole([1, 2])[..], &halves(stops)].concat();
+        let found = receive(&mut decoder, &packets);
+        assert_eq!(found, ["1 streams", "0:0 of 1", "0:1 of 2", "0:2 of 3", "end 3"], "{stops:?}");
+        assert!(decoder.rejected().is_empty());
+    }
+    // A sender of nothing but that heap.
+    let mut only = decoder(Spead::default());
+    assert_eq!(receive(&mut only, &halves([true; 2])), ["1 streams", "0:0 of 3", "end 1"]);
+    // If it stays incomplete, the end is not waited for longer than a second.
+    let mut decoder = decoder(Spead::default());
+    let packets = [&whole([1, 2])[..], &halves([true; 2])[..1]].concat();
+    assert_eq!(receive(&mut decoder, &packets), ["1 streams", "0:0 of 1", "0:1 of 2"]);
+    decoder.tick(5_000_000_000);
+    decoder.tick(5_999_999_999);
+    assert!(!decoder.has_due() && items(&mut decoder).is_empty());
+    decoder.tick(6_000_000_000);
+    assert!(decoder.has_due());
+    assert_eq!(items(&mut decoder), ["end 3"]);
+    assert_eq!(reasons(&mut decoder), [(RejectReason::Incomplete, 1)]);
+}
+
+#[test]
+fn packets_without_payload_are_no_duplicates() {
+    let mut decoder = decoder(Spead::default());
+    let item = 1 << 63 | 0x1700 << 48 | 77;
+    let packets = [
+        (1, part(1, (8, 0), &[], &[item])),
+        (1, half(1, 0)),
+        (1, half(1, 1)),
+        (1, part(1, (8, 8), &[], &[])),
+    ];
+    assert_eq!(receive(&mut decoder, &packets), ["1 streams", "0:0 of 1"]);
+    assert_eq!(decoder.metadata()["10.0.0.1:7/item_0x1700"], "77");
+    decoder.finish(0);
+    assert_eq!(items(&mut decoder), [""; 0]);
+    assert!(decoder.rejected().is_empty() && decoder.remarks().is_empty());
+}
+
+#[test]
+fn values_that_are_not_recorded_are_reported_once() {
+    let mut decoder = decoder(Spead::default());
+    let time = |heap: u64| 1 << 63 | 0x1600 << 48 | heap;
+    let constant = 1 << 63 | 0x1601 << 48 | 5;
+    let packets = [1, 2, 3].map(|heap| (1, part(heap, (8, 0), &[1; 8], &[time(heap), constant])));
+    assert_eq!(receive(&mut decoder, &packets).len(), 4);
+    let expected =
+        "values of item 0x1600 differ from those of the first heap of a sender; they are not recorded";
+    assert_eq!(decoder.remarks(), [expected]);
+    assert_eq!(decoder.metadata()["10.0.0.1:7/item_0x1600"], "1");
+    let many: Vec<u64> = (0..VALUES_MAX as u64 + 6).map(|at| 1 << 63 | (0x100 + at) << 48).collect();
+    assert_eq!(receive(&mut decoder, &[(2, part(1, (8, 0), &[1; 8], &many))]).len(), 2);
+    let expected = "10.0.0.2:7: 64 immediate values are recorded, the others are not";
+    assert_eq!(decoder.remarks(), [expected]);
+}
+
+#[test]
+fn heaps_of_all_senders_share_their_memory() {
+    let limits = Limits { event_bytes_max: 1 << 30, ..LIMITS };
+    let mut decoder = Packets::new(Options::new(Format::Spead(Spead::default())), limits, 0);
+    for sender in 1..=4u8 {
+        let share = OPEN_BYTES_MAX as u64 / u64::from(sender);
+        receive(&mut decoder, &[(sender, part(1, (share, 0), &[1; 8], &[]))]);
+        let open = decoder.senders.all.iter().map(|sender| usize::from(sender.heaps.has(1)));
+        assert_eq!(open.saturating_sum(), 1, "only that of the last sender is within its share");
+    }
+    assert_eq!(reasons(&mut decoder), [(RejectReason::Incomplete, 1); 3]);
 }
 
 #[test]

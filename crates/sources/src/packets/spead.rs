@@ -17,6 +17,8 @@ const PAYLOAD_OFFSET: u64 = 3;
 const PAYLOAD_LENGTH: u64 = 4;
 const STREAM_CONTROL: u64 = 6;
 const RESERVED_MAX: u64 = 6;
+/// Longest payload of a heap with nothing but a null item, bytes.
+const NULL_BYTES_MAX: u64 = 8;
 /// Value of the control item: the sender has sent all heaps.
 const STOP: u64 = 2;
 
@@ -46,8 +48,17 @@ pub(super) struct HeapPacket {
     pub(super) offset: u64,
     /// Where this part is in the packet.
     pub(super) payload: Range<usize>,
-    /// The sender has sent all heaps; the payload means nothing.
+    /// The sender has sent all heaps, this one included if [`HeapPacket::has_data`].
     pub(super) is_stop: bool,
+    /// Whether it has immediate values that are not the protocol's own.
+    pub(super) has_values: bool,
+}
+
+impl HeapPacket {
+    /// Whether a heap with a stop has data: senders put one null item into a heap that has none.
+    pub(super) fn has_data(&self) -> bool {
+        self.length > NULL_BYTES_MAX && !self.payload.is_empty()
+    }
 }
 
 /// Item pointers of a packet: whether the value is immediate, id, and value or address.
@@ -91,10 +102,11 @@ pub(super) fn read(packet: &[u8]) -> Result<HeapPacket, String> {
     if packet.len() < start {
         return Err(format!("{} bytes, but its SPEAD header states {count} items", packet.len()));
     }
-    let mut fields = [None; RESERVED_MAX as usize + 1];
+    let (mut fields, mut has_values) = ([None; RESERVED_MAX as usize + 1], false);
     for (_, id, value) in items(packet, bits).filter(|(is_immediate, ..)| *is_immediate) {
-        if let Some(field) = fields.get_mut(id as usize) {
-            *field = Some(value);
+        match fields.get_mut(id as usize) {
+            Some(field) => *field = Some(value),
+            None => has_values = true,
         }
     }
     let field =
@@ -106,7 +118,7 @@ pub(super) fn read(packet: &[u8]) -> Result<HeapPacket, String> {
     }
     let payload = start..start + bytes as usize;
     let is_stop = fields[STREAM_CONTROL as usize] == Some(STOP);
-    Ok(HeapPacket { heap, mask: mask(bits), length, offset, payload, is_stop })
+    Ok(HeapPacket { heap, mask: mask(bits), length, offset, payload, is_stop, has_values })
 }
 
 /// Immediate values of a packet that are not the protocol's own, with their ids.

@@ -28,6 +28,7 @@ fn a_packet_of_spead2() {
         offset: 944,
         payload: 40..596,
         is_stop: false,
+        has_values: false,
     };
     assert_eq!(read(&bytes), Ok(expected));
     assert_eq!(values(&bytes).count(), 0);
@@ -43,10 +44,18 @@ fn shorter_addresses_values_and_the_end() {
     words.push(0x3300 << 40);
     let bytes = packet(&words, &[1, 2, 3]);
     let header = read(&bytes).unwrap();
-    assert_eq!((header.heap, header.mask, header.payload), (9, (1 << 40) - 1, 56..59));
+    assert_eq!((header.heap, header.mask, header.payload.clone()), (9, (1 << 40) - 1, 56..59));
+    assert!(header.has_values);
     assert_eq!(values(&bytes).collect::<Vec<_>>(), [(0x1600, 77)]);
     words[5] = pointer(6, 2);
-    assert!(read(&packet(&words, &[1, 2, 3])).unwrap().is_stop);
+    let stop = read(&packet(&words, &[1, 2, 3])).unwrap();
+    assert!(stop.is_stop && !stop.has_values && !stop.has_data());
+    words[2] = pointer(2, 9);
+    assert!(read(&packet(&words, &[1, 2, 3])).unwrap().has_data());
+    let mut empty = words.clone();
+    empty[4] = pointer(4, 0);
+    assert!(!read(&packet(&empty, &[])).unwrap().has_data());
+    words[2] = pointer(2, 3);
     words[5] = pointer(6, 0);
     assert!(!read(&packet(&words, &[1, 2, 3])).unwrap().is_stop);
 }

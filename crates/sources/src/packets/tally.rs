@@ -4,6 +4,13 @@ use std::net::SocketAddr;
 
 use keepup_stream::rejected::{RejectReason, RejectUnit, Rejection};
 
+use super::admission::Flow;
+
+/// Most senders of which it is not decided whether they are foreign.
+const UNDECIDED_MAX: usize = 64;
+/// How long a sender may take to be admitted after its first packet that is not recorded, ns. After that, it
+/// is foreign.
+const DECISION_NS: u64 = 1_000_000_000;
 /// Most entries between two calls of [`Tally::take`].
 const ENTRIES_MAX: usize = 64;
 
@@ -17,13 +24,30 @@ pub(super) struct Subject {
     pub(super) is_foreign: bool,
 }
 
+/// Packets of a sender that may be admitted later.
+#[derive(Debug, Default)]
+struct Undecided {
+    /// Time of the first tick after the first of them, monotonic ns.
+    since_ns: Option<u64>,
+    packets: BTreeMap<RejectReason, (u64, String)>,
+}
+
 /// Packets that are not recorded, and those that arrived twice.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     rejected: BTreeMap<Subject, (u64, String)>,
+    undecided: BTreeMap<Flow, Undecided>,
+    /// Time of the last tick, monotonic ns.
+    now_ns: u64,
     /// Packets and heaps that are copies of recorded ones.
     pub(super) duplicates: u64,
     pub(super) duplicate_heaps: u64,
+}
+
+impl Undecided {
+    fn is_over(&self, now_ns: u64) -> bool {
+        self.since_ns.is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= DECISION_NS)
+    }
 }
 
 impl Tally {
@@ -39,6 +63,53 @@ impl Tally {
         }
         let (counted, _) = self.rejected.entry(subject).or_insert_with(|| (0, detail()));
         *counted = counted.saturating_add(count);
+    }
+
+    /// Enters a packet of a sender that is not admitted, and may be later.
+    pub(super) fn reject_undecided(
+        &mut self,
+        flow: Flow,
+        reason: RejectReason,
+        detail: impl FnOnce() -> String,
+    ) {
+        if self.undecided.len() >= UNDECIDED_MAX && !self.undecided.contains_key(&flow) {
+            let (sender, unit) = (flow.sender, RejectUnit::Packet);
+            return self.reject(Subject { sender, reason, unit, is_foreign: true }, 1, detail);
+        }
+        let packets = &mut self.undecided.entry(flow).or_default().packets;
+        let (counted, _) = packets.entry(reason).or_insert_with(|| (0, detail()));
+        *counted = counted.saturating_add(1);
+    }
+
+    /// Takes the time.
+    pub(super) fn tick(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        self.undecided.values_mut().for_each(|undecided| {
+            undecided.since_ns.get_or_insert(now_ns);
+        });
+    }
+
+    /// Whether a sender has become foreign.
+    pub(super) fn has_due(&self) -> bool {
+        self.undecided.values().any(|undecided| undecided.is_over(self.now_ns))
+    }
+
+    /// Decides which senders are foreign: those that were not admitted in time, or at the end.
+    pub(super) fn decide(&mut self, is_admitted: impl Fn(&Flow) -> bool, is_end: bool) {
+        if self.undecided.is_empty() {
+            return;
+        }
+        for (flow, undecided) in std::mem::take(&mut self.undecided) {
+            let is_foreign = !is_admitted(&flow);
+            if is_foreign && !is_end && !undecided.is_over(self.now_ns) {
+                self.undecided.insert(flow, undecided);
+                continue;
+            }
+            for (reason, (count, detail)) in undecided.packets {
+                let (sender, unit) = (flow.sender, RejectUnit::Packet);
+                self.reject(Subject { sender, reason, unit, is_foreign }, count, || detail);
+            }
+        }
     }
 
     /// What was entered since the last call.

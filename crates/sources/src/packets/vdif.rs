@@ -31,6 +31,8 @@ pub(super) struct Frame {
     pub(super) in_second: u64,
     /// Frames of the thread per second, by the sample rate in the header.
     pub(super) stated: Option<u64>,
+    /// The sender has marked it as invalid: the rest of the header may be junk.
+    pub(super) is_invalid: bool,
 }
 
 impl Frame {
@@ -51,6 +53,7 @@ impl Frame {
             second: word(0) & 0x3FFF_FFFF,
             in_second: u64::from(word(1) & 0xFF_FFFF),
             stated: frames_per_second(frame),
+            is_invalid: word(0) >> 31 == 1,
         })
     }
 
