@@ -336,6 +336,7 @@ impl DrainRun<'_> {
                 Step::Deferred => {}
                 Step::Ended => {
                     self.deliver(Merge::conclude)?;
+                    self.send_rejected()?;
                     return Ok(Done::Ended);
                 }
                 Step::Nothing { is_settling } if !self.plan.follow && !is_settling => {
@@ -343,6 +344,7 @@ impl DrainRun<'_> {
                         return Ok(Done::Stopped);
                     }
                     self.deliver(Merge::deliver_known_losses)?;
+                    self.send_rejected()?;
                     return Ok(Done::All);
                 }
                 Step::Nothing { .. } => {
@@ -351,6 +353,10 @@ impl DrainRun<'_> {
                 }
             }
         }
+    }
+
+    fn send_rejected(&mut self) -> Result<(), RecorderError> {
+        self.outlet.send_rejected(self.merge.rejected(), self.stop, self.live)
     }
 
     fn step(&mut self, now_ns: u64) -> Result<Step, RecorderError> {
