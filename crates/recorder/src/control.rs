@@ -20,6 +20,7 @@ use keepup_recording::presence::Presence;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove;
 use keepup_recording::retention::Removed;
+use keepup_recording::unborn;
 use keepup_results::shell::quoted;
 use keepup_sources::SourceAddress;
 use keepup_stream::ledger::Ledger;
@@ -523,12 +524,17 @@ impl ArmingGuard {
         clock: &dyn Clock,
     ) -> Result<Vec<Option<VolumeDirectory>>, RecorderError> {
         let Target::Volumes(volumes) = &config.target else { return Ok(vec![None]) };
-        let mut places = Vec::new();
+        let (mut places, mut manifests, mut locks) = (Vec::new(), Vec::new(), Vec::new());
+        // All before the first journal: a journal means that the directories of all volumes exist.
         for (index, volume) in volumes.iter().enumerate() {
             let manifest = manifest(config, volumes, self.recording, index, clock);
             let is_new = std::fs::symlink_metadata(volume.join(&config.name)).is_err();
-            let directory = manifest.create(volume)?;
+            let (directory, lock) = manifest.create_locked(volume).map_err(unborn::explain)?;
             self.made.push(CreatedDirectory { directory: directory.clone(), is_new });
+            manifests.push((directory, manifest));
+            locks.push(lock);
+        }
+        for (directory, manifest) in manifests {
             let journal = Journal::create(&directory, &manifest)?;
             let retention = match config.keep {
                 Some(keep) => {

@@ -406,9 +406,11 @@ fn open(plan: &DrainPlan, clock: &dyn Clock, stop: &AtomicBool) -> Result<Merge,
     let deadline_ns = clock.now_ns() + OPEN_TIMEOUT_NS;
     loop {
         match Merge::open(&plan.recording) {
-            Err(RecordingError::NotARecording { .. } | RecordingError::VolumeMissing { .. })
-                if plan.follow && clock.now_ns() < deadline_ns && !stop.load(Ordering::Acquire) =>
-            {
+            Err(
+                RecordingError::NotARecording { .. }
+                | RecordingError::Unborn { .. }
+                | RecordingError::VolumeMissing { .. },
+            ) if plan.follow && clock.now_ns() < deadline_ns && !stop.load(Ordering::Acquire) => {
                 clock.sleep_until_ns(clock.now_ns() + POLL_NS);
             }
             outcome => return outcome,

@@ -16,6 +16,7 @@ use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_recording::id::Id;
 use keepup_recording::manifest::new_recording_dir;
+use keepup_recording::unborn;
 use keepup_results::live::{
     RefusalKind, RunCommand, RunOrder, RunOutcome, RunRefusal, RunSettings, RunState, RunStatus, RunVolume,
 };
@@ -263,7 +264,7 @@ impl RunControl {
         config.run = Some(run);
         config.metadata = settings.metadata.clone();
         for volume in &volumes {
-            new_recording_dir(volume, &config.name)?;
+            new_recording_dir(volume, &config.name).map_err(unborn::explain)?;
         }
         config.target = if volumes.is_empty() { Target::Null } else { Target::Volumes(volumes) };
         config.validate()?;
