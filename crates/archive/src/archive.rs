@@ -137,9 +137,11 @@ fn open(plan: &ArchivePlan, clock: &dyn Clock, stop: &AtomicBool) -> Result<Foll
     let deadline_ns = clock.now_ns() + OPEN_TIMEOUT_NS;
     loop {
         match Follower::open(&plan.recording) {
-            Err(RecordingError::NotARecording { .. } | RecordingError::VolumeMissing { .. })
-                if plan.follow && clock.now_ns() < deadline_ns =>
-            {
+            Err(
+                RecordingError::NotARecording { .. }
+                | RecordingError::Unborn { .. }
+                | RecordingError::VolumeMissing { .. },
+            ) if plan.follow && clock.now_ns() < deadline_ns => {
                 wait_until(clock, clock.now_ns() + POLL_NS, stop)?;
             }
             outcome => return Ok(outcome?),

@@ -315,6 +315,7 @@ fn errors_of_recordings_keep_their_codes() {
         vec![
             R::Exists { path: path() }.into(),
             R::Foreign { path: path() }.into(),
+            R::Remains { path: path() }.into(),
             R::Taken { path: path() }.into(),
         ],
     );
@@ -322,6 +323,7 @@ fn errors_of_recordings_keep_their_codes() {
         Exit::Usage,
         vec![
             R::NotARecording { path: path() }.into(),
+            R::Unborn { path: path() }.into(),
             R::Name { name: String::new() }.into(),
             R::VolumeMissing { path: path(), index: 0, volume: path() }.into(),
         ],

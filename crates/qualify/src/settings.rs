@@ -8,7 +8,6 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_plan::Profile;
-use keepup_recorder::report::Ended;
 use keepup_recorder::watch::WatcherSlot;
 use keepup_recorder::{PlacementKind, Recorder, RecorderConfig, RecorderError, Target};
 use keepup_recording::id::Id;
@@ -138,11 +137,9 @@ impl Settings {
         let mut config = self.recorder(name);
         config.listen = SocketAddr::from((self.generator.reach().listen, 0)).into();
         let ended = Recorder::arm(config, identity, Arc::clone(clock)).and_then(Recorder::disarm);
-        match ended.map_err(WorkloadError::from)? {
-            Ended::VolumesFailed(why) | Ended::SourceFailed(why) => {
-                Err(WorkloadError::from(RecorderError::Ended { why: Cause::from_text(&why) }).into())
-            }
-            Ended::EndOfRun | Ended::Stopped => Ok(()),
+        match ended.map_err(WorkloadError::from)?.failure() {
+            Some(why) => Err(WorkloadError::from(RecorderError::Ended { why: Cause::from_text(why) }).into()),
+            None => Ok(()),
         }
     }
 

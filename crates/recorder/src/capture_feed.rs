@@ -17,6 +17,8 @@ use keepup_sys::datagram::Batch;
 use keepup_sys::waker::Waker;
 
 use crate::RecorderError;
+use crate::error::REPORT;
+use crate::threads::catch_panic;
 
 /// Chunks that circulate.
 const CHUNKS: usize = 4;
@@ -87,10 +89,15 @@ impl CaptureFeed {
         let (sender, messages) = sync_channel(CHUNKS + 1);
         let (empty, chunks) = sync_channel(CHUNKS);
         (0..CHUNKS).for_each(|_| drop(empty.try_send(Chunk::default())));
-        let reader = Reader { capture, chunks, spare: Vec::new(), sender, waker: waker.clone() };
+        let mut reader = Reader { capture, chunks, spare: Vec::new(), sender, waker: waker.clone() };
         std::thread::Builder::new()
             .name("ku-capture".to_owned())
-            .spawn(move || reader.run(keeps_pace.then_some(clock)))
+            .spawn(move || {
+                if let Err(why) = catch_panic(|| reader.run(keeps_pace.then_some(clock))) {
+                    let failure = Some(Cause::new(why).with_hint(REPORT));
+                    reader.hand_over(Message::End { remarks: Vec::new(), rejected: Vec::new(), failure });
+                }
+            })
             .map_err(|error| Cause::new(format!("cannot start a thread: {error}")))?;
         let feed = Self {
             messages,
@@ -210,7 +217,7 @@ struct Reader {
 impl Reader {
     /// Reads until the end of the file, or until the feed is dropped. With a clock, at the pace of the
     /// capture.
-    fn run(mut self, clock: Option<Arc<dyn Clock>>) {
+    fn run(&mut self, clock: Option<Arc<dyn Clock>>) {
         let span_ns = if clock.is_some() { PACE_SPAN_NS } else { u64::MAX };
         let mut pace = Pace::default();
         let failure = loop {

@@ -20,6 +20,7 @@ use keepup_recording::presence::Presence;
 use keepup_recording::reader::Recording;
 use keepup_recording::remove;
 use keepup_recording::retention::Removed;
+use keepup_recording::unborn;
 use keepup_results::shell::quoted;
 use keepup_sources::SourceAddress;
 use keepup_stream::ledger::Ledger;
@@ -33,6 +34,7 @@ use crate::after_seal::SealRunner;
 use crate::config::Target;
 use crate::counters::Counters;
 use crate::document::{self, DocumentSender};
+use crate::error::REPORT;
 use crate::intake::{IntakeParts, IntakeReport, Membership, Post, Shards, VolumeLink};
 use crate::keeper::{Retention, VolumeDirectory};
 use crate::packet_socket::{SourceInput, open_all};
@@ -67,6 +69,7 @@ pub struct Recorder {
     volumes: Vec<VolumeThreads>,
     after_seal: Option<SealRunner>,
     made: Vec<CreatedDirectory>,
+    _owner: OwnerGuard,
 }
 
 impl Recorder {
@@ -116,6 +119,7 @@ impl Recorder {
                 intakes: wakers.clone(),
                 index,
                 counters: Arc::clone(&counters),
+                switches: Arc::clone(&switches),
                 memory: memory.clone(),
                 after_seal: notifier.clone(),
             };
@@ -123,7 +127,7 @@ impl Recorder {
             links.iter_mut().zip(volume_links).for_each(|(links, link)| links.push(link));
             recorder.volumes.push(threads);
         }
-        let (to_reducers, reducers) = worker::start(&config, &clock, &wakers, &counters)?;
+        let (to_reducers, reducers) = worker::start(&config, &clock, &wakers, (&counters, &switches))?;
         let records_early = config.records_early;
         let (is_kept_in_part, is_origin_due) = (config.keep.is_some(), AtomicBool::new(config.is_copy));
         let waker = wakers[0].clone();
@@ -133,6 +137,7 @@ impl Recorder {
             shared.start_intakes((listener, packets.inputs, document_sockets), pools, links, to_reducers)?;
         let Shared { switches, counters, clock, .. } = shared;
         let (made, volumes) = recorder.finish();
+        let _owner = OwnerGuard(Stopper { switches: Arc::clone(&switches), waker: waker.clone() });
         Ok(Self {
             address,
             sources,
@@ -154,6 +159,7 @@ impl Recorder {
             volumes,
             after_seal,
             made,
+            _owner,
         })
     }
 
@@ -176,6 +182,13 @@ impl Recorder {
             take_back(recording, &made)?;
         }
         ended
+    }
+
+    /// Ends the recording because of an internal error elsewhere: everything received becomes durable, and
+    /// the journals get the reason.
+    pub fn fail(&self, what: &str) {
+        self.switches.fail(what);
+        self.waker.wake();
     }
 
     /// Listening address; with sources that send packets, that of the first of them.
@@ -342,8 +355,11 @@ impl Recorder {
         };
         let (reports, intakes_cpu): (Vec<IntakeReport>, Vec<ThreadCpu>) = intakes.into_iter().unzip();
         let (ledger, mut incidents, elapsed_ns) = IntakeReport::merge(reports);
+        let internal = self.switches.internal_errors();
+        let mut trouble: Vec<String> =
+            internal.iter().map(|what| Cause::new(what).with_hint(REPORT).to_text()).collect();
         let unbalanced = ledger.balance().err().map(|e| format!("the account does not add up: {e}"));
-        let mut trouble: Vec<String> = unbalanced.into_iter().collect();
+        trouble.extend(unbalanced);
         let mut reducers_cpu = Vec::new();
         for reducer in self.reducers {
             reducers_cpu.push(joined("ku-reduce", reducer)?.1);
@@ -372,11 +388,20 @@ impl Recorder {
                 cpu,
             });
         }
-        let ended = self.shards.ended().cloned().unwrap_or(Ended::Stopped);
+        let ended = match self.switches.failure() {
+            Some(why) => Ended::InternalError(why.to_owned()),
+            None => self.shards.ended().cloned().unwrap_or(Ended::Stopped),
+        };
         // The keepers have dropped their ends of its queue.
-        let after_seal = self.after_seal.map(SealRunner::join).transpose()?.map(|(counts, own)| {
-            incidents.append(own);
-            counts
+        let after_seal = self.after_seal.and_then(|runner| match runner.join() {
+            Ok((counts, own)) => {
+                incidents.append(own);
+                Some(counts)
+            }
+            Err(e) => {
+                trouble.push(Cause::of(&e).to_text());
+                None
+            }
         });
         Ok(Joined {
             ended,
@@ -474,6 +499,19 @@ impl Stopper {
     }
 }
 
+/// Ends the recording if its owner panics: the recorder's threads would go on without anybody to end them.
+struct OwnerGuard(Stopper);
+
+impl Drop for OwnerGuard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let name = std::thread::current().name().unwrap_or("unnamed").to_owned();
+            self.0.switches.fail(&format!("internal error: thread {name} panicked"));
+            self.0.waker.wake();
+        }
+    }
+}
+
 fn listen(endpoint: &Endpoint) -> Result<(OwnedFd, SocketAddr), RecorderError> {
     let fail = |source| RecorderError::Listen { endpoint: endpoint.clone(), source };
     let listener = TcpListener::bind(endpoint).map_err(fail)?;
@@ -523,12 +561,17 @@ impl ArmingGuard {
         clock: &dyn Clock,
     ) -> Result<Vec<Option<VolumeDirectory>>, RecorderError> {
         let Target::Volumes(volumes) = &config.target else { return Ok(vec![None]) };
-        let mut places = Vec::new();
+        let (mut places, mut manifests, mut locks) = (Vec::new(), Vec::new(), Vec::new());
+        // All before the first journal: a journal means that the directories of all volumes exist.
         for (index, volume) in volumes.iter().enumerate() {
             let manifest = manifest(config, volumes, self.recording, index, clock);
             let is_new = std::fs::symlink_metadata(volume.join(&config.name)).is_err();
-            let directory = manifest.create(volume)?;
+            let (directory, lock) = manifest.create_locked(volume).map_err(unborn::explain)?;
             self.made.push(CreatedDirectory { directory: directory.clone(), is_new });
+            manifests.push((directory, manifest));
+            locks.push(lock);
+        }
+        for (directory, manifest) in manifests {
             let journal = Journal::create(&directory, &manifest)?;
             let retention = match config.keep {
                 Some(keep) => {

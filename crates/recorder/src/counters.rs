@@ -287,6 +287,16 @@ impl Counters {
         Some(new)
     }
 
+    /// Enters data that were rejected where the client got its events from. Warns of them, and returns
+    /// their row.
+    pub(crate) fn copy_rejected(&self, row: &Rejected) -> Option<Rejected> {
+        let mut rejections = self.rejections.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = rejections.raise(row)?;
+        drop(rejections);
+        self.warn(new.to_string());
+        Some(new)
+    }
+
     /// Data that arrived and are not recorded, so far.
     pub fn rejected(&self) -> Vec<Rejected> {
         self.rejections.lock().unwrap_or_else(PoisonError::into_inner).rows()

@@ -20,7 +20,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use self::reader::DirectoryReader;
 use crate::switches::Switches;
-use crate::threads::spawn;
+use crate::threads::{catch_panic, spawn};
 use crate::{RecorderConfig, RecorderError};
 
 /// Wanted send buffer of the socket, bytes; the kernel may give less (`net.core.wmem_max`).
@@ -72,12 +72,14 @@ pub(crate) fn start(
         .or_else(|_| sockopt::set_socket_send_buffer_size(&theirs, BUFFER_BYTES));
     let (is_networked, limit) = (network.is_some(), config.event_bytes_max());
     let shared = (Arc::clone(switches), Arc::clone(clock));
-    let reader = DirectoryReader::new(address.clone(), (directory, theirs), is_networked, limit, shared)
+    let ending = Arc::clone(switches);
+    let mut reader = DirectoryReader::new(address.clone(), (directory, theirs), is_networked, limit, shared)
         .map_err(fail)?;
     // The thread ends when the socket closes. It is not joined: a file server that does not answer must
     // not keep the recording from ending.
     drop(spawn(format!("ku-files-{index}"), config.cpus.clone(), move || {
-        reader.run();
+        // The intake sees the end of the socket after the reason.
+        catch_panic(|| reader.run()).unwrap_or_else(|why| ending.fail(&why));
         Ok(())
     })?);
     Ok((ours, network.map(|name| note(address, name))))

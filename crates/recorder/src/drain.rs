@@ -336,6 +336,7 @@ impl DrainRun<'_> {
                 Step::Deferred => {}
                 Step::Ended => {
                     self.deliver(Merge::conclude)?;
+                    self.send_rejected()?;
                     return Ok(Done::Ended);
                 }
                 Step::Nothing { is_settling } if !self.plan.follow && !is_settling => {
@@ -343,6 +344,7 @@ impl DrainRun<'_> {
                         return Ok(Done::Stopped);
                     }
                     self.deliver(Merge::deliver_known_losses)?;
+                    self.send_rejected()?;
                     return Ok(Done::All);
                 }
                 Step::Nothing { .. } => {
@@ -351,6 +353,10 @@ impl DrainRun<'_> {
                 }
             }
         }
+    }
+
+    fn send_rejected(&mut self) -> Result<(), RecorderError> {
+        self.outlet.send_rejected(self.merge.rejected(), self.stop, self.live)
     }
 
     fn step(&mut self, now_ns: u64) -> Result<Step, RecorderError> {
@@ -400,9 +406,11 @@ fn open(plan: &DrainPlan, clock: &dyn Clock, stop: &AtomicBool) -> Result<Merge,
     let deadline_ns = clock.now_ns() + OPEN_TIMEOUT_NS;
     loop {
         match Merge::open(&plan.recording) {
-            Err(RecordingError::NotARecording { .. } | RecordingError::VolumeMissing { .. })
-                if plan.follow && clock.now_ns() < deadline_ns && !stop.load(Ordering::Acquire) =>
-            {
+            Err(
+                RecordingError::NotARecording { .. }
+                | RecordingError::Unborn { .. }
+                | RecordingError::VolumeMissing { .. },
+            ) if plan.follow && clock.now_ns() < deadline_ns && !stop.load(Ordering::Acquire) => {
                 clock.sleep_until_ns(clock.now_ns() + POLL_NS);
             }
             outcome => return outcome,

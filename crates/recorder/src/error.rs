@@ -8,6 +8,10 @@ use keepup_sources::capture::CaptureError;
 use keepup_sys::SysError;
 use rustix::io::Errno;
 
+/// What to do about an internal error.
+pub(crate) const REPORT: &str =
+    "report this as a defect of keepup, with the messages above and `keepup --version`";
+
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum RecorderError {
@@ -71,6 +75,12 @@ pub enum RecorderError {
         /// Cause.
         why: Cause,
     },
+    /// A thread panicked.
+    #[error("{what}")]
+    Panicked {
+        /// Thread and message.
+        what: String,
+    },
     /// An armed recorder ended before it was started.
     #[error("the recorder ended before the start: {why}")]
     Ended {
@@ -86,6 +96,7 @@ impl Diagnostic for RecorderError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Config { .. } => ErrorClass::Usage,
+            Self::Panicked { .. } => ErrorClass::Failed,
             Self::Recording(e) => e.class(),
             Self::Client(e) => e.class(),
             Self::Sys(e) => e.class(),
@@ -127,6 +138,7 @@ impl Diagnostic for RecorderError {
             Self::OpenCapture { .. } => Some("pcap:PATH needs a file that this user may read".into()),
             Self::Recording(e) => e.hint(),
             Self::Client(e) => e.hint(),
+            Self::Panicked { .. } => Some(REPORT.into()),
             Self::Thread { why, .. } | Self::Ended { why } => why.hint(),
         }
     }

@@ -57,6 +57,7 @@ use crate::reduce::worker::ReducerLink;
 use crate::report::Ended;
 use crate::switches::Switches;
 use crate::tap::TapInlet;
+use crate::threads::catch_panic;
 
 const LISTENER: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
@@ -231,15 +232,31 @@ impl Intake {
         })
     }
 
-    /// Runs until every source has ended, a stop is requested, or no volume works any more.
+    /// Runs until every source has ended, a stop is requested, no volume works any more, or a thread panics.
+    /// After a panic of its own it makes durable what it has received.
     pub(crate) fn run(mut self) -> IntakeReport {
         let shards = Arc::clone(&self.shards);
         let mut events = Vec::with_capacity(256);
-        loop {
-            self.turn(&mut events);
-            if let Some(ended) = shards.ended() {
-                return self.finish(ended);
+        let turned = catch_panic(|| {
+            while shards.ended().is_none() {
+                self.turn(&mut events);
             }
+        });
+        if let Err(why) = turned {
+            self.switches.fail(&why);
+            shards.end(Ended::InternalError(why));
+        }
+        let ended = shards.ended().unwrap_or(&Ended::Stopped);
+        if let Err(why) = catch_panic(|| self.finish(ended)) {
+            self.switches.fail(&why);
+            self.give_up(ended);
+        }
+        self.membership.end();
+        IntakeReport {
+            ledger: catch_panic(|| self.store.ledger()).unwrap_or_default(),
+            incidents: self.store.incidents,
+            first_event_ns: self.first_event_ns,
+            last_durable_ns: self.last_durable_ns,
         }
     }
 
@@ -251,6 +268,9 @@ impl Intake {
         self.wait(events);
         let mut now_ns = self.clock.now_ns();
         self.take_back(now_ns);
+        if let Some(why) = self.switches.failure() {
+            return self.shards.end(Ended::InternalError(why.to_owned()));
+        }
         if let Some(why) = self.store.failed.take() {
             return self.shards.end(Ended::VolumesFailed(why));
         }

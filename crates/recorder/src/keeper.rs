@@ -34,6 +34,8 @@ pub(crate) use self::retention::Retention;
 pub(crate) use self::sizes::SegmentSizes;
 use crate::after_seal::{SealNotifier, SealedFile};
 use crate::counters::Counters;
+use crate::switches::Switches;
+use crate::threads::catch_panic;
 
 /// Interval between checks for segments to remove.
 const RETAIN_EVERY: Duration = Duration::from_secs(1);
@@ -144,7 +146,8 @@ pub(crate) struct Keeper {
     pub(crate) sizes: SegmentSizes,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inbox: Receiver<ToKeeper>,
-    pub(crate) answers: Sender<FromKeeper>,
+    /// `None` after a panic: then it only writes the journal.
+    pub(crate) answers: Option<Sender<FromKeeper>>,
     pub(crate) writer: Waker,
     pub(crate) next_index: u32,
     /// Segments that are not sealed.
@@ -163,15 +166,39 @@ pub(crate) struct Keeper {
     /// Whether appended journal lines must be flushed.
     pub(crate) flush_due: bool,
     pub(crate) is_journal_broken: bool,
+    pub(crate) switches: Arc<Switches>,
 }
 
 impl Keeper {
-    /// Runs until its writer ends.
+    /// Runs until its writer ends. After a panic its volume has failed, and it only writes the journal.
     pub(crate) fn run(mut self) -> KeeperOutcome {
+        while let Err(why) = catch_panic(|| self.serve()) {
+            self.panicked(why);
+        }
+        for step in [Self::close, Self::enter_end] {
+            if let Err(why) = catch_panic(|| step(&mut self)) {
+                self.panicked(why);
+            }
+        }
+        KeeperOutcome { access: self.access, trouble: self.trouble, warnings: self.warnings }
+    }
+
+    /// Fails the volume. The writer does not wait for an answer once the channel to it is closed.
+    fn panicked(&mut self, why: String) {
+        self.switches.note_internal_error(&why);
+        self.journal_failed(why);
+        self.answers = None;
+        self.writer.wake();
+    }
+
+    /// Handles messages until the writer has ended.
+    fn serve(&mut self) {
         while let Some(message) = self.next() {
             // What cannot be entered now is entered with a later message.
             let _ = self.enter_origin();
             match message {
+                // Its writer has given the volume up.
+                ToKeeper::Prepare | ToKeeper::Finish { .. } if self.answers.is_none() => {}
                 ToKeeper::Prepare => self.prepare(),
                 ToKeeper::Activate { index, bytes, before } => self.activate(index, bytes, before),
                 ToKeeper::Discard { index } => self.discard(index),
@@ -205,11 +232,11 @@ impl Keeper {
                     self.note(|_| Some(JournalRecord::Rotation(rotation.clone())))
                 }
                 ToKeeper::Conclude(conclusion) => self.conclusion = Some(conclusion),
-                ToKeeper::Close => break,
+                // Where a writer panicked, the others end before there is an account.
+                ToKeeper::Close if self.conclusion.is_none() => {}
+                ToKeeper::Close => return,
             }
         }
-        self.close();
-        KeeperOutcome { access: self.access, trouble: self.trouble, warnings: self.warnings }
     }
 
     /// Waits for a message. Lines that come in a burst, such as 508 declared streams, are flushed
@@ -304,7 +331,7 @@ impl Keeper {
 
     fn answer(&self, answer: FromKeeper) {
         // The answer is not needed if the writer has ended.
-        let _ = self.answers.send(answer);
+        let _ = self.answers.as_ref().map(|answers| answers.send(answer));
         self.writer.wake();
     }
 
@@ -458,7 +485,7 @@ impl Keeper {
         retention.is_some_and(Retention::is_busy)
     }
 
-    /// Applies the retention limit a last time and closes the journal.
+    /// Applies the retention limit a last time and completes the manifest.
     fn close(&mut self) {
         self.flush();
         self.retain();
@@ -469,11 +496,17 @@ impl Keeper {
         if is_present && let Err(e) = self.enter_origin().and_then(|()| self.enter_metadata()) {
             self.note_trouble(Cause::of(&e).to_text());
         }
+        if let Some(conclusion) = self.conclusion.as_mut().filter(|_| !is_present) {
+            conclusion.clean = false;
+        }
+    }
+
+    /// Enters the end of the recording.
+    fn enter_end(&mut self) {
         if let Some(Conclusion { clean, reason, streams, rejected }) = self.conclusion.take() {
             for row in rejected {
                 self.note(|_| Some(JournalRecord::Rejected(row.clone())));
             }
-            let clean = clean && is_present;
             let streams = streams.iter().map(|&(id, received, durable)| StreamEnd { id, received, durable });
             let end = JournalRecord::End { clean, reason, streams: streams.collect() };
             self.note(|_| Some(end.clone()));

@@ -41,3 +41,4 @@ pub use document::DocumentSender;
 pub use error::RecorderError;
 pub use placement::PlacementKind;
 pub use series::SeriesConnections;
+pub use threads::catch_panic;

@@ -63,6 +63,8 @@ pub enum Ended {
     /// All sources have ended or a stop was requested, and data of a source could not be recorded, with the
     /// cause.
     SourceFailed(String),
+    /// A thread of the recorder panicked, with thread and message; the others made durable what they had.
+    InternalError(String),
 }
 
 impl fmt::Display for Ended {
@@ -72,6 +74,17 @@ impl fmt::Display for Ended {
             Self::Stopped => f.write_str("stopped on request"),
             Self::VolumesFailed(why) => write!(f, "no volume takes more data: {why}"),
             Self::SourceFailed(why) => write!(f, "a source failed: {why}"),
+            Self::InternalError(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Ended {
+    /// Why it ended, if neither by itself nor on request.
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Self::EndOfRun | Self::Stopped => None,
+            Self::VolumesFailed(why) | Self::SourceFailed(why) | Self::InternalError(why) => Some(why),
         }
     }
 }
@@ -88,8 +101,10 @@ impl RecordReport {
     /// Whether everything that arrived is durable, the recording has no defects, and it ended by
     /// itself or on request. Events may be missing that did not arrive.
     pub fn is_whole(&self) -> bool {
-        let has_failed = matches!(self.ended, Ended::VolumesFailed(_) | Ended::SourceFailed(_));
-        !has_failed && self.ledger.is_whole() && self.trouble.is_empty() && !self.has_rejected()
+        self.ended.failure().is_none()
+            && self.ledger.is_whole()
+            && self.trouble.is_empty()
+            && !self.has_rejected()
     }
 
     /// Whether it is whole, and no event is missing.

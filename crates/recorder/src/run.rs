@@ -16,6 +16,7 @@ use keepup_measure::clock::Clock;
 use keepup_peer::Endpoint;
 use keepup_recording::id::Id;
 use keepup_recording::manifest::new_recording_dir;
+use keepup_recording::unborn;
 use keepup_results::live::{
     RefusalKind, RunCommand, RunOrder, RunOutcome, RunRefusal, RunSettings, RunState, RunStatus, RunVolume,
 };
@@ -23,6 +24,7 @@ use keepup_results::live::{
 use self::outcome::outcome;
 use crate::free_space::SpaceMonitor;
 use crate::report::{Ended, RecordReport};
+use crate::threads::internal_error;
 use crate::{Recorder, RecorderConfig, RecorderError, Target};
 
 /// Resources that runs may use, and whether others may command them.
@@ -223,6 +225,18 @@ impl RunControl {
         self.failure.take()
     }
 
+    /// Ends a run because of an internal error of its owner, and waits until it has ended.
+    pub fn end_with_error(&mut self, what: &str) {
+        if let Some(recorder) = &self.recorder {
+            recorder.fail(what);
+        }
+        if self.state == RunState::Armed {
+            return self.lose_armed();
+        }
+        self.drain(None);
+        self.conclude();
+    }
+
     fn enter(&mut self, state: RunState) {
         self.state = state;
         self.revision += 1;
@@ -263,7 +277,7 @@ impl RunControl {
         config.run = Some(run);
         config.metadata = settings.metadata.clone();
         for volume in &volumes {
-            new_recording_dir(volume, &config.name)?;
+            new_recording_dir(volume, &config.name).map_err(unborn::explain)?;
         }
         config.target = if volumes.is_empty() { Target::Null } else { Target::Volumes(volumes) };
         config.validate()?;
@@ -358,6 +372,7 @@ impl RunControl {
         let ended = self.recorder.take().map(Recorder::disarm);
         self.directories.clear();
         self.fail(match ended {
+            Some(Ok(Ended::InternalError(what))) => RecorderError::Panicked { what },
             Some(Ok(Ended::VolumesFailed(why))) => RecorderError::Ended { why: Cause::from_text(&why) },
             Some(Err(e)) => e,
             _ => RecorderError::Ended { why: "it was stopped".into() },
@@ -387,8 +402,8 @@ impl RunControl {
 
     fn conclude(&mut self) {
         let Some(Ending { thread, limit }) = self.ending.take() else { return };
-        let joined = thread.join().unwrap_or_else(|_| {
-            Err(RecorderError::Thread { name: "ku-ending".into(), why: "it panicked".into() })
+        let joined = thread.join().unwrap_or_else(|payload| {
+            Err(RecorderError::Panicked { what: internal_error("ku-ending", payload.as_ref()) })
         });
         let mut report = match joined {
             Ok(report) => report,
@@ -402,13 +417,8 @@ impl RunControl {
             self.directories.clear();
         }
         self.last = Some(outcome(&report, self.run, self.name.as_deref().unwrap_or_default()));
-        match &report.ended {
-            Ended::VolumesFailed(_) | Ended::SourceFailed(_) => {
-                self.error = Some(report.ended.to_string());
-                self.enter(RunState::Error);
-            }
-            Ended::EndOfRun | Ended::Stopped => self.enter(RunState::Sealed),
-        }
+        self.error = report.ended.failure().map(|_| report.ended.to_string());
+        self.enter(if self.error.is_some() { RunState::Error } else { RunState::Sealed });
         self.report = Some(report);
     }
 }

@@ -1,5 +1,6 @@
-//! Flags between a recorder's owner and its intake: accept sources, stop, ending.
+//! Flags between a recorder's owner and its threads: accept sources, stop, ending, internal errors.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Each flag is set once.
 #[derive(Debug, Default)]
@@ -8,6 +9,9 @@ pub(crate) struct Switches {
     is_open: AtomicBool,
     stop: AtomicBool,
     is_ending: AtomicBool,
+    /// Why the recording cannot go on.
+    failure: OnceLock<String>,
+    internal_errors: Mutex<Vec<String>>,
 }
 
 impl Switches {
@@ -34,6 +38,27 @@ impl Switches {
 
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
+    }
+
+    /// Notes the internal error of a thread without which the recording goes on.
+    pub(crate) fn note_internal_error(&self, what: &str) {
+        self.internal_errors.lock().unwrap_or_else(PoisonError::into_inner).push(what.to_owned());
+    }
+
+    /// Ends the recording because of the internal error of a thread; the first one is the reason.
+    pub(crate) fn fail(&self, what: &str) {
+        self.note_internal_error(what);
+        let _ = self.failure.set(what.to_owned());
+    }
+
+    /// The internal error that ends the recording, if any.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
+    /// All internal errors so far.
+    pub(crate) fn internal_errors(&self) -> Vec<String> {
+        self.internal_errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Announces that reading has stopped.

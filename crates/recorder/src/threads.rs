@@ -1,4 +1,6 @@
-//! Threads of the data path: named, pinned, with CPU accounting.
+//! Threads of the data path: named, pinned, with CPU accounting. A panic becomes an internal error.
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
 
 use keepup_error::Cause;
@@ -31,7 +33,29 @@ pub(crate) fn spawn<T: Send + 'static>(
 /// Joins a thread.
 pub(crate) fn joined<T>(name: &str, thread: Threaded<T>) -> Result<(T, ThreadCpu), RecorderError> {
     let fail = |why: Cause| RecorderError::Thread { name: name.into(), why };
-    thread.join().map_err(|_| fail("it panicked".into()))?.map_err(fail)
+    let panicked = |payload: Box<dyn Any + Send>| RecorderError::Panicked {
+        what: internal_error(name, payload.as_ref()),
+    };
+    thread.join().map_err(panicked)?.map_err(fail)
+}
+
+/// Runs a part of the calling thread's work; a panic becomes the text of an internal error.
+///
+/// # Errors
+/// `work` panicked.
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    // Callers use nothing afterwards that is only valid without a panic.
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        internal_error(std::thread::current().name().unwrap_or("unnamed"), payload.as_ref())
+    })
+}
+
+/// Text about the panic of a thread.
+pub(crate) fn internal_error(thread: &str, payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("it panicked").replace(char::is_control, " ");
+    format!("internal error: thread {thread}: {text}")
 }
 
 /// Time that the calling thread was runnable without a CPU, in nanoseconds, if the kernel reports

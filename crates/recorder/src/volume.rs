@@ -17,7 +17,8 @@ use crate::counters::Counters;
 use crate::intake::VolumeLink;
 use crate::keeper::{FromKeeper, Keeper, KeeperOutcome, SegmentSizes, ToKeeper, VolumeDirectory};
 use crate::link::WriterSignals;
-use crate::threads::{Threaded, joined, spawn};
+use crate::switches::Switches;
+use crate::threads::{Threaded, catch_panic, joined, spawn};
 use crate::writer::{Inlet, Limits, Writer, WriterOutcome, WriterParts};
 use crate::{RecorderConfig, RecorderError};
 
@@ -61,6 +62,7 @@ pub(crate) struct VolumeStart {
     pub(crate) intakes: Vec<Waker>,
     pub(crate) index: usize,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) switches: Arc<Switches>,
     pub(crate) memory: PoolMemory,
     /// Learns of sealed segments, to run a command.
     pub(crate) after_seal: Option<SealNotifier>,
@@ -93,7 +95,7 @@ impl VolumeStart {
             sizes: SegmentSizes::new(self.config.segment_bytes, self.config.segment_grows()),
             clock: Arc::clone(&self.clock),
             inbox,
-            answers,
+            answers: Some(answers),
             writer: waker.clone(),
             next_index: 0,
             segments: BTreeMap::new(),
@@ -106,6 +108,7 @@ impl VolumeStart {
             gaps: vec![0; self.intakes.len()],
             flush_due: false,
             is_journal_broken: false,
+            switches: Arc::clone(&self.switches),
         };
         let keeper = spawn(format!("ku-keeper-{}", self.index), Vec::new(), move || Ok(keeper.run()))?;
         let (mut links, mut inlets) = (Vec::new(), Vec::new());
@@ -161,7 +164,13 @@ impl VolumeStart {
             let facts = EngineFacts { name: engine.name(), buffers: engine.buffers(), note };
             sender.send(facts).map_err(|_| "the recorder no longer waits for the writer")?;
             drop(sender);
-            Ok(Writer::new(self.parts(ends, engine)).run())
+            let switches = Arc::clone(&self.switches);
+            let mut writer = Writer::new(self.parts(ends, engine));
+            Ok(catch_panic(|| writer.run()).unwrap_or_else(|why| {
+                // Its blocks are gone, so that no later event of their streams could be acknowledged.
+                switches.fail(&why);
+                writer.panicked(why)
+            }))
         })?;
         match receiver.recv() {
             Ok(facts) => Ok((facts, writer)),

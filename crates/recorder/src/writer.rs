@@ -146,8 +146,17 @@ impl Writer {
         &self.parts.counters.volumes[self.parts.volume]
     }
 
+    /// Enters a panic of this thread as the failure of the volume. Dropping the writer then tells the intakes
+    /// that nothing more comes from it.
+    pub(crate) fn panicked(&mut self, why: String) -> WriterOutcome {
+        let cause = LossCause::VolumeFailed;
+        let _ = self.counters().failure.set(why.clone());
+        let _ = self.parts.signals.failure.set(Failure { why: why.clone(), cause });
+        WriterOutcome { write_latency: std::mem::take(&mut self.write_latency), failure: Some(why) }
+    }
+
     /// Runs until it is asked to close and everything is finished.
-    pub(crate) fn run(mut self) -> WriterOutcome {
+    pub(crate) fn run(&mut self) -> WriterOutcome {
         let mut ended = Vec::with_capacity(64);
         self.request_segment();
         while !self.is_done() {
@@ -175,12 +184,15 @@ impl Writer {
         self.conclude()
     }
 
-    fn conclude(mut self) -> WriterOutcome {
+    fn conclude(&mut self) -> WriterOutcome {
         if let Some(unused) = self.next.take() {
             let _ = self.parts.to_keeper.send(ToKeeper::Discard { index: unused.index });
         }
         let _ = self.parts.to_keeper.send(ToKeeper::Close);
-        WriterOutcome { write_latency: self.write_latency, failure: self.failure.map(|(why, _)| why) }
+        WriterOutcome {
+            write_latency: std::mem::take(&mut self.write_latency),
+            failure: self.failure.take().map(|(why, _)| why),
+        }
     }
 
     fn is_done(&self) -> bool {

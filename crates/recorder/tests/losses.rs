@@ -1,5 +1,5 @@
-//! The account of losses is the same in a recording, in its drained copy, and after a kill and recovery,
-//! whatever clients skip, declare, damage or lose.
+//! The account of losses and rejected data is the same in a recording, in its drained copy, and after a kill
+//! and recovery, whatever clients skip, declare, damage or lose.
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 use std::collections::BTreeMap;
 use std::fs;
@@ -74,7 +74,8 @@ impl Client {
     /// Connects, as soon as the recorder has noticed the end of an earlier connection.
     fn connect(to: SocketAddr, stream: u32) -> (TcpStream, u64) {
         let (name, element) = (format!("s{stream}"), ElementType::U8);
-        let info = StreamInfo { id: stream, name, element, shape: Vec::new(), compression: None };
+        let shape = vec![PAYLOAD.len() as u64];
+        let info = StreamInfo { id: stream, name, element, shape, compression: None };
         let hello = Hello::new("test", vec![info]).to_frame().unwrap();
         loop {
             let mut socket = TcpStream::connect(to).unwrap();
@@ -109,7 +110,8 @@ impl Client {
             Action::Skip(events) => self.next += events,
             Action::Declare(events, cause) => {
                 let gap = Gap { stream: self.stream, first_sequence: self.next, events, cause };
-                self.socket.write_all(&Missing { gaps: vec![gap] }.to_frame().unwrap()).unwrap();
+                let missing = Missing { gaps: vec![gap], rejected: Vec::new() };
+                self.socket.write_all(&missing.to_frame().unwrap()).unwrap();
                 self.next += events;
                 self.shown = self.next;
             }
@@ -149,7 +151,19 @@ impl Client {
     }
 }
 
-fn start(root: &Path, volumes: usize, id: u8) -> (Recorder, Vec<PathBuf>) {
+/// A stranger, and a client that contradicts its hello; each until the recorder closes the connection.
+fn send_rejected(to: SocketAddr) {
+    let mut stranger = TcpStream::connect(to).unwrap();
+    stranger.write_all(&[7; HEADER_BYTES]).unwrap();
+    let mut client = Client::new(to, STREAMS);
+    client.stream += 1;
+    client.event(crc32(&PAYLOAD));
+    for mut socket in [stranger, client.socket] {
+        let _ = socket.read_to_end(&mut Vec::new());
+    }
+}
+
+fn start(root: &Path, volumes: usize, id: u8, reductions: &[&str]) -> (Recorder, Vec<PathBuf>) {
     let places: Vec<PathBuf> = (0..volumes).map(|at| root.join(format!("volume{at}"))).collect();
     places.iter().for_each(|place| fs::create_dir_all(place).unwrap());
     let target = Target::Volumes(places);
@@ -157,6 +171,7 @@ fn start(root: &Path, volumes: usize, id: u8) -> (Recorder, Vec<PathBuf>) {
     (config.pool_bytes, config.segment_bytes, config.block_bytes) = (8 << 20, 8 << 20, 64 << 10);
     (config.stay, config.slow_after) = (true, Duration::from_secs(120));
     (config.seal_after, config.sync_every) = (Duration::from_millis(1), Duration::from_millis(2));
+    config.reductions = reductions.iter().map(|text| text.parse().unwrap()).collect();
     let recorder = Recorder::start(config, Id([id; 16]), Arc::new(SystemClock)).unwrap();
     let directories = recorder.directories();
     (recorder, directories)
@@ -261,11 +276,13 @@ proptest! {
     fn a_copy_and_a_recovered_recording_have_the_losses_of_the_original(
         actions in prop::collection::vec((0..STREAMS, action()), 1..40),
         volumes in 1usize..3,
-        explains in any::<bool>(),
+        (explains, reduces, rejects) in any::<(bool, bool, bool)>(),
         cuts in prop::collection::vec((0.0f64..=1.0, 0.0f64..=1.0), 8),
     ) {
         let root = tempfile::tempdir().unwrap();
-        let (recorder, directories) = start(&root.path().join("original"), volumes, 1);
+        let reductions = ["streams=1 keep=both: decimate by=7"];
+        let reductions = if reduces { &reductions[..] } else { &[] };
+        let (recorder, directories) = start(&root.path().join("original"), volumes, 1, reductions);
         let to = recorder.address();
         let mut clients: Vec<Client> = (0..STREAMS).map(|stream| Client::new(to, stream)).collect();
         for (stream, action) in &actions {
@@ -274,6 +291,9 @@ proptest! {
         for client in &mut clients {
             client.act(&Action::Send(1));
             client.settle();
+        }
+        if rejects {
+            send_rejected(to);
         }
         let killed = |at| root.path().join(format!("killed{at}/run"));
         let killed: Vec<PathBuf> = (0..volumes).map(killed).collect();
@@ -284,8 +304,14 @@ proptest! {
         drop(stop(recorder));
         let (original, gaps) = check(&directories);
         prop_assert!(original.is_intact(), "{original:#?}");
+        if reduces {
+            let raw: Vec<Gap> = gaps.iter().filter(|gap| gap.stream == 1).copied().collect();
+            let derived = gaps.iter().filter(|gap| gap.stream == 32_768);
+            let derived: Vec<Gap> = derived.map(|gap| Gap { stream: 1, ..*gap }).collect();
+            prop_assert_eq!(losses(&derived), losses(&raw));
+        }
 
-        let (sink, copies) = start(&root.path().join("copy"), 1, 2);
+        let (sink, copies) = start(&root.path().join("copy"), 1, 2, &[]);
         let plan = DrainPlan {
             recording: directories.clone(),
             to: sink.address().into(),
@@ -300,6 +326,9 @@ proptest! {
         prop_assert!(copied.is_intact(), "{copied:#?}");
         prop_assert_eq!(losses(&copied_gaps), losses(&gaps));
         prop_assert_eq!(&copied.streams, &original.streams);
+        prop_assert_eq!(original.rejected.len(), if rejects { 2 } else { 0 });
+        prop_assert_eq!(&copied.rejected, &original.rejected);
+        prop_assert_eq!(copied.is_complete(), original.is_complete());
 
         for (number, positions) in cuts.into_iter().enumerate() {
             let root = root.path().join(format!("cut{number}"));
@@ -312,6 +341,7 @@ proptest! {
             prop_assert!(recovered.complete, "{recovered:#?}");
             let (report, left) = check(&places);
             prop_assert!(report.is_intact(), "{positions:?}: {report:#?}\n{left:#?}\n{gaps:#?}");
+            prop_assert!(report.rejected.iter().all(|row| original.rejected.contains(row)), "{report:#?}");
             for gap in &left {
                 // Long jumps have one cause: their ends stand for all numbers.
                 for sequence in [gap.first_sequence, gap.first_sequence + gap.events - 1] {

@@ -45,6 +45,26 @@ pub enum RecordingError {
         /// The directory.
         path: PathBuf,
     },
+    /// The recorder ended before it began to record.
+    #[error(
+        "cannot open {} as a recording: its recorder ended before it began to record, so nothing was \
+         recorded and nothing is lost",
+        path.display()
+    )]
+    Unborn {
+        /// Directory of the recording.
+        path: PathBuf,
+    },
+    /// The directory of a new recording has what a recorder left that ended before it began to record.
+    #[error(
+        "cannot create a recording in {}: it has the remains of one whose recorder ended before it began to \
+         record",
+        path.display()
+    )]
+    Remains {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Unusable manifest or other file next to the journal.
     #[error("cannot use {}: {what}", path.display())]
     Manifest {
@@ -188,8 +208,13 @@ pub enum RecordingError {
 impl Diagnostic for RecordingError {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Exists { .. } | Self::Foreign { .. } | Self::Taken { .. } => ErrorClass::Refused,
-            Self::NotARecording { .. } | Self::Name { .. } | Self::VolumeMissing { .. } => ErrorClass::Usage,
+            Self::Exists { .. } | Self::Foreign { .. } | Self::Remains { .. } | Self::Taken { .. } => {
+                ErrorClass::Refused
+            }
+            Self::NotARecording { .. }
+            | Self::Unborn { .. }
+            | Self::Name { .. }
+            | Self::VolumeMissing { .. } => ErrorClass::Usage,
             Self::Io { .. } => ErrorClass::Environment,
             Self::Manifest { .. }
             | Self::Mixed { .. }
@@ -213,6 +238,7 @@ impl Diagnostic for RecordingError {
         let hint = match self {
             Self::Exists { .. } => "choose another name; nothing is ever overwritten",
             Self::Foreign { .. } => "choose another name, or an empty directory",
+            Self::Unborn { .. } | Self::Remains { .. } => "keepup recover removes what is left of it",
             Self::NotARecording { .. } => "give the recording's own directory, VOLUME/NAME",
             Self::VolumeMissing { .. } => "mount it, or give its directory too",
             Self::Displaced { .. } | Self::JournalChanged { .. } => {

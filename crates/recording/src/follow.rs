@@ -10,11 +10,12 @@ use std::path::PathBuf;
 
 use keepup_measure::sum::Sums;
 use keepup_stream::ledger::Gap;
+use keepup_stream::rejected::Rejected;
 
 use crate::error::RecordingError;
 use crate::journal::{Journal, JournalReader, RotationState};
 use crate::reader::locate;
-use crate::volume::{Volume, gaps, starts};
+use crate::volume::{Volume, gaps, rejected, starts};
 
 /// Follower of the journals of a recording.
 #[derive(Debug)]
@@ -118,6 +119,11 @@ impl Follower {
     /// First sequence numbers of streams that do not start at 0, by id.
     pub fn starts(&self) -> BTreeMap<u32, u64> {
         starts(self.volumes.iter())
+    }
+
+    /// Data that arrived and were not recorded, so far.
+    pub fn rejected(&self) -> Vec<Rejected> {
+        rejected(self.volumes.iter())
     }
 
     /// Whether a recorder is writing it.

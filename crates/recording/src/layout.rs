@@ -22,6 +22,7 @@ pub(crate) use block::{CHUNK_AT, MessageHeader, parse_message_header};
 pub(crate) use bytes::{array, u16_at, u32_at, u64_at};
 pub use channel::{ChannelBytes, parse_channel};
 pub(crate) use segment::MCAP_MAGIC;
+pub(crate) use segment::is_segment_file_name;
 pub use segment::{SUPERBLOCK_SPACE, SegmentIdentity, parse_preamble, segment_file_name, segment_preamble};
 
 /// Unit of all offsets and of the block header, bytes: the largest logical block size of common disks.

@@ -46,6 +46,7 @@ mod sequential;
 pub mod set;
 #[cfg(test)]
 mod testing;
+pub mod unborn;
 pub mod verify;
 pub mod volume;
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use keepup_error::Cause;
 use keepup_stream::wire::{METADATA_MAX, SentRecording};
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::crc::crc32;
@@ -137,6 +138,15 @@ impl Manifest {
     /// # Errors
     /// The volume does not exist, or the recording's directory exists and is not empty.
     pub fn create(&self, volume: &Path) -> Result<PathBuf, RecordingError> {
+        self.create_locked(volume).map(|(dir, _)| dir)
+    }
+
+    /// Like [`create`](Self::create); until the returned file is closed, nobody takes the directory for
+    /// what an earlier recorder left.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn create_locked(&self, volume: &Path) -> Result<(PathBuf, fs::File), RecordingError> {
         let dir = new_recording_dir(volume, &self.name)?;
         let path = dir.join(MANIFEST_FILE);
         let fault = |what: Cause| RecordingError::Manifest { path: path.clone(), what };
@@ -154,17 +164,19 @@ impl Manifest {
             file.write_all(&text)?;
             file.sync_all()?;
             sync_directory(&dir)?;
-            sync_directory(volume)
+            sync_directory(volume).map(|()| file)
         };
         let written = create_new(&path).and_then(|file| {
+            // Not every file system has locks.
+            let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
             // A partly written manifest would block the next attempt.
             write(file).inspect_err(|_| drop(fs::remove_file(&path)))
         });
         if written.is_err() && is_new {
             let _ = fs::remove_dir(&dir);
         }
-        written.map_err(RecordingError::io("write the manifest", &path))?;
-        Ok(dir)
+        let file = written.map_err(RecordingError::io("write the manifest", &path))?;
+        Ok((dir, file))
     }
 
     /// This manifest with `sent` as the original of the recording.

@@ -17,6 +17,7 @@ use crate::error::RecordingError;
 use crate::journal::{DamagedLine, Journal, Rotation};
 use crate::manifest::Manifest;
 use crate::retention::RemovedStream;
+use crate::unborn;
 use crate::volume::Volume;
 
 pub use segment::{Block, Event, Events, SegmentReader};
@@ -146,6 +147,9 @@ pub(crate) fn locate(dirs: &[PathBuf]) -> Result<VolumeDirectories, RecordingErr
 
 /// Finds the directories of volumes, by number, and lists missing volumes.
 pub(crate) fn locate_present(dirs: &[PathBuf]) -> Result<(VolumeDirectories, Vec<PathBuf>), RecordingError> {
+    if let Some(path) = unborn::find(dirs).and_then(|remains| remains.into_iter().next()) {
+        return Err(RecordingError::Unborn { path });
+    }
     let mut found: BTreeMap<usize, (PathBuf, Manifest)> = BTreeMap::new();
     for dir in dirs {
         let manifest = Manifest::read(dir)?;

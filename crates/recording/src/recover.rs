@@ -23,6 +23,7 @@ use crate::journal::{JournalRecord, StreamEnd};
 use crate::master::write_master;
 use crate::progress::Progress;
 use crate::reader::{Recording, locate_present};
+use crate::volume::End;
 
 /// Reason in the end record of a recovered recording.
 const REASON: &str = "cut off, and recovered";
@@ -181,7 +182,10 @@ fn scan_all(volumes: &mut [OpenVolume], progress: &mut dyn FnMut(Progress)) -> R
 
 /// Enters gaps and the end record in every journal that lacks them.
 fn conclude(volumes: &mut [OpenVolume], account: &Account) -> Result<(), RecordingError> {
-    let ends = volumes.iter().all(|volume| volume.volume.end().is_some() && !volume.is_changed);
+    // A recorder that panicked at the end may have written one without the counts.
+    let is_counted = |end: &End| !end.streams.is_empty() || account.streams.is_empty();
+    let has_end = |volume: &OpenVolume| volume.volume.end().is_some_and(is_counted);
+    let ends = volumes.iter().all(|volume| has_end(volume) && !volume.is_changed);
     if ends && account.new_gaps.is_empty() && account.found_again.is_empty() {
         return Ok(());
     }

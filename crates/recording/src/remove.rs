@@ -7,7 +7,7 @@ use crate::error::RecordingError;
 use crate::files::FRESH;
 use crate::id::Id;
 use crate::journal::JOURNAL_FILE;
-use crate::layout::segment_file_name;
+use crate::layout::is_segment_file_name;
 use crate::manifest::{MANIFEST_FILE, Manifest};
 use crate::master::MASTER_FILE;
 use crate::retention::{ARCHIVE_STATE, DRAINED_FILE, REMOVED_FILE};
@@ -64,13 +64,7 @@ fn remove_files(dir: &Path) -> Result<(), RecordingError> {
 /// Whether `name` is that of a segment, or of the progress of a copy to an archive.
 fn is_ours(name: &str) -> bool {
     let digest = name.strip_prefix(ARCHIVE_STATE).and_then(|rest| rest.strip_suffix(".jsonl"));
-    is_segment(name) || digest.is_some_and(|digest| digest.bytes().all(|b| b.is_ascii_hexdigit()))
-}
-
-/// Whether `name` is a segment's file name.
-fn is_segment(name: &str) -> bool {
-    let digits = name.strip_prefix("segment-").and_then(|rest| rest.strip_suffix(".mcap"));
-    digits.and_then(|digits| digits.parse().ok()).is_some_and(|index| segment_file_name(index) == name)
+    is_segment_file_name(name) || digest.is_some_and(|digest| digest.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 #[cfg(test)]

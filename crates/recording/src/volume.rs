@@ -120,7 +120,9 @@ pub(crate) fn removed<'a>(volumes: impl Iterator<Item = &'a Volume>) -> BTreeMap
 /// Rejected data in the journals of `volumes`, without repetition.
 pub(crate) fn rejected<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Vec<Rejected> {
     let mut all = Rejections::default();
-    volumes.flat_map(Volume::rejected).for_each(|row| all.raise(&row));
+    for row in volumes.flat_map(Volume::rejected) {
+        all.raise(&row);
+    }
     all.rows()
 }
 

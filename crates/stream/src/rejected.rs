@@ -206,11 +206,12 @@ impl Rejections {
         Some(new)
     }
 
-    /// Takes a row of another copy of this account, which has the larger count if it is newer.
-    pub fn raise(&mut self, row: &Rejected) {
+    /// Takes a row of another copy of this account, which has the larger count if it is newer. Returns the
+    /// row of this account if it is new.
+    pub fn raise(&mut self, row: &Rejected) -> Option<Rejected> {
         let known = self.rows.get(&(bounded(&row.source), row.reason, row.unit, row.is_foreign));
         let known = known.map_or(0, |(count, _)| *count);
-        self.merge(&Rejected { count: row.count.saturating_sub(known), ..row.clone() });
+        self.merge(&Rejected { count: row.count.saturating_sub(known), ..row.clone() })
     }
 
     /// The rows, by source and reason.

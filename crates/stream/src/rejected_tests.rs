@@ -48,7 +48,9 @@ fn copies_of_an_account_agree_in_any_order() {
     let late = account.rows().remove(0);
     for rows in [[&early, &late, &late], [&late, &early, &late]] {
         let mut copy = Rejections::default();
-        rows.into_iter().for_each(|row| copy.raise(row));
+        for row in rows {
+            copy.raise(row);
+        }
         assert_eq!(copy, account);
     }
 }

@@ -25,7 +25,7 @@ use keepup_plan::Profile;
 use keepup_recorder::after_seal::{AfterSeal, JOBS_MAX as AFTER_SEAL_JOBS_MAX};
 use keepup_recorder::report::RecordReport;
 use keepup_recorder::watch::Qualified;
-use keepup_recorder::{RecorderConfig, Target};
+use keepup_recorder::{RecorderConfig, RecorderError, Target, catch_panic};
 use keepup_recording::id::Id;
 use keepup_recording::retention::{Keep, KeepLimit, KeepUntil};
 use keepup_report::listing;
@@ -364,20 +364,36 @@ pub(super) fn record(
         }
         Ok(exit(report))
     };
-    let mut line = StatusLine::new();
     let is_asked = || stop.load(Ordering::Acquire);
-    if !controlled {
+    let ready_file = ready_file.as_deref();
+    let recorded = catch_panic(|| {
+        if controlled {
+            return record_controlled(&mut session, ready_file, (&is_asked, &account));
+        }
         session.start_now(&settings)?;
-        session.service.ready(ready_file.as_deref())?;
-        let exit = record_series(&mut session, line, &mut chain, &mut detectors, (&is_asked, &account))?;
-        return match detectors.take_failure() {
-            Some(failure) => Err(failure.into()),
-            None if exit == Exit::Done && detectors.has_failed() => Ok(Exit::Failed),
-            None => Ok(exit),
-        };
+        session.service.ready(ready_file)?;
+        record_series(&mut session, &mut chain, &mut detectors, (&is_asked, &account))
+    });
+    let exit = recorded.unwrap_or_else(|what| {
+        session.fail(&what);
+        Err(RecorderError::Panicked { what }.into())
+    })?;
+    match detectors.take_failure() {
+        Some(failure) => Err(failure.into()),
+        None if exit == Exit::Done && detectors.has_failed() => Ok(Exit::Failed),
+        None => Ok(exit),
     }
+}
+
+/// Records runs controlled by commands, until a signal.
+fn record_controlled(
+    session: &mut Session,
+    ready_file: Option<&Path>,
+    (is_asked, account): (&dyn Fn() -> bool, AccountRun<'_>),
+) -> anyhow::Result<Exit> {
+    let mut line = StatusLine::new();
     log("waiting for commands: keepup ctl configure");
-    session.service.ready(ready_file.as_deref())?;
+    session.service.ready(ready_file)?;
     let mut worst = Exit::Done;
     loop {
         let is_asked = is_asked();
@@ -387,7 +403,7 @@ pub(super) fn record(
             Some(RunState::Sealed | RunState::Error) => {
                 session.error().iter().for_each(|why| line.log(&format!("error: {why}")));
                 if let (Ok(Exit::Failed), Exit::Done) | (Err(_), Exit::Done) =
-                    (account(&mut session, Vec::new()), worst)
+                    (account(session, Vec::new()), worst)
                 {
                     worst = Exit::Failed;
                 }
@@ -404,12 +420,11 @@ pub(super) fn record(
 /// Records a run, and another one for each series that follows.
 fn record_series(
     session: &mut Session,
-    mut line: StatusLine,
     chain: &mut SeriesChain,
     detectors: &mut DetectorControl,
     (is_asked, account): (&dyn Fn() -> bool, AccountRun<'_>),
 ) -> anyhow::Result<Exit> {
-    let mut worst = Exit::Done;
+    let (mut line, mut worst) = (StatusLine::new(), Exit::Done);
     loop {
         session.recorder().into_iter().for_each(|recorder| detectors.start_run(recorder));
         let mut stops = false;

@@ -109,7 +109,7 @@ impl DirectoryReader {
     }
 
     /// Sends files from the start of the recording until the intake closes its half of the socket pair.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(&mut self) {
         let watched = self.watch_until_start();
         if !self.is_started() {
             return;

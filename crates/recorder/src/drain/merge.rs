@@ -18,6 +18,7 @@ use keepup_recording::journal::RotationState;
 use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Events, SegmentReader};
 use keepup_recording::retention::Drained;
+use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::{SentRecording, StreamInfo};
 
 use super::cursor::{BLOCK_BYTES_MAX, BlockLocation, Cursor, LoadedBlock, copy_block};
@@ -181,6 +182,11 @@ impl Merge {
                 self.losses.faults.push(error.to_string());
             }
         }
+    }
+
+    /// Data that the recording has rejected, so far.
+    pub(super) fn rejected(&self) -> Vec<Rejected> {
+        self.follower.rejected()
     }
 
     /// Identity of the recording.

@@ -17,6 +17,7 @@ use keepup_recording::layout::BlockHeader;
 use keepup_recording::reader::{Event, Events};
 use keepup_stream::client::{Acked, Client, ClientError, Sent};
 use keepup_stream::ledger::{Count, Gap, LossCause};
+use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::{
     Continued, ControlMessage, End, EndStream, FrameKind, HEADER_BYTES, Header, Hello, MISSING_GAPS_MAX,
     Missing, SentRecording, StreamInfo,
@@ -163,6 +164,24 @@ impl Outlet {
                 Err(error)
             }
         }
+    }
+
+    /// Sends the account of rejected data, with the counts so far. There is no side to send it to if the
+    /// recording has no streams.
+    pub(super) fn send_rejected(
+        &mut self,
+        rejected: Vec<Rejected>,
+        stop: &AtomicBool,
+        live: &DrainCounters,
+    ) -> Result<(), RecorderError> {
+        let Some(link) = self.links.first_mut().filter(|_| !rejected.is_empty()) else { return Ok(()) };
+        let Some(client) = &mut link.client else { return Err(closed(&self.to).into()) };
+        let frame = Missing { gaps: Vec::new(), rejected }.to_frame().map_err(ClientError::from)?;
+        let sent = send_slices(client, &mut [IoSlice::new(&frame)], stop, live);
+        if matches!(sent, Err(RecorderError::Client(_))) {
+            link.client = None;
+        }
+        sent
     }
 
     /// Connects for those of `streams` that have no connection yet, if any.
@@ -366,7 +385,8 @@ fn send_missing(
     live: &DrainCounters,
 ) -> Result<(), RecorderError> {
     for gaps in missing.chunks(MISSING_GAPS_MAX) {
-        let frame = Missing { gaps: gaps.to_vec() }.to_frame().map_err(ClientError::from)?;
+        let missing = Missing { gaps: gaps.to_vec(), rejected: Vec::new() };
+        let frame = missing.to_frame().map_err(ClientError::from)?;
         send_slices(client, &mut [IoSlice::new(&frame)], stop, live)?;
     }
     Ok(())

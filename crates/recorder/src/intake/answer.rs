@@ -163,7 +163,7 @@ impl Intake {
         self.acknowledge(connection);
         match ended {
             _ if connection.phase == Phase::Ending => connection.push_message(&self.bye(connection)),
-            Ended::VolumesFailed(why) => {
+            Ended::VolumesFailed(why) | Ended::InternalError(why) => {
                 connection.push_message(&ErrorReply::of(&Cause::from_text(why)));
             }
             Ended::EndOfRun | Ended::Stopped | Ended::SourceFailed(_) => {

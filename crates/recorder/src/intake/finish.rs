@@ -3,14 +3,14 @@
 use super::connection::Expect;
 use super::receive::finish_event;
 use super::shards::Step;
-use super::{Intake, IntakeReport, SHUTDOWN_NS};
+use super::{Intake, SHUTDOWN_NS};
 use crate::keeper::Conclusion;
 use crate::report::Ended;
 
 impl Intake {
     /// Stops reading, makes everything durable, ends the writers and sends clients their final
     /// message.
-    pub(super) fn finish(mut self, ended: &Ended) -> IntakeReport {
+    pub(super) fn finish(&mut self, ended: &Ended) {
         if self.switches.is_open() && !self.is_open {
             // Its sockets have packets already.
             self.start_accepting();
@@ -47,13 +47,20 @@ impl Intake {
         for stream in self.store.streams.iter_mut().filter(|stream| stream.owner.is_some()) {
             stream.ledger.unfinished += 1;
         }
-        self.membership.end();
-        IntakeReport {
-            ledger: self.store.ledger(),
-            incidents: self.store.incidents,
-            first_event_ns: self.first_event_ns,
-            last_durable_ns: self.last_durable_ns,
+    }
+
+    /// Ends after a panic in [`Intake::finish`]: the others do not wait for this intake, and the journals get
+    /// their end.
+    pub(super) fn give_up(&mut self, ended: &Ended) {
+        if self.membership.next_step().is_some() {
+            self.shards.lack_account();
         }
+        while let Some(step) = self.membership.next_step() {
+            if self.membership.take(step) && step == Step::Accounted {
+                self.conclude(ended);
+            }
+        }
+        self.store.reductions.close();
     }
 
     /// Takes the rest of events that have arrived in part: their clients may be sending it.
@@ -80,15 +87,20 @@ impl Intake {
     fn account(&mut self, ended: &Ended) {
         self.store.volumes.send_open_gap();
         self.shards.add_ends(self.store.ends());
-        if !self.shards.take_step(Step::Accounted) {
-            return;
+        if self.membership.take(Step::Accounted) {
+            self.conclude(ended);
         }
+    }
+
+    /// Hands the account of all intakes to the journals and ends the writers.
+    fn conclude(&mut self, ended: &Ended) {
+        let failure = self.switches.failure().or_else(|| ended.failure());
         self.store.volumes.conclude(&Conclusion {
-            clean: !matches!(ended, Ended::VolumesFailed(_) | Ended::SourceFailed(_)),
-            reason: match ended {
-                Ended::EndOfRun => "end of run".into(),
-                Ended::Stopped => "stopped".into(),
-                Ended::VolumesFailed(why) | Ended::SourceFailed(why) => why.clone(),
+            clean: failure.is_none(),
+            reason: match (failure, ended) {
+                (Some(why), _) => why.to_owned(),
+                (None, Ended::EndOfRun) => "end of run".into(),
+                (None, _) => "stopped".into(),
             },
             streams: self.shards.take_ends(),
             rejected: self.counters.rejected(),
@@ -98,7 +110,7 @@ impl Intake {
 
     /// Takes a step and waits until every intake has taken it.
     fn reach(&mut self, step: Step) {
-        self.shards.take_step(step);
+        self.membership.take(step);
         while !self.shards.is_taken(step) {
             self.wait_for_reports();
         }

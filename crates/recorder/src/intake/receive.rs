@@ -253,7 +253,7 @@ fn finish_control(connection: &mut Connection, store: &mut Store) -> Result<(), 
     }
 }
 
-/// Enters the gaps that a client declares.
+/// Enters the gaps and the rejected data that a client declares.
 ///
 /// # Errors
 /// A gap is not behind the events before it.
@@ -267,6 +267,7 @@ fn take_missing(connection: &Connection, store: &mut Store, missing: &Missing) -
         check_sequence(&store.streams[slot], gap.first_sequence)?;
         store.declare_missing(slot, gap);
     }
+    missing.rejected.iter().for_each(|row| store.copy_rejected(row));
     Ok(())
 }
 

@@ -137,7 +137,7 @@ pub(super) enum Step {
     Accounted,
 }
 
-const STEPS: usize = 3;
+const STEPS: [Step; 3] = [Step::MovesStopped, Step::Settled, Step::Accounted];
 
 /// Stream id, received and durable counts of every stream on the volumes.
 pub(super) type Ends = Vec<(u32, keepup_stream::ledger::Count, keepup_stream::ledger::Count)>;
@@ -157,10 +157,12 @@ pub(crate) struct Shards {
     /// Why data of a source could not be recorded.
     failed_source: OnceLock<String>,
     ended: OnceLock<Ended>,
-    steps: [AtomicUsize; STEPS],
+    steps: [AtomicUsize; STEPS.len()],
     /// An intake thread ended by a panic: the others do not wait for it.
     is_deserted: AtomicBool,
     has_dead_writers: AtomicBool,
+    /// An intake panicked before its account was complete.
+    lacks_account: AtomicBool,
     ends: Mutex<Ends>,
 }
 
@@ -180,6 +182,7 @@ impl Shards {
             steps: std::array::from_fn(|_| AtomicUsize::new(0)),
             is_deserted: AtomicBool::new(false),
             has_dead_writers: AtomicBool::new(false),
+            lacks_account: AtomicBool::new(false),
             ends: Mutex::new(Vec::new()),
         }
     }
@@ -293,16 +296,21 @@ impl Shards {
         self.has_dead_writers.load(Ordering::Acquire)
     }
 
+    /// Notes that an intake has no account.
+    pub(super) fn lack_account(&self) {
+        self.lacks_account.store(true, Ordering::Release);
+    }
+
     /// Adds an intake's part of the final account.
     pub(super) fn add_ends(&self, ends: Ends) {
         lock(&self.ends).extend(ends);
     }
 
-    /// The final account, in the order of the ids.
+    /// The final account, in the order of the ids; empty if a part of it is missing.
     pub(super) fn take_ends(&self) -> Ends {
         let mut ends = std::mem::take(&mut *lock(&self.ends));
         ends.sort_unstable_by_key(|(id, ..)| *id);
-        ends
+        if self.lacks_account.load(Ordering::Acquire) { Vec::new() } else { ends }
     }
 
     /// Whether an intake thread panicked.
@@ -313,28 +321,43 @@ impl Shards {
     /// Notes that an intake does not run, and ends the others.
     fn desert(&self) {
         self.is_deserted.store(true, Ordering::Release);
-        self.end(Ended::VolumesFailed("an intake thread ended early".into()));
+        self.end(Ended::InternalError("internal error: an intake thread ended early".into()));
     }
 }
 
 /// An intake's part in a recording. If it is dropped before the intake has ended in order, because a thread
 /// panicked or could not be started, the others end too.
-pub(crate) struct Membership(Option<Arc<Shards>>);
+pub(crate) struct Membership {
+    shards: Option<Arc<Shards>>,
+    /// Steps of the end that the intake has taken.
+    steps: usize,
+}
 
 impl Membership {
     pub(crate) fn new(shards: &Arc<Shards>) -> Self {
-        Self(Some(Arc::clone(shards)))
+        Self { shards: Some(Arc::clone(shards)), steps: 0 }
+    }
+
+    /// Takes a step; returns whether this intake was the last one.
+    pub(super) fn take(&mut self, step: Step) -> bool {
+        self.steps = step as usize + 1;
+        self.shards.as_ref().is_some_and(|shards| shards.take_step(step))
+    }
+
+    /// The first step that the intake has not taken.
+    pub(super) fn next_step(&self) -> Option<Step> {
+        STEPS.get(self.steps).copied()
     }
 
     /// The intake has ended in order.
     pub(super) fn end(&mut self) {
-        self.0 = None;
+        self.shards = None;
     }
 }
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        if let Some(shards) = self.0.take() {
+        if let Some(shards) = self.shards.take() {
             shards.desert();
         }
     }

@@ -110,6 +110,6 @@ fn an_intake_that_panics_ends_the_others() {
         std::panic::resume_unwind(Box::new("a bug"));
     });
     assert!(thread.join().is_err());
-    assert!(matches!(shards.ended(), Some(Ended::VolumesFailed(why)) if why.contains("intake")));
+    assert!(matches!(shards.ended(), Some(Ended::InternalError(why)) if why.contains("intake")));
     assert!(shards.is_taken(Step::MovesStopped), "nobody waits for it");
 }

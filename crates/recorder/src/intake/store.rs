@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use keepup_error::Cause;
 use keepup_recording::account::Incidents;
 use keepup_recording::crc::Combiner;
-use keepup_stream::ledger::{Gap, LossCause};
-use keepup_stream::rejected::Rejection;
+use keepup_stream::ledger::{Explained, Gap, LossCause};
+use keepup_stream::rejected::{Rejected, Rejection};
 use keepup_stream::wire::{EndStream, EventHead, StreamInfo};
 use keepup_sys::pool::Pool;
 
@@ -291,6 +291,9 @@ impl Store {
         }
         if let Some((explained, events)) = explained {
             self.figures().explain_gap(explained.cause, events);
+            if let Some(stream) = self.derived_id(slot) {
+                self.volumes.note_explained(Explained { stream, ..explained });
+            }
             self.volumes.note_explained(explained);
         }
         self.streams[slot].publish();
@@ -304,6 +307,7 @@ impl Store {
         let skipped = stream.note_gap(gap.first_sequence, stream.gap_cause);
         stream.note_declared(gap);
         skipped.into_iter().for_each(|gap| self.note_missing(slot, gap));
+        self.note_derived_gap(slot, gap);
         let entry = self.note_gap(gap);
         // They never arrived here, so none is an event that reached the recorder and is not stored.
         self.streams[slot].watermark.missing(0, entry);
@@ -325,6 +329,13 @@ impl Store {
         }
     }
 
+    /// Enters a row of data that were rejected where a drain reads.
+    pub(super) fn copy_rejected(&mut self, row: &Rejected) {
+        if let Some(row) = self.counters.copy_rejected(row) {
+            self.volumes.note_rejected(&row);
+        }
+    }
+
     /// Enters a gap into the journals; returns the number of the entry.
     fn note_gap(&mut self, gap: Gap) -> u64 {
         self.figures().add_gap(gap.cause, gap.events);
@@ -340,6 +351,7 @@ impl Store {
 
     /// Enters missing events in front of the stream's next block.
     fn note_missing(&mut self, slot: usize, gap: Gap) {
+        self.note_derived_gap(slot, gap);
         let entry = self.note_gap(gap);
         let damaged = if gap.cause == LossCause::BadChecksum { gap.events } else { 0 };
         self.streams[slot].watermark.missing(damaged, entry);

@@ -24,7 +24,8 @@ use keepup_sys::waker::Waker;
 use super::Chain;
 use crate::counters::{Counters, ReducerCounters, add};
 use crate::link::{MESSAGES_START, Sealed, SealedMeta};
-use crate::threads::{Threaded, spawn};
+use crate::switches::Switches;
+use crate::threads::{Threaded, catch_panic, spawn};
 use crate::{RecorderConfig, RecorderError};
 
 /// Longest wait for the next block; a wake-up ends it earlier.
@@ -100,7 +101,7 @@ pub(crate) fn start(
     config: &RecorderConfig,
     clock: &Arc<dyn Clock>,
     intakes: &[Waker],
-    counters: &Arc<Counters>,
+    (counters, switches): (&Arc<Counters>, &Arc<Switches>),
 ) -> Result<Reducers, RecorderError> {
     // As many slots as the intake's part of the pool can have blocks, so that the ring is never full.
     let blocks_max = config.pool_bytes_per_intake().div_ceil(GRAIN_BYTES);
@@ -111,7 +112,7 @@ pub(crate) fn start(
         let (to_thread, jobs) = ring::pair(blocks_max);
         let (done, from_thread) = ring::pair(blocks_max);
         let (waker, close) = (Waker::new()?, Arc::new(AtomicBool::new(false)));
-        let reducer = Reducer {
+        let mut reducer = Reducer {
             jobs,
             done,
             waker: waker.clone(),
@@ -122,8 +123,10 @@ pub(crate) fn start(
             index,
             chains: Vec::new(),
         };
+        let switches = Arc::clone(switches);
         threads.push(spawn(format!("ku-reduce-{index}"), config.cpus.clone(), move || {
-            reducer.run();
+            // The reducer is dropped after the note: its intake then sees that it ended early.
+            catch_panic(|| reducer.run()).unwrap_or_else(|why| switches.fail(&why));
             Ok(())
         })?);
         links[intake].push(ReducerLink { jobs: to_thread, done: from_thread, index, waker, close });
@@ -137,7 +140,7 @@ impl Reducer {
     }
 
     /// Runs until it is asked to close and no block is left.
-    fn run(mut self) {
+    fn run(&mut self) {
         loop {
             let mut begin_ns = self.clock.now_ns();
             while let Some(job) = self.jobs.pop() {

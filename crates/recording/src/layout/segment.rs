@@ -55,6 +55,12 @@ pub fn segment_file_name(index: u32) -> String {
     format!("segment-{index:06}.mcap")
 }
 
+/// Whether `name` is a segment's file name.
+pub(crate) fn is_segment_file_name(name: &str) -> bool {
+    let digits = name.strip_prefix("segment-").and_then(|rest| rest.strip_suffix(".mcap"));
+    digits.and_then(|digits| digits.parse().ok()).is_some_and(|index| segment_file_name(index) == name)
+}
+
 /// The first sector of a segment.
 pub fn segment_preamble(identity: &SegmentIdentity) -> [u8; SECTOR] {
     let mut out = [0; SECTOR];

@@ -230,12 +230,15 @@ proptest! {
 #[test]
 fn missing_may_come_between_hello_and_end() {
     let gap = |stream| Gap { stream, first_sequence: 5, events: 2, cause: LossCause::Source };
-    let missing = |stream| Missing { gaps: vec![gap(stream)] }.to_frame().unwrap();
+    let missing = |stream| Missing { gaps: vec![gap(stream)], rejected: Vec::new() }.to_frame().unwrap();
     let mut session = Session::new(LIMITS);
     assert!(give(&mut session, &missing(1)).is_err(), "before hello");
     let mut session = Session::new(LIMITS);
     give(&mut session, &hello(&[1, 2])).unwrap();
-    assert_eq!(give(&mut session, &missing(2)), Ok(Control::Missing(Missing { gaps: vec![gap(2)] })));
+    assert_eq!(
+        give(&mut session, &missing(2)),
+        Ok(Control::Missing(Missing { gaps: vec![gap(2)], rejected: Vec::new() }))
+    );
     assert!(session.header(&event(1, 3)).is_ok(), "events follow");
     assert_eq!((session.index_of(2), session.index_of(3)), (Some(1), None));
     assert!(give(&mut session, &missing(3)).unwrap_err().to_string().contains("was not declared"));

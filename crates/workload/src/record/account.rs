@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use keepup_measure::cpu::CoreUsage;
 use keepup_measure::sum::Sums;
-use keepup_recorder::report::Ended;
 use keepup_recorder::{PlacementKind, Target};
 use keepup_results::{
     Count, CpuCost, Engine, IoEngine, LedgerSummary, RecordFirst, RecordMoment, RecordPlacement, RecordRun,
@@ -137,9 +136,9 @@ impl TrialMeasured {
 
     /// Reason why the recording was aborted or is incomplete.
     pub fn broken_off(&self) -> Option<String> {
-        match &self.record.ended {
-            Ended::VolumesFailed(why) | Ended::SourceFailed(why) => Some(format!("recording aborted: {why}")),
-            _ => self.broken.clone().or_else(|| {
+        match self.record.ended.failure() {
+            Some(why) => Some(format!("recording aborted: {why}")),
+            None => self.broken.clone().or_else(|| {
                 let rejected = self.record.rejected.iter().find(|_| self.record.has_rejected());
                 let trouble = self.record.trouble.first().cloned().or(rejected.map(ToString::to_string));
                 trouble.map(|what| format!("the recording is incomplete: {what}"))

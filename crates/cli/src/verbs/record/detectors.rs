@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use keepup_error::Cause;
 use keepup_measure::clock::{Clock, SystemClock};
-use keepup_recorder::{Recorder, RecorderConfig};
+use keepup_recorder::{Recorder, RecorderConfig, catch_panic};
 use keepup_results::live::RunState;
 use keepup_simplon::{Detector, DetectorUrl, SimplonError};
 use keepup_sources::SourceAddress;
@@ -120,7 +120,11 @@ impl DetectorControl {
             self.tasks.push(Arc::clone(&task));
             let (plan, counters) = (self.plan, recorder.counters());
             let thread = std::thread::Builder::new().name(format!("ku-simplon-{place}"));
-            if let Err(error) = thread.spawn(move || task.run(plan, &counters, sender)) {
+            let run = move || {
+                let done = catch_panic(|| task.run(plan, &counters, sender));
+                done.unwrap_or_else(|why| task.fail(why));
+            };
+            if let Err(error) = thread.spawn(run) {
                 self.failure.get_or_insert(of_thread(&error));
             }
         }

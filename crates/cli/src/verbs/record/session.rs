@@ -164,6 +164,11 @@ impl Session {
         self.control.state()
     }
 
+    /// Ends the run in order because of an internal error of this thread.
+    pub(super) fn fail(&mut self, what: &str) {
+        self.control.end_with_error(what);
+    }
+
     /// The recorder of the run.
     pub(super) fn recorder(&self) -> Option<&Recorder> {
         self.control.recorder()

@@ -243,6 +243,20 @@ impl Store {
         self.reductions.flush_after = !self.reductions.is_idle();
     }
 
+    /// Id of the stream with the reduced events, where the raw ones are kept too.
+    pub(super) fn derived_id(&self, slot: usize) -> Option<u32> {
+        let to = &self.streams[slot].reducing.as_ref()?.to;
+        (to.slot != slot).then_some(to.stream)
+    }
+
+    /// Enters into the journals that the derived stream lacks what its stream lacks. Before the entry of the
+    /// stream, so that this one is the last.
+    pub(super) fn note_derived_gap(&mut self, slot: usize, gap: Gap) {
+        if let Some(stream) = self.derived_id(slot) {
+            self.volumes.note_gap(Gap { stream, ..gap });
+        }
+    }
+
     fn lose_reduced(&mut self, to: &Destination, header: &BlockHeader) {
         self.incidents.push(format!(
             "{} events of stream {} from {} on could not be reduced",

@@ -102,6 +102,16 @@ impl Task {
         }
     }
 
+    /// Ends the task after a panic: its detector may be armed.
+    pub(super) fn fail(&self, why: String) {
+        self.tell(format!("error: {why}"));
+        self.is_reading.store(false, Release);
+        let mut state = self.state();
+        state.0 = if state.0 == Stage::NotArmed { Stage::NotArmed } else { Stage::Armed };
+        state.1.incidents.push(why);
+        state.1.has_failed = true;
+    }
+
     /// Waits until `event`; false if the run ends before, or the recorder takes no more from the detector.
     fn wait_for(&self, event: &AtomicBool, has_failed: &AtomicBool) -> bool {
         while !event.load(Relaxed) {
