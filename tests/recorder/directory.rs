@@ -217,6 +217,65 @@ fn lost_files_have_a_name_and_a_cause() {
     assert_eq!(restored(here, "run"), expected.into());
 }
 
+/// The only row of rejected data: number of files, and its text.
+fn rejected(account: &Value) -> (u64, String) {
+    let [row] = &account["rejected"].as_array().unwrap()[..] else { panic!("{account:#}") };
+    assert_eq!((&row["reason"], &row["unit"]), (&"incomplete".into(), &"file".into()), "{account:#}");
+    (row["count"].as_u64().unwrap(), row["detail"].to_string())
+}
+
+#[test]
+fn files_that_are_open_at_the_end_are_rejected() {
+    let directory = directory();
+    let here = directory.path();
+    fs::create_dir_all(here.join("in/sub")).unwrap();
+    let program = record(here, "run", &["dir:in,recursive"], &[]);
+    let path = |name: &str| here.join("in").join(name);
+    fs::write(path("again"), "complete").unwrap();
+    wait_for_entries(here, "run", 1);
+    let open = |name: &str| {
+        let mut file = fs::File::create(path(name)).unwrap();
+        std::io::Write::write_all(&mut file, b"half").unwrap();
+        file
+    };
+    let _open = ["again", "new", "sub/new", "unwanted.tmp"].map(open);
+    let run = stop(program);
+    assert_eq!(run.code(), 1, "{run:#?}");
+    let account = json(&run);
+    let (count, text) = rejected(&account);
+    assert!(count == 3 && text.contains("open or still changing at the end"), "{account:#}");
+    assert_eq!((&account["whole"], gap_events(&account)), (&false.into(), 0), "{account:#}");
+    assert_eq!(restored(here, "run"), [(b"again".to_vec(), b"complete".to_vec())].into());
+    // Without any file that is complete.
+    let run = stop(record(here, "empty", &["dir:in"], &[]));
+    assert_eq!(run.code(), 0, "open since before the start, and not changed: {run:#?}");
+    let program = record(here, "nothing", &["dir:in"], &[]);
+    let _open = open("other");
+    let run = stop(program);
+    assert_eq!((run.code(), rejected(&json(&run)).0), (1, 1), "{run:#?}");
+}
+
+#[test]
+fn a_rewritten_file_with_the_same_size_and_time() {
+    let directory = directory();
+    let here = directory.path();
+    let program = record(here, "run", &["dir:in"], &[]);
+    let path = here.join("in/x.cbf");
+    let time = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    for (count, content) in [(1, b"A"), (2, b"B"), (3, b"C")] {
+        let mut file = fs::File::create(&path).unwrap();
+        std::io::Write::write_all(&mut file, content).unwrap();
+        file.set_modified(time).unwrap();
+        drop(file);
+        wait_for_entries(here, "run", count);
+    }
+    drop(fs::OpenOptions::new().append(true).open(&path).unwrap());
+    let run = stop(program);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert_eq!(json(&run)["ledger"]["streams"]["0"]["durable"]["events"], 3, "{run:#?}");
+    assert_eq!(restored(here, "run")[b"x.cbf".as_slice()], b"C");
+}
+
 #[test]
 fn only_regular_files_are_opened() {
     let directory = directory();

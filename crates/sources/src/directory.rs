@@ -2,7 +2,8 @@
 //!
 //! A thread of the recorder watches the directory and sends the files over a socket pair: a [`Notice`] in
 //! front of each file, its bytes, and a notice behind them. Invariants: nothing here does I/O; each version
-//! of a file, known by device, inode, time of change and size, is recorded once.
+//! of a file, known by device, inode, time of change and size, is recorded once, or counted as lost if it was
+//! complete.
 mod decoder;
 mod notice;
 mod table;
@@ -16,7 +17,7 @@ use keepup_plan::units::Span;
 
 pub use self::decoder::Files;
 pub use self::notice::Notice;
-pub use self::table::{FileTable, Identity, Reason, RenamedFile, Verdict};
+pub use self::table::{FileState, FileTable, Identity, Reason, RenamedFile, Verdict};
 
 /// Scheme of a directory.
 pub(crate) const SCHEME: &str = "dir:";

@@ -2,21 +2,23 @@
 //!
 //! Invariants: only regular files are opened, without following links; nothing is removed or written; after
 //! an overflow of the kernel's queue the directory is scanned, so that no file that stays there is missed; it
-//! is watched before the recording starts, so that no time stamp decides whether a file is new.
+//! is watched before the recording starts, so that no time stamp decides whether a file is new; a file that
+//! is open for writing is not read, and is reported if it still is at the end.
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use keepup_measure::clock::Clock;
 use keepup_sources::directory::{
-    DirectoryAddress, FileTable, Identity, Notice, Reason, RenamedFile, SETTLE, Verdict,
+    DirectoryAddress, FileState, FileTable, Identity, Notice, Reason, RenamedFile, SETTLE, Verdict,
 };
 use keepup_sys::lease::is_open_for_writing;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Advice, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::scan::{Scan, identity, is_regular, is_unnamed};
+use super::scan::{Scan, identity, is_regular, is_unnamed, state};
 use super::tally::Tally;
 use super::tree::{Change, Tree};
 use super::watch::REPORTS_MAX;
@@ -28,6 +30,8 @@ const PIECE_BYTES: usize = 1 << 20;
 const CHECK: Duration = Duration::from_secs(1);
 /// Reason for the loss of a file that is complete elsewhere.
 const MOVED_OUT: &str = "moved out of the directory before it was read";
+/// Reason for the loss of a version of a file.
+const OVERWRITTEN: &str = "overwritten before it was read";
 /// Zeros behind the bytes of a file that has become shorter.
 const ZEROS: [u8; 4096] = [0; 4096];
 /// Flags for files: never follow a link, never wait for a pipe.
@@ -74,6 +78,8 @@ pub(super) struct DirectoryReader {
     sequence: u64,
     scan_due_ns: Option<u64>,
     tally: Tally,
+    /// Files that were open when they were due; `None` until the recording ends.
+    open: Option<BTreeSet<Vec<u8>>>,
 }
 
 impl DirectoryReader {
@@ -101,6 +107,7 @@ impl DirectoryReader {
             sequence: 0,
             scan_due_ns: None,
             tally: Tally::default(),
+            open: None,
         };
         if reader.scan()? > 0 {
             return Err(Errno::NOSPC);
@@ -306,12 +313,20 @@ impl DirectoryReader {
             {
                 self.skip(name);
             }
-            Change::Closed(name) if self.address.wants(&name) => self.table.closed(&name, now_ns),
+            Change::Closed(name) if self.address.wants(&name) => {
+                let version = self.complete_version(&name);
+                if self.table.closed(&name, version, now_ns) {
+                    self.lose(name, OVERWRITTEN.to_owned())?;
+                }
+            }
             Change::Created(name) if self.address.wants(&name) => self.table.created(&name, now_ns),
             Change::Closed(_) | Change::Created(_) => {}
             Change::MovedIn(name, cookie) => {
-                if self.address.wants(&name) && self.table.moved_in(&name, cookie, now_ns) {
-                    self.lose(name, "replaced by another file before it was read".to_owned())?;
+                if self.address.wants(&name) {
+                    let version = self.complete_version(&name);
+                    if self.table.moved_in(&name, cookie, version, now_ns) {
+                        self.lose(name, "replaced by another file before it was read".to_owned())?;
+                    }
                 }
             }
             Change::MovedOut(name, cookie) => self.table.moved_out(&name, cookie, now_ns),
@@ -352,27 +367,43 @@ impl DirectoryReader {
         Ok(())
     }
 
+    /// The version of a file that the kernel has just reported. `None` if it is gone, or open for writing:
+    /// then its version is not that of the report.
+    fn complete_version(&self, name: &[u8]) -> Option<FileState> {
+        let before = self.tree.stat(name).ok().filter(is_regular)?;
+        if self.is_open(name) == Some(true) {
+            return None;
+        }
+        let after = self.tree.stat(name).ok()?;
+        // Otherwise it was opened between the two.
+        (identity(&before) == identity(&after)).then(|| state(&after))
+    }
+
+    /// Whether a program has a regular file open for writing; `None` if that cannot be known.
+    fn is_open(&self, name: &[u8]) -> Option<bool> {
+        if self.is_networked {
+            // Programs on other machines have no leases here.
+            return None;
+        }
+        let file = self.tree.open(name, OPEN).ok()?;
+        is_open_for_writing(file.as_fd()).ok()
+    }
+
     /// Whether a file may be read now. One that is open for writing will be reported when it is closed.
     fn readiness(&self, name: &[u8], stat: &Stat) -> Readiness {
-        let reason = self.table.reason(name);
-        if reason == Some(Reason::Complete) || !is_regular(stat) {
-            return Readiness::Now;
-        }
-        let unknown = match reason {
+        let unknown = match self.table.reason(name) {
+            // A later change would be another version.
+            Some(Reason::Complete(Some(_))) => return Readiness::Now,
             Some(Reason::Created) => Readiness::Reported,
             Some(Reason::Listed) => Readiness::Unchanged,
+            // A scan finds the file again if it changes.
             _ => Readiness::Now,
         };
-        if self.is_networked {
-            // Programs on other machines have no leases here. Scans find the file.
-            return unknown;
-        }
-        match self.tree.open(name, OPEN).map(|file| is_open_for_writing(file.as_fd())) {
-            Ok(Ok(true)) => Readiness::Reported,
-            Ok(Ok(false)) => Readiness::Now,
-            // Not known.
-            _ if stat.st_nlink > 1 => Readiness::Now,
-            _ => unknown,
+        match self.is_open(name) {
+            Some(true) => Readiness::Reported,
+            Some(false) => Readiness::Now,
+            None if !self.is_networked && stat.st_nlink > 1 => Readiness::Now,
+            None => unknown,
         }
     }
 
@@ -410,22 +441,64 @@ impl DirectoryReader {
             self.tally.note_irregular(name);
             return Ok(());
         }
+        let (found, reason) = (state(&stat), self.table.reason(&name));
+        if let Some(Reason::Complete(Some(reported))) = reason
+            && reported.identity != found.identity
+        {
+            return self.take_altered(name, found);
+        }
         match self.readiness(&name, &stat) {
             Readiness::Now => {}
             Readiness::Reported => {
-                self.table.leave(&name);
+                if reason == Some(Reason::Complete(None)) {
+                    self.tally.note_reopened(&name);
+                }
+                self.leave(name);
                 return Ok(());
             }
             Readiness::Unchanged => {
                 self.table.leave(&name);
-                self.table.changed(&name, identity(&stat), now_ns);
+                self.table.changed(&name, found.identity, now_ns);
                 return Ok(());
             }
         }
-        match self.table.judge(&name, identity(&stat), now_ns) {
+        if let Some(open) = &mut self.open {
+            open.remove(&name);
+        }
+        match self.table.judge(&name, found, now_ns) {
             Verdict::Skip => Ok(()),
             Verdict::Renamed { sequence, from } => self.send(&Notice::Renamed { sequence, name, from }),
-            Verdict::Record { again } => self.record(name, identity(&stat), again),
+            Verdict::Record { again } => self.record(name, found.identity, again, reason),
+        }
+    }
+
+    /// Takes a file that has changed since the kernel reported that it was complete.
+    fn take_altered(&mut self, name: Vec<u8>, found: FileState) -> Result<(), Stop> {
+        let due_ns = self.table.due_ns(&name);
+        while self.take_changes()? >= REPORTS_MAX {}
+        if self.table.due_ns(&name) != due_ns {
+            // Reported meanwhile.
+            return Ok(());
+        }
+        match self.is_open(&name) {
+            Some(true) => {
+                let is_lost = self.table.is_owed(&name);
+                self.leave(name.clone());
+                if is_lost { self.lose(name, OVERWRITTEN.to_owned()) } else { Ok(()) }
+            }
+            // A change of its content would have been reported: a program has set its time.
+            is_open => {
+                self.table.altered(&name, found, is_open.is_none(), self.clock.now_ns());
+                Ok(())
+            }
+        }
+    }
+
+    /// Does not read a file that is open.
+    fn leave(&mut self, name: Vec<u8>) {
+        self.table.leave(&name);
+        if let Some(open) = &mut self.open {
+            open.insert(name);
         }
     }
 
@@ -439,17 +512,23 @@ impl DirectoryReader {
     }
 
     /// Sends a file.
-    fn record(&mut self, name: Vec<u8>, found: Identity, again: bool) -> Result<(), Stop> {
+    fn record(
+        &mut self,
+        name: Vec<u8>,
+        found: Identity,
+        again: bool,
+        reason: Option<Reason>,
+    ) -> Result<(), Stop> {
         let opened = self.tree.open(&name, OPEN).and_then(|file| Ok((rustix::fs::fstat(&file)?, file)));
-        let (before, file) = match opened {
-            Ok((before, file)) if is_regular(&before) => (identity(&before), file),
+        let (state_before, file) = match opened {
+            Ok((before, file)) if is_regular(&before) => (state(&before), file),
             Ok(_) => {
                 self.tally.note_irregular(name);
                 return Ok(());
             }
             Err(Errno::NOENT) => {
                 // Renamed or removed in this moment.
-                self.table.closed(&name, self.clock.now_ns());
+                self.table.closed(&name, None, self.clock.now_ns());
                 return self.take_missing(name);
             }
             Err(error) => {
@@ -460,6 +539,7 @@ impl DirectoryReader {
                 );
             }
         };
+        let before = state_before.identity;
         if before.bytes > self.event_bytes_max {
             let (bytes, limit) = (before.bytes, self.event_bytes_max);
             let why =
@@ -469,29 +549,41 @@ impl DirectoryReader {
         let (sequence, mtime_ns) = (self.sequence, before.mtime_ns);
         self.send(&Notice::File { sequence, name: name.clone(), bytes: before.bytes, mtime_ns })?;
         let failure = self.send_content(&file, before.bytes)?;
-        let after = rustix::fs::fstat(&file).map(|stat| identity(&stat));
+        let after = rustix::fs::fstat(&file).map(|stat| state(&stat));
         match (failure, after) {
             (Some(error), _) | (None, Err(error)) => {
                 self.send(&Notice::Changed)?;
                 self.give_up(name, before, format!("cannot be read: {}", std::io::Error::from(error)))
             }
-            (None, Ok(after)) if after != before => {
+            (None, Ok(after)) if self.has_changed(&name, state_before, after) => {
                 self.tally.changed += 1;
-                self.table.changed(&name, after, self.clock.now_ns());
+                let now_ns = self.clock.now_ns();
+                match reason {
+                    // This version was complete: lost if it has been overwritten.
+                    Some(Reason::Complete(_)) => self.table.altered(&name, state_before, false, now_ns),
+                    _ => self.table.changed(&name, after.identity, now_ns),
+                }
                 self.send(&Notice::Changed)
             }
-            (None, Ok(_)) => self.conclude(name, before, again),
+            (None, Ok(_)) => self.conclude(name, state_before, again),
         }
     }
 
-    fn conclude(&mut self, name: Vec<u8>, identity: Identity, again: bool) -> Result<(), Stop> {
+    /// Whether a file changed while it was read. A program may have set the time of its last change; then
+    /// only the time of the last status change differs, as after a rename or a removal.
+    fn has_changed(&self, name: &[u8], before: FileState, after: FileState) -> bool {
+        let has_its_name = || self.tree.stat(name).is_ok_and(|stat| identity(&stat) == before.identity);
+        after.identity != before.identity || after.ctime_ns != before.ctime_ns && has_its_name()
+    }
+
+    fn conclude(&mut self, name: Vec<u8>, state: FileState, again: bool) -> Result<(), Stop> {
         if again {
             if self.tally.again == 0 {
                 self.tally.first_again.clone_from(&name);
             }
             self.tally.again += 1;
         }
-        if self.table.recorded(name, identity, self.sequence) {
+        if self.table.recorded(name, state, self.sequence) {
             self.tally.existing = self.tally.existing.saturating_sub(1);
         }
         self.sequence += 1;
@@ -543,6 +635,9 @@ impl DirectoryReader {
 
     /// Takes the files that are complete, and ends.
     fn finish(&mut self) -> Result<(), Stop> {
+        // Before the reports are taken: what is closed by then is complete.
+        let listed = self.tree.files().map_err(Stop::cannot("list it"))?;
+        self.open = Some(BTreeSet::new());
         // Of new directories, reports follow after they are watched.
         let limit_ns = self.clock.now_ns() + SETTLE.as_nanos() as u64;
         while self.take_changes()? > 0 && self.clock.now_ns() < limit_ns {}
@@ -550,6 +645,14 @@ impl DirectoryReader {
         if self.scans_every_ns.is_some() || self.scan_due_ns.is_some() {
             self.scan_due_ns = Some(0);
             self.scan_if_due()?;
+        }
+        // What nobody has reported is open, or was changed under another name.
+        for (name, listed) in listed {
+            if !self.table.has(&name, listed)
+                && self.tree.stat(&name).is_ok_and(|stat| !self.table.has(&name, identity(&stat)))
+            {
+                self.table.created(&name, self.clock.now_ns());
+            }
         }
         self.table.hurry();
         let limit_ns = self.clock.now_ns() + SETTLE.as_nanos() as u64;
@@ -563,8 +666,10 @@ impl DirectoryReader {
                 }
             }
         }
-        self.tally.unfinished = self.table.pending().count() as u64;
-        self.tally.first_unfinished = self.table.pending().next().cloned().unwrap_or_default();
+        let mut unfinished = self.open.take().unwrap_or_default();
+        unfinished.extend(self.table.pending().cloned());
+        self.tally.unfinished = unfinished.len() as u64;
+        self.tally.first_unfinished = unfinished.pop_first().unwrap_or_default();
         self.report_counts()?;
         self.send(&Notice::End)
     }
@@ -599,3 +704,7 @@ impl DirectoryReader {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

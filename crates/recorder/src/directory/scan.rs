@@ -2,7 +2,7 @@
 use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 
-use keepup_sources::directory::Identity;
+use keepup_sources::directory::{FileState, Identity};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -76,6 +76,11 @@ pub(super) fn identity(stat: &Stat) -> Identity {
         mtime_ns: time_ns(stat.st_mtime, stat.st_mtime_nsec),
         bytes: u64::try_from(stat.st_size).unwrap_or(0),
     }
+}
+
+/// The state of a file.
+pub(super) fn state(stat: &Stat) -> FileState {
+    FileState { identity: identity(stat), ctime_ns: time_ns(stat.st_ctime, stat.st_ctime_nsec) }
 }
 
 /// Whether the kernel made up a name for a file that was created without one (`O_TMPFILE`).

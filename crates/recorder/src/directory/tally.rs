@@ -16,9 +16,12 @@ pub(super) struct Tally {
     pub(super) changed: u64,
     pub(super) again: u64,
     pub(super) overflows: u64,
+    /// Files that were open for writing when keepup looked for what had been closed.
+    pub(super) reopened: u64,
     pub(super) unfinished: u64,
-    /// First name that was recorded again, and that was not finished.
+    /// First name that was recorded again, that was opened again, and that was not finished.
     pub(super) first_again: Vec<u8>,
+    pub(super) first_reopened: Vec<u8>,
     pub(super) first_unfinished: Vec<u8>,
     directories: u64,
     irregular: HashSet<Vec<u8>>,
@@ -57,9 +60,17 @@ impl Tally {
         Some(Notice::Rejected { reason: RejectReason::Unreadable, count: 1, detail })
     }
 
-    /// Files that were still changing at the end.
+    /// Counts a file that was open for writing when keepup looked for what had been closed.
+    pub(super) fn note_reopened(&mut self, name: &[u8]) {
+        if self.reopened == 0 {
+            self.first_reopened = name.to_vec();
+        }
+        self.reopened += 1;
+    }
+
+    /// Files that were open or still changing at the end.
     pub(super) fn unfinished(&self) -> Option<Notice> {
-        let detail = format!("still changing at the end; first: {}", quoted(&self.first_unfinished));
+        let detail = format!("open or still changing at the end; first: {}", quoted(&self.first_unfinished));
         let notice = Notice::Rejected { reason: RejectReason::Incomplete, count: self.unfinished, detail };
         (self.unfinished > 0).then_some(notice)
     }
@@ -68,8 +79,8 @@ impl Tally {
     pub(super) fn remarks(self) -> Vec<String> {
         let first = self.irregular.iter().min().map(|name| quoted(name)).unwrap_or_default();
         let irregular = self.irregular.len() as u64;
-        let Self { existing, directories, changed, again, overflows, unwatched, .. } = self;
-        let first_again = quoted(&self.first_again);
+        let Self { existing, directories, changed, again, overflows, reopened, unwatched, .. } = self;
+        let (first_again, first_reopened) = (quoted(&self.first_again), quoted(&self.first_reopened));
         let counts = [
             (existing, format!("files not recorded, there before the start: {existing}")),
             (directories, format!("subdirectories not recorded: {directories}")),
@@ -82,6 +93,13 @@ impl Tally {
             ),
             (irregular, format!("names not recorded, not regular files: {irregular}; first: {first}")),
             (again, format!("files recorded again, changed: {again}; first: {first_again}")),
+            (
+                reopened,
+                format!(
+                    "files that were open for writing after they were closed or moved in: {reopened}; \
+                     versions in between are not recorded; first: {first_reopened}"
+                ),
+            ),
             (changed, format!("files that changed while they were read, and were read again: {changed}")),
             (
                 overflows,

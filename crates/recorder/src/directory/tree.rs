@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use keepup_sources::directory::DirectoryAddress;
+use keepup_sources::directory::{DirectoryAddress, Identity};
 use rustix::fs::{Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -226,6 +226,21 @@ impl Tree {
         }
         scan.files.sort_by(|a, b| (a.1.mtime_ns, &a.0).cmp(&(b.1.mtime_ns, &b.0)));
         Ok(scan)
+    }
+
+    /// Lists the files of the directories that are watched.
+    ///
+    /// # Errors
+    /// The directory itself cannot be listed; one in it that cannot is left out.
+    pub(super) fn files(&self) -> rustix::io::Result<Vec<(Vec<u8>, Identity)>> {
+        let mut scan = Scan::default();
+        list(&self.root, b"", &self.address, &mut scan)?;
+        for path in self.watches.keys().filter(|path| !path.is_empty()) {
+            // Removed or renamed meanwhile: reports about its files follow.
+            let _ = open_directory(&self.root, path)
+                .and_then(|directory| list(&directory, path, &self.address, &mut scan));
+        }
+        Ok(scan.files)
     }
 
     /// Watches and lists one directory. Returns the paths of the wanted ones in it.

@@ -28,6 +28,16 @@ pub struct Identity {
     pub bytes: u64,
 }
 
+/// State of a file: its version, and the time of the last change of its content or attributes (ctime). No
+/// program can set that time, but a rename, a new link or other permissions change it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileState {
+    /// Version.
+    pub identity: Identity,
+    /// Time of the last status change, ns since the Unix epoch.
+    pub ctime_ns: u64,
+}
+
 /// What is to be done with a file that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -51,6 +61,8 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     identity: Identity,
+    /// When it was recorded; 0 if it was not.
+    ctime_ns: u64,
     /// Sequence number of its event; `None`: it was there before the start.
     sequence: Option<u64>,
 }
@@ -58,8 +70,9 @@ struct Known {
 /// Why a file is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The kernel reported that it is complete.
-    Complete,
+    /// The kernel reported that it is complete. The version that was complete then; `None` if it was gone,
+    /// or open for writing again, or still.
+    Complete(Option<FileState>),
     /// Its name was created. Usually it is open, and [`FileTable::closed`] follows, unless it is a link.
     Created,
     /// It was in a directory that was new. It may have been complete before the directory was watched.
@@ -79,9 +92,28 @@ struct Pending {
 }
 
 impl Pending {
-    /// Whether a complete file that is not in the recording is gone if its name is.
-    fn is_lost_with_its_name(&self) -> bool {
-        self.reason == Reason::Complete && self.origin.is_none()
+    /// The version that was complete when it was reported.
+    fn reported(&self) -> Option<FileState> {
+        if let Reason::Complete(version) = self.reason { version } else { None }
+    }
+
+    /// Whether a complete version that is not in the recording is lost if it cannot be read any more.
+    /// `known`: what is known of its name.
+    fn is_owed(&self, known: Option<&Known>) -> bool {
+        let Reason::Complete(version) = self.reason else { return false };
+        let Some(version) = version else { return self.origin.is_none() };
+        let is_recorded = match &self.origin {
+            Some((_, origin)) => origin.identity == version.identity,
+            None => known.is_some_and(|known| known.holds(version)),
+        };
+        !is_recorded
+    }
+}
+
+impl Known {
+    /// Whether this very state of the file was recorded.
+    fn holds(&self, state: FileState) -> bool {
+        self.sequence.is_some() && self.identity == state.identity && self.ctime_ns == state.ctime_ns
     }
 }
 
@@ -142,7 +174,7 @@ impl FileTable {
 
     /// A file that was there before the start, and is not to be recorded unless it changes.
     pub fn skip(&mut self, name: Vec<u8>, identity: Identity) {
-        self.known.insert(name, Known { identity, sequence: None });
+        self.known.insert(name, Known { identity, ctime_ns: 0, sequence: None });
     }
 
     /// Number of files that were there before the start, and have not been recorded.
@@ -150,10 +182,20 @@ impl FileTable {
         self.known.values().filter(|known| known.sequence.is_none()).count() as u64
     }
 
-    /// A file was closed after writing.
-    pub fn closed(&mut self, name: &[u8], now_ns: u64) {
-        let origin = self.pending.get(name).and_then(|pending| pending.origin.clone());
-        self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Complete, origin);
+    /// A file was closed after writing. `version`: what was complete when it was reported, if that is known.
+    /// Returns whether an earlier version that was to be read is lost: it has been overwritten.
+    pub fn closed(&mut self, name: &[u8], version: Option<FileState>, now_ns: u64) -> bool {
+        let before = self.pending.get(name);
+        let reported = before.and_then(Pending::reported);
+        if reported.is_some() && version.is_none() {
+            // Its version when it is due says what has happened to the reported one.
+            return false;
+        }
+        let is_overwritten = reported.is_some() && reported != version;
+        let is_lost = is_overwritten && before.is_some_and(|pending| pending.is_owed(self.known.get(name)));
+        let origin = before.and_then(|pending| pending.origin.clone()).filter(|_| !is_overwritten);
+        self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Complete(version), origin);
+        is_lost
     }
 
     /// A name was created.
@@ -163,16 +205,20 @@ impl FileTable {
         }
     }
 
-    /// A file was moved to this name. Returns whether a version that was to be read has been replaced.
-    pub fn moved_in(&mut self, name: &[u8], cookie: u32, now_ns: u64) -> bool {
-        let is_replaced = self.pending.get(name).is_some_and(|pending| pending.reason == Reason::Complete);
+    /// A file was moved to this name; `version` as for [`FileTable::closed`]. Returns whether a version that
+    /// was to be read has been replaced.
+    pub fn moved_in(&mut self, name: &[u8], cookie: u32, version: Option<FileState>, now_ns: u64) -> bool {
+        let is_replaced = self.is_owed(name);
         let from = self.moved.remove(&cookie.into());
         let origin = from.and_then(|from| {
+            // Closed after it was recorded: perhaps rewritten with the same size and time.
+            let is_rewritten =
+                from.pending.as_ref().is_some_and(|pending| pending.is_owed(from.known.as_ref()));
             let earlier = from.pending.and_then(|pending| pending.origin);
-            earlier.or_else(|| Some((from.name, from.known?)))
+            earlier.or_else(|| Some((from.name, from.known?))).filter(|_| !is_rewritten)
         });
         let origin = origin.filter(|(_, known)| known.sequence.is_some());
-        self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Complete, origin);
+        self.put(name, now_ns + SETTLE_MIN.as_nanos() as u64, Reason::Complete(version), origin);
         is_replaced
     }
 
@@ -186,8 +232,8 @@ impl FileTable {
 
     /// A name was removed. Returns whether a complete file that was to be read is lost with it.
     pub fn removed(&mut self, name: &[u8]) -> bool {
-        self.known.remove(name);
-        self.take_pending(name).is_some_and(|pending| pending.is_lost_with_its_name())
+        let known = self.known.remove(name);
+        self.take_pending(name).is_some_and(|pending| pending.is_owed(known.as_ref()))
     }
 
     /// Names that were to be read, and have been moved out of the directory. A file of the same name that was
@@ -198,7 +244,7 @@ impl FileTable {
             self.moved.iter().filter(|(_, moved)| is_due(moved)).map(|(id, _)| *id).collect();
         let mut lost = Vec::new();
         for moved in gone.iter().filter_map(|id| self.moved.remove(id)).collect::<Vec<_>>() {
-            let is_lost = moved.pending.as_ref().is_some_and(Pending::is_lost_with_its_name);
+            let is_lost = moved.pending.as_ref().is_some_and(|pending| pending.is_owed(moved.known.as_ref()));
             if is_lost && !self.has_arrived(&moved) {
                 lost.push(moved.name);
             }
@@ -258,8 +304,11 @@ impl FileTable {
 
     /// A directory was moved away; [`FileTable::moved_away`] has the files that are lost with it.
     pub fn directory_moved_out(&mut self, path: &[u8], now_ns: u64) {
-        take_below(&mut self.known, path);
+        let known: BTreeMap<Vec<u8>, Known> = take_below(&mut self.known, path).into_iter().collect();
         for (name, pending) in self.take_pending_below(path) {
+            if !pending.is_owed(known.get(&name)) {
+                continue;
+            }
             self.entered += 1;
             let moved = Moved { name, known: None, pending: Some(pending), since_ns: now_ns };
             self.moved.insert(MOVED_WITH_DIRECTORY + self.entered, moved);
@@ -305,6 +354,24 @@ impl FileTable {
         }
     }
 
+    /// Whether this version of a file was recorded, given up, or there before the start.
+    pub fn has(&self, name: &[u8], identity: Identity) -> bool {
+        self.known.get(name).is_some_and(|known| known.identity == identity)
+    }
+
+    /// Whether a complete version that is to be read is not in the recording.
+    pub fn is_owed(&self, name: &[u8]) -> bool {
+        self.pending.get(name).is_some_and(|pending| pending.is_owed(self.known.get(name)))
+    }
+
+    /// A file that was complete has another version, and no report says why. `settle`: whether it is due only
+    /// when it has not changed for a while.
+    pub fn altered(&mut self, name: &[u8], version: FileState, settle: bool, now_ns: u64) {
+        let origin = self.pending.get(name).and_then(|pending| pending.origin.clone());
+        let due_ns = if settle { now_ns + self.settle_ns } else { now_ns };
+        self.put(name, due_ns, Reason::Complete(Some(version)), origin);
+    }
+
     /// Does not read a file now, because it is open: [`FileTable::closed`] follows.
     pub fn leave(&mut self, name: &[u8]) {
         self.take_pending(name);
@@ -325,14 +392,13 @@ impl FileTable {
         self.order.values()
     }
 
-    /// Takes a file that is due, of the version `identity`, and decides what to do with it.
-    pub fn judge(&mut self, name: &[u8], identity: Identity, now_ns: u64) -> Verdict {
+    /// Takes a file that is due, in the state `found`, and decides what to do with it.
+    pub fn judge(&mut self, name: &[u8], found: FileState, now_ns: u64) -> Verdict {
         let Some(Pending { reason, origin, .. }) = self.take_pending(name) else { return Verdict::Skip };
-        let seen = match reason {
-            Reason::Scanned(seen) => Some(seen),
-            Reason::Complete | Reason::Created | Reason::Listed => None,
-        };
-        if seen.is_some_and(|seen| seen != identity) {
+        let identity = found.identity;
+        if let Reason::Scanned(seen) = reason
+            && seen != identity
+        {
             self.put(name, now_ns + self.settle_ns, Reason::Scanned(identity), origin);
             return Verdict::Skip;
         }
@@ -341,13 +407,17 @@ impl FileTable {
         if let Some((from, known)) = origin
             && let Some(sequence) = known.sequence.filter(|_| known.identity == identity)
         {
-            self.known.insert(name.to_vec(), known);
+            self.known.insert(name.to_vec(), Known { ctime_ns: found.ctime_ns, ..known });
             return Verdict::Renamed { sequence, from };
         }
+        let is_done = |known: &Known| match reason {
+            // A program may have set the time of the version before.
+            Reason::Complete(_) => known.holds(found),
+            Reason::Created | Reason::Listed => known.sequence.is_some() && known.identity == identity,
+            Reason::Scanned(_) => known.identity == identity,
+        };
         match self.known.get(name) {
-            Some(known) if known.identity == identity && (known.sequence.is_some() || seen.is_some()) => {
-                Verdict::Skip
-            }
+            Some(known) if is_done(known) => Verdict::Skip,
             known => Verdict::Record { again: known.is_some_and(|known| known.sequence.is_some()) },
         }
     }
@@ -362,8 +432,9 @@ impl FileTable {
     }
 
     /// A file was recorded. Returns whether it was there before the start, and was not recorded until now.
-    pub fn recorded(&mut self, name: Vec<u8>, identity: Identity, sequence: u64) -> bool {
-        let before = self.known.insert(name, Known { identity, sequence: Some(sequence) });
+    pub fn recorded(&mut self, name: Vec<u8>, state: FileState, sequence: u64) -> bool {
+        let FileState { identity, ctime_ns } = state;
+        let before = self.known.insert(name, Known { identity, ctime_ns, sequence: Some(sequence) });
         before.is_some_and(|before| before.sequence.is_none())
     }
 
