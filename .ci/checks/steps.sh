@@ -55,10 +55,11 @@ python_environment() {
 python_environments() {
     local jobs=() job
     python_environment ci-venv \
-        'bagit, baseband, cbor2, darshan, duckdb, h5py, hdf5plugin, mcap, nexusformat, numpy, nxmx, p4p, pandas, scapy, simpy, spead2, tifffile, zmq' \
+        'bagit, baseband, cbor2, darshan, duckdb, fsspec, h5py, hdf5plugin, mcap, nexusformat, numpy, nxmx, p4p, pandas, scapy, simpy, spead2, tifffile, zarr, zmq' \
         'darshan==3.5.*' 'mcap>=1.6,<2' 'h5py>=3,<4' 'hdf5plugin>=5' 'numpy>=2' 'pandas>=2' 'duckdb>=1.1' \
         'simpy>=4.1,<5' 'cbor2>=5' 'pyzmq>=26' 'baseband>=4.2' 'bagit>=1.9,<2' 'tifffile>=2025.1' 'spead2>=4.4,<5' \
-        'scapy>=2.6,<3' 'p4p>=4.2' 'nexusformat>=2.1,<3' 'nxmx==0.0.8' & jobs+=($!)
+        'scapy>=2.6,<3' 'p4p>=4.2' 'nexusformat>=2.1,<3' 'nxmx==0.0.8' 'zarr>=3,<4' \
+        'fsspec>=2026.1' & jobs+=($!)
     python_environment ci-browser 'playwright, prometheus_client, websockets, numpy' 'playwright>=1.50,<2' \
         prometheus_client websockets numpy & jobs+=($!)
     python_environment ci-ipbus uhal 'uhal==2.8.22.*' & jobs+=($!)
@@ -235,6 +236,13 @@ qualify_csl() {
     cp "$out"/*/report.html "$scratch/reports/measured.html"
     rm -rf "$scratch/qualified"
     mv "$out" "$scratch/qualified"
+}
+
+# Names that mean something in a URL, a pattern, a format or a shell, in every place that a name reaches.
+names() { # SCRATCH
+    rm -rf "$1/names"
+    timeout 300 "$CI_PYTHON" .ci/checks/names.py "$KEEPUP" "$1/names"
+    rm -rf "$1/names"
 }
 
 # The book's page for pandas, DuckDB and Grafana, on results that were just made.

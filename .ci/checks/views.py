@@ -158,6 +158,7 @@ def check_master(path):
             group = entry[name]
             assert group["data"].shape == (len(EVENTS[stream]), *STREAMS[stream]["shape"])
             assert dict(hdf5_rows(group, stream)) == as_array(stream, expected(stream)), f"master, {name}"
+            assert group["valid"][:].sum() == group.attrs["events"] == len(expected(stream)), f"master, {name}"
         assert entry["tiny/valid"][LOST] == 0 and entry["tiny/data"][LOST].tolist() == [0, 0]
         lengths = entry["stream-2/length"][:].tolist()
         assert lengths == [len(event) for event in EVENTS[2]]

@@ -59,13 +59,16 @@ fn a_part_that_changes_on_the_way_is_noticed_without_a_signature_of_the_data() {
 fn expired_credentials_end_the_copy_with_a_hint_and_it_continues() {
     let (place, server, made) = scene();
     let here = place.path();
-    for (status, code) in [(403, "RequestTimeTooSkewed"), (400, "ExpiredToken")] {
+    for (status, code, hint) in [
+        (403, "RequestTimeTooSkewed", "hint: timedatectl set-ntp true"),
+        (400, "ExpiredToken", "hint: renew the credentials"),
+    ] {
         let rule = Rule { part: "PUT", fault: Fault::Status(status, code), pass: 3, times: usize::MAX };
         server.fail(&[rule]);
         let run = drained(&server, here, &["--connections", "1"]);
         assert_eq!(run.code(), 4, "{run:#?}");
         assert!(run.stderr.contains("error: cannot write s3://bucket/pre/run/"), "{run:#?}");
-        assert!(run.stderr.contains(code) && run.stderr.contains("hint: renew the credentials"), "{run:#?}");
+        assert!(run.stderr.contains(code) && run.stderr.contains(hint), "{run:#?}");
         assert!(!here.join("s3/bucket/pre/run/keepup-archive.json").exists());
     }
     server.fail(&[]);
@@ -73,6 +76,73 @@ fn expired_credentials_end_the_copy_with_a_hint_and_it_continues() {
     assert_eq!(run.code(), 0, "{run:#?}");
     assert!(number(&json(&run), "known_bytes") >= 16 << 20, "{run:#?}");
     verified(here, "a/run");
+    assert_restored(&server, here, made);
+}
+
+#[test]
+fn a_request_with_a_wrong_time_is_signed_again() {
+    let (place, server, made) = scene();
+    let skewed = |part| {
+        let fault = Fault::Status(403, "RequestTimeTooSkewed");
+        server.fail(&[Rule { part, fault, pass: 1, times: 1 }]);
+    };
+    skewed("PUT");
+    let run = drained(&server, place.path(), &[]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    skewed("GET");
+    assert_restored(&server, place.path(), made);
+}
+
+#[test]
+fn a_completion_that_fails_in_the_body_of_a_success_is_reported_as_such() {
+    let (place, server, made) = scene();
+    let here = place.path();
+    let complete = |times| {
+        let fault = Fault::Status(200, "EntityTooSmall");
+        server.fail(&[Rule { part: ".mcap?uploadId=", fault, pass: 0, times }]);
+    };
+    complete(usize::MAX);
+    let run = drained(&server, here, &[]);
+    assert_eq!(run.code(), 4, "{run:#?}");
+    assert!(run.stderr.contains("error: cannot write s3://bucket/pre/run/segment-000000.mcap: "), "{run:#?}");
+    assert!(!run.stderr.contains("checksum mismatch"), "{run:#?}");
+    assert!(!server.object("pre/run/keepup-archive.json").exists());
+    complete(1);
+    let run = drained(&server, here, &[]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert_restored(&server, here, made);
+}
+
+#[test]
+fn what_is_no_manifest_is_said() {
+    let (place, server, _) = scene();
+    let here = place.path();
+    let object = server.object("pre/run/keepup.json");
+    std::fs::create_dir_all(object.parent().unwrap()).unwrap();
+    std::fs::write(object, "<html>Log in</html>").unwrap();
+    let run = drained(&server, here, &[]);
+    assert_eq!(run.code(), 4, "{run:#?}");
+    assert!(run.stderr.contains("keepup.json: it is not a manifest: "), "{run:#?}");
+    assert!(run.stderr.contains("hint: check AWS_ENDPOINT_URL"), "{run:#?}");
+}
+
+#[test]
+fn a_bucket_that_does_not_exist_is_said() {
+    let (place, server, _) = scene();
+    let fault = Fault::Status(404, "NoSuchBucket");
+    server.fail(&[Rule { part: "GET", fault, pass: 0, times: usize::MAX }]);
+    let run = server.keepup(place.path(), &["restore", "s3://bucket/pre/run", "back"]);
+    assert_eq!(run.code(), 4, "{run:#?}");
+    assert!(run.stderr.contains("the server answers NoSuchBucket"), "{run:#?}");
+}
+
+#[test]
+fn a_server_without_checksums_is_used() {
+    let (place, server, made) = scene();
+    let here = place.path();
+    let drain = ["drain", "a/run", "--to", "s3://bucket/pre"];
+    let run = server.keepup_with(here, &["AWS_CHECKSUM_ALGORITHM=none"], &drain);
+    assert_eq!(run.code(), 0, "{run:#?}");
     assert_restored(&server, here, made);
 }
 

@@ -100,6 +100,31 @@ fn a_file_is_recorded_as_if_its_packets_arrived() {
 }
 
 #[test]
+fn a_file_may_have_any_path() {
+    let directory = directory();
+    let here = directory.path();
+    let long = ["x".repeat(150), "y".repeat(150)].join("/");
+    std::fs::create_dir_all(here.join(&long)).unwrap();
+    let paths = [format!("{long}/a.pcap"), format!("{}.pcap", "z".repeat(240)), "a\tb,c.pcap".to_owned()];
+    let mut addresses = Vec::new();
+    for (sender, path) in (1..).zip(&paths) {
+        let mut file = File::new();
+        (0..3).for_each(|number| file.add(sender, number, START_NS + number, 40));
+        file.write(here, path);
+        addresses.push(format!("pcap:{},counter=u64be@0", path.replace(',', ",,")));
+    }
+    // One by one the address names the client, together also the streams.
+    for sources in [&addresses[..1], &addresses[1..2], &addresses[2..], &addresses[..]] {
+        let all: Vec<&str> = sources.iter().map(String::as_str).collect();
+        let run = record(here, &all);
+        assert_eq!(run.code(), 0, "{run:#?}");
+        let packets = 3 * sources.len() as u64;
+        assert_eq!(count(&json(&run)["durable"]), (packets, 40 * packets), "{run:#?}");
+        std::fs::remove_dir_all(here.join("a/run")).unwrap();
+    }
+}
+
+#[test]
 fn nothing_of_a_file_is_lost_when_memory_is_short() {
     let directory = directory();
     let here = directory.path();

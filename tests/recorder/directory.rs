@@ -122,6 +122,37 @@ fn write(here: &Path, number: u64) -> Vec<u8> {
 }
 
 #[test]
+fn a_directory_may_have_any_path() {
+    let directory = directory();
+    let here = directory.path();
+    let long = ["x".repeat(150), "y".repeat(150)].join("/");
+    let paths = [long.as_str(), "tab\tbed", "👩\u{200d}🔬 \u{202e}", "a,b"];
+    let addresses: Vec<String> =
+        paths.iter().map(|path| format!("dir:{},existing=record", path.replace(',', ",,"))).collect();
+    for (number, path) in (0..).zip(paths) {
+        fs::create_dir_all(here.join(path)).unwrap();
+        fs::write(here.join(path).join("file"), content(number)).unwrap();
+    }
+    for (number, address) in (0..).zip(&addresses) {
+        let name = format!("run{number}");
+        let program = record(here, &name, &[address], &[]);
+        wait_for_entries(here, &name, 1);
+        let run = stop(program);
+        assert_eq!(run.code(), 0, "{run:#?}");
+        assert_eq!(restored(here, &name), Content::from([(b"file".to_vec(), content(number))]));
+    }
+    // As parts of the names of streams.
+    let all: Vec<&str> = addresses.iter().map(String::as_str).collect();
+    let program = record(here, "all", &all, &[]);
+    until("not every directory is recorded", || {
+        Recording::open(&[here.join("a/all")]).is_ok_and(|found| found.streams().len() == 8)
+    });
+    let run = stop(program);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    verified(here, "a/all");
+}
+
+#[test]
 fn several_hundred_files_come_back_under_their_names() {
     let directory = directory();
     let here = directory.path();

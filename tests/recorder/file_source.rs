@@ -99,6 +99,23 @@ fn a_trial_of_a_detector_that_writes_files_goes_through_files() {
 }
 
 #[test]
+fn the_printed_command_of_a_source_can_be_pasted() {
+    let directory = directory();
+    let here = directory.path();
+    for (place, printed) in [
+        ("files", "`keepup record --from dir:files`"),
+        ("a b,c", "`keepup record --from 'dir:a b,,c'`"),
+        ("$(id);x", "`keepup record --from 'dir:$(id);x'`"),
+    ] {
+        std::fs::create_dir(here.join(place)).unwrap();
+        let to = format!("dir:{place}");
+        let run = keepup(here, &["source", "pilatus-100k", "--as", "files", "--to", &to, "--events", "1"]);
+        assert_eq!(run.code(), 0, "{run:#?}");
+        assert!(run.stderr.contains(printed), "{printed}: {run:#?}");
+    }
+}
+
+#[test]
 fn places_of_files_that_do_not_fit_the_protocol_are_refused() {
     let directory = directory();
     let here = directory.path();

@@ -1,4 +1,6 @@
 //! Common mistakes of new users: documented exit codes and useful hints.
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use keepup_testkit::Program;
@@ -33,6 +35,36 @@ fn an_address_without_a_scheme_is_not_used_as_a_directory() {
     std::fs::create_dir(here.join("127.0.0.1:1")).unwrap();
     let there = keepup(here, &["drain", "disk/run", "--to", "127.0.0.1:1"]);
     assert_eq!(there.code(), 0, "an existing directory of that name is used: {there:#?}");
+}
+
+#[test]
+fn names_that_cannot_be_used_everywhere_are_refused_with_a_hint() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir(here.join("a")).unwrap();
+    let long = "x".repeat(201);
+    let names = ["", ".", ".hidden", "a/b", "tab\tbed", "bell\u{7}", "new\nline", "\u{202e}gnp", &long];
+    let refused = |arguments: &[&str]| {
+        let run = keepup(here, arguments);
+        assert_eq!(run.code(), 2, "{run:#?}");
+        assert!(run.stderr.contains("error: cannot ") && run.stderr.contains("hint: "), "{run:#?}");
+        assert_eq!(std::fs::read_dir(here.join("a")).unwrap().count(), 0, "{run:#?}");
+    };
+    for name in names {
+        refused(&["record", "--listen", "127.0.0.1:0", "--volume", "a", &format!("--name={name}")]);
+    }
+    refused(&["record", "--listen", "127.0.0.1:0", "--volume", "a", "--meta", "sample=\u{7}"]);
+    let volume = here.join(OsStr::from_bytes(b"byte-\xFF"));
+    std::fs::create_dir(&volume).unwrap();
+    let record = std::process::Command::new(env!("CARGO_BIN_EXE_keepup"))
+        .args(["record", "--listen", "127.0.0.1:0", "--volume"])
+        .arg(&volume)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&record.stderr);
+    assert_eq!(record.status.code(), Some(2), "{said}");
+    assert!(said.contains("its path is not UTF-8") && said.contains("hint: rename the directory"), "{said}");
+    assert_eq!(std::fs::read_dir(&volume).unwrap().count(), 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{count, directory, json, keepup, recorder, segments};
+use crate::common::{count, directory, json, keepup, mcap_messages, recorder, segments};
 
 /// Records 200 MB to segments of 8 MiB; returns the number of events.
 fn record(here: &Path, volumes: &[&str]) -> u64 {
@@ -34,6 +34,26 @@ fn has_direct(file: &Path) -> bool {
     let run =
         std::process::Command::new("dd").args([&from, "of=/dev/null", "iflag=direct", "bs=1M"]).output();
     run.is_ok_and(|run| run.status.success())
+}
+
+#[test]
+fn a_recording_with_more_segments_than_open_files_is_exported() {
+    let place = directory();
+    let here = place.path();
+    let mut record = recorder(here, &["a"], &["--segment", "512 KiB", "--block", "64 KiB"]);
+    let to = record.address().to_string();
+    let source = ["source", "csl", "--to", &to, "--events", "100", "--rate", "max"];
+    assert_eq!((keepup(here, &source).code(), record.wait().code()), (0, 0));
+    let files = segments(&here.join("a/run")).len();
+    assert!(files > 40, "{files} segments");
+    let export = format!(
+        "ulimit -n 32 && exec '{}' export a/run --to mcap --out all.mcap",
+        env!("CARGO_BIN_EXE_keepup")
+    );
+    let run = keepup_testkit::Program::start("sh", &["-c", &export], here).wait();
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let (messages, _) = mcap_messages(&std::fs::read(here.join("all.mcap")).unwrap());
+    assert_eq!(messages, 100, "{run:#?}");
 }
 
 #[test]

@@ -139,6 +139,26 @@ fn a_limit_ends_all_series() {
 }
 
 #[test]
+fn a_name_without_space_for_every_run_number_is_refused_before_the_first_run() {
+    let directory = directory();
+    let here = directory.path();
+    let run = |bytes: usize| {
+        let name = "x".repeat(bytes);
+        let arguments = ["--series", "2", "--run", "9", "--name", &name];
+        record(here, "zmq://127.0.0.1:1", &arguments)
+    };
+    let refused = run(198).wait();
+    assert_eq!(refused.code(), 2, "{refused:#?}");
+    assert!(refused.stderr.contains("--name may have 183 bytes, because the run number"), "{refused:#?}");
+    assert!(refused.stderr.contains("hint: a shorter --name"), "{refused:#?}");
+    assert_eq!(std::fs::read_dir(here.join("a")).unwrap().count(), 0);
+    let mut accepted = run(183);
+    accepted.line("writing with ");
+    accepted.signal("INT");
+    accepted.wait();
+}
+
+#[test]
 fn sources_without_series_are_refused() {
     let directory = directory();
     for from in ["udp://127.0.0.1:0", "vdif://127.0.0.1:0,frames-per-second=8"] {

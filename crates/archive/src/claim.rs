@@ -3,6 +3,7 @@
 //! Invariant: a removal is permitted only after the manifest was found to be that of the recording.
 use keepup_recording::id::Id;
 use keepup_recording::manifest::{MANIFEST_FILE, Manifest};
+use serde::Deserialize;
 
 use crate::error::ArchiveError;
 use crate::inventory::MANIFEST_BYTES_MAX;
@@ -24,16 +25,24 @@ pub(crate) fn claim(store: &Store, manifest: &Manifest) -> Result<(), ArchiveErr
 /// Makes sure that the archive is still that of `recording`.
 ///
 /// # Errors
-/// Another recording has taken its place, the manifest is gone, or the store does not answer.
+/// Another recording has taken its place, the manifest is gone or damaged, or the store does not answer.
 pub(crate) fn check_owner(store: &Store, recording: Id) -> Result<(), ArchiveError> {
     check(store, &owner(store)?.unwrap_or_default(), recording)
 }
 
-/// Text of the `recording` field of the manifest, empty if it has none; `None` without a manifest.
+/// The field of a manifest that says whose it is.
+#[derive(Deserialize)]
+struct Owner {
+    recording: String,
+}
+
+/// Text of the `recording` field of the manifest; `None` without a manifest.
 fn owner(store: &Store) -> Result<Option<String>, ArchiveError> {
     let Some(text) = store.get(MANIFEST_FILE, MANIFEST_BYTES_MAX)? else { return Ok(None) };
-    let found: Option<serde_json::Value> = text.ok().and_then(|text| serde_json::from_slice(&text).ok());
-    Ok(Some(found.and_then(|found| Some(found["recording"].as_str()?.to_owned())).unwrap_or_default()))
+    let found = text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
+    let fault =
+        |what| ArchiveError::NotAManifest { url: format!("{}/{MANIFEST_FILE}", store.location), what };
+    found.map(|Owner { recording }| Some(recording)).map_err(fault)
 }
 
 fn check(store: &Store, found: &str, recording: Id) -> Result<(), ArchiveError> {

@@ -36,12 +36,14 @@ fn a_manifest_that_appears_after_the_look_is_not_replaced() {
 }
 
 #[test]
-fn a_lost_or_damaged_manifest_belongs_to_nobody() {
+fn a_lost_manifest_belongs_to_nobody_and_a_damaged_one_is_said() {
     let place = tempfile::tempdir().unwrap();
     let store = open(&place);
     assert!(matches!(check_owner(&store, Id([1; 16])), Err(ArchiveError::Taken { .. })));
-    for text in ["", "{", "{}", "[1]", "{\"recording\": 7}"] {
+    for text in ["", "{", "{}", "[1]", "{\"recording\": 7}", "<html>Log in</html>"] {
         store.put(MANIFEST_FILE, text.into()).unwrap();
-        assert!(matches!(claim(&store, &recording(1)), Err(ArchiveError::Taken { .. })), "{text}");
+        let refused = claim(&store, &recording(1)).unwrap_err();
+        assert!(refused.to_string().contains("keepup.json: it is not a manifest: "), "{text}: {refused}");
+        assert!(matches!(check_owner(&store, Id([1; 16])), Err(ArchiveError::NotAManifest { .. })), "{text}");
     }
 }

@@ -10,8 +10,9 @@ use keepup_sys::SysError;
 /// Longest part of a server's answer that is quoted, characters.
 const QUOTED_MAX: usize = 300;
 /// Codes of a server that refuses the credentials with another status than 401 or 403.
-const CREDENTIAL_CODES: [&str; 4] =
-    ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired"];
+const CREDENTIAL_CODES: [&str; 3] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"];
+/// Codes of a server that finds the time of a request wrong.
+const TIME_CODES: [&str; 3] = ["RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"];
 
 /// An error of a transfer to or from an archive.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +99,14 @@ pub enum ArchiveError {
         /// Problem.
         what: String,
     },
+    /// What the store returns in place of a manifest.
+    #[error("cannot use {url}: it is not a manifest: {what}")]
+    NotAManifest {
+        /// Address of the object.
+        url: String,
+        /// Problem.
+        what: String,
+    },
     /// The directory to restore to is in use.
     #[error("cannot restore to {}: {what}", path.display())]
     Occupied {
@@ -173,6 +182,7 @@ impl Diagnostic for ArchiveError {
             Self::Url { .. } | Self::NotAnArchive { .. } => ErrorClass::Usage,
             Self::Taken { .. } | Self::Occupied { .. } => ErrorClass::Refused,
             Self::Busy { .. }
+            | Self::NotAManifest { .. }
             | Self::Store { .. }
             | Self::Space { .. }
             | Self::Io { .. }
@@ -205,6 +215,7 @@ impl Diagnostic for ArchiveError {
                 "give URL/NAME of a recording; an incomplete archive is completed by keepup drain"
             }
             Self::Occupied { .. } => "choose a new or an empty directory; nothing is ever overwritten",
+            Self::NotAManifest { .. } => "check AWS_ENDPOINT_URL and the proxy (HTTPS_PROXY, NO_PROXY)",
             Self::Busy { .. } => "wait until it has ended; a drain that was killed holds nothing",
             Self::State { .. } => "remove the file; everything is then sent again",
             Self::Stopped => "repeat the command to continue",
@@ -227,7 +238,7 @@ impl ArchiveError {
     }
 }
 
-/// Whether the store refuses the credentials, so that another attempt is of no use.
+/// Whether the store refuses the credentials.
 pub(crate) fn is_denied(error: &object_store::Error) -> bool {
     use object_store::Error::{PermissionDenied, Unauthenticated};
     let has_code = |text: String| CREDENTIAL_CODES.iter().any(|code| text.contains(code));
@@ -239,6 +250,22 @@ pub(crate) fn has_wrong_signature(error: &object_store::Error) -> bool {
     error.to_string().contains("SignatureDoesNotMatch")
 }
 
+/// Whether the store finds the time of the request wrong: the clocks differ, or the request waited too long.
+pub(crate) fn has_wrong_time(error: &object_store::Error) -> bool {
+    let text = error.to_string();
+    TIME_CODES.iter().any(|code| text.contains(code))
+}
+
+/// Whether there is no such object, in a bucket that exists.
+pub(crate) fn is_absent(error: &object_store::Error) -> bool {
+    matches!(error, object_store::Error::NotFound { .. }) && !error.to_string().contains("NoSuchBucket")
+}
+
+/// Whether another attempt is of no use: the store refuses the request as it is, whenever it is signed.
+pub(crate) fn is_final(error: &object_store::Error) -> bool {
+    is_denied(error) && !has_wrong_signature(error) && !has_wrong_time(error)
+}
+
 /// Whether a server's answer refuses the checksum of a request.
 pub(crate) fn is_checksum_refused(answer: &str) -> bool {
     let codes = ["InvalidArgument", "InvalidRequest", "NotImplemented", "InvalidChecksum"];
@@ -246,7 +273,17 @@ pub(crate) fn is_checksum_refused(answer: &str) -> bool {
     has_code && answer.to_lowercase().contains("checksum")
 }
 
-/// Cause of a store's error in one line, with a hint where credentials are refused.
+/// What to set if a server's answer names another region.
+fn region_hint(answer: &str) -> Option<String> {
+    if !answer.contains("without LOCATION") && !answer.contains("AuthorizationHeaderMalformed") {
+        return None;
+    }
+    let expected = answer.split_once("expecting '").and_then(|(_, rest)| Some(rest.split_once('\'')?.0));
+    let is_region = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    Some(format!("AWS_REGION={}", expected.filter(is_region).unwrap_or("REGION, that of the bucket")))
+}
+
+/// Cause of a store's error in one line, with a hint where a setting may help.
 pub(crate) fn cause(error: &object_store::Error) -> Cause {
     let text = error.to_string();
     let tag = |name: &str| {
@@ -270,15 +307,21 @@ pub(crate) fn cause(error: &object_store::Error) -> Cause {
     if let Some((end, _)) = answer.char_indices().nth(QUOTED_MAX) {
         answer.truncate(end);
     }
-    let is_checksum_refused = is_checksum_refused(&text);
     let cause = Cause::new(answer);
-    if is_denied(error) {
+    if has_wrong_time(error) {
+        cause.with_hint("timedatectl set-ntp true sets the clock; the same command then continues")
+    } else if let Some(hint) = region_hint(&text) {
+        cause.with_hint(hint)
+    } else if is_denied(error) {
         cause.with_hint(
             "renew the credentials, for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; \
              the same command then continues",
         )
-    } else if is_checksum_refused {
-        cause.with_hint("AWS_CHECKSUM_ALGORITHM=sha256 for a server that does not support CRC64NVME")
+    } else if is_checksum_refused(&text) {
+        cause.with_hint(match text.contains("x-amz-checksum-sha256") {
+            true => "AWS_CHECKSUM_ALGORITHM=none for a server that supports no checksums",
+            false => "AWS_CHECKSUM_ALGORITHM=sha256 for a server that does not support CRC64NVME",
+        })
     } else {
         cause
     }

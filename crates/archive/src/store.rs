@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 use url::Url;
 
 use crate::credentials;
-use crate::error::{ArchiveError, cause, has_wrong_signature, is_denied};
+use crate::error::{ArchiveError, cause, is_absent, is_final};
 use crate::google::{ChecksumConnector, Crc32c};
 
 /// Schemes of addresses.
@@ -79,12 +79,16 @@ impl Location {
             let what = Cause::new("it has credentials").with_hint("give credentials in the environment");
             return Err(fault(what));
         }
+        if url.port().is_some() {
+            let hint = "s3://BUCKET/PREFIX, with AWS_ENDPOINT_URL=https://HOST:PORT for the server";
+            return Err(fault(Cause::new("it has a port").with_hint(hint)));
+        }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(fault("it has a query or a fragment".into()));
         }
-        let path = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&path);
-        ObjectPath::from_url_path(&path).map_err(|error| fault(error.to_string().into()))?;
+        let path = ObjectPath::from_url_path(url.path().trim_end_matches('/'))
+            .map_err(|error| fault(error.to_string().into()))?;
+        url.set_path(&path.parts().map(|part| format!("/{}", encoded(part.as_ref()))).collect::<String>());
         Ok(Self { url })
     }
 
@@ -97,11 +101,19 @@ impl Location {
     #[must_use]
     pub fn below(&self, name: &str) -> Self {
         let mut url = self.url.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().push(name);
-        }
+        url.set_path(&format!("{}/{}", url.path().trim_end_matches('/'), encoded(name)));
         Self { url }
     }
+}
+
+/// A name in an address. All but unreserved characters (RFC 3986) are encoded, so that the address needs no
+/// quotes in a shell.
+fn encoded(name: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    name.bytes().map(encode).collect()
 }
 
 impl Location {
@@ -109,9 +121,10 @@ impl Location {
     /// key.
     pub(crate) fn earlier(&self) -> Option<Self> {
         let path = ObjectPath::from_url_path(self.url.path()).ok()?;
-        let encoded = earlier_name(path.filename()?)?;
+        let name = earlier_name(path.filename()?)?;
+        let (home, _) = self.url.path().rsplit_once('/')?;
         let mut url = self.url.clone();
-        url.path_segments_mut().ok()?.pop_if_empty().pop().push(&encoded);
+        url.set_path(&format!("{home}/{}", encoded(&name)));
         Some(Self { url })
     }
 }
@@ -226,7 +239,7 @@ impl Store {
         let object = self.object(path);
         match self.runtime.block_on(repeat(|| self.objects.head(&object))) {
             Ok(meta) => Ok(Some(meta)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(self.fault("inspect", path)(error)),
         }
     }
@@ -252,7 +265,7 @@ impl Store {
         };
         match self.runtime.block_on(repeat(read)) {
             Ok(found) => Ok(Some(found)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(self.fault("read", path)(error)),
         }
     }
@@ -337,7 +350,7 @@ where
             Err(error)
                 if attempt < ATTEMPTS
                     && SystemClock.now_ns().saturating_sub(since_ns) < REPEATED_AFTER_NS
-                    && (!is_denied(&error) || has_wrong_signature(&error))
+                    && !is_final(&error)
                     && !matches!(error, object_store::Error::NotFound { .. }) =>
             {
                 attempt += 1;
@@ -381,7 +394,7 @@ fn remote(scheme: &str, url: &Url) -> object_store::Result<Clients> {
         }
         _ => {
             let is_set = |name: &str| std::env::var_os(name).is_some();
-            let mut builder = s3_settings(AmazonS3Builder::from_env().with_bucket_name(bucket), &is_set);
+            let mut builder = s3_settings(s3_from_environment().with_bucket_name(bucket), &is_set);
             if !is_set("AWS_ACCESS_KEY_ID") && !is_set("AWS_WEB_IDENTITY_TOKEN_FILE") {
                 builder = credentials::from_files(builder);
             }
@@ -391,11 +404,27 @@ fn remote(scheme: &str, url: &Url) -> object_store::Result<Clients> {
     }
 }
 
+/// Variable that selects the checksum which requests to S3 carry: an algorithm, or `none`.
+const CHECKSUM_VARIABLE: &str = "AWS_CHECKSUM_ALGORITHM";
+
+/// Settings of S3 in the environment. The client does not know `none` as a checksum.
+fn s3_from_environment() -> AmazonS3Builder {
+    let mut builder = AmazonS3Builder::new();
+    for (name, value) in std::env::vars_os() {
+        let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+        let is_known = name.starts_with("AWS_") && (name, value) != (CHECKSUM_VARIABLE, "none");
+        if let (true, Ok(key)) = (is_known, name.to_ascii_lowercase().parse()) {
+            builder = builder.with_config(key, value);
+        }
+    }
+    builder
+}
+
 /// Enters the settings of requests to S3, unless the environment has others.
 fn s3_settings(mut builder: AmazonS3Builder, is_set: &dyn Fn(&str) -> bool) -> AmazonS3Builder {
     let client = AmazonS3ConfigKey::Client;
     builder = builder.with_config(client(ClientConfigKey::Timeout), REQUEST_TIMEOUT);
-    if builder.get_config_value(&AmazonS3ConfigKey::Checksum).is_none() {
+    if builder.get_config_value(&AmazonS3ConfigKey::Checksum).is_none() && !is_set(CHECKSUM_VARIABLE) {
         builder = builder.with_checksum_algorithm(Checksum::CRC64NVME);
     }
     let of = |key| builder.get_config_value(&key);

@@ -23,6 +23,8 @@ fn other_addresses_are_refused() {
         ("file://host/a", "names a host"),
         ("http://host/a", "the scheme must be"),
         ("s3://bucket/a?b=c", "query"),
+        ("s3://127.0.0.1:9000/bucket/a", "it has a port"),
+        ("gs://host:80", "it has a port"),
         ("s3://bucket/a//b", ""),
     ] {
         let refused = Location::parse(text).unwrap_err().to_string();
@@ -85,6 +87,7 @@ fn payloads_are_signed_where_tls_does_not_protect_them() {
 fn the_environment_selects_another_checksum_and_signature() {
     let sha256 = (AmazonS3ConfigKey::Checksum, "sha256");
     assert_eq!(s3(&[sha256], &[]), ("sha256".to_owned(), "true".to_owned(), false));
+    assert_eq!(s3(&[], &[CHECKSUM_VARIABLE]).0, "", "AWS_CHECKSUM_ALGORITHM=none");
     let unsigned = (AmazonS3ConfigKey::UnsignedPayload, "true");
     let http = (AmazonS3ConfigKey::Endpoint, "http://127.0.0.1:9000");
     assert_eq!(s3(&[unsigned, http], &["AWS_UNSIGNED_PAYLOAD"]).1, "true");
@@ -93,14 +96,14 @@ fn the_environment_selects_another_checksum_and_signature() {
 }
 
 /// Names of recordings with a meaning in a URL, a key, a pattern or a shell.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 18] = [
     "run", "50%bias", "gain%%2", "%2e%2e", "a%2Fb", "run~1", "a[1]", "a#b", "a?b", "Brühl", "α β", "x'y\"z",
-    "a+b&c", "{a}|^`\\",
+    "a+b&c", "{a}|^`\\", "$(id)", "it's;a", "$HOME!*", "<b>&amp;",
 ];
 
 #[test]
 fn the_printed_address_of_an_archive_leads_to_the_same_key() {
-    for home in ["s3://bucket", "s3://bucket/my%20runs/2026", "gs://bucket/p", "az://container/p"] {
+    for home in ["s3://bucket", "s3://bucket/my%20runs/it's $(id)", "gs://bucket/p", "az://container/p"] {
         let home = Location::parse(home).unwrap();
         for name in NAMES {
             let address = home.below(name).to_string();
@@ -109,6 +112,9 @@ fn the_printed_address_of_an_archive_leads_to_the_same_key() {
             let printed = Location::parse(&address).unwrap();
             assert_eq!(ObjectPath::from_url_path(printed.url.path()).unwrap(), key, "{address}");
             assert_eq!(key.filename(), Some(name), "the key has the name as it is");
+            assert_eq!(printed, home.below(name), "one spelling");
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/%".contains(c);
+            assert!(address.chars().all(is_plain), "a shell reads {address} as it is");
         }
     }
 }

@@ -138,19 +138,22 @@ impl Uploader<'_> {
         let (mut next, mut attempt) = (completing, 1);
         loop {
             let content = next.content.clone();
-            let sent = match self.complete(next) {
-                Ok(sent) => sent,
+            let (sent, refused) = match self.complete(next) {
+                Ok(sent) => (sent, None),
                 // An interrupted copy may have completed the upload: the object decides.
-                Err(SendError::Gone(_)) => Sent { content, etag: None, version: None, is_confirmed: false },
+                Err(SendError::Gone(error)) => {
+                    (Sent { content, etag: None, version: None, is_confirmed: false }, Some(error))
+                }
                 Err(SendError::Other(error)) => return Err(error),
             };
             let Some(what) = self.enter(&file, sent, state)? else { return Ok(()) };
             let object = format!("{}/{}", self.store.location, file.archive_path);
+            let error = refused.unwrap_or(ArchiveError::Mismatch { doing: "archive", object, what });
             if attempt == ATTEMPTS {
-                return Err(ArchiveError::Mismatch { doing: "archive", object, what });
+                return Err(error);
             }
             self.live.subtract_done(file.bytes);
-            self.live.warn(format!("{object}: checksum mismatch: {what}; sending it again"));
+            self.live.warn(format!("{error}; sending it again"));
             attempt += 1;
             state.forget_upload(&file.archive_path)?;
             next = self.send(&file, state)?;

@@ -56,14 +56,16 @@ impl TransferLine {
         let bytes_per_second = sent.saturating_sub(before) as f64 / (now - since).as_secs_f64();
         let bytes_per_second = if bytes_per_second.is_finite() { bytes_per_second } else { 0.0 };
         let seconds = (total - done) as f64 / bytes_per_second;
-        let rest = match (is_growing, seconds.is_finite()) {
+        let rest = match (is_growing, seconds.is_finite() && seconds >= 1.0) {
             (true, _) => ", recording in progress".to_owned(),
             (false, true) => format!(", {} left", time(seconds)),
             (false, false) => String::new(),
         };
         let percent = if total == 0 { 0 } else { (u128::from(done) * 100 / u128::from(total)) as u64 };
-        let (done, total) = (done as f64 / 1e9, total as f64 / 1e9);
-        format!("{} {percent} %, {done:.1} of {total:.1} GB, {}{rest}", self.verb, rate(bytes_per_second))
+        let (unit, unit_bytes) = if total < 1_000_000_000 { ("MB", 1e6) } else { ("GB", 1e9) };
+        let (done, total) = (done as f64 / unit_bytes, total as f64 / unit_bytes);
+        let rate = rate(bytes_per_second);
+        format!("{} {percent} %, {done:.1} of {total:.1} {unit}, {rate}{rest}", self.verb)
     }
 }
 

@@ -11,6 +11,7 @@ use keepup_plan::reduction::{Reduction, check_apart};
 use keepup_recording::layout::{MESSAGE_HEADER, SECTOR};
 use keepup_recording::retention::{Keep, KeepLimit};
 use keepup_recording::seal::SegmentIndex;
+use keepup_results::printable::is_printable;
 use keepup_sources::{MORE_IDS_END, MORE_IDS_MIN, STREAMS_MAX, SourceAddress};
 pub use keepup_sys::engine::EngineChoice;
 use keepup_sys::pool::{GRAIN_BYTES, ReusableMemory};
@@ -251,8 +252,18 @@ impl RecorderConfig {
                 Cause::new("cannot record: no volume given").with_hint("--volume DIR, once for each disk"),
             );
         }
-        if self.name.is_empty() || self.name.starts_with('.') || self.name.contains(['/', '\0', '\n']) {
-            return refuse(format!("cannot name a recording {:?}: it becomes a directory", self.name).into());
+        if let Target::Volumes(volumes) = &self.target
+            && let Some(volume) = volumes.iter().find(|volume| volume.to_str().is_none())
+        {
+            let what = format!("cannot use volume {}: its path is not UTF-8", volume.display());
+            return refuse(Cause::new(what).with_hint("rename the directory"));
+        }
+        let is_hidden = self.name.is_empty() || self.name.starts_with('.');
+        if is_hidden || self.name.contains('/') || !self.name.chars().all(is_printable) {
+            let what = format!("cannot name a recording {:?}: it becomes a directory", self.name);
+            return refuse(
+                Cause::new(what).with_hint("--name with visible characters, without / and a dot in front"),
+            );
         }
         let more = self.sources.iter().map(|source| source.streams_max().saturating_sub(STREAMS_MAX));
         if self.sources.len() > 1

@@ -255,9 +255,9 @@ impl Diagnostic for RecordingError {
             Self::Unsealed { .. } => "keepup recover, once the volume takes writes again",
             Self::Taken { .. } => "another --out PATH; nothing is ever overwritten",
             Self::TooLarge { .. } => "--stream",
+            Self::Name { .. } => "a shorter --name, without /",
             Self::Manifest { what, .. } | Self::Segment { what, .. } => return what.hint(),
             Self::Io { .. }
-            | Self::Name { .. }
             | Self::Mixed { .. }
             | Self::JournalLine { .. }
             | Self::File { .. }

@@ -27,7 +27,7 @@ pub const MANIFEST_FILE: &str = "keepup.json";
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// Longest name of a recording, bytes.
-const NAME_BYTES_MAX: usize = 200;
+pub const NAME_BYTES_MAX: usize = 200;
 
 /// Placement of blocks on volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -425,7 +425,11 @@ impl Rows<'_> {
         } else if self.parts.iter().all(|part| !part.is_array) {
             links.add(signal, self.put_virtual(place, signal, ElementKind::U64, &[])?);
         }
-        Ok((place.put_group(links, &attributes(self.stream, signal))?, data))
+        let mut attributes = attributes(self.stream, signal);
+        // HDF5 shows rows of a segment that it cannot open as missing.
+        attributes
+            .push(Attribute::Number("events", self.parts.iter().map(|part| part.events).saturating_sum()));
+        Ok((place.put_group(links, &attributes)?, data))
     }
 
     fn put_virtual<W: Write>(

@@ -1,7 +1,7 @@
 //! Every listing of samples: lines that fit, escaped names.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use keepup_measure::histogram::Latency;
 use keepup_recording::account::{
@@ -361,6 +361,26 @@ fn campaigns() -> Vec<(&'static str, String)> {
 }
 
 #[test]
+fn an_address_and_a_directory_can_be_copied_from_a_narrow_terminal() {
+    let address = format!("s3://bucket/prefix/{}", "%E6%97%A5".repeat(30));
+    let directory = Path::new("/data").join("with a blank/".repeat(20));
+    let archived = Archived {
+        archive: &address,
+        files: 1,
+        bytes: 1,
+        known_bytes: 0,
+        segments: None,
+        directory: Some(&directory),
+        state: "restored: complete, all checksums confirmed",
+        seconds: 1.0,
+    };
+    let text = archive(&archived, NARROW);
+    for whole in [address.as_str(), directory.to_str().unwrap()] {
+        assert!(text.lines().any(|line| line.ends_with(whole.trim_end())), "{text}");
+    }
+}
+
+#[test]
 fn every_listing_fits_a_terminal_of_80_columns_without_control_characters() {
     let drained = Drained {
         sent: count(1 << 40),
@@ -375,6 +395,7 @@ fn every_listing_fits_a_terminal_of_80_columns_without_control_characters() {
         bytes: 1 << 60,
         known_bytes: 1 << 50,
         segments: Some((1 << 20, 1 << 20, 1 << 16)),
+        directory: Some(Path::new("/data/run1")),
         state: "not complete: the recording has not ended (--follow continues until then)",
         seconds: 1e6,
     };

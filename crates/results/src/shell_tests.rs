@@ -2,11 +2,29 @@
 use std::process::Command;
 
 use super::*;
+use crate::printable::lines;
 
 #[test]
 fn a_shell_reads_one_argument() {
-    for argument in ["/data/run-1", "/data/run 1", "", "$(id)", "a;b", "it's", "'", "\"\\`*?~", "é"] {
-        let script = format!("printf %s {}", quoted(argument));
+    for argument in [
+        "/data/run-1",
+        "/data/run 1",
+        "",
+        "$(id)",
+        "a;b",
+        "it's",
+        "'",
+        "\"\\`*?~",
+        "é",
+        "/data/👩\u{200d}🔬/run 1",
+        "a\tb\nc",
+        "-\u{7}1",
+        "\u{202e}50%d \\n it's `$HOME`\"",
+    ] {
+        let command = quoted(argument);
+        assert_eq!(lines(&command), command, "output is not changed");
+        assert!(!command.contains(['\n', '\t']), "{command}");
+        let script = format!("printf %s {command}");
         let run = Command::new("sh").args(["-c", &script]).output().unwrap();
         assert_eq!(String::from_utf8(run.stdout).unwrap(), argument, "{script}");
     }

@@ -13,6 +13,7 @@ use keepup_measure::errors::ErrorCounter;
 use keepup_measure::space::Space;
 use keepup_recording::id::Id;
 use keepup_recording::line::{LINE_BYTES_MAX, parse_line, put_line};
+use keepup_results::shell::quoted;
 use keepup_results::{SoakDamage, SoakMismatch, SoakTotals};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
@@ -249,7 +250,7 @@ impl StateFile {
 fn not_opened(path: &Path, source: std::io::Error) -> SoakError {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.exists());
     let hint = match parent {
-        Some(missing) => format!("mkdir -p {}", missing.display()),
+        Some(missing) => format!("mkdir -p {}", quoted(&missing.display().to_string())),
         None if path.is_symlink() => "name the file itself, not a symbolic link".into(),
         None => "choose another path with --state FILE".into(),
     };

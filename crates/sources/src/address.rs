@@ -8,10 +8,12 @@ use std::str::FromStr;
 use keepup_error::{Diagnostic, ErrorClass};
 use keepup_peer::{Endpoint, EndpointError};
 use keepup_plan::units::Bytes;
+use keepup_stream::wire::printable_end;
 
 use crate::dectris::Dectris;
 use crate::directory::{DirectoryAddress, Files, SCHEME};
 use crate::packets::{Options, Packets};
+use crate::paths::{PREFIX_BYTES_MAX, split_path};
 use crate::pvaccess::{Options as PvOptions, PvAccess, QUEUE_MAX};
 use crate::{Decoder, Limits, STREAMS_MAX};
 
@@ -19,8 +21,8 @@ use crate::{Decoder, Limits, STREAMS_MAX};
 const DECTRIS_V2_PORT: u16 = 31_001;
 /// Port of pvAccess.
 const PVACCESS_PORT: u16 = 5075;
-/// Longest name of a PV, in bytes: a prefix must fit into the name of a stream.
-const PV_NAME_BYTES_MAX: usize = 200;
+/// Longest name of a PV, in bytes: it is a prefix.
+const PV_NAME_BYTES_MAX: usize = PREFIX_BYTES_MAX;
 /// Default receive buffer for packets, in bytes.
 const BUFFER_BYTES: usize = 64 << 20;
 
@@ -120,6 +122,9 @@ impl Diagnostic for SourceAddressError {
             ),
             Self::Pv(_) => Some("such as pva://ioc1/13SIM1:Pva1:Image".into()),
             Self::Endpoint(error) => error.hint(),
+            Self::Option { text, .. } if text.starts_with("dir:") || text.starts_with("pcap:") => {
+                Some("write a comma in a path as ,,; see `keepup record --help`".into())
+            }
             Self::Option { .. } => Some("see `keepup record --help`".into()),
         }
     }
@@ -152,7 +157,8 @@ impl SourceAddress {
             Self::Dectris(endpoint) => endpoint.to_string(),
             Self::Packets(packets) => packets.address.to_string(),
             Self::Capture(capture) => {
-                capture.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+                let name = capture.path.file_name().unwrap_or_default();
+                printable_end(&name.to_string_lossy(), PREFIX_BYTES_MAX)
             }
             Self::Directory(directory) => directory.prefix(),
             Self::PvAccess(pv) => format!("{}/{}", pv.endpoint, pv.options.name),
@@ -261,8 +267,9 @@ fn packets(text: &str, rest: &str, options: Options) -> Result<PacketAddress, So
 /// Parses `HOST[:PORT]/PVNAME[,queue=N]`.
 fn pv(text: &str, rest: &str) -> Result<PvAddress, SourceAddressError> {
     let is_name = |name: &str| {
-        (1..=PV_NAME_BYTES_MAX).contains(&name.len())
-            && !name.chars().any(|c| c.is_control() || c.is_whitespace())
+        !name.is_empty()
+            && !name.contains(char::is_whitespace)
+            && printable_end(name, PV_NAME_BYTES_MAX) == name
     };
     let (host, rest) = rest.split_once('/').ok_or_else(|| SourceAddressError::Pv(text.to_owned()))?;
     let (name, list) = rest.split_once(',').unwrap_or((rest, ""));
@@ -283,9 +290,9 @@ fn pv(text: &str, rest: &str) -> Result<PvAddress, SourceAddressError> {
 
 /// Parses `FILE[,as=FORMAT][,OPTION=VALUE…]`.
 fn capture(text: &str, rest: &str) -> Result<CaptureAddress, SourceAddressError> {
-    let (path, list) = rest.split_once(',').unwrap_or((rest, ""));
+    let (path, list) = split_path(rest);
     if path.is_empty() {
-        return Err(option_error(text, path, "expected pcap:FILE".to_owned()));
+        return Err(option_error(text, &path, "expected pcap:FILE".to_owned()));
     }
     let format = list.split(',').find_map(|option| option.strip_prefix("as=")).unwrap_or("udp");
     let options = Options::of_scheme(format);

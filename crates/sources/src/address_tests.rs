@@ -1,4 +1,6 @@
 //! Texts of addresses.
+use keepup_error::Diagnostic as _;
+
 use super::*;
 use crate::packets::{Counter, Format, Spead, Vdif};
 
@@ -77,6 +79,13 @@ fn options_that_packets_do_not_have() {
 }
 
 #[test]
+fn a_path_with_a_comma_gets_a_hint() {
+    let hint = |text: &str| text.parse::<SourceAddress>().unwrap_err().hint().unwrap().into_owned();
+    assert!(hint("dir:/data/a,b").starts_with("write a comma in a path as ,,"));
+    assert!(hint("pcap:a,b.pcap").starts_with("write a comma in a path as ,,"));
+}
+
+#[test]
 fn capture_files_and_their_options() {
     let parse = |text: &str| match text.parse::<SourceAddress>() {
         Ok(SourceAddress::Capture(capture)) => capture,
@@ -94,6 +103,9 @@ fn capture_files_and_their_options() {
     assert_eq!(capture.options, Options { skip: 8, ..Options::new(vdif) });
     assert_eq!((capture.port, capture.keeps_pace), (Some(4001), true));
     assert_eq!(SourceAddress::Capture(capture.clone()).prefix(), "a.pcap");
+    let prefix = |text: &str| SourceAddress::Capture(parse(text)).prefix();
+    assert_eq!(prefix("pcap:in/\u{202e}a\tb.pcap"), "_a_b.pcap");
+    assert_eq!(prefix(&format!("pcap:{}", "x".repeat(250))), "x".repeat(200));
     let why = |text: &str| text.parse::<SourceAddress>().unwrap_err().to_string();
     assert!(why("pcap:").contains("expected pcap:FILE"));
     assert!(why("pcap:a,as=zmq").contains("expected udp, vdif or spead"));

@@ -14,10 +14,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use keepup_plan::units::Span;
+use keepup_stream::wire::printable_end;
 
 pub use self::decoder::Files;
 pub use self::notice::Notice;
 pub use self::table::{FileState, FileTable, Identity, Reason, RenamedFile, Verdict};
+use crate::paths::{PREFIX_BYTES_MAX, split_path};
 
 /// Scheme of a directory.
 pub(crate) const SCHEME: &str = "dir:";
@@ -54,11 +56,11 @@ pub struct DirectoryAddress {
 }
 
 impl DirectoryAddress {
-    /// Parses `dir:PATH[,OPTION=VALUE…]`; the path ends at the first comma. The error is an option and what
-    /// is wrong with it.
+    /// Parses `dir:PATH[,OPTION=VALUE…]`; `,,` is a comma in the path. The error is an option and what is
+    /// wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, (String, String)> {
         let rest = text.strip_prefix(SCHEME).unwrap_or(text);
-        let (path, list) = rest.split_once(',').unwrap_or((rest, ""));
+        let (path, list) = split_path(rest);
         if path.is_empty() {
             return Err(("PATH".to_owned(), "expected dir:PATH".to_owned()));
         }
@@ -134,7 +136,7 @@ impl DirectoryAddress {
             && parts.next_back().is_some_and(is_finished)
     }
 
-    /// Its part in the names of streams, if a recording has several sources. Control characters are replaced.
+    /// Its part in the names of streams, if a recording has several sources.
     pub(crate) fn prefix(&self) -> String {
         printable(&self.path)
     }
@@ -148,10 +150,7 @@ fn is_finished(name: &[u8]) -> bool {
 /// A path as visible characters, at most 200 bytes of its end.
 fn printable(path: &Path) -> String {
     let text = String::from_utf8_lossy(path.as_os_str().as_bytes());
-    let clean: String =
-        text.chars().map(|c| if c.is_control() || c.is_whitespace() { '_' } else { c }).collect();
-    let start = (clean.len().saturating_sub(200)..clean.len()).find(|&at| clean.is_char_boundary(at));
-    clean[start.unwrap_or(0)..].to_owned()
+    printable_end(&text.replace(char::is_whitespace, "_"), PREFIX_BYTES_MAX)
 }
 
 impl fmt::Display for DirectoryAddress {

@@ -60,6 +60,7 @@ fn a_prefix_is_a_valid_part_of_a_stream_name() {
     let long = format!("dir:/{}é/x y\n", "d".repeat(300));
     let prefix = parse(&long).prefix();
     assert!(prefix.len() <= 200 && prefix.ends_with("é/x_y_"), "{prefix}");
+    assert_eq!(parse("dir:👩\u{200d}🔬/\u{202e}a\tb").prefix(), "👩_🔬/_a_b");
 }
 
 #[test]

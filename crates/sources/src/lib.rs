@@ -12,6 +12,7 @@ pub mod dectris;
 pub mod directory;
 mod error;
 pub mod packets;
+mod paths;
 pub mod pvaccess;
 mod rejects;
 mod staging;
@@ -26,6 +27,7 @@ use keepup_sys::datagram::Batch;
 
 pub use address::{CaptureAddress, PacketAddress, SourceAddress, SourceAddressError};
 pub use error::DetectorError;
+pub use paths::{path_in_address, split_path};
 
 /// Maximum number of streams of a detector, not counting maps and sources of packets. Their ids are below it.
 pub const STREAMS_MAX: usize = 16;

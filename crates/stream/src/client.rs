@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use keepup_error::{Diagnostic, ErrorClass};
 use keepup_peer::Endpoint;
+use keepup_results::shell::quoted;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 
@@ -169,7 +170,7 @@ impl Diagnostic for ClientError {
                 Some("its own output says why; events that it did not acknowledge may be lost".into())
             }
             Self::File { path, source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                Some(format!("mkdir -p {}", path.display()).into())
+                Some(format!("mkdir -p {}", quoted(&path.display().to_string())).into())
             }
             Self::Wire(error) => error.hint(),
             Self::NoRecorder { last, .. } => last.hint(),

@@ -214,8 +214,20 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
+/// Longest name of a client or a stream, in bytes.
+pub const NAME_BYTES_MAX: usize = 256;
+
 /// Whether `text` is 1 to 256 bytes of visible characters. Names appear on terminals and in
 /// reports, so control characters and characters that reorder or hide text are refused.
 fn is_printable_name(text: &str) -> bool {
-    (1..=256).contains(&text.len()) && text.chars().all(is_printable)
+    (1..=NAME_BYTES_MAX).contains(&text.len()) && text.chars().all(is_printable)
+}
+
+/// The end of `text` as a name that a hello accepts: at most `bytes_max` bytes, with `_` for each character
+/// that is not visible.
+#[must_use]
+pub fn printable_end(text: &str, bytes_max: usize) -> String {
+    let clean: String = text.chars().map(|c| if is_printable(c) { c } else { '_' }).collect();
+    let start = (clean.len().saturating_sub(bytes_max)..clean.len()).find(|&at| clean.is_char_boundary(at));
+    clean[start.unwrap_or(clean.len())..].to_owned()
 }

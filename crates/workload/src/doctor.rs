@@ -12,6 +12,7 @@ use keepup_error::Cause;
 use keepup_measure::environment::Reading;
 use keepup_measure::settings::{Interface, Settings, interface_names};
 use keepup_results::DiskWear;
+use keepup_results::shell::quoted;
 use keepup_sys::SysError;
 use keepup_sys::ethtool;
 use serde::Serialize;
@@ -172,7 +173,7 @@ fn is_directory(path: &Path) -> Result<(), WorkloadError> {
         Ok(found) if found.is_dir() => return Ok(()),
         Ok(_) => "it is not a directory".into(),
         Err(e) => {
-            let made = path.display();
+            let made = quoted(&path.display().to_string());
             let hint = format!("mkdir -p {made}, or name the directory for the data");
             Cause::new(e.to_string()).with_hint(hint)
         }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use keepup_error::Cause;
 use keepup_measure::disk::Device;
 use keepup_measure::space::{Space, is_memory_backed};
+use keepup_results::shell::quoted;
 
 use crate::WorkloadError;
 use crate::error::VolumeTrouble;
@@ -76,7 +77,7 @@ fn refuse(path: &Path, trouble: VolumeTrouble, why: impl Into<Cause>) -> Workloa
 
 fn check_one(path: &Path, bytes_needed: u64) -> Result<Checked, WorkloadError> {
     let real = std::fs::canonicalize(path).map_err(|e| {
-        let hint = format!("mkdir -p {}", path.display());
+        let hint = format!("mkdir -p {}", quoted(&path.display().to_string()));
         refuse(path, VolumeTrouble::Missing, Cause::new(e.to_string()).with_hint(hint))
     })?;
     if !real.is_dir() {

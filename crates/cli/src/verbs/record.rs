@@ -98,6 +98,8 @@ pub(crate) struct Args {
     /// except .*, *.tmp, *.part, *.partial and *~), existing=skip|record (files that already exist at the
     /// start), settle=2s (also scan at this interval, and read a file found by a scan once it has not changed
     /// for this long; on by default on network file systems). Files are never changed or removed.
+    ///
+    /// In the paths of pcap: and dir:, write a comma as two.
     #[arg(long, value_name = "SOURCE", conflicts_with = "listen")]
     from: Vec<SourceAddress>,
     /// Number of series to record, each as a separate run; "all": until stopped

@@ -15,6 +15,7 @@ use keepup_recording::set::{
 use keepup_report::listing;
 #[cfg(feature = "fleet")]
 use keepup_results::shell::quoted;
+use keepup_sources::split_path;
 
 #[cfg(feature = "fleet")]
 use super::fleet::set::with_agents;
@@ -122,12 +123,19 @@ impl RecordingOrSet {
     }
 }
 
-/// Parses `HOST=DIR[,DIR...]`.
+/// Parses `HOST=DIR[,DIR...]`; `,,` is a comma in a path.
 fn host_directories(text: &str) -> Result<(String, Vec<PathBuf>), String> {
-    let form = || "it is not HOST=DIR[,DIR...]".to_owned();
-    let (host, directories) = text.split_once('=').ok_or_else(form)?;
-    let directories: Vec<PathBuf> = directories.split(',').map(PathBuf::from).collect();
-    let is_empty = host.is_empty() || directories.iter().any(|directory| directory.as_os_str().is_empty());
+    let form = || "it is not HOST=DIR[,DIR...]; write a comma in a path as ,,".to_owned();
+    let (host, mut rest) = text.split_once('=').ok_or_else(form)?;
+    let mut directories = Vec::new();
+    while !rest.is_empty() {
+        let (path, more) = split_path(rest);
+        directories.push(PathBuf::from(path));
+        rest = more;
+    }
+    let is_empty = directories.is_empty()
+        || host.is_empty()
+        || directories.iter().any(|directory| directory.as_os_str().is_empty());
     if is_empty { Err(form()) } else { Ok((host.to_owned(), directories)) }
 }
 

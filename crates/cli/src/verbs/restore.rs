@@ -57,14 +57,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         json(&serde_json::to_value(&report)?);
         return Ok(Exit::Done);
     }
-    let state = format!("restored to {}", report.directory.display());
     let archived = listing::Archived {
         archive: &args.from,
         files: report.files,
         bytes: report.bytes,
         known_bytes: report.known_bytes,
         segments: None,
-        state: &state,
+        directory: Some(&report.directory),
+        state: "restored: complete, all checksums confirmed",
         seconds: report.seconds,
     };
     print_listing(|style| listing::archive(&archived, style));

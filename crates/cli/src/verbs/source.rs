@@ -11,6 +11,8 @@ use keepup_error::Cause;
 use keepup_peer::{Endpoint, EndpointError};
 use keepup_plan::units::Bytes;
 use keepup_report::{listing, plural};
+use keepup_results::shell::quoted;
+use keepup_sources::path_in_address;
 use keepup_stream::client::ClientError;
 use keepup_stream::source::{
     DectrisVersion, Destination, Door, Fleet, Folder, Protocol, SourceCounters, SourceError, SourcePlan,
@@ -173,7 +175,8 @@ fn destination(args: &Args, plan: &SourcePlan) -> anyhow::Result<Destination> {
             let folder = Folder::open(path, &prefix, args.protocol.keep_files()).map_err(|source| {
                 ClientError::File { action: "write files to", path: path.clone(), source }
             })?;
-            log(&format!("to record these files: `keepup record --from dir:{}`", path.display()));
+            let from = quoted(&format!("dir:{}", path_in_address(&path.display().to_string())));
+            log(&format!("to record these files: `keepup record --from {from}`"));
             Ok(Destination::Directory(folder))
         }
         (_, Protocol::Files) => {

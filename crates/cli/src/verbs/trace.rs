@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use keepup_error::Cause;
 use keepup_report::listing;
+use keepup_results::shell::quoted;
 use keepup_trace::{
     Format, Hints, Target, TimeUnit, Trace, TraceError, TraceInfo, Unit, Waits, convert, describe,
     detect_format, target_for,
@@ -237,7 +238,9 @@ fn warn_of_siblings(files: &[PathBuf], format: Format) {
             "warning: only {name} of {others} files {prefix}* is given: requests of the other CPUs are \
              missing"
         );
-        log_cause(&Cause::new(what).with_hint(format!("keepup trace info {prefix}*")));
+        // The pattern stays outside the quotes.
+        let siblings = quoted(&file.with_file_name(&prefix).display().to_string());
+        log_cause(&Cause::new(what).with_hint(format!("keepup trace info {siblings}*")));
     }
 }
 

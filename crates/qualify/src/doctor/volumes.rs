@@ -3,6 +3,7 @@
 use keepup_measure::environment::{Disk, Reading};
 use keepup_measure::settings::{Queue, Volume};
 use keepup_plan::units::Bytes;
+use keepup_results::shell::quoted;
 use keepup_results::{DiskWear, DoctorFinding};
 
 use super::card::narrow;
@@ -129,6 +130,7 @@ fn judge_option(
     point: &str,
     subject: &impl Fn(&'static str) -> Subject,
 ) -> Option<DoctorFinding> {
+    let point = quoted(point);
     let remount = |wanted: &str| format!("mount -o remount,{wanted} {point}");
     Some(match option {
         "ro" => {

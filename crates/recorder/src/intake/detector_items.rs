@@ -3,7 +3,7 @@ use keepup_error::Cause;
 use keepup_recording::crc::Crc32;
 use keepup_sources::{Event, EventStart, Item};
 use keepup_stream::rejected::RejectReason;
-use keepup_stream::wire::{Control, ControlMessage, EventHead, Hello};
+use keepup_stream::wire::{Control, ControlMessage, EventHead, Hello, NAME_BYTES_MAX, printable_end};
 
 use super::connection::{Connection, Expect, Partial};
 use super::detector::Detector;
@@ -24,7 +24,10 @@ pub(super) fn take_items(connection: &mut Connection, store: &mut Store, now_ns:
             Item::Streams(streams) => {
                 // Those in front have been declared on this connection.
                 let streams = streams.get(connection.slots.len()..).unwrap_or_default().to_vec();
-                let hello = Hello::new(&connection.peer, detector.streams_of_recording(&streams));
+                let hello = Hello::new(
+                    &printable_end(&connection.peer, NAME_BYTES_MAX),
+                    detector.streams_of_recording(&streams),
+                );
                 detector.decoder.take();
                 hello.check().map_err(Pause::Broken)?;
                 return Err(Pause::Message(Box::new(Control::Hello(hello))));

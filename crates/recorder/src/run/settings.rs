@@ -42,7 +42,8 @@ fn check_metadata(key: &str, value: &str) -> Result<(), Cause> {
         .into());
     }
     if value.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-        return Err(format!("cannot keep the metadata of {key:?}: it has control characters").into());
+        let what = format!("cannot keep the metadata of {key:?}: it has control characters");
+        return Err(Cause::new(what).with_hint("visible characters, line breaks and tabs"));
     }
     if key.len() + value.len() > METADATA_BYTES_MAX {
         let what = format!(

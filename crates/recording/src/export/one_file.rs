@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use keepup_measure::clock::{Clock, SystemClock};
@@ -52,6 +52,36 @@ impl Piece {
             Self::Part { part, .. } => block_bytes(part.records_bytes),
         }
     }
+
+    fn segment(&self) -> usize {
+        match self {
+            Self::Blocks { segment, .. } | Self::Part { segment, .. } => *segment,
+        }
+    }
+}
+
+/// A checked segment, closed: there may be more segments than a process may open files.
+struct Source<'a> {
+    path: &'a Path,
+    identity: FileIdentity,
+}
+
+/// Device, inode and length of a file.
+type FileIdentity = (u64, u64, u64);
+
+fn identity_of(file: &File) -> io::Result<FileIdentity> {
+    file.metadata().map(|meta| (meta.dev(), meta.ino(), meta.len()))
+}
+
+impl Source<'_> {
+    /// Opens it again; another file of this name is an error.
+    fn open(&self) -> io::Result<File> {
+        let file = open_regular(self.path)?;
+        if identity_of(&file)? != self.identity {
+            return Err(io::Error::other("a segment was replaced after it was checked"));
+        }
+        Ok(file)
+    }
 }
 
 /// What is taken of one segment.
@@ -78,7 +108,7 @@ pub fn one_file<'a>(
     let recording = &recording.into();
     require_sealed(recording)?;
     require_vacant(path)?;
-    let (mut index, mut pieces, mut files) = (SegmentIndex::default(), Vec::new(), Vec::new());
+    let (mut index, mut pieces, mut sources) = (SegmentIndex::default(), Vec::new(), Vec::new());
     let segments = ordered(recording);
     let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
     let mut at = SECTOR as u64;
@@ -99,13 +129,14 @@ pub fn one_file<'a>(
             &mut index,
             &found.index,
             unseen(&found.index, stream, &mut seen),
-            files.len(),
+            sources.len(),
             (&mut pieces, &mut at),
         );
         if index.events() > EVENTS_MAX {
             return Err(RecordingError::TooLarge { path: path.into(), events_max: EVENTS_MAX });
         }
-        files.push((file, segment.path.as_path()));
+        let identity = identity_of(&file).map_err(RecordingError::io("inspect", &segment.path))?;
+        sources.push(Source { path: &segment.path, identity });
     }
     let out = create(path)?;
     let identity = SegmentIdentity { recording: recording.about().id, ..SegmentIdentity::default() };
@@ -117,7 +148,7 @@ pub fn one_file<'a>(
         progress(state);
     };
     let written =
-        write((&out, path), &segment_preamble(&identity), &index, (&pieces, &files, at), &mut copied);
+        write((&out, path), &segment_preamble(&identity), &index, (&pieces, &sources, at), &mut copied);
     written.map_err(RecordingError::io("write", path))?;
     Ok(Exported {
         streams: index.stream_count() as u64,
@@ -181,27 +212,33 @@ fn write(
     (out, path): (&File, &Path),
     preamble: &[u8; SECTOR],
     index: &SegmentIndex,
-    (pieces, files, data_bytes): (&[Piece], &[(File, &Path)], u64),
+    (pieces, sources, data_bytes): (&[Piece], &[Source<'_>], u64),
     copied: &mut dyn FnMut(u64),
 ) -> io::Result<()> {
     out.write_all_at(preamble, 0)?;
     let mut at = SECTOR as u64;
     let mut direct = DirectCopy::default();
+    // The pieces are in the order of the segments.
+    let mut open: Option<(usize, File)> = None;
     for piece in pieces {
+        let number = piece.segment();
+        let Some(source) = sources.get(number) else { continue };
+        let file = match &mut open {
+            Some((opened, file)) if *opened == number => file,
+            other => &mut other.insert((number, source.open()?)).1,
+        };
         match piece {
-            &Piece::Blocks { segment, from, bytes } => {
-                let Some((file, segment)) = files.get(segment) else { continue };
+            &Piece::Blocks { from, bytes, .. } => {
                 let copied_bytes = match copies_inside_kernel(out) {
                     true => copy_in_kernel(file, from, out, at, bytes, copied)?,
                     false => 0,
                 };
                 if copied_bytes < bytes {
                     let rest = (from + copied_bytes)..(from + bytes);
-                    direct.copy((segment, rest), (path, at + copied_bytes), copied)?;
+                    direct.copy((source.path, rest), (path, at + copied_bytes), copied)?;
                 }
             }
-            Piece::Part { segment, part } => {
-                let Some((file, _)) = files.get(*segment) else { continue };
+            Piece::Part { part, .. } => {
                 out.write_all_at(&block_of(file, part)?, at)?;
                 copied(piece.bytes());
             }

@@ -1,5 +1,6 @@
 //! References for Zarr: one JSON file with the location of each event in the segments, after the
 //! specification of kerchunk (<https://fsspec.github.io/kerchunk/spec.html>, version 1).
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -30,7 +31,7 @@ pub fn zarr_reference<'a>(
     let recording = &recording.into();
     require_sealed(recording)?;
     let streams = recording.streams();
-    let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
+    let names = array_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
     let mut out = BufWriter::with_capacity(1 << 20, create(path)?);
     let mut exported = Exported::default();
     let failed = |error| RecordingError::io("write", path)(error);
@@ -49,6 +50,19 @@ pub fn zarr_reference<'a>(
     }
     out.write_all(b"}}\n").and_then(|()| finish(out)).map_err(failed)?;
     Ok(exported)
+}
+
+/// Name of the array of each stream: that of its HDF5 group, unless Zarr cannot read it.
+fn array_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) -> BTreeMap<u32, String> {
+    let mut names = link_names(streams);
+    for (id, name) in &mut names {
+        // zarr takes a backslash for a slash, and fsspec the others for a pattern.
+        let is_reserved = name.starts_with(".z") || name.starts_with("__");
+        if is_reserved || name.contains(['\\', '*', '?', '[']) {
+            *name = format!("stream-{id}");
+        }
+    }
+    names
 }
 
 /// Name and metadata of the recording.
@@ -173,3 +187,7 @@ fn dtype(element: ElementType) -> String {
     let name = element.as_str();
     format!("{order}{}{}", &name[..1], element.bytes())
 }
+
+#[cfg(test)]
+#[path = "zarr_tests.rs"]
+mod tests;

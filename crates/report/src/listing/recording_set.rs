@@ -77,6 +77,7 @@ pub fn set_verification(report: &SetVerification, recover_command: Option<&str>,
     let conclusion = match (report.whole, faults) {
         (true, _) => "no faults; all events of all streams are present".to_owned(),
         (false, 0) => "no faults, but NOT COMPLETE".to_owned(),
+        (false, 1) => "1 FAULT".to_owned(),
         (false, count) => format!("{count} FAULTS"),
     };
     let blocks = vec![Block::new(title, streams(&report.account)), Block::new(conclusion, Vec::new())];

@@ -1,5 +1,7 @@
 //! Account of the sender of a stream, by `source` and `drain`, and of copies to and from an archive.
 
+use std::path::Path;
+
 use keepup_stream::ledger::Count;
 use keepup_stream::source::{FleetReport, SourceReport};
 
@@ -38,6 +40,8 @@ pub struct Archived<'a> {
     /// Sealed segments on the volumes, segments in the archive, and damaged ones among those; for a copy to
     /// an archive.
     pub segments: Option<(u64, u64, u64)>,
+    /// Directory of the copy; for a restore.
+    pub directory: Option<&'a Path>,
     /// State of the copy.
     pub state: &'a str,
     /// Total elapsed time.
@@ -135,7 +139,7 @@ pub fn archive(archived: &Archived<'_>, style: Style) -> String {
     let moved = archived.bytes.saturating_sub(archived.known_bytes);
     let speed = rate(moved as f64 / archived.seconds.max(1e-9));
     let mut facts = vec![
-        Fact::new("archive", archived.archive.to_owned()),
+        Fact::path("archive", archived.archive.to_owned()),
         Fact::new("files", format!("{}, {}", plural(archived.files, "file"), bytes(archived.bytes))),
         Fact::new("copied", format!("{} in {}, {speed}", bytes(moved), time(archived.seconds))),
     ];
@@ -147,6 +151,8 @@ pub fn archive(archived: &Archived<'_>, style: Style) -> String {
         let text = format!("{sealed} sealed on the volumes, {confirmed} archived{damaged}");
         facts.push(Fact::new("segments", text));
     }
+    facts
+        .extend(archived.directory.map(|directory| Fact::path("directory", directory.display().to_string())));
     facts.push(Fact::new("state", archived.state.to_owned()));
     render(vec![Block::new("", vec![Item::Facts(facts)])], style)
 }

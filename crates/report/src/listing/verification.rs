@@ -50,6 +50,7 @@ pub(super) fn verification_with(verified: &Verified<'_>, recover: Option<Fact>, 
     items.push(Item::Facts(facts));
     let conclusion = match report.fault_count {
         0 => "no faults".into(),
+        1 => "1 FAULT".into(),
         count => format!("{count} FAULTS"),
     };
     render(vec![Block::new(title, items), Block::new(conclusion, Vec::new())], style)

@@ -31,7 +31,8 @@ impl ControlMessage for Locate {
     fn check(&self) -> Result<(), Cause> {
         check_protocol(self.protocol)?;
         if !is_printable_name(&self.client) {
-            return Err("client must be 1 to 256 bytes of visible characters".into());
+            let what = "the name of the client is not valid";
+            return Err(Cause::new(what).with_hint("1 to 256 bytes of visible characters"));
         }
         if self.streams.is_empty() || self.streams.len() > MAX_STREAMS {
             let count = self.streams.len();

@@ -162,14 +162,16 @@ impl StreamInfo {
         self.check().is_ok()
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Cause> {
         if self.id >= STREAM_ID_END {
-            return Err(format!("stream id {} is above 65535", self.id));
+            let what = format!("stream id {} is above 65535", self.id);
+            return Err(Cause::new(what).with_hint("stream ids from 0 to 65535"));
         }
         if !is_printable_name(&self.name) {
-            return Err(format!("stream {}: the name must be 1 to 256 bytes of visible characters", self.id));
+            let what = format!("the name of stream {} is not valid", self.id);
+            return Err(Cause::new(what).with_hint("1 to 256 bytes of visible characters"));
         }
-        self.check_shape()
+        Ok(self.check_shape()?)
     }
 
     /// Checks the shape.
@@ -354,7 +356,8 @@ impl ControlMessage for Hello {
     fn check(&self) -> Result<(), Cause> {
         check_protocol(self.protocol)?;
         if !is_printable_name(&self.client) {
-            return Err("client must be 1 to 256 bytes of visible characters".into());
+            let what = "the name of the client is not valid";
+            return Err(Cause::new(what).with_hint("1 to 256 bytes of visible characters"));
         }
         let is_identity = |id: &String| is_printable_name(id) && id.len() <= RESUME_BYTES_MAX;
         if !self.resume.as_ref().is_none_or(is_identity) {
@@ -370,10 +373,12 @@ impl ControlMessage for Hello {
         for stream in &self.streams {
             stream.check()?;
             if !ids.insert(stream.id) {
-                return Err(format!("stream id {} is declared twice", stream.id).into());
+                let what = format!("stream id {} is declared twice", stream.id);
+                return Err(Cause::new(what).with_hint("give each stream an id of its own"));
             }
             if !names.insert(stream.name.as_str()) {
-                return Err(format!("stream name \"{}\" is declared twice", stream.name).into());
+                let what = format!("stream name \"{}\" is declared twice", stream.name);
+                return Err(Cause::new(what).with_hint("give each stream a name of its own"));
             }
         }
         Continued::check_all(&self.continued, |id| ids.contains(&id))

@@ -63,11 +63,32 @@ fn a_drain_names_its_recording() {
 }
 
 #[test]
+fn any_text_becomes_a_valid_name() {
+    use crate::wire::{NAME_BYTES_MAX, printable_end};
+    let long = format!("dir:/{}", "é".repeat(300));
+    for (text, name) in [
+        ("dir:/data/in", "dir:/data/in"),
+        ("dir:a\tb\u{202e}c\u{200d}", "dir:a_b_c_"),
+        (&long, &"é".repeat(128)),
+    ] {
+        assert_eq!(printable_end(text, NAME_BYTES_MAX), name);
+        Hello::new(name, vec![stream(1, "a")]).check().unwrap();
+    }
+    assert_eq!(printable_end("aéé", 3), "é");
+}
+
+#[test]
 fn invalid_hellos_are_refused() {
     assert!(fault(vec![]).contains("0 streams"));
     assert!(fault(vec![stream(65_536, "a")]).contains("above 65535"));
     assert!(fault(vec![stream(1, "a"), stream(1, "b")]).contains("id 1 is declared twice"));
     assert!(fault(vec![stream(1, "a"), stream(2, "a")]).contains("\"a\" is declared twice"));
+    for streams in
+        [vec![stream(1, "a"), stream(2, "a")], vec![stream(1, "a"), stream(1, "b")], vec![stream(1, "")]]
+    {
+        let cause = Hello::new("test", streams).check().unwrap_err();
+        assert!(cause.hint().is_some(), "{cause}");
+    }
     for name in ["", "a\nb", "\u{1b}[2J", "a\u{202e}b", &"x".repeat(257)] {
         assert!(fault(vec![stream(1, name)]).contains("name"), "{name:?}");
     }

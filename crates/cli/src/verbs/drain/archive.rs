@@ -41,6 +41,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             bytes: report.bytes,
             known_bytes: report.known_bytes,
             segments: Some((report.sealed_segments, report.archived_segments, report.damaged_segments)),
+            directory: None,
             state,
             seconds: report.seconds,
         };

@@ -14,6 +14,8 @@ use keepup_recorder::run::{RunControl, RunOffer, RunParts};
 use keepup_recorder::watch::{Qualified, Watcher};
 use keepup_recorder::{Recorder, RecorderConfig, Target};
 use keepup_recording::id::Id;
+use keepup_recording::manifest::NAME_BYTES_MAX;
+use keepup_recording::runs::RUN_MAX;
 use keepup_results::format;
 use keepup_results::live::{Moment, RunCommand, RunRefusal, RunSettings, RunState};
 use keepup_results::shell::quoted;
@@ -63,6 +65,16 @@ pub(super) fn control(base: RecorderConfig, takes_commands: bool) -> RunControl 
                 None => base.clone(),
             };
             let several = config.series.as_ref().map(|_| run);
+            let longest = recording_name(settings.name.as_deref(), id, several.map(|_| RUN_MAX));
+            if several.is_some() && longest.len() > NAME_BYTES_MAX {
+                let bytes_max =
+                    settings.name.as_ref().map_or(0, String::len) + NAME_BYTES_MAX - longest.len();
+                let what = format!(
+                    "cannot name the runs of a series: --name may have {bytes_max} bytes, because the run \
+                     number is appended"
+                );
+                return Err(Cause::new(what).with_hint("a shorter --name"));
+            }
             config.name = recording_name(settings.name.as_deref(), id, several);
             Ok(config)
         }),
