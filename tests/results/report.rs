@@ -160,7 +160,7 @@ fn hostile_names_are_escaped() {
 fn named(here: &Path, flags: &[&str], variables: &str) -> PathBuf {
     let test = "disk sweep --sizes '64 KiB' --depths 1 --time 50ms --file '1 MiB' --volume . --out out";
     let quoted: Vec<String> = flags.iter().map(|flag| format!("'{flag}'")).collect();
-    let script = format!("{variables} exec {} {} {test}", env!("CARGO_BIN_EXE_keepup"), quoted.join(" "));
+    let script = format!("exec {variables} {} {} {test}", env!("CARGO_BIN_EXE_keepup"), quoted.join(" "));
     let run = Program::start("sh", &["-c", &script], here).wait();
     assert_eq!(run.code(), 0, "{run:#?}");
     let line = run.stderr.lines().find_map(|line| line.strip_prefix("result: "));

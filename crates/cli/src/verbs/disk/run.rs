@@ -102,9 +102,7 @@ fn plan<T: DiskTest>(
     for checked in check(volumes, cost.space_bytes)? {
         checked.warnings.iter().for_each(|warning| log(&format!("warning: {warning}")));
     }
-    if test.together {
-        common_disks(volumes).iter().for_each(|warning| log(&format!("warning: {warning}")));
-    }
+    common_disks(volumes).iter().for_each(|warning| log(&format!("warning: {warning}")));
     let runs = f64::from(common.runs.repeats) * volume_groups(volumes, test.together).len() as f64;
     let held = volumes.iter().map(|volume| (volume.clone(), cost.space_bytes)).collect();
     let time = Duration::try_from_secs_f64(cost.time.as_secs_f64() * runs).unwrap_or(Duration::MAX);
