@@ -243,7 +243,9 @@ fn a_panic_of_a_keeper_is_a_failed_volume() {
         // Enough that every volume needs further segments.
         while client.next < 300 && client.send() {}
         client.settle();
-        assert_eq!(client.acked == client.next, volumes > 1, "the other volume takes everything");
+        if volumes > 1 {
+            assert_eq!(client.acked, client.next, "the other volume takes everything");
+        }
         recorder.stopper().stop();
         let report = recorder.join().unwrap();
         check_report(&report, thread);
