@@ -193,7 +193,7 @@ fn a_result_its_page_its_badge_and_a_comparison_name_the_machine() {
         let shown = keepup(here, &["report", &path]);
         let page = shown.stdout.replace("\n  ", " ");
         let on = name.clone().unwrap_or_else(|| "this machine".to_owned());
-        assert!(page.contains(&format!("disk sweep on {on}, ")), "{name:?}: {page}");
+        assert!(page.contains(&format!(" on {on}, ")), "{name:?}: {page}");
         let badge = keepup(here, &["report", &path, "--badge"]).stdout;
         assert_eq!(badge.contains(" on "), name.is_some(), "{name:?}: {badge}");
         seen.push((path, name));
