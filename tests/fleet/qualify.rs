@@ -123,11 +123,13 @@ fn two_recorders_carry_twice_what_one_does() {
     // No more than the links carry.
     assert!(number(&found["qualified_bytes_per_second"]) < 2.0 * link, "{found:#}");
     // The links are limited, not the switch, and no recorder alone. On a busy machine, recorders also share
-    // its processors: then those that failed must have failed clearly below what they carried alone.
+    // its processors: then those that failed must have failed clearly below what they carried alone, or have
+    // waited for a processor.
     let limit = &found["bottleneck"];
     let [stage, evidence] = ["stage", "evidence"].map(|key| limit[key].as_str().unwrap());
     let is_shared = stage == FleetBottleneck::SHARED && shares_of_own(evidence).all(|share| share < 0.905);
-    assert!(is_shared || stage.ends_with(", network"), "{limit:#}");
+    let waited = stage.ends_with(", processor") && evidence.contains("were runnable without a CPU");
+    assert!(is_shared || waited || stage.ends_with(", network"), "{limit:#}");
     let share = number(&found["control"]["bytes"]) / number(&found["control"]["payload_bytes"]);
     assert!(share > 0.0 && share < 0.01, "{share}");
     for recorder in &site.fleet.hosts[2..] {
