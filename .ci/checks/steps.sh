@@ -241,7 +241,7 @@ qualify_csl() {
 # Names that mean something in a URL, a pattern, a format or a shell, in every place that a name reaches.
 names() { # SCRATCH
     rm -rf "$1/names"
-    timeout 300 "$CI_PYTHON" .ci/checks/names.py "$KEEPUP" "$1/names"
+    timeout 600 "$CI_PYTHON" .ci/checks/names.py "$KEEPUP" "$1/names"
     rm -rf "$1/names"
 }
 
