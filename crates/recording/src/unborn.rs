@@ -2,7 +2,7 @@
 //!
 //! A recorder creates the manifests on all volumes, then the journals, and only then starts the threads that
 //! write data. A journal without a line therefore means that nothing was recorded, on no volume. Invariants:
-//! nothing is removed while a recorder is starting, beside a block of events or a declared stream, or beside
+//! nothing is removed while a recorder is starting, beside a segment with data or a declared stream, or beside
 //! a file that a starting recorder does not create.
 
 use std::fs::{self, File};
@@ -15,11 +15,13 @@ use rustix::io::Errno;
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at, sync_directory};
 use crate::journal::{JOURNAL_FILE, Journal, JournalRecord};
-use crate::layout::{SECTOR, is_segment_file_name, parse_block_sector};
+use crate::layout::{SECTOR, is_segment_file_name};
 use crate::manifest::{MANIFEST_FILE, Manifest};
 
 /// Longest journal that is searched for a line, bytes. A starting recorder writes two lines.
 const JOURNAL_BYTES_MAX: u64 = 64 << 10;
+/// Bytes of a segment that are read at once.
+const CHUNK_BYTES: usize = 1 << 20;
 /// First bytes of every manifest.
 const MANIFEST_HEAD: &[u8] = b"{\n  \"format_version\": ";
 
@@ -157,7 +159,7 @@ fn is_torn(text: &[u8]) -> bool {
     written[..head] == MANIFEST_HEAD[..head] && !is_whole
 }
 
-/// Whether a stream was declared, or a segment has a block. True if that cannot be read.
+/// Whether a stream was declared, or a segment has more than its preamble. True if that cannot be read.
 fn has_data(dir: &Path) -> bool {
     let declares =
         |record: &JournalRecord| !matches!(record, JournalRecord::Begin { .. } | JournalRecord::Manifest(_));
@@ -166,18 +168,28 @@ fn has_data(dir: &Path) -> bool {
         Err(RecordingError::File { .. }) => false,
         Err(_) => true,
     };
-    let has_block = |path: PathBuf| open_regular(&path).and_then(|file| has_block(&file)).unwrap_or(true);
+    let has_content = |path: PathBuf| open_regular(&path).and_then(|file| has_content(&file)).unwrap_or(true);
     let Ok(entries) = fs::read_dir(dir) else { return true };
     let mut segments =
         entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_segment_file_name));
-    is_declared || segments.any(|segment| has_block(segment.path()))
+    is_declared || segments.any(|segment| has_content(segment.path()))
 }
 
-/// Whether a block follows the preamble of a segment.
-fn has_block(file: &File) -> std::io::Result<bool> {
-    let mut sector = [0; SECTOR];
-    let read = read_fully_at(file, &mut sector, SECTOR as u64)?;
-    Ok(parse_block_sector(&sector[..read]).is_ok())
+/// Whether anything but zeros follows the preamble of a segment. Blocks are not searched for: a damaged one is
+/// data too.
+fn has_content(file: &File) -> std::io::Result<bool> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut at = SECTOR as u64;
+    loop {
+        let read = read_fully_at(file, &mut chunk, at)?;
+        if chunk[..read].iter().any(|byte| *byte != 0) {
+            return Ok(true);
+        }
+        if read < chunk.len() {
+            return Ok(false);
+        }
+        at += read as u64;
+    }
 }
 
 /// Names the remains, where the directory of a new recording has them.

@@ -114,6 +114,11 @@ fn what_may_have_events_or_other_files_is_no_remains() {
     assert!(find(std::slice::from_ref(&dir)).is_some(), "a segment without a block");
     segment.write_all_at(&scene_segment(1).unwrap(), 0).unwrap();
     assert!(find(&[dir]).is_none(), "a segment with a block");
+    let dir = make();
+    let segment = File::create(dir.join(segment_file_name(0))).unwrap();
+    segment.set_len(1 << 20).unwrap();
+    segment.write_all_at(b"payload", 700_000).unwrap();
+    assert!(find(&[dir]).is_none(), "a segment with the rest of a damaged block");
     let _ = fs::remove_dir_all(&root);
     let manifest = manifests(&root, 2).remove(0);
     let dir = manifest.create(&root.join("volume0")).unwrap();
