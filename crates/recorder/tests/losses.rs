@@ -22,10 +22,11 @@ use keepup_recording::recover::{RecoverOptions, recover};
 use keepup_recording::verify::{VerifyOptions, VerifyReport, verify};
 use keepup_stream::ledger::{Gap, LossCause};
 use keepup_stream::wire::{
-    Ack, ControlMessage, ElementType, End, EndStream, FrameKind, HEADER_BYTES, Header, Hello, Missing,
-    StreamInfo, Welcome, crc32,
+    Ack, ControlMessage, End, EndStream, FrameKind, HEADER_BYTES, Header, Missing, Welcome, crc32,
 };
 use proptest::prelude::*;
+
+mod frames;
 
 const STREAMS: u32 = 3;
 const PAYLOAD: [u8; 700] = [7; 700];
@@ -57,12 +58,7 @@ struct Client {
 }
 
 fn frame(socket: &mut TcpStream) -> (Header, Vec<u8>) {
-    let mut head = [0; HEADER_BYTES];
-    socket.read_exact(&mut head).unwrap();
-    let header = Header::decode(&head).unwrap();
-    let mut payload = vec![0; header.length as usize];
-    socket.read_exact(&mut payload).unwrap();
-    (header, payload)
+    frames::read(socket).unwrap()
 }
 
 impl Client {
@@ -73,10 +69,7 @@ impl Client {
 
     /// Connects, as soon as the recorder has noticed the end of an earlier connection.
     fn connect(to: SocketAddr, stream: u32) -> (TcpStream, u64) {
-        let (name, element) = (format!("s{stream}"), ElementType::U8);
-        let shape = vec![PAYLOAD.len() as u64];
-        let info = StreamInfo { id: stream, name, element, shape, compression: None };
-        let hello = Hello::new("test", vec![info]).to_frame().unwrap();
+        let hello = frames::hello(stream, PAYLOAD.len());
         loop {
             let mut socket = TcpStream::connect(to).unwrap();
             socket.write_all(&hello).unwrap();
@@ -89,17 +82,7 @@ impl Client {
     }
 
     fn event(&mut self, crc: u32) {
-        let header = Header {
-            kind: FrameKind::Event,
-            stream: self.stream,
-            sequence: self.next,
-            timestamp_ns: self.next,
-            length: PAYLOAD.len() as u64,
-            crc,
-            a: 0,
-            b: 0,
-        };
-        self.socket.write_all(&[&header.encode()[..], &PAYLOAD].concat()).unwrap();
+        self.socket.write_all(&frames::event(self.stream, self.next, &PAYLOAD, crc)).unwrap();
         (self.next, self.sent) = (self.next + 1, self.sent + 1);
         self.shown = self.next;
     }

@@ -1,7 +1,7 @@
 //! A panic in any thread ends the recording in order: what was received is durable, the journals have an end
 //! record with the reason, and recovery has nothing to lose.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may fail the test")]
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -17,9 +17,9 @@ use keepup_recording::reader::Recording;
 use keepup_recording::recover::{RecoverOptions, recover};
 use keepup_recording::verify::{VerifyOptions, verify};
 use keepup_results::live::{RunCommand, RunSettings, RunState};
-use keepup_stream::wire::{
-    Ack, ControlMessage, ElementType, FrameKind, HEADER_BYTES, Header, Hello, StreamInfo, crc32,
-};
+use keepup_stream::wire::{Ack, FrameKind, Header, crc32};
+
+mod frames;
 
 static PAYLOAD: [u8; 20_000] = [7; 20_000];
 const MESSAGE: &str = "a defect";
@@ -74,38 +74,22 @@ struct Client {
 
 impl Client {
     fn new(to: SocketAddr, stream: u32) -> Self {
-        let (name, shape) = (format!("s{stream}"), vec![PAYLOAD.len() as u64]);
-        let info = StreamInfo { id: stream, name, element: ElementType::U8, shape, compression: None };
         let mut socket = TcpStream::connect(to).unwrap();
-        socket.write_all(&Hello::new("test", vec![info]).to_frame().unwrap()).unwrap();
+        socket.write_all(&frames::hello(stream, PAYLOAD.len())).unwrap();
         let mut client = Self { stream, socket, next: 0, acked: 0, lost: 0 };
         assert_eq!(client.frame().unwrap().kind, FrameKind::Welcome);
         client
     }
 
     fn frame(&mut self) -> Option<Header> {
-        let mut head = [0; HEADER_BYTES];
-        self.socket.read_exact(&mut head).ok()?;
-        let header = Header::decode(&head).unwrap();
-        let mut payload = vec![0; header.length as usize];
-        self.socket.read_exact(&mut payload).ok()?;
-        Some(header)
+        Some(frames::read(&mut self.socket).ok()?.0)
     }
 
     /// Sends an event; false if the recorder takes no more.
     fn send(&mut self) -> bool {
-        let header = Header {
-            kind: FrameKind::Event,
-            stream: self.stream,
-            sequence: self.next,
-            timestamp_ns: self.next,
-            length: PAYLOAD.len() as u64,
-            crc: crc32(&PAYLOAD),
-            a: 0,
-            b: 0,
-        };
+        let event = frames::event(self.stream, self.next, &PAYLOAD, crc32(&PAYLOAD));
         self.next += 1;
-        self.socket.write_all(&[&header.encode()[..], &PAYLOAD[..]].concat()).is_ok()
+        self.socket.write_all(&event).is_ok()
     }
 
     /// Waits until everything sent is durable, or the recorder ends the connection.
