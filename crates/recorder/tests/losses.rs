@@ -26,6 +26,7 @@ use keepup_stream::wire::{
 };
 use proptest::prelude::*;
 
+#[path = "support/frames.rs"]
 mod frames;
 
 const STREAMS: u32 = 3;

@@ -19,6 +19,7 @@ use keepup_recording::verify::{VerifyOptions, verify};
 use keepup_results::live::{RunCommand, RunSettings, RunState};
 use keepup_stream::wire::{Ack, FrameKind, Header, crc32};
 
+#[path = "support/frames.rs"]
 mod frames;
 
 static PAYLOAD: [u8; 20_000] = [7; 20_000];

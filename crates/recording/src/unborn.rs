@@ -2,8 +2,8 @@
 //!
 //! A recorder creates the manifests on all volumes, then the journals, and only then starts the threads that
 //! write data. A journal without a line therefore means that nothing was recorded, on no volume. Invariants:
-//! nothing is removed while a recorder is starting, beside a segment with data or a declared stream, or beside
-//! a file that a starting recorder does not create.
+//! nothing is removed while a recorder is starting, beside a segment with data or a declared stream, or
+//! beside a file that a starting recorder does not create.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -175,8 +175,8 @@ fn has_data(dir: &Path) -> bool {
     is_declared || segments.any(|segment| has_content(segment.path()))
 }
 
-/// Whether anything but zeros follows the preamble of a segment. Blocks are not searched for: a damaged one is
-/// data too.
+/// Whether anything but zeros follows the preamble of a segment. Blocks are not searched for: a damaged one
+/// is data too.
 fn has_content(file: &File) -> std::io::Result<bool> {
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut at = SECTOR as u64;
