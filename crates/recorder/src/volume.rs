@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::id::Id;
+use keepup_recording::layout::SECTOR;
 use keepup_sys::engine::{BlockEngine, NullEngine, open};
-use keepup_sys::pool::PoolMemory;
+use keepup_sys::pool::{Pool, PoolMemory};
 use keepup_sys::ring;
 use keepup_sys::waker::Waker;
 
@@ -165,7 +166,9 @@ impl VolumeStart {
             sender.send(facts).map_err(|_| "the recorder no longer waits for the writer")?;
             drop(sender);
             let switches = Arc::clone(&self.switches);
-            let mut writer = Writer::new(self.parts(ends, engine));
+            let end_mark = Pool::new(SECTOR).map_err(|e| Cause::of(&e))?.take(SECTOR);
+            let end_mark = end_mark.ok_or("there is no memory for its end mark")?;
+            let mut writer = Writer::new(self.parts(ends, engine), end_mark);
             Ok(catch_panic(|| writer.run()).unwrap_or_else(|why| {
                 // Its blocks are gone, so that no later event of their streams could be acknowledged.
                 switches.fail(&why);

@@ -19,10 +19,11 @@ use keepup_measure::clock::Clock;
 use keepup_measure::histogram::Latency;
 use keepup_recording::id::Id;
 use keepup_recording::layout::{SECTOR, put_block_sector};
-use keepup_recording::seal::{SEGMENT_EVENTS_MAX, SegmentIndex};
+use keepup_recording::seal::{SEGMENT_EVENTS_MAX, SegmentIndex, put_end_mark};
 use keepup_stream::ledger::{Count, LossCause};
 use keepup_sys::engine::{BlockEngine, Completion, FileSlot};
 use keepup_sys::error::is_out_of_space;
+use keepup_sys::pool::Block;
 use keepup_sys::waker::Waker;
 
 pub(crate) use self::inlets::Inlet;
@@ -33,6 +34,7 @@ use crate::keeper::{FromKeeper, Prepared, ToKeeper};
 use crate::link::{Failure, FromWriter, Sealed, SealedMeta, WriterSignals};
 
 const SYNC_TOKEN: u64 = 1 << 63;
+const MARK_TOKEN: u64 = 1 << 62;
 const IDLE: Duration = Duration::from_millis(100);
 /// Pause after an engine error, and number of consecutive errors after which the engine is given
 /// up.
@@ -90,6 +92,12 @@ struct Syncing {
     started_ns: u64,
 }
 
+/// An end mark that is being written. No block is written beside it: the next one takes its place.
+struct Marking {
+    segment: u32,
+    started_ns: u64,
+}
+
 /// State of the writer thread.
 pub(crate) struct Writer {
     parts: WriterParts,
@@ -103,6 +111,9 @@ pub(crate) struct Writer {
     order: Order,
     held: Option<Sealed>,
     syncing: Option<Syncing>,
+    /// Until it is being written.
+    end_mark: Option<Block>,
+    marking: Option<Marking>,
     last_sync_ns: u64,
     /// Blocks before this token are to be flushed without waiting for the interval.
     flush_token: u64,
@@ -117,8 +128,10 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(mut parts: WriterParts) -> Self {
+    /// `end_mark` has at least a sector; it need not be of the engine's pool.
+    pub(crate) fn new(mut parts: WriterParts, mut end_mark: Block) -> Self {
         let last_sync_ns = parts.clock.now_ns();
+        put_end_mark(&mut end_mark);
         Self {
             inlets: Inlets::new(std::mem::take(&mut parts.inlets)),
             parts,
@@ -130,6 +143,8 @@ impl Writer {
             order: Order::new(),
             held: None,
             syncing: None,
+            end_mark: Some(end_mark),
+            marking: None,
             last_sync_ns,
             flush_token: 0,
             writes_under_way: 0,
@@ -262,6 +277,7 @@ impl Writer {
         if self.engine_errors >= ENGINE_ERRORS_MAX {
             self.flush_failed = true;
             (self.writes_under_way, self.bytes_under_way, self.syncing) = (0, 0, None);
+            self.marking = None;
             for segment in self.finishing.iter_mut().chain(&mut self.current) {
                 segment.under_way = 0;
             }
@@ -277,7 +293,8 @@ impl Writer {
     /// Publishes the start time of the oldest outstanding operation.
     fn publish_oldest(&self) {
         let flush = self.syncing.as_ref().map(|syncing| syncing.started_ns);
-        let waits = [self.order.oldest_unwritten_ns(), flush, self.waiting_for_segment_since_ns];
+        let mark = self.marking.as_ref().map(|marking| marking.started_ns);
+        let waits = [self.order.oldest_unwritten_ns(), flush, mark, self.waiting_for_segment_since_ns];
         let oldest_ns = waits.into_iter().flatten().min().unwrap_or(0);
         self.counters().oldest_ns.store(oldest_ns, Ordering::Relaxed);
     }
@@ -309,7 +326,7 @@ impl Writer {
         if self.is_resting() || self.failure.is_some() {
             return self.give_back_queue();
         }
-        while self.failure.is_none() && !self.is_at_depth() {
+        while self.failure.is_none() && self.takes_blocks() {
             let Some(sealed) = self.next_block() else { return };
             if !self.has_room(&sealed) && !self.rotate(now_ns) {
                 self.held = Some(sealed);
@@ -397,6 +414,10 @@ impl Writer {
         self.writes_under_way >= blocks && self.bytes_under_way >= bytes
     }
 
+    fn takes_blocks(&self) -> bool {
+        self.marking.is_none() && !self.is_at_depth()
+    }
+
     fn start_sync(&mut self, now_ns: u64) {
         if self.parts.signals.flush.swap(false, Ordering::AcqRel) {
             self.inlets.request_flush();
@@ -431,7 +452,7 @@ impl Writer {
     /// Requests a wake-up for the next block if one could be taken; returns a zero timeout if one
     /// is waiting.
     fn arm_wakeup(&self, timeout: Duration) -> Duration {
-        let able = !self.is_at_depth() && self.held.is_none();
+        let able = self.takes_blocks() && self.held.is_none();
         let wanted = self.failure.is_some() || able || self.is_resting();
         self.parts.waker.want_nudge(wanted);
         if wanted && !self.inlets.is_empty() { Duration::ZERO } else { timeout }
@@ -450,7 +471,12 @@ impl Writer {
         let Some(block) = completion.block else { return self.synced(completion.result, now_ns) };
         self.writes_under_way -= 1;
         let confirmed = completion.result.is_ok();
-        if let Some(landing) = self.order.landed(completion.token, block, confirmed) {
+        if completion.token == MARK_TOKEN {
+            self.end_mark = Some(block);
+            if let Some(marking) = self.marking.take() {
+                self.left_segment(marking.segment);
+            }
+        } else if let Some(landing) = self.order.landed(completion.token, block, confirmed) {
             self.bytes_under_way -= landing.bytes;
             self.left_segment(landing.segment);
             let took_ns = now_ns.saturating_sub(landing.started_ns);
@@ -497,9 +523,29 @@ impl Writer {
                 let Covered { segment, end_offset, blocks, .. } = syncing.covered;
                 self.order.covered(syncing.covered);
                 let _ = self.parts.to_keeper.send(ToKeeper::Watermark { segment, end_offset, blocks });
+                self.mark_end(end_offset, now_ns);
             }
             Err(e) => self.flush_fails(format!("flushing to stable storage failed: {e}")),
         }
+    }
+
+    /// Marks the end of the current segment if all of it, `end_offset` bytes, is flushed and nothing follows at the
+    /// moment. At most once per flush, so that it costs a fast recording nothing.
+    fn mark_end(&mut self, end_offset: u64, now_ns: u64) {
+        let is_idle = self.inlets.is_empty() && self.held.is_none() && self.failure.is_none();
+        if !is_idle || self.parts.signals.close.load(Ordering::Acquire) {
+            return;
+        }
+        let Some(segment) = &mut self.current else { return };
+        let has_room = end_offset + SECTOR as u64 <= segment.end_offset;
+        if segment.under_way > 0 || segment.next_offset != end_offset || !has_room {
+            return;
+        }
+        let Some(block) = self.end_mark.take() else { return };
+        segment.under_way += 1;
+        self.writes_under_way += 1;
+        self.marking = Some(Marking { segment: segment.index, started_ns: now_ns });
+        self.parts.engine.write(segment.slot, end_offset, block, SECTOR, MARK_TOKEN);
     }
 
     fn flush_fails(&mut self, why: String) {

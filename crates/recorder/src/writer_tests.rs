@@ -21,7 +21,11 @@ struct Script {
     writes: BTreeMap<u64, Block>,
     syncs: Vec<u64>,
     answers: Vec<(u64, io::Result<()>)>,
+    /// End marks are confirmed at once, unless a test holds them.
+    holds_marks: bool,
     is_broken: bool,
+    /// Calls that waited for completions.
+    turns: u64,
 }
 
 struct ScriptedEngine(Arc<Mutex<Script>>);
@@ -42,7 +46,11 @@ impl BlockEngine for ScriptedEngine {
     fn remove_file(&mut self, _slot: FileSlot) {}
 
     fn write(&mut self, _slot: FileSlot, _offset: u64, block: Block, _bytes: usize, token: u64) {
-        self.0.lock().unwrap().writes.insert(token, block);
+        let mut script = self.0.lock().unwrap();
+        script.writes.insert(token, block);
+        if token == MARK_TOKEN && !script.holds_marks {
+            script.answers.push((token, Ok(())));
+        }
     }
 
     fn read(&mut self, _: FileSlot, _: u64, _: Block, _: usize, _: u64) {}
@@ -60,6 +68,7 @@ impl BlockEngine for ScriptedEngine {
     fn wait(&mut self, _timeout: Duration, ended: &mut Vec<Completion>) -> Result<(), SysError> {
         std::thread::sleep(Duration::from_millis(1));
         let mut script = self.0.lock().unwrap();
+        script.turns += 1;
         if script.is_broken {
             return Err(SysError::Invalid { what: "the ring is gone".into() });
         }
@@ -106,7 +115,7 @@ impl Bench {
             counters: Arc::new(Counters::new(1, 1, 0)),
             engine: Box::new(ScriptedEngine(Arc::clone(&script))),
         };
-        let writer = std::thread::spawn(|| Writer::new(parts).run());
+        let writer = std::thread::spawn(|| Writer::new(parts, Pool::new(SECTOR).unwrap().take(SECTOR).unwrap()).run());
         let pool = Pool::new(4 << 20).unwrap();
         let (sealed, from_keeper) = (0, Some(answer));
         let mut bench =
@@ -315,4 +324,47 @@ fn a_broken_engine_fails_the_volume() {
     let FromWriter::Lost { was_written, .. } = bench.report() else { panic!("its fate is not known") };
     assert!(!was_written);
     assert!(bench.close().0.failure.unwrap().contains("the ring is gone"));
+}
+
+#[test]
+fn an_end_mark_follows_a_flush_and_no_block_is_written_beside_it() {
+    let mut bench = Bench::new();
+    bench.script.lock().unwrap().holds_marks = true;
+    bench.give();
+    bench.give();
+    bench.land(0, Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Written { .. }));
+    bench.flushed(Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Durable { .. }));
+    assert!(!bench.script.lock().unwrap().writes.contains_key(&MARK_TOKEN), "a block is under way");
+    bench.land(1, Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Written { .. }));
+    bench.flushed(Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Durable { .. }));
+    bench.until(|script| script.writes.contains_key(&MARK_TOKEN));
+    assert_eq!(bench.script.lock().unwrap().writes[&MARK_TOKEN][0], 0x0F, "it starts with the end of the data");
+    bench.give();
+    let turns = bench.script.lock().unwrap().turns;
+    bench.until(|script| script.turns > turns + 2);
+    assert!(!bench.script.lock().unwrap().writes.contains_key(&2), "the mark is still under way");
+    bench.script.lock().unwrap().answers.push((MARK_TOKEN, Ok(())));
+    bench.land(2, Ok(()));
+    assert!(matches!(bench.report(), FromWriter::Written { .. }));
+    bench.script.lock().unwrap().holds_marks = false;
+    bench.flushed(Ok(()));
+    assert!(bench.close().0.failure.is_none());
+}
+
+#[test]
+fn an_end_mark_that_cannot_be_written_fails_the_volume() {
+    let mut bench = Bench::new();
+    bench.script.lock().unwrap().holds_marks = true;
+    bench.give();
+    bench.land(0, Ok(()));
+    bench.flushed(Ok(()));
+    bench.land(MARK_TOKEN, Err(broken()));
+    assert!(matches!(bench.report(), FromWriter::Written { .. }));
+    assert!(matches!(bench.report(), FromWriter::Durable { .. }));
+    assert!(matches!(bench.report(), FromWriter::Failed));
+    assert!(bench.close().0.failure.unwrap().contains("writing failed"));
 }

@@ -26,7 +26,7 @@ pub(crate) use self::view::{MAP_DATASET, attributes};
 
 use crate::error::RecordingError;
 use crate::files::{open_regular, open_regular_to_write};
-use crate::layout::SUPERBLOCK_SPACE;
+use crate::layout::{SECTOR, SUPERBLOCK_SPACE};
 
 /// Seals a segment with blocks up to `data_bytes`, as in `index`: writes the tail, truncates the
 /// file after it, writes the superblock, and flushes. Returns the file's length.
@@ -48,6 +48,17 @@ pub fn seal(path: &Path, index: &SegmentIndex, data_bytes: u64) -> Result<u64, R
             Err(_) => Err(RecordingError::io("seal", path)(source)),
         },
     }
+}
+
+/// Fills the first sector behind the last block of an open segment, so that MCAP readers which read from the front
+/// end there. The next block, or the tail, replaces it.
+///
+/// # Panics
+/// `sector` has less than [`SECTOR`] bytes.
+pub fn put_end_mark(sector: &mut [u8]) {
+    let end = mcap::end_without_summary();
+    sector[..SECTOR].fill(0);
+    sector[..end.len()].copy_from_slice(&end);
 }
 
 /// An earlier recovery may have left the file read-only and unsealed.

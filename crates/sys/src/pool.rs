@@ -218,6 +218,11 @@ impl Block {
         (self.start / REGION_BYTES) as u16
     }
 
+    /// Whether it lies in `memory`.
+    pub(crate) fn is_in(&self, memory: &PoolMemory) -> bool {
+        Arc::ptr_eq(&self.part.mapping, &memory.mapping)
+    }
+
     pub(crate) fn pointer(&self) -> *const u8 {
         // SAFETY: `start` lies inside the mapping.
         unsafe { self.part.base.as_ptr().add(self.start) }

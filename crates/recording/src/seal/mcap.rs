@@ -71,6 +71,11 @@ pub(super) fn data_end() -> Vec<u8> {
     record(OP_DATA_END, &[0; 4])
 }
 
+/// End of an MCAP file without a summary.
+pub(super) fn end_without_summary() -> Vec<u8> {
+    [data_end(), record(OP_FOOTER, &[0; 20]), MCAP_MAGIC.to_vec()].concat()
+}
+
 /// Summary section at the file offset `at`, followed by the footer and the magic.
 pub(super) fn summary(index: &SegmentIndex, places: &[IndexLocation], at: u64) -> Vec<u8> {
     let mut out = Vec::new();

@@ -106,6 +106,11 @@ impl Gathered {
         region.unwrap_or(0)
     }
 
+    /// Whether its blocks lie in `memory`. Only a block that is written alone may lie elsewhere.
+    fn is_in(&self, memory: &PoolMemory) -> bool {
+        self.parts.first().is_some_and(|part| part.block.is_in(memory))
+    }
+
     /// Returns every block with the result.
     fn end(self, errno: Option<i32>, ended: &mut Vec<Completion>) -> usize {
         let count = self.parts.len();
@@ -253,7 +258,7 @@ impl RingEngine {
         let slot = gathered.slot;
         // A single piece can use the registered pool; several pieces only from kernel 6.15 on.
         let single = match gathered.vectors[..] {
-            [piece] if self.buffers_registered => Some((piece.iov_base.cast(), piece.iov_len as u32)),
+            [piece] if self.buffers_registered && gathered.is_in(&self.memory) => Some((piece.iov_base.cast(), piece.iov_len as u32)),
             _ => None,
         };
         let entry = with_target!(self.target(slot), |file| match (direction, single) {
