@@ -12,10 +12,12 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import h5py
 import hdf5plugin
 import numpy
+from mcap.exceptions import McapError
 from mcap.reader import NonSeekingReader, make_reader
 
 import wire
@@ -237,6 +239,34 @@ def check_open_segments(segments):
     assert total == len(ALL), f"open segments: {total} of {len(ALL)} messages"
 
 
+def check_segment_that_is_written():
+    """The official streaming reader ends cleanly behind what is in an open segment, while the recorder is idle."""
+    volume = root / "running"
+    volume.mkdir()
+    arguments = [keepup, "record", "--listen", "127.0.0.1:0", "--name", "run", "--volume", volume, "--pool", "32MiB"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
+        address = next(line for line in recorder.stderr if line.startswith("listening on "))
+        with wire.connect(address.removeprefix("listening on ").strip(), STREAMS[:1]) as sock:
+            until = time.monotonic() + 60
+            for sent in (200, 500):
+                for sequence in range(0 if sent == 200 else 200, sent):
+                    sock.sendall(wire.frame(2, EVENTS[0][sequence], 0, sequence, time_of(0, sequence)))
+                found = None
+                while found != [EVENTS[0][sequence] for sequence in range(sent)]:
+                    assert time.monotonic() < until, f"open segment: {sent} sent, read: {found and len(found)}"
+                    time.sleep(0.1)
+                    with (volume / "run/segment-000000.mcap").open("rb") as file:
+                        try:
+                            reader = NonSeekingReader(file, validate_crcs=True)
+                            found = [message.data for _, _, message in reader.iter_messages(log_time_order=False)]
+                        except McapError as error:
+                            found = None
+                            print(f"being written: {error}")
+        recorder.terminate()
+        recorder.communicate(timeout=60)
+
+
+check_segment_that_is_written()
 volumes = [root / "first" / name for name in ("a", "b", "c")]
 record(volumes)
 segments = sorted(segment for volume in volumes for segment in (volume / "run").glob("segment-*.mcap"))

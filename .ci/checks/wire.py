@@ -23,13 +23,19 @@ def answer(sock, wanted):
     raise SystemExit("the recorder closed the connection")
 
 
+def connect(address, streams):
+    """A connection that has declared `streams`."""
+    host, port = address.split(":")
+    sock = socket.create_connection((host, int(port)))
+    sock.sendall(frame(1, json.dumps({"protocol": 1, "client": "check", "streams": streams}).encode()))
+    answer(sock, WELCOME)
+    return sock
+
+
 def send(address, streams, events, ends):
     """Declares `streams`, sends `events` (stream, sequence, time, payload; no payload: the client lost it) and `ends`;
     returns the final account."""
-    host, port = address.split(":")
-    with socket.create_connection((host, int(port))) as sock:
-        sock.sendall(frame(1, json.dumps({"protocol": 1, "client": "check", "streams": streams}).encode()))
-        answer(sock, WELCOME)
+    with connect(address, streams) as sock:
         for stream, sequence, time_ns, payload in events:
             if payload is None:
                 gap = {"stream": stream, "first_sequence": sequence, "events": 1, "cause": "source"}

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use keepup_testkit::program::Program;
 
 use super::detectors::{IMAGE_BYTES, accepted, end_of_series, frame, image_of_series, start_of_series};
-use crate::common::{count, directory, json, keepup, segments, start, verified};
+use crate::common::{count, directory, json, keepup, secret_file, segments, start, verified};
 
 /// A detector's HTTP server; sends each command before it answers.
 fn http_server(arm_status: u16) -> (SocketAddr, Receiver<String>) {
@@ -82,6 +82,86 @@ fn a_detector_is_armed_when_it_is_connected_and_disarmed_at_the_end() {
     let (events, bytes) = verified(here, "a/run");
     assert_eq!((events, count(&json(&run)["durable"])), (41, (events, bytes)));
     assert!(bytes > 40 * IMAGE_BYTES);
+}
+
+#[test]
+fn a_controlled_run_disarms_its_detector_before_it_stops() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir_all(here.join("a")).unwrap();
+    secret_file(here, "token", "0123456789abcdef");
+    let detector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (http, commands) = http_server(200);
+    let (from, url) = (format!("zmq://{}", detector.local_addr().unwrap()), format!("http://{http}"));
+    let flags = ["record", "--from", &from, "--simplon", &url, "--arm", "--volume", "a", "--pool", "64 MiB"];
+    let more = ["--segment", "32 MiB", "--controlled", "--http", "127.0.0.1:0", "--token-file", "token"];
+    let mut recorder = start(here, &[&flags[..], &more].concat());
+    let page = recorder.line("live page: ").trim_end_matches('/').to_owned();
+    let ctl = |flags: &[&str]| {
+        let base = ["ctl", "--to", &page, "--token-file", "token", "--json"];
+        let run = keepup(here, &[&base[..], flags].concat());
+        assert_eq!(run.code(), 0, "{flags:?}: {run:#?}");
+        json(&run)
+    };
+    ctl(&["configure"]);
+    // A run that is stopped in the middle of its series, and one that ends with its series.
+    for (series, is_stopped) in [(9, true), (9, false)] {
+        ctl(&["arm"]);
+        assert!(commands.try_recv().is_err(), "only `start` arms the detector");
+        ctl(&["start"]);
+        let mut peer = accepted(&detector);
+        assert_eq!(commands.recv().unwrap(), "arm");
+        peer.write_all(&frame(&start_of_series(series, 20))).unwrap();
+        (0..10).for_each(|image| peer.write_all(&frame(&image_of_series(series, image))).unwrap());
+        if is_stopped {
+            assert_eq!(ctl(&["stop"])["state"], "recording", "until the detector has sent everything");
+            assert_eq!(commands.recv().unwrap(), "disarm");
+        }
+        (10..20).for_each(|image| peer.write_all(&frame(&image_of_series(series, image))).unwrap());
+        peer.write_all(&frame(&end_of_series(series))).unwrap();
+        let sealed = ctl(&["wait", "sealed", "--timeout", "60 s"]);
+        let last = &sealed["last"];
+        assert_eq!((&last["whole"], &last["durable"]["events"]), (&true.into(), &41.into()), "{sealed:#}");
+        if !is_stopped {
+            assert_eq!(commands.recv().unwrap(), "disarm");
+        }
+    }
+    recorder.signal("INT");
+    let ended = recorder.wait();
+    assert_eq!((ended.code(), commands.try_iter().count()), (0, 0), "{ended:#?}");
+    assert_eq!(ended.stdout.matches(" ended: ").count(), 2, "{ended:#?}");
+}
+
+#[test]
+fn a_controlled_recorder_outlives_a_detector_that_refuses() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::create_dir_all(here.join("a")).unwrap();
+    secret_file(here, "token", "0123456789abcdef");
+    let detector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (http, commands) = http_server(400);
+    let (from, url) = (format!("zmq://{}", detector.local_addr().unwrap()), format!("http://{http}"));
+    let flags = ["record", "--from", &from, "--simplon", &url, "--arm", "--volume", "a", "--pool", "64 MiB"];
+    let more = ["--segment", "32 MiB", "--controlled", "--http", "127.0.0.1:0", "--token-file", "token"];
+    let mut recorder = start(here, &[&flags[..], &more].concat());
+    let page = recorder.line("live page: ").trim_end_matches('/').to_owned();
+    let ctl = |flags: &[&str]| {
+        let base = ["ctl", "--to", &page, "--token-file", "token", "--json"];
+        keepup(here, &[&base[..], flags].concat())
+    };
+    assert_eq!(ctl(&["configure"]).code(), 0);
+    for _ in 0..2 {
+        assert_eq!(ctl(&["arm"]).code(), 0);
+        assert_eq!(ctl(&["start"]).code(), 0);
+        let _peer = accepted(&detector);
+        assert_eq!(ctl(&["wait", "sealed", "--timeout", "60 s"]).code(), 0);
+    }
+    assert_eq!(commands.try_iter().collect::<Vec<_>>(), ["arm", "arm"]);
+    recorder.signal("INT");
+    let ended = recorder.wait();
+    assert_eq!(ended.code(), 1, "{ended:#?}");
+    let refusal = format!("error: cannot arm http://{http}: HTTP status 400");
+    assert_eq!(ended.stderr.matches(&refusal).count(), 2, "{ended:#?}");
 }
 
 #[test]

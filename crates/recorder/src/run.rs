@@ -76,6 +76,8 @@ pub struct RunControl {
     directories: Vec<PathBuf>,
     recorder: Option<Recorder>,
     started_ns: u64,
+    ends_sources_first: bool,
+    is_stop_asked: bool,
     ending: Option<Ending>,
     spaces: SpaceMonitor,
     error: Option<String>,
@@ -98,6 +100,8 @@ impl RunControl {
             directories: Vec::new(),
             recorder: None,
             started_ns: 0,
+            ends_sources_first: false,
+            is_stop_asked: false,
             ending: None,
             spaces: SpaceMonitor::start(parts.offer.volumes.clone(), None, Arc::clone(&parts.clock)),
             error: None,
@@ -106,6 +110,17 @@ impl RunControl {
             failure: None,
             parts,
         }
+    }
+
+    /// From now on, a first `stop` during a run only asks for its end ([`RunControl::is_stop_asked`]), so that the
+    /// owner can end the sources and all that they sent is recorded. The second one ends the run.
+    pub fn end_sources_first(&mut self) {
+        self.ends_sources_first = true;
+    }
+
+    /// Whether the end of this run was asked for, since [`RunControl::end_sources_first`].
+    pub fn is_stop_asked(&self) -> bool {
+        self.is_stop_asked
     }
 
     /// Carries out a command from outside.
@@ -310,7 +325,7 @@ impl RunControl {
         let config = self.config(&settings, self.is_repeat);
         let (config, id) = config.map_err(|e| self.refuse_settings(e))?;
         self.forget();
-        self.report = None;
+        (self.report, self.is_stop_asked) = (None, false);
         (self.run, self.name) = (config.run, Some(config.name.clone()));
         match Recorder::arm(config, id, Arc::clone(&self.parts.clock)) {
             Ok(recorder) => {
@@ -335,6 +350,11 @@ impl RunControl {
     fn stop(&mut self) -> Result<(), RunRefusal> {
         match self.state {
             RunState::Armed => self.disarm(RunState::Configured),
+            _ if self.ends_sources_first && !self.is_stop_asked => {
+                self.is_stop_asked = true;
+                self.revision += 1;
+                Ok(())
+            }
             _ => {
                 self.drain(None);
                 Ok(())

@@ -115,7 +115,8 @@ impl Bench {
             counters: Arc::new(Counters::new(1, 1, 0)),
             engine: Box::new(ScriptedEngine(Arc::clone(&script))),
         };
-        let writer = std::thread::spawn(|| Writer::new(parts, Pool::new(SECTOR).unwrap().take(SECTOR).unwrap()).run());
+        let writer =
+            std::thread::spawn(|| Writer::new(parts, Pool::new(SECTOR).unwrap().take(SECTOR).unwrap()).run());
         let pool = Pool::new(4 << 20).unwrap();
         let (sealed, from_keeper) = (0, Some(answer));
         let mut bench =
@@ -342,7 +343,11 @@ fn an_end_mark_follows_a_flush_and_no_block_is_written_beside_it() {
     bench.flushed(Ok(()));
     assert!(matches!(bench.report(), FromWriter::Durable { .. }));
     bench.until(|script| script.writes.contains_key(&MARK_TOKEN));
-    assert_eq!(bench.script.lock().unwrap().writes[&MARK_TOKEN][0], 0x0F, "it starts with the end of the data");
+    assert_eq!(
+        bench.script.lock().unwrap().writes[&MARK_TOKEN][0],
+        0x0F,
+        "it starts with the end of the data"
+    );
     bench.give();
     let turns = bench.script.lock().unwrap().turns;
     bench.until(|script| script.turns > turns + 2);

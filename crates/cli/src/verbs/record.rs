@@ -356,6 +356,9 @@ pub(super) fn record(
     let stop = stop_flag()?;
     let live = serve(&http, &mut config)?;
     let mut session = Session::new(control(config, controlled), live, qualified);
+    if !detectors.is_empty() {
+        session.end_sources_first();
+    }
     let account = |session: &mut Session, incidents: Vec<String>| {
         let report = session.report()?;
         let mut account = report.account(ProcessCpu::now().ns as f64 / 1e9);
@@ -370,7 +373,7 @@ pub(super) fn record(
     let ready_file = ready_file.as_deref();
     let recorded = catch_panic(|| {
         if controlled {
-            return record_controlled(&mut session, ready_file, (&is_asked, &account));
+            return record_controlled(&mut session, &mut detectors, ready_file, (&is_asked, &account));
         }
         session.start_now(&settings)?;
         session.service.ready(ready_file)?;
@@ -390,30 +393,54 @@ pub(super) fn record(
 /// Records runs controlled by commands, until a signal.
 fn record_controlled(
     session: &mut Session,
+    detectors: &mut DetectorControl,
     ready_file: Option<&Path>,
     (is_asked, account): (&dyn Fn() -> bool, AccountRun<'_>),
 ) -> anyhow::Result<Exit> {
     let mut line = StatusLine::new();
     log("waiting for commands: keepup ctl configure");
     session.service.ready(ready_file)?;
-    let mut worst = Exit::Done;
+    let (mut worst, mut stops, mut is_over) = (Exit::Done, false, false);
     loop {
         let is_asked = is_asked();
-        let state = session.poll(&mut line, is_asked);
+        if is_asked {
+            session.service.stopping();
+        }
+        let state = session.poll(&mut line, stops);
         match session.change() {
             Some(RunState::Armed) => session.log_armed(),
             Some(RunState::Sealed | RunState::Error) => {
                 session.error().iter().for_each(|why| line.log(&format!("error: {why}")));
-                if let (Ok(Exit::Failed), Exit::Done) | (Err(_), Exit::Done) =
-                    (account(session, Vec::new()), worst)
-                {
-                    worst = Exit::Failed;
+                is_over = true;
+            }
+            Some(state) => {
+                line.log(&state.to_string());
+                if state == RunState::Recording {
+                    session.recorder().into_iter().for_each(|recorder| detectors.start_run(recorder));
                 }
             }
-            Some(state) => line.log(&state.to_string()),
             None => {}
         }
-        if is_asked && !matches!(state, RunState::Armed | RunState::Recording | RunState::Draining) {
+        let goes_on = matches!(state, RunState::Armed | RunState::Recording | RunState::Draining);
+        let is_ready = detectors.poll(is_asked || session.is_stop_asked(), state, &line);
+        // The end of one run is not that of the next, which a command may arm in the next turn.
+        stops = is_ready && (goes_on || is_asked);
+        if is_over && detectors.is_settled() {
+            is_over = false;
+            let failure = detectors.take_failure();
+            let text = failure
+                .as_ref()
+                .map(|failure| Cause::of(failure).map(|why| format!("error: {why}")).to_text());
+            text.iter().for_each(|text| line.log(text));
+            let outcome = account(session, detectors.take_incidents(&line));
+            let is_complete =
+                matches!(outcome, Ok(Exit::Done)) && failure.is_none() && !detectors.has_failed();
+            if worst == Exit::Done && !is_complete {
+                worst = Exit::Failed;
+            }
+        }
+        session.hold_commands(is_over);
+        if is_asked && !goes_on && !is_over {
             return Ok(worst);
         }
     }
@@ -431,14 +458,18 @@ fn record_series(
         session.recorder().into_iter().for_each(|recorder| detectors.start_run(recorder));
         let mut stops = false;
         loop {
+            if stops {
+                session.service.stopping();
+            }
             let state = session.poll(&mut line, stops);
-            stops = detectors.poll(is_asked(), state, &line);
+            stops = detectors.poll(is_asked() || session.is_stop_asked(), state, &line);
             if !matches!(state, RunState::Recording | RunState::Draining) && detectors.is_settled() {
                 break;
             }
         }
         let incidents = detectors.take_incidents(&line);
-        let is_last = is_asked() || detectors.wants_end() || !session.has_ended_by_itself();
+        let is_stopped = is_asked() || session.is_stop_asked();
+        let is_last = is_stopped || detectors.wants_end() || !session.has_ended_by_itself();
         if is_last || !chain.advance() {
             drop(line);
             // Of several runs, the last one is often stopped before it begins.

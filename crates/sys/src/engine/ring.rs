@@ -258,7 +258,9 @@ impl RingEngine {
         let slot = gathered.slot;
         // A single piece can use the registered pool; several pieces only from kernel 6.15 on.
         let single = match gathered.vectors[..] {
-            [piece] if self.buffers_registered && gathered.is_in(&self.memory) => Some((piece.iov_base.cast(), piece.iov_len as u32)),
+            [piece] if self.buffers_registered && gathered.is_in(&self.memory) => {
+                Some((piece.iov_base.cast(), piece.iov_len as u32))
+            }
             _ => None,
         };
         let entry = with_target!(self.target(slot), |file| match (direction, single) {

@@ -33,12 +33,13 @@ pub(super) struct DetectorArgs {
     /// --arm. It becomes the stream `detector_config`, with one JSON document. With several detectors, give
     /// one address for each --from, in the same order. The detector must be initialized and its stream
     /// enabled.
-    #[arg(long, value_name = "URL", requires = "from", conflicts_with_all = ["controlled", "stay"])]
+    #[arg(long, value_name = "URL", requires = "from", conflicts_with = "stay")]
     simplon: Vec<DetectorUrl>,
     /// Arm the detectors once the recorder is connected, and disarm them at the end
     ///
     /// They are disarmed after the series, after a limit such as --stop-after, after an error, and on Ctrl-C.
-    /// With --series, they are armed for each run.
+    /// With --series, they are armed for each run; with --controlled, for each `start`. `stop` disarms them first and
+    /// waits up to 10 s for the end of their series; a second `stop` does not wait.
     #[arg(long, requires = "simplon")]
     arm: bool,
     /// Trigger the detectors after --arm, ntrigger times
@@ -109,6 +110,11 @@ impl DetectorControl {
         };
         let plan = Plan { arms: args.arm, triggers: args.trigger };
         Ok(Self { detectors, plan, ..Self::default() })
+    }
+
+    /// Whether no detector is controlled.
+    pub(super) fn is_empty(&self) -> bool {
+        self.detectors.is_empty()
     }
 
     /// Starts with a run that `recorder` records.

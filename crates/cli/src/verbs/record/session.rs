@@ -44,6 +44,7 @@ pub(super) struct Session {
     published: Option<u64>,
     /// State last returned by [`Session::change`].
     reported: RunState,
+    holds_commands: bool,
     /// Service manager.
     pub(super) service: ServiceNotifier,
 }
@@ -107,6 +108,7 @@ impl Session {
             sampled_ns: SystemClock.now_ns(),
             published: None,
             reported,
+            holds_commands: false,
             service: ServiceNotifier::new(),
         };
         session.publish();
@@ -131,6 +133,21 @@ impl Session {
         Ok(())
     }
 
+    /// A stop by a command lets detectors end their series first.
+    pub(super) fn end_sources_first(&mut self) {
+        self.control.end_sources_first();
+    }
+
+    /// Whether a command asked for the end of the run.
+    pub(super) fn is_stop_asked(&self) -> bool {
+        self.control.is_stop_asked()
+    }
+
+    /// Whether commands wait, because the detectors of the last run are still being disarmed.
+    pub(super) fn hold_commands(&mut self, holds: bool) {
+        self.holds_commands = holds;
+    }
+
     /// Whether the run ended because its sources had ended, and not by a command or a limit.
     pub(super) fn has_ended_by_itself(&self) -> bool {
         let has_ended = |report: &RecordReport| matches!(report.ended, Ended::EndOfRun);
@@ -146,7 +163,7 @@ impl Session {
     /// run. Returns the state of run control.
     pub(super) fn poll(&mut self, line: &mut StatusLine, stop: bool) -> RunState {
         match &self.live {
-            Some(live) => {
+            Some(live) if !self.holds_commands => {
                 if let Some(asked) = live.command_queue().next(POLL_EVERY) {
                     let outcome = self.control.order(&asked.order);
                     self.follow();
@@ -155,7 +172,7 @@ impl Session {
                     asked.answer(outcome.map(|()| self.control.status()));
                 }
             }
-            None => SystemClock.sleep_until_ns(SystemClock.now_ns() + POLL_EVERY.as_nanos() as u64),
+            _ => SystemClock.sleep_until_ns(SystemClock.now_ns() + POLL_EVERY.as_nanos() as u64),
         }
         self.control.poll();
         self.log_notices(line);
@@ -163,9 +180,6 @@ impl Session {
         let recorder = self.control.recorder();
         let intakes_ns = recorder.map(|r| r.counters().intakes.iter().map(idle_ns).collect());
         self.service.keep_alive(SystemClock.now_ns(), intakes_ns.unwrap_or_default());
-        if stop {
-            self.service.stopping();
-        }
         if stop && matches!(self.control.state(), RunState::Recording | RunState::Armed) {
             // Refused only if the run has already ended.
             let _ = self.control.command(RunCommand::Stop, None);
