@@ -90,14 +90,18 @@ run_system_tests() {
     KEEPUP_KILLS=200 run_tests --workspace --test end_to_end -- --ignored --skip ::measured:: --test-threads 6
 }
 
-# Clients, faults, kills and full disks again, with several intake threads in every recorder.
+# Clients, faults, kills and full disks again, with several intake threads in every recorder; with the most threads,
+# every source too.
 run_tests_with_intakes() {
-    local threads
-    for threads in 2 4; do
-        KEEPUP_TEST_INTAKE_THREADS=$threads KEEPUP_KILLS=20 run_tests --workspace --test end_to_end -- \
-            --include-ignored --test-threads 6 recorder::clients recorder::detectors recorder::directory recorder::faults \
-            recorder::intakes recorder::kills recorder::packets recorder::pvaccess recorder::series recorder::volumes
-    done
+    local common=(recorder::clients recorder::faults recorder::intakes recorder::kills recorder::volumes)
+    local sources=(recorder::detectors recorder::directory recorder::packets recorder::pvaccess recorder::series)
+    run_tests_with 2 "${common[@]}"
+    run_tests_with 4 "${common[@]}" "${sources[@]}"
+}
+
+run_tests_with() { # INTAKE_THREADS TESTS...
+    KEEPUP_TEST_INTAKE_THREADS=$1 KEEPUP_KILLS=20 run_tests --workspace --test end_to_end -- \
+        --include-ignored --test-threads 6 "${@:2}"
 }
 
 # Every interleaving of the protocols between threads, as far as loom bounds it.

@@ -20,10 +20,10 @@ use keepup_recording::error::RecordingError;
 use keepup_recording::id::Id;
 use keepup_recording::in_flight::lock_segment;
 use keepup_recording::journal::{Journal, JournalRecord, Rotation, StreamEnd};
-use keepup_recording::layout::{SegmentIdentity, segment_file_name, segment_preamble};
+use keepup_recording::layout::{SECTOR, SegmentIdentity, segment_file_name, segment_preamble};
 use keepup_recording::manifest::Manifest;
 use keepup_recording::presence::Presence;
-use keepup_recording::seal::{SegmentIndex, seal};
+use keepup_recording::seal::{SegmentIndex, put_end_mark, seal};
 use keepup_stream::ledger::{Count, Explained, Gap, LossCause};
 use keepup_stream::rejected::Rejected;
 use keepup_stream::wire::StreamInfo;
@@ -408,7 +408,11 @@ impl Keeper {
             segment_index: index,
             created_unix_ns: self.clock.unix_ns(),
         };
-        write_at(&path, &segment_preamble(&identity), 0).map_err(|e| (e, false))?;
+        // With its end mark: there is no block yet.
+        let mut start = [0; 2 * SECTOR];
+        start[..SECTOR].copy_from_slice(&segment_preamble(&identity));
+        put_end_mark(&mut start[SECTOR..]);
+        write_at(&path, &start, 0).map_err(|e| (e, false))?;
         if let Some(directory) = path.parent() {
             sync_directory(directory).map_err(|e| (e.to_string(), false))?;
         }

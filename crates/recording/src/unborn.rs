@@ -17,6 +17,7 @@ use crate::files::{open_regular, read_fully_at, sync_directory};
 use crate::journal::{JOURNAL_FILE, Journal, JournalRecord};
 use crate::layout::{SECTOR, is_segment_file_name};
 use crate::manifest::{MANIFEST_FILE, Manifest};
+use crate::seal::put_end_mark;
 
 /// Longest journal that is searched for a line, bytes. A starting recorder writes two lines.
 const JOURNAL_BYTES_MAX: u64 = 64 << 10;
@@ -175,13 +176,19 @@ fn has_data(dir: &Path) -> bool {
     is_declared || segments.any(|segment| has_content(segment.path()))
 }
 
-/// Whether anything but zeros follows the preamble of a segment. Blocks are not searched for: a damaged one
-/// is data too.
+/// Whether anything but zeros and an end mark, which may be torn, follows the preamble of a segment. Blocks are not
+/// searched for: a damaged one is data too.
 fn has_content(file: &File) -> std::io::Result<bool> {
     let mut chunk = vec![0; CHUNK_BYTES];
+    let mut mark = vec![0; SECTOR];
+    put_end_mark(&mut mark);
     let mut at = SECTOR as u64;
     loop {
         let read = read_fully_at(file, &mut chunk, at)?;
+        let start = &mut chunk[..read.min(SECTOR)];
+        if at == SECTOR as u64 && start.iter().zip(&mark).all(|(byte, mark)| *byte == 0 || byte == mark) {
+            start.fill(0);
+        }
         if chunk[..read].iter().any(|byte| *byte != 0) {
             return Ok(true);
         }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use keepup_recording::error::RecordingError;
 use keepup_recording::fixture::{manifest, scene_segment};
 use keepup_recording::journal::{JOURNAL_FILE, Journal};
-use keepup_recording::layout::segment_file_name;
+use keepup_recording::layout::{SECTOR, segment_file_name};
 use keepup_recording::manifest::{MANIFEST_FILE, Manifest};
 use keepup_recording::reader::Recording;
 use keepup_recording::recover::{RecoverOptions, recover};
+use keepup_recording::seal::put_end_mark;
 use keepup_recording::unborn::{explain, find, is_empty, remove};
 
 /// Manifests of a recording on these volumes, which exist.
@@ -112,6 +113,13 @@ fn what_may_have_events_or_other_files_is_no_remains() {
     let segment = File::create(dir.join(segment_file_name(0))).unwrap();
     segment.set_len(1 << 20).unwrap();
     assert!(find(std::slice::from_ref(&dir)).is_some(), "a segment without a block");
+    let mut mark = vec![0; SECTOR];
+    put_end_mark(&mut mark);
+    for (end, is_damaged) in [(30, false), (SECTOR, false), (SECTOR, true)] {
+        mark[12] ^= u8::from(is_damaged);
+        segment.write_all_at(&mark[..end], SECTOR as u64).unwrap();
+        assert_eq!(find(std::slice::from_ref(&dir)).is_none(), is_damaged, "{end} bytes of an end mark");
+    }
     segment.write_all_at(&scene_segment(1).unwrap(), 0).unwrap();
     assert!(find(&[dir]).is_none(), "a segment with a block");
     let dir = make();
