@@ -529,8 +529,8 @@ impl Writer {
         }
     }
 
-    /// Marks the end of the current segment if all of it, `end_offset` bytes, is flushed and nothing follows at the
-    /// moment. At most once per flush, so that it costs a fast recording nothing.
+    /// Marks the end of the current segment if all of it, `end_offset` bytes, is flushed and nothing follows
+    /// at the moment. At most once per flush, so that it costs a fast recording nothing.
     fn mark_end(&mut self, end_offset: u64, now_ns: u64) {
         let is_idle = self.inlets.is_empty() && self.held.is_none() && self.failure.is_none();
         if !is_idle || self.parts.signals.close.load(Ordering::Acquire) {

@@ -50,8 +50,8 @@ pub fn seal(path: &Path, index: &SegmentIndex, data_bytes: u64) -> Result<u64, R
     }
 }
 
-/// Fills the first sector behind the last block of an open segment, so that MCAP readers which read from the front
-/// end there. The next block, or the tail, replaces it.
+/// Fills the first sector behind the last block of an open segment, so that MCAP readers which read from the
+/// front end there. The next block, or the tail, replaces it.
 ///
 /// # Panics
 /// `sector` has less than [`SECTOR`] bytes.

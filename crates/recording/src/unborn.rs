@@ -176,8 +176,8 @@ fn has_data(dir: &Path) -> bool {
     is_declared || segments.any(|segment| has_content(segment.path()))
 }
 
-/// Whether anything but zeros and an end mark, which may be torn, follows the preamble of a segment. Blocks are not
-/// searched for: a damaged one is data too.
+/// Whether anything but zeros and an end mark, which may be torn, follows the preamble of a segment. Blocks
+/// are not searched for: a damaged one is data too.
 fn has_content(file: &File) -> std::io::Result<bool> {
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut mark = vec![0; SECTOR];

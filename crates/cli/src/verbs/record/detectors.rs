@@ -38,8 +38,8 @@ pub(super) struct DetectorArgs {
     /// Arm the detectors once the recorder is connected, and disarm them at the end
     ///
     /// They are disarmed after the series, after a limit such as --stop-after, after an error, and on Ctrl-C.
-    /// With --series, they are armed for each run; with --controlled, for each `start`. `stop` disarms them first and
-    /// waits up to 10 s for the end of their series; a second `stop` does not wait.
+    /// With --series, they are armed for each run; with --controlled, for each `start`. `stop` disarms them
+    /// first and waits up to 10 s for the end of their series; a second `stop` does not wait.
     #[arg(long, requires = "simplon")]
     arm: bool,
     /// Trigger the detectors after --arm, ntrigger times
