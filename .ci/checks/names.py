@@ -181,7 +181,7 @@ def check_references(path, data, stream, name=None):
     if name is not None:
         assert json.loads(refs[".zattrs"])["name"] == name
     for row in range(EVENTS):
-        target, offset, length = refs[f"{stream}/{row}.0.0"]
+        target, offset, length = refs[f"{stream}/data/{row}.0.0"]
         with open(target, "rb") as file:
             file.seek(offset)
             assert file.read(length) == data[row].tobytes(), row
@@ -504,7 +504,8 @@ def stream_and_keys():
     for name in names:
         with place("stream in Zarr references", name):
             check_references(home / "refs.json", data, named[name])
-            numpy.testing.assert_array_equal(arrays[named[name]][:], data)
+            numpy.testing.assert_array_equal(arrays[named[name]]["data"][:], data)
+            assert arrays[named[name]]["valid"][:].all()
         with place("raw file", name):
             number = names.index(name)
             raw = [home / "raw" / f"{stem}.raw" for stem in (name, f"stream-{number}")]

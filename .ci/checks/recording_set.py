@@ -103,7 +103,7 @@ with h5py.File(root / "all.mcap") as file:
     numpy.testing.assert_array_equal(file["camera/data"][:], CAMERA)
 refs = json.loads((root / "refs.json").read_text())["refs"]
 for row, frame in enumerate(CAMERA):
-    path, offset, length = refs[f"camera/{row}.0.0"]
+    path, offset, length = refs[f"camera/data/{row}.0.0"]
     with open(path, "rb") as file:
         file.seek(offset)
         assert file.read(length) == frame.tobytes()

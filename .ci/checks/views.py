@@ -6,6 +6,7 @@ bytes that were sent. The recording is then moved as a whole, and the master mus
 usage: views.py KEEPUP DIRECTORY
 """
 import json
+import os
 import pathlib
 import random
 import re
@@ -14,9 +15,11 @@ import subprocess
 import sys
 import time
 
+import fsspec
 import h5py
 import hdf5plugin
 import numpy
+import zarr
 from mcap.exceptions import McapError
 from mcap.reader import NonSeekingReader, make_reader
 
@@ -44,6 +47,8 @@ STREAMS = [
     {"id": 2, "name": "text/any size", "element": "u8", "shape": []},
     {"id": 3, "name": "tiny", "element": "f32", "shape": [2]},
     {"id": 4, "name": "silent", "element": "i64", "shape": [1]},
+    {"id": 5, "name": "mixed", "element": "u16", "shape": [60, 90], "compression": "bslz4"},
+    {"id": 6, "name": "silent bytes", "element": "u8", "shape": []},
 ]
 EVENTS = {
     0: [rng.integers(0, 4000, (20, 30), dtype="u2").tobytes() for _ in range(1500)],
@@ -51,7 +56,10 @@ EVENTS = {
     2: [dice.randbytes(dice.choice([0, 1, 100, 70_000])) for _ in range(100)],
     3: [rng.normal(size=2).astype("f4").tobytes() for _ in range(5000)],
     4: [],
+    5: [b"", *chunks],  # the segment with the empty one has no `data`
+    6: [],
 }
+TIMES = [0, 2**63 - 1, 2**63, 2**64 - 1]  # of the last events of stream 1, ns since 1970
 
 
 def send(address):
@@ -75,7 +83,8 @@ def send(address):
 
 
 def time_of(stream, sequence):
-    return 10**18 + sequence * 1000 + stream
+    late = sequence - (len(EVENTS[1]) - len(TIMES))
+    return TIMES[late] if stream == 1 and late >= 0 else 10**18 + sequence * 1000 + stream
 
 
 def expected(stream):
@@ -143,9 +152,11 @@ def check_segments(segments):
                     stream = int(group.attrs["stream_id"])
                     assert group.attrs["stream_name"].decode() == STREAMS[stream]["name"]
                     found.update(hdf5_rows(group, stream, file.get("bytes")))
-    for stream in EVENTS:
+    for stream in EVENTS.keys() - {5}:
         mine = {key: event for key, event in found.items() if key[0] == stream}
         assert mine == as_array(stream, expected(stream)), f"h5py, segments, stream {stream}"
+    for key, event in expected(5).items():
+        assert found[key] in (event, frames[key[1] - 1].tobytes()), f"h5py, segments, {key}"
 
 
 def check_master(path):
@@ -164,8 +175,45 @@ def check_master(path):
         assert entry["tiny/valid"][LOST] == 0 and entry["tiny/data"][LOST].tolist() == [0, 0]
         lengths = entry["stream-2/length"][:].tolist()
         assert lengths == [len(event) for event in EVENTS[2]]
+        for name in "silent", "silent bytes":
+            rows = {dataset.shape[0] for dataset in entry[name].values()}
+            assert rows == {0} and entry[name].attrs["events"] == 0, f"master, {name}"
+        # HDF5 shows virtual rows of a dataset that does not exist as missing, without an error.
+        mixed = entry["mixed"]
+        assert set(mixed) == {"sequence", "timestamp", "valid"} and b"segments" in mixed.attrs["left_out"]
+        assert "signal" not in mixed.attrs and (mixed["valid"][:] == 1).all()
+        assert "left_out" not in entry["camera"].attrs
+        for group in entry.values():
+            for dataset in group.values() if isinstance(group, h5py.Group) else ():
+                check_sources(path, dataset)
         first = next(iter(entry["segments"].values()))
         assert len(first) > 0, "the links lead to the segments"
+
+
+def check_sources(path, dataset):
+    """The files and datasets that a virtual dataset refers to exist."""
+    if isinstance(dataset, h5py.Dataset) and dataset.is_virtual:
+        for source in dataset.virtual_sources():
+            with h5py.File(path.parent / source.file_name) as segment:
+                assert source.dset_name in segment, f"{dataset.name}: {source}"
+
+
+def check_strangers(path, segments):
+    """Other files with the names of segments, in the working directory: see the book."""
+    strange, here = root / "strange", os.getcwd()
+    strange.mkdir()
+    for own, other in zip(segments, [*segments[1:], segments[0]]):
+        shutil.copy(other, strange / own.name)
+    os.chdir(strange)
+    check_master(path)
+    # From the directory of the master, nothing stands in for a missing segment.
+    os.chdir(path.parent)
+    missing = segments[0].rename(root / "missing")
+    with h5py.File(path) as file:
+        groups = [group for group in file["entry"].values() if "events" in group.attrs]
+        assert any(group["valid"][:].sum() < group.attrs["events"] for group in groups)
+    missing.rename(segments[0])
+    os.chdir(here)
 
 
 def check_h5dump(path):
@@ -200,6 +248,18 @@ def check_exports(recording):
         return root / name
 
     one = export("mcap", "one.mcap")
+    with one.open("rb") as file:
+        reader = make_reader(file)
+        summary = reader.get_summary()
+        counts = {channel.topic: summary.statistics.channel_message_counts[id] for id, channel in summary.channels.items()}
+        assert counts == {stream["name"]: len(expected(stream["id"])) for stream in STREAMS}, counts
+        (missing,) = reader.iter_metadata()
+        gaps = {str(stream): [[LOST, 1, "source"]] if stream == 3 else [] for stream in EVENTS}
+        assert missing.name == "missing" and {k: json.loads(v) for k, v in missing.metadata.items()} == gaps
+    with h5py.File(one) as file:
+        assert file["silent/data"].shape == (0, 1) and file["silent bytes/length"].shape == (0,)
+        assert file["silent/sequence"][:].tolist() == file["silent/timestamp"][:].tolist() == []
+        assert file["tiny/sequence"][LOST - 1:LOST + 1].tolist() == [LOST - 1, LOST + 1]
     assert mcap_messages([one], lambda file: make_reader(file, validate_crcs=True)) == ALL, "exported MCAP"
     check_segments([one])
     raw = export("raw", "raw")
@@ -210,10 +270,17 @@ def check_exports(recording):
     assert attributes == {"name": "run", "run": RUN, "metadata": METADATA}, attributes
     for (stream, sequence), event in {**expected(0), **expected(3)}.items():
         name, zeros = [("camera", ".0.0"), None, None, ("tiny", ".0")][stream]
-        path, offset, length = references[f"{name}/{sequence}{zeros}"]
+        path, offset, length = references[f"{name}/data/{sequence}{zeros}"]
         with open(path, "rb") as file:
             file.seek(offset)
             assert file.read(length) == event, f"zarr reference, {name}"
+    arrays = zarr.open(fsspec.get_mapper("reference://", fo=str(root / "zarr.json")), mode="r")
+    for stream, name in [(0, "camera"), (3, "tiny"), (4, "silent")]:
+        group = arrays[name]
+        valid = {(stream, int(row)): group["data"][int(row)].tobytes() for row in numpy.flatnonzero(group["valid"][:])}
+        assert group["data"].shape == (len(EVENTS[stream]), *STREAMS[stream]["shape"])
+        assert valid == expected(stream) and group.attrs["events"] == len(valid), f"zarr, {name}"
+    assert arrays["tiny"]["valid"][LOST] == 0 and arrays["tiny"].attrs["missing"] == [[LOST, 1, "source"]]
     check_master(export("nexus", "elsewhere.nxs"))
 
 
@@ -282,6 +349,8 @@ check_segments(segments)
 check_own_reader(volumes[1] / "run")
 check_exports(volumes[2] / "run")
 check_master(volumes[0] / "run" / "recording.nxs")
+first = [segment for segment in segments if segment.is_relative_to(volumes[0])]
+check_strangers(volumes[0] / "run" / "recording.nxs", first)
 check_h5dump(volumes[0] / "run" / "recording.nxs")
 shutil.move(root / "first", root / "moved elsewhere")
 check_master(root / "moved elsewhere" / "a" / "run" / "recording.nxs")

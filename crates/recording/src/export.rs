@@ -12,6 +12,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use keepup_stream::ledger::Gap;
+
 pub use self::files::files;
 pub use self::one_file::one_file;
 pub use self::raw::raw;
@@ -19,13 +21,13 @@ pub use self::zarr::zarr_reference;
 
 use crate::error::RecordingError;
 use crate::files::create_new;
-use crate::master::write_master_to;
+use crate::master::{MasterCounts, write_master_to};
 use crate::merged::MergedRecording;
 use crate::reader::Recording;
 use crate::volume::Volume;
 
 /// Totals of an export.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Streams.
     pub streams: u64,
@@ -35,6 +37,8 @@ pub struct Exported {
     pub payload_bytes: u64,
     /// Streams that the format cannot represent, skipped.
     pub left_out: u64,
+    /// Events of the exported recording that are missing, by stream and position.
+    pub missing: Vec<Gap>,
 }
 
 /// Payload bytes of the selected streams, according to the journals; an event of several recordings counts
@@ -54,6 +58,21 @@ fn wants(stream: Option<u32>, id: u32) -> bool {
     stream.is_none_or(|wanted| wanted == id)
 }
 
+/// Missing events of the selected streams.
+fn missing(recordings: &MergedRecording<'_>, stream: Option<u32>) -> Result<Vec<Gap>, RecordingError> {
+    let mut missing = recordings.missing()?;
+    missing.retain(|gap| wants(stream, gap.stream));
+    Ok(missing)
+}
+
+/// Gaps of one stream as text in a file: a JSON list with the first sequence number, the number of events and
+/// the cause of each.
+fn gaps_of(gaps: &[Gap], stream: u32) -> serde_json::Value {
+    let of_stream = gaps.iter().filter(|gap| gap.stream == stream);
+    let row = |gap: &Gap| serde_json::json!([gap.first_sequence, gap.events, gap.cause]);
+    of_stream.map(row).collect()
+}
+
 /// Only sealed segments have an index; other recordings must be recovered first.
 fn require_sealed(recordings: &MergedRecording<'_>) -> Result<(), RecordingError> {
     match recordings.segments().find(|(_, segment)| !segment.is_ended()) {
@@ -63,13 +82,16 @@ fn require_sealed(recordings: &MergedRecording<'_>) -> Result<(), RecordingError
 }
 
 /// Writes the NeXus master of `recording` to the file `path`, which must not exist; its links
-/// lead from there to the segments in their current location.
+/// lead from there to the segments in their current location. No payload is copied.
 ///
 /// # Errors
 /// The recording cannot be read, or `path` exists or cannot be written.
-pub fn nexus<'a>(recording: impl Into<MergedRecording<'a>>, path: &Path) -> Result<(), RecordingError> {
+pub fn nexus<'a>(recording: impl Into<MergedRecording<'a>>, path: &Path) -> Result<Exported, RecordingError> {
     require_vacant(path)?;
-    write_master_to(&recording.into(), path)
+    let recording = recording.into();
+    let missing = recording.missing()?;
+    let MasterCounts { streams, events, left_out } = write_master_to(&recording, path)?;
+    Ok(Exported { streams, events, payload_bytes: 0, left_out, missing })
 }
 
 /// Refuses an existing output path before anything is read.

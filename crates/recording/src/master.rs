@@ -26,7 +26,7 @@ use crate::hdf5::{
     can_be_chunk, is_superblock, superblock,
 };
 use crate::merged::{About, MergedRecording};
-use crate::nxmx::{self, ImageStream, MapStream, put_nodes};
+use crate::nxmx::{self, DataRows, ImageStream, MapStream, put_nodes};
 use crate::ranges::Seen;
 use crate::reader::Recording;
 use crate::seal::{MAP_DATASET, attributes, key_names, link_names, master_names};
@@ -35,6 +35,8 @@ use crate::seal::{MAP_DATASET, attributes, key_names, link_names, master_names};
 pub const MASTER_FILE: &str = "recording.nxs";
 /// Start of the last bytes of a master. The CRC-32 of everything between it and the superblock follows.
 const FOOTER_MAGIC: &[u8; 4] = b"KUNX";
+/// Attribute `left_out` of a stream that has `data` in some segments and `length` in the others.
+const LEFT_OUT: &str = "data and length: the events have one size in some segments only; read the segments";
 const FOOTER_BYTES: usize = FOOTER_MAGIC.len() + 4;
 
 impl Recording {
@@ -88,7 +90,7 @@ pub fn write_master(recording: &Recording) -> Result<PathBuf, RecordingError> {
 ///
 /// # Errors
 /// As [`write_master`].
-pub fn write_master_to(recording: &MergedRecording<'_>, path: &Path) -> Result<(), RecordingError> {
+pub fn write_master_to(recording: &MergedRecording<'_>, path: &Path) -> Result<MasterCounts, RecordingError> {
     let home = path.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let created = UNIX_EPOCH + Duration::from_nanos(recording.about().created_unix_ns);
     let start_time = humantime::format_rfc3339_millis(created).to_string();
@@ -108,7 +110,25 @@ pub fn write_master_to(recording: &MergedRecording<'_>, path: &Path) -> Result<(
         out.flush()?;
         file.set_permissions(Permissions::from_mode(0o444))
     });
-    written.map_err(RecordingError::io("write", path))
+    written.map_err(RecordingError::io("write", path))?;
+    let parts = survey.parts.values();
+    Ok(MasterCounts {
+        streams: recording.streams().len() as u64,
+        events: parts.clone().flatten().map(|part| part.events).saturating_sum(),
+        left_out: parts.filter(|parts| signal_of(parts).is_none()).count() as u64,
+    })
+}
+
+/// Contents of a master.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MasterCounts {
+    /// Streams.
+    pub streams: u64,
+    /// Recorded events of all streams.
+    pub events: u64,
+    /// Streams whose events are the rows of a dataset in some segments only: they have neither `data` nor
+    /// `length`.
+    pub left_out: u64,
 }
 
 /// Writer that counts the CRC-32 of what passes.
@@ -255,10 +275,12 @@ fn put_master<W: Write>(
         let end = ends.get(id).copied().unwrap_or(0);
         let parts = parts.get(id).map(Vec::as_slice).unwrap_or_default();
         let data_links = if of_detectors.contains(id) { 2 } else { 1 };
-        let (group, data) = Rows { stream, end, parts, sources, data_links }.put(place)?;
+        let rows = Rows { stream, end, parts, sources, data_links };
+        let has_signal = rows.signal().is_some();
+        let (group, data) = rows.put(place)?;
         entry.add(name, group);
         images.extend(data.map(|address| (*id, address)));
-        if !is_map(&stream.name) {
+        if !is_map(&stream.name) && has_signal {
             default.get_or_insert(name.clone());
         }
     }
@@ -332,12 +354,21 @@ fn is_array(parts: &[Part]) -> bool {
     !parts.is_empty() && parts.iter().all(|part| part.is_array)
 }
 
+/// Dataset with the events or their lengths, if every segment has it.
+fn signal_of(parts: &[Part]) -> Option<&'static str> {
+    match parts.iter().filter(|part| part.is_array).count() {
+        0 => Some("length"),
+        count if count == parts.len() => Some("data"),
+        _ => None,
+    }
+}
+
 /// One past the last known event of each stream, recorded or missing.
 fn event_ends(recording: &MergedRecording<'_>, parts: &BTreeMap<u32, Vec<Part>>) -> BTreeMap<u32, u64> {
     let found = parts
         .iter()
         .flat_map(|(&id, parts)| parts.iter().filter_map(move |part| Some((id, part.rows.last()?.end))));
-    let missing = recording.gaps().map(|gap| (gap.stream, gap.first_sequence + gap.events));
+    let missing = recording.gaps().map(|gap| (gap.stream, gap.first_sequence.saturating_add(gap.events)));
     let mut ends = BTreeMap::new();
     for (id, end) in found.chain(missing) {
         let known = ends.entry(id).or_insert(end);
@@ -394,38 +425,44 @@ struct Rows<'a> {
     end: u64,
     parts: &'a [Part],
     sources: &'a [Source],
-    /// Links to the dataset `data`.
+    /// Links to each of the datasets `data` and `valid`.
     data_links: u32,
 }
 
 impl Rows<'_> {
+    /// Dataset with the events or their lengths. Rows of a stream without events are those that its events
+    /// would have.
+    fn signal(&self) -> Option<&'static str> {
+        let (element, shape) = (ElementKind::of(self.stream.element), &self.stream.shape);
+        match self.parts {
+            [] if can_be_chunk(element, shape) && !shape.is_empty() => Some("data"),
+            parts => signal_of(parts),
+        }
+    }
+
     /// Returns the addresses of the group and of its `data`.
-    fn put<W: Write>(&self, place: &mut HdfWriter<'_, W>) -> io::Result<(u64, Option<u64>)> {
+    fn put<W: Write>(&self, place: &mut HdfWriter<'_, W>) -> io::Result<(u64, Option<DataRows>)> {
         let mut links = Links::default();
-        // Rows of a stream without events are those that its events would have.
-        let is_array = match self.parts {
-            [] => {
-                can_be_chunk(ElementKind::of(self.stream.element), &self.stream.shape)
-                    && !self.stream.shape.is_empty()
-            }
-            parts => is_array(parts),
-        };
-        let mut data = None;
-        let signal = if is_array { "data" } else { "length" };
+        let signal = self.signal();
+        let mut valid = 0;
         for (name, element) in
             [("sequence", ElementKind::U64), ("timestamp", ElementKind::U64), ("valid", ElementKind::U8)]
         {
-            links.add(name, self.put_virtual(place, name, element, &[])?);
+            valid = self.put_virtual(place, name, element, &[])?;
+            links.add(name, valid);
         }
-        if is_array {
-            let element = ElementKind::of(self.stream.element);
-            let address = self.put_virtual(place, signal, element, &self.stream.shape)?;
-            links.add(signal, address);
-            data = Some(address);
-        } else if self.parts.iter().all(|part| !part.is_array) {
-            links.add(signal, self.put_virtual(place, signal, ElementKind::U64, &[])?);
-        }
+        let mut data = None;
         let mut attributes = attributes(self.stream, signal);
+        match signal {
+            Some(name @ "data") => {
+                let element = ElementKind::of(self.stream.element);
+                let rows = self.put_virtual(place, name, element, &self.stream.shape)?;
+                links.add(name, rows);
+                data = Some(DataRows { data: rows, valid });
+            }
+            Some(name) => links.add(name, self.put_virtual(place, name, ElementKind::U64, &[])?),
+            None => attributes.push(Attribute::Text("left_out", LEFT_OUT.to_owned())),
+        }
         // HDF5 shows rows of a segment that it cannot open as missing.
         attributes
             .push(Attribute::Number("events", self.parts.iter().map(|part| part.events).saturating_sum()));
@@ -458,7 +495,7 @@ impl Rows<'_> {
             fill: Vec::new(),
             attributes: Vec::new(),
         };
-        place.put_linked_dataset(&dataset, if name == "data" { self.data_links } else { 1 })
+        place.put_linked_dataset(&dataset, if matches!(name, "data" | "valid") { self.data_links } else { 1 })
     }
 
     /// Mappings of a segment: one, or one per run if a single one cannot express them.

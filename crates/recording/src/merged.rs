@@ -3,14 +3,17 @@
 //! A stream may be in several of them, and some of its events too. Readers use each event once, from the
 //! first recording that has it. Invariant: all recordings declare a stream in the same way.
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use keepup_stream::ledger::Gap;
 use keepup_stream::wire::StreamInfo;
 
+use crate::contents::contents;
 use crate::error::RecordingError;
 use crate::id::Id;
 use crate::journal::JOURNAL_FILE;
+use crate::ranges::Seen;
 use crate::reader::Recording;
 use crate::volume::{Segment, Volume};
 
@@ -81,6 +84,33 @@ impl<'a> MergedRecording<'a> {
     /// All gaps in the journals; some of the events may be in another recording.
     pub(crate) fn gaps(&self) -> impl Iterator<Item = Gap> {
         self.parts.iter().flat_map(|(_, recording)| recording.gaps())
+    }
+
+    /// Events that no recording has, with the causes that the journals state, by stream and position.
+    ///
+    /// # Errors
+    /// A sealed segment cannot be read.
+    pub(crate) fn missing(&self) -> Result<Vec<Gap>, RecordingError> {
+        if let [(_, only)] = &self.parts[..] {
+            return Ok(only.gaps());
+        }
+        let mut known: BTreeMap<u32, Seen> = BTreeMap::new();
+        for (volume, segment) in self.segments().filter(|(_, segment)| segment.is_ended()) {
+            for (summary, blocks) in contents(volume, segment)?.streams {
+                let known = known.entry(summary.stream).or_default();
+                blocks.iter().for_each(|block| drop(known.add(block.first_sequence..block.end())));
+            }
+        }
+        let mut missing = Vec::new();
+        for gap in self.gaps() {
+            let numbers = gap.first_sequence..gap.first_sequence.saturating_add(gap.events);
+            let fresh = known.entry(gap.stream).or_default().add(numbers);
+            let part =
+                |part: Range<u64>| Gap { first_sequence: part.start, events: part.end - part.start, ..gap };
+            missing.extend(fresh.into_iter().map(part));
+        }
+        missing.sort_by_key(|gap| (gap.stream, gap.first_sequence));
+        Ok(missing)
     }
 
     /// Volumes of all recordings, each with the label of its recording.

@@ -15,7 +15,7 @@ use keepup_stream::detector_map::{
 };
 use keepup_stream::wire::METADATA_BYTES_MAX;
 
-pub(crate) use self::tree::{Node, put_nodes};
+pub(crate) use self::tree::{DataRows, Node, put_nodes};
 
 use self::tree::{Field, Group, Value};
 
@@ -218,6 +218,7 @@ impl<'a> Detector<'a> {
         let fields = &self.fields;
         let mut group = Group::new("NXdetector");
         group.add("data", Node::Data(stream.id));
+        group.add("valid", Node::Valid(stream.id));
         for (map, link) in maps.iter().filter(|(map, _)| **map != COUNTRATE_TABLE) {
             group.add(map, link.clone());
         }

@@ -127,6 +127,7 @@ fn stream_v1_gives_one_detector() {
     entries.extend(metadata(&[("sample", "lysozyme"), ("source", "SLS")]));
     let tree = tree_of(&entries, &streams);
     assert_eq!(tree["instrument/detector/data"], Node::Data(0));
+    assert_eq!(tree["instrument/detector/valid"], Node::Valid(0));
     assert_eq!(tree["instrument/detector/bit_depth_readout"], Node::Field(Field::integer(16)));
     assert_eq!(tree["instrument/detector/saturation_value"], Node::Field(Field::integer(133_343)));
     assert_eq!(tree["instrument/beam/incident_wavelength"], float(0.98, "angstrom"));

@@ -20,8 +20,9 @@ use std::path::Path;
 pub(crate) use self::index::BlockPart;
 pub use self::index::{EventMark, SEGMENT_EVENTS_MAX, SegmentIndex};
 pub(crate) use self::lookup::{IndexedBlock, SegmentLookup, StreamSummary, sealed_bytes, summaries};
+pub(crate) use self::mcap::Metadata;
 pub(crate) use self::names::{key_names, link_names, master_names};
-pub(crate) use self::tail::put_tail;
+pub(crate) use self::tail::{put_tail, put_tail_with};
 pub(crate) use self::view::{MAP_DATASET, attributes};
 
 use crate::error::RecordingError;

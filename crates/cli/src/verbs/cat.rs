@@ -98,7 +98,12 @@ fn copy(
         outcome => outcome.context("cannot write the events")?,
     }
     match first {
-        Some(first) => log(&format!("{events} events, {first} to {last}, {bytes} bytes")),
+        Some(first) => {
+            let left_out = (last - first).saturating_add(1).saturating_sub(events);
+            let note =
+                if left_out > 0 { format!(", {left_out} between them missing") } else { String::new() };
+            log(&format!("{events} events, {first} to {last}, {bytes} bytes{note}"));
+        }
         None => log("no such events"),
     }
     Ok(if count.is_some_and(|count| events < count) { Exit::Failed } else { Exit::Done })

@@ -1,4 +1,5 @@
 //! `keepup export`: conversion of a recording.
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use keepup_archive::ArchiveCounters;
@@ -11,6 +12,7 @@ use keepup_recording::reader::Recording;
 use keepup_recording::set::OpenSet;
 use keepup_report::plural;
 use keepup_results::rfc3339;
+use keepup_stream::ledger::{Gap, LossCause};
 
 use super::recording_set::{FoundSet, RecordingOrSet, warn_of_absent};
 use crate::exit::{Exit, usage};
@@ -112,25 +114,48 @@ fn export(recording: &MergedRecording<'_>, args: &Args, exit: Exit) -> anyhow::R
         Format::Mcap => one_file(recording, stream, out, &mut show)?,
         Format::Files => files(recording, stream, out, &mut show)?,
         Format::ZarrReference => zarr_reference(recording, stream, out)?,
-        Format::Nexus => {
-            nexus(recording, out)?;
-            result(&format!("wrote {}", out.display()));
-            return Ok(exit);
-        }
+        Format::Nexus => nexus(recording, out)?,
         Format::Bagit => {
             let why = "cannot export a recording set to bagit: a bag has the files of one recording";
             return Err(usage(Cause::new(why).with_hint("export each of its recordings")));
         }
     };
     drop(line);
-    let Exported { streams, events, payload_bytes, left_out } = exported;
+    let Exported { streams, events, payload_bytes, left_out, missing } = exported;
     if left_out > 0 {
-        log(&format!("warning: skipped {}: not arrays of one size", plural(left_out, "stream")));
+        let streams = plural(left_out, "stream");
+        log(&match args.to {
+            Format::Nexus => {
+                format!("warning: no data or length of {streams}: events of one size in some segments only")
+            }
+            _ => format!("warning: skipped {streams}: not arrays of one size"),
+        });
     }
     let [streams, events, bytes] =
         [plural(streams, "stream"), plural(events, "event"), plural(payload_bytes, "byte")];
-    result(&format!("wrote {}: {streams}, {events}, {bytes}", out.display()));
+    match args.to {
+        Format::Nexus => result(&format!("wrote {}: {streams}, {events}", out.display())),
+        _ => result(&format!("wrote {}: {streams}, {events}, {bytes}", out.display())),
+    }
+    show_missing(recording, &missing);
     Ok(exit)
+}
+
+/// Prints the missing events of each stream by cause. Clients choose the names of streams.
+fn show_missing(recording: &MergedRecording<'_>, missing: &[Gap]) {
+    let mut streams: BTreeMap<u32, BTreeMap<LossCause, u64>> = BTreeMap::new();
+    for gap in missing {
+        let events = streams.entry(gap.stream).or_default().entry(gap.cause).or_default();
+        *events = events.saturating_add(gap.events);
+    }
+    let declared = recording.streams();
+    for (id, causes) in streams {
+        let name =
+            declared.get(&id).map_or_else(String::new, |stream| stream.name.escape_debug().to_string());
+        for (cause, events) in causes {
+            result(&format!("missing in stream {id} ({name}): {}, {cause}", plural(events, "event")));
+        }
+    }
 }
 
 /// Copies the whole recording to a bag.

@@ -96,6 +96,10 @@ pub(super) fn is_regular(stat: &Stat) -> bool {
 
 /// Time since the Unix epoch; 0 before it.
 fn time_ns(seconds: impl TryInto<u64>, nanoseconds: impl TryInto<u64>) -> u64 {
-    let seconds: u64 = seconds.try_into().unwrap_or(0);
+    let Ok(seconds): Result<u64, _> = seconds.try_into() else { return 0 };
     seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds.try_into().unwrap_or(0))
 }
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

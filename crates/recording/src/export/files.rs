@@ -6,10 +6,11 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use keepup_stream::file_index::{FileEntry, INDEX_SUFFIX};
 
-use super::{Exported, create, not_created, payload_bytes, require_sealed, wants};
+use super::{Exported, create, missing, not_created, payload_bytes, require_sealed, wants};
 use crate::access::{From, StreamReader};
 use crate::error::RecordingError;
 use crate::merged::MergedRecording;
@@ -21,6 +22,11 @@ const NAME_BYTES_MAX: usize = 255;
 /// Longest path of a recorded file, bytes, and most levels of its directories.
 const PATH_BYTES_MAX: usize = 4096;
 const DEPTH_MAX: usize = 64;
+
+/// Longest step between the times that a file system has.
+const TIME_STEP_MAX: Duration = Duration::from_secs(2);
+const NO_SUCH_TIME: &str =
+    "the file system cannot store its time of change; export to another one, or --to raw";
 
 /// Writes the recorded files to the new directory `dir`, each under its last name and with its time of
 /// change. With several recorded directories, each has a subdirectory. Of several versions of a file, the
@@ -51,7 +57,7 @@ pub fn files<'a>(
     }
     fs::create_dir(dir).map_err(not_created("create the directory", dir))?;
     let links = link_names(streams.iter().map(|(&id, info)| (id, info.name.as_str())));
-    let mut exported = Exported::default();
+    let mut exported = Exported { missing: missing(recording, stream)?, ..Exported::default() };
     let total_bytes = payload_bytes(recording, stream);
     for &(id, index) in &pairs {
         let into = match (pairs.len(), links.get(&id)) {
@@ -87,9 +93,17 @@ fn write(path: &Path, payload: &[u8], mtime_ns: u64) -> Result<(), RecordingErro
         fs::create_dir_all(parent).map_err(not_created("create the directory", parent))?;
     }
     let mut file = create(path)?;
-    let time = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(mtime_ns);
+    let time = UNIX_EPOCH + Duration::from_nanos(mtime_ns);
     let written = file.write_all(payload).and_then(|()| file.set_modified(time));
-    written.map_err(RecordingError::io("write", path))
+    written.map_err(RecordingError::io("write", path))?;
+    // The kernel replaces a time that the file system does not have by another one.
+    let stored =
+        file.metadata().and_then(|meta| meta.modified()).map_err(RecordingError::io("inspect", path))?;
+    let differs_by = stored.duration_since(time).unwrap_or_else(|error| error.duration());
+    match differs_by <= TIME_STEP_MAX {
+        true => Ok(()),
+        false => Err(RecordingError::File { path: path.to_path_buf(), what: NO_SUCH_TIME }),
+    }
 }
 
 /// Names of the recorded files by sequence number; later entries replace earlier ones.

@@ -1,4 +1,4 @@
-//! Names of restored files.
+//! Names and times of restored files.
 use super::*;
 
 #[test]
@@ -32,4 +32,21 @@ fn a_file_gives_way_to_a_directory_of_its_name() {
     let earlier = format!("r/a/{}#4", "x".repeat(215));
     let last = format!("r/{long}");
     assert_eq!(paths, ["r/a#0_", "r/a/b#1", "r/a/b/c", "r/a#0", &earlier, &last, "r/d/e#6", "r/d/e"]);
+}
+
+#[test]
+fn times_are_right_or_refused() {
+    let place = tempfile::tempdir().unwrap();
+    for ns in [0, 1 << 60, (1 << 63) - 1, 1 << 63, u64::MAX] {
+        let path = place.path().join(ns.to_string());
+        match write(&path, b"x", ns) {
+            Ok(()) => {
+                let stored = fs::metadata(&path).unwrap().modified().unwrap();
+                let stored_ns = stored.duration_since(UNIX_EPOCH).unwrap().as_nanos();
+                assert!(u128::from(ns).abs_diff(stored_ns) <= TIME_STEP_MAX.as_nanos(), "{ns}: {stored_ns}");
+            }
+            // Most file systems end between 2038 and 2486.
+            Err(error) => assert!(ns > 1 << 60 && error.to_string().contains(NO_SUCH_TIME), "{ns}: {error}"),
+        }
+    }
 }

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::sum::Sums;
+use keepup_stream::ledger::Gap;
 use keepup_sys::PAGE_BYTES;
 use keepup_sys::read_ahead::ReadAhead;
 use keepup_sys::regular::{open_direct, open_direct_to_write};
@@ -19,20 +20,23 @@ use rustix::fs::{copy_file_range, fstatfs};
 use rustix::io::Errno;
 
 use super::block_part::block_of;
-use super::{Exported, create, require_sealed, require_vacant, wants};
+use super::{Exported, create, gaps_of, missing, require_sealed, require_vacant, wants};
 use crate::error::RecordingError;
 use crate::files::open_regular;
-use crate::layout::{SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, block_bytes, segment_preamble};
+use crate::layout::{ChannelBytes, SECTOR, SUPERBLOCK_SPACE, SegmentIdentity, block_bytes, segment_preamble};
 use crate::merged::MergedRecording;
 use crate::progress::Progress;
 use crate::ranges::Seen;
 use crate::reader::Recording;
 use crate::scan::{ScanOptions, scan};
-use crate::seal::{BlockPart, SegmentIndex, put_tail};
+use crate::seal::{BlockPart, Metadata, SegmentIndex, put_tail_with};
 use crate::volume::{Segment, Volume};
 
 /// Most events of one file: the index takes 16 bytes of memory per event.
 const EVENTS_MAX: usize = 1 << 26;
+
+/// Name of the metadata record with the missing events of each stream.
+const MISSING: &str = "missing";
 
 /// Most bytes of one copy inside the kernel; progress is reported after each.
 const COPY_BYTES: usize = 256 << 20;
@@ -109,6 +113,7 @@ pub fn one_file<'a>(
     require_sealed(recording)?;
     require_vacant(path)?;
     let (mut index, mut pieces, mut sources) = (SegmentIndex::default(), Vec::new(), Vec::new());
+    let mut left_out = 0;
     let segments = ordered(recording);
     let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
     let mut at = SECTOR as u64;
@@ -138,6 +143,15 @@ pub fn one_file<'a>(
         let identity = identity_of(&file).map_err(RecordingError::io("inspect", &segment.path))?;
         sources.push(Source { path: &segment.path, identity });
     }
+    for (&id, stream) in recording.streams().iter().filter(|(id, _)| wants(stream, **id)) {
+        match ChannelBytes::new(stream) {
+            Ok(channel) => index.declare(id, channel),
+            Err(_) => left_out += 1,
+        }
+    }
+    let missing = missing(recording, stream)?;
+    let metadata = Metadata::new(MISSING, &missing_by_stream(&missing, index.stream_ids()));
+    let metadata = metadata.map_err(RecordingError::io("write", path))?;
     let out = create(path)?;
     let identity = SegmentIdentity { recording: recording.about().id, ..SegmentIdentity::default() };
     // One stream is a part of the segments.
@@ -147,15 +161,26 @@ pub fn one_file<'a>(
         state.done_bytes = state.done_bytes.saturating_add(bytes);
         progress(state);
     };
-    let written =
-        write((&out, path), &segment_preamble(&identity), &index, (&pieces, &sources, at), &mut copied);
+    let written = write(
+        (&out, path),
+        &segment_preamble(&identity),
+        (&index, &metadata),
+        (&pieces, &sources, at),
+        &mut copied,
+    );
     written.map_err(RecordingError::io("write", path))?;
     Ok(Exported {
-        streams: index.stream_count() as u64,
+        streams: index.stream_ids().len() as u64,
         events: index.events() as u64,
         payload_bytes: index.payload_bytes(),
-        left_out: 0,
+        left_out,
+        missing,
     })
+}
+
+/// Gaps by stream id, as texts. A stream that lacks nothing has an empty list.
+fn missing_by_stream(gaps: &[Gap], streams: impl Iterator<Item = u32>) -> BTreeMap<String, String> {
+    streams.map(|id| (id.to_string(), gaps_of(gaps, id).to_string())).collect()
 }
 
 /// Segments in the order of the recordings: the first recording that has an event has precedence.
@@ -211,7 +236,7 @@ fn take(
 fn write(
     (out, path): (&File, &Path),
     preamble: &[u8; SECTOR],
-    index: &SegmentIndex,
+    (index, metadata): (&SegmentIndex, &Metadata),
     (pieces, sources, data_bytes): (&[Piece], &[Source<'_>], u64),
     copied: &mut dyn FnMut(u64),
 ) -> io::Result<()> {
@@ -247,7 +272,7 @@ fn write(
     }
     let mut tail_out = BufWriter::with_capacity(1 << 20, out);
     tail_out.seek(SeekFrom::Start(data_bytes))?;
-    let tail = put_tail(index, data_bytes, &mut tail_out)?;
+    let tail = put_tail_with(index, Some(metadata), data_bytes, &mut tail_out)?;
     tail_out.flush()?;
     out.write_all_at(&tail.superblock, SUPERBLOCK_SPACE.start as u64)?;
     out.sync_all()

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use keepup_sys::output::finish;
 
-use super::{Exported, create, not_created, payload_bytes, require_sealed, wants};
+use super::{Exported, create, missing, not_created, payload_bytes, require_sealed, wants};
 use crate::access::{From, StreamReader};
 use crate::error::RecordingError;
 use crate::merged::MergedRecording;
@@ -33,7 +33,7 @@ pub fn raw<'a>(
     fs::create_dir(dir).map_err(not_created("create the directory", dir))?;
     let streams = recording.streams();
     let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
-    let mut exported = Exported::default();
+    let mut exported = Exported { missing: missing(recording, stream)?, ..Exported::default() };
     let total_bytes = payload_bytes(recording, stream);
     for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
         let Some(mut reader) = StreamReader::open_merged(recording, id)? else { continue };

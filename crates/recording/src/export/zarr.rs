@@ -5,10 +5,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use keepup_stream::ledger::Gap;
 use keepup_stream::wire::{ElementType, StreamInfo};
 use keepup_sys::output::finish;
 
-use super::{Exported, create, require_sealed, wants};
+use super::{Exported, create, gaps_of, missing, require_sealed, wants};
 use crate::error::RecordingError;
 use crate::files::{open_regular, read_fully_at};
 use crate::layout::{MESSAGE_HEADER, SECTOR, parse_block_sector};
@@ -17,9 +20,15 @@ use crate::ranges::Seen;
 use crate::seal::{IndexedBlock, SegmentLookup, link_names};
 use crate::volume::Segment;
 
+/// Names of the arrays of a stream, as in the HDF5 view.
+const DATA: &str = "data";
+const VALID: &str = "valid";
+/// Rows of a chunk of `valid`.
+const VALID_ROWS: u64 = 4096;
+
 /// Writes references to the streams that have a shape, are not compressed, and have only events
-/// of that size, to the file `path`, which must not exist. Row n of a stream's array is event n,
-/// or zeros if that is missing.
+/// of that size, to the file `path`, which must not exist. Each is a group with the arrays `data` and
+/// `valid`: row n is event n, or zeros if that is missing. The file has the rows of `valid` itself.
 ///
 /// # Errors
 /// A segment is unsealed or cannot be read, or `path` cannot be written.
@@ -31,16 +40,16 @@ pub fn zarr_reference<'a>(
     let recording = &recording.into();
     require_sealed(recording)?;
     let streams = recording.streams();
-    let names = array_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
+    let names = group_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
     let mut out = BufWriter::with_capacity(1 << 20, create(path)?);
-    let mut exported = Exported::default();
+    let mut exported = Exported { missing: missing(recording, stream)?, ..Exported::default() };
     let failed = |error| RecordingError::io("write", path)(error);
     let opening = r#"{"version": 1, "refs": {".zgroup": "{\"zarr_format\": 2}""#;
     let about = json(&about(recording.about()).to_string());
     write!(out, "{opening},\n\".zattrs\": {about}").map_err(failed)?;
     for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
         let Some(&info) = streams.get(&id) else { continue };
-        match Array::new(recording, info)? {
+        match Array::new(recording, info, &exported.missing)? {
             Some(array) => {
                 array.put(name, &mut out, &mut exported)?.map_err(failed)?;
                 exported.streams += 1;
@@ -52,8 +61,8 @@ pub fn zarr_reference<'a>(
     Ok(exported)
 }
 
-/// Name of the array of each stream: that of its HDF5 group, unless Zarr cannot read it.
-fn array_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) -> BTreeMap<u32, String> {
+/// Name of the group of each stream: that of its HDF5 group, unless Zarr cannot read it.
+fn group_names<'a>(streams: impl Iterator<Item = (u32, &'a str)>) -> BTreeMap<u32, String> {
     let mut names = link_names(streams);
     for (id, name) in &mut names {
         // zarr takes a backslash for a slash, and fsspec the others for a pattern.
@@ -77,7 +86,7 @@ fn about(recording: &About) -> serde_json::Value {
     about
 }
 
-/// A stream as an array.
+/// A stream as an array with one row per event.
 struct Array<'a> {
     recording: &'a MergedRecording<'a>,
     info: &'a StreamInfo,
@@ -87,18 +96,23 @@ struct Array<'a> {
 
 impl<'a> Array<'a> {
     /// `None` if the stream's events do not all have one shape.
-    fn new(recording: &'a MergedRecording<'a>, info: &'a StreamInfo) -> Result<Option<Self>, RecordingError> {
+    fn new(
+        recording: &'a MergedRecording<'a>,
+        info: &'a StreamInfo,
+        missing: &[Gap],
+    ) -> Result<Option<Self>, RecordingError> {
         let Some(event_bytes) = info.event_bytes().filter(|_| info.compression.is_none()) else {
             return Ok(None);
         };
-        let mut rows = 0;
+        let gaps = missing.iter().filter(|gap| gap.stream == info.id);
+        let mut rows = gaps.map(|gap| gap.first_sequence.saturating_add(gap.events)).max().unwrap_or(0);
         for (_, segment) in recording.segments() {
             let lookup = SegmentLookup::open(segment)?;
             if let Some(summary) = lookup.streams.iter().find(|s| s.stream == info.id) {
                 if !summary.is_array {
                     return Ok(None);
                 }
-                rows = (summary.last_sequence + 1).max(rows);
+                rows = summary.last_sequence.saturating_add(1).max(rows);
             }
         }
         Ok(Some(Self { recording, info, event_bytes, rows }))
@@ -110,9 +124,7 @@ impl<'a> Array<'a> {
         out: &mut dyn Write,
         exported: &mut Exported,
     ) -> Result<io::Result<()>, RecordingError> {
-        if let Err(error) = self.put_head(name, out) {
-            return Ok(Err(error));
-        }
+        let mut events = 0;
         let zeros = ".0".repeat(self.info.shape.len());
         let mut seen = Seen::default();
         for (_, segment) in self.recording.segments() {
@@ -127,16 +139,19 @@ impl<'a> Array<'a> {
                 for row in seen.add(block.first_sequence..block.end()).into_iter().flatten() {
                     let record_bytes = self.event_bytes + MESSAGE_HEADER as u64;
                     let at = block.offset + SECTOR as u64 + (row - block.first_sequence) * record_bytes;
-                    let key = json(&format!("{name}/{row}{zeros}"));
+                    let key = json(&format!("{name}/{DATA}/{row}{zeros}"));
                     if let Err(error) = write!(out, ",\n{key}: [{file}, {at}, {}]", self.event_bytes) {
                         return Ok(Err(error));
                     }
-                    exported.events += 1;
-                    exported.payload_bytes += self.event_bytes;
+                    events += 1;
                 }
             }
         }
-        Ok(Ok(()))
+        exported.events += events;
+        exported.payload_bytes =
+            exported.payload_bytes.saturating_add(events.saturating_mul(self.event_bytes));
+        let head = self.put_head(name, events, &exported.missing, out);
+        Ok(head.and_then(|()| self.put_valid(name, &seen, out)))
     }
 
     /// Checks that the block exists and has events of the expected size: programs that follow the
@@ -154,27 +169,67 @@ impl<'a> Array<'a> {
         Err(RecordingError::Segment { path: path.clone(), offset, what })
     }
 
-    /// Writes the array's metadata.
-    fn put_head(&self, name: &str, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the rows of `valid` that are not 0, as text in the references.
+    fn put_valid(&self, name: &str, seen: &Seen, out: &mut dyn Write) -> io::Result<()> {
+        let mut at: Option<(u64, Vec<u8>)> = None;
+        for rows in seen.ranges() {
+            let mut next = rows.start;
+            while next < rows.end {
+                let (number, first) = (next / VALID_ROWS, next % VALID_ROWS);
+                let end = rows.end.min((number + 1).saturating_mul(VALID_ROWS));
+                if at.as_ref().is_some_and(|(open, _)| *open != number) {
+                    put_valid_chunk(name, at.take(), out)?;
+                }
+                let (_, chunk) = at.get_or_insert_with(|| (number, vec![0; VALID_ROWS as usize]));
+                chunk[first as usize..][..(end - next) as usize].fill(1);
+                next = end;
+            }
+        }
+        put_valid_chunk(name, at, out)
+    }
+
+    /// Writes the metadata of the group and its arrays. `events` is the number of recorded events.
+    fn put_head(&self, name: &str, events: u64, gaps: &[Gap], out: &mut dyn Write) -> io::Result<()> {
         let with_first = |first: u64| -> Vec<u64> {
             std::iter::once(first).chain(self.info.shape.iter().copied()).collect()
         };
-        let array = serde_json::json!({
-            "zarr_format": 2,
-            "shape": with_first(self.rows),
-            "chunks": with_first(1),
-            "dtype": dtype(self.info.element),
-            "compressor": null,
-            "filters": null,
-            "fill_value": 0,
-            "order": "C",
+        let array = |shape: Vec<u64>, chunks: Vec<u64>, dtype: &str| {
+            serde_json::json!({
+                "zarr_format": 2,
+                "shape": shape,
+                "chunks": chunks,
+                "dtype": dtype,
+                "compressor": null,
+                "filters": null,
+                "fill_value": 0,
+                "order": "C",
+            })
+        };
+        let attributes = serde_json::json!({
+            "stream_id": self.info.id,
+            "stream_name": self.info.name,
+            "events": events,
+            "missing": gaps_of(gaps, self.info.id),
         });
-        let attributes = serde_json::json!({ "stream_id": self.info.id, "stream_name": self.info.name });
-        for (part, text) in [(".zarray", array.to_string()), (".zattrs", attributes.to_string())] {
-            write!(out, ",\n{}: {}", json(&format!("{name}/{part}")), json(&text))?;
+        let data = array(with_first(self.rows), with_first(1), &dtype(self.info.element));
+        let valid = array(vec![self.rows], vec![VALID_ROWS], &dtype(ElementType::U8));
+        for (part, value) in [
+            (".zgroup".to_owned(), serde_json::json!({ "zarr_format": 2 })),
+            (".zattrs".to_owned(), attributes),
+            (format!("{DATA}/.zarray"), data),
+            (format!("{VALID}/.zarray"), valid),
+        ] {
+            write!(out, ",\n{}: {}", json(&format!("{name}/{part}")), json(&value.to_string()))?;
         }
         Ok(())
     }
+}
+
+/// Writes a chunk of `valid`, if there is one.
+fn put_valid_chunk(name: &str, chunk: Option<(u64, Vec<u8>)>, out: &mut dyn Write) -> io::Result<()> {
+    let Some((number, rows)) = chunk else { return Ok(()) };
+    let key = json(&format!("{name}/{VALID}/{number}"));
+    write!(out, ",\n{key}: \"base64:{}\"", STANDARD.encode(rows))
 }
 
 fn json(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! Names of arrays.
+//! Names of groups.
 use super::*;
 
 #[test]
@@ -13,6 +13,6 @@ fn names_that_zarr_cannot_read_are_replaced() {
         ("__init", "stream-6"),
         ("100% @home #1 {x}", "100% @home #1 {x}"),
     ];
-    let found = array_names((0..).zip(names.map(|(name, _)| name)));
+    let found = group_names((0..).zip(names.map(|(name, _)| name)));
     assert_eq!(found.into_values().collect::<Vec<_>>(), names.map(|(_, wanted)| wanted));
 }

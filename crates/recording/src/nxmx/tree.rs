@@ -11,6 +11,8 @@ pub(crate) enum Node {
     Field(Field),
     /// The images of this stream.
     Data(u32),
+    /// Which rows of its images are recorded.
+    Valid(u32),
     /// A dataset of another file.
     External {
         file: String,
@@ -143,26 +145,33 @@ impl Field {
     }
 }
 
-/// Writes nodes with everything below them, and adds them to `links`. `data` has the addresses of the images
-/// by stream.
+/// Addresses of the images of a stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataRows {
+    /// Dataset `data`.
+    pub(crate) data: u64,
+    /// Dataset `valid`.
+    pub(crate) valid: u64,
+}
+
+/// Writes nodes with everything below them, and adds them to `links`. `images` has the datasets by stream.
 pub(crate) fn put_nodes<W: Write>(
     nodes: &[(String, Node)],
-    data: &BTreeMap<u32, u64>,
+    images: &BTreeMap<u32, DataRows>,
     links: &mut Links,
     place: &mut HdfWriter<'_, W>,
 ) -> io::Result<()> {
     for (name, node) in nodes {
         match node {
             Node::Field(field) => links.add(name, field.put(place)?),
-            Node::Data(stream) => {
-                if let Some(address) = data.get(stream) {
-                    links.add(name, *address);
-                }
+            Node::Data(stream) => images.get(stream).into_iter().for_each(|rows| links.add(name, rows.data)),
+            Node::Valid(stream) => {
+                images.get(stream).into_iter().for_each(|rows| links.add(name, rows.valid))
             }
             Node::External { file, dataset } => links.add_external(name, file, dataset),
             Node::Group(group) => {
                 let mut members = Links::default();
-                put_nodes(&group.members, data, &mut members, place)?;
+                put_nodes(&group.members, images, &mut members, place)?;
                 let class = [Attribute::Text("NX_class", group.class.to_owned())];
                 links.add(name, place.put_group(members, &class)?);
             }

@@ -1,5 +1,5 @@
 //! Index of a segment's blocks and events for sealing, built while they are written or read.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -104,6 +104,11 @@ impl SegmentIndex {
         });
     }
 
+    /// Adds a stream, which may have no block.
+    pub(crate) fn declare(&mut self, stream: u32, channel: ChannelBytes) {
+        self.channels.entry(stream).or_insert_with(|| Arc::new(channel));
+    }
+
     /// Adds those blocks of another index that `wants` accepts by stream and offset,
     /// consecutively from the offset `at` on. Returns the new offset and the length of each.
     pub(crate) fn take_from(
@@ -194,9 +199,9 @@ impl SegmentIndex {
         streams.into_iter().collect()
     }
 
-    /// Number of streams.
-    pub(crate) fn stream_count(&self) -> usize {
-        self.channels.len()
+    /// Ids of the streams.
+    pub(crate) fn stream_ids(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.channels.keys().copied()
     }
 
     /// Payload bytes of all events.
@@ -245,7 +250,13 @@ impl SegmentIndex {
         &self.channels
     }
 
-    /// Streams that have a block, by id.
+    /// Channels of the declared streams that have no block.
+    pub(super) fn channels_without_blocks(&self) -> impl Iterator<Item = &ChannelBytes> {
+        let with_blocks: BTreeSet<u32> = self.blocks.iter().map(|block| block.stream).collect();
+        self.channels.iter().filter(move |(id, _)| !with_blocks.contains(id)).map(|(_, channel)| &**channel)
+    }
+
+    /// Streams that have a block or were declared, by id.
     pub(super) fn streams(&self) -> BTreeMap<u32, StreamInfo> {
         let parsed =
             |(&id, channel): (&u32, &Arc<ChannelBytes>)| Some((id, parse_channel(channel.as_slice()).ok()?));

@@ -11,6 +11,8 @@ const OP_FOOTER: u8 = 0x02;
 const OP_MESSAGE_INDEX: u8 = 0x07;
 const OP_CHUNK_INDEX: u8 = 0x08;
 const OP_STATISTICS: u8 = 0x0B;
+const OP_METADATA: u8 = 0x0C;
+const OP_METADATA_INDEX: u8 = 0x0D;
 const OP_DATA_END: u8 = 0x0F;
 
 /// Length of the data end record.
@@ -23,6 +25,53 @@ pub(super) const FOOTER_BYTES: usize = RECORD_HEADER + 20 + 8;
 pub(super) struct IndexLocation {
     offset: u64,
     bytes: u64,
+}
+
+/// A metadata record.
+#[derive(Debug)]
+pub(crate) struct Metadata {
+    name: &'static str,
+    record: Vec<u8>,
+}
+
+impl Metadata {
+    /// Texts by key.
+    ///
+    /// # Errors
+    /// They take more than 4 GiB.
+    pub(crate) fn new(name: &'static str, texts: &BTreeMap<String, String>) -> io::Result<Self> {
+        let mut map = Vec::new();
+        for (key, text) in texts {
+            put_text(&mut map, key)?;
+            put_text(&mut map, text)?;
+        }
+        let mut body = Vec::new();
+        put_text(&mut body, name)?;
+        body.extend_from_slice(&length(&map)?);
+        body.extend_from_slice(&map);
+        Ok(Self { name, record: record(OP_METADATA, &body) })
+    }
+
+    /// The record, and its index record for the summary if it is at the file offset `at`.
+    pub(super) fn at(&self, at: u64) -> (&[u8], Vec<u8>) {
+        let mut body = at.to_le_bytes().to_vec();
+        body.extend_from_slice(&(self.record.len() as u64).to_le_bytes());
+        body.extend_from_slice(&(self.name.len() as u32).to_le_bytes());
+        body.extend_from_slice(self.name.as_bytes());
+        (&self.record, record(OP_METADATA_INDEX, &body))
+    }
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) -> io::Result<()> {
+    out.extend_from_slice(&length(text.as_bytes())?);
+    out.extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
+/// Length of a text or map, as in a record.
+fn length(bytes: &[u8]) -> io::Result<[u8; 4]> {
+    let length = u32::try_from(bytes.len());
+    Ok(length.map_err(|_| io::Error::other("metadata of more than 4 GiB"))?.to_le_bytes())
 }
 
 /// An MCAP record.
@@ -76,16 +125,23 @@ pub(super) fn end_without_summary() -> Vec<u8> {
     [data_end(), record(OP_FOOTER, &[0; 20]), MCAP_MAGIC.to_vec()].concat()
 }
 
-/// Summary section at the file offset `at`, followed by the footer and the magic.
-pub(super) fn summary(index: &SegmentIndex, places: &[IndexLocation], at: u64) -> Vec<u8> {
+/// Summary section at the file offset `at`, followed by the footer and the magic. `metadata_index` is the
+/// index record of a metadata record.
+pub(super) fn summary(
+    index: &SegmentIndex,
+    places: &[IndexLocation],
+    metadata_index: Option<&[u8]>,
+    at: u64,
+) -> Vec<u8> {
     let mut out = Vec::new();
     for channel in index.channels().values() {
         out.extend_from_slice(channel.as_slice());
     }
-    out.extend_from_slice(&record(OP_STATISTICS, &statistics(index)));
+    out.extend_from_slice(&record(OP_STATISTICS, &statistics(index, metadata_index.is_some().into())));
     for (block, place) in index.in_order().iter().zip(places) {
         out.extend_from_slice(&record(OP_CHUNK_INDEX, &chunk_index(block, *place)));
     }
+    out.extend_from_slice(metadata_index.unwrap_or_default());
     let footer_at = out.len();
     let mut fields = at.to_le_bytes().to_vec();
     // No summary offsets.
@@ -101,18 +157,18 @@ pub(super) fn summary(index: &SegmentIndex, places: &[IndexLocation], at: u64) -
     out
 }
 
-fn statistics(index: &SegmentIndex) -> Vec<u8> {
+fn statistics(index: &SegmentIndex, metadata: u32) -> Vec<u8> {
     let blocks = index.in_order();
     let first = blocks.iter().map(|b| b.first_timestamp_ns).min().unwrap_or(0);
     let last = blocks.iter().map(|b| b.last_timestamp_ns).max().unwrap_or(0);
-    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut counts: BTreeMap<u32, u64> = index.channels().keys().map(|id| (*id, 0)).collect();
     for block in blocks {
         *counts.entry(block.stream).or_default() += u64::from(block.events);
     }
     let mut body = (index.events() as u64).to_le_bytes().to_vec();
     // Schemas, channels, attachments, metadata, chunks.
     body.extend_from_slice(&0u16.to_le_bytes());
-    for count in [counts.len() as u32, 0, 0, blocks.len() as u32] {
+    for count in [counts.len() as u32, 0, metadata, blocks.len() as u32] {
         body.extend_from_slice(&count.to_le_bytes());
     }
     body.extend_from_slice(&first.to_le_bytes());

@@ -3,7 +3,7 @@ use std::io::{self, Write};
 
 use super::index::SegmentIndex;
 use super::lookup::{Locator, put_lookup};
-use super::mcap::{data_end, put_message_indexes, record, summary};
+use super::mcap::{Metadata, data_end, put_message_indexes, record, summary};
 use super::view::{BASE, put_view};
 use crate::hdf5::{HdfWriter, superblock};
 use crate::layout::RECORD_HEADER;
@@ -41,8 +41,26 @@ impl<W: Write> Write for CountingWriter<'_, W> {
 
 /// Writes the tail of a segment with the blocks of `index`, which end at `data_bytes`.
 pub(crate) fn put_tail<W: Write>(index: &SegmentIndex, data_bytes: u64, out: &mut W) -> io::Result<Tail> {
+    put_tail_with(index, None, data_bytes, out)
+}
+
+/// The same with a metadata record, for a file that is no segment.
+pub(crate) fn put_tail_with<W: Write>(
+    index: &SegmentIndex,
+    metadata: Option<&Metadata>,
+    data_bytes: u64,
+    out: &mut W,
+) -> io::Result<Tail> {
     let mut out = CountingWriter { out, bytes: 0 };
     let places = put_message_indexes(index, data_bytes, &mut out)?;
+    // Channels of the others are in their blocks.
+    for channel in index.channels_without_blocks() {
+        out.write_all(channel.as_slice())?;
+    }
+    let metadata = metadata.map(|metadata| metadata.at(data_bytes + out.bytes));
+    if let Some((metadata, _)) = &metadata {
+        out.write_all(metadata)?;
+    }
     let lookup = record(OP_LOOKUP, &put_lookup(index));
     let lookup_at = data_bytes + out.bytes + RECORD_HEADER as u64;
     out.write_all(&lookup)?;
@@ -58,7 +76,8 @@ pub(crate) fn put_tail<W: Write>(index: &SegmentIndex, data_bytes: u64, out: &mu
     let locator = Locator { data_bytes, lookup_at, lookup_bytes };
     out.write_all(&record(OP_LOCATOR, &locator.to_bytes()))?;
     out.write_all(&data_end())?;
-    let summary = summary(index, &places, data_bytes + out.bytes);
+    let metadata_index = metadata.map(|(_, index)| index);
+    let summary = summary(index, &places, metadata_index.as_deref(), data_bytes + out.bytes);
     out.write_all(&summary)?;
     let bytes = out.bytes;
     Ok(Tail { bytes, superblock: superblock(BASE, root, data_bytes + bytes) })

@@ -30,9 +30,11 @@ pub(super) fn put_view<W: Write>(
     let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
     let mut root = Links::default();
     let mut bytes = None;
-    for (id, blocks) in index.by_stream() {
-        let (Some(stream), Some(name)) = (streams.get(&id), names.get(&id)) else { continue };
-        let view = StreamView { index, stream, blocks: &blocks };
+    let by_stream = index.by_stream();
+    for (id, stream) in &streams {
+        let Some(name) = names.get(id) else { continue };
+        let blocks = by_stream.get(id).map(Vec::as_slice).unwrap_or_default();
+        let view = StreamView { index, stream, blocks };
         root.add(name, view.put(place, data_bytes, &mut bytes)?);
     }
     if let Some(bytes) = bytes {
@@ -93,7 +95,7 @@ impl StreamView<'_> {
                 "length"
             }
         };
-        place.put_group(links, &attributes(self.stream, signal))
+        place.put_group(links, &attributes(self.stream, Some(signal)))
     }
 
     fn events(&self) -> impl Iterator<Item = (u64, super::index::EventMark)> {
@@ -127,15 +129,24 @@ impl StreamView<'_> {
         count: u64,
         Arrangement { shape, filter }: Arrangement<'_>,
     ) -> io::Result<u64> {
-        let chunks =
-            self.events().map(|(at, event)| ChunkEntry { address: at - BASE, bytes: event.payload_bytes });
+        let chunk = |(at, event): (u64, super::index::EventMark)| ChunkEntry {
+            address: at - BASE,
+            bytes: event.payload_bytes,
+        };
         let (filter, filtered) = filter.unzip();
-        let index = place.put_chunks(count, chunks, filtered)?;
         let with_first = |first: u64| std::iter::once(first).chain(shape.iter().copied()).collect();
+        let storage = match count {
+            // HDF5 has no index of zero chunks.
+            0 => Storage::Nowhere,
+            _ => {
+                let index = place.put_chunks(count, self.events().map(chunk), filtered)?;
+                Storage::Chunked { chunk: with_first(1), index, filter }
+            }
+        };
         place.put_dataset(&Dataset {
             element: ElementKind::of(self.stream.element),
             dimensions: with_first(count),
-            storage: Storage::Chunked { chunk: with_first(1), index, filter },
+            storage,
             fill: Vec::new(),
             attributes: Vec::new(),
         })
@@ -182,15 +193,14 @@ fn arrangement<'a, 'b>(
 }
 
 /// Attributes of a stream's group, in segments and in the master.
-pub(crate) fn attributes(stream: &StreamInfo, signal: &str) -> Vec<Attribute> {
+pub(crate) fn attributes(stream: &StreamInfo, signal: Option<&str>) -> Vec<Attribute> {
     // Programs take the first NXdata for the images.
-    let class = if is_map(&stream.name) { "NXcollection" } else { "NXdata" };
-    vec![
-        Attribute::Text("NX_class", class.into()),
-        Attribute::Text("signal", signal.into()),
-        Attribute::Text("stream_name", stream.name.clone()),
-        Attribute::Number("stream_id", stream.id.into()),
-    ]
+    let class = if is_map(&stream.name) || signal.is_none() { "NXcollection" } else { "NXdata" };
+    let mut attributes = vec![Attribute::Text("NX_class", class.into())];
+    attributes.extend(signal.map(|signal| Attribute::Text("signal", signal.into())));
+    attributes.push(Attribute::Text("stream_name", stream.name.clone()));
+    attributes.push(Attribute::Number("stream_id", stream.id.into()));
+    attributes
 }
 
 /// HDF5 filter that decompresses what the detector's electronics compressed.
@@ -208,13 +218,8 @@ pub(crate) fn filter(compression: Compression, element: ElementType) -> Filter {
 }
 
 fn numbers(count: u64, address: u64, attributes: Vec<Attribute>) -> Dataset {
-    Dataset {
-        element: ElementKind::U64,
-        dimensions: vec![count],
-        storage: Storage::Contiguous { address },
-        fill: Vec::new(),
-        attributes,
-    }
+    let storage = if count == 0 { Storage::Nowhere } else { Storage::Contiguous { address } };
+    Dataset { element: ElementKind::U64, dimensions: vec![count], storage, fill: Vec::new(), attributes }
 }
 
 fn all_bytes(data_bytes: u64) -> Dataset {

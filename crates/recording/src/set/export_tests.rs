@@ -64,12 +64,38 @@ fn references_lead_to_each_event_once() {
     let text = fs::read_to_string(&path).unwrap();
     let refs: serde_json::Value = serde_json::from_str(&text).unwrap();
     for row in 0..40 {
-        let found = &refs["refs"][format!("module 2/{row}.0.0")];
+        let found = &refs["refs"][format!("module 2/data/{row}.0.0")];
         let bytes = fs::read(found[0].as_str().unwrap()).unwrap();
         let at = found[1].as_u64().unwrap() as usize;
         assert_eq!(bytes[at..at + 64], event(2, row).1);
-        assert_eq!(text.matches(&format!("module 2/{row}.0.0")).count(), 1);
+        assert_eq!(text.matches(&format!("module 2/data/{row}.0.0")).count(), 1);
     }
+}
+
+#[test]
+fn events_of_another_recording_are_not_missing() {
+    // daq1 lost 20 to 29 and everything of stream 3; daq2 begins at 22 and has stream 6 without events.
+    let mut daq1 = TestRecording::with_id(id(1), 1, Placement::Free, &[2, 3]);
+    add(&mut daq1, 0, 2, 0..20);
+    daq1.gap(0, 2, 20, 10);
+    daq1.gap(0, 3, 0, 4);
+    let mut daq2 = TestRecording::with_id(id(2), 1, Placement::Free, &[2, 6]);
+    add(&mut daq2, 0, 2, 22..40);
+    let mut test = TestSet::of(vec![daq1, daq2]);
+    test.end();
+    let (open, out) = (test.open(), test.root.path());
+    let path = out.join("all.mcap");
+    let exported = one_file(open.merged().unwrap(), None, &path, &mut |_| {}).unwrap();
+    let missing: Vec<(u32, u64, u64)> =
+        exported.missing.iter().map(|gap| (gap.stream, gap.first_sequence, gap.events)).collect();
+    assert_eq!((exported.streams, exported.events, missing), (3, 38, vec![(2, 20, 2), (3, 0, 4)]));
+    let summary = mcap::Summary::read(&fs::read(&path).unwrap()).unwrap().unwrap();
+    assert_eq!(summary.stats.unwrap().channel_message_counts, [(2, 38), (3, 0), (6, 0)].into());
+    let master = crate::export::nexus(open.merged().unwrap(), &out.join("all.nxs")).unwrap();
+    assert_eq!((master.streams, master.events, &master.missing), (3, 38, &exported.missing));
+    let references = zarr_reference(open.merged().unwrap(), None, &out.join("refs.json")).unwrap();
+    assert_eq!((references.streams, references.events, references.left_out), (2, 38, 1));
+    assert_eq!(references.missing, exported.missing);
 }
 
 /// Times of the messages of stream 2 in an MCAP file, by sequence number.

@@ -183,7 +183,10 @@ impl<'a> Fields<'a> {
     fn image(self) -> Result<Image<'a>, Refused> {
         let time = match (self.series_ns, self.start_ns) {
             (None, None) => Time::Unknown,
-            (date, start) => Time::Absolute(date.unwrap_or(0).saturating_add(start.unwrap_or(0))),
+            (date, start) => {
+                let ns = date.unwrap_or(0).checked_add(start.unwrap_or(0));
+                ns.map_or(Time::Unknown, Time::Absolute)
+            }
         };
         Ok(Image {
             series_id: need(self.series_id, "series_id")?,

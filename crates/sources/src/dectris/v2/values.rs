@@ -107,15 +107,15 @@ pub(super) fn half(decoder: &mut Decoder<'_>) -> Result<f64, Error> {
 }
 
 /// A date, as text (tag 0) or in seconds since the Unix epoch (tag 1); in ns since then. `None` if it is
-/// neither, or before the epoch.
+/// neither, or before the epoch, or 2^64 ns or more after it.
 pub(super) fn date_ns(decoder: &mut Decoder<'_>) -> Result<Option<u64>, Error> {
     tags(decoder)?;
     if matches!(decoder.datatype()?, Type::String | Type::StringIndef) {
         let date = OffsetDateTime::parse(&text(decoder)?, &Rfc3339).ok();
         return Ok(date.and_then(|date| u64::try_from(date.unix_timestamp_nanos()).ok()));
     }
-    let seconds = float(decoder)?;
-    Ok((seconds >= 0.0).then_some((seconds * NS as f64) as u64))
+    let ns = float(decoder)? * NS as f64;
+    Ok((0.0..u64::MAX as f64).contains(&ns).then_some(ns as u64))
 }
 
 /// A time in seconds as numerator and denominator, in ns.

@@ -71,6 +71,14 @@ fn dates_are_texts_or_seconds() {
     let half_a_second = [0xC1, 0xFB, 0x41, 0xD4, 0x52, 0xD9, 0xEC, 0x20, 0x00, 0x00];
     assert_eq!(read(&half_a_second, date_ns), Some(Some(ns + 500_000_000)));
     assert_eq!((read(b"\x65today", date_ns), read(&[0xC1, 0x20], date_ns)), (Some(None), Some(None)));
+    // 2^64 ns is in the year 2554: 1.8e10 s is before, 1.9e10 s after.
+    let seconds = |seconds: f64| read(&[&[0xC1, 0xFB], &seconds.to_be_bytes()[..]].concat(), date_ns);
+    assert_eq!(seconds(1.8e10), Some(Some(18_000_000_000_000_000_000)));
+    for beyond in [1.9e10, -1.0, f64::INFINITY, f64::NAN] {
+        assert_eq!(seconds(beyond), Some(None), "{beyond}");
+    }
+    assert_eq!(read(b"\xc0\x742600-01-01T00:00:00Z", date_ns), Some(None));
+    assert_eq!(read(b"\xc0\x741969-12-31T23:59:59Z", date_ns), Some(None));
     assert_eq!(read(&[0xF6], date_ns), None);
 }
 

@@ -1,19 +1,25 @@
-//! The account of losses and rejected data is the same in a recording, in its drained copy, and after a kill
-//! and recovery, whatever clients skip, declare, damage or lose.
+//! The account of losses and rejected data is the same in a recording, in its drained copy, in its archive,
+//! in its export, and after a kill and recovery, whatever clients skip, declare, damage or lose.
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use keepup_archive::archive::{ArchivePlan, archive};
+use keepup_archive::restore::{RestorePlan, restore};
+use keepup_archive::{ArchiveCounters, Location, PART_BYTES};
 use keepup_measure::clock::SystemClock;
 use keepup_recorder::drain::{DrainCounters, DrainPlan, drain};
 use keepup_recorder::report::RecordReport;
 use keepup_recorder::{Recorder, RecorderConfig, Target};
+use keepup_recording::access::{From, StreamReader};
+use keepup_recording::export::one_file;
 use keepup_recording::id::Id;
 use keepup_recording::journal::{JOURNAL_FILE, Journal, JournalRecord};
 use keepup_recording::layout::SECTOR;
@@ -26,7 +32,7 @@ use keepup_stream::wire::{
 };
 use proptest::prelude::*;
 
-#[path = "support/frames.rs"]
+#[path = "../../recorder/tests/support/frames.rs"]
 mod frames;
 
 const STREAMS: u32 = 3;
@@ -181,6 +187,80 @@ fn check(directories: &[PathBuf]) -> (VerifyReport, Vec<Gap>) {
     (report, recording.gaps())
 }
 
+/// Archives a recording to a directory in `root` and restores it there; returns the restored directory.
+fn archive_and_restore(directories: &[PathBuf], root: &Path) -> PathBuf {
+    let tape = root.join("tape");
+    fs::create_dir(&tape).unwrap();
+    let to = Location::parse(&format!("file://{}", tape.display())).unwrap();
+    let back = RestorePlan {
+        from: to.below("run"),
+        to: root.join("back"),
+        rate: None,
+        connections: 3,
+        part_bytes: PART_BYTES,
+    };
+    let plan = ArchivePlan {
+        recording: directories.to_vec(),
+        to,
+        rate: None,
+        follow: false,
+        read_back: false,
+        connections: 3,
+        part_bytes: PART_BYTES,
+    };
+    let (live, stop) = (ArchiveCounters::default(), AtomicBool::new(false));
+    // A copy lowers the priority of its thread.
+    let copied = std::thread::scope(|scope| {
+        scope.spawn(|| archive(&plan, &SystemClock, &stop, &live)).join().unwrap().unwrap()
+    });
+    assert!(copied.is_archived, "{copied:#?}");
+    std::thread::scope(|scope| {
+        scope.spawn(|| restore(&back, &SystemClock, &stop, &live)).join().unwrap().unwrap()
+    });
+    back.to
+}
+
+/// Events by stream and sequence number, of which MCAP has 32 bits.
+type Events = BTreeMap<u32, Vec<(u32, Vec<u8>)>>;
+
+fn events(recording: &Recording) -> Events {
+    let mut events = Events::new();
+    for id in recording.streams().into_keys() {
+        let found = events.entry(id).or_default();
+        let mut reader = StreamReader::open(recording, id).unwrap().unwrap();
+        let mut add = |event: keepup_recording::reader::Event<'_>| {
+            found.push((event.sequence as u32, event.payload.to_vec()));
+            ControlFlow::Continue(())
+        };
+        reader.read(From::Sequence(0), &mut add).unwrap();
+        found.sort();
+    }
+    events
+}
+
+/// Events of an exported file, and the gaps in its metadata.
+fn exported(path: &Path) -> (Events, Vec<Gap>) {
+    let bytes = fs::read(path).unwrap();
+    let summary = mcap::Summary::read(&bytes).unwrap().unwrap();
+    let mut events: Events = summary.channels.keys().map(|id| (u32::from(*id), Vec::new())).collect();
+    for message in mcap::MessageStream::new(&bytes).unwrap().map(Result::unwrap) {
+        let found = events.get_mut(&message.channel.id.into()).unwrap();
+        found.push((message.sequence, message.data.to_vec()));
+    }
+    events.values_mut().for_each(|events| events.sort());
+    let metadata = mcap::read::metadata(&bytes, &summary.metadata_indexes[0]).unwrap();
+    assert_eq!((metadata.name.as_str(), summary.metadata_indexes.len()), ("missing", 1));
+    let mut gaps = Vec::new();
+    for (stream, text) in &metadata.metadata {
+        let rows: Vec<(u64, u64, LossCause)> = serde_json::from_str(text).unwrap();
+        let stream = stream.parse().unwrap();
+        let gap = |(first_sequence, events, cause)| Gap { stream, first_sequence, events, cause };
+        gaps.extend(rows.into_iter().map(gap));
+    }
+    gaps.sort_by_key(|gap| (gap.stream, gap.first_sequence));
+    (events, gaps)
+}
+
 /// Losses by stream, each with its cause; touching ones of one cause are one.
 fn losses(gaps: &[Gap]) -> Vec<Gap> {
     let mut joined: Vec<Gap> = Vec::new();
@@ -255,13 +335,13 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(10) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
     #[test]
-    fn a_copy_and_a_recovered_recording_have_the_losses_of_the_original(
+    fn every_copy_and_a_recovered_recording_have_the_losses_of_the_original(
         actions in prop::collection::vec((0..STREAMS, action()), 1..40),
         volumes in 1usize..3,
         (explains, reduces, rejects) in any::<(bool, bool, bool)>(),
-        cuts in prop::collection::vec((0.0f64..=1.0, 0.0f64..=1.0), 8),
+        cuts in prop::collection::vec((0.0f64..=1.0, 0.0f64..=1.0), 2),
     ) {
         let root = tempfile::tempdir().unwrap();
         let reductions = ["streams=1 keep=both: decimate by=7"];
@@ -313,6 +393,20 @@ proptest! {
         prop_assert_eq!(original.rejected.len(), if rejects { 2 } else { 0 });
         prop_assert_eq!(&copied.rejected, &original.rejected);
         prop_assert_eq!(copied.is_complete(), original.is_complete());
+
+        let (restored, restored_gaps) = check(&[archive_and_restore(&directories, root.path())]);
+        prop_assert_eq!(&restored_gaps, &gaps);
+        let account = |report| serde_json::to_value(report).unwrap();
+        prop_assert_eq!(account(&restored), account(&original));
+
+        let recording = Recording::open(&directories).unwrap();
+        let path = root.path().join("all.mcap");
+        let said = one_file(&recording, None, &path, &mut |_| {}).unwrap();
+        let (found, found_gaps) = exported(&path);
+        prop_assert_eq!(&said.missing, &gaps);
+        prop_assert_eq!(&found_gaps, &gaps);
+        prop_assert_eq!(&found, &events(&recording));
+        prop_assert!(found.values().any(|events| !events.is_empty()));
 
         for (number, positions) in cuts.into_iter().enumerate() {
             let root = root.path().join(format!("cut{number}"));
