@@ -112,8 +112,8 @@ impl RunControl {
         }
     }
 
-    /// From now on, a first `stop` during a run only asks for its end ([`RunControl::is_stop_asked`]), so that
-    /// the owner can end the sources and all that they sent is recorded. The second one ends the run.
+    /// From now on, a first `stop` during a run only asks for its end ([`RunControl::is_stop_asked`]), so
+    /// that the owner can end the sources and all that they sent is recorded. The second one ends the run.
     pub fn end_sources_first(&mut self) {
         self.ends_sources_first = true;
     }
