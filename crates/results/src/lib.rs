@@ -68,7 +68,7 @@ pub use doctor::{
 pub use entries::{Entries, RecordingEntry, RecordingState, Unreadable};
 pub use error::ResultsError;
 pub use event::Event;
-pub use figure::{Better, Figure, Figures, Quantity};
+pub use figure::{Better, EVIDENCE_SECONDS_MIN, Figure, Figures, Quantity};
 pub use fleet_doctor::{
     ClockFacts, FLEET_DOCTOR_SCHEMA_VERSION, FleetDoctorSummary, FleetFinding, HostCheck, HostFacts,
     InterfaceFacts, PathFacts, VolumeFacts,
