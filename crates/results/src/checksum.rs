@@ -5,7 +5,7 @@
 //! the fields and `1` for `1.0` leave it unchanged, so tools that reformat JSON do not break it.
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Take};
 use std::path::Path;
 
 use keepup_sys::regular;
@@ -19,6 +19,8 @@ use crate::file_names::{CHECKSUMS, MARKER};
 pub(crate) const FIELD: &str = "checksum";
 /// Bytes that are hashed at once.
 const PIECE_BYTES: usize = 64 << 10;
+/// Largest file with a line, bytes: the longest event log that is read. Reading more would take minutes.
+const FILE_BYTES_MAX: u64 = 4 << 30;
 /// Largest integer below which every integer is exact in a floating-point number.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
@@ -124,7 +126,7 @@ fn add_lines(directory: &Path, prefix: &str, lines: &mut String) -> io::Result<(
             lines.push_str(&line(&path.join(CHECKSUMS), &format!("{name}/{CHECKSUMS}"))?);
         } else if kind.is_dir() {
             add_lines(&path, &format!("{name}/"), lines)?;
-        } else if kind.is_file() && is_covered(&name) {
+        } else if kind.is_file() && is_covered(&name) && entry.metadata()?.len() <= FILE_BYTES_MAX {
             lines.push_str(&line(&path, &name)?);
         }
     }
@@ -164,7 +166,8 @@ fn line(path: &Path, name: &str) -> io::Result<String> {
 }
 
 fn of_file(path: &Path) -> io::Result<String> {
-    let (mut file, mut sum): (File, Sha256) = (regular::open(path)?, Sha256::new());
+    let (mut file, mut sum): (Take<File>, Sha256) =
+        (regular::open(path)?.take(FILE_BYTES_MAX), Sha256::new());
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         match file.read(&mut piece) {

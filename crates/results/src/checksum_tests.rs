@@ -82,6 +82,8 @@ fn sha256sum_checks_every_file() {
     fs::create_dir_all(path.join("cells/1-r1")).unwrap();
     fs::write(path.join("cells/1-r1/stdout.txt"), "out\n").unwrap();
     fs::write(path.join(".lock"), "17\n").unwrap();
+    // Longer than any log that is read: it has no line, and is not read for minutes.
+    fs::File::create(path.join("endless.log")).unwrap().set_len(1 << 42).unwrap();
     written(&path.join("cells/1-r1/inner"));
     directory.write_summary(&fit()).unwrap();
     fs::write(path.join("report.html"), "<p>").unwrap();
