@@ -21,9 +21,16 @@ struct Controlled {
 impl Controlled {
     /// Records to `volume`; the token is in the file `token` of `here`.
     fn start(here: &Path, volume: &Path) -> Self {
+        let mut controlled = Self::unread(here, volume);
+        controlled.url = controlled.recorder.line("live page: ").trim_end_matches('/').to_owned();
+        controlled
+    }
+
+    /// The same, without waiting for any of its output.
+    fn unread(here: &Path, volume: &Path) -> Self {
         secret_file(here, "token", TOKEN);
         let volume = volume.display().to_string();
-        let mut recorder = start(
+        let recorder = start(
             here,
             &[
                 "record",
@@ -40,10 +47,11 @@ impl Controlled {
                 "64 MiB",
                 "--segment",
                 "32 MiB",
+                "--ready-file",
+                "ready",
             ],
         );
-        let url = recorder.line("live page: ").trim_end_matches('/').to_owned();
-        Self { url, recorder }
+        Self { url: String::new(), recorder }
     }
 }
 
@@ -100,6 +108,30 @@ fn a_run_is_controlled_by_commands_alone() {
     let ended = controlled.recorder.wait();
     assert_eq!(ended.code(), 0, "{ended:#?}");
     assert_eq!(ended.stdout.matches(" ended: ").count(), 4, "a report of each run: {ended:#?}");
+}
+
+#[test]
+fn the_ready_file_appears_once_commands_are_accepted() {
+    let directory = directory();
+    let here = directory.path();
+    let volume = here.join("disk");
+    std::fs::create_dir(&volume).unwrap();
+    let mut controlled = Controlled::unread(here, &volume);
+    until("the ready file", || here.join("ready").exists());
+    let pid = std::fs::read_to_string(here.join("ready")).unwrap();
+    assert_eq!(pid, format!("{}\n", controlled.recorder.id()));
+    let url = controlled.recorder.line("live page: ").trim_end_matches('/').to_owned();
+    // The first attempt is accepted, before any run.
+    let run = keepup(here, &["ctl", "--to", &url, "--token-file", "token", "configure"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    assert_eq!(std::fs::read_dir(&volume).unwrap().count(), 0, "no run has begun");
+    // Control: a recorder that cannot become ready has no such file.
+    let taken = url.trim_start_matches("http://");
+    let flags = ["--to-null", "--listen", "127.0.0.1:0", "--ready-file", "not-ready"];
+    let second = keepup(here, &[&["record", "--controlled", "--http", taken][..], &flags].concat());
+    assert!(second.code() == 4 && !here.join("not-ready").exists(), "{second:#?}");
+    controlled.recorder.signal("INT");
+    assert_eq!(controlled.recorder.wait().code(), 0);
 }
 
 #[test]

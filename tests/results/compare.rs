@@ -20,10 +20,16 @@ fn measured(here: &Path, volumes: &[&str], repeats: &str, depth: &str) -> PathBu
     here.join(line)
 }
 
-/// A copy of a result with all phases slowed down by `factor`.
+/// The same with phases that are long enough to be evidence.
+fn measured_for_longer(here: &Path, volumes: &[&str], repeats: &str, depth: &str) -> PathBuf {
+    slowed(&measured(here, volumes, repeats, depth), &format!("{repeats}-{depth}.json"), 1000.0)
+}
+
+/// A copy of a result with all phases slowed down by `factor`, and without a checksum.
 fn slowed(result: &Path, name: &str, factor: f64) -> PathBuf {
-    let mut summary: Value =
-        serde_json::from_str(&std::fs::read_to_string(result.join("result.json")).unwrap()).unwrap();
+    let file = if result.is_dir() { result.join("result.json") } else { result.to_owned() };
+    let mut summary: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    summary.as_object_mut().unwrap().remove("checksum");
     for run in summary["runs"].as_array_mut().unwrap() {
         for phase in run["phases"].as_array_mut().unwrap() {
             phase["seconds"] = (phase["seconds"].as_f64().unwrap() * factor).into();
@@ -41,7 +47,7 @@ fn text(path: &Path) -> &str {
 #[test]
 fn volumes_of_one_result_are_compared_in_pairs() {
     let place = directory();
-    let result = measured(place.path(), &["a", "b"], "5", "4");
+    let result = measured_for_longer(place.path(), &["a", "b"], "5", "4");
     let run = keepup(place.path(), &["compare", text(&result), "--json"]);
     assert_eq!(run.code(), 0, "{run:#?}");
     let found = json(&run);
@@ -65,7 +71,7 @@ fn volumes_of_one_result_are_compared_in_pairs() {
 #[test]
 fn a_slower_result_fails_and_an_equal_one_passes() {
     let place = directory();
-    let before = measured(place.path(), &["a"], "6", "4");
+    let before = measured_for_longer(place.path(), &["a"], "6", "4");
     let slow = slowed(&before, "slow.json", 1000.0);
     let limit = |other: &Path| {
         let (first, second) = (format!("before={}", text(&before)), format!("after={}", text(other)));
@@ -80,9 +86,74 @@ fn a_slower_result_fails_and_an_equal_one_passes() {
 }
 
 #[test]
+fn a_short_measurement_is_not_ranked() {
+    let place = directory();
+    let short = measured(place.path(), &["a"], "5", "4");
+    let run =
+        keepup(place.path(), &["compare", text(&short), text(&slowed(&short, "same.json", 1.0)), "--json"]);
+    assert_eq!(run.code(), 0, "{run:#?}");
+    let found = json(&run);
+    assert!(found["not_ranked"].as_str().unwrap().contains("took less than 1 s"), "{found:#}");
+    assert_eq!(found["rows"][0]["cells"][1]["beside"]["change"], "too_short", "{found:#}");
+    let badge = |result: &Path| keepup(place.path(), &["report", text(result), "--badge"]).stdout;
+    assert!(badge(&short).contains("disk sweep, too short to be evidence"), "{}", badge(&short));
+    // Control: the same result, measured for longer.
+    let long = slowed(&short, "long.json", 1000.0);
+    let run =
+        keepup(place.path(), &["compare", text(&long), text(&slowed(&long, "again.json", 1.0)), "--json"]);
+    assert_eq!(json(&run)["not_ranked"], Value::Null, "{run:#?}");
+    assert!(badge(&long).contains("B/s") && !badge(&long).contains("too short"));
+}
+
+#[test]
+fn a_changed_result_is_refused() {
+    let place = directory();
+    let result = measured(place.path(), &["a"], "1", "4");
+    let report = || keepup(place.path(), &["report", text(&result)]);
+    let checked = || {
+        let mut sums = std::process::Command::new("sha256sum");
+        sums.args(["--check", "--strict", "SHA256SUMS"]).current_dir(&result).output().unwrap()
+    };
+    // Control: as it was written, and with a page that was added later.
+    let page = result.join("report.html");
+    assert_eq!(keepup(place.path(), &["report", text(&result), "--html", text(&page)]).code(), 0);
+    let (run, sums) = (report(), checked());
+    assert!(run.code() == 0 && !run.stderr.contains("checksum"), "{run:#?}");
+    let listed = String::from_utf8_lossy(&sums.stdout).into_owned();
+    assert!(sums.status.success() && listed.contains("report.html: OK"), "{sums:?}");
+    for name in ["result.json", "events.jsonl"] {
+        let file = result.join(name);
+        let text_before = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text_before.replace("sweep", "sweeq")).unwrap();
+        for verb in ["report", "compare"] {
+            let run = keepup(place.path(), &[verb, text(&result)]);
+            let said = format!("error: cannot read {}: it was changed after it was written", file.display());
+            assert!(run.code() == 1 && run.stderr.contains(&said), "{verb}: {run:#?}");
+            assert!(run.stderr.contains("hint: restore it from a copy, or remove "), "{run:#?}");
+        }
+        assert!(!checked().status.success());
+        std::fs::write(&file, text_before).unwrap();
+        assert_eq!(report().code(), 0);
+    }
+    // Printed results have a checksum of their own; one without is read, and said to have none.
+    let printed = place.path().join("printed.json");
+    let run =
+        keepup(place.path(), &["compare", text(&result), text(&slowed(&result, "old.json", 1.0)), "--json"]);
+    assert!(json(&run)["notes"].to_string().contains("old.json has no checksum"), "{run:#?}");
+    assert!(!json(&run)["notes"].to_string().contains("sweep-"), "the other one has one: {run:#?}");
+    std::fs::write(&printed, &run.stdout).unwrap();
+    let show = || keepup(place.path(), &["report", text(&printed)]);
+    assert!(show().code() == 0 && !show().stderr.contains("no checksum"), "{:#?}", show());
+    std::fs::write(&printed, run.stdout.replace("too_short", "better")).unwrap();
+    assert!(show().code() == 1 && show().stderr.contains("remove its field `checksum`"), "{:#?}", show());
+    let old = keepup(place.path(), &["report", text(&place.path().join("out/old.json"))]);
+    assert!(old.code() == 0 && old.stderr.contains("note: the result has no checksum"), "{old:#?}");
+}
+
+#[test]
 fn too_few_runs_are_inconclusive() {
     let place = directory();
-    let before = measured(place.path(), &["a"], "2", "4");
+    let before = measured_for_longer(place.path(), &["a"], "2", "4");
     let slow = slowed(&before, "slow.json", 4.0);
     let run = keepup(place.path(), &["compare", text(&before), text(&slow), "--fail-below", "0.95"]);
     assert_eq!(run.code(), 5, "{run:#?}");
@@ -131,6 +202,7 @@ fn different_settings_are_reported_and_not_ranked() {
     let run = keepup(place.path(), &["compare", text(&first), text(&second)]);
     // The depths differ, so no values can be compared.
     assert_eq!(run.code(), 2, "{run:#?}");
+    let second = slowed(&second, "second.json", 1000.0);
     let slow = slowed(&second, "slow.json", 2.0);
     let mut changed: Value = serde_json::from_str(&std::fs::read_to_string(&slow).unwrap()).unwrap();
     changed["plan"]["file_bytes"] = 77.into();
@@ -159,7 +231,8 @@ fn published_systems_are_compared_without_an_interval() {
     assert_eq!(run.code(), 0, "{run:#?}");
     let line =
         run.stderr.lines().find_map(|line| line.strip_prefix("result: ")).unwrap_or_default().to_owned();
-    let run = keepup(place.path(), &["compare", &line, "--published", "cdf-csl", "--json"]);
+    let long = slowed(&place.path().join(&line), "long.json", 1000.0);
+    let run = keepup(place.path(), &["compare", text(&long), "--published", "cdf-csl", "--json"]);
     assert_eq!(run.code(), 0, "{run:#?}");
     let found = json(&run);
     let systems = found["systems"].as_array().unwrap();

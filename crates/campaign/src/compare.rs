@@ -1,7 +1,8 @@
 //! Comparison of results: differences between the systems, then ratios of their common figures.
 //!
 //! Invariants: pure; systems with undeclared differences are not ranked unless forced; changes are reported
-//! only if significant; too few values have no ratio; published figures have no intervals.
+//! only if significant; too few values, and measurements of less than 1 s, have no ratio; published figures
+//! have no intervals.
 mod differences;
 mod error;
 mod index;
@@ -77,7 +78,7 @@ pub fn compare(
     if systems.len() < 2 {
         return Err(CompareError::OneSystem { name: systems.remove(0).name });
     }
-    let not_ranked = match options.anyway {
+    let refusal = match options.anyway {
         true => None,
         false => differences::refusal(&differences, &options.axes),
     };
@@ -85,11 +86,13 @@ pub fn compare(
     if rows.is_empty() {
         return Err(CompareError::NothingShared);
     }
+    let not_ranked = refusal.or_else(|| rows::all_too_short(&rows));
     let indices = match not_ranked {
         None => index::of(&systems, &rows),
         Some(_) => Vec::new(),
     };
     let runs_needed = runs::of(&systems, &rows);
+    notes.extend(rows::too_short(&rows));
     notes.extend(rows::by_chance(&rows));
     notes.extend(rows::not_alternated(&systems, &rows));
     let first = &systems[0];
@@ -139,12 +142,17 @@ fn limit(systems: &[System], rows: &[ComparedRow], below: f64) -> ComparedLimit 
             if beside.change == Change::TooFew {
                 limit.open.push(format!("{}: too few values", name()));
             }
+            if beside.change == Change::TooShort {
+                limit.open.push(format!("{}: measured for too short a time", name()));
+            }
             let Some(ratio) = beside.ratio.filter(|ratio| *ratio < below) else { continue };
             let text = format!("{} at {ratio:.3} of the baseline", name());
             match beside.change {
                 Change::Worse => limit.failed.push(text),
                 Change::Better => {}
-                Change::NotShown | Change::TooFew | Change::NotJudged => limit.open.push(text),
+                Change::NotShown | Change::TooFew | Change::TooShort | Change::NotJudged => {
+                    limit.open.push(text)
+                }
             }
         }
     }

@@ -9,14 +9,27 @@ use serde_json::json;
 
 use super::{Candidate, CompareError, CompareOptions, Published, compare};
 
-/// A result of two repeats on /data/a and /data/b.
+/// How much longer the phases of [`sample`] are than those of the file, which take 0.02 to 0.2 s.
+const LENGTHENED: f64 = 100.0;
+
+/// A result of two repeats on /data/a and /data/b, long enough to be evidence.
 fn sample() -> StoredResult {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results/samples");
-    StoredResult::open(&samples.join("disk-v4.json")).unwrap()
+    let mut result = StoredResult::open(&samples.join("disk-v4.json")).unwrap();
+    let Stored::Disk(summary) = &mut result.summary else { panic!() };
+    for phase in summary.runs.iter_mut().flat_map(|run| &mut run.phases) {
+        phase.seconds *= LENGTHENED;
+    }
+    result
 }
 
 /// A result of one volume with so many runs, each `factor` as fast as the number of the run says.
 fn on(volume: &str, factors: &[f64]) -> StoredResult {
+    lasting(1.0, volume, factors)
+}
+
+/// The same with phases that are `longer` times as long as those of the sample.
+fn lasting(longer: f64, volume: &str, factors: &[f64]) -> StoredResult {
     let mut result = sample();
     let Stored::Disk(summary) = &mut result.summary else { panic!() };
     let run = summary.runs.remove(0);
@@ -28,7 +41,7 @@ fn on(volume: &str, factors: &[f64]) -> StoredResult {
             run.volumes = vec![volume.to_owned()];
             run.repeat = n as u32 + 1;
             for phase in &mut run.phases {
-                phase.seconds /= factor * (1.0 + 0.001 * n as f64);
+                phase.seconds *= longer / (factor * (1.0 + 0.001 * n as f64));
             }
             run
         })
@@ -258,12 +271,48 @@ fn several_qualifications_widen_the_interval() {
 }
 
 #[test]
+fn a_measurement_of_less_than_a_second_is_shown_and_not_ranked() {
+    let fast: Vec<f64> = FIVE.iter().map(|factor| factor * 1.2).collect();
+    let both = |longer| {
+        let slow = candidate("slow", lasting(longer, "/data/a", &FIVE));
+        let both = [slow, candidate("fast", lasting(longer, "/data/z", &fast))];
+        let options = CompareOptions { fail_below: Some(2.0), anyway: true, ..options() };
+        compare(&both, &[], &options).unwrap()
+    };
+    // Control: the same rates, measured for longer.
+    let long = both(1.0);
+    assert!(long.not_ranked.is_none() && !long.indices.is_empty());
+    assert!(!long.notes.iter().any(|note| note.contains("too short")), "{:?}", long.notes);
+    let short = both(1.0 / LENGTHENED);
+    assert!(short.not_ranked.as_ref().unwrap().contains("took less than 1 s"), "{:?}", short.not_ranked);
+    assert!(short.indices.is_empty() && short.runs_needed.is_empty());
+    let cell = row(&short, Quantity::BytesPerSecond).cells[1].clone().unwrap();
+    assert!(cell.is_too_short && cell.values.len() == 5, "{cell:?}");
+    let beside = cell.beside.unwrap();
+    assert_eq!((beside.change, beside.ratio, beside.effect), (Change::TooShort, None, None));
+    assert!(short.notes.iter().any(|note| note.contains("too short to be evidence")), "{:?}", short.notes);
+    let limit = short.limit.unwrap();
+    assert!(limit.failed.is_empty() && limit.open[0].ends_with("measured for too short a time"), "{limit:?}");
+    // One long side is not enough.
+    let mixed =
+        [candidate("a", on("/data/a", &FIVE)), candidate("b", lasting(1.0 / LENGTHENED, "/data/a", &fast))];
+    let mixed = compare(&mixed, &[], &options()).unwrap();
+    assert!(mixed.not_ranked.is_some() && mixed.indices.is_empty());
+}
+
+#[test]
 fn what_was_published_has_a_ratio_and_no_interval() {
     let result = on("/data/a", &FIVE);
     let Stored::Disk(summary) = &result.summary else { panic!() };
     let what = summary.runs[0].phases[0].name.clone();
-    let figure =
-        Figure { place: "/data/a".into(), what, quantity: Quantity::BytesPerSecond, values: vec![60e6] };
+    let quantity = Quantity::BytesPerSecond;
+    let figure = Figure {
+        place: "/data/a".into(),
+        what,
+        quantity,
+        values: vec![60e6 / LENGTHENED],
+        is_too_short: false,
+    };
     let published =
         Published { name: "2002".into(), source: "a paper".into(), year: Some(2002), figures: vec![figure] };
     let summary = compare(&[candidate("now", result)], &[published], &options()).unwrap();

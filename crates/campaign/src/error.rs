@@ -108,6 +108,7 @@ fn of_results(error: &ResultsError) -> ErrorClass {
         | ResultsError::NotASummary { .. }
         | ResultsError::CutOff { .. }
         | ResultsError::Event { .. }
+        | ResultsError::Changed { .. }
         | ResultsError::SchemaVersion { .. } => ErrorClass::Usage,
     }
 }

@@ -115,6 +115,7 @@ fn a_cell_that_is_exact_enough_is_not_repeated() {
             what: "write".into(),
             quantity: Quantity::BytesPerSecond,
             values: vec![value],
+            is_too_short: false,
         };
         RunDone { figures: vec![figure], ..done(cell, n, 0) }
     });

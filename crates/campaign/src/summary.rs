@@ -90,7 +90,8 @@ fn pooled(runs: &[&RunDone]) -> Vec<Figure> {
     Figure::pooled(runs.iter().flat_map(|run| run.figures.iter().cloned()))
 }
 
-/// Ratios of all figures of a cell to its baseline, paired by repetition.
+/// Ratios of all figures of a cell to its baseline, paired by repetition. Figures that were measured for too
+/// short a time have none.
 fn ratios(runs: &[&RunDone], base: &[&RunDone]) -> Vec<CampaignRatio> {
     let (own, other) = (pooled(runs), pooled(base));
     let (own_places, other_places) = (places(&own), places(&other));
@@ -106,6 +107,12 @@ fn ratios(runs: &[&RunDone], base: &[&RunDone]) -> Vec<CampaignRatio> {
         };
         let Some(place) = place else { continue };
         let wanted = Figure { place: place.to_owned(), values: Vec::new(), ..figure.clone() };
+        let is_too_short = |figures: &[Figure], wanted: &Figure| {
+            figures.iter().any(|figure| figure.is_same(wanted) && figure.is_too_short)
+        };
+        if figure.is_too_short || is_too_short(&other, &wanted) {
+            continue;
+        }
         let mut pairs = Vec::new();
         for run in runs {
             let beside = base.iter().find(|base| base.repetition == run.repetition);

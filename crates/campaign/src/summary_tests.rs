@@ -6,7 +6,13 @@ use crate::file::parse;
 use crate::forecast::Forecasts;
 
 fn figure(place: &str, quantity: Quantity, values: &[f64]) -> Figure {
-    Figure { place: place.into(), what: "write".into(), quantity, values: values.to_vec() }
+    Figure {
+        place: place.into(),
+        what: "write".into(),
+        quantity,
+        values: values.to_vec(),
+        is_too_short: false,
+    }
 }
 
 fn begun() -> Begun {

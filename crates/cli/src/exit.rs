@@ -36,6 +36,7 @@ use keepup_workload::WorkloadError;
 use keepup_workload::net::NetError;
 
 use crate::ctl_error::CtlError;
+use crate::internal_error::InternalError;
 use crate::token::SharedTokenFile;
 
 /// Exit codes as listed by `--help`.
@@ -120,6 +121,7 @@ pub(crate) fn diagnostic<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Op
     }
     first_of![
         UsageError,
+        InternalError,
         SharedTokenFile,
         CtlError,
         FleetError,

@@ -6,6 +6,7 @@ mod exit;
 mod forecast;
 mod generator;
 mod http;
+mod internal_error;
 mod loads;
 mod output;
 mod progress;
@@ -19,7 +20,7 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use keepup_measure::environment::{Naming, set_naming};
 
 use crate::exit::Exit;
@@ -97,18 +98,27 @@ impl Verb {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    internal_error::install_hook(output::log);
+    let (cli, verb) = match parse() {
+        Ok(parsed) => parsed,
         Err(error) => return output::report_flags(&error).into(),
     };
     let naming = Naming { hides_host: cli.no_host_name, label: cli.label.clone() };
     set_naming(naming.or_environment(|name| std::env::var(name).ok()));
     let done = choose_log_format(cli.log).and_then(|()| signals::ignore_file_size_limit());
-    let exit = done.and_then(|()| run(&cli.verb)).unwrap_or_else(|error| {
+    let done = done.and_then(|()| internal_error::guarded(&verb, || run(&cli.verb)));
+    let exit = done.unwrap_or_else(|error| {
         output::report_error(&error);
         Exit::of(&error)
     });
     output::finish(exit).into()
+}
+
+/// Parses the command line; returns also the name of the command.
+fn parse() -> Result<(Cli, String), clap::Error> {
+    let matches = Cli::command().try_get_matches()?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
+    Ok((cli, matches.subcommand_name().unwrap_or_default().to_owned()))
 }
 
 /// Sets the log format from the flag, else from the environment.

@@ -1,5 +1,6 @@
 //! Progress of a transfer: to or from an archive, to a bag, to a sink or to another recorder.
 use std::collections::VecDeque;
+use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -86,7 +87,7 @@ pub(crate) fn with_progress<T: Send>(
         running.join()
     });
     live.take_warnings().into_iter().for_each(|what| log(&warning(what)));
-    match outcome.map_err(|_| anyhow::anyhow!("cannot transfer: the thread panicked"))? {
+    match outcome.unwrap_or_else(|panic| resume_unwind(panic)) {
         Err(ArchiveError::Stopped) => {
             report_error(&ArchiveError::Stopped.into());
             Ok(None)

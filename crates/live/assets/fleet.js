@@ -142,6 +142,10 @@ function ledger(now) {
     ['durable', count(flow.durable.events), bytes(flow.durable.bytes), rate(flow.durable_bytes_per_second)],
     ...Object.entries(flow.missing).map(([cause, events]) => [h('span', { className: 'bad-text' }, `missing: ${cause}`), count(events), '–', '']),
   ];
+  for (const [kind, tone] of [['rejected', 'bad-text'], ['foreign', '']]) {
+    const named = kind === 'foreign' ? 'rejected, of strangers' : 'rejected';
+    rows.push(...Object.entries(flow[kind] ?? {}).map(([reason, number]) => [h('span', { className: tone }, `${named}: ${reason}`), count(number), '–', '']));
+  }
   const head = [{ name: 'events' }, { name: 'number', figures: true }, { name: 'payload', figures: true }, { name: 'rate', figures: true }];
   const moved = (move) => h('li', {}, `${clock(move.at_unix_ns / 1e6)}: the streams of ${move.from} moved to ${move.to ?? 'the other recorders'}`);
   fill('ledger', table(head, rows), now.moves.length > 0 && h('h3', {}, 'moves'), now.moves.length > 0 && h('ul', { id: 'moves', className: 'plain' }, now.moves.map(moved)));

@@ -131,6 +131,12 @@ pub struct Health {
     /// Missing events by cause.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<String, u64>,
+    /// Data of sources that arrived and are not recorded, by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rejected: BTreeMap<String, u64>,
+    /// The same for data of strangers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub foreign: BTreeMap<String, u64>,
     /// Size of the pool, bytes.
     pub pool_bytes: u64,
     /// Used, bytes.

@@ -70,6 +70,7 @@ fn of_results(error: &ResultsError) -> ErrorClass {
         | ResultsError::NotASummary { .. }
         | ResultsError::CutOff { .. }
         | ResultsError::Event { .. }
+        | ResultsError::Changed { .. }
         | ResultsError::SchemaVersion { .. } => ErrorClass::Refused,
     }
 }

@@ -19,6 +19,7 @@ use keepup_error::Cause;
 use keepup_measure::clock::Clock;
 use keepup_recording::account::{CommandCounts, Incidents};
 use keepup_recording::id::Id;
+use keepup_results::printable::visible;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -331,7 +332,7 @@ impl Runs {
         self.counts.failed += 1;
         let (program, segment) = (self.config.program.display(), sealed.path.display());
         let text = String::from_utf8_lossy(stderr);
-        let text = text.trim().escape_debug().to_string().replace("\\n", "; ");
+        let text = visible(text.trim()).replace("\\n", "; ");
         let said = if text.is_empty() { String::new() } else { format!("; stderr: {text}") };
         self.incidents.push(format!("cannot run {program} for {segment}: {why}{said}"));
     }

@@ -1,7 +1,7 @@
 //! `keepup-set.json`: the recordings that belong to one run on several hosts.
 //!
-//! Invariants: the file is replaced as a whole; a file with any other content is refused; host names and
-//! paths are checked before they are used.
+//! Invariants: the file is replaced as a whole; a file with any other content, or one that was changed after
+//! it was written, is refused; host names and paths are checked before they are used.
 
 mod account;
 mod check;
@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use keepup_error::Cause;
 use serde::{Deserialize, Serialize};
 
+use crate::crc::crc32;
 use crate::error::RecordingError;
 use crate::files::replace;
 use crate::id::Id;
@@ -120,6 +121,18 @@ struct Form {
     fleet: String,
     recordings: Vec<SetRecording>,
     moves: Vec<SetMove>,
+    /// CRC-32 of the other fields, as compact JSON; earlier versions wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
+}
+
+impl Form {
+    /// Checksum of the other fields. White space and the order of the fields in the file do not matter.
+    fn checksum_of_content(&self) -> serde_json::Result<String> {
+        let Form { format, version, name, run, id, created_unix_ns, fleet, recordings, moves, .. } = self;
+        let content = (format, version, name, run, id, created_unix_ns, fleet, recordings, moves);
+        Ok(format!("crc32:{:08x}", crc32(&serde_json::to_vec(&content)?)))
+    }
 }
 
 impl RecordingSet {
@@ -140,7 +153,9 @@ impl RecordingSet {
     /// The set is invalid, as by [`validate`](Self::validate), or too long.
     pub fn to_text(&self) -> Result<String, Cause> {
         self.validate()?;
-        let mut text = serde_json::to_string_pretty(&self.to_form()).map_err(|error| error.to_string())?;
+        let mut form = self.to_form();
+        form.checksum = Some(form.checksum_of_content().map_err(|error| error.to_string())?);
+        let mut text = serde_json::to_string_pretty(&form).map_err(|error| error.to_string())?;
         text.push('\n');
         if text.len() as u64 > SET_BYTES_MAX { Err(too_long()) } else { Ok(text) }
     }
@@ -150,9 +165,18 @@ impl RecordingSet {
     /// # Errors
     /// There is no such regular file, it is longer than 4 MiB, or it is not a valid set of this version.
     pub fn read(path: &Path) -> Result<RecordingSet, RecordingError> {
+        RecordingSet::read_checked(path).map(|(set, _)| set)
+    }
+
+    /// The same, and whether the file has a checksum.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_checked(path: &Path) -> Result<(RecordingSet, bool), RecordingError> {
         let text = keepup_sys::regular::read_text(path, SET_BYTES_MAX)
             .map_err(RecordingError::open("read the recording set", path))?;
-        RecordingSet::parse(&text).map_err(|what| RecordingError::Manifest { path: path.to_path_buf(), what })
+        let fault = |what| RecordingError::Manifest { path: path.to_path_buf(), what };
+        RecordingSet::parse_checked(&text).map_err(fault)
     }
 
     /// Parses and checks the text of a set file.
@@ -160,6 +184,10 @@ impl RecordingSet {
     /// # Errors
     /// The problem.
     pub fn parse(text: &str) -> Result<RecordingSet, Cause> {
+        RecordingSet::parse_checked(text).map(|(set, _)| set)
+    }
+
+    fn parse_checked(text: &str) -> Result<(RecordingSet, bool), Cause> {
         if text.len() as u64 > SET_BYTES_MAX {
             return Err(too_long());
         }
@@ -170,10 +198,17 @@ impl RecordingSet {
         if let Some(what) = other_format(text) {
             return Err(what);
         }
+        let sum = form.checksum_of_content().map_err(|error| error.to_string())?;
+        if form.checksum.as_ref().is_some_and(|written| *written != sum) {
+            let hint = "restore it from a copy, or remove its field `checksum` to use it as it is";
+            let what = "it was changed after it was written, its checksum does not match";
+            return Err(Cause::new(what).with_hint(hint));
+        }
+        let has_checksum = form.checksum.is_some();
         let Form { name, run, id, created_unix_ns, fleet, recordings, moves, .. } = form;
         let set = RecordingSet { name, run, id, created_unix_ns, fleet, recordings, moves };
         set.validate()?;
-        Ok(set)
+        Ok((set, has_checksum))
     }
 
     /// Checks names, paths, lengths and references.
@@ -187,7 +222,7 @@ impl RecordingSet {
     fn to_form(&self) -> Form {
         let RecordingSet { name, run, id, created_unix_ns, fleet, recordings, moves } = self.clone();
         let (format, version) = (FORMAT.to_owned(), VERSION);
-        Form { format, version, name, run, id, created_unix_ns, fleet, recordings, moves }
+        Form { format, version, name, run, id, created_unix_ns, fleet, recordings, moves, checksum: None }
     }
 }
 

@@ -55,6 +55,26 @@ fn a_set_is_replaced_atomically_and_read_back() {
 }
 
 #[test]
+fn a_changed_set_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(SET_FILE);
+    set().write(&path).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    // Control: the file as written, and reformatted.
+    assert_eq!(RecordingSet::read_checked(&path).unwrap(), (set(), true));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(RecordingSet::parse_checked(&value.to_string()).unwrap(), (set(), true));
+    for (from, to) in [("run-17\"", "run-18\""), ("\"lost\"", "\"failed\""), ("\"epoch\": 2", "\"epoch\": 3")]
+    {
+        let cause = RecordingSet::parse(&text.replacen(from, to, 1)).unwrap_err();
+        assert!(cause.to_string().starts_with("it was changed after it was written"), "{cause}");
+        assert!(cause.hint().unwrap().contains("remove its field `checksum`"));
+    }
+    // Written by an earlier version or by hand.
+    assert_eq!(RecordingSet::parse_checked(&text_of(&set())).unwrap(), (set(), false));
+}
+
+#[test]
 fn an_invalid_set_is_not_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(SET_FILE);

@@ -79,7 +79,11 @@ pub(crate) fn answer(result: &Stored) -> (String, Tone) {
     }
     let figures = result.figures();
     let name = kinds::name(result);
-    let best = best(&figures).map(|text| format!(" {text}")).unwrap_or_default();
+    let evidence: Vec<Figure> = figures.iter().filter(|figure| !figure.is_too_short).cloned().collect();
+    if evidence.is_empty() && !figures.is_empty() {
+        return (format!("{name}, too short to be evidence"), Tone::Doubtful);
+    }
+    let best = best(&evidence).map(|text| format!(" {text}")).unwrap_or_default();
     (format!("{name}{best}"), Tone::Plain)
 }
 

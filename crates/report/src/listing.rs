@@ -40,6 +40,7 @@ pub use verification::{Verified, verification};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use keepup_results::printable::visible;
 use keepup_results::shell::quoted;
 use keepup_stream::ledger::LossCause;
 use keepup_stream::rejected::Rejected;
@@ -72,7 +73,7 @@ fn missing(causes: impl IntoIterator<Item = (LossCause, u64)>) -> Vec<Fact> {
 
 /// Data that arrived and are not recorded. Senders choose parts of the texts.
 fn not_recorded(rejected: &[Rejected]) -> Vec<Fact> {
-    let row = |row: &Rejected| Fact::new("REJECTED", row.to_string().escape_debug().to_string());
+    let row = |row: &Rejected| Fact::new("REJECTED", visible(&row.to_string()));
     let mut facts: Vec<Fact> = rejected.iter().take(ROWS_SHOWN).map(row).collect();
     let hidden = rejected.len().saturating_sub(ROWS_SHOWN);
     if hidden > 0 {

@@ -47,6 +47,7 @@ fn answer(runs: &[(f64, f64)]) -> String {
                 what: what.into(),
                 quantity: Quantity::BytesPerSecond,
                 values: vec![rate],
+                is_too_short: false,
             };
             let names = match labels["test"].starts_with(BONNIE) {
                 true => ["write", "read"],

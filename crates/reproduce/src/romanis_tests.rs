@@ -15,7 +15,13 @@ fn request(volumes: usize, raid: bool, scale: f64) -> PaperRequest {
 }
 
 fn figure(what: &str, quantity: Quantity, values: &[f64]) -> Figure {
-    Figure { place: "somewhere".into(), what: what.into(), quantity, values: values.to_vec() }
+    Figure {
+        place: "somewhere".into(),
+        what: what.into(),
+        quantity,
+        values: values.to_vec(),
+        is_too_short: false,
+    }
 }
 
 /// A campaign of `volumes` whose writes reached `rates`, in MB/s, and whose RAID recorded at `raid`.

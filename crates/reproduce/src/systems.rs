@@ -61,7 +61,8 @@ pub fn published_systems(name: &str, workload: &str) -> Result<Vec<Published>, R
             let Some(value) = figure.in_base() else { continue };
             let values = vec![value];
             let (place, what) = (String::new(), same.what.to_owned());
-            let found = Figure { place, what, quantity: Quantity::BytesPerSecond, values };
+            let (quantity, is_too_short) = (Quantity::BytesPerSecond, false);
+            let found = Figure { place, what, quantity, values, is_too_short };
             match systems.iter_mut().find(|system| system.name == figure.system) {
                 Some(system) => system.figures.push(found),
                 None => systems.push(system(&paper, figure, found)),

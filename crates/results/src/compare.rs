@@ -120,6 +120,9 @@ pub struct ComparedCell {
     pub median: f64,
     /// Coefficient of variation; null with fewer than two values.
     pub variation: Option<f64>,
+    /// Whether a value was measured for less than 1 s, so that it has no rank.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_too_short: bool,
     /// Comparison with the baseline; null for the baseline itself.
     pub beside: Option<ComparedRatio>,
 }
@@ -130,7 +133,7 @@ pub struct ComparedCell {
 pub struct ComparedRatio {
     /// Ratio of the medians, or median of the ratios of pairs, inverted where necessary so that
     /// more than 1 is better. For a quantity that is neither better nor worse: system over
-    /// baseline. Null with too few values.
+    /// baseline. Null with too few values or a measurement that was too short.
     pub ratio: Option<f64>,
     /// Lower bound of its 95 % bootstrap interval.
     pub lower: Option<f64>,
@@ -159,6 +162,8 @@ pub enum Change {
     NotShown,
     /// Too few values for a ratio.
     TooFew,
+    /// Measured for less than 1 s, by the system or the baseline, so there is no ratio.
+    TooShort,
     /// A quantity without a better direction, or a published value without repeats.
     NotJudged,
 }
@@ -285,6 +290,7 @@ impl Figures for CompareSummary {
                     what: format!("{}: {}", system.name, row.what),
                     quantity: row.quantity,
                     values: cell.values.clone(),
+                    is_too_short: cell.is_too_short,
                 })
                 .collect::<Vec<_>>()
         };

@@ -1,18 +1,20 @@
 //! Result directories: one directory per result, identified by a marker file.
 //!
 //! Invariants: never writes into a non-empty directory; `result.json` is either absent or complete,
-//! durable, and readable by this crate.
+//! durable, and readable by this crate; `SHA256SUMS` is absent, or covers the files as they are.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use keepup_sys::regular;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::checksum::{self, Check, Document};
 use crate::error::ResultsError;
 use crate::event::Event;
-use crate::file_names::{EVENTS, MARKER, SUMMARY, SUMMARY_TEMPORARY};
+use crate::file_names::{CHECKSUMS, CHECKSUMS_TEMPORARY, EVENTS, MARKER, SUMMARY, SUMMARY_TEMPORARY};
 use crate::head::Kind;
 use crate::log::{EventLog, EventReader};
 use crate::summary::SCHEMA_VERSION;
@@ -21,6 +23,8 @@ use crate::time::rfc3339;
 
 /// Characters of the id in a directory's name, to distinguish results of the same second.
 const SHORT_ID_CHARACTERS: usize = 8;
+/// Longest list of checksums that is read, bytes: far above a campaign with all its cells.
+const CHECKSUMS_BYTES_MAX: u64 = 64 << 20;
 
 /// Default name of a result directory, `<profile>-<yyyymmddThhmmssZ>-<short id>`: sorts by time per
 /// profile.
@@ -132,7 +136,7 @@ impl ResultDirectory {
     /// It contains other files, or a system error.
     pub fn discard(&self) -> Result<(), ResultsError> {
         // The marker is removed last: a remaining directory is still recognized.
-        for name in [EVENTS, SUMMARY_TEMPORARY, SUMMARY, MARKER] {
+        for name in [CHECKSUMS_TEMPORARY, CHECKSUMS, EVENTS, SUMMARY_TEMPORARY, SUMMARY, MARKER] {
             let path = self.path.join(name);
             match fs::remove_file(&path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -150,11 +154,13 @@ impl ResultDirectory {
         EventLog::create(&self.path.join(EVENTS))
     }
 
-    /// Continues the event log of an earlier run; an incomplete last line is cut off.
+    /// Continues the event log of an earlier run; an incomplete last line is cut off. The checksums are
+    /// removed until the next summary.
     ///
     /// # Errors
     /// It does not exist, or a system error.
     pub fn reopen_log(&self) -> Result<EventLog, ResultsError> {
+        self.remove_checksums()?;
         EventLog::reopen(&self.path.join(EVENTS))
     }
 
@@ -166,21 +172,84 @@ impl ResultDirectory {
         EventReader::open(&self.path.join(EVENTS))
     }
 
-    /// Writes or replaces `result.json` atomically and durably.
+    /// Writes or replaces `result.json` atomically and durably, then the checksums of all files.
     ///
     /// # Errors
     /// A figure is not finite, or a system error.
     pub fn write_summary<S: Serialize + DeserializeOwned>(&self, summary: &S) -> Result<(), ResultsError> {
         let path = self.path.join(SUMMARY);
         let unwritable = |source| ResultsError::Unwritable { path: path.clone(), source };
-        let mut text = serde_json::to_string_pretty(summary).map_err(unwritable)?;
-        serde_json::from_str::<S>(&text).map_err(unwritable)?;
+        let document = Document::new(summary).map_err(unwritable)?;
+        serde_json::to_value(summary).and_then(serde_json::from_value::<S>).map_err(unwritable)?;
+        let mut text = serde_json::to_string_pretty(&document).map_err(unwritable)?;
         text.push('\n');
-        let temporary = self.path.join(SUMMARY_TEMPORARY);
+        self.remove_checksums()?;
+        self.replace(SUMMARY, SUMMARY_TEMPORARY, &text)?;
+        let sums = checksum::lines_of(&self.path);
+        let sums = sums.map_err(ResultsError::io("compute the checksums of", &self.path))?;
+        self.replace(CHECKSUMS, CHECKSUMS_TEMPORARY, &sums)
+    }
+
+    /// Enters the checksum of the file `name`, which was written after the summary. Does nothing if the
+    /// directory has no checksums.
+    ///
+    /// # Errors
+    /// A system error.
+    pub fn cover(&self, name: &str) -> Result<(), ResultsError> {
+        let Some(sums) = self.checksums()? else { return Ok(()) };
+        let sums = checksum::with_line(&sums, &self.path, name)
+            .map_err(ResultsError::io("compute the checksum of", &self.path.join(name)))?;
+        self.replace(CHECKSUMS, CHECKSUMS_TEMPORARY, &sums)
+    }
+
+    /// Checks the files from which results are read. Returns whether the directory has checksums.
+    ///
+    /// # Errors
+    /// One of them was changed, the summary is missing, or a system error.
+    pub(crate) fn check(&self) -> Result<bool, ResultsError> {
+        let Some(sums) = self.checksums()? else { return Ok(false) };
+        for name in [SUMMARY, EVENTS] {
+            let path = self.path.join(name);
+            match checksum::check_file(&sums, &self.path, name) {
+                Ok(Check::Changed) => {
+                    return Err(ResultsError::Changed { path, list: Some(self.path.join(CHECKSUMS)) });
+                }
+                // The summary stands alone: the event log may have been removed to save space.
+                Err(error) if name == EVENTS && error.kind() == ErrorKind::NotFound => {}
+                outcome => drop(outcome.map_err(ResultsError::io("read", &path))?),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The checksums, if there are any.
+    fn checksums(&self) -> Result<Option<String>, ResultsError> {
+        let path = self.path.join(CHECKSUMS);
+        match regular::read_text(&path, CHECKSUMS_BYTES_MAX) {
+            Ok(sums) => Ok(Some(sums)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(ResultsError::io("read the checksums", &path)(error)),
+        }
+    }
+
+    /// Removes the checksums before a file is changed: a crash must leave none, not wrong ones.
+    fn remove_checksums(&self) -> Result<(), ResultsError> {
+        let path = self.path.join(CHECKSUMS);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            outcome => {
+                outcome.map_err(ResultsError::io("remove", &path)).and_then(|()| sync_directory(&self.path))
+            }
+        }
+    }
+
+    /// Writes or replaces a file atomically and durably.
+    fn replace(&self, name: &str, temporary: &str, text: &str) -> Result<(), ResultsError> {
+        let (path, temporary) = (self.path.join(name), self.path.join(temporary));
         // Remove a leftover of an earlier attempt, or a link placed there.
         let _ = fs::remove_file(&temporary);
         write_whole(&temporary, text.as_bytes(), OpenOptions::new().write(true).create_new(true))?;
-        fs::rename(&temporary, &path).map_err(ResultsError::io("put the summary in its place,", &path))?;
+        fs::rename(&temporary, &path).map_err(ResultsError::io("put into its place the file", &path))?;
         sync_directory(&self.path)
     }
 }

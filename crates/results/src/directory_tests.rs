@@ -57,7 +57,11 @@ fn a_result_is_written_and_read_back() {
     assert_eq!(opened.events().unwrap().count(), 1);
     let mut names: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, [".keepup-result", "events.jsonl", "result.json"], "nothing temporary stays");
+    assert_eq!(
+        names,
+        [".keepup-result", "SHA256SUMS", "events.jsonl", "result.json"],
+        "nothing temporary stays"
+    );
 }
 
 #[test]

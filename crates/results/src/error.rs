@@ -66,6 +66,17 @@ pub enum ResultsError {
         /// Why.
         source: serde_json::Error,
     },
+    /// A file that was changed after keepup wrote it.
+    #[error(
+        "cannot read {}: it was changed after it was written, its checksum does not match",
+        path.display()
+    )]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// Where the checksum is: the list, or none for the file itself.
+        list: Option<PathBuf>,
+    },
     /// A summary that could not be read back.
     #[error("cannot write {}: JSON cannot represent a figure of the summary: {source}", path.display())]
     Unwritable {
@@ -117,13 +128,24 @@ impl Diagnostic for ResultsError {
             | Self::SchemaVersion { .. }
             | Self::BadName { .. } => ErrorClass::Usage,
             Self::NotEmpty { .. } | Self::NotADirectory { .. } => ErrorClass::Refused,
-            Self::Summary { .. } | Self::Event { .. } | Self::CutOff { .. } => ErrorClass::Failed,
+            Self::Summary { .. } | Self::Changed { .. } | Self::Event { .. } | Self::CutOff { .. } => {
+                ErrorClass::Failed
+            }
             Self::Io { .. } | Self::LogBroken { .. } | Self::Unwritable { .. } => ErrorClass::Environment,
         }
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
         let hint = match self {
+            Self::Changed { list: Some(list), .. } => {
+                let list = crate::shell::quoted(&list.display().to_string());
+                return Some(
+                    format!("restore it from a copy, or remove {list} to read the result as it is").into(),
+                );
+            }
+            Self::Changed { list: None, .. } => {
+                "restore it from a copy, or remove its field `checksum` to read it as it is"
+            }
             Self::NotEmpty { .. } | Self::NotADirectory { .. } => "name a directory that does not exist yet",
             Self::NotAResult { .. } => "name a directory that `keepup` printed as its result",
             Self::NotASummary { .. } => {

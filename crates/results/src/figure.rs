@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencyFigures;
 
+/// Least time of a measurement that is evidence, seconds. A shorter one catches the first write-back, the
+/// first flush or a filled cache, but not what follows.
+pub const EVIDENCE_SECONDS_MIN: f64 = 1.0;
+
 /// One quantity of a result over all repeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -18,6 +22,10 @@ pub struct Figure {
     pub quantity: Quantity,
     /// One value per repeat in the order of measurement, in the quantity's unit.
     pub values: Vec<f64>,
+    /// Whether a value was measured for less than 1 s. Such a figure is shown, but is no evidence: it has no
+    /// rank, and no verdict or badge rests on it. Results of earlier versions say nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_too_short: bool,
 }
 
 /// Quantity of a figure; its unit is the first word of each docstring.
@@ -128,7 +136,10 @@ impl Figure {
         let mut pooled: Vec<Self> = Vec::new();
         for figure in figures {
             match pooled.iter_mut().find(|known| known.is_same(&figure)) {
-                Some(known) => known.values.extend(figure.values),
+                Some(known) => {
+                    known.values.extend(figure.values);
+                    known.is_too_short |= figure.is_too_short;
+                }
                 None => pooled.push(figure),
             }
         }
@@ -138,22 +149,35 @@ impl Figure {
 
 /// Collector of figures: values of the same figure are appended, in order of first appearance.
 #[derive(Debug, Default)]
-pub(crate) struct Collected(Vec<Figure>);
+pub(crate) struct Collected {
+    figures: Vec<Figure>,
+    /// Whether the measurement that the next values are from was too short.
+    is_too_short: bool,
+}
 
 impl Collected {
+    /// Sets the time of the measurement that the next values are from; `None` if they have none.
+    pub(crate) fn measured_for(&mut self, seconds: Option<f64>) {
+        self.is_too_short = seconds.is_some_and(|seconds| seconds < EVIDENCE_SECONDS_MIN);
+    }
+
     /// Adds a value, if present.
     pub(crate) fn add(&mut self, place: &str, what: &str, quantity: Quantity, value: Option<f64>) {
         let Some(value) = value.filter(|value| value.is_finite()) else { return };
         let is_same = |figure: &&mut Figure| {
             (figure.place.as_str(), figure.what.as_str(), figure.quantity) == (place, what, quantity)
         };
-        match self.0.iter_mut().find(is_same) {
-            Some(figure) => figure.values.push(value),
-            None => self.0.push(Figure {
+        match self.figures.iter_mut().find(is_same) {
+            Some(figure) => {
+                figure.values.push(value);
+                figure.is_too_short |= self.is_too_short;
+            }
+            None => self.figures.push(Figure {
                 place: place.to_owned(),
                 what: what.to_owned(),
                 quantity,
                 values: vec![value],
+                is_too_short: self.is_too_short,
             }),
         }
     }
@@ -168,7 +192,7 @@ impl Collected {
 
     /// All figures.
     pub(crate) fn done(self) -> Vec<Figure> {
-        self.0
+        self.figures
     }
 }
 

@@ -6,5 +6,9 @@ pub(crate) const MARKER: &str = ".keepup-result";
 pub(crate) const EVENTS: &str = "events.jsonl";
 /// The summary.
 pub(crate) const SUMMARY: &str = "result.json";
+/// The checksums of all files, as `sha256sum` writes them.
+pub(crate) const CHECKSUMS: &str = "SHA256SUMS";
+/// The checksums while they are written.
+pub(crate) const CHECKSUMS_TEMPORARY: &str = ".SHA256SUMS.new";
 /// The summary while it is written.
 pub(crate) const SUMMARY_TEMPORARY: &str = ".result.json.new";

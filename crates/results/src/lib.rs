@@ -1,13 +1,14 @@
 //! Event and result types, result directories, schema.
 //!
 //! A result directory contains `events.jsonl`, the append-only primary record, and its summary
-//! `result.json`. Reports are generated from these two files alone.
+//! `result.json`. Reports are generated from these two files alone. `SHA256SUMS`, written last, covers both.
 //!
 //! Invariants: an unmeasured figure is null, never 0 or invented; this crate can read what it
 //! writes; time is passed in.
 
 mod campaign;
 mod check;
+mod checksum;
 mod compare;
 mod counter;
 mod directory;
@@ -48,6 +49,7 @@ mod time;
 mod version;
 
 pub use campaign::{CampaignAxis, CampaignCell, CampaignRatio, CampaignRun, CampaignSummary, CampaignTotals};
+pub use checksum::{Document, renewed};
 pub use compare::{
     COMPARE_SCHEMA_VERSION, Change, CompareSummary, ComparedCell, ComparedDifference, ComparedIndex,
     ComparedInterval, ComparedLimit, ComparedRatio, ComparedRow, ComparedRuns, ComparedSystem,
@@ -66,7 +68,7 @@ pub use doctor::{
 pub use entries::{Entries, RecordingEntry, RecordingState, Unreadable};
 pub use error::ResultsError;
 pub use event::Event;
-pub use figure::{Better, Figure, Figures, Quantity};
+pub use figure::{Better, EVIDENCE_SECONDS_MIN, Figure, Figures, Quantity};
 pub use fleet_doctor::{
     ClockFacts, FLEET_DOCTOR_SCHEMA_VERSION, FleetDoctorSummary, FleetFinding, HostCheck, HostFacts,
     InterfaceFacts, PathFacts, VolumeFacts,

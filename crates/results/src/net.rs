@@ -258,6 +258,12 @@ impl NetMoved {
 }
 
 impl NetRun {
+    /// Length of the shortest window of its receivers, seconds; `None` if nothing was received.
+    pub(crate) fn window_seconds(&self) -> Option<f64> {
+        let received = self.flows.iter().filter_map(|flow| flow.received.as_ref());
+        received.map(|received| received.seconds).reduce(f64::min)
+    }
+
     /// Goodput of all flows, or of one direction, bytes per second; `None` if nothing arrived.
     #[must_use]
     pub fn goodput(&self, from_client: Option<bool>) -> Option<f64> {

@@ -61,6 +61,17 @@ pub fn deserialize_optional_line<'de, D: Deserializer<'de>>(from: D) -> Result<O
     Option::<String>::deserialize(from).map(|text| text.as_deref().map(one_line))
 }
 
+/// A name or path as one line in which every character is visible: others become escapes such as `\n`.
+/// Quotes and backslashes stay as they are.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_printable(c) { line.push(c) } else { line.extend(c.escape_default()) }
+    }
+    line
+}
+
 /// Multi-line text for a terminal; unprintable characters become U+FFFD.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {

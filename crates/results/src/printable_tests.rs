@@ -1,5 +1,5 @@
 //! Texts that command terminals, reorder lines, or look like lines of keepup's own.
-use super::{deserialize_line, deserialize_optional_line, json, lines, one_line};
+use super::{deserialize_line, deserialize_optional_line, json, lines, one_line, visible};
 
 const HOSTILE: &str = "a\u{1b}]0;title\u{7}\nerror: forged\u{9b}31m\u{202e}b\u{e0041}\u{200b}\t\u{e4}";
 
@@ -9,6 +9,14 @@ struct Message {
     why: String,
     #[serde(default, deserialize_with = "deserialize_optional_line")]
     hint: Option<String>,
+}
+
+#[test]
+fn names_stay_as_they_are_unless_they_cannot_be_seen() {
+    for name in ["it's", "say \"x\"", "back\\slash", "é", "run 1"] {
+        assert_eq!(visible(name), name);
+    }
+    assert_eq!(visible("a\nb\t\u{202e}"), "a\\nb\\t\\u{202e}");
 }
 
 #[test]

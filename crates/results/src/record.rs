@@ -203,6 +203,7 @@ impl Figures for RecordSummary {
 }
 
 fn add_run(figures: &mut Collected, place: &str, run: &RecordRun) {
+    figures.measured_for(Some(run.seconds));
     figures.add(place, "record", Quantity::BytesPerSecond, Some(run.bytes_per_second()));
     figures.add(place, "record", Quantity::CpuSecondsPerGb, run.cpu.seconds_per_gb);
     figures.add(place, "record", Quantity::CoresBusy, run.cores_busy());
@@ -217,6 +218,7 @@ fn add_run(figures: &mut Collected, place: &str, run: &RecordRun) {
         add("durable", first.durable);
     }
     if let Some(read) = &run.read_back {
+        figures.measured_for(Some(read.seconds));
         figures.add(place, "read back", Quantity::BytesPerSecond, read.bytes_per_second());
         figures.add(place, "read back", Quantity::CpuSecondsPerGb, read.cpu_seconds_per_gb());
     }

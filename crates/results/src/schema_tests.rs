@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 
 use crate::campaign::CampaignSummary;
+use crate::checksum::{self, Document};
 use crate::compare::CompareSummary;
 use crate::disk::DiskSummary;
 use crate::doctor::DoctorSummary;
@@ -25,25 +26,36 @@ fn schema_of<T: JsonSchema>() -> serde_json::Value {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
 }
 
+/// The same for the document of a result, which has a checksum. Earlier versions wrote none.
+fn document_schema_of<T: JsonSchema>() -> serde_json::Value {
+    let mut schema = schema_of::<T>();
+    schema["properties"][checksum::FIELD] = serde_json::json!({
+        "description": "SHA-256 of the content without this field; `keepup report` checks it.",
+        "type": "string",
+        "pattern": "^sha256:[0-9a-f]{64}$",
+    });
+    schema
+}
+
 fn result_schema() -> serde_json::Value {
-    schema_of::<ResultSummary>()
+    document_schema_of::<ResultSummary>()
 }
 
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
     committed("result.schema.json", &result_schema());
-    committed("campaign.schema.json", &schema_of::<CampaignSummary>());
-    committed("disk.schema.json", &schema_of::<DiskSummary>());
-    committed("net.schema.json", &schema_of::<NetSummary>());
+    committed("campaign.schema.json", &document_schema_of::<CampaignSummary>());
+    committed("disk.schema.json", &document_schema_of::<DiskSummary>());
+    committed("net.schema.json", &document_schema_of::<NetSummary>());
     committed("doctor.schema.json", &schema_of::<DoctorSummary>());
     committed("fleet-doctor.schema.json", &schema_of::<FleetDoctorSummary>());
-    committed("qualify-fleet.schema.json", &schema_of::<FleetQualifySummary>());
-    committed("record.schema.json", &schema_of::<RecordSummary>());
-    committed("register.schema.json", &schema_of::<RegisterSummary>());
-    committed("replay.schema.json", &schema_of::<ReplaySummary>());
-    committed("compare.schema.json", &schema_of::<CompareSummary>());
-    committed("predict.schema.json", &schema_of::<PredictSummary>());
-    committed("soak.schema.json", &schema_of::<SoakSummary>());
+    committed("qualify-fleet.schema.json", &document_schema_of::<FleetQualifySummary>());
+    committed("record.schema.json", &document_schema_of::<RecordSummary>());
+    committed("register.schema.json", &document_schema_of::<RegisterSummary>());
+    committed("replay.schema.json", &document_schema_of::<ReplaySummary>());
+    committed("compare.schema.json", &document_schema_of::<CompareSummary>());
+    committed("predict.schema.json", &document_schema_of::<PredictSummary>());
+    committed("soak.schema.json", &document_schema_of::<SoakSummary>());
 }
 
 fn committed(name: &str, schema: &serde_json::Value) {
@@ -70,6 +82,9 @@ fn the_schema_names_every_field_that_is_written() {
         schema["required"].as_array().unwrap().iter().map(|v| v.as_str().unwrap()).collect();
     required.sort_unstable();
     assert_eq!(written, required);
+    let document = Document::value(&fit()).unwrap();
+    let properties = schema["properties"].as_object().unwrap();
+    assert!(document.as_object().unwrap().keys().all(|field| properties.contains_key(field)));
     assert_eq!(schema["additionalProperties"], serde_json::json!(false));
     assert_eq!(schema["$defs"]["Verdict"]["oneOf"][1]["const"], "NOT FIT");
 }

@@ -10,8 +10,10 @@ pub fn quoted(argument: &str) -> String {
         argument.to_owned()
     } else if argument.chars().all(is_printable) {
         format!("'{}'", argument.replace('\'', "'\\''"))
+    } else if argument.ends_with('\n') {
+        // A substitution loses line breaks at its end. Shells of POSIX 2024 know this form, dash does not.
+        format!("$'{}'", argument.chars().map(|c| escaped(c).replace("%%", "%")).collect::<String>())
     } else {
-        // A substitution loses line breaks at its end, so names that end with one are not covered.
         format!("\"$(printf '{}')\"", argument.chars().map(escaped).collect::<String>())
     }
 }

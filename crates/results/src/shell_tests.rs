@@ -30,3 +30,17 @@ fn a_shell_reads_one_argument() {
     }
     assert_eq!(quoted("/data/run-1"), "/data/run-1");
 }
+
+#[test]
+fn line_breaks_at_the_end_stay() {
+    for argument in ["/data/a\n", "it's 50% \\n \"$HOME\"\u{7}7\n\n", "\n", "-a\n"] {
+        let command = quoted(argument);
+        assert_eq!(lines(&command), command, "output is not changed");
+        assert!(command.starts_with("$'") && !command.contains('\n'), "{command}");
+        let script = format!("printf %s {command}");
+        let run = Command::new("bash").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(run.stdout).unwrap(), argument, "{script}");
+    }
+    // Control: every shell knows the form for other line breaks.
+    assert!(quoted("a\nb").starts_with("\"$(printf "));
+}

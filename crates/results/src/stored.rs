@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::campaign::CampaignSummary;
+use crate::checksum::{self, Check};
 use crate::compare::CompareSummary;
 use crate::directory::ResultDirectory;
 use crate::disk::DiskSummary;
@@ -43,6 +44,8 @@ pub struct StoredResult {
     pub summary: Stored,
     /// Whether the summary was missing and was rebuilt from the events.
     pub is_rebuilt: bool,
+    /// Whether a checksum shows that the summary is as it was written. Otherwise it has none.
+    pub is_checked: bool,
 }
 
 /// A summary by kind.
@@ -81,20 +84,21 @@ impl StoredResult {
     pub fn open(path: &Path) -> Result<Self, ResultsError> {
         let found = fs::metadata(path).map_err(ResultsError::io("open the result", path))?;
         if found.is_dir() {
-            return Self::open_directory(path, SUMMARY_BYTES_MAX);
+            let has_checksums = ResultDirectory::open(path)?.check()?;
+            let opened = Self::open_directory(path, SUMMARY_BYTES_MAX)?;
+            return Ok(Self { is_checked: opened.is_checked || has_checksums, ..opened });
         }
-        let summary = Stored::parse(&read(path)?, path, None)?;
-        Ok(Self { path: path.to_path_buf(), summary, is_rebuilt: false })
+        let (summary, is_checked) = Stored::parse(&read(path)?, path, None)?;
+        Ok(Self { path: path.to_path_buf(), summary, is_rebuilt: false, is_checked })
     }
 
     /// Opens an untrusted result directory: only regular files are read, with at most `bytes_max`
-    /// bytes of each in memory.
+    /// bytes of each in memory. The event log is read only if there is no summary, and not checked.
     ///
     /// # Errors
     /// As [`StoredResult::open`], and if a file is larger.
     pub fn open_directory(path: &Path, bytes_max: u64) -> Result<Self, ResultsError> {
-        let (summary, is_rebuilt) = in_directory(&ResultDirectory::open(path)?, bytes_max)?;
-        Ok(Self { path: path.to_path_buf(), summary, is_rebuilt })
+        in_directory(&ResultDirectory::open(path)?, bytes_max)
     }
 
     /// Directory of the result, if any.
@@ -105,10 +109,15 @@ impl StoredResult {
 }
 
 impl Stored {
-    /// Parses a summary of any kind and version. `started` is its first event, if any.
-    fn parse(text: &str, path: &Path, started: Option<&Event>) -> Result<Self, ResultsError> {
+    /// Parses a summary of any kind and version; returns also whether it has a checksum. `started` is its
+    /// first event, if any.
+    fn parse(text: &str, path: &Path, started: Option<&Event>) -> Result<(Self, bool), ResultsError> {
         let damaged = |source| ResultsError::Summary { path: path.to_path_buf(), source };
         let mut value: Value = serde_json::from_str(text).map_err(damaged)?;
+        let is_checked = match checksum::take(&mut value) {
+            Check::Changed => return Err(ResultsError::Changed { path: path.to_path_buf(), list: None }),
+            check => check == Check::Same,
+        };
         let kind = version::update(&mut value, path, started)?;
         let damaged = |source| ResultsError::Summary { path: path.to_path_buf(), source };
         fn boxed<T: DeserializeOwned>(value: Value) -> Result<Box<T>, serde_json::Error> {
@@ -127,6 +136,7 @@ impl Stored {
             Kind::Compare => boxed(value).map(Self::Compare),
             Kind::Predict => boxed(value).map(Self::Predict),
         }
+        .map(|summary| (summary, is_checked))
         .map_err(damaged)
     }
 
@@ -195,16 +205,20 @@ fn read(path: &Path) -> Result<String, ResultsError> {
     Ok(text)
 }
 
-fn in_directory(directory: &ResultDirectory, bytes_max: u64) -> Result<(Stored, bool), ResultsError> {
+fn in_directory(directory: &ResultDirectory, bytes_max: u64) -> Result<StoredResult, ResultsError> {
     let path = directory.path().join(SUMMARY);
     let started = directory.events().ok().and_then(|mut events| events.next()?.ok());
-    match regular::read_text(&path, bytes_max) {
-        Ok(text) => Ok((Stored::parse(&text, &path, started.as_ref())?, false)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            rebuild(directory, started, bytes_max).map(|stored| (stored, true))
+    let (summary, is_rebuilt, is_checked) = match regular::read_text(&path, bytes_max) {
+        Ok(text) => {
+            let (summary, is_checked) = Stored::parse(&text, &path, started.as_ref())?;
+            (summary, false, is_checked)
         }
-        Err(error) => Err(ResultsError::io("read the summary", &path)(error)),
-    }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            (rebuild(directory, started, bytes_max)?, true, false)
+        }
+        Err(error) => return Err(ResultsError::io("read the summary", &path)(error)),
+    };
+    Ok(StoredResult { path: directory.path().to_path_buf(), summary, is_rebuilt, is_checked })
 }
 
 /// Rebuilds a result from its events.

@@ -1,5 +1,5 @@
 //! Index of each system: geometric mean of its ratios. The ranking does not depend on the baseline. Rows with
-//! too few values do not count.
+//! too few values, or that were measured for too short a time, do not count.
 use fastrand::Rng;
 use keepup_measure::stats::{median, quantile};
 use keepup_measure::sum::Sums;
@@ -60,7 +60,7 @@ fn sides(row: &ComparedRow, number: usize) -> Option<Sides<'_>> {
     let values = |n: usize| row.cells.get(n)?.as_ref().map(|cell| &cell.values[..]);
     let (base, own) = (values(0)?, values(number)?);
     let beside = row.cells.get(number)?.as_ref()?.beside;
-    if beside.is_some_and(|beside| beside.change == Change::TooFew) {
+    if beside.is_some_and(|beside| matches!(beside.change, Change::TooFew | Change::TooShort)) {
         return None;
     }
     let is_usable = |values: &[f64]| values.iter().all(|value| *value > 0.0);

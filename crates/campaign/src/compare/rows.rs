@@ -1,7 +1,10 @@
 //! Ratios of all figures to the baseline.
+use keepup_error::Cause;
 use keepup_measure::stats::{CHANCE_MAX, Pairing, VALUES_MIN, compare, median};
 use keepup_measure::sum::Sums;
-use keepup_results::{Better, Change, ComparedCell, ComparedRatio, ComparedRow, Figure, Quantity};
+use keepup_results::{
+    Better, Change, ComparedCell, ComparedRatio, ComparedRow, EVIDENCE_SECONDS_MIN, Figure, Quantity,
+};
 
 use super::systems::System;
 
@@ -49,9 +52,22 @@ fn row(systems: &[System], key: &Figure) -> ComparedRow {
                 && system.turns == systems[0].turns
                 && values.len() == base.values.len();
             let is_published = system.published.is_some();
-            ratio(&base.values, &values, key.quantity, is_paired, is_published)
+            let too_short = figure.is_some_and(|figure| figure.is_too_short) || base.is_too_short;
+            ratio(&base.values, &values, key.quantity, is_paired, is_published).map(
+                |beside| match too_short {
+                    true => without_ratio(beside),
+                    false => beside,
+                },
+            )
         });
-        Some(ComparedCell { median: median(&values)?, variation: variation(&values), values, beside })
+        let is_too_short = figure.is_some_and(|figure| figure.is_too_short);
+        Some(ComparedCell {
+            median: median(&values)?,
+            variation: variation(&values),
+            values,
+            is_too_short,
+            beside,
+        })
     });
     ComparedRow {
         place: key.place.clone(),
@@ -95,6 +111,12 @@ fn ratio(
     })
 }
 
+/// The comparison of a value that was measured for too short a time to be evidence.
+fn without_ratio(beside: ComparedRatio) -> ComparedRatio {
+    let change = Change::TooShort;
+    ComparedRatio { ratio: None, lower: None, upper: None, chance: None, effect: None, change, ..beside }
+}
+
 /// Standard deviation over mean.
 fn variation(values: &[f64]) -> Option<f64> {
     let count = values.len();
@@ -110,6 +132,28 @@ fn variation(values: &[f64]) -> Option<f64> {
 pub(super) fn loses_more(row: &ComparedRow, cell: &ComparedCell) -> bool {
     let lost = |cell: &ComparedCell| cell.values.iter().float_sum();
     row.cells.first().and_then(Option::as_ref).is_some_and(|base| lost(base) == 0.0 && lost(cell) > 0.0)
+}
+
+/// Reason for no ranking if every figure that could be ranked was measured for too short a time.
+pub(super) fn all_too_short(rows: &[ComparedRow]) -> Option<String> {
+    let beside = || rows.iter().flat_map(|row| &row.cells).flatten().filter_map(|cell| cell.beside);
+    let mut judged = beside().filter(|beside| beside.change != Change::NotJudged).peekable();
+    judged.peek()?;
+    let why = format!("every measurement took less than {EVIDENCE_SECONDS_MIN} s, too short to be evidence");
+    let hint = "measure for longer, or with more data";
+    judged.all(|beside| beside.change == Change::TooShort).then(|| Cause::new(why).with_hint(hint).to_text())
+}
+
+/// Note about figures that are not ranked because they were measured for too short a time.
+pub(super) fn too_short(rows: &[ComparedRow]) -> Option<String> {
+    let is_too_short = |row: &&ComparedRow| row.cells.iter().flatten().any(|cell| cell.is_too_short);
+    let count = rows.iter().filter(is_too_short).count();
+    (count > 0).then(|| {
+        format!(
+            "{} measured for less than {EVIDENCE_SECONDS_MIN} s: too short to be evidence, not ranked",
+            if count == 1 { "1 figure was".to_owned() } else { format!("{count} figures were") },
+        )
+    })
 }
 
 /// Note about the number of false positives to expect.

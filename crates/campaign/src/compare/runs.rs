@@ -13,7 +13,8 @@ pub(super) fn of(systems: &[System], rows: &[ComparedRow]) -> Vec<ComparedRuns> 
     let needed = |(number, system): (usize, &System)| {
         let judged = |row: &ComparedRow| {
             let change = row.cells[number].as_ref()?.beside?.change;
-            (change != Change::NotJudged).then_some(change)
+            // More runs of the same length are no help.
+            (!matches!(change, Change::NotJudged | Change::TooShort)).then_some(change)
         };
         let is_too_few = |row: &&ComparedRow| judged(row) == Some(Change::TooFew);
         if rows.iter().filter_map(judged).any(|change| change != Change::TooFew) {

@@ -101,6 +101,9 @@ pub(super) fn of(candidates: &[Candidate], notes: &mut Vec<String>) -> Result<Ve
             let path = result.path.display();
             notes.push(format!("{path} was interrupted: only finished runs are compared"));
         }
+        for result in candidate.results.iter().filter(|result| !result.is_checked && !result.is_rebuilt) {
+            notes.push(format!("{} has no checksum: a change would not be found", result.path.display()));
+        }
         let parts = match &first.summary {
             Stored::Campaign(campaign) if others.is_empty() => cells_of(&system, campaign, number),
             _ if candidates.len() == 1 => places_of(&system, number),

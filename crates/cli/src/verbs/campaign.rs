@@ -17,7 +17,7 @@ use keepup_measure::environment::Environment;
 use keepup_recording::id::Id;
 use keepup_report::listing;
 use keepup_results::shell::quoted;
-use keepup_results::{Begun, CampaignRun as StoredRun, CampaignSummary, Ended, Stored};
+use keepup_results::{Begun, CampaignRun as StoredRun, CampaignSummary, Document, Ended, Stored};
 use keepup_workload::preflight::common_disks;
 
 use self::runner::Child;
@@ -290,7 +290,7 @@ impl CampaignRun<'_> {
         summary.paper = keepup_reproduce::page(paper.as_ref(), &summary, self.directory.path());
         self.directory.finish(&summary)?;
         match self.is_json {
-            true => json(&serde_json::to_value(&summary).context("cannot encode the result")?),
+            true => json(&Document::value(&summary).context("cannot encode the result")?),
             false => page(&Stored::Campaign(Box::new(summary.clone()))),
         }
         let path = self.directory.path().display();

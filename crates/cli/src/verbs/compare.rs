@@ -6,7 +6,7 @@ use keepup_campaign::{Candidate, CompareOptions, compare, workload_of};
 use keepup_measure::clock::{Clock, SystemClock};
 use keepup_recording::id::Id;
 use keepup_reproduce::published_systems;
-use keepup_results::{Begun, CompareSummary, Kind, Stored, StoredResult, rfc3339};
+use keepup_results::{Begun, CompareSummary, Document, Kind, Stored, StoredResult, rfc3339};
 
 use crate::exit::Exit;
 use crate::output::{command, json, log, page};
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         ..compare(&candidates, &published, &options)?
     };
     match args.json {
-        true => json(&serde_json::to_value(&summary).context("cannot encode the comparison")?),
+        true => json(&Document::value(&summary).context("cannot encode the comparison")?),
         false => page(&Stored::Compare(Box::new(summary.clone()))),
     }
     if let Some(out) = &args.out {

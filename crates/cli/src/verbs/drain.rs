@@ -2,6 +2,7 @@
 mod archive;
 
 use std::net::Ipv4Addr;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -141,7 +142,7 @@ fn drain_to(args: &Args, to: Endpoint) -> anyhow::Result<Exit> {
         running.join()
     });
     warnings(&live).for_each(|warning| log(&warning));
-    let report = match outcome.map_err(|_| anyhow::anyhow!("cannot drain: the thread panicked"))? {
+    let report = match outcome.unwrap_or_else(|panic| resume_unwind(panic)) {
         Err(error) if stop.load(Ordering::Acquire) => {
             report_error(&error.into());
             return Ok(Exit::Interrupted);

@@ -12,7 +12,7 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_model::{Ask, Machine, SAMPLES, Sweep, assumptions, predict, predicted_papers};
 use keepup_plan::units::{Bytes, Span};
 use keepup_plan::{Profile, load};
-use keepup_results::{Begun, PredictSummary, PredictedMachine, Prediction, Stored, TestSummary};
+use keepup_results::{Begun, Document, PredictSummary, PredictedMachine, Prediction, Stored, TestSummary};
 use keepup_sys::output as output_file;
 
 use crate::exit::{Exit, usage};
@@ -250,7 +250,7 @@ fn begun(workload: &str) -> anyhow::Result<Begun> {
 fn print(summary: &PredictSummary, output: &OutputArgs) -> anyhow::Result<()> {
     let stored = Stored::Predict(Box::new(summary.clone()));
     match output.json {
-        true => json(&serde_json::to_value(summary).context("cannot encode the prediction")?),
+        true => json(&Document::value(summary).context("cannot encode the prediction")?),
         false => page(&stored),
     }
     if let Some(path) = &output.html {

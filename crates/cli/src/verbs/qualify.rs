@@ -18,7 +18,7 @@ use keepup_recorder::watch::WatcherSlot;
 use keepup_recorder::{RecorderConfig, Target};
 use keepup_recording::id::Id;
 use keepup_results::format::plural;
-use keepup_results::{ResultSummary, Stored, Verdict};
+use keepup_results::{Document, ResultSummary, Stored, Verdict};
 use keepup_workload::Footprint;
 use keepup_workload::detector::{SourceRate, recorder_config, source_plan};
 use keepup_workload::preflight::{check, common_disks, usable_bytes_each};
@@ -176,7 +176,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
 /// Prints the result last, so that the verdict is just above the prompt.
 fn print(args: &Args, summary: &ResultSummary) -> anyhow::Result<()> {
     if args.json {
-        json(&serde_json::to_value(summary).context("cannot encode the result")?);
+        json(&Document::value(summary).context("cannot encode the result")?);
         return Ok(());
     }
     let stored = Stored::Qualify(Box::new(summary.clone()));

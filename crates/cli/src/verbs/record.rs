@@ -25,7 +25,7 @@ use keepup_plan::Profile;
 use keepup_recorder::after_seal::{AfterSeal, JOBS_MAX as AFTER_SEAL_JOBS_MAX};
 use keepup_recorder::report::RecordReport;
 use keepup_recorder::watch::Qualified;
-use keepup_recorder::{RecorderConfig, RecorderError, Target, catch_panic};
+use keepup_recorder::{RecorderConfig, Target, catch_panic};
 use keepup_recording::id::Id;
 use keepup_recording::retention::{Keep, KeepLimit, KeepUntil};
 use keepup_report::listing;
@@ -40,6 +40,7 @@ use self::session::{Session, control};
 use crate::args::{RecorderArgs, duration, keep_limit, size, volumes_or_default};
 use crate::exit::{Exit, usage};
 use crate::http::{HttpArgs, PageContent, PreparedPage};
+use crate::internal_error::InternalError;
 use crate::output::{json, log, print_listing};
 use crate::progress::StatusLine;
 use crate::run_flags::RunFlags;
@@ -381,7 +382,7 @@ pub(super) fn record(
     });
     let exit = recorded.unwrap_or_else(|what| {
         session.fail(&what);
-        Err(RecorderError::Panicked { what }.into())
+        Err(InternalError::after_panic("record", &what).into())
     })?;
     match detectors.take_failure() {
         Some(failure) => Err(failure.into()),

@@ -166,6 +166,11 @@ pub(crate) fn verify(set: &FoundSet, threads: Option<u16>, as_json: bool) -> any
     let recover = set.recover_command();
     let report = match set {
         FoundSet::Here(open) => {
+            if !open.has_checksum {
+                log(
+                    "note: the set file has no checksum, so a change since it was written would not be found",
+                );
+            }
             let (line, now_ns) = (ReadingLine::new(), || SystemClock.now_ns());
             verify_set(open, options(threads), &now_ns, &|progress| line.show(progress))
         }

@@ -43,6 +43,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
     let stored = open_result(&args.result)?;
     if stored.is_rebuilt {
         log("warning: the measurement was interrupted; the report is rebuilt from its events");
+    } else if !stored.is_checked {
+        log("note: the result has no checksum, so a change since it was written would not be found");
     }
     if let Some(path) = &args.html {
         write(&stored, path)?;
@@ -70,6 +72,9 @@ pub(super) fn write_beside(directory: &Path) {
 fn write(stored: &StoredResult, path: &Path) -> anyhow::Result<()> {
     output_file::write(path, report_page(stored).as_bytes())
         .with_context(|| format!("cannot write the report {}", path.display()))?;
+    if let Some(directory) = stored.directory().filter(|directory| directory.path().join(PAGE) == path) {
+        directory.cover(PAGE)?;
+    }
     log(&format!("report: {}", path.display()));
     Ok(())
 }

@@ -2,6 +2,7 @@
 mod serve;
 
 use std::fmt;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -254,8 +255,7 @@ fn send(args: &Args, profile: &str) -> anyhow::Result<Exit> {
         });
         running.join()
     });
-    let Ok(outcome) = outcome else { return Err(anyhow::anyhow!("cannot send: the thread panicked")) };
-    match outcome {
+    match outcome.unwrap_or_else(|panic| resume_unwind(panic)) {
         Ok(report) => {
             print(&report, args.json);
             let lost = report.total(|s| s.lost).events;

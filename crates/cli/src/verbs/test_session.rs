@@ -12,8 +12,8 @@ use keepup_measure::environment::Environment;
 use keepup_measure::sampler::Sampler;
 use keepup_recording::id::Id;
 use keepup_results::{
-    Begun, Ended, Event, EventLog, Figures as _, Kind, ResultDirectory, ResultsError, Stored, TestSummary,
-    Verdict,
+    Begun, Document, Ended, Event, EventLog, Figures as _, Kind, ResultDirectory, ResultsError, Stored,
+    TestSummary, Verdict,
 };
 use keepup_workload::{Context, leftover};
 use serde::Serialize;
@@ -89,7 +89,7 @@ impl<S: TestSummary + Clone + Into<Stored>> TestSession<S> {
         let why = failure.as_ref().map(ToString::to_string);
         self.summary.end(Ended { failure: why, interrupted });
         if self.is_json {
-            json(&serde_json::to_value(&self.summary).context("cannot encode the result")?);
+            json(&Document::value(&self.summary).context("cannot encode the result")?);
         } else {
             let stored: Stored = self.summary.clone().into();
             if failure.is_none() || !stored.figures().is_empty() {

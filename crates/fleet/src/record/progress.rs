@@ -1,4 +1,5 @@
 //! Figures of the current recorder, for heartbeats.
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -127,7 +128,17 @@ impl Watched {
 }
 
 fn health(moment: Moment) -> Health {
+    let rejected = |foreign: bool| {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for row in moment.flow.rejected.iter().filter(|row| row.foreign == foreign) {
+            let count = counts.entry(row.reason.clone()).or_default();
+            *count = count.saturating_add(row.count);
+        }
+        counts
+    };
     Health {
+        rejected: rejected(false),
+        foreign: rejected(true),
         durable_bytes: moment.flow.durable.bytes,
         missing: moment.flow.missing,
         pool_bytes: moment.pool.bytes,

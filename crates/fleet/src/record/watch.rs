@@ -116,9 +116,15 @@ fn add(sum: &mut FleetFlow, host: &FleetFlow) {
     sum.received_bytes_per_second += host.received_bytes_per_second;
     sum.durable_bytes_per_second += host.durable_bytes_per_second;
     sum.received_events_per_second += host.received_events_per_second;
-    for (cause, events) in &host.missing {
-        let all = sum.missing.entry(cause.clone()).or_default();
-        *all = all.saturating_add(*events);
+    for (sum, host) in [
+        (&mut sum.missing, &host.missing),
+        (&mut sum.rejected, &host.rejected),
+        (&mut sum.foreign, &host.foreign),
+    ] {
+        for (name, count) in host {
+            let all = sum.entry(name.clone()).or_default();
+            *all = all.saturating_add(*count);
+        }
     }
     sum.missing_events = sum.missing_events.saturating_add(host.missing_events);
     sum.connected_streams = sum.connected_streams.saturating_add(host.connected_streams);

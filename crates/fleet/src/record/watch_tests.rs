@@ -205,6 +205,23 @@ fn volumes_have_their_paths_and_failures() {
 }
 
 #[test]
+fn rejected_data_are_a_failure_unless_they_are_of_strangers() {
+    let mut fleet = Fleet::running();
+    let healthy = Health { volumes: Vec::new(), ..health(5) };
+    let count = |events| [("malformed".to_owned(), events)].into();
+    fleet.run(100, 0, 10, Some(Health { foreign: count(3), ..healthy.clone() }));
+    let now = fleet.sample(200);
+    assert_eq!((now.flow.foreign["malformed"], now.flow.rejected.len()), (3, 0));
+    assert!(now.failures.is_empty(), "{:?}", now.failures);
+    fleet.run(300, 0, 10, Some(Health { rejected: count(7), ..healthy.clone() }));
+    fleet.run(300, 1, 10, Some(Health { rejected: count(2), ..healthy }));
+    let now = fleet.sample(400);
+    assert_eq!((now.flow.rejected["malformed"], now.hosts[1].flow.rejected["malformed"]), (9, 2));
+    let failure = |host: &str, count| format!("{host}: {count} not recorded, rejected as malformed");
+    assert_eq!(now.failures, [failure("daq1", 7), failure(&now.hosts[1].name, 2)]);
+}
+
+#[test]
 fn states_are_those_of_the_run() {
     let mut fleet = Fleet::joined();
     assert_eq!(states(&fleet.sample(5)), [FleetHostState::Preparing; 3]);

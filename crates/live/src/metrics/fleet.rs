@@ -93,6 +93,15 @@ pub(super) fn put(out: &mut Exposition, fleet: &FleetNow) {
         host.flow.missing.iter().map(move |(cause, events)| (labels(cause.as_str()), *events as f64))
     });
     out.family(Gauge, "keepup_missing_events", "", "Events missing in this run, by cause.", missing);
+    let rejected = fleet.hosts.iter().flat_map(|host| {
+        let labels =
+            |reason, foreign| vec![("host", host.name.as_str()), ("reason", reason), ("foreign", foreign)];
+        let of_sources = host.flow.rejected.iter().map(|row| (row, "false"));
+        let all = of_sources.chain(host.flow.foreign.iter().map(|row| (row, "true")));
+        all.map(move |((reason, count), foreign)| (labels(reason.as_str(), foreign), *count as f64))
+    });
+    let help = "Packets, messages, events or files that arrived in this run and are not recorded.";
+    out.family(Counter, "keepup_rejected", "", help, rejected);
     for (kind, name, unit, help, value) in VOLUME_FIGURES {
         let samples = fleet.hosts.iter().flat_map(|host| {
             let labels = |volume| vec![("host", host.name.as_str()), ("volume", volume)];

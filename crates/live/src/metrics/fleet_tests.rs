@@ -1,6 +1,8 @@
 //! Metrics of several hosts.
 use std::collections::BTreeSet;
 
+use keepup_results::live::FleetNow;
+
 use crate::exposition::TextFormat;
 use crate::metrics::page;
 use crate::testing::{fleet, recording};
@@ -22,6 +24,22 @@ fn every_figure_of_a_host_has_its_label() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
+}
+
+#[test]
+fn rejected_data_of_a_host_are_counted_by_reason() {
+    let mut now = fleet();
+    let has = |now: &FleetNow, line: &str| {
+        let text = page(TextFormat::Prometheus, Some(&recording()), None, Some(now));
+        text.lines().any(|found| found == line)
+    };
+    let of_source = "keepup_rejected_total{host=\"daq1\",reason=\"malformed\",foreign=\"false\"} 7";
+    let of_stranger = "keepup_rejected_total{host=\"daq1\",reason=\"malformed\",foreign=\"true\"} 3";
+    assert!(!has(&now, of_source), "control");
+    now.hosts[0].flow.rejected = [("malformed".to_owned(), 7)].into();
+    assert!(has(&now, of_source) && !has(&now, of_stranger));
+    now.hosts[0].flow.foreign = [("malformed".to_owned(), 3)].into();
+    assert!(has(&now, of_source) && has(&now, of_stranger));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::message::Health;
 
 /// Most warnings of a host.
 const WARNINGS_MAX: usize = 16;
-/// Most causes of missing events.
+/// Most causes of missing events, and reasons of rejected data.
 const CAUSES_MAX: usize = 16;
 /// Most volumes of a host, as in a fleet file.
 const VOLUMES_MAX: usize = 64;
@@ -17,14 +17,16 @@ pub(super) fn limited(health: &Health) -> Health {
     // Copies, because the vectors of the message have its capacity.
     Health {
         missing: limited_causes(&health.missing),
+        rejected: limited_causes(&health.rejected),
+        foreign: limited_causes(&health.foreign),
         warnings: health.warnings.iter().take(WARNINGS_MAX).map(|text| one_line(text)).collect(),
         volumes: health.volumes.iter().take(VOLUMES_MAX).copied().collect(),
         ..*health
     }
 }
 
-/// Missing events by cause, with the first causes only.
+/// Missing events by cause or rejected data by reason, with the first ones only.
 #[must_use]
-pub fn limited_causes(missing: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    missing.iter().take(CAUSES_MAX).map(|(cause, events)| (one_line(cause), *events)).collect()
+pub fn limited_causes(counts: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    counts.iter().take(CAUSES_MAX).map(|(cause, count)| (one_line(cause), *count)).collect()
 }

@@ -28,6 +28,8 @@ pub struct OpenSet {
     pub set: RecordingSet,
     /// One for each entry of the set, in its order.
     pub members: Vec<SetMember>,
+    /// Whether the set file has a checksum, as far as it was read here.
+    pub has_checksum: bool,
 }
 
 /// An entry of a set, seen from this machine.
@@ -72,9 +74,9 @@ impl OpenSet {
     /// # Errors
     /// The set file cannot be read. Recordings that cannot be opened are listed.
     pub fn open(path: &Path, at: &LocalDirectories) -> Result<OpenSet, RecordingError> {
-        let set = RecordingSet::read(path)?;
+        let (set, has_checksum) = RecordingSet::read_checked(path)?;
         let home = path.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Ok(OpenSet::open_in(home, set, at, &[]))
+        Ok(OpenSet { has_checksum, ..OpenSet::open_in(home, set, at, &[]) })
     }
 
     /// The same for a set in the directory `home`. Recordings with an identity of `taken` are those of other
@@ -96,7 +98,7 @@ impl OpenSet {
             taken.extend(member.recording().map(|recording| recording.manifest().recording));
             members.insert(at, member);
         }
-        OpenSet { members: members.into_values().collect(), set }
+        OpenSet { members: members.into_values().collect(), set, has_checksum: true }
     }
 
     /// The recordings that are here, with their hosts.

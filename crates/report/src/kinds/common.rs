@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use keepup_measure::stats::quantile;
-use keepup_results::{Figure, Figures, Headed, Kind, LoadResult, Quantity, Stored, machine_name};
+use keepup_results::{
+    EVIDENCE_SECONDS_MIN, Figure, Figures, Headed, Kind, LoadResult, Quantity, Stored, machine_name,
+};
 
 use super::loads;
 use crate::chart::{Chart, size_name};
-use crate::format::{NOT_MEASURED, bytes, digits, first_line, fixed, number, rate, shorten, time};
+use crate::format::{NOT_MEASURED, bytes, digits, first_line, fixed, number, plural, rate, shorten, time};
 use crate::page::{Block, Document, Fact, Headline, Item, Page};
 use crate::table::{Cell, Table, Tone, left, right};
 
@@ -39,6 +41,7 @@ pub(super) struct PageContent {
 pub(super) fn document(stored: &Stored, content: PageContent) -> Document {
     let head = stored.head();
     let mut cautions = content.cautions;
+    cautions.extend(too_short(&stored.figures()));
     let mut cut = Vec::new();
     cut.extend(head.failure.map(|why| format!("The test failed: {}.", first_line(why))));
     if head.interrupted {
@@ -84,6 +87,18 @@ pub(super) fn document(stored: &Stored, content: PageContent) -> Document {
             ("Plan, as it was run", head.plan.clone()),
         ],
     }
+}
+
+/// Caution about figures that were measured for too short a time.
+fn too_short(figures: &[Figure]) -> Option<String> {
+    let count = figures.iter().filter(|figure| figure.is_too_short).count();
+    (count > 0).then(|| {
+        format!(
+            "{count} of {} were measured for less than {EVIDENCE_SECONDS_MIN} s: too short to be evidence. \
+             They are marked, and have no rank.",
+            plural(figures.len() as u64, "figure"),
+        )
+    })
 }
 
 /// Removes empty items. Returns none if nothing is left.
@@ -222,7 +237,9 @@ fn figures(figures: &[Figure]) -> Option<Block> {
         if with_vertical_line {
             row.push(shorten(place, NAME_CHARACTERS_MAX).into());
         }
-        row.push(shorten(what, NAME_CHARACTERS_MAX).into());
+        let mark = quantities.iter().filter_map(|quantity| cells.get(&(*place, *what, *quantity)));
+        let mark = if mark.into_iter().any(|figure| figure.is_too_short) { " (too short)" } else { "" };
+        row.push((shorten(what, NAME_CHARACTERS_MAX) + mark).into());
         let of = |quantity: &Quantity| cells.get(&(*place, *what, *quantity)).map(|figure| spread(figure));
         row.extend(quantities.iter().map(|quantity| of(quantity).unwrap_or_default().into()));
         row

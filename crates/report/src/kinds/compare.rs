@@ -207,6 +207,7 @@ fn words(change: Change) -> (&'static str, Effect) {
         Change::Worse => ("worse", Effect::Worse),
         Change::NotShown => ("no significant difference", Effect::Nothing),
         Change::TooFew => ("too few values", Effect::Nothing),
+        Change::TooShort => ("too short", Effect::Nothing),
         Change::NotJudged => ("not judged", Effect::Nothing),
     }
 }

@@ -1,7 +1,7 @@
 //! Page of record trials: rates of every run, event ledger and cost.
 
 use keepup_measure::sum::Sums;
-use keepup_results::{Figures as _, RecordRun, RecordSummary, Stored};
+use keepup_results::{EVIDENCE_SECONDS_MIN, Figures as _, RecordRun, RecordSummary, Stored};
 use serde_json::json;
 
 use super::common::{self, PageContent, charts};
@@ -26,9 +26,11 @@ pub(super) fn document(stored: &Stored, summary: &RecordSummary, history: &Histo
     };
     let lost: u64 = summary.runs.iter().map(|run| run.ledger.lost.events).saturating_sum();
     let is_whole = lost == 0 && summary.runs.iter().all(|run| run.broken_off.is_none());
-    content.answer = (!summary.runs.is_empty()).then(|| match is_whole {
-        true => ("NO LOSS".to_owned(), Tone::Good),
-        false => ("LOSS".to_owned(), Tone::Bad),
+    let is_evidence = summary.runs.iter().all(|run| run.seconds >= EVIDENCE_SECONDS_MIN);
+    content.answer = (!summary.runs.is_empty()).then(|| match (is_whole, is_evidence) {
+        (true, true) => ("NO LOSS".to_owned(), Tone::Good),
+        (true, false) => ("TOO SHORT".to_owned(), Tone::Doubtful),
+        (false, _) => ("LOSS".to_owned(), Tone::Bad),
     });
     content.sentences.push(match lost {
         0 => format!("No event was lost in {}.", plural(summary.runs.len() as u64, "run")),

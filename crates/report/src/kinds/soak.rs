@@ -1,8 +1,8 @@
 //! Page of a bit-error test: data read back, mismatches and the error rate.
 
 use keepup_results::{
-    SoakCounter, SoakDamage, SoakInterval, SoakMismatch, SoakOrigin, SoakPart, SoakRange, SoakRate,
-    SoakSummary, Stored,
+    EVIDENCE_SECONDS_MIN, SoakCounter, SoakDamage, SoakInterval, SoakMismatch, SoakOrigin, SoakPart,
+    SoakRange, SoakRate, SoakSummary, Stored,
 };
 use serde_json::json;
 
@@ -18,12 +18,15 @@ const RANGES_MAX: usize = 400;
 
 pub(super) fn document(stored: &Stored, summary: &SoakSummary) -> Document {
     let damage = &summary.damage;
+    let totals = &summary.totals;
     let answer = match (damage.mismatches + damage.references, &summary.rate) {
         (0, None) => ("NOTHING READ BACK".to_owned(), Tone::Doubtful),
+        (0, Some(_)) if (totals.elapsed_ns as f64) < EVIDENCE_SECONDS_MIN * 1e9 => {
+            ("TOO SHORT".to_owned(), Tone::Doubtful)
+        }
         (0, Some(_)) => ("NO ERROR".to_owned(), Tone::Good),
         (mismatches, _) => (plural(mismatches, "mismatch").to_uppercase(), Tone::Bad),
     };
-    let totals = &summary.totals;
     let mut sentences = vec![format!(
         "{} read back in {} over {}, {}.",
         plural(totals.files, "file"),

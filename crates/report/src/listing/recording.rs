@@ -6,6 +6,7 @@ use keepup_measure::sum::Sums;
 use keepup_recording::info::{RecordingInfo, SegmentInfo, State, StreamSummaryInfo};
 use keepup_recording::journal::{Rotation, RotationState};
 use keepup_recording::retention::{Keep, KeepLimit, KeepUntil};
+use keepup_results::printable::visible;
 use keepup_results::rfc3339;
 
 use super::{ROWS_SHOWN, megabytes, missing, more, not_recorded, recover, render};
@@ -17,13 +18,11 @@ use crate::table::{Cell, Column, Table, left, right};
 /// Describes a recording: state, volumes, streams, missing events.
 #[must_use]
 pub fn recording(info: &RecordingInfo, style: Style) -> String {
-    let title =
-        format!("recording {} ({}), {}", info.name.escape_debug(), info.recording, state(&info.state));
+    let title = format!("recording {} ({}), {}", visible(&info.name), info.recording, state(&info.state));
     let facts = head(info).into_iter().chain(place(info)).collect();
     let mut items: Vec<Item> = vec![Item::Facts(facts)];
-    let entry = |(key, value): (&String, &String)| {
-        Item::Text(format!("{}: {}", key.escape_debug(), value.escape_debug()))
-    };
+    let entry =
+        |(key, value): (&String, &String)| Item::Text(format!("{}: {}", visible(key), visible(value)));
     items.extend(info.metadata.iter().map(entry));
     let streams = info.streams.iter().take(ROWS_SHOWN).map(|(id, stream)| row(*id, stream)).collect();
     let mut below: Vec<Fact> = info.keep.iter().map(|kept| Fact::new("kept", keep(kept))).collect();
@@ -72,10 +71,10 @@ fn segments(info: &RecordingInfo) -> Option<Block> {
 
 /// Origin of a recording.
 fn head(info: &RecordingInfo) -> Vec<Fact> {
-    let created = format!("{} by keepup {}", rfc3339(info.created_unix_ns), info.tool_version.escape_debug());
+    let created = format!("{} by keepup {}", rfc3339(info.created_unix_ns), visible(&info.tool_version));
     let mut facts = vec![Fact::new("created", created)];
     facts.extend(info.origin.as_ref().map(|origin| {
-        let (name, id) = (origin.name.escape_debug(), origin.recording.escape_debug());
+        let (name, id) = (visible(&origin.name), visible(&origin.recording));
         Fact::new("copy of", format!("{name} ({id}), created {}", rfc3339(origin.created_unix_ns)))
     }));
     facts.extend(info.run.map(|run| Fact::new("run", run.to_string())));
@@ -99,7 +98,7 @@ fn place(info: &RecordingInfo) -> Vec<Fact> {
         }
     }
     for archive in &info.archives {
-        facts.push(Fact::path("archive", archive.to.escape_debug().to_string()));
+        facts.push(Fact::path("archive", visible(&archive.to)));
         let damaged = match archive.damaged {
             0 => String::new(),
             damaged => format!("; {} DAMAGED", plural(damaged, "segment")),
@@ -108,8 +107,8 @@ fn place(info: &RecordingInfo) -> Vec<Fact> {
         facts.push(Fact::new("", format!("{segments} confirmed, {}{damaged}", bytes(archive.bytes))));
     }
     let faults = info.archive_faults.iter();
-    facts.extend(faults.map(|what| Fact::path("WARNING", what.escape_debug().to_string())));
-    facts.extend(info.reductions.iter().map(|text| Fact::path("reduced", text.escape_debug().to_string())));
+    facts.extend(faults.map(|what| Fact::path("WARNING", visible(what))));
+    facts.extend(info.reductions.iter().map(|text| Fact::path("reduced", visible(text))));
     facts.extend(info.rotations.iter().map(|change| Fact::path("rotation", rotation(change))));
     let missing = info.missing_volumes.iter();
     facts.extend(missing.map(|volume| Fact::path("MISSING", format!("volume {}", volume.display()))));
@@ -181,7 +180,7 @@ fn row(id: u32, stream: &StreamSummaryInfo) -> Vec<Cell> {
     vec![
         id.to_string().into(),
         // Names are escaped, because senders choose them.
-        info.name.escape_debug().to_string().into(),
+        visible(&info.name).into(),
         kind.into(),
         stream.events.to_string().into(),
         stream.payload_bytes.map_or("-".into(), megabytes).into(),

@@ -6,6 +6,7 @@ use keepup_recording::info::{RecordingInfo, State};
 use keepup_recording::set::{
     MemberState, SetAccount, SetEnd, SetInfo, SetMemberInfo, SetMove, SetRecovery, SetStream, SetVerification,
 };
+use keepup_results::printable::visible;
 use keepup_results::rfc3339;
 
 use super::verification::verification_with;
@@ -21,13 +22,11 @@ const HOSTS_SHOWN: usize = 4;
 /// Describes a set: the recording of each host, moves of streams, and the streams over all recordings.
 #[must_use]
 pub fn set_info(info: &SetInfo, style: Style) -> String {
-    let title = format!("recording set {} ({})", info.name.escape_debug(), info.set);
+    let title = format!("recording set {} ({})", visible(&info.name), info.set);
     let made = info.recordings.iter().filter(|found| !found.member.is_absent()).count();
     let here = info.recordings.iter().filter(|found| found.member.is_here).count();
-    let mut facts = vec![
-        Fact::new("created", rfc3339(info.created_unix_ns)),
-        Fact::new("fleet", info.fleet.escape_debug().to_string()),
-    ];
+    let mut facts =
+        vec![Fact::new("created", rfc3339(info.created_unix_ns)), Fact::new("fleet", visible(&info.fleet))];
     facts.extend(info.run.map(|run| Fact::new("run", run.to_string())));
     facts.push(Fact::new("here", format!("{here} of {}", plural(made as u64, "recording"))));
     let columns =
@@ -69,7 +68,7 @@ pub fn set_verification(report: &SetVerification, recover_command: Option<&str>,
         }
         text.push('\n');
     }
-    let title = format!("recording set {} ({})", report.name.escape_debug(), report.set);
+    let title = format!("recording set {} ({})", visible(&report.name), report.set);
     let faulty = report.recordings.iter().filter_map(|found| found.report.as_ref());
     // Reports of other hosts may have any figures.
     let faults = faulty.map(|report| report.fault_count).chain([report.account.faults.len() as u64]);
@@ -125,7 +124,7 @@ fn member(member: &MemberState) -> Vec<Fact> {
         SetEnd::Absent => Some("it made no recording"),
     };
     if let Some(end) = end {
-        let why = member.why.as_ref().map_or_else(String::new, |why| format!(": {}", why.escape_debug()));
+        let why = member.why.as_ref().map_or_else(String::new, |why| format!(": {}", visible(why)));
         facts.push(Fact::path("end", format!("{host}: {end}{why}")));
     }
     if let Some(problem) = &member.problem {
@@ -187,7 +186,7 @@ fn streams(account: &SetAccount) -> Vec<Item> {
         let mut row: Vec<Cell> = vec![
             id.to_string().into(),
             // Names are escaped, because senders choose them.
-            stream.name.escape_debug().to_string().into(),
+            visible(&stream.name).into(),
             hosts(&stream.hosts).into(),
             stream.events.to_string().into(),
             stream.payload_bytes.map_or("-".into(), megabytes).into(),
@@ -256,7 +255,7 @@ fn totals(account: &SetAccount) -> Vec<Fact> {
         facts.push(Fact::new("end", what));
     }
     let faults = account.faults.iter().take(ROWS_SHOWN);
-    facts.extend(faults.map(|what| Fact::path("FAULT", what.escape_debug().to_string())));
+    facts.extend(faults.map(|what| Fact::path("FAULT", visible(what))));
     if account.faults.len() > ROWS_SHOWN {
         facts.push(Fact::new("FAULT", format!("... {} in total (--json lists all)", account.faults.len())));
     }

@@ -1,5 +1,6 @@
 //! List of recordings, by `ctl recordings`.
 
+use keepup_results::printable::visible;
 use keepup_results::{Entries, RecordingEntry, RecordingState, Unreadable};
 
 use super::render;
@@ -11,7 +12,7 @@ use crate::page::{Block, Fact, Item};
 #[must_use]
 pub fn recordings(list: &Entries<RecordingEntry>, style: Style) -> String {
     let unreadable = |one: &Unreadable| {
-        let (directory, why) = (one.directory.escape_debug(), one.why.escape_debug());
+        let (directory, why) = (visible(&one.directory), visible(&one.why));
         Fact::path("cannot read", format!("{directory}: {why}"))
     };
     let mut items = vec![
@@ -33,7 +34,7 @@ fn recording(entry: &RecordingEntry) -> Fact {
     };
     let events = entry.events.map_or("events not counted".to_owned(), |events| plural(events, "event"));
     // Names are escaped, because clients choose them.
-    let mut parts = vec![entry.name.escape_debug().to_string()];
+    let mut parts = vec![visible(&entry.name)];
     parts.extend(entry.run.map(|run| format!("run {run}")));
     parts.extend([state.to_owned(), format!("started {}", entry.created), plural(entry.streams, "stream")]);
     parts.extend([events, bytes(entry.bytes), format!("{} missing", plural(entry.missing_events, "event"))]);

@@ -1,6 +1,7 @@
 //! Report of a recovery, by `recover`.
 
 use keepup_recording::recover::{RecoverReport, StreamRecovery, VolumeRecovery};
+use keepup_results::printable::visible;
 
 use super::{megabytes, missing, render};
 use crate::Style;
@@ -11,7 +12,7 @@ use crate::table::{Cell, Table, left, right};
 /// Reports what was sealed and removed on each volume, the streams, and what is still missing.
 #[must_use]
 pub fn recovery(report: &RecoverReport, style: Style) -> String {
-    let title = format!("recording {} ({})", report.name.escape_debug(), report.recording);
+    let title = format!("recording {} ({})", visible(&report.name), report.recording);
     let mut facts: Vec<Fact> = report.volumes.iter().flat_map(volume).collect();
     let lost = report.missing_volumes.iter();
     facts.extend(lost.map(|volume| Fact::path("MISSING", format!("volume {}", volume.display()))));
@@ -73,7 +74,7 @@ fn streams(report: &RecoverReport) -> Table {
         vec![
             id.to_string().into(),
             // Names are escaped, because senders choose them.
-            stream.name.escape_debug().to_string().into(),
+            visible(&stream.name).into(),
             stream.recorded.events.to_string().into(),
             megabytes(stream.recorded.bytes).into(),
             stream.removed.events.to_string().into(),

@@ -2,6 +2,7 @@
 
 use keepup_error::Cause;
 use keepup_results::live::{RunOutcome, RunSettings, RunStatus};
+use keepup_results::printable::visible;
 use keepup_results::rfc3339;
 
 use super::render;
@@ -45,7 +46,7 @@ fn path(label: &str, text: &str) -> Fact {
 }
 
 fn plain(text: &str) -> String {
-    text.escape_debug().to_string()
+    visible(text)
 }
 
 fn state(status: &RunStatus) -> String {

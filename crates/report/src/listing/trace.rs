@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use keepup_measure::histogram::LatencySummary;
+use keepup_results::printable::visible;
 use keepup_trace::{
     Converted, Corrections, DeviceDetail, DeviceInfo, Origin, StageTimes, TraceClock, TraceHeader, TraceInfo,
 };
@@ -57,7 +58,7 @@ pub fn converted(converted: &Converted, out: &Path, style: Style) -> String {
 
 /// Format and source files. Names are escaped, because they come from the file.
 fn source(header: &TraceHeader) -> String {
-    let files: Vec<String> = header.source.iter().map(|name| name.escape_debug().to_string()).collect();
+    let files: Vec<String> = header.source.iter().map(|name| visible(name)).collect();
     // A synthetic trace has no source file.
     let files = if files.is_empty() { "no other file".to_owned() } else { files.join(", ") };
     format!("{}: {files}", header.format.name())
@@ -178,7 +179,7 @@ fn devices_table(devices: &[DeviceInfo]) -> Table {
         let sequential = device.jumps.as_ref().map(|jumps| share(jumps.sequential, jumps.records));
         vec![
             // Names are escaped, because they come from the file.
-            device.name.as_deref().unwrap_or_default().escape_debug().to_string().into(),
+            visible(device.name.as_deref().unwrap_or_default()).into(),
             device.records.to_string().into(),
             megabytes(device.bytes).into(),
             megabytes(device.footprint_bytes).into(),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use keepup_recording::verify::{Ending, Fault, StreamReport, VerifyReport};
+use keepup_results::printable::visible;
 use keepup_stream::ledger::Gap;
 
 use super::{ROWS_SHOWN, megabytes, missing, more, not_recorded, recover, render};
@@ -35,7 +36,7 @@ pub fn verification(verified: &Verified<'_>, style: Style) -> String {
 /// The same with another command that recovers the recording, or without one.
 pub(super) fn verification_with(verified: &Verified<'_>, recover: Option<Fact>, style: Style) -> String {
     let report = verified.report;
-    let title = format!("recording {} ({})", report.name.escape_debug(), report.recording);
+    let title = format!("recording {} ({})", visible(&report.name), report.recording);
     let mut items = vec![Item::Table(streams(report))];
     items.extend(more(report.streams.len(), "streams"));
     let mut facts = totals(verified);
@@ -74,7 +75,7 @@ fn streams(report: &VerifyReport) -> Table {
     let row = |(id, stream): (&u32, &StreamReport)| -> Vec<Cell> {
         let mut row: Vec<Cell> = vec![
             id.to_string().into(),
-            stream.name.escape_debug().to_string().into(),
+            visible(&stream.name).into(),
             stream.recorded.events.to_string().into(),
             megabytes(stream.recorded.bytes).into(),
         ];

@@ -13,6 +13,7 @@ impl Figures for DiskSummary {
                 add_phase(&mut figures, &run.place(), phase);
             }
             if let Some(crate::disk::DiskFinding::Cache(cache)) = &run.finding {
+                figures.measured_for(None);
                 let size = cache.evicted_bytes.map(|_| cache.cached_bytes as f64);
                 figures.add(&run.place(), "page cache", Quantity::Bytes, size);
             }
@@ -23,6 +24,7 @@ impl Figures for DiskSummary {
 
 fn add_phase(figures: &mut Collected, place: &str, phase: &DiskPhase) {
     let gb = phase.bytes as f64 / 1e9;
+    figures.measured_for(Some(phase.seconds));
     figures.add(place, &phase.name, Quantity::BytesPerSecond, phase.bytes_per_second());
     let operations = phase.operations.filter(|_| phase.seconds > 0.0).map(|n| n as f64 / phase.seconds);
     figures.add(place, &phase.name, Quantity::OperationsPerSecond, operations);

@@ -49,6 +49,12 @@ pub struct FleetFlow {
     pub missing: BTreeMap<String, u64>,
     /// Missing events so far.
     pub missing_events: u64,
+    /// Data of sources that arrived and are not recorded so far, by reason.
+    #[serde(default)]
+    pub rejected: BTreeMap<String, u64>,
+    /// The same for data of strangers, who were never admitted and not asked for.
+    #[serde(default)]
+    pub foreign: BTreeMap<String, u64>,
     /// Streams whose client is connected.
     pub connected_streams: u64,
     /// Streams whose client has sent end.

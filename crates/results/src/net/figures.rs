@@ -8,6 +8,8 @@ impl Figures for NetSummary {
         for run in &self.runs {
             add_run(&mut figures, run);
         }
+        // The search has the shortest of its trials.
+        figures.measured_for(self.runs.iter().filter_map(NetRun::window_seconds).reduce(f64::min));
         if let Some(finding) = &self.finding {
             let knee = finding.knee_lower_bytes_per_second;
             figures.add("", "highest without loss", Quantity::BytesPerSecond, knee);
@@ -21,6 +23,7 @@ fn add_run(figures: &mut Collected, run: &NetRun) {
     let mut servers: Vec<&str> = run.flows.iter().map(|flow| flow.server.as_str()).collect();
     servers.dedup();
     let place = servers.join(" + ");
+    figures.measured_for(run.window_seconds());
     let gb = run.received_bytes() as f64 / 1e9;
     figures.add(&place, &run.name, Quantity::BytesPerSecond, run.goodput(None));
     for end in run.ends.iter().filter(|_| gb > 0.0) {

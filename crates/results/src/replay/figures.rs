@@ -7,6 +7,7 @@ impl Figures for ReplaySummary {
         let mut figures = Collected::default();
         for pass in self.passes.iter().filter(|pass| !pass.is_cold && pass.is_usable()) {
             let (place, trace) = (&pass.place, &pass.trace);
+            figures.measured_for(Some(pass.seconds));
             let times = pass.all.as_ref();
             let what = format!("{trace}: service");
             figures.add_latency(place, &what, times.map(|times| &times.service));

@@ -6,6 +6,7 @@ impl Figures for SoakSummary {
     fn figures(&self) -> Vec<Figure> {
         let mut figures = Collected::default();
         for (what, part) in [("write", self.totals.write), ("read back", self.totals.read)] {
+            figures.measured_for(Some(part.elapsed_ns as f64 / 1e9));
             figures.add("", what, Quantity::BytesPerSecond, rate(part));
             let gb = part.bytes as f64 / 1e9;
             let cpu = (gb > 0.0).then(|| part.cpu_ns as f64 / 1e9 / gb);

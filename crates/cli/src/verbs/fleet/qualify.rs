@@ -15,7 +15,7 @@ use keepup_measure::clock::{Clock, SystemClock};
 use keepup_measure::environment::Environment;
 use keepup_recording::id::Id;
 use keepup_results::format::plural;
-use keepup_results::{Begun, FleetQualifySummary, Stored, Verdict};
+use keepup_results::{Begun, Document, FleetQualifySummary, Stored, Verdict};
 
 use self::store::Store;
 use super::conduct::{Detector, FleetTrials};
@@ -108,7 +108,7 @@ pub(crate) fn run(path: &Path, args: &FleetArgs, shared: &Shared<'_>) -> anyhow:
     }
     // Printed first: a result directory that cannot be written must not lose hours of measurement.
     if shared.json {
-        json(&serde_json::to_value(&found)?);
+        json(&Document::value(&found)?);
     } else {
         page(&Stored::QualifyFleet(Box::new(found.clone())));
     }

@@ -23,6 +23,8 @@ use crate::progress::StatusLine;
 
 /// Time for the end of a series to arrive after the detector was disarmed, in nanoseconds.
 const END_NS: u64 = 10_000_000_000;
+/// Interval of checks whether a detector is still being armed, in nanoseconds.
+const WAIT_NS: u64 = 10_000_000;
 
 /// Flags for control of detectors.
 #[derive(clap::Args)]
@@ -109,7 +111,9 @@ impl DetectorControl {
             several => several.iter().map(|source| source.stream_name(DETECTOR_CONFIG)).collect(),
         };
         let plan = Plan { arms: args.arm, triggers: args.trigger };
-        Ok(Self { detectors, plan, ..Self::default() })
+        let mut control = Self::default();
+        (control.detectors, control.plan) = (detectors, plan);
+        Ok(control)
     }
 
     /// Whether no detector is controlled.
@@ -241,6 +245,36 @@ impl DetectorControl {
     }
 }
 
+/// Disarms detectors that an error or a panic has left armed.
+impl Drop for DetectorControl {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(|task| task.no_more_commands.store(true, Release));
+        let line = StatusLine::new();
+        loop {
+            self.phase = match std::mem::take(&mut self.phase) {
+                // A request has a time limit, so this ends.
+                Phase::Running | Phase::Ending
+                    if self.tasks.iter().any(|task| task.stage() == Stage::Arming) =>
+                {
+                    SystemClock.sleep_until_ns(SystemClock.now_ns() + WAIT_NS);
+                    Phase::Ending
+                }
+                Phase::Running | Phase::Ending => self.disarm(&line),
+                Phase::Disarming(threads) => {
+                    threads.into_iter().for_each(|thread| self.take_disarmed(thread, &line));
+                    break;
+                }
+                Phase::Disarmed { .. } => break,
+            };
+        }
+        self.tasks.iter().for_each(|task| task.is_over.store(true, Release));
+    }
+}
+
 fn of_thread(error: &std::io::Error) -> SimplonError {
     SimplonError::Detector(Cause::new(format!("cannot start a thread for a detector: {error}")))
 }
+
+#[cfg(test)]
+#[path = "detectors_tests.rs"]
+mod tests;

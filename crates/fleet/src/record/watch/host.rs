@@ -136,6 +136,8 @@ impl HostWatch {
             received_events_per_second: self.rates.events,
             missing_events: missing.values().fold(0, |sum, events| sum.saturating_add(*events)),
             missing,
+            rejected: health.as_ref().map(|health| health.rejected.clone()).unwrap_or_default(),
+            foreign: health.as_ref().map(|health| health.foreign.clone()).unwrap_or_default(),
             connected_streams: connected.into(),
             ended_streams: counters.ended_streams.into(),
         };
@@ -209,6 +211,10 @@ impl HostWatch {
         }
         let failed = host.volumes.iter().filter(|volume| volume.failed);
         failures.extend(failed.map(|volume| format!("{}: {} takes no more data", self.name, volume.path)));
+        let rejected = host.flow.rejected.iter();
+        failures.extend(
+            rejected.map(|(why, count)| format!("{}: {count} not recorded, rejected as {why}", self.name)),
+        );
         failures
     }
 

@@ -3,6 +3,7 @@ use std::fs;
 use std::path::Path;
 
 use keepup_fleet::command::{CommandEnd, Reply, ReplyError, unpack};
+use keepup_results::{ResultDirectory, renewed};
 use keepup_sys::output;
 use serde::Deserialize;
 
@@ -52,7 +53,11 @@ fn name_directories(run_directory: &Path) -> std::io::Result<()> {
         for file in FILES {
             let path = directory.join(file);
             if let Some(text) = read(&path) {
-                output::write(&path, text.replace(&old, &new).as_bytes())?;
+                let changed = renewed(&text, text.replace(&old, &new));
+                output::write(&path, changed.as_bytes())?;
+                if let Ok(result) = ResultDirectory::open(&directory) {
+                    result.cover(file).map_err(std::io::Error::other)?;
+                }
             }
         }
     }

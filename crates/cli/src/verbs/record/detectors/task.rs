@@ -124,7 +124,7 @@ impl Task {
     }
 
     /// Arms the detector; returns the number of its series, if it is known.
-    fn arm(&self) -> Option<Option<u64>> {
+    pub(super) fn arm(&self) -> Option<Option<u64>> {
         {
             let mut state = self.state();
             // Checked under the lock: the main loop does not disarm a detector before it is armed.
