@@ -334,105 +334,154 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
+/// What the clients of one recording do.
+#[derive(Clone, Debug)]
+struct Script {
+    actions: Vec<(u32, Action)>,
+    /// Whether clients explain what they skipped.
+    explains: bool,
+    /// Whether one stream is reduced.
+    reduces: bool,
+    /// Whether data arrive that are rejected.
+    rejects: bool,
+    /// Where kills cut the recording.
+    cuts: Vec<(f64, f64)>,
+}
+
+fn script() -> impl Strategy<Value = Script> {
+    let actions = prop::collection::vec((0..STREAMS, action()), 1..40);
+    let cuts = prop::collection::vec((0.0f64..=1.0, 0.0f64..=1.0), 3);
+    (actions, any::<(bool, bool, bool)>(), cuts).prop_map(|(actions, (explains, reduces, rejects), cuts)| {
+        Script { actions, explains, reduces, rejects, cuts }
+    })
+}
+
+// Two tests, because they mostly wait for disks and run beside each other.
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) })]
     #[test]
-    fn every_copy_and_a_recovered_recording_have_the_losses_of_the_original(
-        actions in prop::collection::vec((0..STREAMS, action()), 1..40),
-        volumes in 1usize..3,
-        (explains, reduces, rejects) in any::<(bool, bool, bool)>(),
-        cuts in prop::collection::vec((0.0f64..=1.0, 0.0f64..=1.0), 2),
-    ) {
-        let root = tempfile::tempdir().unwrap();
-        let reductions = ["streams=1 keep=both: decimate by=7"];
-        let reductions = if reduces { &reductions[..] } else { &[] };
-        let (recorder, directories) = start(&root.path().join("original"), volumes, 1, reductions);
-        let to = recorder.address();
-        let mut clients: Vec<Client> = (0..STREAMS).map(|stream| Client::new(to, stream)).collect();
-        for (stream, action) in &actions {
-            clients[*stream as usize].act(action);
-        }
-        for client in &mut clients {
-            client.act(&Action::Send(1));
-            client.settle();
-        }
-        if rejects {
-            send_rejected(to);
-        }
-        let killed = |at| root.path().join(format!("killed{at}/run"));
-        let killed: Vec<PathBuf> = (0..volumes).map(killed).collect();
-        directories.iter().zip(&killed).for_each(|(from, to)| copy(from, to));
-        // The last stream also loses events behind its last one.
-        clients.iter_mut().for_each(|client| client.next += u64::from(client.stream) * 3);
-        clients.into_iter().for_each(|client| client.end(explains));
-        drop(stop(recorder));
-        let (original, gaps) = check(&directories);
-        prop_assert!(original.is_intact(), "{original:#?}");
-        if reduces {
-            let raw: Vec<Gap> = gaps.iter().filter(|gap| gap.stream == 1).copied().collect();
-            let derived = gaps.iter().filter(|gap| gap.stream == 32_768);
-            let derived: Vec<Gap> = derived.map(|gap| Gap { stream: 1, ..*gap }).collect();
-            prop_assert_eq!(losses(&derived), losses(&raw));
-        }
-
-        let (sink, copies) = start(&root.path().join("copy"), 1, 2, &[]);
-        let plan = DrainPlan {
-            recording: directories.clone(),
-            to: sink.address().into(),
-            rate: None,
-            follow: false,
-            finish_timeout: Duration::from_secs(60),
-        };
-        let drained = drain(&plan, &SystemClock, &AtomicBool::new(false), &DrainCounters::default()).unwrap();
-        prop_assert!(drained.is_complete && drained.faults.total == 0, "{drained:#?}");
-        stop(sink).ledger.balance().unwrap();
-        let (copied, copied_gaps) = check(&copies);
-        prop_assert!(copied.is_intact(), "{copied:#?}");
-        prop_assert_eq!(losses(&copied_gaps), losses(&gaps));
-        prop_assert_eq!(&copied.streams, &original.streams);
-        prop_assert_eq!(original.rejected.len(), if rejects { 2 } else { 0 });
-        prop_assert_eq!(&copied.rejected, &original.rejected);
-        prop_assert_eq!(copied.is_complete(), original.is_complete());
-
-        let (restored, restored_gaps) = check(&[archive_and_restore(&directories, root.path())]);
-        prop_assert_eq!(&restored_gaps, &gaps);
-        let account = |report| serde_json::to_value(report).unwrap();
-        prop_assert_eq!(account(&restored), account(&original));
-
-        let recording = Recording::open(&directories).unwrap();
-        let path = root.path().join("all.mcap");
-        let said = one_file(&recording, None, &path, &mut |_| {}).unwrap();
-        let (found, found_gaps) = exported(&path);
-        prop_assert_eq!(&said.missing, &gaps);
-        prop_assert_eq!(&found_gaps, &gaps);
-        prop_assert_eq!(&found, &events(&recording));
-        prop_assert!(found.values().any(|events| !events.is_empty()));
-
-        for (number, positions) in cuts.into_iter().enumerate() {
-            let root = root.path().join(format!("cut{number}"));
-            let places: Vec<PathBuf> = (0..volumes).map(|at| root.join(format!("volume{at}/run"))).collect();
-            for (from, to) in killed.iter().zip(&places) {
-                copy(from, to);
-                cut(to, positions);
-            }
-            let recovered = recover(&places, RecoverOptions::default(), &mut |_| {}).unwrap();
-            prop_assert!(recovered.complete, "{recovered:#?}");
-            let (report, left) = check(&places);
-            prop_assert!(report.is_intact(), "{positions:?}: {report:#?}\n{left:#?}\n{gaps:#?}");
-            prop_assert!(report.rejected.iter().all(|row| original.rejected.contains(row)), "{report:#?}");
-            for gap in &left {
-                // Long jumps have one cause: their ends stand for all numbers.
-                for sequence in [gap.first_sequence, gap.first_sequence + gap.events - 1] {
-                    let before = cause_of(&gaps, gap.stream, sequence);
-                    let was_skipped = (Some(LossCause::Source), LossCause::SequenceGap);
-                    let is_right = gap.cause == LossCause::CutOff
-                        || before == Some(gap.cause)
-                        || (before, gap.cause) == was_skipped;
-                    prop_assert!(is_right, "{gap:?}, but the original has {before:?} at {sequence}");
-                }
-            }
-            let again = recover(&places, RecoverOptions::default(), &mut |_| {}).unwrap();
-            prop_assert!(!again.changed, "{again:#?}");
-        }
+    fn every_copy_has_the_losses_of_the_original_on_one_volume(script in script()) {
+        check_losses(script, 1)?;
     }
+
+    #[test]
+    fn every_copy_has_the_losses_of_the_original_on_two_volumes(script in script()) {
+        check_losses(script, 2)?;
+    }
+}
+
+fn check_losses(script: Script, volumes: usize) -> Result<(), TestCaseError> {
+    let Script { actions, explains, reduces, rejects, cuts } = script;
+    let root = tempfile::tempdir().unwrap();
+    let reductions = ["streams=1 keep=both: decimate by=7"];
+    let reductions = if reduces { &reductions[..] } else { &[] };
+    let (recorder, directories) = start(&root.path().join("original"), volumes, 1, reductions);
+    let to = recorder.address();
+    let mut clients: Vec<Client> = (0..STREAMS).map(|stream| Client::new(to, stream)).collect();
+    for (stream, action) in &actions {
+        clients[*stream as usize].act(action);
+    }
+    for client in &mut clients {
+        client.act(&Action::Send(1));
+        client.settle();
+    }
+    if rejects {
+        send_rejected(to);
+    }
+    let killed = |at| root.path().join(format!("killed{at}/run"));
+    let killed: Vec<PathBuf> = (0..volumes).map(killed).collect();
+    directories.iter().zip(&killed).for_each(|(from, to)| copy(from, to));
+    // The last stream also loses events behind its last one.
+    clients.iter_mut().for_each(|client| client.next += u64::from(client.stream) * 3);
+    clients.into_iter().for_each(|client| client.end(explains));
+    drop(stop(recorder));
+    let (original, gaps) = check(&directories);
+    prop_assert!(original.is_intact(), "{original:#?}");
+    if reduces {
+        let raw: Vec<Gap> = gaps.iter().filter(|gap| gap.stream == 1).copied().collect();
+        let derived = gaps.iter().filter(|gap| gap.stream == 32_768);
+        let derived: Vec<Gap> = derived.map(|gap| Gap { stream: 1, ..*gap }).collect();
+        prop_assert_eq!(losses(&derived), losses(&raw));
+    }
+
+    check_copies(&directories, root.path(), (&original, &gaps))?;
+    prop_assert_eq!(original.rejected.len(), if rejects { 2 } else { 0 });
+    check_recovery(&killed, &cuts, root.path(), (&original, &gaps))
+}
+
+/// Checks the drained, the restored and the exported copy of a recording.
+fn check_copies(
+    directories: &[PathBuf],
+    root: &Path,
+    (original, gaps): (&VerifyReport, &Vec<Gap>),
+) -> Result<(), TestCaseError> {
+    let (sink, copies) = start(&root.join("copy"), 1, 2, &[]);
+    let plan = DrainPlan {
+        recording: directories.to_vec(),
+        to: sink.address().into(),
+        rate: None,
+        follow: false,
+        finish_timeout: Duration::from_secs(60),
+    };
+    let drained = drain(&plan, &SystemClock, &AtomicBool::new(false), &DrainCounters::default()).unwrap();
+    prop_assert!(drained.is_complete && drained.faults.total == 0, "{drained:#?}");
+    stop(sink).ledger.balance().unwrap();
+    let (copied, copied_gaps) = check(&copies);
+    prop_assert!(copied.is_intact(), "{copied:#?}");
+    prop_assert_eq!(losses(&copied_gaps), losses(gaps));
+    prop_assert_eq!(&copied.streams, &original.streams);
+    prop_assert_eq!(&copied.rejected, &original.rejected);
+    prop_assert_eq!(copied.is_complete(), original.is_complete());
+
+    let (restored, restored_gaps) = check(&[archive_and_restore(directories, root)]);
+    prop_assert_eq!(&restored_gaps, gaps);
+    let account = |report| serde_json::to_value(report).unwrap();
+    prop_assert_eq!(account(&restored), account(original));
+
+    let recording = Recording::open(directories).unwrap();
+    let path = root.join("all.mcap");
+    let said = one_file(&recording, None, &path, &mut |_| {}).unwrap();
+    let (found, found_gaps) = exported(&path);
+    prop_assert_eq!(&said.missing, gaps);
+    prop_assert_eq!(&found_gaps, gaps);
+    prop_assert_eq!(&found, &events(&recording));
+    prop_assert!(found.values().any(|events| !events.is_empty()));
+    Ok(())
+}
+
+/// Checks what recovery makes of a recording that was killed: no loss without a cause, and no other cause
+/// than that of the original.
+fn check_recovery(
+    killed: &[PathBuf],
+    cuts: &[(f64, f64)],
+    root: &Path,
+    (original, gaps): (&VerifyReport, &[Gap]),
+) -> Result<(), TestCaseError> {
+    for (number, &positions) in cuts.iter().enumerate() {
+        let place = |at| root.join(format!("cut{number}/volume{at}/run"));
+        let places: Vec<PathBuf> = (0..killed.len()).map(place).collect();
+        for (from, to) in killed.iter().zip(&places) {
+            copy(from, to);
+            cut(to, positions);
+        }
+        let recovered = recover(&places, RecoverOptions::default(), &mut |_| {}).unwrap();
+        prop_assert!(recovered.complete, "{recovered:#?}");
+        let (report, left) = check(&places);
+        prop_assert!(report.is_intact(), "{positions:?}: {report:#?}\n{left:#?}\n{gaps:#?}");
+        prop_assert!(report.rejected.iter().all(|row| original.rejected.contains(row)), "{report:#?}");
+        for gap in &left {
+            // Long jumps have one cause: their ends stand for all numbers.
+            for sequence in [gap.first_sequence, gap.first_sequence + gap.events - 1] {
+                let before = cause_of(gaps, gap.stream, sequence);
+                let was_skipped = (Some(LossCause::Source), LossCause::SequenceGap);
+                let is_right = gap.cause == LossCause::CutOff
+                    || before == Some(gap.cause)
+                    || (before, gap.cause) == was_skipped;
+                prop_assert!(is_right, "{gap:?}, but the original has {before:?} at {sequence}");
+            }
+        }
+        let again = recover(&places, RecoverOptions::default(), &mut |_| {}).unwrap();
+        prop_assert!(!again.changed, "{again:#?}");
+    }
+    Ok(())
 }
