@@ -216,8 +216,10 @@ fn without_recorders_the_source_gives_up_and_keeps_the_counts() {
     let hall = Hall::new();
     let [first, second] = &hall.recorders;
     let patience = Duration::from_millis(300);
-    let report = hall.run_during(&endless(Rate::EventsPerSecond(4000.0)), patience, |live| {
-        wait_until(|| first.received() > 100 && second.received() > 100 && live.durable_events() > 0);
+    // The buffers have room for 250 events or so, which they keep until they are acknowledged.
+    let plan = SourcePlan { buffer_bytes: 200_000, ..endless(Rate::EventsPerSecond(4000.0)) };
+    let report = hall.run_during(&plan, patience, |_| {
+        wait_until(|| first.received() > 500 && second.received() > 500);
         first.kill();
         second.kill();
         // Long enough to give up before the schedule ends.
