@@ -134,7 +134,8 @@ fn the_camera_report_is_reproduced_with_named_volumes_and_another_machine() {
         assert!(n > 1 || cells.len() == 8, "two named volumes: {table:#}");
     }
     let answer = page["answers"][0]["here"].as_str().unwrap();
-    assert!(answer.contains("raid0: ") && answer.contains("raid5: ") && answer.ends_with("[scale 0.01]"));
+    let is_answered = answer.contains("raid0: ") && answer.contains("raid5: ");
+    assert!(is_answered && answer.ends_with("[scale 0.01]"), "{answer}");
     // One pair cannot tell. The first result stands for that of another machine.
     let stored = std::fs::read_dir(place.path().join("first")).unwrap().next().unwrap().unwrap().path();
     // The network traffic comes from a server, as from another host.
@@ -145,7 +146,8 @@ fn the_camera_report_is_reproduced_with_named_volumes_and_another_machine() {
     let from = page["tables"][2]["rows"].to_string();
     assert!(from.contains(&format!("from {address}")), "{from}");
     let answer = page["answers"][0]["here"].as_str().unwrap();
-    assert!(answer.contains("cannot tell") && answer.contains("fewer than 5 pairs"), "{answer}");
+    let reasons = ["fewer than 5 pairs", "less than 1 s"];
+    assert!(answer.contains("cannot tell") && reasons.iter().any(|why| answer.contains(why)), "{answer}");
     assert!(statuses(page).contains("E9"), "{page:#}");
     let rows = page["tables"][0]["rows"].as_array().unwrap();
     assert_eq!(rows.iter().filter(|row| row["is_here"] == true).count(), 4, "{rows:#?}");

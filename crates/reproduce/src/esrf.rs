@@ -9,7 +9,9 @@ use keepup_measure::stats::median;
 use keepup_measure::sum::Sums;
 use keepup_model::papers::{PaperUnit, PublishedFigure};
 use keepup_plan::builtin;
-use keepup_results::{CampaignRatio, PaperAnswer, PaperColumn, PaperPage, PaperRow, PaperTable, Quantity};
+use keepup_results::{
+    CampaignRatio, EVIDENCE_SECONDS_MIN, PaperAnswer, PaperColumn, PaperPage, PaperRow, PaperTable, Quantity,
+};
 use toml::{Table, Value};
 
 use crate::error::ReproduceError;
@@ -256,6 +258,8 @@ enum Effect {
     AtMost(f64),
     /// The scatter or the number of pairs does not tell; the lowest end of the intervals, if any.
     Unknown(Option<f64>),
+    /// Every measurement was too short to be evidence.
+    TooShort,
 }
 
 /// Effect of the network load on a volume; `None` without runs. A loss is significant if the pairs say so and
@@ -269,7 +273,8 @@ fn effect(found: &Reproduced<'_>, volume: &str, threshold: f64) -> Option<Effect
         return Some(Effect::Loss(title, (*ratio).clone()));
     }
     if ratios.is_empty() {
-        return None;
+        let is_measured = COLUMNS.iter().any(|column| !values(found, column, volume, QUIET).is_empty());
+        return is_measured.then_some(Effect::TooShort);
     }
     let has_pairs = ratios.iter().all(|(_, ratio)| i64::from(ratio.pairs) >= PAIRS);
     Some(match ratios.iter().try_fold(f64::INFINITY, lowest) {
@@ -304,6 +309,10 @@ impl Effect {
             Self::Unknown(None) => format!(
                 "{volume}: cannot tell whether the network load slows it down: there are fewer than {PAIRS} \
                  pairs of runs."
+            ),
+            Self::TooShort => format!(
+                "{volume}: cannot tell whether the network load slows it down: each test took less than \
+                 {EVIDENCE_SECONDS_MIN} s."
             ),
         }
     }
