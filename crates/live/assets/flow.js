@@ -53,7 +53,8 @@ export function headline(run, now, shown = ONE) {
 }
 
 // Whether data that arrived are not recorded, apart from those of strangers.
-const hasRejected = (now) => (now.flow.rejected ?? []).some((row) => !row.foreign);
+// A recorder has rows, a fleet counts by reason, without those of strangers.
+const hasRejected = ({ flow: { rejected } }) => (Array.isArray(rejected) ? rejected.some((row) => !row.foreign) : Object.keys(rejected ?? {}).length > 0);
 
 function figures(now) {
   const { flow, pool, margin } = now;
