@@ -1,7 +1,7 @@
 //! `keepup ctl` with `keepup record --controlled`: complete runs by commands alone.
 use std::path::Path;
 
-use keepup_testkit::program::Program;
+use keepup_testkit::program::{Program, Run};
 use keepup_testkit::root::{SmallDisk, allowed};
 use serde_json::{Value, json};
 
@@ -13,45 +13,36 @@ use crate::common::{
 const TOKEN: &str = "0123456789abcdef";
 
 /// A recorder that accepts commands.
-struct Controlled {
+pub(super) struct Controlled {
     url: String,
-    recorder: Program,
+    pub(super) recorder: Program,
 }
 
 impl Controlled {
     /// Records to `volume`; the token is in the file `token` of `here`.
     fn start(here: &Path, volume: &Path) -> Self {
-        let mut controlled = Self::unread(here, volume);
-        controlled.url = controlled.recorder.line("live page: ").trim_end_matches('/').to_owned();
-        controlled
+        Self::record(here, &["--listen", "127.0.0.1:0", "--volume", &volume.display().to_string()])
+    }
+
+    /// Records with these further flags.
+    pub(super) fn record(here: &Path, flags: &[&str]) -> Self {
+        let mut recorder = Self::unread(here, flags);
+        let url = recorder.line("live page: ").trim_end_matches('/').to_owned();
+        Self { url, recorder }
     }
 
     /// The same, without waiting for any of its output.
-    fn unread(here: &Path, volume: &Path) -> Self {
+    fn unread(here: &Path, flags: &[&str]) -> Program {
         secret_file(here, "token", TOKEN);
-        let volume = volume.display().to_string();
-        let recorder = start(
-            here,
-            &[
-                "record",
-                "--controlled",
-                "--listen",
-                "127.0.0.1:0",
-                "--http",
-                "127.0.0.1:0",
-                "--token-file",
-                "token",
-                "--volume",
-                &volume,
-                "--pool",
-                "64 MiB",
-                "--segment",
-                "32 MiB",
-                "--ready-file",
-                "ready",
-            ],
-        );
-        Self { url: String::new(), recorder }
+        let own = ["record", "--controlled", "--http", "127.0.0.1:0", "--token-file", "token"];
+        let sizes = ["--pool", "64 MiB", "--segment", "32 MiB"];
+        start(here, &[&own[..], &sizes, flags].concat())
+    }
+
+    /// A command, with its answer in JSON.
+    pub(super) fn ctl(&self, here: &Path, flags: &[&str]) -> Run {
+        let base = ["ctl", "--to", &self.url, "--token-file", "token", "--json"];
+        keepup(here, &[&base[..], flags].concat())
     }
 }
 
@@ -62,12 +53,8 @@ fn a_run_is_controlled_by_commands_alone() {
     let volume = here.join("disk");
     std::fs::create_dir(&volume).unwrap();
     let controlled = Controlled::start(here, &volume);
-    let ctl = |flags: &[&str]| {
-        let base = ["ctl", "--to", &controlled.url, "--token-file", "token", "--json"];
-        keepup(here, &[&base[..], flags].concat())
-    };
     let done = |flags: &[&str]| {
-        let run = ctl(flags);
+        let run = controlled.ctl(here, flags);
         assert_eq!(run.code(), 0, "{flags:?}: {run:#?}");
         printed(&run)
     };
@@ -116,11 +103,12 @@ fn the_ready_file_appears_once_commands_are_accepted() {
     let here = directory.path();
     let volume = here.join("disk");
     std::fs::create_dir(&volume).unwrap();
-    let mut controlled = Controlled::unread(here, &volume);
+    let flags = ["--listen", "127.0.0.1:0", "--volume", "disk", "--ready-file", "ready"];
+    let mut recorder = Controlled::unread(here, &flags);
     until("the ready file", || here.join("ready").exists());
     let pid = std::fs::read_to_string(here.join("ready")).unwrap();
-    assert_eq!(pid, format!("{}\n", controlled.recorder.id()));
-    let url = controlled.recorder.line("live page: ").trim_end_matches('/').to_owned();
+    assert_eq!(pid, format!("{}\n", recorder.id()));
+    let url = recorder.line("live page: ").trim_end_matches('/').to_owned();
     // The first attempt is accepted, before any run.
     let run = keepup(here, &["ctl", "--to", &url, "--token-file", "token", "configure"]);
     assert_eq!(run.code(), 0, "{run:#?}");
@@ -130,8 +118,8 @@ fn the_ready_file_appears_once_commands_are_accepted() {
     let flags = ["--to-null", "--listen", "127.0.0.1:0", "--ready-file", "not-ready"];
     let second = keepup(here, &[&["record", "--controlled", "--http", taken][..], &flags].concat());
     assert!(second.code() == 4 && !here.join("not-ready").exists(), "{second:#?}");
-    controlled.recorder.signal("INT");
-    assert_eq!(controlled.recorder.wait().code(), 0);
+    recorder.signal("INT");
+    assert_eq!(recorder.wait().code(), 0);
 }
 
 #[test]

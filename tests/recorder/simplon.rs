@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use keepup_testkit::program::Program;
 
 use super::detectors::{IMAGE_BYTES, accepted, end_of_series, frame, image_of_series, start_of_series};
-use crate::common::{count, directory, json, keepup, secret_file, segments, start, verified};
+use super::run_live::Controlled;
+use crate::common::{count, directory, json, keepup, segments, start, verified};
 
 /// A detector's HTTP server; sends each command before it answers.
 fn http_server(arm_status: u16) -> (SocketAddr, Receiver<String>) {
@@ -50,6 +51,12 @@ fn record(here: &Path, detector: &TcpListener, http: SocketAddr) -> Program {
     start(here, &[&["record", "--from", &from, "--simplon", &url, "--arm"], &settings[..]].concat())
 }
 
+/// A recorder of this detector that waits for commands.
+fn controlled(here: &Path, detector: &TcpListener, http: SocketAddr) -> Controlled {
+    let (from, url) = (format!("zmq://{}", detector.local_addr().unwrap()), format!("http://{http}"));
+    Controlled::record(here, &["--from", &from, "--simplon", &url, "--arm", "--volume", "a"])
+}
+
 /// Document of the recording in the current directory.
 fn configuration(here: &Path) -> serde_json::Value {
     let files = segments(&here.join("a/run"));
@@ -89,17 +96,11 @@ fn a_controlled_run_disarms_its_detector_before_it_stops() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir_all(here.join("a")).unwrap();
-    secret_file(here, "token", "0123456789abcdef");
     let detector = TcpListener::bind("127.0.0.1:0").unwrap();
     let (http, commands) = http_server(200);
-    let (from, url) = (format!("zmq://{}", detector.local_addr().unwrap()), format!("http://{http}"));
-    let flags = ["record", "--from", &from, "--simplon", &url, "--arm", "--volume", "a", "--pool", "64 MiB"];
-    let more = ["--segment", "32 MiB", "--controlled", "--http", "127.0.0.1:0", "--token-file", "token"];
-    let mut recorder = start(here, &[&flags[..], &more].concat());
-    let page = recorder.line("live page: ").trim_end_matches('/').to_owned();
+    let controlled = controlled(here, &detector, http);
     let ctl = |flags: &[&str]| {
-        let base = ["ctl", "--to", &page, "--token-file", "token", "--json"];
-        let run = keepup(here, &[&base[..], flags].concat());
+        let run = controlled.ctl(here, flags);
         assert_eq!(run.code(), 0, "{flags:?}: {run:#?}");
         json(&run)
     };
@@ -126,8 +127,8 @@ fn a_controlled_run_disarms_its_detector_before_it_stops() {
             assert_eq!(commands.recv().unwrap(), "disarm");
         }
     }
-    recorder.signal("INT");
-    let ended = recorder.wait();
+    controlled.recorder.signal("INT");
+    let ended = controlled.recorder.wait();
     assert_eq!((ended.code(), commands.try_iter().count()), (0, 0), "{ended:#?}");
     assert_eq!(ended.stdout.matches(" ended: ").count(), 2, "{ended:#?}");
 }
@@ -137,18 +138,10 @@ fn a_controlled_recorder_outlives_a_detector_that_refuses() {
     let directory = directory();
     let here = directory.path();
     std::fs::create_dir_all(here.join("a")).unwrap();
-    secret_file(here, "token", "0123456789abcdef");
     let detector = TcpListener::bind("127.0.0.1:0").unwrap();
     let (http, commands) = http_server(400);
-    let (from, url) = (format!("zmq://{}", detector.local_addr().unwrap()), format!("http://{http}"));
-    let flags = ["record", "--from", &from, "--simplon", &url, "--arm", "--volume", "a", "--pool", "64 MiB"];
-    let more = ["--segment", "32 MiB", "--controlled", "--http", "127.0.0.1:0", "--token-file", "token"];
-    let mut recorder = start(here, &[&flags[..], &more].concat());
-    let page = recorder.line("live page: ").trim_end_matches('/').to_owned();
-    let ctl = |flags: &[&str]| {
-        let base = ["ctl", "--to", &page, "--token-file", "token", "--json"];
-        keepup(here, &[&base[..], flags].concat())
-    };
+    let controlled = controlled(here, &detector, http);
+    let ctl = |flags: &[&str]| controlled.ctl(here, flags);
     assert_eq!(ctl(&["configure"]).code(), 0);
     for _ in 0..2 {
         assert_eq!(ctl(&["arm"]).code(), 0);
@@ -157,8 +150,8 @@ fn a_controlled_recorder_outlives_a_detector_that_refuses() {
         assert_eq!(ctl(&["wait", "sealed", "--timeout", "60 s"]).code(), 0);
     }
     assert_eq!(commands.try_iter().collect::<Vec<_>>(), ["arm", "arm"]);
-    recorder.signal("INT");
-    let ended = recorder.wait();
+    controlled.recorder.signal("INT");
+    let ended = controlled.recorder.wait();
     assert_eq!(ended.code(), 1, "{ended:#?}");
     let refusal = format!("error: cannot arm http://{http}: HTTP status 400");
     assert_eq!(ended.stderr.matches(&refusal).count(), 2, "{ended:#?}");
