@@ -71,8 +71,9 @@ python_environments() {
         'tickit-devices==0.4.1'
 }
 
-# Lints, with the default features and with those of several hosts.
+# Lints, with the default features and with those of several hosts. In a directory of its own: tests would wait for it.
 clippy() {
+    export CARGO_TARGET_DIR=target/ci-clippy
     cargo clippy --workspace --all-targets --quiet -- -D warnings
     cargo clippy -p keepup-fleet -p keepup-cli -p keepup-testkit --features keepup-cli/fleet --all-targets --quiet -- -D warnings
 }

@@ -87,7 +87,7 @@ impl Program {
             }
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.heard.push(line),
-                Err(e) => panic!("no line {wanted:?} ({e}); heard {:#?}", self.heard),
+                Err(e) => panic!("no line {wanted:?} ({e})"),
             }
         }
     }
@@ -121,7 +121,7 @@ impl Program {
     pub fn wait_for(mut self, limit: Duration) -> Run {
         let ended = match self.child.wait(limit) {
             Ok(Some(ended)) => ended,
-            other => panic!("child {} did not end ({other:?}); heard {:#?}", self.id(), self.heard),
+            other => panic!("child {} did not end ({other:?})", self.id()),
         };
         let stdout = self.stdout.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
         let mut stderr = std::mem::take(&mut self.heard);
@@ -133,6 +133,16 @@ impl Program {
             stdout: String::from_utf8_lossy(&stdout).into_owned(),
             stderr: stderr.join("\n"),
             cpu_ns: ended.user_ns + ended.system_ns,
+        }
+    }
+}
+
+/// A test that fails prints what each of its programs said.
+impl Drop for Program {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.heard.extend(self.lines.try_iter());
+            eprintln!("child {} said on stderr: {:#?}", self.child.id(), self.heard);
         }
     }
 }

@@ -265,7 +265,7 @@ fn a_detector_that_dies_in_a_trial_ends_the_run() {
         let here = place.path();
         let (mut server, address) = serve(here);
         std::fs::create_dir(here.join("disk")).unwrap();
-        let endless = ["--rate", "100 /s", "--time", "600s", "--volume", "disk", "--segment", "64 MiB"];
+        let endless = ["--rate", "100 /s", "--time", "120s", "--volume", "disk", "--segment", "64 MiB"];
         let mut trial = images(profile, &address, &endless);
         trial.retain(|argument| *argument != "--to-null");
         let trial = start(here, &trial);
