@@ -139,6 +139,7 @@ impl Program {
 
 /// A test that fails prints what each of its programs said.
 impl Drop for Program {
+    #[expect(clippy::print_stderr, reason = "the test harness shows it with the failure")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.heard.extend(self.lines.try_iter());
