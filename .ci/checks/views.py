@@ -11,6 +11,7 @@ import pathlib
 import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -312,7 +313,8 @@ def check_segment_that_is_written():
     volume.mkdir()
     arguments = [keepup, "record", "--listen", "127.0.0.1:0", "--name", "run", "--volume", volume]
     arguments += ["--pool", "32MiB", "--segment", "1MiB", "--block", "64KiB"]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
+    recorder = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
         address = next(line for line in recorder.stderr if line.startswith("listening on "))
         with wire.connect(address.removeprefix("listening on ").strip(), STREAMS[:1]) as sock:
             until = time.monotonic() + 60
@@ -327,9 +329,10 @@ def check_segment_that_is_written():
                         try:
                             reader = NonSeekingReader(file, validate_crcs=True)
                             found = [message.data for _, _, message in reader.iter_messages(log_time_order=False)]
-                        except McapError as error:
+                        except (McapError, struct.error) as error:  # Zeros up to its end.
                             found = None
-                            print(f"being written: {error}")
+                            print(f"being written: {error!r}")
+    finally:
         recorder.terminate()
         recorder.communicate()
 
