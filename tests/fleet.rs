@@ -5,6 +5,7 @@ mod drain;
 mod failures;
 mod live;
 mod local;
+mod measured;
 mod qualify;
 mod record;
 mod sets;

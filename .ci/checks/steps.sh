@@ -91,13 +91,13 @@ run_system_tests() {
     KEEPUP_KILLS=200 run_tests --workspace --test end_to_end -- --ignored --skip ::measured:: --test-threads 6
 }
 
-# Clients, faults, kills and full disks again, with several intake threads in every recorder; with the most threads,
+# Clients, kills and full disks again, with several intake threads in every recorder; with the most threads, faults and
 # every source too.
 run_tests_with_intakes() {
-    local common=(recorder::clients recorder::faults recorder::intakes recorder::kills recorder::volumes)
+    local common=(recorder::clients recorder::intakes recorder::kills recorder::volumes)
     local sources=(recorder::detectors recorder::directory recorder::packets recorder::pvaccess recorder::series)
     run_tests_with 2 "${common[@]}"
-    run_tests_with 4 "${common[@]}" "${sources[@]}"
+    run_tests_with 4 "${common[@]}" recorder::faults "${sources[@]}"
 }
 
 run_tests_with() { # INTAKE_THREADS TESTS...

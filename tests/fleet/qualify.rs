@@ -2,7 +2,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use keepup_results::FleetBottleneck;
 use keepup_testkit::switch::Switch;
 use keepup_testkit::{Program, root};
 use serde_json::Value;
@@ -12,25 +11,25 @@ use super::local::{SOURCE_PORTS, sources_and_recorders};
 use crate::common::{TestDirectory, directory, json, keepup, start, until};
 
 /// Rate of each source's link, Mbit/s: far below what the slowest machine of a test carries.
-const LINK_MEGABITS: u32 = 100;
+pub(super) const LINK_MEGABITS: u32 = 100;
 /// The detector: 6.6 MB/s on 4 streams.
 const DETECTOR: [&str; 5] = ["romanis", "--streams", "4", "--event", "64 KiB"];
 
 /// Two sources and two recorders, connected by a switch.
-struct Site {
+pub(super) struct Site {
     place: TestDirectory,
     switch: Switch,
     /// Hosts: sources, then recorders.
-    fleet: Fleet,
+    pub(super) fleet: Fleet,
 }
 
 impl Site {
-    /// Writes the fleet file; none without root.
-    fn create(test: &str) -> Option<Self> {
+    /// Writes the fleet file to a directory that `place` makes; none without root.
+    pub(super) fn create(test: &str, place: fn() -> TestDirectory) -> Option<Self> {
         if !root::allowed(test) {
             return None;
         }
-        let place = directory();
+        let place = place();
         let here = place.path();
         let name = format!("ku{}{test}", std::process::id() % 100_000);
         let switch = Switch::create(&name, 5).unwrap();
@@ -56,12 +55,12 @@ impl Site {
         Some(Self { place, switch, fleet: Fleet { hosts } })
     }
 
-    fn here(&self) -> &Path {
+    pub(super) fn here(&self) -> &Path {
         self.place.path()
     }
 
     /// Starts the qualification in the namespace of the controller.
-    fn start(&self, flags: &[&str]) -> Program {
+    pub(super) fn start(&self, flags: &[&str]) -> Program {
         let controller = ["netns", "exec", self.switch.host(0), env!("CARGO_BIN_EXE_keepup")];
         let verb = ["qualify", "--fleet", "fleet.toml", "--quick", "--soak", "2s", "--json"];
         Program::start("ip", &[&controller[..], &verb, &DETECTOR, flags].concat(), self.here())
@@ -75,73 +74,21 @@ fn leading_number(text: &str) -> u32 {
 }
 
 /// The only result directory.
-fn stored(here: &Path) -> PathBuf {
+pub(super) fn stored(here: &Path) -> PathBuf {
     let results = std::fs::read_dir(here.join("results")).unwrap();
     let results: Vec<PathBuf> = results.map(|entry| entry.unwrap().path()).collect();
     assert_eq!(results.len(), 1, "{results:?}");
     results[0].clone()
 }
 
-fn summary(directory: &Path) -> Value {
+pub(super) fn summary(directory: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(directory.join("result.json")).unwrap()).unwrap()
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
-}
-
-/// Rates of recorders as shares of their own knees, from "...: HOST RATE of RATE alone, ...".
-fn shares_of_own(evidence: &str) -> impl Iterator<Item = f64> {
-    let (_, hosts) = evidence.rsplit_once(": ").unwrap();
-    hosts.split(", ").map(|host| {
-        let words: Vec<&str> = host.split(' ').collect();
-        let [_, rate, _, "of", alone, _, "alone"] = words[..] else { panic!("{host}") };
-        rate.parse::<f64>().unwrap() / alone.parse::<f64>().unwrap()
-    })
-}
-
-#[test]
-#[ignore = "system"]
-fn two_recorders_carry_twice_what_one_does() {
-    let Some(site) = Site::create("twice") else { return };
-    let run = site.start(&["--each"]).wait();
-    assert_eq!(run.code(), 0, "{run:#?}");
-    let found = json(&run);
-    assert_eq!(found["verdict"], "FIT", "{found:#}");
-    assert_eq!(summary(&stored(site.here())), found);
-    let both = number(&found["knee"]["lower_bytes_per_second"]);
-    // Each source has a link: two carry more than one can, and one no more than its own, apart from what
-    // buffers hold in a trial of a second. On a busy machine every search may end too low.
-    let link = f64::from(LINK_MEGABITS) * 1e6 / 8.0;
-    assert!((1.4..2.2).contains(&(both / link)), "{found:#}");
-    for host in found["hosts"].as_array().unwrap() {
-        let alone = number(&host["alone"]["lower_bytes_per_second"]);
-        assert!((0.2..1.2).contains(&(alone / link)), "{both} together, {host:#}");
-        assert!(number(&host["clock"]["error_ns"]) > 0.0, "{host:#}");
-        assert!(number(&host["start_delay_seconds_max"]) > 0.0, "{host:#}");
-    }
-    // No more than the links carry.
-    assert!(number(&found["qualified_bytes_per_second"]) < 2.0 * link, "{found:#}");
-    // The links are limited, not the switch, and no recorder alone. On a busy machine, recorders also share
-    // its processors: then those that failed must have failed clearly below what they carried alone, or have
-    // waited for a processor.
-    let limit = &found["bottleneck"];
-    let [stage, evidence] = ["stage", "evidence"].map(|key| limit[key].as_str().unwrap());
-    let is_shared = stage == FleetBottleneck::SHARED && shares_of_own(evidence).all(|share| share < 0.905);
-    let waited = stage.ends_with(", processor") && evidence.contains("were runnable without a CPU");
-    assert!(is_shared || waited || stage.ends_with(", network"), "{limit:#}");
-    let share = number(&found["control"]["bytes"]) / number(&found["control"]["payload_bytes"]);
-    assert!(share > 0.0 && share < 0.01, "{share}");
-    for recorder in &site.fleet.hosts[2..] {
-        assert_eq!(std::fs::read_dir(site.here().join(recorder)).unwrap().count(), 0);
-    }
-    until("agents are left", || site.fleet.gone());
 }
 
 #[test]
 #[ignore = "system"]
 fn a_recorder_that_is_killed_is_named_and_the_others_go_on() {
-    let Some(site) = Site::create("kill") else { return };
+    let Some(site) = Site::create("kill", directory) else { return };
     let mut run = site.start(&["--to-null"]);
     run.line("  trial 2, target: ");
     site.fleet.signal(3, "KILL");
