@@ -11,21 +11,21 @@ use super::local::{SOURCE_PORTS, sources_and_recorders};
 use crate::common::{TestDirectory, directory, json, keepup, start, until};
 
 /// Rate of each source's link, Mbit/s: far below what the slowest machine of a test carries.
-pub(super) const LINK_MEGABITS: u32 = 100;
+pub(in crate::fleet) const LINK_MEGABITS: u32 = 100;
 /// The detector: 6.6 MB/s on 4 streams.
 const DETECTOR: [&str; 5] = ["romanis", "--streams", "4", "--event", "64 KiB"];
 
 /// Two sources and two recorders, connected by a switch.
-pub(super) struct Site {
+pub(in crate::fleet) struct Site {
     place: TestDirectory,
     switch: Switch,
     /// Hosts: sources, then recorders.
-    pub(super) fleet: Fleet,
+    pub(in crate::fleet) fleet: Fleet,
 }
 
 impl Site {
     /// Writes the fleet file to a directory that `place` makes; none without root.
-    pub(super) fn create(test: &str, place: fn() -> TestDirectory) -> Option<Self> {
+    pub(in crate::fleet) fn create(test: &str, place: fn() -> TestDirectory) -> Option<Self> {
         if !root::allowed(test) {
             return None;
         }
@@ -55,12 +55,12 @@ impl Site {
         Some(Self { place, switch, fleet: Fleet { hosts } })
     }
 
-    pub(super) fn here(&self) -> &Path {
+    pub(in crate::fleet) fn here(&self) -> &Path {
         self.place.path()
     }
 
     /// Starts the qualification in the namespace of the controller.
-    pub(super) fn start(&self, flags: &[&str]) -> Program {
+    pub(in crate::fleet) fn start(&self, flags: &[&str]) -> Program {
         let controller = ["netns", "exec", self.switch.host(0), env!("CARGO_BIN_EXE_keepup")];
         let verb = ["qualify", "--fleet", "fleet.toml", "--quick", "--soak", "2s", "--json"];
         Program::start("ip", &[&controller[..], &verb, &DETECTOR, flags].concat(), self.here())
@@ -74,14 +74,14 @@ fn leading_number(text: &str) -> u32 {
 }
 
 /// The only result directory.
-pub(super) fn stored(here: &Path) -> PathBuf {
+pub(in crate::fleet) fn stored(here: &Path) -> PathBuf {
     let results = std::fs::read_dir(here.join("results")).unwrap();
     let results: Vec<PathBuf> = results.map(|entry| entry.unwrap().path()).collect();
     assert_eq!(results.len(), 1, "{results:?}");
     results[0].clone()
 }
 
-pub(super) fn summary(directory: &Path) -> Value {
+pub(in crate::fleet) fn summary(directory: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(directory.join("result.json")).unwrap()).unwrap()
 }
 
