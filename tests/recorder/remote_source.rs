@@ -265,8 +265,9 @@ fn a_detector_that_dies_in_a_trial_ends_the_run() {
         let here = place.path();
         let (mut server, address) = serve(here);
         std::fs::create_dir(here.join("disk")).unwrap();
-        let endless = ["--rate", "100 /s", "--time", "120s", "--volume", "disk", "--segment", "64 MiB"];
-        let mut trial = images(profile, &address, &endless);
+        // 2.4 GB, which the volume must have room for.
+        let long = ["--rate", "100 /s", "--time", "120s", "--volume", "disk", "--segment", "64 MiB"];
+        let mut trial = images(profile, &address, &long);
         trial.retain(|argument| *argument != "--to-null");
         let trial = start(here, &trial);
         waiting_at(&mut server);
