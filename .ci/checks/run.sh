@@ -71,6 +71,14 @@ skip() { # NAME WHY
     printf '\n== %s\nSKIPPED: %s\n' "$1" "$2"
 }
 
+# Why a check failed, for those who see only the end of the output: which tests, and why, or its last lines.
+why() { # NAME
+    local log
+    log="$(log_of "$1")"
+    grep -E '^test .* FAILED$' "$log" | head -20 || true
+    grep -E -A 6 ' panicked at ' "$log" | head -80 || tail -20 "$log"
+}
+
 # The time of each check, slowest first, what was skipped, what failed. Fails when a check did.
 summary() {
     local line failed=0
@@ -84,7 +92,10 @@ summary() {
     printf '\nskipped: %d\n' "${#skips[@]}"
     [ "${#skips[@]}" -eq 0 ] || printf '  %s\n' "${skips[@]}"
     for line in "${results[@]}"; do
-        [[ "$line" != *' FAILED '* ]] || failed=$((failed + 1))
+        [[ "$line" == *' FAILED '* ]] || continue
+        failed=$((failed + 1))
+        printf '\n== failed: %s\n' "${line#* FAILED }"
+        why "${line#* FAILED }"
     done
     printf 'checks: %d passed, %d failed\n' "$((${#results[@]} - failed))" "$failed"
     [ "$failed" -eq 0 ]
