@@ -44,7 +44,7 @@ use self::connection::{Connection, Phase};
 use self::detector::Detector;
 use self::hello::{Leaving, Parked};
 pub(crate) use self::mail::{Inbox, Post};
-use self::receive::{Pause, STAGING_BYTES};
+use self::receive::{Pause, STAGING_BYTES, TURN_BYTES};
 use self::rotation::Rotation;
 pub(crate) use self::shards::{Membership, Shards};
 use self::store::{Absorbed, Store};
@@ -61,8 +61,11 @@ use crate::threads::catch_panic;
 
 const LISTENER: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
+const NOBODY: epoll::EventData = epoll::EventData::new_u64(u64::MAX - 2);
 /// Interval between checks of ages and time limits, in nanoseconds.
 const TICK_NS: u64 = 20_000_000;
+/// Most connections served in one turn; fewer when each of them has much.
+const EVENTS_MAX: usize = 256;
 /// Time for clients to read their final message when the recorder ends, in nanoseconds.
 const SHUTDOWN_NS: u64 = 1_000_000_000;
 
@@ -159,6 +162,10 @@ pub(crate) struct Intake {
     waiting_since_ns: Option<u64>,
     waiting_noted_ns: u64,
     staging: Vec<u8>,
+    /// Bytes read in this turn.
+    turn_bytes: usize,
+    /// Where the next look for idle connections begins.
+    idle_from: usize,
     counters: Arc<Counters>,
     next_tick_ns: u64,
     woken_ns: u64,
@@ -168,6 +175,8 @@ pub(crate) struct Intake {
     /// Since when the recording would be over without the clients that it waits for.
     awaiting_since_ns: Option<u64>,
     answers_due: bool,
+    /// Whether there may be blocks that are due because of their age.
+    has_aged: bool,
     first_event_ns: Option<u64>,
     last_durable_ns: u64,
 }
@@ -219,6 +228,8 @@ impl Intake {
             waiting_since_ns: None,
             waiting_noted_ns: now_ns,
             staging: vec![0; STAGING_BYTES],
+            turn_bytes: 0,
+            idle_from: 0,
             counters: parts.counters,
             next_tick_ns: now_ns + TICK_NS,
             woken_ns: now_ns,
@@ -227,6 +238,7 @@ impl Intake {
             is_short_of_descriptors: false,
             awaiting_since_ns: None,
             answers_due: false,
+            has_aged: false,
             first_event_ns: None,
             last_durable_ns: now_ns,
         })
@@ -236,7 +248,7 @@ impl Intake {
     /// After a panic of its own it makes durable what it has received.
     pub(crate) fn run(mut self) -> IntakeReport {
         let shards = Arc::clone(&self.shards);
-        let mut events = Vec::with_capacity(256);
+        let mut events = Vec::with_capacity(EVENTS_MAX);
         let turned = catch_panic(|| {
             while shards.ended().is_none() {
                 self.turn(&mut events);
@@ -289,7 +301,11 @@ impl Intake {
                     self.waker.clear();
                     self.take_mail(now_ns);
                 }
-                index => self.serve_ready(index as usize, event.flags, may_read, now_ns),
+                // The kernel reports the others again.
+                index => {
+                    let may_read = may_read && self.turn_bytes < 2 * TURN_BYTES;
+                    self.serve_ready(index as usize, event.flags, may_read, now_ns);
+                }
             }
         }
         now_ns = self.clock.now_ns();
@@ -300,10 +316,13 @@ impl Intake {
             self.store.review(now_ns);
             self.serve_waiting(now_ns);
             self.serve_idle(may_read, now_ns);
-            self.store.seal_aged(now_ns, self.config.seal_after.as_nanos() as u64);
+            self.has_aged = true;
             self.expire(now_ns);
             self.connect_detectors(now_ns);
             self.tick_detectors(now_ns);
+        }
+        if self.has_aged {
+            self.has_aged = self.store.seal_aged(now_ns, self.config.seal_after.as_nanos() as u64);
         }
         if std::mem::take(&mut self.answers_due) {
             self.answer();
@@ -321,6 +340,9 @@ impl Intake {
         let before_ns = self.clock.now_ns();
         raise(&self.figures().turn_ns_max, before_ns.saturating_sub(self.woken_ns));
         let mut timeout_ns = self.next_tick_ns.saturating_sub(before_ns).clamp(1_000_000, TICK_NS);
+        if self.has_aged {
+            timeout_ns = 0;
+        }
         // Reports of the writers can wait for the next turn, unless a connection waits for
         // memory.
         let hurry = !self.waiting.is_empty();
@@ -332,9 +354,13 @@ impl Intake {
             }
         }
         let timeout = Timespec { tv_sec: 0, tv_nsec: timeout_ns as i64 };
-        events.clear();
+        // Those that are ready take turns: the kernel reports the ones first that it has not reported.
+        let bytes_each = std::mem::take(&mut self.turn_bytes) / events.len().max(1);
+        let ready_max = (2 * TURN_BYTES / bytes_each.max(1)).clamp(2, EVENTS_MAX);
+        events.resize(ready_max, epoll::Event { flags: epoll::EventFlags::empty(), data: NOBODY });
         // An interrupted wait returns no events.
-        let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&timeout));
+        let ready = epoll::wait(&self.epoll, &mut events[..], Some(&timeout)).unwrap_or(0);
+        events.truncate(ready);
         self.woken_ns = self.clock.now_ns();
         add(&self.figures().idle_ns, self.woken_ns.saturating_sub(before_ns));
     }
@@ -417,7 +443,14 @@ impl Intake {
         if self.closed_since_ns.is_some() {
             return;
         }
-        for index in 0..self.connections.len() {
+        let (count, begin_bytes) = (self.connections.len(), self.turn_bytes);
+        let from = std::mem::take(&mut self.idle_from);
+        for index in (from..count).chain(0..from.min(count)) {
+            if self.turn_bytes - begin_bytes >= TURN_BYTES {
+                // The others come first next time.
+                self.idle_from = index;
+                return;
+            }
             let Some(Some(connection)) = self.connections.get_mut(index) else { continue };
             let idle = !std::mem::take(&mut connection.busy) && !connection.quiet && !connection.waiting;
             if !idle || !may_read {
@@ -453,6 +486,7 @@ impl Intake {
             }
             None => receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns),
         };
+        self.turn_bytes += bytes;
         if let Some(detector) = &connection.detector {
             detector.publish(&self.counters);
         }

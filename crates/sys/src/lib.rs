@@ -20,6 +20,7 @@ pub mod lock;
 pub mod nvme;
 pub mod output;
 pub mod pool;
+pub mod prefetch;
 pub mod process;
 pub mod read_ahead;
 pub mod register;

@@ -3,7 +3,7 @@
 use std::io::IoSliceMut;
 
 use keepup_error::Cause;
-use keepup_recording::crc::Crc32;
+use keepup_recording::crc::{Crc32, crc32};
 use keepup_stream::rejected::RejectReason;
 use keepup_stream::wire::{Control, EventHead, HEADER_BYTES, Missing, Next, WireError};
 
@@ -14,7 +14,10 @@ use super::stream::Stream;
 /// Bytes per read for small events; also the most that a waiting connection keeps in memory.
 pub(super) const STAGING_BYTES: usize = 64 << 10;
 /// Most bytes served from one connection before the next one.
-const TURN_BYTES: usize = 4 << 20;
+pub(super) const TURN_BYTES: usize = 4 << 20;
+
+/// Streams of a connection from which on their memory is asked for before it is used.
+const LOOK_AHEAD_STREAMS: usize = 8;
 
 /// Why reading from a connection paused.
 #[derive(Debug)]
@@ -150,7 +153,7 @@ fn finish_in_place(
         partial.crc.update(&payload[partial.received..partial.received + bytes]);
         partial.received += bytes;
         if partial.received as u64 == partial.head.length {
-            return complete(connection, store, now_ns);
+            return complete_partial(connection, store, now_ns);
         }
     }
     Ok(())
@@ -158,32 +161,35 @@ fn finish_in_place(
 
 /// Decodes `bytes`; what cannot be placed is carried over.
 fn feed(connection: &mut Connection, store: &mut Store, mut bytes: &[u8], now_ns: u64) -> Result<(), Pause> {
-    loop {
-        if let Expect::Blocked { slot, head } = connection.expect {
-            if store.begin(slot, &head) == Allocation::Wait {
-                connection.carry.extend_from_slice(bytes);
-                return Err(Pause::NoMemory);
+    let outcome = feed_all(connection, store, &mut bytes, now_ns);
+    if outcome.is_err() {
+        connection.carry.extend_from_slice(bytes);
+    }
+    outcome
+}
+
+fn feed_all(
+    connection: &mut Connection,
+    store: &mut Store,
+    bytes: &mut &[u8],
+    now_ns: u64,
+) -> Result<(), Pause> {
+    if let Expect::Blocked { slot, head } = connection.expect {
+        take_event(connection, store, bytes, (slot, head), now_ns)?;
+    }
+    while !bytes.is_empty() {
+        match &mut connection.expect {
+            Expect::Header => {
+                if let Some(event) = feed_header(connection, store, bytes)? {
+                    take_event(connection, store, bytes, event, now_ns)?;
+                }
             }
-            if let Err(pause) = begin(connection, store, slot, head, now_ns) {
-                connection.carry.extend_from_slice(bytes);
-                return Err(pause);
-            }
-            continue;
-        }
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let outcome = match &mut connection.expect {
-            Expect::Header => feed_header(connection, store, &mut bytes),
-            Expect::Control { .. } => feed_control(connection, store, &mut bytes),
-            Expect::Event(_) => feed_event(connection, store, &mut bytes, now_ns),
-            Expect::Blocked { .. } => Ok(()),
-        };
-        if let Err(pause) = outcome {
-            connection.carry.extend_from_slice(bytes);
-            return Err(pause);
+            Expect::Control { .. } => feed_control(connection, store, bytes)?,
+            Expect::Event(_) => feed_event(connection, store, bytes, now_ns)?,
+            Expect::Blocked { .. } => return Ok(()),
         }
     }
+    Ok(())
 }
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
@@ -192,18 +198,33 @@ fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
     head
 }
 
-fn feed_header(connection: &mut Connection, store: &mut Store, bytes: &mut &[u8]) -> Result<(), Pause> {
-    let part = take(bytes, HEADER_BYTES - connection.header_bytes);
-    connection.header[connection.header_bytes..connection.header_bytes + part.len()].copy_from_slice(part);
-    connection.header_bytes += part.len();
-    if connection.header_bytes < HEADER_BYTES {
-        return Ok(());
-    }
-    connection.header_bytes = 0;
-    match connection.session.header(&connection.header) {
+/// Decodes a header; returns the slot and head of an event that begins.
+fn feed_header(
+    connection: &mut Connection,
+    store: &mut Store,
+    bytes: &mut &[u8],
+) -> Result<Option<(usize, EventHead)>, Pause> {
+    let next = match bytes.split_first_chunk() {
+        Some((header, rest)) if connection.header_bytes == 0 => {
+            *bytes = rest;
+            connection.session.header(header)
+        }
+        _ => {
+            let part = take(bytes, HEADER_BYTES - connection.header_bytes);
+            let end = connection.header_bytes + part.len();
+            connection.header[connection.header_bytes..end].copy_from_slice(part);
+            connection.header_bytes = end;
+            if end < HEADER_BYTES {
+                return Ok(None);
+            }
+            connection.header_bytes = 0;
+            connection.session.header(&connection.header)
+        }
+    };
+    match next {
         Ok(Next::Control { length }) => {
             connection.expect = Expect::Control { length, bytes: Vec::new() };
-            if length == 0 { finish_control(connection, store) } else { Ok(()) }
+            if length == 0 { finish_control(connection, store).map(|()| None) } else { Ok(None) }
         }
         Ok(Next::Event(head)) => {
             connection.last_event_bytes = head.length;
@@ -212,11 +233,29 @@ fn feed_header(connection: &mut Connection, store: &mut Store, bytes: &mut &[u8]
                 return Err(Pause::Rejected(RejectReason::Contradictory, what.into()));
             };
             check_sequence(&store.streams[slot], head.sequence)?;
-            connection.expect = Expect::Blocked { slot, head };
-            Ok(())
+            look_ahead(connection, store, bytes, head.length);
+            Ok(Some((slot, head)))
         }
         Err(e) => Err(Pause::Rejected(reason(&e), Cause::of(&e))),
     }
+}
+
+/// Asks the processor for the memory of the next two events that have arrived behind one of `length` bytes:
+/// with many streams it is in no cache, and would be waited for several times per event.
+fn look_ahead(connection: &Connection, store: &Store, bytes: &[u8], length: u64) {
+    if connection.slots.len() < LOOK_AHEAD_STREAMS {
+        return;
+    }
+    let next = |bytes: &[u8], length: u64| -> Option<(usize, usize, u64)> {
+        let at = usize::try_from(length).ok()?;
+        let header = bytes.get(at..)?.first_chunk()?;
+        let (index, length) = connection.session.glance(header)?;
+        Some((at + HEADER_BYTES, *connection.slots.get(index)?, length))
+    };
+    let Some((at, slot, length)) = next(bytes, length) else { return };
+    store.streams[slot].prefetch_block();
+    let Some((_, slot, _)) = next(&bytes[at..], length) else { return };
+    store.streams[slot].prefetch();
 }
 
 /// Why a frame cannot be recorded.
@@ -283,16 +322,28 @@ fn check_sequence(stream: &Stream, sequence: u64) -> Result<(), Pause> {
     stream.check_jump(sequence).map_err(|why| Pause::Rejected(RejectReason::Contradictory, why))
 }
 
-/// The event has its memory: start receiving the payload.
-fn begin(
+/// Takes an event that begins, or its part in `bytes`. Of one that has arrived whole, nothing is kept in
+/// memory in between: the processor would wait for that memory until all that was written before has left its
+/// core, which takes long where many streams write to memory that is in no cache.
+fn take_event(
     connection: &mut Connection,
     store: &mut Store,
-    slot: usize,
-    head: EventHead,
+    bytes: &mut &[u8],
+    (slot, head): (usize, EventHead),
     now_ns: u64,
 ) -> Result<(), Pause> {
-    connection.expect = Expect::Event(Partial { slot, head, received: 0, crc: Crc32::new() });
-    if head.length == 0 { complete(connection, store, now_ns) } else { Ok(()) }
+    if store.begin(slot, &head) == Allocation::Wait {
+        connection.expect = Expect::Blocked { slot, head };
+        return Err(Pause::NoMemory);
+    }
+    let Some((payload, rest)) = bytes.split_at_checked(head.length as usize) else {
+        connection.expect = Expect::Event(Partial { slot, head, received: 0, crc: Crc32::new() });
+        return Ok(());
+    };
+    *bytes = rest;
+    connection.expect = Expect::Header;
+    store.payload(slot, head.length).copy_from_slice(payload);
+    complete(connection, store, (slot, &head), crc32(payload), now_ns)
 }
 
 fn feed_event(
@@ -308,26 +359,37 @@ fn feed_event(
     payload[partial.received..partial.received + part.len()].copy_from_slice(part);
     partial.crc.update(part);
     partial.received += part.len();
-    if part.len() == missing { complete(connection, store, now_ns) } else { Ok(()) }
+    if part.len() == missing { complete_partial(connection, store, now_ns) } else { Ok(()) }
 }
 
-fn complete(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Result<(), Pause> {
+fn complete_partial(connection: &mut Connection, store: &mut Store, now_ns: u64) -> Result<(), Pause> {
     let Expect::Event(partial) = std::mem::replace(&mut connection.expect, Expect::Header) else {
         return Ok(());
     };
-    if partial.crc.value() != partial.head.crc && connection.resume.is_some() {
-        let (stream, sequence) = (partial.head.stream, partial.head.sequence);
+    complete(connection, store, (partial.slot, &partial.head), partial.crc.value(), now_ns)
+}
+
+/// Takes an event whose payload, with the checksum `crc`, is in its block.
+fn complete(
+    connection: &Connection,
+    store: &mut Store,
+    (slot, head): (usize, &EventHead),
+    crc: u32,
+    now_ns: u64,
+) -> Result<(), Pause> {
+    if crc != head.crc && connection.resume.is_some() {
+        let (stream, sequence) = (head.stream, head.sequence);
         let what =
             format!("cannot take event {sequence} of stream {stream}: it arrived with a wrong checksum");
         let hint = "connect again with the same resume identity and continue from next_sequence";
         return Err(Pause::Broken(Cause::new(what).with_hint(hint)));
     }
-    if let Err(gap) = store.complete(partial.slot, &partial.head, partial.crc.value(), now_ns) {
+    if let Err(gap) = store.complete(slot, head, crc, now_ns) {
         let (stream, sequence) = (gap.stream, gap.first_sequence);
         store.incidents.push(format!(
             "{}: event {sequence} of stream {stream} arrived with a wrong checksum and was discarded",
             connection.peer
         ));
     }
-    if store.makes_gaps_too_fast(partial.slot) { Err(Pause::Journal) } else { Ok(()) }
+    if store.makes_gaps_too_fast(slot) { Err(Pause::Journal) } else { Ok(()) }
 }

@@ -7,7 +7,7 @@ mod declared;
 mod moved;
 mod reduced;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -35,6 +35,9 @@ use crate::tap::TapInlet;
 
 /// Most gaps that wait for the journals before their senders must wait.
 const GAPS_WAITING_MAX: u64 = 10_000;
+
+/// Most blocks that are sealed at once because of their age, or for their memory.
+const SEALED_MAX: usize = 256;
 
 /// Result of requesting memory for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +75,9 @@ pub(super) struct Store {
     block_bytes_wanted: usize,
     tap: Option<TapInlet>,
     unflushed: Unflushed,
+    /// Time of the first event, slot and number of every open block, oldest first, among blocks that are
+    /// sealed already.
+    opened: VecDeque<(u64, usize, u64)>,
     /// Stream of the event that has waited longest for memory: only this stream gets new blocks.
     pub(super) reserved_for: Option<usize>,
     /// Sum of the streams' shares of the pool.
@@ -110,6 +116,7 @@ impl Store {
             block_bytes_wanted: config.block_bytes,
             tap: None,
             unflushed: Unflushed::new(config.unflushed_bytes_max() / config.intake_threads),
+            opened: VecDeque::new(),
             reserved_for: None,
             shares: 0,
             failed: None,
@@ -130,8 +137,9 @@ impl Store {
     }
 
     /// Puts a stream into the table; returns its slot.
-    fn put(&mut self, stream: Stream) -> usize {
+    fn put(&mut self, mut stream: Stream) -> usize {
         let slot = self.streams.len();
+        stream.stagger(slot);
         self.by_id.insert(stream.info.id, slot);
         self.streams.push(stream);
         slot
@@ -160,7 +168,9 @@ impl Store {
     /// Gets memory for an event in its stream's block.
     pub(super) fn begin(&mut self, slot: usize, head: &EventHead) -> Allocation {
         if !self.streams[slot].open_takes(head) {
+            let is_full = self.streams[slot].is_full_for(head.length);
             self.seal(slot);
+            self.streams[slot].has_filled |= is_full;
             self.take_unused(slot);
             if self.reserved_for.is_some_and(|reserved| reserved != slot) {
                 return Allocation::Wait;
@@ -203,14 +213,14 @@ impl Store {
         }
     }
 
-    /// When nothing is in flight, only open blocks can hold the pool: sends them.
+    /// When nothing is in flight, only open blocks can hold the pool: sends some of them.
     fn seal_for_memory(&mut self) {
         if self.volumes.bytes_waiting() == 0 && self.reductions.is_idle() {
-            for slot in 0..self.streams.len() {
-                if self.streams[slot].under_way.is_none() {
-                    self.seal(slot);
-                    self.take_unused(slot);
-                }
+            let may_go = |stream: &Stream| stream.open.is_some() && stream.under_way.is_none();
+            let open = (0..self.streams.len()).filter(|&slot| may_go(&self.streams[slot]));
+            for slot in open.take(SEALED_MAX).collect::<Vec<_>>() {
+                self.seal(slot);
+                self.take_unused(slot);
             }
         }
     }
@@ -235,8 +245,12 @@ impl Store {
         if crc != head.crc {
             return self.skip(slot, head.sequence, LossCause::BadChecksum).map_or(Ok(()), Err);
         }
-        if let Some(gap) = self.streams[slot].complete(head, &mut self.payloads, now_ns) {
+        let stream = &mut self.streams[slot];
+        if let Some(gap) = stream.note_gap(head.sequence, stream.gap_cause) {
             self.note_missing(slot, gap);
+        }
+        if self.streams[slot].complete(head, &mut self.payloads) {
+            self.opened.push_back((now_ns, slot, self.streams[slot].next_block));
         }
         if let Some(tap) = self.tap.as_mut().filter(|tap| tap.wants(slot)) {
             let stream = &self.streams[slot];
@@ -420,29 +434,47 @@ impl Store {
         }
     }
 
-    /// Seals every block whose first event is older than `age_ns`; gives unused blocks back.
-    pub(super) fn seal_aged(&mut self, now_ns: u64, age_ns: u64) {
-        for slot in 0..self.streams.len() {
-            let aged = |open: &OpenBlock| !open.is_empty() && now_ns.saturating_sub(open.opened_ns) >= age_ns;
-            let stream = &self.streams[slot];
-            if !stream.open.as_ref().is_some_and(aged) {
+    /// Seals blocks whose first event is older than `age_ns`, the oldest first. Returns whether there are
+    /// more of them.
+    pub(super) fn seal_aged(&mut self, now_ns: u64, age_ns: u64) -> bool {
+        let mut sealed = 0;
+        let mut without_memory = Vec::new();
+        while let Some(&oldest @ (opened_ns, slot, block)) = self.opened.front() {
+            let is_open = self.streams[slot].has_open(block);
+            let is_aged = now_ns.saturating_sub(opened_ns) >= age_ns;
+            if is_open && (!is_aged || sealed == SEALED_MAX) {
+                break;
+            }
+            self.opened.pop_front();
+            if !is_open {
                 continue;
             }
-            match stream.under_way {
-                None => self.seal(slot),
+            sealed += 1;
+            let is_sent = match self.streams[slot].under_way {
+                None => {
+                    self.seal(slot);
+                    true
+                }
                 Some(length) => self.part(slot, length),
+            };
+            if !is_sent {
+                without_memory.push(oldest);
             }
         }
+        // They are the oldest still.
+        without_memory.into_iter().rev().for_each(|oldest| self.opened.push_front(oldest));
+        sealed == SEALED_MAX
     }
 
     /// Sends the complete events of a block while another event is being received into it. They
-    /// wait if there is no memory for a new block.
-    fn part(&mut self, slot: usize, length: u64) {
-        let Some((fresh, target)) = self.lend(slot, length) else { return };
+    /// wait if there is no memory for a new block; returns whether there was.
+    fn part(&mut self, slot: usize, length: u64) -> bool {
+        let Some((fresh, target)) = self.lend(slot, length) else { return false };
         if let Some(sealed) = self.streams[slot].part(slot, fresh) {
             self.send(sealed);
             self.streams[slot].keep_target(target);
         }
+        true
     }
 
     pub(super) fn place(&mut self, sealed: Sealed) {

@@ -17,6 +17,7 @@ use keepup_recording::seal::EventMark;
 use keepup_stream::ledger::{Count, Explained, Gap, LossCause, StreamLedger};
 use keepup_stream::wire::{EndStream, EventHead, SEQUENCE_END, StreamInfo};
 use keepup_sys::pool::Block;
+use keepup_sys::prefetch::prefetch;
 
 use super::reduction::Reducing;
 use super::watermark::Watermark;
@@ -27,10 +28,18 @@ use crate::link::{MESSAGES_START, Sealed, SealedMeta};
 /// second. A larger jump is a damaged or wrong number.
 const JUMP_MAX: u64 = 1 << 48;
 
+/// Start of an event that is asked for; the processor sees by itself how it goes on.
+const PREFETCHED_BYTES: usize = 512;
+
+/// A whole block, in 1024ths.
+const WHOLE: usize = 1024;
+
 /// A block that still takes events.
 #[derive(Debug)]
 pub(super) struct OpenBlock {
     block: Block,
+    /// Bytes that it may fill.
+    limit: usize,
     /// End of the last complete event.
     used: usize,
     events: Vec<EventMark>,
@@ -40,14 +49,14 @@ pub(super) struct OpenBlock {
     last_timestamp_ns: u64,
     chunk_crc: u32,
     flags: u32,
-    /// Completion time of its first event, monotonic.
-    pub(super) opened_ns: u64,
 }
 
 impl OpenBlock {
-    pub(super) fn new(block: Block) -> Self {
+    /// An empty block that is sealed once it has `limit` bytes, or one event.
+    pub(super) fn new(block: Block, limit: usize) -> Self {
         Self {
             block,
+            limit,
             used: MESSAGES_START,
             events: Vec::new(),
             payload_bytes: 0,
@@ -56,7 +65,6 @@ impl OpenBlock {
             last_timestamp_ns: 0,
             chunk_crc: 0,
             flags: 0,
-            opened_ns: 0,
         }
     }
 
@@ -75,7 +83,8 @@ impl OpenBlock {
     /// Whether an event of `payload_bytes` still fits.
     fn fits(&self, payload_bytes: u64) -> bool {
         let records = (self.used - MESSAGES_START + MESSAGE_HEADER) as u64 + payload_bytes;
-        block_bytes(records) <= self.block.len() as u64
+        let limit = if self.is_empty() { self.block.len() } else { self.limit };
+        block_bytes(records) <= limit as u64
     }
 
     /// Memory for the payload of the current event.
@@ -99,9 +108,14 @@ pub(super) struct Stream {
     pub(super) cut_off: Option<u64>,
     /// Smallest event so far, in bytes.
     event_bytes_min: u64,
+    /// Part of a block, in 1024ths, that it fills first. Later blocks are filled at the same distance from
+    /// those of other streams, so that streams of one rate are not all written at the same time.
+    first_part: usize,
+    /// Whether its last block was sealed because it was full.
+    pub(super) has_filled: bool,
     /// Events in the last block; capacity reserved for the next one.
     events_per_block: usize,
-    next_block: u64,
+    pub(super) next_block: u64,
     /// Acknowledgement position.
     pub(super) watermark: Watermark,
     /// Blocks sealed and neither durable nor lost.
@@ -143,6 +157,8 @@ impl Stream {
             under_way: None,
             cut_off: None,
             event_bytes_min: u64::MAX,
+            first_part: WHOLE,
+            has_filled: false,
             events_per_block: 0,
             next_block: 0,
             watermark: Watermark::new(),
@@ -194,12 +210,47 @@ impl Stream {
         figures.next_sequence.store(self.next_sequence, Relaxed);
     }
 
+    /// Makes it the stream with number `slot` of those that fill blocks at the same time.
+    pub(super) fn stagger(&mut self, slot: usize) {
+        // Bits in reverse: the first 2, 4, 8, … streams divide a block evenly. Not less than an eighth: a
+        // slow stream would fill it again and again.
+        let reversed = ((slot as u32).reverse_bits() >> 22) as usize;
+        self.first_part = WHOLE - reversed * 7 / 8;
+    }
+
+    /// Makes a block its open one.
+    pub(super) fn open(&mut self, block: Block) {
+        let part = if self.has_filled { WHOLE } else { self.first_part };
+        let limit = block.len() / WHOLE * part;
+        self.open = Some(OpenBlock::new(block, limit));
+    }
+
     /// Whether `head` fits the open block, if any; otherwise the block must be sealed first.
     pub(super) fn open_takes(&self, head: &EventHead) -> bool {
         self.open.as_ref().is_some_and(|open| {
             let in_order = open.is_empty() || head.sequence == open.next_sequence();
             in_order && open.fits(head.length)
         })
+    }
+
+    /// Asks for those parts of the stream that every event uses.
+    pub(super) fn prefetch(&self) {
+        prefetch(std::ptr::from_ref(&self.open), size_of::<Option<OpenBlock>>());
+        prefetch(std::ptr::from_ref(&self.next_sequence), size_of::<u64>());
+        prefetch(std::ptr::from_ref(&self.ledger.received), size_of::<Count>());
+    }
+
+    /// Asks for the place of its next event.
+    pub(super) fn prefetch_block(&self) {
+        if let Some(open) = &self.open {
+            prefetch(open.block[open.used..].as_ptr(), PREFETCHED_BYTES);
+            prefetch(open.events.as_ptr_range().end, size_of::<EventMark>());
+        }
+    }
+
+    /// Whether this block is open and has events.
+    pub(super) fn has_open(&self, block: u64) -> bool {
+        self.next_block == block && self.open.as_ref().is_some_and(|open| !open.is_empty())
     }
 
     /// Writes the message header of `head` in front of the space for its payload.
@@ -217,16 +268,15 @@ impl Stream {
         }
     }
 
-    /// Takes a complete event; returns the gap before it, if any. Combines the block's checksum
-    /// with the payload's, which was computed on arrival.
-    pub(super) fn complete(&mut self, head: &EventHead, payloads: &mut Combiner, now_ns: u64) -> Option<Gap> {
+    /// Takes a complete event, the next one that is due; returns whether it is the first one of its block.
+    /// Combines the block's checksum with the payload's, which was computed on arrival.
+    pub(super) fn complete(&mut self, head: &EventHead, payloads: &mut Combiner) -> bool {
         self.under_way = None;
-        let gap = self.note_gap(head.sequence, self.gap_cause);
         self.gap_cause = LossCause::SequenceGap;
-        let open = self.open.as_mut()?;
-        if open.is_empty() {
+        let Some(open) = &mut self.open else { return false };
+        let is_first = open.is_empty();
+        if is_first {
             open.first_sequence = head.sequence;
-            open.opened_ns = now_ns;
             open.events.reserve(self.events_per_block);
             open.flags = if self.gap_before { FLAG_GAP_BEFORE } else { 0 };
             self.gap_before = false;
@@ -242,13 +292,18 @@ impl Stream {
         self.event_bytes_min = self.event_bytes_min.min(head.length);
         self.next_sequence = head.sequence + 1;
         self.ledger.received += Count::one(head.length);
-        gap
+        is_first
+    }
+
+    /// Whether an event of `payload_bytes` would not fit the open block.
+    pub(super) fn is_full_for(&self, payload_bytes: u64) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.is_empty() && !open.fits(payload_bytes))
     }
 
     /// Whether not even the smallest event so far would fit the open block: sealing is cheaper
     /// now, while the block is in the cache, than at the stream's next event.
     pub(super) fn is_full(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| !open.fits(self.event_bytes_min))
+        self.is_full_for(self.event_bytes_min)
     }
 
     /// Payload of the last complete event, of `length` bytes.
@@ -257,6 +312,7 @@ impl Stream {
     }
 
     /// Enters everything from the next expected sequence number up to `sequence` as missing.
+    #[inline]
     pub(super) fn note_gap(&mut self, sequence: u64, cause: LossCause) -> Option<Gap> {
         if sequence <= self.next_sequence {
             return None;
@@ -327,7 +383,8 @@ impl Stream {
     /// for it.
     pub(super) fn part(&mut self, slot: usize, fresh: Block) -> Option<Sealed> {
         let (length, open) = (self.under_way? as usize, self.open.as_ref()?);
-        let mut next = OpenBlock::new(fresh);
+        let limit = fresh.len();
+        let mut next = OpenBlock::new(fresh, limit);
         let message = open.used..open.used + MESSAGE_HEADER + length;
         let place = next.used..next.used + MESSAGE_HEADER + length;
         next.block[place].copy_from_slice(&open.block[message]);
@@ -338,7 +395,9 @@ impl Stream {
 
     /// Closes the open block and prepares it for a volume; an empty block stays open.
     pub(super) fn seal(&mut self, slot: usize) -> Option<Sealed> {
+        let is_full = self.is_full();
         let mut open = self.open.take_if(|open| !open.is_empty())?;
+        self.has_filled = is_full;
         let records = (open.used - MESSAGES_START) as u64;
         let bytes = block_bytes(records) as usize;
         put_block_tail(&mut open.block[open.used..bytes]);

@@ -24,11 +24,13 @@ fn put(stream: &mut Stream, pool: &mut Pool, sequence: u64, payload: &[u8]) -> O
     };
     assert!(stream.open.is_none() || stream.open_takes(&head));
     if stream.open.is_none() {
-        stream.open = pool.take(64 << 10).map(OpenBlock::new);
+        stream.open(pool.take(64 << 10).unwrap());
     }
     stream.begin(&head);
     stream.open.as_mut().unwrap().payload(payload.len()).copy_from_slice(payload);
-    stream.complete(&head, &mut Combiner::new(), 7)
+    let gap = stream.note_gap(sequence, stream.gap_cause);
+    stream.complete(&head, &mut Combiner::new());
+    gap
 }
 
 #[test]
@@ -114,9 +116,42 @@ fn an_incomplete_event_moves_and_the_complete_ones_are_sent() {
     let sealed = stream.part(0, pool.take(64 << 10).unwrap()).unwrap();
     assert_eq!((sealed.meta.header.event_count, sealed.meta.header.first_sequence), (1, 0));
     stream.open.as_mut().unwrap().payload(5000)[2000..].copy_from_slice(&payload[2000..]);
-    assert_eq!(stream.complete(&head, &mut Combiner::new(), 0), None);
+    assert!(stream.complete(&head, &mut Combiner::new()), "it is the first event of the new block");
     let next = stream.seal(0).unwrap();
     assert_eq!((next.meta.header.event_count, next.meta.header.first_sequence), (1, 1));
     let records = MESSAGES_START..MESSAGES_START + MESSAGE_HEADER + 5000;
     assert_eq!(crc32(&next.block[records]), next.meta.header.chunk_crc);
+}
+
+/// Seals the stream's next block once it is full; returns its number of events.
+fn fill(stream: &mut Stream, pool: &mut Pool) -> u32 {
+    while !stream.is_full() {
+        let next = stream.next_sequence;
+        put(stream, pool, next, &[0; 1000]);
+    }
+    stream.seal(0).unwrap().meta.header.event_count
+}
+
+#[test]
+fn streams_of_one_rate_fill_their_blocks_at_different_times() {
+    let mut pool = Pool::new(2 << 20).unwrap();
+    let filled = [0, 1, 2, 3].map(|slot| {
+        let mut stream = stream();
+        stream.stagger(slot);
+        [fill(&mut stream, &mut pool), fill(&mut stream, &mut pool)]
+    });
+    // Only the first block of each stream is smaller.
+    let whole = filled[0][0];
+    assert!(filled.iter().all(|blocks| blocks[1] == whole), "{filled:?}");
+    let mut first = filled.map(|blocks| blocks[0]);
+    first.sort_unstable();
+    assert!(first.windows(2).all(|pair| pair[1] - pair[0] >= whole / 8), "{first:?}");
+    // The block after one that was sealed because of its age is small again.
+    let mut stream = stream();
+    stream.stagger(3);
+    fill(&mut stream, &mut pool);
+    let next = stream.next_sequence;
+    put(&mut stream, &mut pool, next, &[0; 1000]);
+    stream.seal(0).unwrap();
+    assert_eq!(fill(&mut stream, &mut pool), first[0]);
 }

@@ -129,6 +129,11 @@ impl Header {
         out
     }
 
+    /// Stream id and payload length, unchecked.
+    pub(super) fn glance(bytes: &[u8; HEADER_BYTES]) -> (u32, u64) {
+        (u32_at(bytes, 8), u64_at(bytes, 32))
+    }
+
     /// Decodes a header.
     ///
     /// # Errors

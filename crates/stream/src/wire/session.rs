@@ -176,6 +176,13 @@ impl Session {
         self.index.get(stream)
     }
 
+    /// Index of the stream, and payload length, of a header that is about to be read. Nothing is checked: the
+    /// header may be something else.
+    pub fn glance(&self, bytes: &[u8; HEADER_BYTES]) -> Option<(usize, u64)> {
+        let (stream, length) = Header::glance(bytes);
+        Some((self.index.get(stream)?, length))
+    }
+
     /// Whether the client has sent end: no frame may follow.
     pub fn is_ended(&self) -> bool {
         self.state == State::Ended

@@ -174,7 +174,7 @@ impl Store {
     /// Makes a lent block the stream's open one.
     pub(super) fn open(&mut self, slot: usize, (block, target): Lent) {
         let stream = &mut self.streams[slot];
-        stream.open = Some(OpenBlock::new(block));
+        stream.open(block);
         stream.keep_target(target);
     }
 
