@@ -449,7 +449,6 @@ impl Store {
             if !is_open {
                 continue;
             }
-            sealed += 1;
             let is_sent = match self.streams[slot].under_way {
                 None => {
                     self.seal(slot);
@@ -457,8 +456,9 @@ impl Store {
                 }
                 Some(length) => self.part(slot, length),
             };
-            if !is_sent {
-                without_memory.push(oldest);
+            match is_sent {
+                true => sealed += 1,
+                false => without_memory.push(oldest),
             }
         }
         // They are the oldest still.
