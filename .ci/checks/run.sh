@@ -1,8 +1,9 @@
-# How .ci/run runs its checks: one after another or beside each other, each with its time; what was skipped is
-# counted. Sourced with `set -euo pipefail` and `scratch` set.
+# How .ci/run runs its checks: one after another or beside each other, each with its time; what was skipped or left to
+# .ci/full is counted. Sourced with `set -euo pipefail`, and `scratch` and `scope` set (`gate` or `full`).
 
 results=()
 skips=()
+left=()
 declare -A background_pid=()
 background_order=()
 # What is in the foreground goes first, without waiting for the end of a time slice where the kernel permits that.
@@ -24,6 +25,28 @@ count() {
         skips+=("$1: ${line#*SKIPPED: }")
     done < <(grep -F 'SKIPPED: ' "$(log_of "$1")" || true)
     printf '%s: %s (%d s)\n' "$state" "$1" "$3"
+}
+
+# The commit of the last green .ci/full; empty where the history does not have it: then everything counts as changed.
+last_full="$(git rev-parse --verify --quiet "$(cat .ci/full.last 2>/dev/null)^{commit}" 2>/dev/null || true)"
+
+# Whether something in one of these paths differs from the last green .ci/full: PATHS, separated by spaces.
+changed() {
+    [ "$scope" = gate ] && [ -n "$last_full" ] || return 0
+    local paths
+    read -rd '' -a paths <<<"$1" || true
+    [ "${#paths[@]}" -gt 0 ] || return 1
+    ! git diff --quiet "$last_full" -- "${paths[@]}"
+}
+
+# Fails when the last green .ci/full is more than 60 commits or 7 days behind.
+full_is_recent() {
+    [ "$scope" = gate ] && [ -n "$last_full" ] || { echo 'every check runs'; return 0; }
+    local commits days
+    commits="$(git rev-list --first-parent --count "$last_full..HEAD")"
+    days="$((($(git log -1 --format=%ct HEAD) - $(git log -1 --format=%ct "$last_full")) / 86400))"
+    echo "the last green .ci/full is $commits commits and $days days behind"
+    [ "$commits" -le 60 ] && [ "$days" -le 7 ] || { echo 'hint: .ci/full, then commit .ci/full.last'; return 1; }
 }
 
 check() { # NAME COMMAND...: counts it, and goes on when it fails, so that one run shows every failure.
@@ -48,8 +71,17 @@ background() { # NAME COMMAND...: the same beside what follows, until `finish NA
     background_order+=("$name")
 }
 
-finish() { # NAME: waits for it, prints what it printed, counts it.
+# The same two, when something in PATHS changed since the last green .ci/full, or when this is one.
+check_changed() { # PATHS NAME COMMAND...
+    if changed "$1"; then check "${@:2}"; else left+=("$2"); fi
+}
+background_changed() { # PATHS NAME COMMAND...
+    if changed "$1"; then background "${@:2}"; else left+=("$2"); fi
+}
+
+finish() { # NAME: waits for it, prints what it printed, counts it. Nothing when it was not started.
     local name="$1" log code seconds
+    [ -n "${background_pid[$name]:-}" ] || return 0
     log="$(log_of "$name")"
     wait "${background_pid[$name]}" || true
     unset "background_pid[$name]"
@@ -62,7 +94,7 @@ finish() { # NAME: waits for it, prints what it printed, counts it.
 finish_all() { # Every check that is still in the background.
     local name
     for name in "${background_order[@]}"; do
-        [ -z "${background_pid[$name]:-}" ] || finish "$name"
+        finish "$name"
     done
 }
 
@@ -79,7 +111,7 @@ why() { # NAME
     grep -E -A 6 ' panicked at ' "$log" | head -80 || tail -20 "$log"
 }
 
-# The time of each check, slowest first, what was skipped, what failed. Fails when a check did.
+# The time of each check, slowest first, what was skipped or left out, what failed. Fails when a check did.
 summary() {
     local line failed=0
     printf '\n== times, slowest first (checks in the background overlap others)\n'
@@ -91,6 +123,7 @@ summary() {
     sort -rn "$scratch/logs/test-times" | sed 's/^\([0-9.]*\) /  \1 s  /; 20q' || true
     printf '\nskipped: %d\n' "${#skips[@]}"
     [ "${#skips[@]}" -eq 0 ] || printf '  %s\n' "${skips[@]}"
+    [ "${#left[@]}" -eq 0 ] || printf 'not changed since the last .ci/full, not checked: %s\n' "${left[@]}"
     for line in "${results[@]}"; do
         [[ "$line" == *' FAILED '* ]] || continue
         failed=$((failed + 1))

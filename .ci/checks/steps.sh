@@ -71,11 +71,13 @@ python_environments() {
         'tickit-devices==0.4.1'
 }
 
-# Lints, with the default features and with those of several hosts. In a directory of its own: tests would wait for it.
+# Lints with the features of the tests, and the program that README builds. In a directory of its own: tests would wait
+# for it. Fuzz targets are compiled at least.
 clippy() {
     export CARGO_TARGET_DIR=target/ci-clippy
-    cargo clippy --workspace --all-targets --quiet -- -D warnings
-    cargo clippy -p keepup-fleet -p keepup-cli -p keepup-testkit --features keepup-cli/fleet --all-targets --quiet -- -D warnings
+    cargo clippy --workspace --features keepup-cli/fleet --all-targets --quiet -- -D warnings
+    cargo clippy -p keepup-cli --quiet -- -D warnings
+    cargo check --quiet --manifest-path fuzz/Cargo.toml
 }
 
 # Runs tests; one that did not run is a failure.
@@ -95,18 +97,22 @@ run_fast_tests() {
 }
 
 # All that is compiled is there already: the whole workspace is named, and the feature, so that features stay the same.
-run_system_tests() {
+run_system_tests() { # KILLS with|without (guests)
+    local skipped=(--skip ::measured::)
+    [ "$2" = with ] || skipped+=(--skip registers::guest)
     # Most of them wait, some of them for the busy one that may run.
-    KEEPUP_KILLS=200 run_tests --workspace --test end_to_end -- --ignored --skip ::measured:: --test-threads 6
+    KEEPUP_KILLS=$1 run_tests --workspace --test end_to_end -- --ignored "${skipped[@]}" --test-threads 6
 }
 
-# Clients, kills and full disks again, with several intake threads in every recorder; with the most threads, faults and
-# every source too.
-run_tests_with_intakes() {
-    local common=(recorder::clients recorder::intakes recorder::kills recorder::volumes)
+# Clients, kills and full disks again, with several intake threads in every recorder; faults and every source too, with
+# the last number of them.
+run_tests_with_intakes() { # NUMBERS
+    local common=(recorder::clients recorder::intakes recorder::kills recorder::volumes) number
     local sources=(recorder::detectors recorder::directory recorder::packets recorder::pvaccess recorder::series)
-    run_tests_with 2 "${common[@]}"
-    run_tests_with 4 "${common[@]}" recorder::faults "${sources[@]}"
+    for number in ${1% *}; do
+        [ "$number" = "$1" ] || run_tests_with "$number" "${common[@]}"
+    done
+    run_tests_with "${1##* }" "${common[@]}" recorder::faults "${sources[@]}"
 }
 
 run_tests_with() { # INTAKE_THREADS TESTS...
