@@ -10,8 +10,17 @@ background_order=()
 behind=(nice -n 19)
 ! chrt --idle 0 true 2>/dev/null || behind=(chrt --idle 0 "${behind[@]}")
 
-# Runs a check's command; a process of its own, because `set -e` does not act inside a condition.
-step() { bash -euo pipefail -c '. .ci/checks/steps.sh; "$@"' check "$@"; }
+# Runs a check's command: LOG COMMAND...; a process of its own, because `set -e` does not act inside a condition. Its
+# processor time is written beside LOG.
+step() {
+    bash -euo pipefail -c 'log="$1"; trap "times >\"$log.cpu\"" EXIT; . .ci/checks/steps.sh; shift; "$@"' check "$@"
+}
+
+# The CPU seconds of the check with this log: those of all its processes that have ended; `?` where they were not kept.
+cpu_of() {
+    [ -e "$1.cpu" ] || { echo '?'; return; }
+    sed -n 2p "$1.cpu" | tr ms '  ' | awk '{ printf "%.0f", $1 * 60 + $2 + $3 * 60 + $4 }'
+}
 
 # Where the output of a check is kept.
 log_of() { printf '%s/logs/%s.txt' "$scratch" "${1//[^a-zA-Z0-9]/_}"; }
@@ -20,7 +29,7 @@ log_of() { printf '%s/logs/%s.txt' "$scratch" "${1//[^a-zA-Z0-9]/_}"; }
 count() {
     local state=ok line
     [ "$2" -eq 0 ] || state=FAILED
-    results+=("$3 $state $1")
+    results+=("$3 $(cpu_of "$(log_of "$1")") $state $1")
     while IFS= read -r line; do
         skips+=("$1: ${line#*SKIPPED: }")
     done < <(grep -F 'SKIPPED: ' "$(log_of "$1")" || true)
@@ -53,7 +62,7 @@ check() { # NAME COMMAND...: counts it, and goes on when it fails, so that one r
     local name="$1" start=$SECONDS code=0
     shift
     printf '\n== %s\n' "$name"
-    step "$@" 2>&1 | tee "$(log_of "$name")" || code=$?
+    step "$(log_of "$name")" "$@" 2>&1 | tee "$(log_of "$name")" || code=$?
     count "$name" "$code" "$((SECONDS - start))"
 }
 
@@ -64,7 +73,7 @@ background() { # NAME COMMAND...: the same beside what follows, until `finish NA
     printf '\n== %s: started\n' "$name"
     (
         start=$SECONDS code=0
-        "${behind[@]}" bash -euo pipefail -c '. .ci/checks/steps.sh; "$@"' check "$@" >"$log" 2>&1 || code=$?
+        "${behind[@]}" bash -euo pipefail -c '. .ci/checks/run.sh; step "$@"' check "$log" "$@" >"$log" 2>&1 || code=$?
         printf '%d %d\n' "$code" "$((SECONDS - start))" >"$log.end"
     ) &
     background_pid["$name"]=$!
@@ -115,8 +124,8 @@ why() { # NAME
 summary() {
     local line failed=0
     printf '\n== times, slowest first (checks in the background overlap others)\n'
-    printf '%s\n' "${results[@]}" | sort -rn | while read -r seconds state name; do
-        printf '%6d s  %-6s  %s\n' "$seconds" "$state" "$name"
+    printf '%s\n' "${results[@]}" | sort -rn | while read -r seconds cpu state name; do
+        printf '%6d s  %6s CPU s  %-6s  %s\n' "$seconds" "$cpu" "$state" "$name"
     done
     printf '%6d s  in all\n' "$SECONDS"
     printf '\n== the slowest end-to-end tests\n'
