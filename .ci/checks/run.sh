@@ -37,6 +37,7 @@ count() {
 }
 
 # The commit of the last green .ci/full; empty where the history does not have it: then everything counts as changed.
+export scope last_full
 last_full="$(git rev-parse --verify --quiet "$(cat .ci/full.last 2>/dev/null)^{commit}" 2>/dev/null || true)"
 
 # Whether something in one of these paths differs from the last green .ci/full: PATHS, separated by spaces.
@@ -46,16 +47,6 @@ changed() {
     read -rd '' -a paths <<<"$1" || true
     [ "${#paths[@]}" -gt 0 ] || return 1
     ! git diff --quiet "$last_full" -- "${paths[@]}"
-}
-
-# Fails when the last green .ci/full is more than 60 commits or 7 days behind.
-full_is_recent() {
-    [ "$scope" = gate ] && [ -n "$last_full" ] || { echo 'every check runs'; return 0; }
-    local commits days
-    commits="$(git rev-list --first-parent --count "$last_full..HEAD")"
-    days="$((($(git log -1 --format=%ct HEAD) - $(git log -1 --format=%ct "$last_full")) / 86400))"
-    echo "the last green .ci/full is $commits commits and $days days behind"
-    [ "$commits" -le 60 ] && [ "$days" -le 7 ] || { echo 'hint: .ci/full, then commit .ci/full.last'; return 1; }
 }
 
 check() { # NAME COMMAND...: counts it, and goes on when it fails, so that one run shows every failure.

@@ -1,5 +1,6 @@
-# The steps of .ci/run that are more than one command. Sourced with `set -euo pipefail`; KEEPUP is the program that is
-# checked, CI_PYTHON the Python that reads what it wrote, DECTRIS_CAPTURE a package with captured messages.
+# The steps of .ci/run that are more than one command. Sourced with `set -euo pipefail`; `scope` and `last_full` are those
+# of .ci/checks/run.sh, KEEPUP is the program that is checked, CI_PYTHON the Python that reads what it wrote,
+# DECTRIS_CAPTURE a package with captured messages.
 
 # Installs what is missing, as root; fails where something is missing afterwards.
 install_packages() {
@@ -39,6 +40,16 @@ real_traces() {
         dpkg-deb -x blkreplay-examples_*.deb .
         rm blkreplay-examples_*.deb
     )
+}
+
+# Fails when the last green .ci/full is more than 60 commits or 7 days behind.
+full_is_recent() {
+    [ "$scope" = gate ] && [ -n "$last_full" ] || { echo 'every check runs'; return 0; }
+    local commits days
+    commits="$(git rev-list --first-parent --count "$last_full..HEAD")"
+    days="$((($(git log -1 --format=%ct HEAD) - $(git log -1 --format=%ct "$last_full")) / 86400))"
+    echo "the last green .ci/full is $commits commits and $days days behind"
+    [ "$commits" -le 60 ] && [ "$days" -le 7 ] || { echo 'hint: .ci/full, then commit .ci/full.last'; return 1; }
 }
 
 # An environment for Python, once: NAME MODULES PACKAGES...
