@@ -298,14 +298,14 @@ fn streams_that_do_not_fit_one_intake_stay_where_they_are() {
     let more = ["--intake-threads", "2", "--stay", "--pool", "32 MiB", "--block", "64 KiB"];
     let mut record = recorder(directory.path(), &["a"], &more);
     let to = record.address();
-    let (left, right) = ((1..31).collect::<Vec<u32>>(), (31..61).collect::<Vec<u32>>());
+    let (left, right) = ((1..71).collect::<Vec<u32>>(), (71..141).collect::<Vec<u32>>());
     let both = [&left[..], &right].concat();
     for _ in 0..2 {
         let halves = [&left, &right].map(|ids| welcomed_at_last(to, &hello_to_resume(ids, "it")).0);
         let mut client = connect(to);
         client.write_all(&hello_to_resume(&both, "it")).unwrap();
         let (_, refused) = answer(&mut client, FrameKind::Error);
-        assert!(refused.contains("60 streams") && refused.contains("for their intake thread"), "{refused}");
+        assert!(refused.contains("140 streams") && refused.contains("for their intake thread"), "{refused}");
         drop(halves);
     }
     record.signal("TERM");

@@ -27,7 +27,7 @@ pub const CONNECTIONS_MAX: usize = 1024;
 /// Default size of the largest accepted event, in bytes.
 pub const EVENT_BYTES_MAX: u64 = 512 << 20;
 /// Smallest block size, however many streams share the pool, in bytes.
-pub const BLOCK_BYTES_MIN: usize = 64 << 10;
+pub const BLOCK_BYTES_MIN: usize = 16 << 10;
 
 /// Most intake threads.
 const INTAKE_THREADS_MAX: usize = 64;

@@ -175,6 +175,8 @@ pub(crate) struct Intake {
     /// Since when the recording would be over without the clients that it waits for.
     awaiting_since_ns: Option<u64>,
     answers_due: bool,
+    /// Connections and streams that an answer acknowledges; empty between answers.
+    due: Vec<(usize, usize)>,
     /// Whether there may be blocks that are due because of their age.
     has_aged: bool,
     first_event_ns: Option<u64>,
@@ -238,6 +240,7 @@ impl Intake {
             is_short_of_descriptors: false,
             awaiting_since_ns: None,
             answers_due: false,
+            due: Vec::new(),
             has_aged: false,
             first_event_ns: None,
             last_durable_ns: now_ns,

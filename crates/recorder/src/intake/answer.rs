@@ -48,19 +48,20 @@ impl Intake {
     /// Acknowledges events that became durable, and sends the final message to clients that have
     /// ended.
     pub(super) fn answer(&mut self) {
+        self.acknowledge_touched();
         for index in 0..self.connections.len() {
-            let answered =
-                |c: &mut Connection| (!c.slots.is_empty() || c.phase == Phase::Ending) && !c.is_closing();
+            let has_news = |c: &Connection| c.phase == Phase::Ending || !c.is_flushed() || c.wants_write;
+            let answered = |c: &mut Connection| has_news(c) && !c.is_closing();
             let Some(mut connection) = self.connections[index].take_if(answered) else {
                 continue;
             };
-            self.acknowledge(&mut connection);
-            let settled = connection.slots.iter().all(|&slot| self.store.is_slot_settled(slot));
-            if connection.phase == Phase::Ending && settled && connection.detector.is_some() {
+            let settled = connection.phase == Phase::Ending
+                && connection.slots.iter().all(|&slot| self.store.is_slot_settled(slot));
+            if settled && connection.detector.is_some() {
                 self.detector_ended(index, connection);
                 continue;
             }
-            if connection.phase == Phase::Ending && settled {
+            if settled {
                 let bye = self.bye(&connection);
                 connection.push_message(&bye);
                 self.note_end_of(&connection);
@@ -78,20 +79,36 @@ impl Intake {
         }
     }
 
-    fn acknowledge(&mut self, connection: &mut Connection) {
-        let credit_bytes = self.store.bytes_available();
-        let mut takes_acks = None;
-        for at in 0..connection.slots.len() {
-            let slot = connection.slots[at];
-            self.store.advance(slot);
+    /// Hands each connection the acknowledgements of its streams.
+    fn acknowledge_touched(&mut self) {
+        let mut due = std::mem::take(&mut self.due);
+        self.store.advance_touched(&mut due);
+        due.sort_unstable();
+        for streams in due.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some(&(owner, _)) = streams.first() else { continue };
+            let Some(mut connection) = self.connections.get_mut(owner).and_then(Option::take) else {
+                continue;
+            };
+            self.acknowledge(&mut connection, streams.iter().map(|&(_, slot)| slot));
+            self.connections[owner] = Some(connection);
+        }
+        due.clear();
+        self.due = due;
+    }
+
+    /// Acknowledges what is new in these streams of a connection. If its client takes nothing now, a later
+    /// acknowledgement covers this one too.
+    fn acknowledge(&mut self, connection: &mut Connection, slots: impl Iterator<Item = usize>) {
+        if connection.is_closing() {
+            return;
+        }
+        let (takes_acks, credit_bytes) = (connection.takes_acks(), self.store.bytes_available());
+        for slot in slots {
+            if !takes_acks {
+                self.store.touch(slot);
+                continue;
+            }
             let stream = &mut self.store.streams[slot];
-            if !stream.dirty {
-                continue;
-            }
-            if !*takes_acks.get_or_insert_with(|| connection.takes_acks()) {
-                // The next acknowledgement that the client can take covers this one too.
-                continue;
-            }
             stream.dirty = false;
             let ack = Ack {
                 stream: stream.info.id,
@@ -160,7 +177,10 @@ impl Intake {
         if connection.expects_streams() || connection.is_closing() {
             return;
         }
-        self.acknowledge(connection);
+        let mut slots = connection.slots.clone();
+        slots.iter().for_each(|&slot| self.store.advance(slot));
+        slots.retain(|&slot| self.store.streams[slot].dirty);
+        self.acknowledge(connection, slots.into_iter());
         match ended {
             _ if connection.phase == Phase::Ending => connection.push_message(&self.bye(connection)),
             Ended::VolumesFailed(why) | Ended::InternalError(why) => {

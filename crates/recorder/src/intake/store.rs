@@ -36,6 +36,14 @@ use crate::tap::TapInlet;
 /// Most gaps that wait for the journals before their senders must wait.
 const GAPS_WAITING_MAX: u64 = 10_000;
 
+/// The part of the pool that open blocks may take is its size divided by this number: one block of each stream
+/// is open, one is in flight, and half is free for stalls.
+const OPEN_DIVISOR: usize = 4;
+
+/// An open block takes at most what is left of that part, divided by this number or by that of the streams.
+/// With many streams of one rate all blocks become equal; one fast stream among slow ones gets whole blocks.
+const REST_DIVISOR_MAX: usize = 16;
+
 /// Most blocks that are sealed at once because of their age, or for their memory.
 const SEALED_MAX: usize = 256;
 
@@ -71,13 +79,17 @@ pub(super) struct Store {
     pub(super) reductions: Reductions,
     counters: Arc<Counters>,
     payloads: Combiner,
-    pub(super) block_bytes: usize,
-    block_bytes_wanted: usize,
+    /// Largest block that is lent for several events, in bytes.
+    block_bytes: usize,
+    /// Memory of open blocks, with that for their reduced forms, in bytes.
+    open_bytes: usize,
     tap: Option<TapInlet>,
     unflushed: Unflushed,
     /// Time of the first event, slot and number of every open block, oldest first, among blocks that are
     /// sealed already.
     opened: VecDeque<(u64, usize, u64)>,
+    /// Streams whose watermark may advance, or that have something to acknowledge.
+    touched: Vec<usize>,
     /// Stream of the event that has waited longest for memory: only this stream gets new blocks.
     pub(super) reserved_for: Option<usize>,
     /// Sum of the streams' shares of the pool.
@@ -113,10 +125,11 @@ impl Store {
             counters,
             payloads: Combiner::new(),
             block_bytes: config.block_bytes,
-            block_bytes_wanted: config.block_bytes,
+            open_bytes: 0,
             tap: None,
             unflushed: Unflushed::new(config.unflushed_bytes_max() / config.intake_threads),
             opened: VecDeque::new(),
+            touched: Vec::new(),
             reserved_for: None,
             shares: 0,
             failed: None,
@@ -145,32 +158,49 @@ impl Store {
         slot
     }
 
-    /// Block size that lets every stream have one block open and one in flight within half the
-    /// pool, with their reduced forms. `shares` counts one per stream, and more for reduced ones.
-    fn block_bytes_for(&self, streams: usize, shares: usize) -> Result<usize, Cause> {
-        let share = self.pool.bytes() / (4 * shares.max(1));
-        let smallest = BLOCK_BYTES_MIN.min(self.block_bytes_wanted);
-        if share < block_bytes_needed(smallest) {
-            let needed = (4 * shares * block_bytes_needed(smallest)).div_ceil(1 << 20);
-            let (has, intakes) = (self.pool.bytes() >> 20, self.shards.count());
-            let part = if intakes > 1 { " for their intake thread" } else { "" };
-            let what = format!(
-                "cannot take {streams} streams: they need a pool of {needed} MiB{part}, this one has \
-                 {has} MiB"
-            );
-            let hint = format!("keepup record --pool {}MiB", needed * intakes);
-            return Err(Cause::new(what).with_hint(hint));
+    /// Smallest block that is lent for several events, in bytes of messages.
+    fn block_bytes_min(&self) -> usize {
+        BLOCK_BYTES_MIN.min(self.block_bytes)
+    }
+
+    /// Checks that every stream can have a smallest block open, with its reduced form. `shares` counts one
+    /// per stream, and more for reduced ones.
+    ///
+    /// # Errors
+    /// The pool is too small; with the size that is not.
+    fn check_shares(&self, streams: usize, shares: usize) -> Result<(), Cause> {
+        let bytes = shares.saturating_mul(OPEN_DIVISOR * block_bytes_needed(self.block_bytes_min()));
+        if bytes <= self.pool.bytes() {
+            return Ok(());
         }
-        let space = share.saturating_sub(block_bytes_needed(0));
-        Ok(self.block_bytes_wanted.min(space).max(smallest))
+        let (needed, has, intakes) =
+            (bytes.div_ceil(1 << 20), self.pool.bytes() >> 20, self.shards.count());
+        let part = if intakes > 1 { " for their intake thread" } else { "" };
+        let what = format!(
+            "cannot take {streams} streams: they need a pool of {needed} MiB{part}, this one has {has} MiB"
+        );
+        Err(Cause::new(what).with_hint(format!("keepup record --pool {}MiB", needed.saturating_mul(intakes))))
+    }
+
+    /// Size of a stream's next block, in bytes of messages: what it needs, as far as the memory for open blocks
+    /// allows.
+    fn next_block_bytes(&self, slot: usize) -> usize {
+        let rest = (self.pool.bytes() / OPEN_DIVISOR).saturating_sub(self.open_bytes);
+        let part = rest / self.shares.clamp(1, REST_DIVISOR_MAX);
+        let space = part.saturating_sub(block_bytes_needed(0));
+        let wanted = self.streams[slot].next_block_bytes.min(self.block_bytes);
+        wanted.min(space).max(self.block_bytes_min())
+    }
+
+    /// Memory that a stream's block of `bytes` takes, with that for its reduced form.
+    fn charge(&self, slot: usize, bytes: usize) -> usize {
+        bytes * self.streams[slot].shares.max(1)
     }
 
     /// Gets memory for an event in its stream's block.
     pub(super) fn begin(&mut self, slot: usize, head: &EventHead) -> Allocation {
         if !self.streams[slot].open_takes(head) {
-            let is_full = self.streams[slot].is_full_for(head.length);
-            self.seal(slot);
-            self.streams[slot].has_filled |= is_full;
+            self.seal_as(slot, self.streams[slot].is_full_for(head.length));
             self.take_unused(slot);
             if self.reserved_for.is_some_and(|reserved| reserved != slot) {
                 return Allocation::Wait;
@@ -325,6 +355,7 @@ impl Store {
         let entry = self.note_gap(gap);
         // They never arrived here, so none is an event that reached the recorder and is not stored.
         self.streams[slot].watermark.missing(0, entry);
+        self.touch(slot);
         self.streams[slot].publish();
     }
 
@@ -369,6 +400,7 @@ impl Store {
         let entry = self.note_gap(gap);
         let damaged = if gap.cause == LossCause::BadChecksum { gap.events } else { 0 };
         self.streams[slot].watermark.missing(damaged, entry);
+        self.touch(slot);
     }
 
     /// Enters received events that will never be durable.
@@ -376,6 +408,7 @@ impl Store {
         let entry = self.note_gap(gap);
         self.streams[slot].block_lost(gap, entry);
         self.streams[slot].publish();
+        self.touch(slot);
     }
 
     /// Enters all unsettled events as lost. Only valid when no writer is left.
@@ -385,6 +418,28 @@ impl Store {
                 let (stream, cause) = (self.streams[slot].info.id, LossCause::VolumeFailed);
                 let (first_sequence, events) = (open.first_sequence, open.events);
                 self.lose(slot, Gap { stream, first_sequence, events, cause });
+            }
+        }
+    }
+
+    /// Enters a stream in the list of those that are looked at with the next answers.
+    pub(super) fn touch(&mut self, slot: usize) {
+        if !std::mem::replace(&mut self.streams[slot].is_touched, true) {
+            self.touched.push(slot);
+        }
+    }
+
+    /// Advances the watermarks of the streams in the list. Puts those with something to acknowledge into
+    /// `due`, with the connections that feed them; one without a connection waits until it has one.
+    pub(super) fn advance_touched(&mut self, due: &mut Vec<(usize, usize)>) {
+        let journalled = self.volumes.gaps_durable();
+        for slot in std::mem::take(&mut self.touched) {
+            self.advance(slot);
+            let stream = &mut self.streams[slot];
+            stream.is_touched = false;
+            due.extend(stream.owner.filter(|_| stream.dirty).map(|owner| (owner, slot)));
+            if stream.watermark.waits_for_journal(journalled) {
+                self.touch(slot);
             }
         }
     }
@@ -428,7 +483,12 @@ impl Store {
 
     /// Seals a stream's open block and sends it to a volume.
     pub(super) fn seal(&mut self, slot: usize) {
-        if let Some(sealed) = self.streams[slot].seal(slot) {
+        self.seal_as(slot, self.streams[slot].is_full());
+    }
+
+    fn seal_as(&mut self, slot: usize, is_full: bool) {
+        if let Some(sealed) = self.streams[slot].seal(slot, is_full) {
+            self.open_bytes -= self.charge(slot, sealed.block.len());
             self.streams[slot].publish();
             self.send(sealed);
         }
@@ -470,7 +530,10 @@ impl Store {
     /// wait if there is no memory for a new block; returns whether there was.
     fn part(&mut self, slot: usize, length: u64) -> bool {
         let Some((fresh, target)) = self.lend(slot, length) else { return false };
+        let opened = self.charge(slot, fresh.len());
         if let Some(sealed) = self.streams[slot].part(slot, fresh) {
+            self.open_bytes += opened;
+            self.open_bytes -= self.charge(slot, sealed.block.len());
             self.send(sealed);
             self.streams[slot].keep_target(target);
         }
@@ -524,8 +587,8 @@ impl Store {
             }
             FromWriter::Durable { slot, stream_block, accounts_for, stored } => {
                 self.streams[slot].block_durable(stream_block, accounts_for, stored);
-                self.advance(slot);
                 self.streams[slot].publish();
+                self.touch(slot);
                 if let Some(block) = self.unflushed.take(slot, stream_block) {
                     self.pool.give_back(block);
                     return true;
@@ -598,3 +661,7 @@ impl Store {
         self.streams.iter().all(Stream::is_settled)
     }
 }
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

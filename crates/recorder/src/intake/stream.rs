@@ -31,7 +31,7 @@ const JUMP_MAX: u64 = 1 << 48;
 /// Start of an event that is asked for; the processor sees by itself how it goes on.
 const PREFETCHED_BYTES: usize = 512;
 
-/// A whole block, in 1024ths.
+/// The whole of something in parts that differ by stream.
 const WHOLE: usize = 1024;
 
 /// A block that still takes events.
@@ -108,11 +108,11 @@ pub(super) struct Stream {
     pub(super) cut_off: Option<u64>,
     /// Smallest event so far, in bytes.
     event_bytes_min: u64,
-    /// Part of a block, in 1024ths, that it fills first. Later blocks are filled at the same distance from
-    /// those of other streams, so that streams of one rate are not all written at the same time.
-    first_part: usize,
-    /// Whether its last block was sealed because it was full.
-    pub(super) has_filled: bool,
+    /// A number below [`WHOLE`] that differs by stream, so that the blocks of streams of one rate are not
+    /// all filled, and written, at the same time.
+    spread: usize,
+    /// Bytes that its next block need not exceed.
+    pub(super) next_block_bytes: usize,
     /// Events in the last block; capacity reserved for the next one.
     events_per_block: usize,
     pub(super) next_block: u64,
@@ -134,6 +134,8 @@ pub(super) struct Stream {
     pub(super) is_gone: bool,
     /// Whether there is something to acknowledge.
     pub(super) dirty: bool,
+    /// Whether it is in the store's list of streams whose watermark may advance.
+    pub(super) is_touched: bool,
     /// Reduction of the stream, if any.
     pub(super) reducing: Option<Reducing>,
     /// Counters for observers.
@@ -157,8 +159,8 @@ impl Stream {
             under_way: None,
             cut_off: None,
             event_bytes_min: u64::MAX,
-            first_part: WHOLE,
-            has_filled: false,
+            spread: 0,
+            next_block_bytes: usize::MAX,
             events_per_block: 0,
             next_block: 0,
             watermark: Watermark::new(),
@@ -171,6 +173,7 @@ impl Stream {
             shares: 0,
             is_gone: false,
             dirty: false,
+            is_touched: false,
             reducing: None,
         }
     }
@@ -182,6 +185,7 @@ impl Stream {
         let empty = Self { is_gone: true, ..Self::with_counters(self.info.clone(), channel, figures) };
         let mut stream = std::mem::replace(self, Self { watermark: Watermark::unused(), ..empty });
         stream.owner = None;
+        stream.is_touched = false;
         stream.watermark.forget_entries();
         stream
     }
@@ -212,15 +216,13 @@ impl Stream {
 
     /// Makes it the stream with number `slot` of those that fill blocks at the same time.
     pub(super) fn stagger(&mut self, slot: usize) {
-        // Bits in reverse: the first 2, 4, 8, … streams divide a block evenly. Not less than an eighth: a
-        // slow stream would fill it again and again.
-        let reversed = ((slot as u32).reverse_bits() >> 22) as usize;
-        self.first_part = WHOLE - reversed * 7 / 8;
+        // Bits in reverse: the first 2, 4, 8, … streams divide the whole evenly.
+        self.spread = ((slot as u32).reverse_bits() >> 22) as usize;
     }
 
     /// Makes a block its open one.
     pub(super) fn open(&mut self, block: Block) {
-        let part = if self.has_filled { WHOLE } else { self.first_part };
+        let part = if self.next_block == 0 { WHOLE - self.spread * 7 / 8 } else { WHOLE };
         let limit = block.len() / WHOLE * part;
         self.open = Some(OpenBlock::new(block, limit));
     }
@@ -246,6 +248,12 @@ impl Stream {
             prefetch(open.block[open.used..].as_ptr(), PREFETCHED_BYTES);
             prefetch(open.events.as_ptr_range().end, size_of::<EventMark>());
         }
+    }
+
+    /// Memory of its open block, in bytes.
+    #[cfg(test)]
+    pub(super) fn open_bytes(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.block.len())
     }
 
     /// Whether this block is open and has events.
@@ -388,16 +396,18 @@ impl Stream {
         let message = open.used..open.used + MESSAGE_HEADER + length;
         let place = next.used..next.used + MESSAGE_HEADER + length;
         next.block[place].copy_from_slice(&open.block[message]);
-        let sealed = self.seal(slot);
+        let sealed = self.seal(slot, false);
         self.open = Some(next);
         sealed
     }
 
-    /// Closes the open block and prepares it for a volume; an empty block stays open.
-    pub(super) fn seal(&mut self, slot: usize) -> Option<Sealed> {
-        let is_full = self.is_full();
+    /// Closes the open block and prepares it for a volume; an empty block stays open. The next one need be
+    /// 1.5 to 2.5 times as large as what this one held, or may hold where it `is_full`: blocks of a slow
+    /// stream become small, and those of one whose rate rises grow with every block.
+    pub(super) fn seal(&mut self, slot: usize, is_full: bool) -> Option<Sealed> {
         let mut open = self.open.take_if(|open| !open.is_empty())?;
-        self.has_filled = is_full;
+        let held = if is_full { open.limit } else { open.used };
+        self.next_block_bytes = held + held / 2 + held / WHOLE * self.spread;
         let records = (open.used - MESSAGES_START) as u64;
         let bytes = block_bytes(records) as usize;
         put_block_tail(&mut open.block[open.used..bytes]);

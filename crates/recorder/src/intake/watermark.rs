@@ -118,6 +118,11 @@ impl Watermark {
         }
     }
 
+    /// Whether it may advance once more than `journalled` entries are durable.
+    pub(super) fn waits_for_journal(&self, journalled: u64) -> bool {
+        self.pending.front().map_or(self.entry, |pending| pending.entry) > journalled
+    }
+
     /// Whether nothing is pending, and every loss is in the journal.
     pub(super) fn is_clear(&self, journalled: u64) -> bool {
         self.pending.is_empty() && self.entry.max(self.last_entry) <= journalled

@@ -91,18 +91,13 @@ impl Store {
         let made = self.prepare(&new, &mut claimed).and_then(|made| {
             let shares = self.shares + made.iter().map(Prepared::shares).saturating_sum::<usize>();
             // Known streams have their memory.
-            let block_bytes = match made.is_empty() {
-                true => self.block_bytes,
-                false => self.block_bytes_for(self.by_id.len() + made.len(), shares)?,
-            };
-            Ok((block_bytes, shares, made))
+            if !made.is_empty() {
+                self.check_shares(self.by_id.len() + made.len(), shares)?;
+            }
+            Ok((shares, made))
         });
-        let made = made.inspect_err(|_| self.shards.places().forget(&claimed, self.intake));
-        let made = {
-            let (block_bytes, shares, made) = made?;
-            (self.block_bytes, self.shares) = (block_bytes, shares);
-            made
-        };
+        let (shares, made) = made.inspect_err(|_| self.shards.places().forget(&claimed, self.intake))?;
+        self.shares = shares;
         for mut prepared in made {
             prepared.start_at(starts);
             self.take_in(prepared)?;
@@ -116,6 +111,7 @@ impl Store {
             }
             // Events that became durable without a connection are acknowledged now.
             self.streams[slot].dirty = true;
+            self.touch(slot);
             self.streams[slot].figures.ended.store(false, Relaxed);
             self.streams[slot].publish();
         }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use keepup_error::Cause;
 
 use super::Store;
-use crate::config::BLOCK_BYTES_MIN;
 use crate::intake::reduction::Reducing;
 use crate::intake::stream::Stream;
 use crate::reduce::worker::Destination;
@@ -67,7 +66,6 @@ impl Store {
         let derived = to.filter(|&to| to != slot).map(|to| self.take_one(to));
         let stream = self.take_one(slot);
         self.shares = self.shares.saturating_sub(stream.shares);
-        self.fit_blocks();
         Moved { stream, derived }
     }
 
@@ -99,18 +97,11 @@ impl Store {
             self.streams[slot].reducing =
                 Some(Reducing { recipe, to, event_bytes, reduced_bytes_max, target: None });
         }
-        self.fit_blocks();
     }
 
     /// Whether the pool has memory for `streams` more. With their reduced forms they may need more: then
     /// their blocks are small.
     pub(in crate::intake) fn check_memory(&self, streams: usize) -> Result<(), Cause> {
-        self.block_bytes_for(self.by_id.len() + streams, self.shares + streams).map(drop)
-    }
-
-    /// Adapts the size of later blocks to the streams.
-    fn fit_blocks(&mut self) {
-        let fitting = self.block_bytes_for(self.by_id.len(), self.shares);
-        self.block_bytes = fitting.unwrap_or(BLOCK_BYTES_MIN.min(self.block_bytes_wanted));
+        self.check_shares(self.by_id.len() + streams, self.shares + streams)
     }
 }

@@ -158,7 +158,8 @@ impl Store {
     /// Lends a block for an event of `length` bytes and later ones; for a reduced stream, also
     /// the memory for the reduced form.
     pub(super) fn lend(&mut self, slot: usize, length: u64) -> Option<Lent> {
-        let block = self.pool.take(block_bytes_needed(self.block_bytes.max(length as usize)))?;
+        let bytes = self.next_block_bytes(slot).max(length as usize);
+        let block = self.pool.take(block_bytes_needed(bytes))?;
         let Some(reducing) = &self.streams[slot].reducing else { return Some((block, None)) };
         let events = (block.len() / (reducing.event_bytes as usize + MESSAGE_HEADER)).max(1);
         let target = block_bytes_needed(events * (reducing.reduced_bytes_max + MESSAGE_HEADER));
@@ -173,6 +174,7 @@ impl Store {
 
     /// Makes a lent block the stream's open one.
     pub(super) fn open(&mut self, slot: usize, (block, target): Lent) {
+        self.open_bytes += self.charge(slot, block.len());
         let stream = &mut self.streams[slot];
         stream.open(block);
         stream.keep_target(target);
@@ -183,6 +185,7 @@ impl Store {
         let stream = &mut self.streams[slot];
         let target = stream.reducing.as_mut().and_then(|reducing| reducing.target.take());
         let empty = stream.open.take().map(OpenBlock::into_block);
+        self.open_bytes -= empty.as_ref().map_or(0, |block| self.charge(slot, block.len()));
         empty.into_iter().chain(target).for_each(|block| self.pool.give_back(block));
     }
 

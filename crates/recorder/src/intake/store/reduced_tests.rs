@@ -108,7 +108,7 @@ fn memory_for_both_forms_is_lent_together_or_not_at_all() {
     assert!(target.as_ref().unwrap().len() >= events * (20 + MESSAGE_HEADER), "5 bins for 8 samples");
     let mut held = vec![block];
     held.extend(target);
-    while let Some(block) = store.pool.take(store.block_bytes) {
+    while let Some(block) = store.pool.take(1) {
         held.push(block);
     }
     store.pool.give_back(held.remove(0));
