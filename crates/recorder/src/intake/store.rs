@@ -36,8 +36,8 @@ use crate::tap::TapInlet;
 /// Most gaps that wait for the journals before their senders must wait.
 const GAPS_WAITING_MAX: u64 = 10_000;
 
-/// The part of the pool that open blocks may take is its size divided by this number: one block of each stream
-/// is open, one is in flight, and half is free for stalls.
+/// The part of the pool that open blocks may take is its size divided by this number: one block of each
+/// stream is open, one is in flight, and half is free for stalls.
 const OPEN_DIVISOR: usize = 4;
 
 /// An open block takes at most what is left of that part, divided by this number or by that of the streams.
@@ -182,8 +182,8 @@ impl Store {
         Err(Cause::new(what).with_hint(format!("keepup record --pool {}MiB", needed.saturating_mul(intakes))))
     }
 
-    /// Size of a stream's next block, in bytes of messages: what it needs, as far as the memory for open blocks
-    /// allows.
+    /// Size of a stream's next block, in bytes of messages: what it needs, as far as the memory for open
+    /// blocks allows.
     fn next_block_bytes(&self, slot: usize) -> usize {
         let rest = (self.pool.bytes() / OPEN_DIVISOR).saturating_sub(self.open_bytes);
         let part = rest / self.shares.clamp(1, REST_DIVISOR_MAX);
@@ -422,7 +422,7 @@ impl Store {
         }
     }
 
-    /// Enters a stream in the list of those that are looked at with the next answers.
+    /// Enters a stream in the list of those that the next answers may acknowledge.
     pub(super) fn touch(&mut self, slot: usize) {
         if !std::mem::replace(&mut self.streams[slot].is_touched, true) {
             self.touched.push(slot);
