@@ -173,8 +173,7 @@ impl Store {
         if bytes <= self.pool.bytes() {
             return Ok(());
         }
-        let (needed, has, intakes) =
-            (bytes.div_ceil(1 << 20), self.pool.bytes() >> 20, self.shards.count());
+        let (needed, has, intakes) = (bytes.div_ceil(1 << 20), self.pool.bytes() >> 20, self.shards.count());
         let part = if intakes > 1 { " for their intake thread" } else { "" };
         let what = format!(
             "cannot take {streams} streams: they need a pool of {needed} MiB{part}, this one has {has} MiB"
