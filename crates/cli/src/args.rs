@@ -201,7 +201,7 @@ pub(crate) struct RecorderArgs {
     /// If a volume fails, the recorder writes these blocks to another volume. 0 disables this.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) unflushed: Option<u64>,
-    /// Target size of a block of events [default: the profile's, or 1 MiB]
+    /// Largest block of several events [default: the profile's, or 1 MiB]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) block: Option<u64>,
     /// Size of a segment file [default: the profile's, or 1 to 16 GiB]

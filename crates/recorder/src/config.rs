@@ -26,7 +26,8 @@ use crate::{PlacementKind, RecorderError};
 pub const CONNECTIONS_MAX: usize = 1024;
 /// Default size of the largest accepted event, in bytes.
 pub const EVENT_BYTES_MAX: u64 = 512 << 20;
-/// Smallest block size, however many streams share the pool, in bytes.
+/// Smallest size of a block for several events, however slow its stream is and however many share the pool,
+/// in bytes of messages.
 pub const BLOCK_BYTES_MIN: usize = 16 << 10;
 
 /// Most intake threads.
@@ -68,7 +69,8 @@ pub struct RecorderConfig {
     /// Where that memory comes from: recordings that follow one another with clones of these settings use the
     /// same.
     pub pool_memory: ReusableMemory,
-    /// Events are packed into blocks of about this many bytes.
+    /// Events are packed into blocks of at most about this many bytes, fewer where their stream is slow or
+    /// many share the pool.
     pub block_bytes: usize,
     /// Size of a segment file, in bytes; with `segment_auto` that of the smallest.
     pub segment_bytes: u64,

@@ -93,7 +93,7 @@ fn the_few_that_send_of_many_get_whole_blocks() {
     for slot in [0, 200, 511].into_iter().cycle().take(9000) {
         receive(&mut store, slot, 1000, 0);
     }
-    // Half the pool's quarter is free still.
+    // A sixteenth of what the other two leave of a quarter of the pool.
     let open = open(&store);
     for slot in [0, 200, 511] {
         assert!(open[slot] >= LARGEST * 3 / 4, "{}", open[slot]);
@@ -105,8 +105,8 @@ fn blocks_of_slow_streams_become_small_and_those_of_faster_ones_grow() {
     let mut store = store(200).unwrap();
     // All are slow: ten events are in a block when it is due by age.
     let mut now_ns = 0;
-    for round in 0..100_u64 {
-        now_ns = round * 1_000_000;
+    for millisecond in 0..100_u64 {
+        now_ns = millisecond * 1_000_000;
         (0..200).for_each(|slot| receive(&mut store, slot, 1000, now_ns));
         store.seal_aged(now_ns, 10_000_000);
     }

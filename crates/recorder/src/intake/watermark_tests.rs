@@ -84,3 +84,17 @@ fn a_watermark_is_clear_once_every_loss_is_in_the_journal() {
     assert!(watermark.is_clear(0), "at another intake");
     assert_eq!(watermark.next, 6);
 }
+
+#[test]
+fn it_waits_for_the_journal_only_while_an_entry_is_not_durable() {
+    let mut watermark = Watermark::new();
+    assert!(!watermark.waits_for_journal(0));
+    // In front of the next block, and then of a block.
+    watermark.missing(0, 3);
+    assert!(watermark.waits_for_journal(2) && !watermark.waits_for_journal(3));
+    watermark.sealed(0, 5, 1);
+    assert!(watermark.waits_for_journal(2) && !watermark.waits_for_journal(3));
+    watermark.durable(0);
+    assert!(!watermark.advance(Some(6), 2) && watermark.waits_for_journal(2));
+    assert!(watermark.advance(Some(6), 3) && !watermark.waits_for_journal(2));
+}
