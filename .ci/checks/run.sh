@@ -124,7 +124,7 @@ summary() {
     sort -rn "$scratch/logs/test-times" | sed 's/^\([0-9.]*\) /  \1 s  /; 20q' || true
     printf '\nskipped: %d\n' "${#skips[@]}"
     [ "${#skips[@]}" -eq 0 ] || printf '  %s\n' "${skips[@]}"
-    [ "${#left[@]}" -eq 0 ] || printf 'not changed since the last .ci/full, not checked: %s\n' "${left[@]}"
+    [ "${#left[@]}" -eq 0 ] || printf 'left to .ci/full: %s\n' "${left[@]}"
     for line in "${results[@]}"; do
         [[ "$line" == *' FAILED '* ]] || continue
         failed=$((failed + 1))
