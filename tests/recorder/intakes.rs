@@ -163,6 +163,8 @@ fn streams_of_two_intakes_continue_on_one_connection() {
     left.write_all(&frames.concat()).unwrap();
     right.write_all(&[event(2, 0, b"two"), event(2, 1, b"2")].concat()).unwrap();
     assert_eq!(acked(&mut right, 2).durable_next, 2);
+    // The damaged event counts once its entry in the journal is on stable storage.
+    assert_eq!(acked(&mut left, 6).lost_events, 1);
     drop((left, right));
     let (mut both, streams) = welcomed_at_last(to, &hello(&[2, 1, 3]));
     assert_eq!(places(&streams), [(2, 2, 0), (1, 6, 1), (3, 0, 0)]);
