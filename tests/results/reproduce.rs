@@ -1,4 +1,5 @@
 //! Reproduction of papers with a small part of their data; this machine appears in the tables.
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -189,13 +190,16 @@ fn the_romanis_paper_is_reproduced_on_two_volumes() {
 fn the_cern_vme_note_is_reproduced_with_a_simulated_target() {
     let place = place(&[]);
     let page = reproduce(place.path(), "cern-vme", &[], &[]);
-    let rows = page["tables"][2]["rows"].as_array().unwrap();
-    let us = |name: &str| {
-        let row =
-            rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}: {page:#}"));
-        row["cells"][0]["value"].as_f64().unwrap()
+    let series = page["curves"][0]["series"].as_array().unwrap();
+    let us = |name: &str| -> BTreeMap<u64, f64> {
+        let is_it = |series: &&Value| series["name"] == name;
+        let series = series.iter().find(is_it).unwrap_or_else(|| panic!("no {name}: {page:#}"));
+        let point = |point: &Value| (point[0].as_f64().unwrap() as u64, point[1].as_f64().unwrap());
+        series["points"].as_array().unwrap().iter().map(point).collect()
     };
-    // One packet per register, and one for all 0x100.
-    assert!(us("ipbus:self (simulated), block") < us("ipbus:self (simulated), single"), "{page:#}");
+    let (block, single) = (us("ipbus:self (simulated), block"), us("ipbus:self (simulated), single"));
+    // One packet per register, and one for all. A busy machine leaves out the depths that take it too long.
+    let (depth, each) = single.last_key_value().unwrap();
+    assert!(*depth > 1 && block[depth] < *each, "{page:#}");
     assert!(page["limits"].to_string().contains("no hardware"), "{page:#}");
 }
