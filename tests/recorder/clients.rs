@@ -571,3 +571,33 @@ fn without_free_descriptors_the_recorder_serves_existing_clients() {
     let incidents = report["incidents"].to_string();
     assert!(incidents.contains("closed before its hello, no free descriptor"), "{incidents}");
 }
+
+/// The first connection states how many streams will follow on the others.
+#[test]
+fn streams_of_all_connections_are_refused_with_the_first() {
+    let directory = directory();
+    let here = directory.path();
+    for intakes in ["1", "2"] {
+        let send = |to: &SocketAddr, streams: &str| {
+            let to = to.to_string();
+            let profile = ["--streams", streams, "--connections", "4", "--events", "1000", "--rate", "max"];
+            keepup(here, &[&["source", "csl", "--to", &to][..], &profile].concat())
+        };
+        let start = |volume: &str, pool: &str| {
+            recorder(here, &[volume], &["--pool", pool, "--intake-threads", intakes, "--stay"])
+        };
+        let mut record = start(&format!("small-{intakes}"), "16 MiB");
+        let refused = send(&record.address(), "129");
+        assert_ne!(refused.code(), 0, "{refused:#?}");
+        assert!(refused.stderr.contains("cannot open connection 0"), "{refused:#?}");
+        assert!(refused.stderr.contains("need a pool of"), "{refused:#?}");
+        let hint = refused.stderr.split("--pool ").nth(1).unwrap().split_whitespace().next().unwrap();
+        record.signal("TERM");
+        record.wait();
+        let mut record = start(&format!("large-{intakes}"), hint);
+        let sent = send(&record.address(), "129");
+        assert_eq!(sent.code(), 0, "{hint}: {sent:#?}");
+        record.signal("TERM");
+        assert_eq!(count(&json(&record.wait())["durable"]).0, 1000);
+    }
+}

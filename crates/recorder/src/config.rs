@@ -14,7 +14,7 @@ use keepup_recording::seal::SegmentIndex;
 use keepup_results::printable::is_printable;
 use keepup_sources::{MORE_IDS_END, MORE_IDS_MIN, STREAMS_MAX, SourceAddress};
 pub use keepup_sys::engine::EngineChoice;
-use keepup_sys::pool::{GRAIN_BYTES, ReusableMemory};
+use keepup_sys::pool::{GRAIN_BYTES, HUGE_PAGE_BYTES, Pages, ReusableMemory};
 
 use crate::after_seal::AfterSeal;
 use crate::assignment::Assignment;
@@ -29,6 +29,9 @@ pub const EVENT_BYTES_MAX: u64 = 512 << 20;
 /// Smallest size of a block for several events, however slow its stream is and however many share the pool,
 /// in bytes of messages.
 pub const BLOCK_BYTES_MIN: usize = 16 << 10;
+/// The part of the pool that open blocks may take is its size divided by this number: one block of each
+/// stream is open, one is in flight, and half is free for stalls.
+pub(crate) const OPEN_DIVISOR: usize = 4;
 
 /// Most intake threads.
 const INTAKE_THREADS_MAX: usize = 64;
@@ -69,6 +72,8 @@ pub struct RecorderConfig {
     /// Where that memory comes from: recordings that follow one another with clones of these settings use the
     /// same.
     pub pool_memory: ReusableMemory,
+    /// When it gets its pages.
+    pub pool_pages: Pages,
     /// Events are packed into blocks of at most about this many bytes, fewer where their stream is slow or
     /// many share the pool.
     pub block_bytes: usize,
@@ -163,6 +168,7 @@ impl RecorderConfig {
             placement: PlacementKind::Free,
             pool_bytes: 512 << 20,
             pool_memory: ReusableMemory::default(),
+            pool_pages: Pages::default(),
             block_bytes: 1 << 20,
             segment_bytes: 1 << 30,
             segment_auto: false,
@@ -341,6 +347,13 @@ impl RecorderConfig {
         let capacity = segment.min(pool as u64).saturating_sub((4 * SECTOR + GRAIN_BYTES) as u64);
         self.event_bytes_max.min(capacity)
     }
+}
+
+/// Pool memory that an intake needs for `streams` streams, in bytes: a smallest block of each is open. Blocks
+/// have at most `block_bytes`.
+pub fn pool_bytes_needed(streams: usize, block_bytes: usize) -> usize {
+    let bytes = streams.saturating_mul(OPEN_DIVISOR * block_bytes_needed(BLOCK_BYTES_MIN.min(block_bytes)));
+    bytes.checked_next_multiple_of(HUGE_PAGE_BYTES).unwrap_or(bytes)
 }
 
 /// Pool memory that a block with `payload_bytes` of messages needs: first sector, messages,

@@ -97,7 +97,7 @@ impl Recorder {
         let packets = open_all(&config, &switches, &clock)?;
         let address = packets.address.unwrap_or(address);
         let cpus: Vec<_> = (0..config.intake_threads).map(|i| config.cpus_of_intake(i).to_vec()).collect();
-        let pools = config.pool_memory.pools(config.pool_bytes, &cpus)?;
+        let pools = config.pool_memory.pools(config.pool_bytes, &cpus, config.pool_pages)?;
         let (memory, kind) = (pools[0].memory(), pools[0].page_kind());
         let pool_bytes = pools.iter().map(|pool| pool.bytes() as u64).saturating_sum();
         let intakes = config.intake_threads;

@@ -44,7 +44,7 @@ use self::connection::{Connection, Phase};
 use self::detector::Detector;
 use self::hello::{Leaving, Parked};
 pub(crate) use self::mail::{Inbox, Post};
-use self::receive::{Pause, STAGING_BYTES, TURN_BYTES};
+use self::receive::{Pause, STAGING_BYTES, TURN_BYTES, TurnEnd};
 use self::rotation::Rotation;
 pub(crate) use self::shards::{Membership, Shards};
 use self::store::{Absorbed, Store};
@@ -164,6 +164,12 @@ pub(crate) struct Intake {
     staging: Vec<u8>,
     /// Bytes read in this turn.
     turn_bytes: usize,
+    /// Connections that were reported as readable and served in this turn.
+    served: usize,
+    /// Whether others were reported and not served.
+    is_cut: bool,
+    /// Whether a connection that waits for memory was not served because the turn was over.
+    has_waiting_left: bool,
     /// Where the next look for idle connections begins.
     idle_from: usize,
     counters: Arc<Counters>,
@@ -231,6 +237,9 @@ impl Intake {
             waiting_noted_ns: now_ns,
             staging: vec![0; STAGING_BYTES],
             turn_bytes: 0,
+            served: 0,
+            is_cut: false,
+            has_waiting_left: false,
             idle_from: 0,
             counters: parts.counters,
             next_tick_ns: now_ns + TICK_NS,
@@ -306,8 +315,9 @@ impl Intake {
                 }
                 // The kernel reports the others again.
                 index => {
-                    let may_read = may_read && self.turn_bytes < 2 * TURN_BYTES;
-                    self.serve_ready(index as usize, event.flags, may_read, now_ns);
+                    let is_over = self.turn_bytes >= 2 * TURN_BYTES || self.turn_end().has_come();
+                    (self.served, self.is_cut) = (self.served + usize::from(!is_over), is_over);
+                    self.serve_ready(index as usize, event.flags, may_read && !is_over, now_ns);
                 }
             }
         }
@@ -343,7 +353,7 @@ impl Intake {
         let before_ns = self.clock.now_ns();
         raise(&self.figures().turn_ns_max, before_ns.saturating_sub(self.woken_ns));
         let mut timeout_ns = self.next_tick_ns.saturating_sub(before_ns).clamp(1_000_000, TICK_NS);
-        if self.has_aged {
+        if self.has_aged || self.has_waiting_left {
             timeout_ns = 0;
         }
         // Reports of the writers can wait for the next turn, unless a connection waits for
@@ -358,8 +368,12 @@ impl Intake {
         }
         let timeout = Timespec { tv_sec: 0, tv_nsec: timeout_ns as i64 };
         // Those that are ready take turns: the kernel reports the ones first that it has not reported.
-        let bytes_each = std::mem::take(&mut self.turn_bytes) / events.len().max(1);
-        let ready_max = (2 * TURN_BYTES / bytes_each.max(1)).clamp(2, EVENTS_MAX);
+        // No more are asked for than a turn can serve: the others would never come first.
+        let (bytes, served) = (std::mem::take(&mut self.turn_bytes), std::mem::take(&mut self.served).max(1));
+        let ready_max = match std::mem::take(&mut self.is_cut) {
+            true => served,
+            false => (2 * TURN_BYTES / (bytes / served).max(1)).clamp(2, EVENTS_MAX),
+        };
         events.resize(ready_max, epoll::Event { flags: epoll::EventFlags::empty(), data: NOBODY });
         // An interrupted wait returns no events.
         let ready = epoll::wait(&self.epoll, &mut events[..], Some(&timeout)).unwrap_or(0);
@@ -375,7 +389,7 @@ impl Intake {
             self.last_durable_ns = now_ns;
             self.answers_due = true;
         }
-        if freed {
+        if freed || self.has_waiting_left {
             self.serve_waiting(now_ns);
         }
         self.note_waiting(now_ns);
@@ -385,7 +399,12 @@ impl Intake {
     /// gets none, the others wait too; otherwise a large event would never find enough contiguous
     /// memory.
     fn serve_waiting(&mut self, now_ns: u64) {
-        for _ in 0..self.waiting.len() {
+        self.has_waiting_left = false;
+        for served in 0..self.waiting.len() {
+            if served > 0 && self.turn_end().has_come() {
+                self.has_waiting_left = true;
+                break;
+            }
             let Some(index) = self.waiting.pop_front() else { break };
             let event = self.blocked_event(index);
             self.store.reserved_for = event.map(|(slot, _)| slot);
@@ -429,6 +448,11 @@ impl Intake {
         self.allowance_bytes > 0.0
     }
 
+    /// When this turn's time for connections is over.
+    fn turn_end(&self) -> TurnEnd<'_> {
+        TurnEnd::of(&*self.clock, self.woken_ns)
+    }
+
     fn serve_ready(&mut self, index: usize, flags: epoll::EventFlags, may_read: bool, now_ns: u64) {
         if flags.contains(epoll::EventFlags::OUT) {
             self.flush(index);
@@ -449,7 +473,7 @@ impl Intake {
         let (count, begin_bytes) = (self.connections.len(), self.turn_bytes);
         let from = std::mem::take(&mut self.idle_from);
         for index in (from..count).chain(0..from.min(count)) {
-            if self.turn_bytes - begin_bytes >= TURN_BYTES {
+            if self.turn_bytes - begin_bytes >= TURN_BYTES || self.turn_end().has_come() {
                 // The others come first next time.
                 self.idle_from = index;
                 return;
@@ -482,12 +506,13 @@ impl Intake {
             return self.hold(index, connection);
         }
         let was_waiting = std::mem::take(&mut connection.waiting);
+        let end = TurnEnd::of(&*self.clock, self.woken_ns);
         let (bytes, pause) = match connection.detector {
             Some(_) => {
                 let times_ns = (now_ns, self.clock.unix_ns());
-                detectors::receive(&mut connection, &mut self.store, times_ns)
+                detectors::receive(&mut connection, &mut self.store, times_ns, end)
             }
-            None => receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns),
+            None => receive::receive(&mut connection, &mut self.store, &mut self.staging, now_ns, end),
         };
         self.turn_bytes += bytes;
         if let Some(detector) = &connection.detector {

@@ -471,7 +471,7 @@ pub struct StorageCost {
 pub struct Engine {
     /// System interface for writing.
     pub io: IoEngine,
-    /// Kind of block memory, for example "huge pages, registered".
+    /// Kind of block memory, for example "plain pages, registered".
     pub buffers: String,
 }
 

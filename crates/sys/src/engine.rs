@@ -151,7 +151,11 @@ fn open_untraced(
 }
 
 fn describe(kind: PageKind, registered: bool) -> String {
-    format!("{kind}, {}", if registered { "registered" } else { "not registered" })
+    match kind {
+        // Registration would save nothing.
+        PageKind::Huge | PageKind::TransparentHuge => kind.to_string(),
+        PageKind::Plain => format!("{kind}, {}", if registered { "registered" } else { "not registered" }),
+    }
 }
 
 #[cfg(test)]

@@ -4,16 +4,20 @@
 //! Invariants: a grain belongs to at most one [`Block`]; a block is contiguous; only the [`Pool`] that lent
 //! a block takes it back; the mapping lives as long as any block of it.
 mod grains;
+mod growth;
 mod registration;
 
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use keepup_error::Cause;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use self::grains::Grains;
+use self::growth::Growth;
 use self::registration::Registration;
 use crate::SysError;
 use crate::thread::pin_current;
@@ -22,7 +26,8 @@ use crate::thread::pin_current;
 pub const GRAIN_BYTES: usize = 16 << 10;
 /// Largest registered buffer that the kernel accepts; a block never crosses such a boundary.
 pub const REGION_BYTES: usize = 1 << 30;
-const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// Each thread's part of a pool is a multiple of this, in bytes.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Page kind of the pool's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +68,10 @@ const PLAIN_HINT: &str = "echo madvise > /sys/kernel/mm/transparent_hugepage/ena
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    /// Known once its pages exist.
+    /// Known once its first pages exist.
     kind: OnceLock<PageKind>,
+    /// Which of its parts of the size of a huge page have pages.
+    populated: Box<[AtomicBool]>,
     registration: Registration,
 }
 
@@ -85,7 +92,8 @@ impl Mapping {
     }
 
     fn at(base: NonNull<u8>, bytes: usize, kind: OnceLock<PageKind>) -> Self {
-        Self { base, bytes, kind, registration: Registration::default() }
+        let populated = (0..bytes.div_ceil(HUGE_PAGE_BYTES)).map(|_| AtomicBool::new(false)).collect();
+        Self { base, bytes, kind, populated, registration: Registration::default() }
     }
 
     /// Registers the memory with a ring that keeps it alive as long as the ring exists.
@@ -131,19 +139,48 @@ impl Mapping {
         })
     }
 
-    /// Allocates the pages of a range, so that the data path does not wait for page faults. They come from
-    /// the calling thread's NUMA node.
+    /// Allocates those pages of a range that do not exist, so that the data path does not wait for page
+    /// faults. They come from the calling thread's NUMA node.
     fn populate(&self, range: Range<usize>) -> Result<(), SysError> {
-        debug_assert!(range.end <= self.bytes, "beyond the mapping");
-        let bytes = range.len();
-        // SAFETY: the range lies inside our own mapping; populating changes no contents.
-        let answer =
-            unsafe { madvise(self.base.as_ptr().add(range.start).cast(), bytes, Advice::LinuxPopulateWrite) };
-        match answer {
-            // Kernels before 5.14 do not support the advice: pages are allocated on first use.
-            Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
-            Err(e) => Err(SysError::Map { bytes, source: e.into() }),
+        for start in range.step_by(HUGE_PAGE_BYTES) {
+            let Some(is_populated) = self.populated.get(start / HUGE_PAGE_BYTES) else { break };
+            if is_populated.load(Relaxed) {
+                continue;
+            }
+            let bytes = HUGE_PAGE_BYTES.min(self.bytes - start);
+            // SAFETY: the range lies inside our own mapping; populating changes no contents.
+            let answer =
+                unsafe { madvise(self.base.as_ptr().add(start).cast(), bytes, Advice::LinuxPopulateWrite) };
+            match answer {
+                // Kernels before 5.14 do not support the advice: pages are allocated on first use.
+                Ok(()) | Err(rustix::io::Errno::INVAL) => is_populated.store(true, Relaxed),
+                Err(e) => return Err(SysError::Map { bytes, source: e.into() }),
+            }
         }
+        Ok(())
+    }
+
+    /// Gives a range its pages by writing to each of them, unless they exist.
+    ///
+    /// # Safety
+    /// No block of the range exists.
+    unsafe fn touch(&self, range: Range<usize>) {
+        for start in range.step_by(HUGE_PAGE_BYTES) {
+            let Some(is_populated) = self.populated.get(start / HUGE_PAGE_BYTES) else { break };
+            if is_populated.swap(true, Relaxed) {
+                continue;
+            }
+            for page in (start..self.bytes.min(start + HUGE_PAGE_BYTES)).step_by(crate::PAGE_BYTES) {
+                // SAFETY: `page` lies inside the mapping, and nobody else has this memory.
+                unsafe { self.base.as_ptr().add(page).write_volatile(0) };
+            }
+        }
+    }
+
+    /// Whether all pages of a range exist.
+    fn is_populated(&self, range: Range<usize>) -> bool {
+        let chunks = range.start / HUGE_PAGE_BYTES..range.end.div_ceil(HUGE_PAGE_BYTES);
+        self.populated[chunks].iter().all(|is_populated| is_populated.load(Relaxed))
     }
 
     fn regions(&self) -> impl Iterator<Item = (*mut u8, usize)> + '_ {
@@ -154,20 +191,20 @@ impl Mapping {
     }
 }
 
-/// Share of the mapping at `address` in transparent huge pages, from the text of
+/// Share of the existing pages of the mapping at `address` that are transparent huge pages, from the text of
 /// /proc/self/smaps.
 fn huge_share(smaps: &str, address: usize) -> Option<f64> {
-    let (mut inside, mut size_kib) = (false, None);
+    let (mut inside, mut pages_kib) = (false, None);
     for line in smaps.lines() {
         let mut words = line.split_ascii_whitespace();
         let first = words.next()?;
         if let Some((from, to)) = first.split_once('-') {
             let (from, to) = (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16));
             inside = matches!((from, to), (Ok(from), Ok(to)) if (from..to).contains(&address));
-        } else if inside && first == "Size:" {
-            size_kib = words.next()?.parse::<f64>().ok().filter(|&size| size > 0.0);
+        } else if inside && first == "Rss:" {
+            pages_kib = words.next()?.parse::<f64>().ok().filter(|&size| size > 0.0);
         } else if inside && first == "AnonHugePages:" {
-            return Some(words.next()?.parse::<f64>().ok()? / size_kib?);
+            return Some(words.next()?.parse::<f64>().ok()? / pages_kib?);
         }
     }
     None
@@ -263,20 +300,44 @@ impl PoolMemory {
 pub struct Pool {
     part: Arc<Part>,
     grains: Grains,
+    /// End of the highest block so far, in whole huge pages; in bytes from its start.
+    reached: usize,
+    /// Bytes from its start that it may lend.
+    given: usize,
+    /// The thread that gives it the others, if there were any.
+    growth: Option<Growth>,
 }
 
 impl Pool {
     /// Maps a pool of at least `bytes` (rounded up to huge pages).
     pub fn new(bytes: usize) -> Result<Self, SysError> {
         let pool = Self::of(Arc::new(Mapping::new(Self::rounded(bytes)?)?));
-        pool.populate()?;
+        pool.populate(usize::MAX)?;
         Ok(pool)
     }
 
-    /// Allocates its pages, on the calling thread's NUMA node.
-    fn populate(&self) -> Result<(), SysError> {
+    /// Its part of the mapping, in bytes.
+    fn range(&self) -> Range<usize> {
         let grains = self.grains.range();
-        self.part.populate(grains.start * GRAIN_BYTES..grains.end * GRAIN_BYTES)
+        grains.start * GRAIN_BYTES..grains.end * GRAIN_BYTES
+    }
+
+    /// Allocates its first `bytes` of pages, on the calling thread's NUMA node.
+    fn populate(&self, bytes: usize) -> Result<(), SysError> {
+        let range = self.range();
+        self.part.populate(range.start..range.end.min(range.start.saturating_add(bytes)))
+    }
+
+    /// Lets a thread on `cpus` give it the rest of its pages, some time before they are needed.
+    fn grow(&mut self, cpus: &[usize]) -> Result<(), SysError> {
+        if self.part.is_populated(self.range()) {
+            return Ok(());
+        }
+        self.given = self.bytes().min(growth::FIRST_BYTES);
+        self.grains.withhold(self.given / GRAIN_BYTES);
+        let mapping = Arc::clone(&self.part.mapping);
+        self.growth = Some(Growth::start(mapping, self.range(), self.given, cpus.to_vec())?);
+        Ok(())
     }
 
     fn rounded(bytes: usize) -> Result<usize, SysError> {
@@ -292,7 +353,8 @@ impl Pool {
     /// An empty pool. No block of this mapping exists.
     fn of(mapping: Arc<Mapping>) -> Self {
         let grains = Grains::new(0..mapping.bytes / GRAIN_BYTES, REGION_BYTES / GRAIN_BYTES);
-        Self { part: Part::new(mapping), grains }
+        let given = mapping.bytes;
+        Self { part: Part::new(mapping), grains, reached: 0, given, growth: None }
     }
 
     /// Divides an empty pool into `parts` pools of equal size (rounded down to huge pages) for as many
@@ -311,6 +373,9 @@ impl Pool {
         let part = |index| Self {
             part: Part::new(Arc::clone(&self.part.mapping)),
             grains: Grains::new(index * grains..(index + 1) * grains, REGION_BYTES / GRAIN_BYTES),
+            reached: 0,
+            given: part_bytes,
+            growth: None,
         };
         Ok((0..parts).map(part).collect())
     }
@@ -327,7 +392,12 @@ impl Pool {
 
     /// Free bytes.
     pub fn bytes_free(&self) -> usize {
-        self.grains.free() * GRAIN_BYTES
+        self.grains.free() * GRAIN_BYTES + self.bytes() - self.given
+    }
+
+    /// Bytes from its start that have pages: as long as no more is lent, nobody waits for one.
+    pub fn populated_bytes(&self) -> usize {
+        self.growth.as_ref().map_or(self.given, Growth::given)
     }
 
     /// Largest block that an empty pool can lend.
@@ -346,8 +416,34 @@ impl Pool {
     /// long as blocks return soon.
     pub fn take(&mut self, bytes: usize) -> Option<Block> {
         let want = bytes.max(1).div_ceil(GRAIN_BYTES);
-        let start = self.grains.take(want)?;
+        let start = match self.grains.take(want) {
+            Some(start) => start,
+            None => self.take_new(want)?,
+        };
+        let end = (start + want - self.grains.range().start) * GRAIN_BYTES;
+        if end > self.reached {
+            self.reached = end.next_multiple_of(HUGE_PAGE_BYTES);
+            if let Some(growth) = &self.growth {
+                growth.reached(self.reached);
+            }
+        }
         Some(Block { part: Arc::clone(&self.part), start: start * GRAIN_BYTES, bytes: want * GRAIN_BYTES })
+    }
+
+    /// Takes a run of grains with the help of memory that was never lent.
+    fn take_new(&mut self, want: usize) -> Option<usize> {
+        let growth = self.growth.as_ref()?;
+        let end = self.grains.count() * GRAIN_BYTES;
+        while self.given < end {
+            let given = growth.more(self.given, want * GRAIN_BYTES, end);
+            let first = self.grains.range().start + self.given / GRAIN_BYTES;
+            self.grains.give_back(first, (given - self.given) / GRAIN_BYTES);
+            self.given = given;
+            if let Some(start) = self.grains.take(want) {
+                return Some(start);
+            }
+        }
+        None
     }
 
     /// Takes a block back. A block of another pool is refused and dropped (a bug of the caller).
@@ -361,6 +457,16 @@ impl Pool {
     }
 }
 
+/// When a pool gets its pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// Some time before they are needed: a recording that needs few gets few.
+    #[default]
+    AsNeeded,
+    /// All before it is used: a measurement must not contain their cost.
+    AtOnce,
+}
+
 /// Memory for pools that follow one another: a pool takes the memory of one that has ended, and so needs no
 /// new pages (measured: 0.8 to 1.3 s for the first 512 MiB of a virtual machine, 0.06 to 0.6 s later). All
 /// clones share it.
@@ -372,20 +478,24 @@ pub struct ReusableMemory {
 impl ReusableMemory {
     /// Empty pools of equal size for as many threads as there are entries in `cpus`, `bytes` together, in
     /// kept memory of this size that no pool, block or ring uses any more. Without any, unused memory of
-    /// other sizes is freed. Each pool gets its pages from a thread on its `cpus` (any when empty), all at
-    /// the same time.
+    /// other sizes is freed. Each pool gets its pages from a thread on its `cpus` (any when empty): the first
+    /// ones before this returns, the others while the pool is used; all before, if `pages` says so or there
+    /// are no huge pages.
     ///
     /// # Errors
     /// As [`Pool::new`]; a pool has less than one huge page, or the thread cannot run on its CPUs.
-    pub fn pools(&self, bytes: usize, cpus: &[Vec<usize>]) -> Result<Vec<Pool>, SysError> {
+    pub fn pools(&self, bytes: usize, cpus: &[Vec<usize>], pages: Pages) -> Result<Vec<Pool>, SysError> {
         let (pool, is_new) = self.empty_pool(bytes)?;
         let mapping = Arc::clone(&pool.part.mapping);
-        let pools = pool.split(cpus.len())?;
-        if !is_new {
-            return Ok(pools);
+        let mut pools = pool.split(cpus.len())?;
+        populate(&pools, cpus, growth::FIRST_BYTES)?;
+        if pages == Pages::AtOnce || mapping.kind() == PageKind::Plain {
+            populate(&pools, cpus, usize::MAX)?;
         }
-        populate(&pools, cpus)?;
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(mapping);
+        pools.iter_mut().zip(cpus).try_for_each(|(pool, cpus)| pool.grow(cpus))?;
+        if is_new {
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(mapping);
+        }
         Ok(pools)
     }
 
@@ -404,17 +514,17 @@ impl ReusableMemory {
     }
 }
 
-/// Gives each pool its pages, from a thread on its CPUs.
-fn populate(pools: &[Pool], cpus: &[Vec<usize>]) -> Result<(), SysError> {
+/// Gives each pool its first `bytes` of pages, from a thread on its CPUs.
+fn populate(pools: &[Pool], cpus: &[Vec<usize>], bytes: usize) -> Result<(), SysError> {
     if let ([pool], [cpus]) = (pools, cpus)
         && cpus.is_empty()
     {
-        return pool.populate();
+        return pool.populate(bytes);
     }
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for (pool, cpus) in pools.iter().zip(cpus) {
-            let populate = move || pin_current(cpus).and_then(|()| pool.populate());
+            let populate = move || pin_current(cpus).and_then(|()| pool.populate(bytes));
             let thread = std::thread::Builder::new().spawn_scoped(scope, populate);
             threads.push(thread.map_err(|source| SysError::Call { action: "start a thread", source })?);
         }

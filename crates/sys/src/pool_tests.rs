@@ -18,7 +18,7 @@ fn the_pool_lends_all_of_its_memory_and_no_more() {
 
 /// A pool for one thread.
 fn one(memory: &ReusableMemory, bytes: usize) -> Pool {
-    memory.pools(bytes, &[Vec::new()]).unwrap().remove(0)
+    memory.pools(bytes, &[Vec::new()], Pages::AtOnce).unwrap().remove(0)
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_child_has_no_copy_of_the_pool() {
 
 #[test]
 fn the_parts_of_a_pool_share_its_memory_and_no_grain() {
-    let parts = ReusableMemory::default().pools(10 << 20, &[vec![0], Vec::new()]).unwrap();
+    let parts = ReusableMemory::default().pools(10 << 20, &[vec![0], Vec::new()], Pages::AtOnce).unwrap();
     let [mut left, mut right] = <[Pool; 2]>::try_from(parts).unwrap();
     assert!(Arc::ptr_eq(&left.part.mapping, &right.part.mapping));
     // Taking a block writes to the pool's own reference alone.
@@ -117,6 +117,8 @@ fn the_parts_of_a_pool_share_its_memory_and_no_grain() {
     left.give_back(a);
     right.give_back(b);
     assert_eq!([left.bytes_free(), right.bytes_free()], [4 << 20; 2]);
-    assert!(ReusableMemory::default().pools(2 << 20, &[Vec::new(), Vec::new()]).is_err());
-    assert!(ReusableMemory::default().pools(2 << 20, &[vec![4000]]).is_err(), "there is no such CPU");
+    let memory = ReusableMemory::default();
+    let refused = |cpus: &[Vec<usize>]| memory.pools(2 << 20, cpus, Pages::AtOnce).is_err();
+    assert!(refused(&[Vec::new(), Vec::new()]), "it has one huge page");
+    assert!(refused(&[vec![4000]]), "there is no such CPU");
 }

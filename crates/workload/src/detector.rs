@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use keepup_plan::{Element, EventSize as ProfileSize, Placement, Profile};
+use keepup_recorder::config::pool_bytes_needed;
 use keepup_recorder::{PlacementKind, RecorderConfig};
 use keepup_stream::source::{Burst, EventSize, Rate, SourcePlan};
 use keepup_stream::wire::ElementType;
@@ -97,11 +98,14 @@ pub fn recorder_config(profile: &Profile, base: &RecorderConfig) -> RecorderConf
         Placement::Pinned => PlacementKind::Pinned,
     };
     config.block_bytes = profile.block.0 as usize;
-    // A segment holds at least eight of the largest blocks, a pool eight of the largest events.
+    // A segment holds at least eight of the largest blocks, a pool eight of the largest events and the blocks
+    // of all streams.
     let segment = profile.segment.map_or(config.segment_bytes, |segment| segment.0);
     config.segment_bytes = segment.max(8 * event_bytes.max(profile.block.0)).next_multiple_of(4096);
     config.segment_auto = profile.segment.is_none();
-    config.pool_bytes = config.pool_bytes.max(8 * event_bytes as usize);
+    let intakes = config.intake_threads.max(1);
+    let streams = pool_bytes_needed((profile.streams as usize).div_ceil(intakes), config.block_bytes);
+    config.pool_bytes = config.pool_bytes.max(8 * event_bytes as usize).max(streams.saturating_mul(intakes));
     config.reductions = profile.reductions.clone();
     config
 }

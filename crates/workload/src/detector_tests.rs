@@ -23,6 +23,13 @@ fn every_profile_can_be_driven_and_recorded() {
 }
 
 #[test]
+fn the_pool_follows_the_number_of_streams() {
+    let base = RecorderConfig::new(([127, 0, 0, 1], 0).into(), Target::Null, "run");
+    let pool = |streams| recorder_config(&builtin("csl").unwrap().with_streams(streams), &base).pool_bytes;
+    assert_eq!([pool(1), pool(4096), pool(10_000)], [512 << 20, 512 << 20, 1250 << 20]);
+}
+
+#[test]
 fn a_byte_rate_scales_the_event_rate() {
     let profile = builtin("csl").unwrap();
     let plan = source_plan(&profile, SourceRate::Bytes(2.0 * profile.required_bytes_per_second()), None);

@@ -36,6 +36,7 @@ use keepup_recording::verify::{Selection, VerifyOptions, VerifyReport, verify, v
 use keepup_results::RecordReadBack;
 use keepup_stream::ledger::Count;
 use keepup_stream::source::{Protocol, SourceCounters, SourcePlan, SourceReport};
+use keepup_sys::pool::Pages;
 
 pub use self::account::longest_stall;
 use self::cut_off::CutOff;
@@ -274,6 +275,7 @@ impl RecordTrial {
                 config.pool_bytes = (64 << 20).max(4 * self.spec.recorder.event_bytes_max() as usize / 2);
                 config.pool_bytes = config.pool_bytes.min(self.spec.recorder.pool_bytes);
                 config.pool_memory = self.spec.recorder.pool_memory.clone();
+                config.pool_pages = Pages::AtOnce;
                 let recorder = Recorder::start(config, self.spec.recording, Arc::clone(&context.clock))?;
                 let endpoint = recorder.address().into();
                 (Some(Sink { recorder }), endpoint)
@@ -345,6 +347,7 @@ impl Workload for RecordTrial {
         self.spec.recorder.listen = (reach.listen, 0).into();
         self.spec.recorder.only_from = reach.only_from;
         self.prepare_source(reach.listen, &context.clock)?;
+        self.spec.recorder.pool_pages = Pages::AtOnce;
         let recorder =
             Recorder::start(self.spec.recorder.clone(), self.spec.recording, Arc::clone(&context.clock))?;
         self.directories = recorder.directories();

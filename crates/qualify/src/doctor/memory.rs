@@ -51,6 +51,15 @@ pub(super) fn numa_balancing(case: &Case<'_>) -> Vec<DoctorFinding> {
     }]
 }
 
+/// Whether the recorder's memory uses huge pages, as far as the settings are readable.
+fn has_huge_pages(case: &Case<'_>) -> bool {
+    let memory = &case.settings().memory;
+    let free = memory.huge_pages_free.value().copied().unwrap_or(0);
+    let page = memory.huge_page_bytes.value().copied().unwrap_or(0);
+    let mode = memory.transparent_huge_pages.value();
+    mode.is_some_and(|mode| mode != "never") || free.saturating_mul(page) >= pool_bytes(case)
+}
+
 /// Huge pages reduce the cost of writing blocks.
 pub(super) fn huge_pages(case: &Case<'_>) -> Vec<DoctorFinding> {
     if case.needs.rate < FAST {
@@ -68,7 +77,7 @@ pub(super) fn huge_pages(case: &Case<'_>) -> Vec<DoctorFinding> {
         let page = memory.huge_page_bytes.value().copied().unwrap_or(0);
         let pool = pool_bytes(case);
         let value = format!("transparent {mode}, {free} reserved");
-        if mode != "never" || free.saturating_mul(page) >= pool {
+        if has_huge_pages(case) {
             return Ok(subject.fine(value, "the recorder's memory uses huge pages"));
         }
         let finding = subject.look(value, "transparent madvise, or enough reserved").because(
@@ -87,10 +96,10 @@ pub(super) fn huge_pages(case: &Case<'_>) -> Vec<DoctorFinding> {
     vec![either(judged(subject))]
 }
 
-/// Buffers registered with io_uring count as locked memory.
+/// Buffers registered with io_uring count as locked memory. Only plain pages are registered.
 pub(super) fn locked(case: &Case<'_>) -> Vec<DoctorFinding> {
     let process = &case.settings().process;
-    if case.needs.rate < FAST || process.may_lock.value() == Some(&true) {
+    if case.needs.rate < FAST || process.may_lock.value() == Some(&true) || has_huge_pages(case) {
         return Vec::new();
     }
     let subject =

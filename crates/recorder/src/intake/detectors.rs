@@ -21,7 +21,7 @@ use super::Intake;
 use super::connection::{Connection, Expect, Phase};
 use super::detector::{Detector, connect};
 use super::detector_items::take_items;
-use super::receive::Pause;
+use super::receive::{Pause, TurnEnd};
 use super::store::Store;
 use crate::capture_feed::Fill;
 use crate::packet_socket::SourceInput;
@@ -279,7 +279,8 @@ impl Intake {
         let mut heard_ns = self.clock.now_ns();
         let why = loop {
             let now_ns = self.clock.now_ns();
-            let (bytes, pause) = receive(connection, &mut self.store, (now_ns, self.clock.unix_ns()));
+            let end = TurnEnd::of(&*self.clock, now_ns);
+            let (bytes, pause) = receive(connection, &mut self.store, (now_ns, self.clock.unix_ns()), end);
             if bytes > 0 {
                 heard_ns = now_ns;
             }
@@ -364,7 +365,10 @@ impl Intake {
         for _ in 0..REST_TURNS {
             let now_ns = self.clock.now_ns();
             let (bytes, pause) = match total < bytes_max {
-                true => receive(connection, &mut self.store, (now_ns, self.clock.unix_ns())),
+                true => {
+                    let end = TurnEnd::of(&*self.clock, now_ns);
+                    receive(connection, &mut self.store, (now_ns, self.clock.unix_ns()), end)
+                }
                 false => match take_items(connection, &mut self.store, now_ns) {
                     Ok(()) => return Ok(()),
                     Err(pause) => (0, pause),
@@ -450,6 +454,7 @@ pub(super) fn receive(
     connection: &mut Connection,
     store: &mut Store,
     (now_ns, unix_ns): (u64, u64),
+    end: TurnEnd<'_>,
 ) -> (usize, Pause) {
     let (mut total, mut batches) = (0, 0);
     loop {
@@ -463,7 +468,8 @@ pub(super) fn receive(
         if let Err(pause) = pause {
             return (total, pause);
         }
-        if total >= TURN_BYTES || batches == TURN_BATCHES {
+        let has_begun = total > 0 || batches > 0;
+        if total >= TURN_BYTES || batches == TURN_BATCHES || has_begun && end.has_come() {
             return (total, Pause::Turn);
         }
         let Some(detector) = &mut connection.detector else { return (total, Pause::Closed) };

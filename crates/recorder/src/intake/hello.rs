@@ -83,6 +83,7 @@ impl Intake {
         round: u32,
         now_ns: u64,
     ) -> Result<HelloOutcome, Cause> {
+        hello.client_streams.map_or(Ok(()), |streams| self.store.check_client(streams))?;
         let ids: Vec<u32> = hello.streams.iter().map(|info| info.id).collect();
         let route = match connection.slots.is_empty() {
             true => self.shards.places().route(&ids, self.near(connection)),

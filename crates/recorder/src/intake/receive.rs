@@ -3,6 +3,7 @@
 use std::io::IoSliceMut;
 
 use keepup_error::Cause;
+use keepup_measure::clock::Clock;
 use keepup_recording::crc::{Crc32, crc32};
 use keepup_stream::rejected::RejectReason;
 use keepup_stream::wire::{Control, EventHead, HEADER_BYTES, Missing, Next, WireError};
@@ -15,6 +16,10 @@ use super::stream::Stream;
 pub(super) const STAGING_BYTES: usize = 64 << 10;
 /// Most bytes served from one connection before the next one.
 pub(super) const TURN_BYTES: usize = 4 << 20;
+
+/// Time in which connections are served in one turn, in nanoseconds. What has arrived then waits for the next
+/// one, behind reports of the writers and the limits of age.
+const SERVE_NS: u64 = 2_000_000;
 
 /// Streams of a connection from which on their memory is asked for before it is used.
 const LOOK_AHEAD_STREAMS: usize = 8;
@@ -48,6 +53,24 @@ pub(super) enum Pause {
     Rejected(RejectReason, Cause),
 }
 
+/// When connections have had their time in a turn.
+#[derive(Clone, Copy)]
+pub(super) struct TurnEnd<'a> {
+    clock: &'a dyn Clock,
+    at_ns: u64,
+}
+
+impl<'a> TurnEnd<'a> {
+    /// End of a turn that began at `begun_ns`.
+    pub(super) fn of(clock: &'a dyn Clock, begun_ns: u64) -> Self {
+        Self { clock, at_ns: begun_ns.saturating_add(SERVE_NS) }
+    }
+
+    pub(super) fn has_come(self) -> bool {
+        self.clock.now_ns() >= self.at_ns
+    }
+}
+
 /// Reads and decodes what has arrived on `connection`, for one turn. Returns the bytes read and
 /// the reason for the pause.
 pub(super) fn receive(
@@ -55,6 +78,7 @@ pub(super) fn receive(
     store: &mut Store,
     staging: &mut [u8],
     now_ns: u64,
+    end: TurnEnd<'_>,
 ) -> (usize, Pause) {
     let mut total = 0;
     if !connection.carry.is_empty() || matches!(connection.expect, Expect::Blocked { .. }) {
@@ -88,7 +112,7 @@ pub(super) fn receive(
         if read.short {
             return (total, Pause::Drained);
         }
-        if total >= TURN_BYTES {
+        if total >= TURN_BYTES || end.has_come() {
             return (total, Pause::Turn);
         }
     }

@@ -27,7 +27,7 @@ use super::shards::Shards;
 use super::stream::{OpenBlock, Stream};
 use super::unflushed::Unflushed;
 use super::volumes::Volumes;
-use crate::config::{BLOCK_BYTES_MIN, RecorderConfig, block_bytes_needed};
+use crate::config::{BLOCK_BYTES_MIN, OPEN_DIVISOR, RecorderConfig, block_bytes_needed, pool_bytes_needed};
 use crate::counters::{Counters, IntakeCounters, add, raise};
 use crate::link::{FromWriter, Sealed, SealedMeta};
 use crate::reduce::worker::ReducerLink;
@@ -35,10 +35,6 @@ use crate::tap::TapInlet;
 
 /// Most gaps that wait for the journals before their senders must wait.
 const GAPS_WAITING_MAX: u64 = 10_000;
-
-/// The part of the pool that open blocks may take is its size divided by this number: one block of each
-/// stream is open, one is in flight, and half is free for stalls.
-const OPEN_DIVISOR: usize = 4;
 
 /// An open block takes at most what is left of that part, divided by this number or by that of the streams.
 /// With many streams of one rate all blocks become equal; one fast stream among slow ones gets whole blocks.
@@ -158,22 +154,17 @@ impl Store {
         slot
     }
 
-    /// Smallest block that is lent for several events, in bytes of messages.
-    fn block_bytes_min(&self) -> usize {
-        BLOCK_BYTES_MIN.min(self.block_bytes)
-    }
-
     /// Checks that every stream can have a smallest block open, with its reduced form. `shares` counts one
     /// per stream, and more for reduced ones.
     ///
     /// # Errors
     /// The pool is too small; with the size that is not.
     fn check_shares(&self, streams: usize, shares: usize) -> Result<(), Cause> {
-        let bytes = shares.saturating_mul(OPEN_DIVISOR * block_bytes_needed(self.block_bytes_min()));
+        let bytes = pool_bytes_needed(shares, self.block_bytes);
         if bytes <= self.pool.bytes() {
             return Ok(());
         }
-        let (needed, has, intakes) = (bytes.div_ceil(1 << 20), self.pool.bytes() >> 20, self.shards.count());
+        let (needed, has, intakes) = (bytes >> 20, self.pool.bytes() >> 20, self.shards.count());
         let part = if intakes > 1 { " for their intake thread" } else { "" };
         let what = format!(
             "cannot take {streams} streams: they need a pool of {needed} MiB{part}, this one has {has} MiB"
@@ -182,13 +173,13 @@ impl Store {
     }
 
     /// Size of a stream's next block, in bytes of messages: what it needs, as far as the memory for open
-    /// blocks allows.
+    /// blocks allows, which grows with the pages that exist.
     fn next_block_bytes(&self, slot: usize) -> usize {
-        let rest = (self.pool.bytes() / OPEN_DIVISOR).saturating_sub(self.open_bytes);
+        let rest = (self.pool.populated_bytes() / OPEN_DIVISOR).saturating_sub(self.open_bytes);
         let part = rest / self.shares.clamp(1, REST_DIVISOR_MAX);
         let space = part.saturating_sub(block_bytes_needed(0));
         let wanted = self.streams[slot].next_block_bytes.min(self.block_bytes);
-        wanted.min(space).max(self.block_bytes_min())
+        wanted.min(space).max(BLOCK_BYTES_MIN.min(self.block_bytes))
     }
 
     /// Memory that a stream's block of `bytes` takes, with that for its reduced form.

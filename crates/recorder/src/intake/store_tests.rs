@@ -67,9 +67,9 @@ fn a_pool_has_memory_for_many_streams_and_says_when_it_does_not() {
     let refused = store(STREAMS_MAX + 1).err().unwrap();
     assert_eq!(
         refused.to_string(),
-        "cannot take 513 streams: they need a pool of 65 MiB, this one has 64 MiB"
+        "cannot take 513 streams: they need a pool of 66 MiB, this one has 64 MiB"
     );
-    assert_eq!(refused.hint().as_deref(), Some("keepup record --pool 65MiB"));
+    assert_eq!(refused.hint().as_deref(), Some("keepup record --pool 66MiB"));
 }
 
 #[test]

@@ -31,6 +31,10 @@ const JUMP_MAX: u64 = 1 << 48;
 /// Start of an event that is asked for; the processor sees by itself how it goes on.
 const PREFETCHED_BYTES: usize = 512;
 
+/// Size of a stream's first block, in bytes of messages: most streams are slow, and a fast one has large blocks
+/// after a few.
+const FIRST_BLOCK_BYTES: usize = 64 << 10;
+
 /// The whole of something in parts that differ by stream.
 const WHOLE: usize = 1024;
 
@@ -160,7 +164,7 @@ impl Stream {
             cut_off: None,
             event_bytes_min: u64::MAX,
             spread: 0,
-            next_block_bytes: usize::MAX,
+            next_block_bytes: FIRST_BLOCK_BYTES,
             events_per_block: 0,
             next_block: 0,
             watermark: Watermark::new(),

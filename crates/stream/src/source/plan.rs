@@ -482,7 +482,8 @@ impl SourcePlan {
                 compression: None,
             }
         });
-        Hello::new("keepup source", streams.collect())
+        let client_streams = (self.connections > 1).then_some(self.streams);
+        Hello { client_streams, ..Hello::new("keepup source", streams.collect()) }
     }
 }
 

@@ -307,6 +307,10 @@ pub struct Hello {
     /// Streams that another recorder of the fleet has recorded before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub continued: Vec<Continued>,
+    /// Streams of this client on all its connections together, if it has several: a recorder without memory
+    /// for them refuses the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_streams: Option<u32>,
 }
 
 impl Hello {
@@ -319,6 +323,7 @@ impl Hello {
             resume: None,
             recording: None,
             continued: Vec::new(),
+            client_streams: None,
         }
     }
 }
@@ -368,6 +373,13 @@ impl ControlMessage for Hello {
             return Err(
                 format!("{} streams declared, allowed are 1 to {MAX_STREAMS}", self.streams.len()).into()
             );
+        }
+        let here = self.streams.len();
+        if let Some(all) = self.client_streams
+            && !(here..=MAX_STREAMS).contains(&(all as usize))
+        {
+            let what = format!("client_streams is {all}, allowed are {here} to {MAX_STREAMS}");
+            return Err(Cause::new(what).with_hint("the streams of all connections of the client"));
         }
         let (mut ids, mut names) = (BTreeSet::new(), BTreeSet::new());
         for stream in &self.streams {

@@ -101,6 +101,14 @@ fn invalid_hellos_are_refused() {
     let newer = Hello { protocol: 2, ..Hello::new("test", vec![stream(1, "a")]) };
     assert!(newer.check().unwrap_err().to_string().contains("version 2"));
     assert!(Hello::new("", vec![stream(1, "a")]).check().unwrap_err().to_string().contains("client"));
+    let of = |client_streams| {
+        let streams = vec![stream(1, "a"), stream(2, "b")];
+        Hello { client_streams: Some(client_streams), ..Hello::new("c", streams) }.check()
+    };
+    assert!(of(2).is_ok() && of(65_535).is_ok());
+    for streams in [0, 1, 65_536, u32::MAX] {
+        assert!(of(streams).unwrap_err().to_string().contains("client_streams"), "{streams}");
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use keepup_error::Cause;
 
 use super::{BlockEngine, Completion, FILES_MAX, FileSlot, describe};
 use crate::SysError;
-use crate::pool::{Block, PoolMemory};
+use crate::pool::{Block, PageKind, PoolMemory};
 use crate::waker::Waker;
 
 const WAKE_TOKEN: u64 = u64::MAX;
@@ -216,6 +216,11 @@ impl RingEngine {
     }
 
     fn register(&mut self) {
+        self.files_registered = self.ring.submitter().register_files_sparse(FILES_MAX as u32).is_ok();
+        // It needs all pages to exist, and saves nothing with huge ones.
+        if self.memory.mapping.kind() != PageKind::Plain {
+            return;
+        }
         // `self.memory` is dropped after the ring.
         match self.memory.mapping.register(&self.ring.submitter()) {
             Ok(()) => self.buffers_registered = true,
@@ -227,13 +232,11 @@ impl RingEngine {
                     _ => "",
                 };
                 let what = format!(
-                    "cannot register the block pool with the ring: {e}; in plain pages that costs 15 % more \
-                     CPU per GB, in huge pages next to nothing"
+                    "cannot register the block pool with the ring: {e}; that costs 15 % more CPU per GB"
                 );
                 self.note = Some(Cause::new(what).with_hint(hint));
             }
         }
-        self.files_registered = self.ring.submitter().register_files_sparse(FILES_MAX as u32).is_ok();
     }
 
     fn push(&mut self, entry: squeue::Entry) {

@@ -74,6 +74,12 @@ impl Grains {
         Some(self.first + start)
     }
 
+    /// Takes all grains from the `from`th on. All are free, and none was taken before.
+    pub(super) fn withhold(&mut self, from: usize) {
+        self.set(from, self.count - from, true);
+        self.free = from;
+    }
+
     /// Takes a run back.
     pub(super) fn give_back(&mut self, start: usize, count: usize) {
         let start = start - self.first;

@@ -104,4 +104,13 @@ impl Store {
     pub(in crate::intake) fn check_memory(&self, streams: usize) -> Result<(), Cause> {
         self.check_shares(self.by_id.len() + streams, self.shares + streams)
     }
+
+    /// Checks that there is memory for this intake's part of the streams of a client, on all its connections.
+    ///
+    /// # Errors
+    /// As [`Store::check_shares`].
+    pub(in crate::intake) fn check_client(&self, streams: u32) -> Result<(), Cause> {
+        let part = (streams as usize).div_ceil(self.shards.count());
+        self.check_shares(part, part)
+    }
 }

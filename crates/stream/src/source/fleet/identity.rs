@@ -13,6 +13,8 @@ impl Identity {
     pub(super) fn new(plan: &SourcePlan, connection: u32, resume: &str) -> Self {
         let mut hello = plan.hello(connection);
         hello.resume = Some(resume.to_owned());
+        // They are at several recorders.
+        hello.client_streams = None;
         Self { hello, event_bytes_max: plan.size.max_bytes() }
     }
 
