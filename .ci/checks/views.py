@@ -338,7 +338,58 @@ def check_segment_that_is_written():
         recorder.communicate()
 
 
+def check_parts():
+    """A master of many streams and segments shows parts, which show the segments."""
+    streams = [{"id": id, "name": f"sensor-{id}", "element": "u16", "shape": [512]} for id in range(520)]
+    late = {id for id in range(520) if id % 10 == 9}  # they send only the second half: early parts are without them
+    events = {id: {n: rng.integers(0, 4000, 512, dtype="u2") for n in range(20) if id not in late or n >= 10} for id in range(520)}
+    arguments = [keepup, "record", "--listen", "127.0.0.1:0", "--name", "run", "--segment", "256KiB", "--block", "16KiB"]
+    volumes = [root / "many" / name for name in ("a", "b", "c")]
+    for volume in volumes:
+        volume.mkdir(parents=True)
+        arguments += ["--volume", volume]
+    recorder = subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    address = next(line for line in recorder.stderr if line.startswith("listening on ")).removeprefix("listening on ").strip()
+    # A stream without its first ten events has lost them.
+    order = [(id, n, n, events[id][n].tobytes() if n in events[id] else None) for n in range(20) for id in range(520)]
+    ends = [{"id": id, "events": len(events[id]), "bytes": 1024 * len(events[id]), "lost_events": 20 - len(events[id]),
+             "lost_bytes": 1024 * (20 - len(events[id])), "next_sequence": 20} for id in range(520)]
+    wire.send(address, streams, order, ends)
+    recorder.communicate(timeout=60)
+    home = volumes[0] / "run"
+    parts = sorted(part.name for part in home.glob("recording-*.nxs"))
+    assert len(parts) > 1, parts
+
+    def check(path):
+        with h5py.File(path) as file:
+            entry = file["entry"]
+            assert len(entry["segments"]) == len(parts)
+            links = [segment for part in entry["segments"].values() for segment in part.values()]
+            assert all(len(link) > 0 for link in links) and len(links) == len(list(path.parents[2].rglob("segment-*")))
+            for id, sent in events.items():
+                group = entry[f"sensor-{id}"]
+                assert group["valid"][:].tolist() == [int(n in sent) for n in range(20)], id
+                assert group.attrs["events"] == len(sent)
+                assert (group["sequence"][:] == group["timestamp"][:]).all()
+                for n in [min(sent), 19] if id % 50 else sent:
+                    assert (group["data"][n] == sent[n]).all(), (id, n)
+                check_sources(path, group["data"])
+        with h5py.File(path.parent / parts[0]) as file:
+            assert len(file["entry/segments"]) == 32
+
+    check(home / "recording.nxs")
+    report = json.loads(subprocess.run([keepup, "verify", home, "--json"], capture_output=True).stdout)
+    assert report["faults"] == report["unchecked"] == [], report
+    dump = root / "dump"
+    subprocess.run(["h5dump", "-d", "/entry/sensor-8/data", "-b", "LE", "-o", dump, home / "recording.nxs"], check=True,
+                   stdout=subprocess.DEVNULL)
+    assert dump.read_bytes() == b"".join(events[8][n].tobytes() for n in range(20)), "h5dump, master of parts"
+    shutil.move(root / "many", root / "many elsewhere")
+    check(root / "many elsewhere" / "a" / "run" / "recording.nxs")
+
+
 check_segment_that_is_written()
+check_parts()
 volumes = [root / "first" / name for name in ("a", "b", "c")]
 record(volumes)
 segments = sorted(segment for volume in volumes for segment in (volume / "run").glob("segment-*.mcap"))

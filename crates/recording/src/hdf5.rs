@@ -19,7 +19,7 @@ pub(crate) use self::chunks::{ChunkEntry, Filtered};
 pub(crate) use self::message::{Attribute, ElementKind, Filter, Links};
 pub(crate) use self::object::{Dataset, Storage, can_be_chunk};
 pub(crate) use self::selection::Selection;
-pub(crate) use self::virtual_map::Mapping;
+pub(crate) use self::virtual_map::{Mapping, Maps};
 
 use self::checksum::sealed;
 

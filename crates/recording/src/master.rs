@@ -3,26 +3,30 @@
 //! several segments is taken from the first.
 //!
 //! Row n of a stream's datasets is event n. Where an event is missing, `valid` is 0 and the rest
-//! is zero. Invariants: the master holds no events; its paths are relative, so it still works
-//! after the whole recording was moved; it is replaced atomically.
+//! is zero. Many segments are divided into parts, each with a file of the same form beside the master, and
+//! many parts into parts again: the master shows the last ones, and no file depends on how many others there
+//! are. Invariants: the master holds no events; its paths are relative, so it still works after the whole
+//! recording was moved; every file is replaced atomically, after those that it shows.
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use keepup_measure::sum::Sums;
 use keepup_stream::detector_map::is_map;
+use keepup_stream::ledger::Gap;
 use keepup_stream::wire::StreamInfo;
 
 use crate::contents::{Contents, contents};
 use crate::crc::Crc32;
 use crate::error::RecordingError;
-use crate::files::{open_regular, replace};
+use crate::files::{FRESH, open_regular, replace};
 use crate::hdf5::{
-    Attribute, Dataset, ElementKind, HdfWriter, Links, Mapping, SUPERBLOCK_BYTES, Selection, Storage,
+    Attribute, Dataset, ElementKind, HdfWriter, Links, Mapping, Maps, SUPERBLOCK_BYTES, Selection, Storage,
     can_be_chunk, is_superblock, superblock,
 };
 use crate::merged::{About, MergedRecording};
@@ -30,11 +34,22 @@ use crate::nxmx::{self, DataRows, ImageStream, MapStream, put_nodes};
 use crate::ranges::Seen;
 use crate::reader::Recording;
 use crate::seal::{MAP_DATASET, attributes, key_names, link_names, master_names};
+use crate::volume::{Segment, Volume, preamble};
 
 /// Name of the master in the recording's directory on the first volume.
 pub const MASTER_FILE: &str = "recording.nxs";
 /// Start of the last bytes of a master. The CRC-32 of everything between it and the superblock follows.
 const FOOTER_MAGIC: &[u8; 4] = b"KUNX";
+/// The same for a master of parts. In front of it are level, number and CRC-32 of each part, and their count.
+const PARTS_MAGIC: &[u8; 4] = b"KUNP";
+/// Bytes of an entry for a part.
+const PART_ENTRY_BYTES: u64 = 12;
+/// Mappings of each of a stream's datasets, times streams, that one file has if the bounds below allow it.
+const MAPPINGS: usize = 16_384;
+/// Fewest segments, or parts, in one file that could be divided into several.
+const FAN_OUT_MIN: usize = 32;
+/// Most of them.
+const FAN_OUT_MAX: usize = 4096;
 /// Attribute `left_out` of a stream that has `data` in some segments and `length` in the others.
 const LEFT_OUT: &str = "data and length: the events have one size in some segments only; read the segments";
 const FOOTER_BYTES: usize = FOOTER_MAGIC.len() + 4;
@@ -51,29 +66,43 @@ impl Recording {
     }
 }
 
-/// The part of one stream in one segment.
+/// What a file shows of one stream in one source.
 struct Part {
-    segment: usize,
-    /// Rows of its events, ascending, adjacent ranges joined; without those of an earlier part.
+    source: usize,
+    /// Rows of its events, ascending, adjacent ranges joined; without those of an earlier source.
     rows: Vec<Range<u64>>,
-    /// Rows in the segment's dataset at which these ranges start.
+    /// Rows in the source's dataset at which these ranges start.
     firsts: Vec<u64>,
     events: u64,
-    is_array: bool,
+    /// Dataset with the events or their lengths, if all segments of the source have it.
+    signal: Option<&'static str>,
     last_timestamp_ns: u64,
+    /// File and name of a dataset with its only event as it is, without the dimension of the rows.
+    map: Option<(String, String)>,
 }
 
-/// A segment, seen from the master.
+/// A segment or a part, seen from the file that shows it.
 struct Source {
     path: String,
-    /// Label of its recording, if there are several.
-    label: Option<String>,
-    volume: u32,
-    index: u32,
-    names: BTreeMap<u32, String>,
+    /// Link to it, and the object that this leads to.
+    link: (String, &'static str),
+    /// Group with the streams.
+    base: &'static str,
+    names: Arc<BTreeMap<u32, String>>,
 }
 
-/// Writes the master of a recording over its sealed segments; returns its path.
+/// What a file shows.
+#[derive(Default)]
+struct Survey {
+    sources: Vec<Source>,
+    /// By stream.
+    parts: BTreeMap<u32, Vec<Part>>,
+    /// Entries of the footer, if the sources are parts.
+    entries: Vec<[u32; 3]>,
+}
+
+/// Writes the master of a recording over its sealed segments; returns its path. Files of earlier masters that
+/// it does not need are removed.
 ///
 /// Unsealed segments are skipped: their events count as missing.
 ///
@@ -81,29 +110,294 @@ struct Source {
 /// A segment or the master cannot be read or written.
 pub fn write_master(recording: &Recording) -> Result<PathBuf, RecordingError> {
     let path = recording.master_path();
-    write_master_to(&recording.into(), &path)?;
+    let shown = recording.into();
+    let mut master = Master::new(&shown, &path);
+    master.write()?;
+    let home = path.parent().unwrap_or(Path::new("."));
+    for name in part_names(home).map_err(RecordingError::io("list", home))? {
+        let part = home.join(name);
+        if !master.parts.contains(&part) {
+            fs::remove_file(&part).map_err(RecordingError::io("remove", &part))?;
+        }
+    }
     Ok(path)
 }
 
-/// Writes the master of one or several recordings to `path`; its links lead from there to the segments in
-/// their current location.
+/// Writes the master of one or several recordings to `path`, with its parts beside it; its links lead from
+/// there to the segments in their current location.
 ///
 /// # Errors
-/// As [`write_master`].
+/// As [`write_master`]; a file with the name of a part exists.
 pub fn write_master_to(recording: &MergedRecording<'_>, path: &Path) -> Result<MasterCounts, RecordingError> {
-    let home = path.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let created = UNIX_EPOCH + Duration::from_nanos(recording.about().created_unix_ns);
-    let start_time = humantime::format_rfc3339_millis(created).to_string();
-    let survey = survey(recording, home)?;
+    let mut master = Master { is_new: true, ..Master::new(recording, path) };
+    let written = master.write();
+    if written.is_err() {
+        // The error to report is the first one.
+        master.parts.iter().for_each(|part| drop(fs::remove_file(part)));
+    }
+    written
+}
+
+/// Names of the parts of a recording's master in `home`.
+fn part_names(home: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(home)? {
+        names.extend(entry?.file_name().into_string().ok().filter(|name| is_part_name(name)));
+    }
+    Ok(names)
+}
+
+/// Whether this is the name of a part of a recording's master, or of its temporary file.
+pub(crate) fn is_part_name(name: &str) -> bool {
+    let (stem, extension) = MASTER_FILE.split_once('.').unwrap_or((MASTER_FILE, ""));
+    let name = name.strip_suffix(FRESH).unwrap_or(name);
+    let numbers = name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(extension)?.strip_suffix('.'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    numbers
+        .and_then(|rest| rest.strip_prefix('-')?.split_once('-'))
+        .is_some_and(|(level, number)| is_number(level) && is_number(number) && number.len() >= 6)
+}
+
+/// Path of a part of the master at `path`.
+fn part_path(path: &Path, level: u32, number: u32) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{level}-{number:06}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+/// A segment that is shown.
+type Shown<'a> = (Option<&'a str>, &'a Volume, &'a Segment);
+
+/// A master that is written.
+struct Master<'a> {
+    recording: &'a MergedRecording<'a>,
+    path: &'a Path,
+    home: &'a Path,
+    /// Whether no file of its may exist.
+    is_new: bool,
+    streams: BTreeMap<u32, &'a StreamInfo>,
+    /// Names of the streams in parts.
+    names: Arc<BTreeMap<u32, String>>,
+    /// Most segments, or parts, in one file.
+    fan_out: usize,
+    seen: BTreeMap<u32, Seen>,
+    /// Files of parts that were written.
+    parts: Vec<PathBuf>,
+}
+
+impl<'a> Master<'a> {
+    fn new(recording: &'a MergedRecording<'a>, path: &'a Path) -> Self {
+        let streams = recording.streams();
+        let names = master_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())), &[]);
+        Self {
+            recording,
+            path,
+            home: path.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+            is_new: false,
+            names: Arc::new(names),
+            fan_out: (MAPPINGS / streams.len().max(1)).clamp(FAN_OUT_MIN, FAN_OUT_MAX),
+            streams,
+            seen: BTreeMap::new(),
+            parts: Vec::new(),
+        }
+    }
+
+    fn write(&mut self) -> Result<MasterCounts, RecordingError> {
+        let segments = segments(self.recording);
+        let survey = if segments.len() <= self.fan_out {
+            self.survey(&segments)?
+        } else {
+            let mut parts = Survey::default();
+            for (number, segments) in (0..).zip(segments.chunks(self.fan_out)) {
+                let survey = self.survey(segments)?;
+                self.write_part((1, number), survey, &mut parts)?;
+            }
+            parts
+        };
+        self.finish(survey)
+    }
+
+    /// Writes the parts of the second and further levels, and the master.
+    fn finish(&mut self, mut survey: Survey) -> Result<MasterCounts, RecordingError> {
+        let mut level = 2;
+        while survey.sources.len() > self.fan_out {
+            let mut parts = Survey::default();
+            for (number, survey) in (0..).zip(survey.divide(self.fan_out)) {
+                self.write_part((level, number), survey, &mut parts)?;
+            }
+            (survey, level) = (parts, level + 1);
+        }
+        let recording = self.recording;
+        let created = UNIX_EPOCH + Duration::from_nanos(recording.about().created_unix_ns);
+        let start_time = humantime::format_rfc3339_millis(created).to_string();
+        let put = |place: &mut HdfWriter<'_, Summed<&mut BufWriter<&File>>>| {
+            put_master(recording, &start_time, &survey, place)
+        };
+        write_file(self.path, &survey.entries, put)?;
+        let parts = survey.parts.values();
+        Ok(MasterCounts {
+            streams: self.streams.len() as u64,
+            events: parts.clone().flatten().map(|part| part.events).saturating_sum(),
+            left_out: parts.filter(|parts| signal_of(parts).is_none()).count() as u64,
+        })
+    }
+
+    /// Reads what these segments have that no earlier one has.
+    fn survey(&mut self, segments: &[Shown<'_>]) -> Result<Survey, RecordingError> {
+        let mut survey = Survey::default();
+        for &(label, volume, segment) in segments {
+            let way = relative(self.home, volume.dir()).map_err(RecordingError::io("find", volume.dir()))?;
+            let path = way.join(segment.path.file_name().unwrap_or_default()).to_string_lossy().into_owned();
+            let Contents { streams: found, .. } = contents(volume, segment)?;
+            let name = |id: &u32| Some((*id, self.streams.get(id)?.name.as_str()));
+            let names = link_names(found.iter().filter_map(|(summary, _)| name(&summary.stream)));
+            for (summary, blocks) in &found {
+                let rows = blocks.iter().map(|block| block.first_sequence..block.end());
+                let (rows, firsts) = unseen(&joined(rows), self.seen.entry(summary.stream).or_default());
+                if rows.is_empty() {
+                    continue;
+                }
+                let is_one = summary.is_array && rows == [0..1] && firsts == [0];
+                let map = names
+                    .get(&summary.stream)
+                    .filter(|_| is_one)
+                    .map(|name| format!("/{name}/{MAP_DATASET}"));
+                survey.parts.entry(summary.stream).or_default().push(Part {
+                    source: survey.sources.len(),
+                    events: rows.iter().map(|rows| rows.end - rows.start).saturating_sum(),
+                    rows,
+                    firsts,
+                    signal: Some(if summary.is_array { "data" } else { "length" }),
+                    last_timestamp_ns: summary.last_timestamp_ns,
+                    map: map.map(|dataset| (path.clone(), dataset)),
+                });
+            }
+            let label = label.map_or_else(String::new, |label| format!("{label}-"));
+            let (volume, index) = (volume.manifest().volume_index, segment.index);
+            let link = (format!("{label}volume-{volume}-segment-{index:06}"), "/");
+            survey.sources.push(Source { path, link, base: "", names: Arc::new(names) });
+        }
+        Ok(survey)
+    }
+
+    /// Writes what `survey` shows into a file of its own, as one more source of `parts`.
+    fn write_part(
+        &mut self,
+        (level, number): (u32, u32),
+        survey: Survey,
+        parts: &mut Survey,
+    ) -> Result<(), RecordingError> {
+        let path = part_path(self.path, level, number);
+        if self.is_new && fs::symlink_metadata(&path).is_ok() {
+            return Err(RecordingError::Taken { path });
+        }
+        let crc = write_file(&path, &survey.entries, |place| {
+            let ends = event_ends(std::iter::empty(), &survey.parts);
+            let streams = self.streams.iter().filter(|(id, _)| survey.parts.contains_key(id));
+            let streams = streams.map(|(&id, &stream)| (id, stream)).collect();
+            let mut entry = Links::default();
+            put_streams(&streams, &self.names, (&survey, &ends, &BTreeSet::new()), &mut entry, place)?;
+            put_root(self.recording.about(), entry, &survey, None, place)
+        })?;
+        for (&stream, found) in &survey.parts {
+            let rows = found.iter().flat_map(|part| part.rows.iter().cloned());
+            let mut rows: Vec<_> = rows.collect();
+            rows.sort_unstable_by_key(|rows| rows.start);
+            let rows = joined(rows.into_iter());
+            let map = match &found[..] {
+                [only] => only.map.clone(),
+                _ => None,
+            };
+            parts.parts.entry(stream).or_default().push(Part {
+                source: parts.sources.len(),
+                events: found.iter().map(|part| part.events).saturating_sum(),
+                // Row n of a part's dataset is event n, as in the master.
+                firsts: rows.iter().map(|rows| rows.start).collect(),
+                rows,
+                signal: signal_of(found),
+                last_timestamp_ns: found.iter().map(|part| part.last_timestamp_ns).max().unwrap_or(0),
+                map,
+            });
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let link = (format!("part-{level}-{number:06}"), "/entry/segments");
+        parts.sources.push(Source { path: name, link, base: "/entry", names: Arc::clone(&self.names) });
+        parts.entries.push([level, number, crc]);
+        self.parts.push(path);
+        Ok(())
+    }
+}
+
+impl Survey {
+    /// Divides it into surveys of at most `count` sources.
+    fn divide(self, count: usize) -> Vec<Self> {
+        let mut surveys: Vec<Self> = Vec::new();
+        for (index, source) in self.sources.into_iter().enumerate() {
+            if index % count == 0 {
+                surveys.push(Self::default());
+            }
+            if let Some(survey) = surveys.last_mut() {
+                survey.sources.push(source);
+            }
+        }
+        for (survey, entries) in surveys.iter_mut().zip(self.entries.chunks(count)) {
+            survey.entries = entries.to_vec();
+        }
+        for (stream, parts) in self.parts {
+            for part in parts {
+                if let Some(survey) = surveys.get_mut(part.source / count) {
+                    let part = Part { source: part.source % count, ..part };
+                    survey.parts.entry(stream).or_default().push(part);
+                }
+            }
+        }
+        surveys
+    }
+}
+
+/// Sealed segments in the order of their creation: those of all volumes with neighbouring rows are then in
+/// one part, which shows few ranges of rows.
+fn segments<'a>(recording: &'a MergedRecording<'_>) -> Vec<Shown<'a>> {
+    let mut found = Vec::new();
+    for (label, volume) in recording.volumes() {
+        for segment in volume.segments().iter().filter(|segment| segment.is_ended()) {
+            // Damage is reported when the whole segment is read.
+            let identity =
+                open_regular(&segment.path).and_then(|file| preamble(&file)).ok().and_then(Result::ok);
+            found.push((identity.map(|identity| identity.created_unix_ns), label, volume, segment));
+        }
+    }
+    found.sort_by_key(|(created, _, _, segment)| (*created, segment.index));
+    found.into_iter().map(|(_, label, volume, segment)| (label, volume, segment)).collect()
+}
+
+/// Writes a file whose root is written by `put`; returns the CRC-32 of its footer.
+fn write_file(
+    path: &Path,
+    entries: &[[u32; 3]],
+    put: impl FnOnce(&mut HdfWriter<'_, Summed<&mut BufWriter<&File>>>) -> io::Result<u64>,
+) -> Result<u32, RecordingError> {
+    let mut crc = 0;
     let written = replace(path, |file| {
         let mut out = BufWriter::with_capacity(1 << 20, file);
         out.write_all(&[0; SUPERBLOCK_BYTES])?;
         let mut summed = Summed { out: &mut out, crc: Crc32::new() };
         let mut place = HdfWriter::new(&mut summed, SUPERBLOCK_BYTES as u64);
-        let root = put_master(recording, &start_time, &survey, &mut place)?;
+        let root = put(&mut place)?;
+        let mut magic = FOOTER_MAGIC;
+        if !entries.is_empty() {
+            let count = u32::try_from(entries.len()).map_err(io::Error::other)?;
+            let numbers = entries.iter().flatten().copied().chain([count]);
+            place.put(&numbers.flat_map(u32::to_le_bytes).collect::<Vec<_>>())?;
+            magic = PARTS_MAGIC;
+        }
         let superblock = superblock(0, root, place.at + FOOTER_BYTES as u64);
-        let crc = summed.crc.value();
-        out.write_all(FOOTER_MAGIC)?;
+        crc = summed.crc.value();
+        out.write_all(magic)?;
         out.write_all(&crc.to_le_bytes())?;
         out.seek(SeekFrom::Start(0))?;
         out.write_all(&superblock)?;
@@ -111,12 +405,7 @@ pub fn write_master_to(recording: &MergedRecording<'_>, path: &Path) -> Result<M
         file.set_permissions(Permissions::from_mode(0o444))
     });
     written.map_err(RecordingError::io("write", path))?;
-    let parts = survey.parts.values();
-    Ok(MasterCounts {
-        streams: recording.streams().len() as u64,
-        events: parts.clone().flatten().map(|part| part.events).saturating_sum(),
-        left_out: parts.filter(|parts| signal_of(parts).is_none()).count() as u64,
-    })
+    Ok(crc)
 }
 
 /// Contents of a master.
@@ -149,8 +438,39 @@ impl<W: Write> Write for Summed<W> {
     }
 }
 
-/// Checks a master against its checksums; the error is its defect. `None`: it has no checksum.
-pub(crate) fn check_master(path: &Path) -> Result<Option<()>, String> {
+/// Checks a master and its parts against their checksums; the error is the file with the defect, and what it
+/// is. `None`: it has no checksum.
+pub(crate) fn check_master(path: &Path) -> Result<Option<()>, (PathBuf, String)> {
+    let mut left = vec![(path.to_path_buf(), None)];
+    let mut checked = None;
+    while let Some((file, expected)) = left.pop() {
+        let found = check_file(&file).map_err(|what| (file.clone(), what))?;
+        let level = expected.map(|(level, _)| level);
+        match (found, expected) {
+            (None, None) => return Ok(None),
+            (None, Some(_)) => return Err((file, "its checksum is missing".to_owned())),
+            (Some((crc, _)), Some((_, expected))) if crc != expected => {
+                return Err((
+                    file,
+                    format!("its CRC-32 is {crc:08x}, not {expected:08x} as its master says"),
+                ));
+            }
+            (Some((_, entries)), _) => {
+                checked = Some(());
+                // Levels descend, so the parts come to an end whatever a file says.
+                let is_below = |entry: &[u32; 3]| level.is_none_or(|level| entry[0] < level);
+                let parts = entries.into_iter().filter(is_below);
+                left.extend(
+                    parts.map(|[level, number, crc]| (part_path(path, level, number), Some((level, crc)))),
+                );
+            }
+        }
+    }
+    Ok(checked)
+}
+
+/// Checks one file; returns its CRC-32 and the entries of its parts.
+fn check_file(path: &Path) -> Result<Option<(u32, Vec<[u32; 3]>)>, String> {
     let read = |error: io::Error| format!("cannot read it: {error}");
     let mut file = open_regular(path).map_err(read)?;
     let bytes = file.metadata().map_err(read)?.len();
@@ -164,59 +484,32 @@ pub(crate) fn check_master(path: &Path) -> Result<Option<()>, String> {
     let mut footer = [0; FOOTER_BYTES];
     file.read_exact(&mut footer).map_err(read)?;
     let (magic, crc) = footer.split_at(FOOTER_MAGIC.len());
-    if magic != FOOTER_MAGIC {
+    if magic != FOOTER_MAGIC && magic != PARTS_MAGIC {
         return Ok(None);
     } else if !is_superblock(&first, 0) {
         return Err("its superblock is damaged".to_owned());
     } else if crc != body.crc.value().to_le_bytes() {
         return Err(format!("its CRC-32 is {:08x}, not that at its end", body.crc.value()));
     }
-    Ok(Some(()))
+    let entries =
+        if magic == PARTS_MAGIC { read_entries(&mut file, bytes).map_err(read)? } else { Vec::new() };
+    Ok(Some((body.crc.value(), entries)))
 }
 
-/// Segments and the streams in them.
-#[derive(Default)]
-struct Survey {
-    sources: Vec<Source>,
-    /// By stream.
-    parts: BTreeMap<u32, Vec<Part>>,
-}
-
-fn survey(recording: &MergedRecording<'_>, home: &Path) -> Result<Survey, RecordingError> {
-    let Survey { mut sources, mut parts } = Survey::default();
-    let streams = recording.streams();
-    let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
-    for (label, volume) in recording.volumes() {
-        let way = relative(home, volume.dir()).map_err(RecordingError::io("find", volume.dir()))?;
-        for segment in volume.segments().iter().filter(|segment| segment.is_ended()) {
-            let Contents { streams: found, .. } = contents(volume, segment)?;
-            for (summary, blocks) in &found {
-                let rows = blocks.iter().map(|block| block.first_sequence..block.end());
-                let (rows, firsts) = unseen(&joined(rows), seen.entry(summary.stream).or_default());
-                if rows.is_empty() {
-                    continue;
-                }
-                parts.entry(summary.stream).or_default().push(Part {
-                    segment: sources.len(),
-                    events: rows.iter().map(|rows| rows.end - rows.start).saturating_sum(),
-                    rows,
-                    firsts,
-                    is_array: summary.is_array,
-                    last_timestamp_ns: summary.last_timestamp_ns,
-                });
-            }
-            let name = |id: &u32| Some((*id, streams.get(id)?.name.as_str()));
-            let ids = found.iter().filter_map(|(summary, _)| name(&summary.stream));
-            sources.push(Source {
-                path: way.join(segment.path.file_name().unwrap_or_default()).to_string_lossy().into_owned(),
-                label: label.map(str::to_owned),
-                volume: volume.manifest().volume_index,
-                index: segment.index,
-                names: link_names(ids),
-            });
-        }
-    }
-    Ok(Survey { sources, parts })
+/// Entries of the parts at the end of a file of `bytes`.
+fn read_entries(file: &mut File, bytes: u64) -> io::Result<Vec<[u32; 3]>> {
+    let number = |bytes: &[u8]| bytes.try_into().map(u32::from_le_bytes).unwrap_or(0);
+    let end = bytes.saturating_sub(FOOTER_BYTES as u64 + 4);
+    file.seek(SeekFrom::Start(end))?;
+    let mut count = [0; 4];
+    file.read_exact(&mut count)?;
+    let length = u64::from(number(&count)) * PART_ENTRY_BYTES;
+    let start = end.checked_sub(length).ok_or_else(|| io::Error::other("it has less than its parts take"))?;
+    file.seek(SeekFrom::Start(start))?;
+    let mut entries = vec![0; length as usize];
+    file.read_exact(&mut entries)?;
+    let entry = |entry: &[u8]| [number(&entry[..4]), number(&entry[4..8]), number(&entry[8..])];
+    Ok(entries.chunks_exact(PART_ENTRY_BYTES as usize).map(entry).collect())
 }
 
 /// Rows that are not in `seen`, and the place of each range among all rows.
@@ -259,45 +552,77 @@ fn put_master<W: Write>(
     survey: &Survey,
     place: &mut HdfWriter<'_, W>,
 ) -> io::Result<u64> {
-    let Survey { sources, parts } = survey;
-    let streams = recording.streams();
-    let ends = event_ends(recording, parts);
-    let (images, maps) = (image_streams(&streams, &ends, parts), map_streams(&streams, &ends, survey));
+    let (streams, parts) = (recording.streams(), &survey.parts);
+    let ends = event_ends(recording.gaps(), parts);
+    let (images, maps) = (image_streams(&streams, &ends, parts), map_streams(&streams, &ends, parts));
     let detectors = nxmx::detectors(&recording.about().metadata, &images, &maps);
     let of_detectors: BTreeSet<u32> = detectors.iter().flat_map(nxmx::Detector::streams).collect();
     let more: &[&str] = if detectors.is_empty() { &[] } else { &nxmx::ENTRY_NAMES };
     let names = master_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())), more);
-    let mut images = BTreeMap::new();
     let mut entry = Links::default();
-    let mut default = None;
-    for (id, &stream) in &streams {
-        let Some(name) = names.get(id) else { continue };
-        let end = ends.get(id).copied().unwrap_or(0);
-        let parts = parts.get(id).map(Vec::as_slice).unwrap_or_default();
-        let data_links = if of_detectors.contains(id) { 2 } else { 1 };
-        let rows = Rows { stream, end, parts, sources, data_links };
-        let has_signal = rows.signal().is_some();
-        let (group, data) = rows.put(place)?;
-        entry.add(name, group);
-        images.extend(data.map(|address| (*id, address)));
-        if !is_map(&stream.name) && has_signal {
-            default.get_or_insert(name.clone());
-        }
-    }
+    let (images, default) = put_streams(&streams, &names, (survey, &ends, &of_detectors), &mut entry, place)?;
     put_about(recording.about(), start_time, &mut entry, place)?;
     let nodes = nxmx::describe(&detectors, &names, last_time(parts, &of_detectors));
     put_nodes(&nodes, &images, &mut entry, place)?;
+    put_root(recording.about(), entry, survey, default, place)
+}
+
+/// Writes the groups of the streams. Returns the addresses of their `data`, and the name of the first one
+/// with a signal.
+fn put_streams<W: Write>(
+    streams: &BTreeMap<u32, &StreamInfo>,
+    names: &BTreeMap<u32, String>,
+    (survey, ends, of_detectors): (&Survey, &BTreeMap<u32, u64>, &BTreeSet<u32>),
+    entry: &mut Links,
+    place: &mut HdfWriter<'_, W>,
+) -> io::Result<(BTreeMap<u32, DataRows>, Option<String>)> {
+    let mut images = BTreeMap::new();
+    let mut default = None;
+    let mut named =
+        streams.iter().filter_map(|(&id, &stream)| Some((id, stream, names.get(&id)?))).peekable();
+    while named.peek().is_some() {
+        // Streams whose maps are in one heap.
+        let (mut maps, mut ready) = (Maps::default(), Vec::new());
+        while !maps.is_full()
+            && let Some((id, stream, name)) = named.next()
+        {
+            let end = ends.get(&id).copied().unwrap_or(0);
+            let parts = survey.parts.get(&id).map(Vec::as_slice).unwrap_or_default();
+            let data_links = if of_detectors.contains(&id) { 2 } else { 1 };
+            let rows = Rows { stream, end, parts, sources: &survey.sources, data_links };
+            let datasets = rows.datasets(&mut maps);
+            ready.push((id, name, rows, datasets));
+        }
+        let heap = place.put_maps(&maps)?;
+        for (id, name, rows, datasets) in ready {
+            let (group, data) = rows.put(datasets, heap, place)?;
+            entry.add(name, group);
+            images.extend(data.map(|address| (id, address)));
+            if !is_map(&rows.stream.name) && rows.signal().is_some() {
+                default.get_or_insert(name.clone());
+            }
+        }
+    }
+    Ok((images, default))
+}
+
+/// Writes links to the sources, the entry and the root group; returns the address of the latter.
+fn put_root<W: Write>(
+    about: &About,
+    mut entry: Links,
+    survey: &Survey,
+    default: Option<String>,
+    place: &mut HdfWriter<'_, W>,
+) -> io::Result<u64> {
     let mut files = Links::default();
-    for source in sources {
-        let label = source.label.as_ref().map_or_else(String::new, |label| format!("{label}-"));
-        let name = format!("{label}volume-{}-segment-{:06}", source.volume, source.index);
-        files.add_file(&name, &source.path);
+    for Source { path, link: (name, object), .. } in &survey.sources {
+        files.add_external(name, path, object);
     }
     let collection = [Attribute::Text("NX_class", "NXcollection".into())];
     entry.add("segments", place.put_group(files, &collection)?);
-    let mut about = vec![Attribute::Text("NX_class", "NXentry".into())];
-    about.extend(default.map(|name| Attribute::Text("default", name)));
-    let entry = place.put_group(entry, &about)?;
+    let mut attributes = vec![Attribute::Text("NX_class", "NXentry".into())];
+    attributes.extend(default.map(|name| Attribute::Text("default", name)));
+    let entry = place.put_group(entry, &attributes)?;
     let mut root = Links::default();
     root.add("entry", entry);
     place.put_group(
@@ -306,7 +631,7 @@ fn put_master<W: Write>(
             Attribute::Text("NX_class", "NXroot".into()),
             Attribute::Text("default", "entry".into()),
             Attribute::Text("creator", concat!("keepup ", env!("CARGO_PKG_VERSION")).into()),
-            Attribute::Text("recording", recording.about().id.to_string()),
+            Attribute::Text("recording", about.id.to_string()),
         ],
     )
 }
@@ -330,14 +655,13 @@ fn image_streams<'a>(
 fn map_streams<'a>(
     streams: &BTreeMap<u32, &'a StreamInfo>,
     ends: &BTreeMap<u32, u64>,
-    survey: &'a Survey,
+    parts: &'a BTreeMap<u32, Vec<Part>>,
 ) -> Vec<MapStream<'a>> {
     let map_stream = |(id, &stream): (&u32, &&'a StreamInfo)| {
-        let [part] = &survey.parts.get(id)?[..] else { return None };
-        let is_whole = part.is_array && (ends.get(id), part.events) == (Some(&1), 1);
-        let source = survey.sources.get(part.segment).filter(|_| is_whole && is_map(&stream.name))?;
-        let (file, dataset) = (&source.path, format!("/{}/{MAP_DATASET}", source.names.get(id)?));
-        Some(MapStream { name: &stream.name, shape: &stream.shape, file, dataset })
+        let [part] = &parts.get(id)?[..] else { return None };
+        let is_whole = ends.get(id) == Some(&1) && is_map(&stream.name);
+        let (file, dataset) = part.map.as_ref().filter(|_| is_whole)?;
+        Some(MapStream { name: &stream.name, shape: &stream.shape, file, dataset: dataset.clone() })
     };
     streams.iter().filter_map(map_stream).collect()
 }
@@ -351,24 +675,21 @@ fn last_time(parts: &BTreeMap<u32, Vec<Part>>, streams: &BTreeSet<u32>) -> Optio
 
 /// Whether the events of a stream are the rows of one dataset.
 fn is_array(parts: &[Part]) -> bool {
-    !parts.is_empty() && parts.iter().all(|part| part.is_array)
+    !parts.is_empty() && parts.iter().all(|part| part.signal == Some("data"))
 }
 
 /// Dataset with the events or their lengths, if every segment has it.
 fn signal_of(parts: &[Part]) -> Option<&'static str> {
-    match parts.iter().filter(|part| part.is_array).count() {
-        0 => Some("length"),
-        count if count == parts.len() => Some("data"),
-        _ => None,
-    }
+    let signal = parts.first().map_or(Some("length"), |part| part.signal);
+    signal.filter(|_| parts.iter().all(|part| part.signal == signal))
 }
 
 /// One past the last known event of each stream, recorded or missing.
-fn event_ends(recording: &MergedRecording<'_>, parts: &BTreeMap<u32, Vec<Part>>) -> BTreeMap<u32, u64> {
+fn event_ends(gaps: impl Iterator<Item = Gap>, parts: &BTreeMap<u32, Vec<Part>>) -> BTreeMap<u32, u64> {
     let found = parts
         .iter()
         .flat_map(|(&id, parts)| parts.iter().filter_map(move |part| Some((id, part.rows.last()?.end))));
-    let missing = recording.gaps().map(|gap| (gap.stream, gap.first_sequence.saturating_add(gap.events)));
+    let missing = gaps.map(|gap| (gap.stream, gap.first_sequence.saturating_add(gap.events)));
     let mut ends = BTreeMap::new();
     for (id, end) in found.chain(missing) {
         let known = ends.entry(id).or_insert(end);
@@ -440,28 +761,63 @@ impl Rows<'_> {
         }
     }
 
-    /// Returns the addresses of the group and of its `data`.
-    fn put<W: Write>(&self, place: &mut HdfWriter<'_, W>) -> io::Result<(u64, Option<DataRows>)> {
+    /// Its datasets, whose maps are put into `maps`.
+    fn datasets(&self, maps: &mut Maps) -> Vec<Virtual> {
+        let element = ElementKind::of(self.stream.element);
+        let mut datasets = vec![
+            self.dataset(maps, "sequence", ElementKind::U64, &[]),
+            self.dataset(maps, "timestamp", ElementKind::U64, &[]),
+            self.dataset(maps, "valid", ElementKind::U8, &[]),
+        ];
+        datasets.extend(self.signal().map(|name| match name {
+            "data" => self.dataset(maps, name, element, &self.stream.shape),
+            _ => self.dataset(maps, name, ElementKind::U64, &[]),
+        }));
+        datasets
+    }
+
+    fn dataset(&self, maps: &mut Maps, name: &'static str, element: ElementKind, row: &[u64]) -> Virtual {
+        let runs: Vec<Run<'_>> = self.parts.iter().flat_map(|part| self.runs(part, name, row)).collect();
+        let mappings = runs.iter().map(|run| Mapping {
+            file: run.file,
+            dataset: &run.dataset,
+            from: Selection { rows: &run.from, row },
+            to: Selection { rows: run.to, row },
+        });
+        let dimensions = std::iter::once(self.end).chain(row.iter().copied()).collect();
+        // Not every version of HDF5 opens a virtual dataset without sources.
+        let object = (!runs.is_empty()).then(|| maps.add(mappings));
+        Virtual { name, element, dimensions, object }
+    }
+
+    /// Writes the datasets, whose maps are in the global heap at `heap`, and their group. Returns the
+    /// addresses of the group and of its `data`.
+    fn put<W: Write>(
+        &self,
+        datasets: Vec<Virtual>,
+        heap: u64,
+        place: &mut HdfWriter<'_, W>,
+    ) -> io::Result<(u64, Option<DataRows>)> {
         let mut links = Links::default();
-        let signal = self.signal();
-        let mut valid = 0;
-        for (name, element) in
-            [("sequence", ElementKind::U64), ("timestamp", ElementKind::U64), ("valid", ElementKind::U8)]
-        {
-            valid = self.put_virtual(place, name, element, &[])?;
-            links.add(name, valid);
-        }
-        let mut data = None;
-        let mut attributes = attributes(self.stream, signal);
-        match signal {
-            Some(name @ "data") => {
-                let element = ElementKind::of(self.stream.element);
-                let rows = self.put_virtual(place, name, element, &self.stream.shape)?;
-                links.add(name, rows);
-                data = Some(DataRows { data: rows, valid });
+        let (mut valid, mut data) = (0, None);
+        for Virtual { name, element, dimensions, object } in datasets {
+            let storage = object.map_or(Storage::Nowhere, |object| Storage::Virtual { heap, object });
+            let dataset = Dataset { element, dimensions, storage, fill: Vec::new(), attributes: Vec::new() };
+            let address = match name {
+                "data" | "valid" => place.put_linked_dataset(&dataset, self.data_links)?,
+                _ => place.put_linked_dataset(&dataset, 1)?,
+            };
+            links.add(name, address);
+            match name {
+                "valid" => valid = address,
+                "data" => data = Some(DataRows { data: address, valid }),
+                _ => {}
             }
-            Some(name) => links.add(name, self.put_virtual(place, name, ElementKind::U64, &[])?),
-            None => attributes.push(Attribute::Text("left_out", LEFT_OUT.to_owned())),
+        }
+        let signal = self.signal();
+        let mut attributes = attributes(self.stream, signal);
+        if signal.is_none() {
+            attributes.push(Attribute::Text("left_out", LEFT_OUT.to_owned()));
         }
         // HDF5 shows rows of a segment that it cannot open as missing.
         attributes
@@ -469,65 +825,42 @@ impl Rows<'_> {
         Ok((place.put_group(links, &attributes)?, data))
     }
 
-    fn put_virtual<W: Write>(
-        &self,
-        place: &mut HdfWriter<'_, W>,
-        name: &str,
-        element: ElementKind,
-        row: &[u64],
-    ) -> io::Result<u64> {
-        let runs: Vec<Run<'_>> = self.parts.iter().flat_map(|part| self.runs(part, name, row)).collect();
-        let maps = runs.iter().map(|run| Mapping {
-            file: run.file,
-            dataset: &run.dataset,
-            from: Selection { rows: std::slice::from_ref(&run.from), row },
-            to: Selection { rows: run.to, row },
-        });
-        // Not every version of HDF5 opens a virtual dataset without sources.
-        let storage = match runs.len() as u64 {
-            0 => Storage::Nowhere,
-            count => Storage::Virtual { heap: place.put_map(count, maps)? },
-        };
-        let dataset = Dataset {
-            element,
-            dimensions: std::iter::once(self.end).chain(row.iter().copied()).collect(),
-            storage,
-            fill: Vec::new(),
-            attributes: Vec::new(),
-        };
-        place.put_linked_dataset(&dataset, if matches!(name, "data" | "valid") { self.data_links } else { 1 })
-    }
-
-    /// Mappings of a segment: one, or one per run if a single one cannot express them.
+    /// Mappings of a source: one, or one per range if a single one cannot express them.
     fn runs<'p>(&'p self, part: &'p Part, name: &str, row: &[u64]) -> Vec<Run<'p>> {
-        let Some(source) = self.sources.get(part.segment) else { return Vec::new() };
+        let Some(source) = self.sources.get(part.source) else { return Vec::new() };
         let Some(group) = source.names.get(&self.stream.id) else { return Vec::new() };
-        let run = |first: u64, to: &'p [Range<u64>]| {
-            let count: u64 = to.iter().map(|rows| rows.end - rows.start).saturating_sum();
-            Run { file: &source.path, dataset: format!("/{group}/{name}"), from: first..first + count, to }
+        let dataset = format!("{}/{group}/{name}", source.base);
+        let run = |from: Vec<Range<u64>>, to: &'p [Range<u64>]| Run {
+            file: &source.path,
+            dataset: dataset.clone(),
+            from,
+            to,
         };
-        if part.is_contiguous() && (Selection { rows: &part.rows, row }).is_expressible() {
-            let first = part.firsts.first().copied().unwrap_or(0);
-            return vec![run(first, &part.rows)];
+        let ranges =
+            part.firsts.iter().zip(&part.rows).map(|(first, rows)| *first..first + (rows.end - rows.start));
+        let from = joined(ranges.clone());
+        let is_expressible = |rows: &[Range<u64>]| Selection { rows, row }.is_expressible();
+        if is_expressible(&part.rows) && is_expressible(&from) {
+            return vec![run(from, &part.rows)];
         }
-        part.firsts.iter().zip(part.rows.chunks(1)).map(|(first, rows)| run(*first, rows)).collect()
+        ranges.zip(part.rows.chunks(1)).map(|(from, to)| run(vec![from], to)).collect()
     }
 }
 
-impl Part {
-    /// Whether the ranges follow each other in the segment's dataset.
-    fn is_contiguous(&self) -> bool {
-        let lengths = self.rows.iter().map(|rows| rows.end - rows.start);
-        let ends = self.firsts.iter().zip(lengths).map(|(first, length)| first + length);
-        ends.zip(self.firsts.iter().skip(1)).all(|(end, next)| end == *next)
-    }
+/// A dataset over others.
+struct Virtual {
+    name: &'static str,
+    element: ElementKind,
+    dimensions: Vec<u64>,
+    /// Object with its map, if it has rows anywhere.
+    object: Option<u16>,
 }
 
-/// Rows of a segment's dataset and their destination.
+/// Rows of a source's dataset and their destination.
 struct Run<'a> {
     file: &'a str,
     dataset: String,
-    from: Range<u64>,
+    from: Vec<Range<u64>>,
     to: &'a [Range<u64>],
 }
 

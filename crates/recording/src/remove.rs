@@ -9,7 +9,7 @@ use crate::id::Id;
 use crate::journal::JOURNAL_FILE;
 use crate::layout::is_segment_file_name;
 use crate::manifest::{MANIFEST_FILE, Manifest};
-use crate::master::MASTER_FILE;
+use crate::master::{MASTER_FILE, is_part_name};
 use crate::retention::{ARCHIVE_STATE, DRAINED_FILE, REMOVED_FILE};
 
 /// Removes the recording in `dir`: its segments, journal and manifest, then the directory.
@@ -61,10 +61,12 @@ fn remove_files(dir: &Path) -> Result<(), RecordingError> {
     Ok(())
 }
 
-/// Whether `name` is that of a segment, or of the progress of a copy to an archive.
+/// Whether `name` is that of a segment, a part of the master, or the progress of a copy to an archive.
 fn is_ours(name: &str) -> bool {
     let digest = name.strip_prefix(ARCHIVE_STATE).and_then(|rest| rest.strip_suffix(".jsonl"));
-    is_segment_file_name(name) || digest.is_some_and(|digest| digest.bytes().all(|b| b.is_ascii_hexdigit()))
+    is_segment_file_name(name)
+        || is_part_name(name)
+        || digest.is_some_and(|digest| digest.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 #[cfg(test)]

@@ -211,7 +211,7 @@ impl TestVolume {
     }
 
     fn begin_segment(&mut self) {
-        let mut id = Id([self.segment as u8 + 100; 16]);
+        let mut id = Id([(self.segment as u8).wrapping_add(100); 16]);
         id.0[0] = self.manifest.volume_index as u8;
         self.builder = SegmentBuilder::new(SegmentIdentity {
             recording: self.manifest.recording,

@@ -31,8 +31,8 @@ const JUMP_MAX: u64 = 1 << 48;
 /// Start of an event that is asked for; the processor sees by itself how it goes on.
 const PREFETCHED_BYTES: usize = 512;
 
-/// Size of a stream's first block, in bytes of messages: most streams are slow, and a fast one has large blocks
-/// after a few.
+/// Size of a stream's first block, in bytes of messages: most streams are slow, and a fast one has large
+/// blocks after a few.
 const FIRST_BLOCK_BYTES: usize = 64 << 10;
 
 /// The whole of something in parts that differ by stream.

@@ -173,12 +173,6 @@ impl Links {
         self.messages.push(link(name, None, &address.to_le_bytes()));
     }
 
-    /// Adds a link to the root group of another file, with a path relative to this file's
-    /// directory.
-    pub(crate) fn add_file(&mut self, name: &str, path: &str) {
-        self.add_external(name, path, "/");
-    }
-
     /// Adds a link to an object of another file, with a path relative to this file's directory.
     pub(crate) fn add_external(&mut self, name: &str, path: &str, object: &str) {
         let mut value = vec![0];

@@ -36,8 +36,8 @@ pub(crate) enum Storage {
     Nowhere,
     /// In chunks of the given dimensions, located by an index.
     Chunked { chunk: Vec<u64>, index: u64, filter: Option<Filter> },
-    /// In other datasets; the map is object 1 of the global heap at the address.
-    Virtual { heap: u64 },
+    /// In other datasets; the map is this object of the global heap at the address.
+    Virtual { heap: u64, object: u16 },
 }
 
 /// Whether events of this shape can be chunks of a dataset.
@@ -134,10 +134,10 @@ fn layout(dataset: &Dataset) -> Vec<u8> {
             out.extend_from_slice(&index.to_le_bytes());
             out
         }
-        Storage::Virtual { heap } => {
+        Storage::Virtual { heap, object } => {
             let mut out = vec![4, 3];
             out.extend_from_slice(&heap.to_le_bytes());
-            out.extend_from_slice(&1u32.to_le_bytes());
+            out.extend_from_slice(&u32::from(*object).to_le_bytes());
             out
         }
     }

@@ -13,18 +13,23 @@ pub(crate) struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Whether [`put`](Self::put) can express it: the irregular form has 32-bit coordinates.
+    /// Whether [`put`](Self::put) can express it.
     pub(crate) fn is_expressible(&self) -> bool {
-        let ends = self.rows.last().map(|run| run.end).into_iter().chain(self.row.iter().copied());
-        self.rows.len() == 1 || ends.max().is_none_or(|end| u32::try_from(end).is_ok())
+        self.rows.len() == 1 || self.is_short()
     }
 
-    /// Appends the selection in the library's encoding: hyperslab version 2 for one run, version
-    /// 1 for several.
+    /// Whether it has a list of ranges: that form has 32-bit coordinates.
+    fn is_short(&self) -> bool {
+        let ends = self.rows.last().map(|run| run.end).into_iter().chain(self.row.iter().copied());
+        ends.max().is_none_or(|end| u32::try_from(end).is_ok())
+    }
+
+    /// Appends the selection in the library's encoding: hyperslab version 1, a list of ranges with 32-bit
+    /// coordinates, or, beyond them, version 2 for a single range.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         let rank = self.row.len() as u32 + 1;
         match self.rows {
-            [run] => {
+            [run] if !self.is_short() => {
                 let dimensions = std::iter::once((run.start, run.end - run.start));
                 let dimensions = dimensions.chain(self.row.iter().map(|&size| (0, size)));
                 let mut body = rank.to_le_bytes().to_vec();
@@ -39,15 +44,15 @@ impl Selection<'_> {
                 out.extend_from_slice(&body);
             }
             runs => {
-                let mut numbers = vec![rank, runs.len() as u32];
+                let mut put = |number: u32| out.extend_from_slice(&number.to_le_bytes());
+                let numbers = 2 + 2 * rank * runs.len() as u32;
+                [HYPERSLAB, 1, 0, numbers * 4, rank, runs.len() as u32].into_iter().for_each(&mut put);
                 for run in runs {
-                    numbers.push(run.start as u32);
-                    numbers.extend(self.row.iter().map(|_| 0));
-                    numbers.push(run.end as u32 - 1);
-                    numbers.extend(self.row.iter().map(|&size| size as u32 - 1));
+                    put(run.start as u32);
+                    self.row.iter().for_each(|_| put(0));
+                    put(run.end as u32 - 1);
+                    self.row.iter().for_each(|&size| put(size as u32 - 1));
                 }
-                let opening = [HYPERSLAB, 1, 0, numbers.len() as u32 * 4];
-                opening.iter().chain(&numbers).for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
             }
         }
     }

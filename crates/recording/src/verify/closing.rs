@@ -55,7 +55,7 @@ pub(super) fn check_other_files(recording: &Recording, faults: &mut Faults) -> V
                 fault(master, "its checksum is missing".to_owned());
             }
             Ok(None) => unchecked.push(master),
-            Err(what) => fault(master, what),
+            Err((file, what)) => fault(file, what),
         }
     }
     unchecked

@@ -65,7 +65,7 @@ impl Growth {
         self.shared.given.load(Acquire)
     }
 
-    /// More of the same than `given`, up to `end`; the next `bytes` without pages if the thread has nothing yet.
+    /// More of the same than `given`, up to `end`; the next `bytes` without pages if the thread has none yet.
     pub(super) fn more(&self, given: usize, bytes: usize, end: usize) -> usize {
         loop {
             let now = self.given();
