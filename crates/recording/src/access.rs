@@ -4,7 +4,7 @@
 //! Memory is a few dozen bytes per segment and otherwise independent of the recording's length:
 //! blocks are found through the segments' indexes. In an unsealed segment, the block headers are
 //! walked instead.
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::ops::ControlFlow;
 
@@ -24,6 +24,9 @@ const BLOCK_BYTES_MAX: u64 = 2 << 30;
 
 /// Segments with their block list cached: one or two for each of a few volumes.
 const SEGMENTS_KEPT: usize = 32;
+
+/// Streams whose segments are opened together.
+const STREAMS_TOGETHER: usize = 64;
 
 /// Start position of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +55,8 @@ struct Part<'a> {
     volume: &'a Volume,
     segment: &'a Segment,
     summary: StreamSummary,
+    /// Position of the index of blocks in a sealed segment.
+    blocks_at: u64,
 }
 
 /// The next block to read.
@@ -79,16 +84,50 @@ impl<'a> StreamReader<'a> {
         recordings: &MergedRecording<'a>,
         stream: u32,
     ) -> Result<Option<Self>, RecordingError> {
-        let Some(info) = recordings.streams().get(&stream).copied() else { return Ok(None) };
-        let mut parts = Vec::new();
+        Ok(Self::open_several(recordings, &[stream])?.pop())
+    }
+
+    /// Opens these streams one after another, without those that no recording has. Their segments are opened
+    /// once for many streams.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), by each item.
+    pub fn open_each<'s>(
+        recordings: &'s MergedRecording<'a>,
+        streams: &'s [u32],
+    ) -> impl Iterator<Item = Result<Self, RecordingError>> + use<'a, 's> {
+        let open = |streams: &[u32]| match Self::open_several(recordings, streams) {
+            Ok(readers) => readers.into_iter().map(Ok).collect::<Vec<_>>(),
+            Err(error) => vec![Err(error)],
+        };
+        streams.chunks(STREAMS_TOGETHER).flat_map(open)
+    }
+
+    fn open_several(recordings: &MergedRecording<'a>, streams: &[u32]) -> Result<Vec<Self>, RecordingError> {
+        let mut parts: BTreeMap<u32, Vec<Part<'a>>> = streams.iter().map(|&id| (id, Vec::new())).collect();
         for (volume, segment) in recordings.segments().filter(|(_, segment)| segment.readable_blocks() > 0) {
-            let summary = match segment.is_ended() {
-                true => SegmentLookup::open(segment)?.streams.into_iter().find(|s| s.stream == stream),
-                false => summary_of(stream, &walked(volume, segment, stream)?),
+            let (summaries, blocks_at) = match segment.is_ended() {
+                true => {
+                    let lookup = SegmentLookup::open(segment)?;
+                    (lookup.streams, lookup.blocks_at)
+                }
+                false => {
+                    let found = walked(volume, segment, streams)?;
+                    (found.iter().filter_map(|(&id, blocks)| summary_of(id, blocks)).collect(), 0)
+                }
             };
-            parts.extend(summary.map(|summary| Part { volume, segment, summary }));
+            for summary in summaries {
+                if let Some(parts) = parts.get_mut(&summary.stream) {
+                    parts.push(Part { volume, segment, summary, blocks_at });
+                }
+            }
         }
-        Ok(Some(Self { stream: info, parts, loaded: VecDeque::new(), reader: None }))
+        let known = recordings.streams();
+        let reader = |id: &u32| {
+            let (stream, parts) = (known.get(id).copied()?, parts.remove(id)?);
+            Some(Self { stream, parts, loaded: VecDeque::new(), reader: None })
+        };
+        Ok(streams.iter().filter_map(reader).collect())
     }
 
     /// Declaration of the stream.
@@ -195,10 +234,12 @@ impl<'a> StreamReader<'a> {
         let entry = match known.and_then(|at| self.loaded.remove(at)) {
             Some(entry) => entry,
             None => {
-                let Part { volume, segment, summary } = &self.parts[part];
+                let Part { volume, segment, summary, blocks_at } = &self.parts[part];
                 let blocks = match segment.is_ended() {
-                    true => SegmentLookup::open(segment)?.blocks_of(summary, segment)?,
-                    false => walked(volume, segment, summary.stream)?,
+                    true => SegmentLookup::reopen(segment, *blocks_at)?.blocks_of(summary, segment)?,
+                    false => walked(volume, segment, &[summary.stream])?
+                        .remove(&summary.stream)
+                        .unwrap_or_default(),
                 };
                 (part, blocks)
             }
@@ -209,22 +250,28 @@ impl<'a> StreamReader<'a> {
     }
 }
 
-/// Blocks of a stream in an unsealed segment, by sequence number, from their headers.
-fn walked(volume: &Volume, segment: &Segment, stream: u32) -> Result<Vec<IndexedBlock>, RecordingError> {
-    let mut blocks = Vec::new();
+/// Blocks of streams in an unsealed segment, by sequence number, from their headers.
+fn walked(
+    volume: &Volume,
+    segment: &Segment,
+    streams: &[u32],
+) -> Result<BTreeMap<u32, Vec<IndexedBlock>>, RecordingError> {
+    let mut found: BTreeMap<u32, Vec<IndexedBlock>> = streams.iter().map(|&id| (id, Vec::new())).collect();
     walk(volume, segment, &mut |of, block| {
-        if of == stream {
+        if let Some(blocks) = found.get_mut(&of) {
             blocks.push(block);
         }
     })?;
-    blocks.sort_by_key(|block| block.first_sequence);
-    let overlaps = |pair: &[IndexedBlock]| pair[1].first_sequence < pair[0].end();
-    if let Some(pair) = blocks.windows(2).find(|pair| overlaps(pair)) {
-        let what = format!("the block has event {} of stream {stream} again", pair[1].first_sequence);
-        let (path, offset) = (segment.path.clone(), pair[1].offset);
-        return Err(RecordingError::Segment { path, offset, what: what.into() });
+    for (stream, blocks) in &mut found {
+        blocks.sort_by_key(|block| block.first_sequence);
+        let overlaps = |pair: &[IndexedBlock]| pair[1].first_sequence < pair[0].end();
+        if let Some(pair) = blocks.windows(2).find(|pair| overlaps(pair)) {
+            let what = format!("the block has event {} of stream {stream} again", pair[1].first_sequence);
+            let (path, offset) = (segment.path.clone(), pair[1].offset);
+            return Err(RecordingError::Segment { path, offset, what: what.into() });
+        }
     }
-    Ok(blocks)
+    Ok(found)
 }
 
 /// Reads the headers of all durable blocks of a segment: stream and location of each.

@@ -110,6 +110,12 @@ pub fn create(path: &Path) -> Result<File, RecordingError> {
     create_new(path).map_err(not_created("create", path))
 }
 
+/// Flushes the file system of the directory `dir` once, because a flush of each of many files takes minutes.
+fn flush_all(dir: &Path) -> Result<(), RecordingError> {
+    let flushed = File::open(dir).and_then(|directory| Ok(rustix::fs::syncfs(directory)?));
+    flushed.map_err(RecordingError::io("flush", dir))
+}
+
 fn not_created(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecordingError {
     let path = path.to_path_buf();
     move |source| match source.kind() {

@@ -10,7 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use keepup_stream::file_index::{FileEntry, INDEX_SUFFIX};
 
-use super::{Exported, create, missing, not_created, payload_bytes, require_sealed, wants};
+use super::{Exported, create, flush_all, missing, not_created, payload_bytes, require_sealed, wants};
 use crate::access::{From, StreamReader};
 use crate::error::RecordingError;
 use crate::merged::MergedRecording;
@@ -82,9 +82,7 @@ pub fn files<'a>(
         exported.streams += 1;
         exported.events += events;
     }
-    // One flush of the file system, because one for each of many small files takes minutes.
-    let flushed = fs::File::open(dir).and_then(|directory| Ok(rustix::fs::syncfs(directory)?));
-    flushed.map_err(RecordingError::io("flush", dir))?;
+    flush_all(dir)?;
     Ok(exported)
 }
 

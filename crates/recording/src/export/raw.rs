@@ -4,9 +4,7 @@ use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use keepup_sys::output::finish;
-
-use super::{Exported, create, missing, not_created, payload_bytes, require_sealed, wants};
+use super::{Exported, create, flush_all, missing, not_created, payload_bytes, require_sealed, wants};
 use crate::access::{From, StreamReader};
 use crate::error::RecordingError;
 use crate::merged::MergedRecording;
@@ -35,8 +33,11 @@ pub fn raw<'a>(
     let names = link_names(streams.iter().map(|(&id, stream)| (id, stream.name.as_str())));
     let mut exported = Exported { missing: missing(recording, stream)?, ..Exported::default() };
     let total_bytes = payload_bytes(recording, stream);
-    for (&id, name) in names.iter().filter(|(id, _)| wants(stream, **id)) {
-        let Some(mut reader) = StreamReader::open_merged(recording, id)? else { continue };
+    let wanted: Vec<u32> = names.keys().copied().filter(|&id| wants(stream, id)).collect();
+    for reader in StreamReader::open_each(recording, &wanted) {
+        let mut reader = reader?;
+        let id = reader.info().id;
+        let Some(name) = names.get(&id) else { continue };
         // A file name has at most 255 bytes on most file systems.
         let name = if name.len() > NAME_BYTES_MAX { &format!("stream-{id}") } else { name };
         let (path, table) = (dir.join(format!("{name}.raw")), dir.join(format!("{name}.csv")));
@@ -53,11 +54,12 @@ pub fn raw<'a>(
             progress(Progress { done_bytes: exported.payload_bytes + at, known_bytes: 0, total_bytes });
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        outcome.and_then(|()| finish(out)).map_err(RecordingError::io("write", &path))?;
-        finish(index).map_err(RecordingError::io("write", &table))?;
+        outcome.and_then(|()| out.flush()).map_err(RecordingError::io("write", &path))?;
+        index.flush().map_err(RecordingError::io("write", &table))?;
         exported.streams += 1;
         exported.events += events;
         exported.payload_bytes += at;
     }
+    flush_all(dir)?;
     Ok(exported)
 }

@@ -144,7 +144,8 @@ impl IndexedBlock {
 #[derive(Debug)]
 pub(crate) struct SegmentLookup {
     file: File,
-    blocks_at: u64,
+    /// Position of the blocks' entries in the file.
+    pub(crate) blocks_at: u64,
     /// End of the segment's blocks.
     data_bytes: u64,
     /// Streams, by id.
@@ -161,23 +162,22 @@ impl SegmentLookup {
     /// The file cannot be read, or has no intact lookup.
     pub(crate) fn open(segment: &Segment) -> Result<Self, RecordingError> {
         let path = &segment.path;
-        let file = open_regular(path).map_err(RecordingError::open("open the segment", path))?;
-        let size = file.metadata().map_err(RecordingError::io("read the size of", path))?.len();
-        let expected = segment.file_bytes();
-        if size != expected {
-            let what = format!("the file has {size} bytes, the journal says {expected}");
-            return Err(RecordingError::Segment {
-                path: path.clone(),
-                offset: expected.min(size),
-                what: what.into(),
-            });
-        }
+        let (file, size) = open_whole(segment)?;
         let read = Self::read(file, size).map_err(RecordingError::io("read", path))?;
         let lookup = read.map_err(|damage| damaged(path, damage))?;
         match lookup.data_bytes == segment.readable_bytes() {
             true => Ok(lookup),
             false => Err(damaged(path, (segment.readable_bytes(), "the blocks end elsewhere"))),
         }
+    }
+
+    /// Opens a lookup again that had its entries at `blocks_at`, without its streams: they may be many.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has another size now.
+    pub(crate) fn reopen(segment: &Segment, blocks_at: u64) -> Result<Self, RecordingError> {
+        let (file, _) = open_whole(segment)?;
+        Ok(Self { file, blocks_at, data_bytes: segment.readable_bytes(), streams: Vec::new() })
     }
 
     /// Reads the streams of a sealed segment of `file_bytes`.
@@ -240,6 +240,19 @@ impl SegmentLookup {
         check_blocks(summary, &blocks, self.data_bytes).map_err(|what| damaged(path, (at, what)))?;
         Ok(blocks)
     }
+}
+
+/// Opens a sealed segment; returns its file and size, which is that in the journal.
+fn open_whole(segment: &Segment) -> Result<(File, u64), RecordingError> {
+    let path = &segment.path;
+    let file = open_regular(path).map_err(RecordingError::open("open the segment", path))?;
+    let size = file.metadata().map_err(RecordingError::io("read the size of", path))?.len();
+    let expected = segment.file_bytes();
+    if size != expected {
+        let what = format!("the file has {size} bytes, the journal says {expected}").into();
+        return Err(RecordingError::Segment { path: path.clone(), offset: expected.min(size), what });
+    }
+    Ok((file, size))
 }
 
 fn damaged(path: &Path, (offset, what): Damage) -> RecordingError {

@@ -121,9 +121,8 @@ fn evict(recording: &Recording) -> Result<u64, WorkloadError> {
 
 fn read_streams(recording: &Recording, streams: &[u32], stop: &AtomicBool) -> Result<Read, WorkloadError> {
     let mut read = Read::default();
-    for &stream in streams {
-        let Some(mut reader) = StreamReader::open(recording, stream)? else { continue };
-        let events = reader.read(From::Sequence(0), &mut |event| {
+    for reader in StreamReader::open_each(&recording.into(), streams) {
+        let events = reader?.read(From::Sequence(0), &mut |event| {
             read.total += Count::one(event.payload.len() as u64);
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
