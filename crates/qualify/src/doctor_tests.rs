@@ -390,7 +390,7 @@ fn huge_pages_and_locked_memory() {
         small(r);
     };
     let locked = |change: &dyn Fn(&mut Readings)| {
-        let found = found(&udp(), |r| change(r)).into_iter().map(|(_, finding)| finding);
+        let found = found(&udp(), |r| change(r)).into_values();
         found.filter(|finding| finding.setting == "locked memory").collect::<Vec<_>>()
     };
     assert_eq!(locked(&plain).iter().map(command).collect::<Vec<_>>(), ["ulimit -l 524288"]);

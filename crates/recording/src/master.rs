@@ -98,7 +98,21 @@ struct Survey {
     /// By stream.
     parts: BTreeMap<u32, Vec<Part>>,
     /// Entries of the footer, if the sources are parts.
-    entries: Vec<[u32; 3]>,
+    entries: Vec<Entry>,
+}
+
+/// A part, as the file that shows it names it.
+#[derive(Clone, Copy)]
+struct Entry {
+    level: u32,
+    number: u32,
+    crc: u32,
+}
+
+/// A file whose checksum is right.
+struct Checked {
+    crc: u32,
+    parts: Vec<Entry>,
 }
 
 /// Writes the master of a recording over its sealed segments; returns its path. Files of earlier masters that
@@ -261,11 +275,9 @@ impl<'a> Master<'a> {
                 if rows.is_empty() {
                     continue;
                 }
-                let is_one = summary.is_array && rows == [0..1] && firsts == [0];
-                let map = names
-                    .get(&summary.stream)
-                    .filter(|_| is_one)
-                    .map(|name| format!("/{name}/{MAP_DATASET}"));
+                let is_one = rows.first() == Some(&(0..1)) && (rows.len(), &firsts[..]) == (1, &[0]);
+                let name = names.get(&summary.stream).filter(|_| is_one && summary.is_array);
+                let map = name.map(|name| (path.clone(), format!("/{name}/{MAP_DATASET}")));
                 survey.parts.entry(summary.stream).or_default().push(Part {
                     source: survey.sources.len(),
                     events: rows.iter().map(|rows| rows.end - rows.start).saturating_sum(),
@@ -273,7 +285,7 @@ impl<'a> Master<'a> {
                     firsts,
                     signal: Some(if summary.is_array { "data" } else { "length" }),
                     last_timestamp_ns: summary.last_timestamp_ns,
-                    map: map.map(|dataset| (path.clone(), dataset)),
+                    map,
                 });
             }
             let label = label.map_or_else(String::new, |label| format!("{label}-"));
@@ -326,7 +338,7 @@ impl<'a> Master<'a> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let link = (format!("part-{level}-{number:06}"), "/entry/segments");
         parts.sources.push(Source { path: name, link, base: "/entry", names: Arc::clone(&self.names) });
-        parts.entries.push([level, number, crc]);
+        parts.entries.push(Entry { level, number, crc });
         self.parts.push(path);
         Ok(())
     }
@@ -378,7 +390,7 @@ fn segments<'a>(recording: &'a MergedRecording<'_>) -> Vec<Shown<'a>> {
 /// Writes a file whose root is written by `put`; returns the CRC-32 of its footer.
 fn write_file(
     path: &Path,
-    entries: &[[u32; 3]],
+    entries: &[Entry],
     put: impl FnOnce(&mut HdfWriter<'_, Summed<&mut BufWriter<&File>>>) -> io::Result<u64>,
 ) -> Result<u32, RecordingError> {
     let mut crc = 0;
@@ -391,7 +403,7 @@ fn write_file(
         let mut magic = FOOTER_MAGIC;
         if !entries.is_empty() {
             let count = u32::try_from(entries.len()).map_err(io::Error::other)?;
-            let numbers = entries.iter().flatten().copied().chain([count]);
+            let numbers = entries.iter().flat_map(|part| [part.level, part.number, part.crc]).chain([count]);
             place.put(&numbers.flat_map(u32::to_le_bytes).collect::<Vec<_>>())?;
             magic = PARTS_MAGIC;
         }
@@ -441,36 +453,33 @@ impl<W: Write> Write for Summed<W> {
 /// Checks a master and its parts against their checksums; the error is the file with the defect, and what it
 /// is. `None`: it has no checksum.
 pub(crate) fn check_master(path: &Path) -> Result<Option<()>, (PathBuf, String)> {
-    let mut left = vec![(path.to_path_buf(), None)];
+    let mut left: Vec<(PathBuf, Option<Entry>)> = vec![(path.to_path_buf(), None)];
     let mut checked = None;
-    while let Some((file, expected)) = left.pop() {
+    while let Some((file, entry)) = left.pop() {
         let found = check_file(&file).map_err(|what| (file.clone(), what))?;
-        let level = expected.map(|(level, _)| level);
-        match (found, expected) {
+        match (found, entry) {
             (None, None) => return Ok(None),
             (None, Some(_)) => return Err((file, "its checksum is missing".to_owned())),
-            (Some((crc, _)), Some((_, expected))) if crc != expected => {
+            (Some(Checked { crc, .. }), Some(entry)) if crc != entry.crc => {
                 return Err((
                     file,
-                    format!("its CRC-32 is {crc:08x}, not {expected:08x} as its master says"),
+                    format!("its CRC-32 is {crc:08x}, not {:08x} as its master says", entry.crc),
                 ));
             }
-            (Some((_, entries)), _) => {
+            (Some(Checked { parts, .. }), _) => {
                 checked = Some(());
                 // Levels descend, so the parts come to an end whatever a file says.
-                let is_below = |entry: &[u32; 3]| level.is_none_or(|level| entry[0] < level);
-                let parts = entries.into_iter().filter(is_below);
-                left.extend(
-                    parts.map(|[level, number, crc]| (part_path(path, level, number), Some((level, crc)))),
-                );
+                let below =
+                    parts.into_iter().filter(|part| entry.is_none_or(|entry| part.level < entry.level));
+                left.extend(below.map(|part| (part_path(path, part.level, part.number), Some(part))));
             }
         }
     }
     Ok(checked)
 }
 
-/// Checks one file; returns its CRC-32 and the entries of its parts.
-fn check_file(path: &Path) -> Result<Option<(u32, Vec<[u32; 3]>)>, String> {
+/// Checks one file, without its parts. `None`: it has no checksum.
+fn check_file(path: &Path) -> Result<Option<Checked>, String> {
     let read = |error: io::Error| format!("cannot read it: {error}");
     let mut file = open_regular(path).map_err(read)?;
     let bytes = file.metadata().map_err(read)?.len();
@@ -491,13 +500,12 @@ fn check_file(path: &Path) -> Result<Option<(u32, Vec<[u32; 3]>)>, String> {
     } else if crc != body.crc.value().to_le_bytes() {
         return Err(format!("its CRC-32 is {:08x}, not that at its end", body.crc.value()));
     }
-    let entries =
-        if magic == PARTS_MAGIC { read_entries(&mut file, bytes).map_err(read)? } else { Vec::new() };
-    Ok(Some((body.crc.value(), entries)))
+    let parts = if magic == PARTS_MAGIC { read_entries(&mut file, bytes).map_err(read)? } else { Vec::new() };
+    Ok(Some(Checked { crc: body.crc.value(), parts }))
 }
 
 /// Entries of the parts at the end of a file of `bytes`.
-fn read_entries(file: &mut File, bytes: u64) -> io::Result<Vec<[u32; 3]>> {
+fn read_entries(file: &mut File, bytes: u64) -> io::Result<Vec<Entry>> {
     let number = |bytes: &[u8]| bytes.try_into().map(u32::from_le_bytes).unwrap_or(0);
     let end = bytes.saturating_sub(FOOTER_BYTES as u64 + 4);
     file.seek(SeekFrom::Start(end))?;
@@ -508,7 +516,10 @@ fn read_entries(file: &mut File, bytes: u64) -> io::Result<Vec<[u32; 3]>> {
     file.seek(SeekFrom::Start(start))?;
     let mut entries = vec![0; length as usize];
     file.read_exact(&mut entries)?;
-    let entry = |entry: &[u8]| [number(&entry[..4]), number(&entry[4..8]), number(&entry[8..])];
+    let entry = |bytes: &[u8]| {
+        let [level, number, crc] = [&bytes[..4], &bytes[4..8], &bytes[8..]].map(number);
+        Entry { level, number, crc }
+    };
     Ok(entries.chunks_exact(PART_ENTRY_BYTES as usize).map(entry).collect())
 }
 

@@ -86,9 +86,11 @@ fn many_segments_are_shown_by_parts_that_belong_to_the_master() {
     let faults = || {
         let report = verify(&recording, VerifyOptions { threads: 1 }, &|_| {});
         assert!(report.unchecked.is_empty(), "{:?}", report.unchecked);
-        report.faults.into_iter().map(|fault| fault.file).collect::<Vec<PathBuf>>()
+        let files: Vec<PathBuf> = report.faults.into_iter().map(|fault| fault.file).collect();
+        assert!(files.len() < 2, "{files:?}");
+        files.into_iter().next()
     };
-    assert!(faults().is_empty());
+    assert_eq!(faults(), None);
     // Each file is checked, and each part is the one that the master was written for.
     let path = home.join(parts[1]);
     let good = fs::read(&path).unwrap();
@@ -100,22 +102,22 @@ fn many_segments_are_shown_by_parts_that_belong_to_the_master() {
         let mut bytes = good.clone();
         bytes[at] ^= 1;
         put(&path, &bytes);
-        assert_eq!(faults(), [path.clone()], "{at}");
+        assert_eq!(faults().as_ref(), Some(&path), "{at}");
     }
     put(&path, &fs::read(home.join(parts[0])).unwrap());
-    assert_eq!(faults(), [path.clone()]);
+    assert_eq!(faults().as_ref(), Some(&path));
     fs::remove_file(&path).unwrap();
-    assert_eq!(faults(), [path.clone()]);
+    assert_eq!(faults().as_ref(), Some(&path));
     fs::write(&path, &good).unwrap();
     let whole = fs::read(&master).unwrap();
     for at in whole.len() - 52..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
         put(&master, &bytes);
-        assert_eq!(faults(), [master.clone()], "{at}");
+        assert_eq!(faults().as_ref(), Some(&master), "{at}");
     }
     put(&master, &whole);
-    assert!(faults().is_empty());
+    assert_eq!(faults(), None);
     crate::remove::take_back(home, recording.manifest().recording, true).unwrap();
     assert!(!home.exists());
 }
@@ -177,10 +179,11 @@ fn eight_hours_of_508_streams() {
             });
             for &id in &ids {
                 let blocks = (0..4).map(|block| turn + (block * 4 + volume) * ROWS / 4);
-                let rows: Vec<_> = match segment {
-                    0 => vec![0..1],
-                    segment if segment == SEGMENTS - 1 => vec![last..last + 1],
-                    _ => blocks.map(|start| start..start + ROWS / 4).collect(),
+                // The two segments that exist have one event.
+                let only = [(0, 0), (SEGMENTS - 1, last)].into_iter().find(|(at, _)| *at == segment);
+                let rows: Vec<_> = match only {
+                    Some((_, row)) => std::iter::once(row..row + 1).collect(),
+                    None => blocks.map(|start| start..start + ROWS / 4).collect(),
                 };
                 let firsts = (0..rows.len() as u64).map(|block| block * ROWS / 4).collect();
                 let events = rows.iter().map(|rows| rows.end - rows.start).sum();
