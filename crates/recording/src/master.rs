@@ -454,8 +454,12 @@ impl<W: Write> Write for Summed<W> {
 /// is. `None`: it has no checksum.
 pub(crate) fn check_master(path: &Path) -> Result<Option<()>, (PathBuf, String)> {
     let mut left: Vec<(PathBuf, Option<Entry>)> = vec![(path.to_path_buf(), None)];
-    let mut checked = None;
+    let (mut checked, mut seen) = (None, BTreeSet::new());
     while let Some((file, entry)) = left.pop() {
+        // Files of a hostile writer could name each part many times.
+        if !seen.insert((file.clone(), entry.map(|entry| entry.crc))) {
+            continue;
+        }
         let found = check_file(&file).map_err(|what| (file.clone(), what))?;
         match (found, entry) {
             (None, None) => return Ok(None),
@@ -468,10 +472,12 @@ pub(crate) fn check_master(path: &Path) -> Result<Option<()>, (PathBuf, String)>
             }
             (Some(Checked { parts, .. }), _) => {
                 checked = Some(());
-                // Levels descend, so the parts come to an end whatever a file says.
-                let below =
-                    parts.into_iter().filter(|part| entry.is_none_or(|entry| part.level < entry.level));
-                left.extend(below.map(|part| (part_path(path, part.level, part.number), Some(part))));
+                for part in parts {
+                    if entry.is_some_and(|entry| part.level >= entry.level) {
+                        return Err((file, format!("it names a part of level {}", part.level)));
+                    }
+                    left.push((part_path(path, part.level, part.number), Some(part)));
+                }
             }
         }
     }
@@ -511,10 +517,11 @@ fn read_entries(file: &mut File, bytes: u64) -> io::Result<Vec<Entry>> {
     file.seek(SeekFrom::Start(end))?;
     let mut count = [0; 4];
     file.read_exact(&mut count)?;
-    let length = u64::from(number(&count)) * PART_ENTRY_BYTES;
-    let start = end.checked_sub(length).ok_or_else(|| io::Error::other("it has less than its parts take"))?;
+    let count = number(&count);
+    let start = end.checked_sub(u64::from(count) * PART_ENTRY_BYTES).filter(|_| count <= FAN_OUT_MAX as u32);
+    let start = start.ok_or_else(|| io::Error::other(format!("it cannot have {count} parts")))?;
     file.seek(SeekFrom::Start(start))?;
-    let mut entries = vec![0; length as usize];
+    let mut entries = vec![0; count as usize * PART_ENTRY_BYTES as usize];
     file.read_exact(&mut entries)?;
     let entry = |bytes: &[u8]| {
         let [level, number, crc] = [&bytes[..4], &bytes[4..8], &bytes[8..]].map(number);

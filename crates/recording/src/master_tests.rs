@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{
-    MASTER_FILE, Master, Part, Source, Survey, joined, part_names, part_path, relative, unseen, write_master,
-    write_master_to,
+    Entry, MASTER_FILE, Master, Part, Source, Survey, check_master, joined, part_names, part_path, relative,
+    unseen, write_master, write_master_to,
 };
 use crate::error::RecordingError;
 use crate::manifest::Placement;
@@ -136,6 +136,27 @@ fn an_export_overwrites_no_file_with_the_name_of_a_part() {
     assert!(!made.root.path().join("scan-1-000000.nxs").exists(), "nothing of a failed export is left");
     let counts = write_master_to(&(&recording).into(), &path).unwrap();
     assert_eq!((counts.streams, counts.events, counts.left_out), (520, 520 + 3 * 69, 0));
+}
+
+#[test]
+fn a_master_that_names_impossible_parts_is_damaged_and_checked_in_time() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(MASTER_FILE);
+    let put = |path: &Path, parts: &[Entry]| super::write_file(path, parts, |place| place.put(&[0])).unwrap();
+    // Each level names the next one many times.
+    let mut below = Vec::new();
+    for level in 1..200 {
+        let crc = put(&part_path(&path, level, 0), &below);
+        below = vec![Entry { level, number: 0, crc }; 4096];
+    }
+    put(&path, &below);
+    assert_eq!(check_master(&path), Ok(Some(())));
+    let part = part_path(&path, 3, 0);
+    let crc = put(&part, &below[..1]);
+    put(&path, &[Entry { level: 3, number: 0, crc }]);
+    assert_eq!(check_master(&path), Err((part, "it names a part of level 199".to_owned())));
+    put(&path, &[below[0]; 4097]);
+    assert_eq!(check_master(&path), Err((path, "cannot read it: it cannot have 4097 parts".to_owned())));
 }
 
 /// Segments of eight hours: 1 GB/s, 1 GiB each.
