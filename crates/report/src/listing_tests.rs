@@ -448,4 +448,11 @@ fn long_lists_are_cut_with_a_note() {
     let text = recording(&full_info(), NARROW);
     assert!(text.contains("... and 10 more streams (--json lists all)"), "{text}");
     assert_eq!(text.matches("of the left").count(), ROWS_SHOWN, "{text}");
+    let mut report = recover_report();
+    let stream = report.streams[&0].clone();
+    report.streams.extend((1..10_000).map(|id| (id, stream.clone())));
+    let text = recovery(&report, NARROW);
+    assert!(text.contains("... and 9980 more streams (--json lists all)"), "{text}");
+    assert!(text.contains("missing  120,000 events, "), "{text}");
+    assert_eq!(text.matches("wing of the detector").count(), ROWS_SHOWN, "{text}");
 }

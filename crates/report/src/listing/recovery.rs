@@ -3,7 +3,7 @@
 use keepup_recording::recover::{RecoverReport, StreamRecovery, VolumeRecovery};
 use keepup_results::printable::visible;
 
-use super::{megabytes, missing, render};
+use super::{ROWS_SHOWN, megabytes, missing, more, render};
 use crate::Style;
 use crate::format::{bytes, plural};
 use crate::page::{Block, Fact, Item};
@@ -26,11 +26,13 @@ pub fn recovery(report: &RecoverReport, style: Style) -> String {
         (false, _) => "not complete: keepup verify lists damaged and readable events",
     };
     let causes = missing(report.streams.values().flat_map(|stream| stream.missing.clone()));
-    let streams = vec![Item::Table(streams(report)), Item::Facts(causes)];
+    let mut below = vec![Item::Table(streams(report))];
+    below.extend(more(report.streams.len(), "streams"));
+    below.push(Item::Facts(causes));
     render(
         vec![
             Block::new(title, vec![Item::Facts(facts)]),
-            Block::new("", streams),
+            Block::new("", below),
             Block::new(conclusion, Vec::new()),
         ],
         style,
@@ -89,5 +91,5 @@ fn streams(report: &RecoverReport) -> Table {
         right("removed by --keep"),
         right("missing"),
     ];
-    Table { columns, rows: report.streams.iter().map(row).collect() }
+    Table { columns, rows: report.streams.iter().take(ROWS_SHOWN).map(row).collect() }
 }
