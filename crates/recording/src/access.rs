@@ -1,8 +1,8 @@
 //! Random access to the events of a stream, by sequence number or by time, over all volumes, also
 //! while recording (up to the durable end).
 //!
-//! Memory is a few dozen bytes per segment and otherwise independent of the recording's length:
-//! blocks are found through the segments' indexes. In an unsealed segment, the block headers are
+//! Memory is some dozen bytes per segment and open stream, and otherwise independent of the recording's
+//! length: blocks are found through the segments' indexes. In an unsealed segment, the block headers are
 //! walked instead.
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;

@@ -191,7 +191,7 @@ struct Master<'a> {
     recording: &'a MergedRecording<'a>,
     path: &'a Path,
     home: &'a Path,
-    /// Whether no file of its may exist.
+    /// Whether none of its files may exist yet.
     is_new: bool,
     streams: BTreeMap<u32, &'a StreamInfo>,
     /// Names of the streams in parts.
@@ -221,10 +221,11 @@ impl<'a> Master<'a> {
     }
 
     fn write(&mut self) -> Result<MasterCounts, RecordingError> {
-        let segments = segments(self.recording);
+        let mut segments = segments(self.recording);
         let survey = if segments.len() <= self.fan_out {
             self.survey(&segments)?
         } else {
+            segments.sort_by_cached_key(|(_, _, segment)| (created(segment), segment.index));
             let mut parts = Survey::default();
             for (number, segments) in (0..).zip(segments.chunks(self.fan_out)) {
                 let survey = self.survey(segments)?;
@@ -371,20 +372,21 @@ impl Survey {
     }
 }
 
-/// Sealed segments in the order of their creation: those of all volumes with neighbouring rows are then in
-/// one part, which shows few ranges of rows.
+/// Sealed segments of all volumes.
 fn segments<'a>(recording: &'a MergedRecording<'_>) -> Vec<Shown<'a>> {
-    let mut found = Vec::new();
-    for (label, volume) in recording.volumes() {
-        for segment in volume.segments().iter().filter(|segment| segment.is_ended()) {
-            // Damage is reported when the whole segment is read.
-            let identity =
-                open_regular(&segment.path).and_then(|file| preamble(&file)).ok().and_then(Result::ok);
-            found.push((identity.map(|identity| identity.created_unix_ns), label, volume, segment));
-        }
-    }
-    found.sort_by_key(|(created, _, _, segment)| (*created, segment.index));
-    found.into_iter().map(|(_, label, volume, segment)| (label, volume, segment)).collect()
+    let of = |(label, volume): (Option<&'a str>, &'a Volume)| {
+        let ended = volume.segments().iter().filter(|segment| segment.is_ended());
+        ended.map(move |segment| (label, volume, segment))
+    };
+    recording.volumes().flat_map(of).collect()
+}
+
+/// Time at which a segment was created, ns since the Unix epoch: in this order, segments of all volumes with
+/// neighbouring rows are in one part, which then shows few ranges of rows. `None`: it is damaged, which is
+/// reported when the whole segment is read.
+fn created(segment: &Segment) -> Option<u64> {
+    let file = open_regular(&segment.path).ok()?;
+    Some(preamble(&file).ok()?.ok()?.created_unix_ns)
 }
 
 /// Writes a file whose root is written by `put`; returns the CRC-32 of its footer.
