@@ -15,6 +15,7 @@ mod file_source;
 mod hosts;
 mod intakes;
 mod kills;
+mod many_streams;
 mod measured;
 mod mistakes;
 mod packets;
