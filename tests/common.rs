@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use keepup_testkit::disk::serve_if_asked;
 use keepup_testkit::{Program, Run, free_directory};
+use mcap::records::Record;
+use mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
 use serde_json::Value;
 
 /// Held by tests that keep processors or the disk busy. Other tests mostly wait, and run beside them.
@@ -175,10 +177,24 @@ pub(crate) fn segments(recording: &Path) -> Vec<PathBuf> {
 
 /// Messages and payload bytes that the `mcap` crate reads up to the end or the first damage.
 pub(crate) fn mcap_messages(bytes: &[u8]) -> (u64, u64) {
-    let options = mcap::read::Options::IgnoreEndMagic;
-    let Ok(messages) = mcap::MessageStream::new_with_options(bytes, options.into()) else { return (0, 0) };
-    let whole = messages.map_while(Result::ok);
-    whole.fold((0, 0), |sum, message| (sum.0 + 1, sum.1 + message.data.len() as u64))
+    // Without a check of each chunk first, the crate's arithmetic overflows in one that was written in part.
+    let options = LinearReaderOptions::default().with_skip_end_magic(true).with_prevalidate_chunk_crcs(true);
+    let mut reader = LinearReader::new_with_options(options);
+    let (mut unread, mut count, mut payload) = (bytes, 0, 0);
+    while let Some(Ok(event)) = reader.next_event() {
+        match event {
+            LinearReadEvent::ReadRequest(wanted) => {
+                let read = unread.read(reader.insert(wanted)).unwrap();
+                reader.notify_read(read);
+            }
+            LinearReadEvent::Record { opcode, data } => {
+                if let Ok(Record::Message { data, .. }) = mcap::parse_record(opcode, data) {
+                    (count, payload) = (count + 1, payload + data.len() as u64);
+                }
+            }
+        }
+    }
+    (count, payload)
 }
 
 /// Writes a file that only its owner can read.

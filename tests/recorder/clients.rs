@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use keepup_stream::wire::{
-    ControlMessage, ElementType, End, EndStream, FrameKind, Header, Hello, StreamInfo, Welcome,
+    Ack, ControlMessage, ElementType, End, EndStream, FrameKind, Header, Hello, StreamInfo, Welcome,
 };
 use keepup_testkit::Program;
 use keepup_testkit::cable::Cable;
@@ -140,6 +140,37 @@ fn the_recorder_closes_the_connection_after_bye() {
     let record = record.wait();
     assert_eq!(record.code(), 0, "{record:#?}");
     drop(client);
+}
+
+/// As `nc -N` does, or a script that sends a file.
+#[test]
+fn a_client_that_closes_its_side_after_end_is_answered() {
+    let directory = directory();
+    let mut record = recorder(directory.path(), &["disk"], &[]);
+    let mut client = connect(record.address());
+    client.write_all(&[hello(&[1]), event(1, 0, b"a"), end(1, 1, 1)].concat()).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    answer(&mut client, FrameKind::Bye);
+    assert!(frame(&mut client).is_none(), "nothing follows");
+    let record = record.wait();
+    assert_eq!((record.code(), count(&json(&record)["durable"])), (0, (1, 1)), "{record:#?}");
+}
+
+/// What it sent has arrived, so the recording is whole. Its kernel may reset the connection: acknowledgements are unread.
+#[test]
+fn a_client_that_is_gone_after_end_has_ended() {
+    let directory = directory();
+    let mut record = recorder(directory.path(), &["disk"], &[]);
+    let mut client = connect(record.address());
+    let events: Vec<u8> = (0..100).flat_map(|sequence| event(1, sequence, &[7; 300_000])).collect();
+    client.write_all(&[hello(&[1]), events].concat()).unwrap();
+    while Ack::from_header(&answer(&mut client, FrameKind::Ack).0).received_next < 100 {}
+    client.write_all(&end(1, 100, 30_000_000)).unwrap();
+    drop(client);
+    let record = record.wait();
+    let report = json(&record);
+    assert_eq!((record.code(), count(&report["durable"])), (0, (100, 30_000_000)), "{record:#?}");
+    assert_eq!(report["trouble"].as_array().unwrap().len(), 0, "{report:#}");
 }
 
 #[test]

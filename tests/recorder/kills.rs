@@ -14,19 +14,27 @@ use keepup_stream::wire::{Compression, Continued, ElementType, FrameKind, Header
 
 use crate::common::{TestDirectory, directory, json, keepup, start};
 
-const STREAMS: u32 = 5;
-/// First sequence number of each stream: two are continued from other recorders.
-const STARTS: [u64; STREAMS as usize] = [0, 0, 0, 1000, 1 << 40];
+/// Number of streams of a recording, in turns, and the pool.
+const STREAMS: [(u32, &str); 2] = [(5, "16 MiB"), (508, "96 MiB")];
 const VOLUMES: [&str; 3] = ["a", "b", "c"];
 /// Default number of kills; see `KEEPUP_KILLS`.
 const KILLS: u64 = 12;
 const WORKERS: u64 = 4;
 
+/// First sequence number of a stream: two are continued from other recorders.
+fn start_of(stream: u32) -> u64 {
+    match stream {
+        3 => 1000,
+        4 => 1 << 40,
+        _ => 0,
+    }
+}
+
 /// Progress of a source per stream: one past the last event started, and one past the last acknowledged.
 type Progress = Vec<(u64, u64)>;
 
 fn info(id: u32) -> StreamInfo {
-    // One stream of arrays, one marked as compressed, and three with events of any size.
+    // One stream of arrays, one marked as compressed, and the others with events of any size.
     let (shape, compression) = match id {
         0 => (vec![16, 32], None),
         1 => (vec![64, 64], Some(Compression::BitshuffleLz4)),
@@ -43,7 +51,8 @@ fn payload(stream: u32, sequence: u64) -> Vec<u8> {
         1 => random.usize(200..4000),
         2 => random.usize(0..200),
         3 => random.usize(1000..60_000),
-        _ => random.usize(30_000..200_000),
+        4 => random.usize(30_000..200_000),
+        _ => random.usize(500..6000),
     };
     let mut bytes = vec![0; length];
     random.fill(&mut bytes);
@@ -51,18 +60,18 @@ fn payload(stream: u32, sequence: u64) -> Vec<u8> {
 }
 
 /// Sends to the recorder until it is killed.
-fn send(to: SocketAddr, gone: &AtomicBool) -> Progress {
-    let starts = (0..).zip(STARTS).map(|(id, next_sequence)| Continued { id, next_sequence });
+fn send(to: SocketAddr, streams: u32, gone: &AtomicBool) -> Progress {
+    let starts = (0..streams).map(|id| Continued { id, next_sequence: start_of(id) });
     let continued = starts.filter(|stream| stream.next_sequence > 0).collect();
-    let hello = Hello { continued, ..Hello::new("kills", (0..STREAMS).map(info).collect()) };
+    let hello = Hello { continued, ..Hello::new("kills", (0..streams).map(info).collect()) };
+    let mut begun: Vec<u64> = (0..streams).map(start_of).collect();
     // Nothing is acknowledged before the recorder's welcome.
     let Ok((mut client, _)) = Client::connect(to, &hello, Duration::from_secs(10)) else {
-        return STARTS.iter().map(|&start| (start, start)).collect();
+        return begun.iter().map(|&start| (start, start)).collect();
     };
-    let mut begun = STARTS;
     let mut random = fastrand::Rng::with_seed(7);
     loop {
-        let stream = random.u32(..STREAMS);
+        let stream = random.u32(..streams);
         let sequence = begun[stream as usize];
         let payload = payload(stream, sequence);
         begun[stream as usize] += 1;
@@ -91,9 +100,9 @@ fn send(to: SocketAddr, gone: &AtomicBool) -> Progress {
     }
 }
 
-/// Records, and kills the recorder after `delay`. Returns the source's progress.
-fn record_and_kill(here: &Path, delay: Duration) -> Progress {
-    let mut arguments = vec!["record", "--listen", "127.0.0.1:0", "--name", "run", "--pool", "16 MiB"];
+/// Records `streams` streams, and kills the recorder after `delay`. Returns the source's progress.
+fn record_and_kill(here: &Path, (streams, pool): (u32, &str), delay: Duration) -> Progress {
+    let mut arguments = vec!["record", "--listen", "127.0.0.1:0", "--name", "run", "--pool", pool];
     arguments.extend(["--block", "64 KiB", "--segment", "2 MiB"]);
     for volume in VOLUMES {
         std::fs::create_dir_all(here.join(volume)).unwrap();
@@ -103,7 +112,7 @@ fn record_and_kill(here: &Path, delay: Duration) -> Progress {
     let to = record.address();
     let gone = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let source = scope.spawn(|| send(to, &gone));
+        let source = scope.spawn(|| send(to, streams, &gone));
         std::thread::sleep(delay);
         record.signal("KILL");
         drop(record.wait());
@@ -139,14 +148,15 @@ fn read_back(here: &Path, progress: &Progress) -> BTreeMap<u32, Vec<u64>> {
     found
 }
 
-fn kill_once(place: &TestDirectory, delay: Duration) -> u64 {
+fn kill_once(place: &TestDirectory, streams: (u32, &str), delay: Duration) -> u64 {
     let here = place.path();
-    let progress = record_and_kill(here, delay);
+    let progress = record_and_kill(here, streams, delay);
     let recovered = keepup(here, &["recover", "a/run", "--json"]);
     assert_eq!(recovered.code(), 0, "{recovered:#?}");
     let report = json(&recovered);
     let found = read_back(here, &progress);
-    for ((stream, start), &(_, acknowledged)) in (0..).zip(STARTS).zip(&progress) {
+    for (stream, &(_, acknowledged)) in (0..).zip(&progress) {
+        let start = start_of(stream);
         let sequences = found.get(&stream).map(Vec::as_slice).unwrap_or_default();
         let there = sequences.iter().take_while(|&&sequence| sequence < acknowledged).count() as u64;
         assert_eq!(there, acknowledged - start, "stream {stream} after {delay:?}: {report:#}");
@@ -160,7 +170,7 @@ fn kill_once(place: &TestDirectory, delay: Duration) -> u64 {
     let again = json(&keepup(here, &["recover", "b/run", "--json"]));
     assert_eq!(again["changed"], false, "{again:#}");
     VOLUMES.iter().for_each(|volume| std::fs::remove_dir_all(here.join(volume)).unwrap());
-    progress.iter().zip(STARTS).map(|((_, acknowledged), start)| acknowledged - start).sum()
+    (0..).zip(&progress).map(|(stream, (_, acknowledged))| acknowledged - start_of(stream)).sum()
 }
 
 #[test]
@@ -168,17 +178,26 @@ fn kill_once(place: &TestDirectory, delay: Duration) -> u64 {
 fn a_killed_recorder_keeps_acknowledged_events() {
     let kills: u64 = std::env::var("KEEPUP_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
     // Most of the time is spent waiting, so several recorders are killed in parallel.
-    let acknowledged: u64 = std::thread::scope(|scope| {
+    let acknowledged = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS).map(|worker| scope.spawn(move || kill(worker, kills))).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap())
+            .fold([0, 0], |sum: [u64; 2], share| [sum[0] + share[0], sum[1] + share[1]])
     });
-    assert!(acknowledged > 100 * kills, "{acknowledged} events were acknowledged in {kills} runs");
+    for ((streams, _), acknowledged) in STREAMS.iter().zip(acknowledged) {
+        assert!(acknowledged > 50 * kills, "{acknowledged} events of {streams} streams in {kills} runs");
+    }
 }
 
-/// Performs a worker's share of the kills. Returns the number of acknowledged events.
-fn kill(worker: u64, kills: u64) -> u64 {
+/// Performs a worker's share of the kills. Returns the number of acknowledged events for each of [`STREAMS`].
+fn kill(worker: u64, kills: u64) -> [u64; 2] {
     let place = directory();
     let mut random = fastrand::Rng::new();
-    let share = (worker..kills).step_by(WORKERS as usize);
-    share.map(|_| kill_once(&place, Duration::from_micros(random.u64(1_000..500_000)))).sum()
+    let mut acknowledged = [0, 0];
+    for (_, kind) in (worker..kills).step_by(WORKERS as usize).zip([0, 1].into_iter().cycle()) {
+        let delay = Duration::from_micros(random.u64(1_000..500_000));
+        acknowledged[kind] += kill_once(&place, STREAMS[kind], delay);
+    }
+    acknowledged
 }

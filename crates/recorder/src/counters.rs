@@ -170,7 +170,7 @@ pub struct VolumeCounters {
     pub segment_wait_ns: AtomicU64,
     /// Longest uninterrupted wait for a segment, in nanoseconds.
     pub segment_wait_ns_max: AtomicU64,
-    /// Longest write from submission to confirmation, in nanoseconds.
+    /// Longest write of a block or an end mark from submission to confirmation, in nanoseconds.
     pub write_ns_max: AtomicU64,
     /// Longest flush to stable storage, in nanoseconds.
     pub sync_ns_max: AtomicU64,

@@ -494,6 +494,10 @@ impl Intake {
     /// Serves a connection for one turn.
     fn serve(&mut self, index: usize, now_ns: u64) {
         let Some(Some(mut connection)) = self.connections.get_mut(index).map(Option::take) else { return };
+        if connection.sends_no_more {
+            self.connections[index] = Some(connection);
+            return;
+        }
         if connection.is_closing() {
             return self.discard(index, connection);
         }

@@ -475,6 +475,8 @@ impl Writer {
             self.end_mark = Some(block);
             if let Some(marking) = self.marking.take() {
                 self.left_segment(marking.segment);
+                // No block is written meanwhile. It says nothing of the latency of blocks, which are larger.
+                raise(&self.counters().write_ns_max, now_ns.saturating_sub(marking.started_ns));
             }
         } else if let Some(landing) = self.order.landed(completion.token, block, confirmed) {
             self.bytes_under_way -= landing.bytes;

@@ -87,6 +87,7 @@ struct Bench {
     blocks: ring::Producer<Sealed>,
     reports: ring::Consumer<FromWriter>,
     signals: Arc<WriterSignals>,
+    counters: Arc<Counters>,
     to_keeper: Receiver<ToKeeper>,
     from_keeper: Option<Sender<FromKeeper>>,
     writer: JoinHandle<WriterOutcome>,
@@ -101,6 +102,7 @@ impl Bench {
         let (ask, to_keeper) = channel();
         let (answer, from_keeper) = channel();
         let signals = Arc::new(WriterSignals::default());
+        let counters = Arc::new(Counters::new(1, 1, 0));
         let parts = WriterParts {
             recording: Id([7; 16]),
             limits: Limits { blocks: 8, bytes: 1 << 20 },
@@ -112,7 +114,7 @@ impl Bench {
             to_keeper: ask,
             from_keeper,
             volume: 0,
-            counters: Arc::new(Counters::new(1, 1, 0)),
+            counters: Arc::clone(&counters),
             engine: Box::new(ScriptedEngine(Arc::clone(&script))),
         };
         let writer =
@@ -120,7 +122,7 @@ impl Bench {
         let pool = Pool::new(4 << 20).unwrap();
         let (sealed, from_keeper) = (0, Some(answer));
         let mut bench =
-            Self { script, pool, blocks, reports, signals, to_keeper, from_keeper, writer, sealed };
+            Self { script, pool, blocks, reports, signals, counters, to_keeper, from_keeper, writer, sealed };
         bench.prepare(0);
         bench
     }
@@ -349,12 +351,16 @@ fn an_end_mark_follows_a_flush_and_no_block_is_written_beside_it() {
         "it starts with the end of the data"
     );
     bench.give();
+    let held = Duration::from_millis(50);
+    std::thread::sleep(held);
     let turns = bench.script.lock().unwrap().turns;
     bench.until(|script| script.turns > turns + 2);
     assert!(!bench.script.lock().unwrap().writes.contains_key(&2), "the mark is still under way");
     bench.script.lock().unwrap().answers.push((MARK_TOKEN, Ok(())));
     bench.land(2, Ok(()));
     assert!(matches!(bench.report(), FromWriter::Written { .. }));
+    let longest_ns = bench.counters.stalls().volumes[0].write_ns;
+    assert!(longest_ns >= held.as_nanos() as u64, "a mark that takes long is a stall: {longest_ns} ns");
     bench.script.lock().unwrap().holds_marks = false;
     bench.flushed(Ok(()));
     assert!(bench.close().0.failure.is_none());

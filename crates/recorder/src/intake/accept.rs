@@ -166,7 +166,8 @@ impl Intake {
     pub(super) fn watch(&self, index: usize, connection: &mut Connection) {
         connection.wants_write = !connection.is_flushed();
         let mut flags = epoll::EventFlags::empty();
-        if !connection.waiting && (self.closed_since_ns.is_none() || connection.is_closing()) {
+        let may_read = self.closed_since_ns.is_none() || connection.is_closing();
+        if !connection.waiting && !connection.sends_no_more && may_read {
             flags |= epoll::EventFlags::IN;
         }
         if connection.wants_write {
@@ -188,6 +189,9 @@ impl Intake {
         let Some(Some(mut connection)) = self.connections.get_mut(index).map(Option::take) else { return };
         if connection.flush().is_err() {
             return self.closed(index, connection);
+        }
+        if connection.is_over() {
+            return self.drop_connection(connection);
         }
         if connection.wants_write == connection.is_flushed() {
             self.watch(index, &mut connection);
@@ -293,7 +297,17 @@ impl Intake {
         (connection.phase, connection.waiting) = (Phase::Closing { until_ns }, false);
         connection.ticket = None;
         (connection.expect, connection.carry) = (Expect::Header, Vec::new());
-        if connection.flush().is_err() {
+        if connection.flush().is_err() || connection.is_over() {
+            return self.drop_connection(connection);
+        }
+        self.watch(index, &mut connection);
+        self.connections[index] = Some(connection);
+    }
+
+    /// Handles a client that sends nothing more after its end, and may still read.
+    fn sends_no_more(&mut self, index: usize, mut connection: Connection) {
+        connection.sends_no_more = true;
+        if connection.is_over() {
             return self.drop_connection(connection);
         }
         self.watch(index, &mut connection);
@@ -304,7 +318,7 @@ impl Intake {
     pub(super) fn discard(&mut self, index: usize, connection: Connection) {
         for _ in 0..DISCARDED_READS {
             match rustix::io::read(&connection.socket, &mut self.staging) {
-                Ok(0) => return self.drop_connection(connection),
+                Ok(0) => return self.sends_no_more(index, connection),
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => break,
                 Err(_) => return self.drop_connection(connection),
@@ -321,6 +335,8 @@ impl Intake {
             }
             // What it sent has arrived; the end makes it durable.
             (Some(_), _) => return self.detector_ended(index, connection),
+            // All that it sent has arrived.
+            (None, Phase::Ending) => return self.sends_no_more(index, connection),
             (None, _) => {}
         }
         let has_begun = !connection.expects_streams() || connection.is_within_frame();

@@ -93,6 +93,8 @@ pub(super) struct Connection {
     pub(super) quiet: bool,
     low_water: usize,
     pub(super) phase: Phase,
+    /// The client has closed its side of the connection after end. It is read no more, and may still read.
+    pub(super) sends_no_more: bool,
     pub(super) opened_ns: u64,
     /// Number of questions that it has asked.
     pub(super) questions: u32,
@@ -134,6 +136,7 @@ impl Connection {
             quiet: true,
             low_water: 1,
             phase: Phase::Open,
+            sends_no_more: false,
             opened_ns,
             questions: 0,
             waiting: false,
@@ -273,6 +276,8 @@ impl Connection {
                 Ok(n) => self.sent += n,
                 Err(rustix::io::Errno::AGAIN) => return Ok(()),
                 Err(rustix::io::Errno::INTR) => {}
+                // A client that is gone after its end leaves no more than its acknowledgements unread.
+                Err(_) if self.phase == Phase::Ending => break,
                 Err(e) => return Err(e.into()),
             }
         }
@@ -282,6 +287,11 @@ impl Connection {
             rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write)?;
         }
         Ok(())
+    }
+
+    /// Whether neither side sends anything more.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_closing() && self.sends_no_more && self.is_flushed()
     }
 
     /// The event being received, for the account of what was lost with the connection.

@@ -8,7 +8,7 @@ use keepup_recording::crc::{Crc32, crc32};
 use keepup_stream::rejected::RejectReason;
 use keepup_stream::wire::{Control, EventHead, HEADER_BYTES, Missing, Next, WireError};
 
-use super::connection::{Connection, Expect, IN_PLACE_BYTES, Partial};
+use super::connection::{Connection, Expect, IN_PLACE_BYTES, Partial, Phase};
 use super::store::{Allocation, Store};
 use super::stream::Stream;
 
@@ -92,6 +92,8 @@ pub(super) fn receive(
             Ok(read) => read,
             Err(rustix::io::Errno::AGAIN) => return (total, Pause::Drained),
             Err(rustix::io::Errno::INTR) => continue,
+            // A client that closes before it has read all acknowledgements resets the connection.
+            Err(_) if connection.phase == Phase::Ending => return (total, Pause::Closed),
             Err(e) => {
                 return (total, Pause::Broken(format!("reading failed: {}", std::io::Error::from(e)).into()));
             }
