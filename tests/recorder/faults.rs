@@ -301,7 +301,7 @@ fn breaks(
     fault: fn(&mut FaultyDisk) -> std::io::Result<()>,
 ) -> (Run, Run) {
     let mut record = recorder(place.path(), volumes, more);
-    // Some writes are in flight at any time, also when it breaks. Many streams have more of them, and smaller ones.
+    // Some writes are in flight at any time, also when it breaks. Many streams have more and smaller ones.
     disk.slow_down(Duration::from_millis(if streams > 1 { 1 } else { 20 })).unwrap();
     let source = source(place.path(), &mut record, streams, RATE, 4 * CALM, BUFFER);
     std::thread::sleep(2 * CALM);
@@ -351,8 +351,7 @@ fn losses_on_the_only_volume(test: &str, streams: u32) {
     assert!(0 < acknowledged && acknowledged <= durable, "{acknowledged} of {durable}");
     let verify = json(&keepup(place.path(), &["verify", "disk/run", "--json"]));
     assert_eq!(verify["fault_count"], 0, "{verify:#}");
-    // The last watermark may be missing in the journal, but the blocks exist: recovery finds them behind those that
-    // were not written.
+    // The last watermark may be missing in the journal, but the blocks exist, and recovery finds them.
     assert!(recorded(&verify).0 <= durable, "{verify:#}");
     let elsewhere = place.path().join("elsewhere/run");
     std::fs::create_dir_all(&elsewhere).unwrap();

@@ -214,8 +214,8 @@ fn a_truncated_recording_is_read_up_to_the_end() {
         let cut = bytes.len() * step / 50;
         let (messages, payload) = mcap_messages(&bytes[..cut]);
         assert!(messages >= seen, "a longer part never contains fewer messages");
-        // A block holds at most four of these events, and ends with a sector that is filled up. All blocks before
-        // the truncation but the last must be read.
+        // A block holds at most four of these events, and ends with a sector that is filled up. All blocks
+        // before the truncation but the last must be read.
         assert!(
             payload + 4 * (262_144 + 8192) + (messages / 4 + 1) * 4096 + 8192 >= cut as u64,
             "{messages} messages up to byte {cut}"
