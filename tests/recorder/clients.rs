@@ -156,8 +156,8 @@ fn a_client_that_closes_its_side_after_end_is_answered() {
     assert_eq!((record.code(), count(&json(&record)["durable"])), (0, (1, 1)), "{record:#?}");
 }
 
-/// What it sent has arrived, so the recording is whole. Its kernel may reset the connection: acknowledgements are
-/// unread.
+/// What it sent has arrived, so the recording is whole. Its kernel may reset the connection, because
+/// acknowledgements are unread.
 #[test]
 fn a_client_that_is_gone_after_end_has_ended() {
     let directory = directory();
